@@ -1,0 +1,39 @@
+/**
+ * Every bound and timeout that is not an option: unit in the name, reason beside it.
+ * docs/limits.md lists them; a test compares. Options (src/config/schema.ts) carry the bounds that operators set.
+ */
+import assert from "node:assert/strict";
+
+/** Nesting of decoded values. Salt's own data stays under 30; recursion at 128 is safe on any stack. */
+export const nestingDepthMax = 128;
+/** Minion id, bytes of UTF-8. A file name on Linux holds 255, and ids are file names in the key directories. */
+export const minionIdBytesMax = 255;
+/** Public key PEM text, bytes: a 16,384-bit RSA key needs 2,900. */
+export const publicKeyBytesMax = 8_192;
+/** Smallest RSA modulus accepted from a minion, bits. Salt refuses to make smaller ones. */
+export const rsaModulusBitsMin = 1_024;
+/** One event frame on the IPC bus, bytes: the largest event plus its envelope. */
+export const ipcFrameBytesMax = 128 * 1024 * 1024;
+/** Commands drained from the request socket in one turn of the event loop, so that timers and replies get their share. */
+export const requestDrainMax = 256;
+/** Replies that wait for the request socket; each is one client's, so this follows the connection count. */
+export const replyQueueMax = 200_000;
+/** Requests parked for a slow lane (RSA, runners). Over it: the oldest `_auth` of the same id is superseded, others are refused. */
+export const laneQueueMax = 20_000;
+/** Publishes waiting to be sealed. Over it: QUEUE_FULL to the client. */
+export const publishQueueMax = 10_000;
+/** Serials reserved durably at once: a crash skips at most this many, and none is ever used twice. */
+export const serialBlockCount = 1_024;
+/** One batch in a worker thread, milliseconds. Over it: the worker is replaced and the batch retried once. */
+export const workerTaskTimeoutMs = 30_000;
+/** One RSA task, milliseconds: a private operation takes 0.3 ms, so this only catches a hung thread. */
+export const laneTaskTimeoutMs = 60_000;
+/** Time that TERM gives to requests under way before the master closes its sockets, milliseconds. */
+export const drainDeadlineMs = 10_000;
+/** Jobs that the tracker follows at once; the oldest is let go beyond it. */
+export const trackedJobsMax = 10_000;
+/** Key-file changes are gathered this long, milliseconds, so that one command causes one rotation. */
+export const keyChangeSettleMs = 200;
+
+assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
+assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
