@@ -1,0 +1,64 @@
+/**
+ * How frames travel to a worker: one transferred buffer a batch, because a thread hop costs more than the crypto does.
+ * Layout: u32 count; per item u8 kind, u8 version, u8 seal key, u8 0, u32 end of its bytes (counted from the first byte after the table); the bytes.
+ */
+import { SaltworksError } from "../errors.ts";
+import type { ItemKind, SealKey } from "./messages.ts";
+
+/** `version` and `sealKey` count only for an opened item; an ordinary frame says its own. */
+export type BatchItem = {
+  readonly kind: ItemKind;
+  readonly bytes: Uint8Array;
+  readonly version?: number;
+  readonly sealKey?: SealKey;
+};
+export type ReceivedItem = { readonly kind: number; readonly version: number; readonly sealKey: SealKey; readonly bytes: Buffer };
+
+const headerBytes = 4;
+const entryBytes = 8;
+
+/** Bytes are copied: the caller keeps its frames, for a second try should the worker die. */
+export function packBatch(items: readonly BatchItem[]): ArrayBuffer {
+  let total = headerBytes + items.length * entryBytes;
+  for (const item of items) total += item.bytes.byteLength;
+  const buffer = new ArrayBuffer(total);
+  const view = new DataView(buffer);
+  const bytes = new Uint8Array(buffer);
+  const bodyStart = headerBytes + items.length * entryBytes;
+  view.setUint32(0, items.length);
+  let entry = headerBytes;
+  let end = 0;
+  for (const item of items) {
+    bytes.set(item.bytes, bodyStart + end);
+    end += item.bytes.byteLength;
+    view.setUint8(entry, item.kind);
+    view.setUint8(entry + 1, item.version ?? 0);
+    view.setUint8(entry + 2, item.sealKey === "former" ? 1 : 0);
+    view.setUint32(entry + 4, end);
+    entry += entryBytes;
+  }
+  return buffer;
+}
+
+/** Items are views into `buffer`. @throws SaltworksError WIRE_MALFORMED if the table does not fit the buffer */
+export function unpackBatch(buffer: ArrayBuffer): ReceivedItem[] {
+  const view = new DataView(buffer);
+  const count = buffer.byteLength < headerBytes ? 0 : view.getUint32(0);
+  const bodyStart = headerBytes + count * entryBytes;
+  if (bodyStart > buffer.byteLength) throw new SaltworksError("WIRE_MALFORMED", "batch table exceeds its buffer", { count });
+  const items: ReceivedItem[] = new Array(count);
+  let start = bodyStart;
+  for (let index = 0; index < count; index += 1) {
+    const entry = headerBytes + index * entryBytes;
+    const end = bodyStart + view.getUint32(entry + 4);
+    if (end < start || end > buffer.byteLength) throw new SaltworksError("WIRE_MALFORMED", "batch item exceeds its buffer", { index });
+    items[index] = {
+      kind: view.getUint8(entry),
+      version: view.getUint8(entry + 1),
+      sealKey: view.getUint8(entry + 2) === 1 ? "former" : "current",
+      bytes: Buffer.from(buffer, start, end - start),
+    };
+    start = end;
+  }
+  return items;
+}

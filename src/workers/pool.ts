@@ -1,0 +1,280 @@
+/**
+ * The worker threads as the main thread sees them, and the only file that names Piscina.
+ * A shard pool keeps a bounded queue per slot and hands Piscina only what that slot's worker can take now: a balancer that
+ * answered null would leave the task waiting behind another worker's. docs/ARCHITECTURE.md, "Threads".
+ */
+import type { MessagePort } from "node:worker_threads";
+import { Piscina } from "piscina";
+import { SaltworksError } from "../errors.ts";
+import { workerTaskTimeoutMs } from "../limits.ts";
+
+/** `build` is called for each try, because a worker that dies takes a transferred buffer with it. `bytes` counts against the queue. */
+export type SlotJob = {
+  readonly bytes: number;
+  readonly build: () => { readonly task: object; readonly transfer: readonly ArrayBuffer[] };
+};
+type Waiting = {
+  readonly job: SlotJob;
+  readonly offeredMs: number;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+  tries: number;
+  abort: AbortController | undefined;
+  startedMs: number;
+};
+type Slot = {
+  readonly index: number;
+  workerId: number | undefined;
+  readonly queue: Waiting[];
+  readonly inFlight: Set<Waiting>;
+  queuedBytes: number;
+};
+
+export type ShardPoolOptions = {
+  readonly filename: string;
+  readonly slotCount: number;
+  readonly batchesInFlight: number;
+  readonly queueBytesMax: number;
+  /** Kept current by the owner: a replaced worker starts with it as it is then. */
+  readonly workerData: object;
+  readonly onWorkerLost: (slot: number, error: Error) => void;
+  readonly onRoom: () => void;
+};
+
+/** A worker may die under a batch once: stores are idempotent. The second time its requests are answered with an error. */
+const triesMax = 2;
+const overdueCheckMs = 1_000;
+
+/** Worker threads with an address: what is offered to a slot runs on that slot's thread, in order, a few at a time. */
+export class ShardPool {
+  readonly slotCount: number;
+  readonly counters = { tasks: 0, refused: 0, retried: 0, workersLost: 0, timeouts: 0 };
+  readonly #options: ShardPoolOptions;
+  readonly #piscina: Piscina;
+  readonly #slots: Slot[];
+  readonly #overdueTimer: NodeJS.Timeout;
+  #isClosing = false;
+
+  constructor(options: ShardPoolOptions) {
+    this.#options = options;
+    this.slotCount = options.slotCount;
+    this.#slots = Array.from({ length: options.slotCount }, (_, index) => ({
+      index,
+      workerId: undefined,
+      queue: [],
+      inFlight: new Set<Waiting>(),
+      queuedBytes: 0,
+    }));
+    this.#piscina = new Piscina({
+      filename: options.filename,
+      minThreads: options.slotCount,
+      maxThreads: options.slotCount,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      concurrentTasksPerWorker: options.batchesInFlight,
+      maxQueue: options.slotCount * options.batchesInFlight,
+      atomics: "disabled",
+      recordTiming: false,
+      workerData: options.workerData,
+      loadBalancer: (task, workers) => {
+        const choice = task[Piscina.queueOptionsSymbol as never] as { slot: number } | undefined;
+        const workerId = choice === undefined ? undefined : this.#slots[choice.slot]?.workerId;
+        return workers.find((worker) => worker.id === workerId) ?? null;
+      },
+    });
+    this.#piscina.on("workerCreate", (worker: { id: number }) => this.#seat(worker.id));
+    this.#piscina.on("workerDestroy", (worker: { id: number }) => this.#vacate(worker.id));
+    this.#piscina.on("error", (error: Error) => options.onWorkerLost(-1, error));
+    this.#overdueTimer = setInterval(() => this.#endOverdue(), overdueCheckMs).unref();
+  }
+
+  /** Whether every slot's queue is full: time to stop receiving. */
+  get isFull(): boolean {
+    return this.#slots.every((slot) => slot.queuedBytes >= this.#options.queueBytesMax);
+  }
+
+  /** Batches that wait in the pool's own queue of this slot. */
+  depth(slot: number): number {
+    return this.#slots[slot]?.queue.length ?? 0;
+  }
+
+  /**
+   * Runs a job on a slot's worker. The result is what the thread's handler returned.
+   * @throws SaltworksError QUEUE_FULL at once; TASK_TIMEOUT or WORKER_LOST after the tries; whatever the handler threw
+   */
+  offer<Result>(slotIndex: number, job: SlotJob): Promise<Result> {
+    const slot = this.#slots[slotIndex];
+    if (slot === undefined || this.#isClosing) {
+      return Promise.reject(new SaltworksError("CHANNEL_CLOSED", "the worker pool is closed"));
+    }
+    if (slot.queuedBytes + job.bytes > this.#options.queueBytesMax && slot.queuedBytes > 0) {
+      this.counters.refused += 1;
+      return Promise.reject(new SaltworksError("QUEUE_FULL", "worker queue is full", { slot: slotIndex }));
+    }
+    return new Promise<Result>((resolve, reject) => {
+      const resolveAny = resolve as (result: unknown) => void;
+      slot.queue.push({ job, offeredMs: Date.now(), resolve: resolveAny, reject, tries: 0, abort: undefined, startedMs: 0 });
+      slot.queuedBytes += job.bytes;
+      this.#pump(slot);
+    });
+  }
+
+  /** Runs one small job on every slot; `build` gets the slot's index. */
+  broadcast<Result>(build: (slot: number) => object): Promise<Result[]> {
+    return Promise.all(
+      this.#slots.map((slot) => this.offer<Result>(slot.index, { bytes: 0, build: () => ({ task: build(slot.index), transfer: [] }) })),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    clearInterval(this.#overdueTimer);
+    for (const slot of this.#slots) {
+      for (const waiting of slot.queue.splice(0)) waiting.reject(new SaltworksError("CHANNEL_CLOSED", "the worker pool is closed"));
+    }
+    await this.#piscina.destroy();
+  }
+
+  #seat(workerId: number): void {
+    const slot = this.#slots.find((candidate) => candidate.workerId === undefined);
+    if (slot === undefined) return;
+    slot.workerId = workerId;
+    this.#pump(slot);
+  }
+
+  #vacate(workerId: number): void {
+    const slot = this.#slots.find((candidate) => candidate.workerId === workerId);
+    if (slot === undefined) return;
+    slot.workerId = undefined;
+    if (this.#isClosing) return;
+    this.counters.workersLost += 1;
+    this.#options.onWorkerLost(slot.index, new SaltworksError("WORKER_LOST", "a worker thread ended", { slot: slot.index }));
+  }
+
+  #pump(slot: Slot): void {
+    while (slot.workerId !== undefined && slot.inFlight.size < this.#options.batchesInFlight) {
+      const waiting = slot.queue.shift();
+      if (waiting === undefined) return;
+      this.#start(slot, waiting);
+    }
+  }
+
+  #start(slot: Slot, waiting: Waiting): void {
+    const { task, transfer } = waiting.job.build();
+    const abort = new AbortController();
+    waiting.abort = abort;
+    waiting.startedMs = Date.now();
+    waiting.tries += 1;
+    slot.inFlight.add(waiting);
+    this.counters.tasks += 1;
+    const addressed = { ...task, slot: slot.index, [Piscina.queueOptionsSymbol as symbol]: { slot: slot.index } };
+    this.#piscina.run(addressed, { transferList: [...transfer], signal: abort.signal }).then(
+      (result) => this.#settle(slot, waiting, () => waiting.resolve(result)),
+      (error: Error) => this.#fail(slot, waiting, error),
+    );
+  }
+
+  #settle(slot: Slot, waiting: Waiting, finish: () => void): void {
+    const wasFull = slot.queuedBytes >= this.#options.queueBytesMax;
+    slot.inFlight.delete(waiting);
+    slot.queuedBytes -= waiting.job.bytes;
+    finish();
+    this.#pump(slot);
+    if (wasFull && slot.queuedBytes < this.#options.queueBytesMax) this.#options.onRoom();
+  }
+
+  #fail(slot: Slot, waiting: Waiting, error: Error): void {
+    // An error that the handler threw is its answer; only a dead or aborted thread is worth a second try.
+    const isThreadGone = slot.workerId === undefined || error.name === "AbortError" || /worker exited/.test(error.message);
+    if (isThreadGone && !this.#isClosing && waiting.tries < triesMax) {
+      this.counters.retried += 1;
+      slot.inFlight.delete(waiting);
+      slot.queue.unshift(waiting);
+      this.#pump(slot);
+      return;
+    }
+    const final = isThreadGone ? new SaltworksError("WORKER_LOST", "the worker thread ended under this task", {}, { cause: error }) : error;
+    this.#settle(slot, waiting, () => waiting.reject(final));
+  }
+
+  #endOverdue(): void {
+    const now = Date.now();
+    for (const slot of this.#slots) {
+      for (const waiting of slot.inFlight) {
+        if (now - waiting.startedMs <= workerTaskTimeoutMs) continue;
+        this.counters.timeouts += 1;
+        waiting.abort?.abort();
+      }
+      while (slot.queue[0] !== undefined && slot.workerId === undefined && now - slot.queue[0].offeredMs > workerTaskTimeoutMs) {
+        const waiting = slot.queue.shift();
+        if (waiting === undefined) break;
+        this.counters.timeouts += 1;
+        this.#settle(slot, waiting, () => waiting.reject(new SaltworksError("TASK_TIMEOUT", "no worker thread took the task", { slot: slot.index })));
+      }
+    }
+  }
+}
+
+export type LanePoolOptions = {
+  readonly filename: string;
+  readonly threadCount: number;
+  readonly concurrentTasksPerThread: number;
+  readonly queueMax: number;
+  readonly taskTimeoutMs: number;
+  readonly workerData: object;
+};
+
+/** Threads without an address, for slow work that any of them can do: RSA, runners. */
+export class LanePool {
+  readonly counters = { tasks: 0, refused: 0, failed: 0 };
+  readonly #options: LanePoolOptions;
+  readonly #piscina: Piscina;
+  #pending = 0;
+
+  constructor(options: LanePoolOptions) {
+    this.#options = options;
+    this.#piscina = new Piscina({
+      filename: options.filename,
+      minThreads: options.threadCount,
+      maxThreads: options.threadCount,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      concurrentTasksPerWorker: options.concurrentTasksPerThread,
+      maxQueue: options.queueMax,
+      atomics: "disabled",
+      recordTiming: false,
+      workerData: options.workerData,
+    });
+  }
+
+  /** Tasks offered and not finished. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what the task threw */
+  async run<Result>(task: object, transfer: readonly (ArrayBuffer | MessagePort)[] = []): Promise<Result> {
+    if (this.#pending >= this.#options.queueMax) {
+      this.counters.refused += 1;
+      throw new SaltworksError("QUEUE_FULL", "the lane's queue is full", { queueMax: this.#options.queueMax });
+    }
+    this.#pending += 1;
+    this.counters.tasks += 1;
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<never>((_, reject) => {
+      const overdue = () => reject(new SaltworksError("TASK_TIMEOUT", "a lane task took too long"));
+      timer = setTimeout(overdue, this.#options.taskTimeoutMs).unref();
+    });
+    try {
+      return await Promise.race([this.#piscina.run(task, { transferList: [...transfer] }) as Promise<Result>, deadline]);
+    } catch (error) {
+      this.counters.failed += 1;
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      this.#pending -= 1;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#piscina.destroy();
+  }
+}
