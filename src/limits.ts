@@ -34,6 +34,16 @@ export const drainDeadlineMs = 10_000;
 export const trackedJobsMax = 10_000;
 /** Key-file changes are gathered this long, milliseconds, so that one command causes one rotation. */
 export const keyChangeSettleMs = 200;
+/** A target expression, bytes of UTF-8: a list that names a fleet of 100,000 by ids of 40 characters. */
+export const targetExpressionBytesMax = 4 * 1024 * 1024;
+/** Terms of one compound target; the set of a term is evaluated once per minion. */
+export const targetTermsMax = 10_000;
+/** Parentheses within parentheses in a compound target, and groups within groups in a regular expression. */
+export const targetDepthMax = 64;
+/** Steps of one regular expression once its counted repeats are written out: what its automaton costs in memory. */
+export const patternStepsMax = 100_000;
+/** Largest counted repeat of a regular expression, `x{1000}`: the bound of the linear-time engine. */
+export const patternRepeatMax = 1_000;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");

@@ -1,0 +1,31 @@
+/** What a target is held against: one minion's id, grains, pillar and data store, as the wire's decoder gives them. */
+
+/** A decoded value. Maps keep the types of their keys, and `{ value }` is a float that happens to be integral. */
+export type Datum =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Uint8Array
+  | { readonly value: number }
+  | { readonly type: number; readonly data: Uint8Array }
+  | readonly Datum[]
+  | DatumMap;
+export type DatumMap = ReadonlyMap<Datum, Datum>;
+
+/** `data` is the minion's own data store (`data.setval`); a master never knows it. */
+export type Facts = {
+  readonly id: string;
+  readonly grains: DatumMap;
+  readonly pillar: DatumMap;
+  readonly data?: DatumMap;
+};
+
+export function isMap(value: Datum | undefined): value is DatumMap {
+  return value instanceof Map;
+}
+
+export function isList(value: Datum | undefined): value is readonly Datum[] {
+  return Array.isArray(value);
+}

@@ -1,0 +1,177 @@
+/**
+ * Matching `key:key:pattern` against nested grains or pillar. Source: docs/compatibility.md, "Targeting"; behaviour of Salt's
+ * `subdict_match`: the longest key is tried first, values compare as lower-cased text, `*:` steps into any child.
+ */
+import { SaltworksError } from "../errors.ts";
+import { type Datum, type DatumMap, isList, isMap } from "./facts.ts";
+import { compileGlob } from "./glob.ts";
+import { compilePythonPattern } from "./python-pattern.ts";
+import { pythonText } from "./python-text.ts";
+
+export type MatchStyle = "glob" | "pcre" | "exact";
+export type NestedQuery = {
+  readonly expression: string;
+  readonly delimiter: string;
+  readonly style: MatchStyle;
+  /** Compiled once each: the patterns of an expression are its suffixes, so they are few. */
+  readonly tests: Map<string, TextTest>;
+};
+type TextTest = (lowerText: string) => boolean;
+
+/** Inside a map that was found, Salt always goes on with this delimiter, whatever the target's own is. */
+const defaultDelimiter = ":";
+
+/**
+ * @throws SaltworksError TARGET_INVALID for a regular expression that this engine refuses, or none of whose readings is one
+ */
+export function openNestedQuery(expression: string, delimiter: string, style: MatchStyle): NestedQuery {
+  const query: NestedQuery = { expression, delimiter, style, tests: new Map() };
+  if (style === "pcre") checkPatterns(query);
+  return query;
+}
+
+/** Whether the expression has a value part at all: without a delimiter it matches nobody. */
+export function hasValuePart(query: NestedQuery): boolean {
+  return query.expression.includes(query.delimiter);
+}
+
+export function matchesNested(query: NestedQuery, data: DatumMap): boolean {
+  return new NestedMatch(query).matches(data, query.expression, query.delimiter);
+}
+
+function checkPatterns(query: NestedQuery): void {
+  const parts = query.expression.split(query.delimiter);
+  let invalid: unknown;
+  let validCount = 0;
+  for (let index = parts.length - 1; index > 0; index -= 1) {
+    const pattern = parts.slice(index).join(query.delimiter).toLowerCase();
+    try {
+      compilePythonPattern(pattern);
+      validCount += 1;
+    } catch (error) {
+      if (!(error instanceof SaltworksError) || error.detail.isRefused !== false) throw error;
+      invalid = error;
+    }
+  }
+  if (validCount === 0 && invalid !== undefined) throw invalid;
+}
+
+class NestedMatch {
+  readonly #query: NestedQuery;
+  /** Maps already found not to match a pattern: `*:` reaches the same map by many ways, and each is tried once. */
+  readonly #failed = new Map<string, Set<DatumMap>>();
+
+  constructor(query: NestedQuery) {
+    this.#query = query;
+  }
+
+  matches(data: DatumMap, expression: string, delimiter: string): boolean {
+    const parts = expression.split(delimiter);
+    for (let index = parts.length - 1; index > 0; index -= 1) {
+      const keys = parts.slice(0, index);
+      const isEverything = index === 1 && keys[0] === "*";
+      const found = isEverything ? data : walk(data, keys);
+      if (found === undefined || (isMap(found) && found.size === 0)) continue;
+      const pattern = isEverything ? expression : parts.slice(index).join(delimiter);
+      if (this.#valueMatches(found, pattern)) return true;
+    }
+    return false;
+  }
+
+  #valueMatches(value: Datum, pattern: string): boolean {
+    if (isMap(value)) return this.#mapMatches(value, pattern);
+    if (!isList(value)) return this.#textMatches(value, pattern);
+    return value.some((member) => {
+      if (isMap(member) && this.#mapMatches(member, pattern)) return true;
+      return this.#textMatches(member, pattern);
+    });
+  }
+
+  #mapMatches(map: DatumMap, whole: string): boolean {
+    const tried = this.#failed.get(whole) ?? new Set();
+    if (tried.has(map)) return false;
+    this.#failed.set(whole, tried.add(map));
+    const isWild = whole.startsWith("*:");
+    const pattern = isWild ? whole.slice(2) : whole;
+    if (pattern === "*" || map.has(pattern)) return true;
+    for (const key of map.keys()) if (this.#textMatches(key, pattern)) return true;
+    if (this.matches(map, pattern, defaultDelimiter)) return true;
+    return isWild && this.#childMatches(map, pattern);
+  }
+
+  #childMatches(map: DatumMap, pattern: string): boolean {
+    for (const child of map.values()) {
+      if (isMap(child)) {
+        if (this.#mapMatches(child, pattern)) return true;
+      } else if (isList(child)) {
+        if (child.some((member) => this.#textMatches(member, pattern))) return true;
+      } else if (this.#textMatches(child, pattern)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  #textMatches(value: Datum, pattern: string): boolean {
+    let test = this.#query.tests.get(pattern);
+    if (test === undefined) {
+      test = compileTest(pattern.toLowerCase(), this.#query.style);
+      this.#query.tests.set(pattern, test);
+    }
+    return test(pythonText(value).toLowerCase());
+  }
+}
+
+function compileTest(lowerPattern: string, style: MatchStyle): TextTest {
+  if (style === "exact") return (text) => text === lowerPattern;
+  if (style === "glob") {
+    const glob = compileGlob(lowerPattern);
+    return (text) => glob.matches(text);
+  }
+  try {
+    const pattern = compilePythonPattern(lowerPattern);
+    return (text) => pattern.matchesStart(text);
+  } catch (error) {
+    // One reading of the expression that is no regular expression matches nothing, as in Salt; another reading still may.
+    if (error instanceof SaltworksError && error.code === "TARGET_INVALID") return () => false;
+    throw error;
+  }
+}
+
+/** Follows keys through maps and lists; undefined where one is missing. */
+function walk(data: Datum, keys: readonly string[]): Datum | undefined {
+  let value: Datum | undefined = data;
+  for (const key of keys) {
+    if (isList(value)) value = listChild(value, key);
+    else if (isMap(value)) value = mapChild(value, key);
+    else return undefined;
+    if (value === undefined) return undefined;
+  }
+  return value;
+}
+
+function mapChild(map: DatumMap, key: string): Datum | undefined {
+  const child = map.get(key);
+  if (child !== undefined) return child;
+  const typed = typedKey(key);
+  return typed === undefined ? undefined : map.get(typed);
+}
+
+/** A key as YAML would read it, for maps whose keys are not text. */
+function typedKey(key: string): Datum | undefined {
+  if (/^[-+]?(0|[1-9][0-9]*)$/.test(key)) return Number(key);
+  if (/^[-+]?[0-9]+\.[0-9]*$/.test(key)) return Number(key);
+  if (/^(true|True|TRUE)$/.test(key)) return true;
+  if (/^(false|False|FALSE)$/.test(key)) return false;
+  return undefined;
+}
+
+/** A number picks the member of that index, counted from the end when negative; any key is looked up in member maps first. */
+function listChild(list: readonly Datum[], key: string): Datum | undefined {
+  const index = /^\s*[-+]?[0-9]+\s*$/.test(key) ? Number(key) : undefined;
+  for (const member of list) {
+    const child = isMap(member) ? member.get(index ?? key) : undefined;
+    if (child !== undefined) return child;
+  }
+  return index === undefined ? undefined : list.at(index);
+}

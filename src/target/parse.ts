@@ -1,0 +1,104 @@
+/** Target expressions of every kind, parsed once to a tree that is then held against many minions. Source: Salt's target types. */
+import { SaltworksError } from "../errors.ts";
+import { targetExpressionBytesMax } from "../limits.ts";
+import { listNames, parseCompound, refused, type Tree } from "./compound.ts";
+import { dataTerm, globTerm, ipTerm, listTerm, nestedTerm, pcreTerm, type Term } from "./term.ts";
+
+export type TargetKind =
+  | "glob"
+  | "pcre"
+  | "list"
+  | "grain"
+  | "grain_pcre"
+  | "pillar"
+  | "pillar_pcre"
+  | "pillar_exact"
+  | "ipcidr"
+  | "compound"
+  | "compound_pillar_exact"
+  | "range"
+  | "data"
+  | "nodegroup";
+
+/** Immutable; a tree is undefined for the side that takes the expression for invalid and so matches nobody. */
+export type Target = {
+  readonly kind: TargetKind;
+  readonly minionTree: Tree | undefined;
+  readonly masterTree: Tree | undefined;
+  readonly listedIds: readonly string[] | undefined;
+};
+
+/**
+ * `expression` is text, or for `list` and `compound` also a list of names or words. `delimiter` parts keys of grain and pillar
+ * targets (default `:`); the terms of a compound carry their own.
+ *
+ * @throws SaltworksError TARGET_INVALID with a word of why: wrong, over a limit, or a construct that is refused
+ */
+export function parseTarget(kind: string, expression: string | readonly string[], delimiter = ":"): Target {
+  checkSize(expression);
+  if (kind === "compound" || kind === "compound_pillar_exact") {
+    const compound = parseCompound(expression, kind === "compound_pillar_exact");
+    return { ...compound, kind, listedIds: compound.listedIds.length > 0 ? compound.listedIds : undefined };
+  }
+  if (kind === "list") {
+    const names = typeof expression === "string" ? listNames(expression) : expression;
+    return single(kind, listTerm(names), names);
+  }
+  if (typeof expression !== "string") throw invalid(kind, "a list of words where text is expected");
+  if (delimiter === "") throw invalid(kind, "an empty delimiter");
+  return parseText(kind, expression, delimiter);
+}
+
+/** Whether a kind is decided from grains or pillar. With `minion_data_cache` off a master expects every minion for these. */
+export function needsMinionData(kind: string): boolean {
+  return kind !== "glob" && kind !== "pcre" && kind !== "list" && kind !== "range";
+}
+
+function parseText(kind: string, expression: string, delimiter: string): Target {
+  switch (kind) {
+    case "glob":
+      return single(kind, globTerm(expression));
+    case "pcre":
+      return single(kind, pcreTerm(expression));
+    case "grain":
+      return single(kind, nestedTerm("grains", expression, delimiter, "glob"));
+    case "grain_pcre":
+      return single(kind, nestedTerm("grains", expression, delimiter, "pcre"));
+    case "pillar":
+      return single(kind, nestedTerm("pillar", expression, delimiter, "glob"));
+    case "pillar_pcre":
+      return single(kind, nestedTerm("pillar", expression, delimiter, "pcre"));
+    case "pillar_exact":
+      return single(kind, nestedTerm("pillar", expression, delimiter, "exact"));
+    case "ipcidr":
+      return single(kind, ipTerm(expression));
+    case "data":
+      return single(kind, dataTerm(expression));
+    case "range":
+    case "nodegroup":
+      throw refused(kind);
+    default:
+      throw invalid("target", `unknown kind "${kind.slice(0, 40)}"`);
+  }
+}
+
+function single(kind: TargetKind, term: Term, listedIds?: readonly string[]): Target {
+  const tree: Tree = { kind: "term", term };
+  return { kind, minionTree: tree, masterTree: tree, listedIds };
+}
+
+function invalid(kind: string, reason: string): SaltworksError {
+  return new SaltworksError("TARGET_INVALID", `${kind} target invalid: ${reason}`, { isRefused: false });
+}
+
+function checkSize(expression: string | readonly string[]): void {
+  const texts = typeof expression === "string" ? [expression] : expression;
+  let byteCount = 0;
+  for (const text of texts) byteCount += Buffer.byteLength(text) + 1;
+  if (byteCount - 1 <= targetExpressionBytesMax) return;
+  throw new SaltworksError("TARGET_INVALID", `target invalid: ${byteCount} bytes (most: ${targetExpressionBytesMax})`, {
+    isRefused: true,
+    bytes: byteCount,
+    max: targetExpressionBytesMax,
+  });
+}

@@ -1,0 +1,102 @@
+/** One term of a target: what it asks of a minion's id or facts. Source: docs/compatibility.md, "Targeting". */
+import { SaltworksError } from "../errors.ts";
+import { type Datum, type Facts, isList, isMap } from "./facts.ts";
+import { compileGlob, type Glob } from "./glob.ts";
+import { type IpAddress, type IpNetwork, networkHolds, parseAddress, parseNetwork } from "./ip-network.ts";
+import { hasValuePart, type MatchStyle, matchesNested, type NestedQuery, openNestedQuery } from "./nested-match.ts";
+import { compilePythonPattern, type PythonPattern } from "./python-pattern.ts";
+import { pythonText } from "./python-text.ts";
+
+export type Term =
+  | { readonly kind: "glob"; readonly glob: Glob }
+  | { readonly kind: "pcre"; readonly pattern: PythonPattern }
+  | { readonly kind: "list"; readonly ids: ReadonlySet<string> }
+  | { readonly kind: "grains" | "pillar"; readonly query: NestedQuery }
+  | { readonly kind: "address"; readonly address: IpAddress }
+  | { readonly kind: "network"; readonly network: IpNetwork }
+  | { readonly kind: "data"; readonly key: string; readonly pattern: string }
+  /** A term that Salt logs as wrong and takes for false, such as a network with host bits set. */
+  | { readonly kind: "nobody" };
+
+export function globTerm(expression: string): Term {
+  return { kind: "glob", glob: compileGlob(expression) };
+}
+
+export function pcreTerm(expression: string): Term {
+  return { kind: "pcre", pattern: compilePythonPattern(expression) };
+}
+
+/** Names as given; the empty ones of stray commas never match. */
+export function listTerm(names: readonly string[]): Term {
+  return { kind: "list", ids: new Set(names.filter((name) => name !== "")) };
+}
+
+/** @throws SaltworksError TARGET_INVALID; `detail.isRefused` is false where Salt would take the term for false */
+export function nestedTerm(kind: "grains" | "pillar", expression: string, delimiter: string, style: MatchStyle): Term {
+  const query = openNestedQuery(expression, delimiter, style);
+  if (hasValuePart(query)) return { kind, query };
+  throw new SaltworksError("TARGET_INVALID", `no "${delimiter}" between key and value`, { isRefused: false });
+}
+
+export function ipTerm(expression: string): Term {
+  const address = parseAddress(expression);
+  if (address !== undefined) return { kind: "address", address };
+  const network = parseNetwork(expression);
+  if (network !== undefined) return { kind: "network", network };
+  throw new SaltworksError("TARGET_INVALID", "neither an address nor a network (host bits must be zero)", {
+    isRefused: false,
+  });
+}
+
+export function dataTerm(expression: string): Term {
+  const [key = "", pattern] = expression.split(":");
+  if (pattern !== undefined) return { kind: "data", key, pattern };
+  throw new SaltworksError("TARGET_INVALID", 'no ":" between key and value', { isRefused: false });
+}
+
+/** Whether the term can be decided from the id alone. */
+export function needsIdOnly(term: Term): boolean {
+  return term.kind === "glob" || term.kind === "pcre" || term.kind === "list" || term.kind === "nobody";
+}
+
+export function idMatches(term: Term, id: string): boolean {
+  if (term.kind === "glob") return term.glob.matches(id);
+  if (term.kind === "pcre") return term.pattern.matchesStart(id);
+  return term.kind === "list" && term.ids.has(id);
+}
+
+export function termMatches(term: Term, facts: Facts): boolean {
+  switch (term.kind) {
+    case "grains":
+      return matchesNested(term.query, facts.grains);
+    case "pillar":
+      return matchesNested(term.query, facts.pillar);
+    case "address":
+      return addressesOf(facts, term.address.family).some((address) => address.value === term.address.value);
+    case "network":
+      return addressesOf(facts, term.network.family).some((address) => networkHolds(term.network, address));
+    case "data":
+      return dataMatches(term.key, term.pattern, facts);
+    default:
+      return idMatches(term, facts.id);
+  }
+}
+
+function addressesOf(facts: Facts, family: 4 | 6): IpAddress[] {
+  const grain = facts.grains.get(`ipv${family}`);
+  const texts = isList(grain) ? grain : [grain];
+  return texts.flatMap((text) => {
+    const address = typeof text === "string" ? parseAddress(text) : undefined;
+    return address === undefined || address.family !== family ? [] : [address];
+  });
+}
+
+/** The minion's data store: list members compare without case, map keys exactly, scalars by glob. */
+function dataMatches(key: string, pattern: string, facts: Facts): boolean {
+  const value: Datum | undefined = facts.data?.get(key);
+  if (value === undefined || value === null) return false;
+  if (isMap(value)) return value.has(pattern);
+  if (!isList(value)) return compileGlob(pattern).matches(pythonText(value));
+  const glob = compileGlob(pattern.toLowerCase());
+  return value.some((member) => glob.matches(pythonText(member).toLowerCase()));
+}
