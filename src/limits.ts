@@ -6,6 +6,10 @@ import assert from "node:assert/strict";
 
 /** Nesting of decoded values. Salt's own data stays under 30; recursion at 128 is safe on any stack. */
 export const nestingDepthMax = 128;
+/** Values that one decoding may build. Salt's largest (file lists, pillars of big sites) stay under 500,000; a frame of 100 MiB could name 100 million. */
+export const decodedValuesMax = 2_000_000;
+/** Entries of one map that are listed without decoding it: loads have 20, so this only stops bombs. */
+export const mapEntriesMax = 65_536;
 /** Minion id, bytes of UTF-8. A file name on Linux holds 255, and ids are file names in the key directories. */
 export const minionIdBytesMax = 255;
 /** Public key PEM text, bytes: a 16,384-bit RSA key needs 2,900. */
@@ -14,6 +18,10 @@ export const publicKeyBytesMax = 8_192;
 export const rsaModulusBitsMin = 1_024;
 /** One event frame on the IPC bus, bytes: the largest event plus its envelope. */
 export const ipcFrameBytesMax = 128 * 1024 * 1024;
+/** What may surround the body in one event frame on the IPC bus, bytes: Salt sends an empty head. */
+export const ipcHeadBytesMax = 65_536;
+/** Largest RSA modulus accepted, bits: OpenSSL's own limit, above which one verification takes seconds. */
+export const rsaModulusBitsMax = 16_384;
 /** Commands drained from the request socket in one turn of the event loop, so that timers and replies get their share. */
 export const requestDrainMax = 256;
 /** Replies that wait for the request socket; each is one client's, so this follows the connection count. */
@@ -44,6 +52,16 @@ export const targetDepthMax = 64;
 export const patternStepsMax = 100_000;
 /** Largest counted repeat of a regular expression, `x{1000}`: the bound of the linear-time engine. */
 export const patternRepeatMax = 1_000;
+/** Requests that wait behind the one under way on a REQ socket; a minion's processes share one. */
+export const requestChannelQueueMax = 1_024;
+/** Connections to one socket of the event bus: each is a process of this machine. Over it, new ones are closed. */
+export const ipcConnectionsMax = 4_096;
+/** Connecting to the event bus or firing into it, milliseconds: it is local, so only a hung process needs longer. */
+export const ipcConnectTimeoutMs = 5_000;
+/** Time that subscribers get to read what waits for them when the bus closes, milliseconds. */
+export const ipcCloseGraceMs = 500;
+/** Path of a Unix socket, bytes: what `sockaddr_un` holds on Linux. */
+export const socketPathBytesMax = 107;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");

@@ -1,0 +1,90 @@
+/**
+ * RSA keys as PEM text: cleaning, loading, making, fingerprints.
+ * Source: docs/protocol.md section 3.6.
+ */
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair as generate,
+  type KeyObject,
+} from "node:crypto";
+import { promisify } from "node:util";
+import { SaltworksError } from "../errors.ts";
+import { publicKeyBytesMax, rsaModulusBitsMax, rsaModulusBitsMin } from "../limits.ts";
+import { readRsaPublicKey } from "./der.ts";
+
+/** The line ends of Python's splitlines, which Salt cleans with. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: three of Python's line ends are control characters
+const lineEnd = /\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]/;
+const publicPem = /^-----BEGIN (RSA )?PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s*-----END (RSA )?PUBLIC KEY-----$/;
+
+/** White space around the whole removed, line ends made LF, no LF at the end; lines keep their own white space. Keys are compared in this form. */
+export function cleanPem(text: string): string {
+  return text.trim().split(lineEnd).join("\n");
+}
+
+function badKey(message: string, cause?: unknown): SaltworksError {
+  return new SaltworksError("CRYPTO_BAD_KEY", message, {}, cause === undefined ? undefined : { cause });
+}
+
+/**
+ * A public RSA key, whichever header stands over whichever of the two encodings.
+ *
+ * @throws SaltworksError CRYPTO_BAD_KEY for anything else, and outside `rsaModulusBitsMin`..`rsaModulusBitsMax`
+ */
+export function loadPublicKey(text: string): KeyObject {
+  if (text.length > publicKeyBytesMax) throw badKey("public key text too long");
+  const body = publicPem.exec(text.trim())?.[2];
+  if (body === undefined) throw badKey("not a public key in PEM form");
+  const key = readRsaPublicKey(Buffer.from(body, "base64"));
+  if (key === undefined) throw badKey("not an RSA public key");
+  if (key.modulusBits < rsaModulusBitsMin || key.modulusBits > rsaModulusBitsMax) {
+    throw new SaltworksError("CRYPTO_BAD_KEY", "RSA modulus of a size that is not accepted", { bits: key.modulusBits });
+  }
+  try {
+    // PKCS#1 imports twenty times faster than SPKI: OpenSSL has nothing to guess.
+    return createPublicKey({ key: key.pkcs1, format: "der", type: "pkcs1" });
+  } catch (cause) {
+    throw badKey("not a usable RSA public key", cause);
+  }
+}
+
+/** A private RSA key, PKCS#1 or PKCS#8. @throws SaltworksError CRYPTO_BAD_KEY, also for a wrong passphrase */
+export function loadPrivateKey(text: string, passphrase?: string): KeyObject {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey({ key: text, format: "pem", ...(passphrase === undefined ? {} : { passphrase }) });
+  } catch {
+    // Without its cause: OpenSSL's text may quote the input.
+    throw badKey("not a private key in PEM form, or the passphrase is wrong");
+  }
+  if (key.asymmetricKeyType !== "rsa") throw badKey("not an RSA private key");
+  return key;
+}
+
+const generateAsync = promisify(generate);
+
+/** A new pair in the forms that Salt writes: PKCS#1 private, SPKI public, exponent 65537. */
+export async function generateKeyPair(bits: number): Promise<{ privatePem: string; publicPem: string }> {
+  const { privateKey, publicKey } = await generateAsync("rsa", {
+    modulusLength: bits,
+    publicExponent: 65_537,
+    privateKeyEncoding: { type: "pkcs1", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
+  return { privatePem: privateKey, publicPem: publicKey };
+}
+
+/** Salt's fingerprint: the hash of the lines between the first and the last that are not blank, with their LFs, as `aa:bb:..`. */
+export function fingerprint(pem: string, hash = "sha256"): string {
+  const lines = pem
+    .replaceAll("\r\n", "\n")
+    .split("\n")
+    .filter((line) => line.trim() !== "");
+  const body = lines
+    .slice(1, -1)
+    .map((line) => `${line}\n`)
+    .join("");
+  return (createHash(hash).update(body, "utf8").digest("hex").match(/../g) ?? []).join(":");
+}

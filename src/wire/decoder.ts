@@ -1,0 +1,195 @@
+/**
+ * Reads msgpack of either flavour into values; every announced size is checked against the bytes that are there before anything is allocated.
+ * Source: docs/protocol.md section 2.6. Pure: no I/O, no clock, no randomness.
+ */
+import { isUtf8 } from "node:buffer";
+import { SaltworksError } from "../errors.ts";
+import { decodedValuesMax, nestingDepthMax } from "../limits.ts";
+import { Ext, Float, type Value, type ValueMap } from "./values.ts";
+
+/** `text`: raw and str become strings where they are valid UTF-8. `bytes`: every string but map keys stays bytes. */
+export type Strings = "text" | "bytes";
+
+/** Up to this length a JavaScript loop finds non-ASCII sooner than a call into native code. */
+const shortTextBytesMax = 24;
+
+/** Reads from `position` on; byte strings in the results are views into the input. */
+export class Decoder {
+  position: number;
+  readonly #bytes: Buffer;
+  readonly #isText: boolean;
+  #valuesLeft = decodedValuesMax;
+
+  constructor(bytes: Uint8Array, position: number, strings: Strings) {
+    this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.position = position;
+    this.#isText = strings === "text";
+  }
+
+  read(depth: number, isKey: boolean): Value {
+    this.#valuesLeft -= 1;
+    if (this.#valuesLeft < 0) throw new SaltworksError("WIRE_TOO_LARGE", "too many values", { max: decodedValuesMax });
+    const code = this.#take(1);
+    if (code <= 0x7f) return code;
+    if (code <= 0x8f) return this.#readMap(code & 0x0f, depth);
+    if (code <= 0x9f) return this.#readList(code & 0x0f, depth);
+    if (code <= 0xbf) return this.#readText(code & 0x1f, isKey);
+    if (code >= 0xe0) return code - 0x100;
+    return this.#readWide(code, depth, isKey);
+  }
+
+  #readWide(code: number, depth: number, isKey: boolean): Value {
+    switch (code) {
+      case 0xc0:
+        return null;
+      case 0xc2:
+        return false;
+      case 0xc3:
+        return true;
+      case 0xc4:
+      case 0xc5:
+      case 0xc6:
+        return this.#readBytes(this.#take(1 << (code - 0xc4)));
+      case 0xc7:
+      case 0xc8:
+      case 0xc9:
+        return this.#readExt(this.#take(1 << (code - 0xc7)));
+      case 0xd4:
+      case 0xd5:
+      case 0xd6:
+      case 0xd7:
+      case 0xd8:
+        return this.#readExt(1 << (code - 0xd4));
+      case 0xd9:
+      case 0xda:
+      case 0xdb:
+        return this.#readText(this.#take(1 << (code - 0xd9)), isKey);
+      case 0xdc:
+      case 0xdd:
+        return this.#readList(this.#take(2 << (code - 0xdc)), depth);
+      case 0xde:
+      case 0xdf:
+        return this.#readMap(this.#take(2 << (code - 0xde)), depth);
+      default:
+        return this.#readNumber(code);
+    }
+  }
+
+  #readNumber(code: number): Value {
+    const start = this.position;
+    switch (code) {
+      case 0xca:
+        this.#advance(4);
+        return floatOf(this.#bytes.readFloatBE(start));
+      case 0xcb:
+        this.#advance(8);
+        return floatOf(this.#bytes.readDoubleBE(start));
+      case 0xcc:
+      case 0xcd:
+      case 0xce:
+        return this.#take(1 << (code - 0xcc));
+      case 0xcf:
+        this.#advance(8);
+        return numberOf(this.#bytes.readBigUInt64BE(start));
+      case 0xd0:
+        return (this.#take(1) << 24) >> 24;
+      case 0xd1:
+        return (this.#take(2) << 16) >> 16;
+      case 0xd2:
+        return this.#take(4) | 0;
+      case 0xd3:
+        this.#advance(8);
+        return numberOf(this.#bytes.readBigInt64BE(start));
+      default:
+        throw new SaltworksError("WIRE_MALFORMED", "a byte that starts no value", { byte: code, position: start - 1 });
+    }
+  }
+
+  /** An unsigned big-endian integer of 1, 2 or 4 bytes. */
+  #take(width: number): number {
+    const start = this.position;
+    this.#advance(width);
+    if (width === 1) return this.#bytes[start] ?? 0;
+    return width === 2 ? this.#bytes.readUInt16BE(start) : this.#bytes.readUInt32BE(start);
+  }
+
+  #advance(count: number): void {
+    if (count > this.#bytes.length - this.position) {
+      throw new SaltworksError("WIRE_TRUNCATED", "bytes end inside a value", {
+        needed: count,
+        position: this.position,
+      });
+    }
+    this.position += count;
+  }
+
+  #readBytes(length: number): Uint8Array {
+    const start = this.position;
+    this.#advance(length);
+    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, length);
+  }
+
+  #readText(length: number, isKey: boolean): string | Uint8Array {
+    if (!this.#isText && !isKey) return this.#readBytes(length);
+    const start = this.position;
+    this.#advance(length);
+    return textAt(this.#bytes, start, this.position) ?? this.#bytesAt(start, length);
+  }
+
+  #bytesAt(start: number, length: number): Uint8Array {
+    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, length);
+  }
+
+  #readExt(length: number): Ext {
+    const type = (this.#take(1) << 24) >> 24;
+    return new Ext(type, this.#readBytes(length));
+  }
+
+  #enter(count: number, depth: number): void {
+    if (depth >= nestingDepthMax)
+      throw new SaltworksError("WIRE_TOO_DEEP", "value nested too deep", { max: nestingDepthMax });
+    // Each element takes at least one byte, so a larger count cannot be true.
+    if (count > this.#bytes.length - this.position) {
+      throw new SaltworksError("WIRE_TRUNCATED", "bytes end inside a collection", {
+        needed: count,
+        position: this.position,
+      });
+    }
+  }
+
+  #readList(count: number, depth: number): Value[] {
+    this.#enter(count, depth);
+    const list: Value[] = [];
+    for (let index = 0; index < count; index += 1) list.push(this.read(depth + 1, false));
+    return list;
+  }
+
+  #readMap(count: number, depth: number): ValueMap {
+    this.#enter(count * 2, depth);
+    const map: ValueMap = new Map();
+    for (let index = 0; index < count; index += 1) {
+      const key = this.read(depth + 1, true);
+      map.set(key, this.read(depth + 1, false));
+    }
+    return map;
+  }
+}
+
+/** The text between two offsets, or undefined where it is not valid UTF-8. */
+export function textAt(bytes: Buffer, start: number, end: number): string | undefined {
+  if (end - start <= shortTextBytesMax) {
+    let index = start;
+    while (index < end && (bytes[index] ?? 0) < 0x80) index += 1;
+    if (index === end) return bytes.toString("latin1", start, end);
+  }
+  return isUtf8(bytes.subarray(start, end)) ? bytes.toString("utf8", start, end) : undefined;
+}
+
+function floatOf(value: number): number | Float {
+  return Number.isInteger(value) ? new Float(value) : value;
+}
+
+function numberOf(value: bigint): number | bigint {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}

@@ -1,0 +1,167 @@
+/**
+ * Event bodies (tag, two line feeds, data) and their frames on the IPC bus.
+ * Source: docs/protocol.md sections 10.1 and 10.2. Pure: no I/O, no clock, no randomness.
+ */
+import { isUtf8 } from "node:buffer";
+import { SaltworksError } from "../errors.ts";
+import { ipcFrameBytesMax, ipcHeadBytesMax } from "../limits.ts";
+import { decode, encode } from "./msgpack.ts";
+import type { Encodable, ValueMap } from "./values.ts";
+import { bufferOf, keyOf, skipValue, stringStart } from "./walk.ts";
+
+const separator = Buffer.from("\n\n");
+
+export function encodeEvent(tag: string, data: Encodable): Buffer {
+  return encodeEventBytes(tag, encode(data, "bin"));
+}
+
+/** `dataBytes`: a map in the bin flavour. */
+export function encodeEventBytes(tag: string, dataBytes: Uint8Array): Buffer {
+  const tagBytes = Buffer.byteLength(tag);
+  const body = Buffer.allocUnsafeSlow(tagBytes + separator.length + dataBytes.length);
+  body.write(tag, 0, tagBytes, "utf8");
+  separator.copy(body, tagBytes);
+  body.set(dataBytes, tagBytes + separator.length);
+  return body;
+}
+
+/** Tag and data of a body; `data` is a view. @throws SaltworksError WIRE_MALFORMED without a separator or with a tag that is not UTF-8 */
+export function splitEvent(body: Uint8Array): { tag: string; data: Uint8Array } {
+  const bytes = bufferOf(body);
+  const tagEnd = bytes.indexOf(separator);
+  if (tagEnd < 0 || !isUtf8(bytes.subarray(0, tagEnd))) {
+    throw new SaltworksError("WIRE_MALFORMED", "an event without tag and separator");
+  }
+  return { tag: bytes.toString("utf8", 0, tagEnd), data: body.subarray(tagEnd + separator.length) };
+}
+
+/** @throws SaltworksError WIRE_MALFORMED for data that is not a map, and what `decode` throws */
+export function decodeEvent(body: Uint8Array): { tag: string; data: ValueMap } {
+  const { tag, data } = splitEvent(body);
+  const value = decode(data);
+  if (!(value instanceof Map)) throw new SaltworksError("WIRE_MALFORMED", "event data that is not a map");
+  return { tag, data: value };
+}
+
+/** `{head: {}, body: ` in msgpack: what precedes the body in every frame. */
+const frameHead = Buffer.from("82a46865616480a4626f6479", "hex");
+
+/** The body must be bin: as text it kills subscribers of Salt 3006 and older. */
+export function frameEvent(body: Uint8Array): Buffer {
+  const length = body.length;
+  const headBytes = frameHead.length + (length <= 0xff ? 2 : length <= 0xffff ? 3 : 5);
+  const frame = Buffer.allocUnsafeSlow(headBytes + length);
+  frameHead.copy(frame);
+  const at = frameHead.length;
+  if (length <= 0xff) {
+    frame[at] = 0xc4;
+    frame[at + 1] = length;
+  } else if (length <= 0xffff) {
+    frame[at] = 0xc5;
+    frame.writeUInt16BE(length, at + 1);
+  } else {
+    frame[at] = 0xc6;
+    frame.writeUInt32BE(length, at + 1);
+  }
+  frame.set(body, headBytes);
+  return frame;
+}
+
+const pendingBytesMin = 4_096;
+
+/**
+ * Cuts a byte stream into frames, however it is split. After it threw, the stream has lost its place: close it.
+ *
+ * Bodies are views into the chunk that held them whole, or into memory of their own: they stay valid.
+ */
+export class FrameReader {
+  readonly #frameBytesMax: number;
+  #pending: Buffer = Buffer.alloc(0);
+  #pendingEnd = 0;
+
+  constructor(frameBytesMax: number = ipcFrameBytesMax) {
+    this.#frameBytesMax = frameBytesMax;
+  }
+
+  /** @throws SaltworksError WIRE_TOO_LARGE as soon as a frame announces more than its maximum, WIRE_MALFORMED, WIRE_TOO_DEEP */
+  push(chunk: Uint8Array): Uint8Array[] {
+    const bytes = this.#pendingEnd === 0 ? chunk : this.#append(chunk);
+    const bodies: Uint8Array[] = [];
+    let position = 0;
+    while (position < bytes.length) {
+      const frame = readFrame(bytes.subarray(position), this.#frameBytesMax);
+      if (frame === undefined) break;
+      bodies.push(frame.body);
+      position += frame.bytes;
+    }
+    if (position > 0 || this.#pendingEnd === 0) this.#keep(bytes.subarray(position));
+    return bodies;
+  }
+
+  /** Doubles the buffer as bytes arrive, never because they were announced. */
+  #append(chunk: Uint8Array): Uint8Array {
+    const needed = this.#pendingEnd + chunk.length;
+    if (needed > this.#pending.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#pending.length * 2, pendingBytesMin));
+      this.#pending.copy(grown, 0, 0, this.#pendingEnd);
+      this.#pending = grown;
+    }
+    this.#pending.set(chunk, this.#pendingEnd);
+    this.#pendingEnd = needed;
+    return this.#pending.subarray(0, needed);
+  }
+
+  /** A new buffer each time: bodies already given out may lie in the old one. */
+  #keep(rest: Uint8Array): void {
+    this.#pendingEnd = rest.length;
+    this.#pending = Buffer.alloc(0);
+    if (rest.length > 0) {
+      this.#pending = Buffer.allocUnsafeSlow(Math.max(rest.length, pendingBytesMin));
+      this.#pending.set(rest);
+    }
+  }
+}
+
+/** The frame at the start of `bytes`, or undefined while it is incomplete. */
+function readFrame(bytes: Uint8Array, frameBytesMax: number): { body: Uint8Array; bytes: number } | undefined {
+  const code = bytes[0] ?? 0;
+  if (code < 0x80 || code > 0x8f)
+    throw new SaltworksError("WIRE_MALFORMED", "a frame that is not a small map", { byte: code });
+  let position = 1;
+  let body: Uint8Array | undefined;
+  for (let left = code & 0x0f; left > 0; left -= 1) {
+    const keyEnd = skipValue(bytes, position);
+    if (keyEnd < 0) return incomplete(bytes.length - (body?.length ?? 0));
+    const isBody = keyOf(bytes, position, keyEnd) === "body";
+    if (isBody) requireBodyWithin(bytes, keyEnd, frameBytesMax);
+    const valueEnd = skipValue(bytes, keyEnd);
+    if (valueEnd < 0) return incomplete(isBody ? keyEnd : bytes.length - (body?.length ?? 0));
+    if (isBody) body = bytes.subarray(stringStart(bytes, keyEnd), valueEnd);
+    position = valueEnd;
+  }
+  if (body === undefined) throw new SaltworksError("WIRE_MALFORMED", "a frame without body");
+  return { body, bytes: position };
+}
+
+function incomplete(headBytes: number): undefined {
+  if (headBytes > ipcHeadBytesMax) {
+    throw new SaltworksError("WIRE_TOO_LARGE", "a frame with too much beside its body", { max: ipcHeadBytesMax });
+  }
+  return undefined;
+}
+
+/** Checks the announced length of the body at `offset`, as far as its header has come. */
+function requireBodyWithin(bytes: Uint8Array, offset: number, frameBytesMax: number): void {
+  if (offset >= bytes.length) return;
+  const start = stringStart(bytes, offset);
+  if (start < 0) throw new SaltworksError("WIRE_MALFORMED", "a frame whose body is no string");
+  if (start > bytes.length) return;
+  let length = (bytes[offset] ?? 0) & 0x1f;
+  if (start > offset + 1) {
+    length = 0;
+    for (let index = offset + 1; index < start; index += 1) length = length * 256 + (bytes[index] ?? 0);
+  }
+  if (length > frameBytesMax) {
+    throw new SaltworksError("WIRE_TOO_LARGE", `event frame of ${length} bytes`, { size: length, max: frameBytesMax });
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * Job ids: the time of the publish in UTC as 20 digits, microseconds included.
+ * Source: docs/protocol.md section 6.1. Pure: the time is an argument.
+ */
+const jidPattern = /^\d{20}(?:_.+)?$/s;
+const monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** `epochMs` whole milliseconds since 1970, `micros` 0..999 within the millisecond. */
+export function jidAt(epochMs: number, micros: number): string {
+  const digits = new Date(epochMs).toISOString().replace(/\D/g, "");
+  return digits + String(micros).padStart(3, "0");
+}
+
+/** 20 digits, or 20 digits, an underscore and more (`unique_jid` appends a process id). */
+export function isJid(text: string): boolean {
+  return jidPattern.test(text);
+}
+
+/** To the millisecond. */
+export function jidTime(jid: string): Date {
+  const [year, month, day, hour, minute, second] = partsOf(jid);
+  return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}.${jid.slice(14, 17)}Z`);
+}
+
+/** As Salt prints a job's StartTime: `2026, Nov 20 15:55:53.671842`; empty for what is no jid. */
+export function startTimeText(jid: string): string {
+  if (!isJid(jid)) return "";
+  const [year, month, day, hour, minute, second] = partsOf(jid);
+  return `${year}, ${monthNames[Number(month) - 1] ?? ""} ${day} ${hour}:${minute}:${second}.${jid.slice(14, 20)}`;
+}
+
+function partsOf(jid: string): string[] {
+  return [jid.slice(0, 4), jid.slice(4, 6), jid.slice(6, 8), jid.slice(8, 10), jid.slice(10, 12), jid.slice(12, 14)];
+}

@@ -1,0 +1,200 @@
+/**
+ * From an opened load to event data, without decoding it: `tok` and `nonce` left out, `_stamp` set, strings re-flavoured, large values trimmed.
+ * Source: docs/protocol.md sections 9, 10.1 and 10.4. Pure: the time is an argument.
+ */
+
+import { encodeEventBytes, splitEvent } from "./event.ts";
+import { decodeAt, encode } from "./msgpack.ts";
+import {
+  copyRewritten,
+  type Entry,
+  headOf,
+  type Rewrite,
+  rewriteGrowth,
+  skipAndNote,
+  skipWhole,
+  textOf,
+} from "./walk.ts";
+
+/** `data`: the event's data and the stored body, in the bin flavour, in memory of its own. `hasTarget`: the load names `tgt`, as `salt-call` does. */
+export type ReturnHead = {
+  readonly jid: string;
+  readonly retcode: number | undefined;
+  readonly hasTarget: boolean;
+  readonly data: Buffer;
+};
+
+/** Members that prove and pair the request; they end with it. */
+const requestMembers = new Set(["tok", "nonce"]);
+const stampKey = encode("_stamp", "bin");
+
+/**
+ * A `_return` load's head and event data. `entries` are those of `load`, from `mapEntries`.
+ *
+ * @returns undefined for a load without a jid in text or without a return
+ */
+export function readReturn(load: Uint8Array, entries: readonly Entry[], stamp: string): ReturnHead | undefined {
+  let jid: string | undefined;
+  let retcode: number | undefined;
+  let hasTarget = false;
+  let hasReturn = false;
+  for (const entry of entries) {
+    switch (entry.key) {
+      case "jid":
+        jid = textOf(load, entry.valueStart, entry.valueEnd);
+        break;
+      case "retcode":
+        retcode = intAt(load, entry.valueStart);
+        break;
+      case "tgt":
+        hasTarget = true;
+        break;
+      case "return":
+        hasReturn = true;
+        break;
+    }
+  }
+  if (jid === undefined || !hasReturn) return undefined;
+  return { jid, retcode, hasTarget, data: loadAsEventData(load, entries, stamp) };
+}
+
+/** Small ints are their own byte; others, rare, are decoded. */
+function intAt(load: Uint8Array, offset: number): number | undefined {
+  const code = load[offset] ?? 0xc0;
+  if (code <= 0x7f) return code;
+  const { value } = decodeAt(load, offset);
+  return typeof value === "number" && Number.isInteger(value) ? value : undefined;
+}
+
+/** Any load as event data. As in Salt the master's time replaces a `_stamp` that is there, and is appended otherwise. */
+export function loadAsEventData(load: Uint8Array, entries: readonly Entry[], stamp: string): Buffer {
+  const kept: Entry[] = [];
+  const rewrites: Rewrite[] = [];
+  const stampBytes = encode(stamp, "bin");
+  let bytes = 5;
+  let hasStamp = false;
+  for (const entry of entries) {
+    if (entry.key !== undefined && requestMembers.has(entry.key)) continue;
+    kept.push(entry);
+    skipAndNote(load, entry.keyStart, rewrites);
+    if (entry.key === "_stamp") {
+      hasStamp = true;
+      bytes += entry.keyEnd - entry.keyStart + stampBytes.length;
+    } else {
+      skipAndNote(load, entry.valueStart, rewrites);
+      bytes += entry.valueEnd - entry.keyStart;
+    }
+  }
+  const data = Buffer.allocUnsafeSlow(bytes + rewriteGrowth(rewrites) + stampKey.length + stampBytes.length);
+  let at = writeMapHead(data, kept.length + (hasStamp ? 0 : 1));
+  let next = 0;
+  for (const entry of kept) {
+    const isStamp = entry.key === "_stamp";
+    ({ at, next } = copyRewritten(
+      load,
+      entry.keyStart,
+      isStamp ? entry.keyEnd : entry.valueEnd,
+      rewrites,
+      next,
+      data,
+      at,
+    ));
+    if (isStamp) at += stampBytes.copy(data, at);
+  }
+  if (!hasStamp) {
+    at += stampKey.copy(data, at);
+    at += stampBytes.copy(data, at);
+  }
+  return data.subarray(0, at);
+}
+
+function writeMapHead(target: Buffer, count: number): number {
+  if (count <= 15) {
+    target[0] = 0x80 | count;
+    return 1;
+  }
+  target[0] = count <= 0xffff ? 0xde : 0xdf;
+  return count <= 0xffff ? target.writeUInt16BE(count, 1) : target.writeUInt32BE(count, 1);
+}
+
+/** What stands in place of a value that made an event too large, as every consumer of Salt's events knows it. */
+const trimmedValue = encode("VALUE_TRIMMED", "bin");
+/** Salt trims what exceeds half of the maximum first, then 40 %, and so on down to a tenth. */
+const trimShares = [0.5, 0.4, 0.3, 0.2, 0.1];
+/** Salt measures packed data as a Python object: its length and this. */
+const bytesObjectBytes = 33;
+
+/** A value that is not a map, where it is, and the bytes that Python would hold it in. */
+type Leaf = { readonly start: number; readonly end: number; readonly size: number };
+
+/**
+ * An event whose data is over `maxBytes` with its largest values replaced, as Salt does: values of maps at any depth, never parts of a list.
+ * Data that is large in another way stays as it is. Returns the same body where nothing needs trimming.
+ */
+export function trimEvent(body: Buffer, maxBytes: number): Buffer {
+  const { tag, data } = splitEvent(body);
+  if (data.length + bytesObjectBytes <= maxBytes) return body;
+  const leaves: Leaf[] = [];
+  collectLeaves(data, 0, maxBytes * Math.min(...trimShares), leaves);
+  for (const share of trimShares) {
+    const trimmed = leaves.filter((leaf) => leaf.size > maxBytes * share);
+    const saved = trimmed.reduce((sum, leaf) => sum + (leaf.end - leaf.start) - trimmedValue.length, 0);
+    const isLast = share === trimShares.at(-1);
+    if (isLast || data.length - saved + bytesObjectBytes < maxBytes)
+      return encodeEventBytes(tag, replaceLeaves(data, trimmed, saved));
+  }
+  return body;
+}
+
+/** Leaves above `sizeMin` of the map at `offset`, in order; @returns where the map ends */
+function collectLeaves(data: Uint8Array, offset: number, sizeMin: number, leaves: Leaf[]): number {
+  const { count, start } = headOf(data, offset);
+  let position = start;
+  for (let index = 0; index < count; index += 1) {
+    const valueStart = skipWhole(data, position);
+    const head = headOf(data, valueStart);
+    if (head.kind === "map") {
+      position = collectLeaves(data, valueStart, sizeMin, leaves);
+      continue;
+    }
+    position = skipWhole(data, valueStart);
+    const size = pythonSize(data, valueStart, position);
+    if (size > sizeMin) leaves.push({ start: valueStart, end: position, size });
+  }
+  return position;
+}
+
+/** What CPython 3.10's getsizeof gives: of a list only its own slots, of text by its widest character. */
+function pythonSize(data: Uint8Array, start: number, end: number): number {
+  const head = headOf(data, start);
+  if (head.kind === "list") return 56 + 8 * head.count;
+  if (head.kind === "bytes") return bytesObjectBytes + head.count;
+  return head.kind === "text" ? textSize(data, head.start, end) : 28;
+}
+
+function textSize(data: Uint8Array, start: number, end: number): number {
+  let widest = 0;
+  let characters = 0;
+  for (let index = start; index < end; index += 1) {
+    const byte = data[index] ?? 0;
+    if ((byte & 0xc0) !== 0x80) characters += 1;
+    if (byte > widest) widest = byte;
+  }
+  if (widest < 0x80) return 49 + characters;
+  if (widest < 0xc4) return 73 + characters;
+  return widest < 0xf0 ? 74 + 2 * characters : 76 + 4 * characters;
+}
+
+function replaceLeaves(data: Uint8Array, leaves: readonly Leaf[], saved: number): Buffer {
+  const result = Buffer.allocUnsafeSlow(data.length - saved);
+  let from = 0;
+  let at = 0;
+  for (const { start, end } of leaves) {
+    result.set(data.subarray(from, start), at);
+    at += start - from;
+    at += trimmedValue.copy(result, at);
+    from = end;
+  }
+  result.set(data.subarray(from), at);
+  return result;
+}

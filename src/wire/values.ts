@@ -1,0 +1,36 @@
+/**
+ * The values that msgpack can carry, as this program holds them: key types and order, int against float, text against bytes are kept.
+ * Source: docs/protocol.md section 2.6.
+ */
+
+/** A float whose value is integral (1.0): JavaScript alone could not tell it from the int 1. */
+export class Float {
+  readonly value: number;
+  constructor(value: number) {
+    this.value = value;
+  }
+}
+
+/** An extension object: `type` is -128..127 (Salt uses 78 for times), `data` its bytes. */
+export class Ext {
+  readonly type: number;
+  readonly data: Uint8Array;
+  constructor(type: number, data: Uint8Array) {
+    this.type = type;
+    this.data = data;
+  }
+}
+
+/** Integers within 2^53 are numbers, beyond (u64, i64) bigints; a number that is not integral is a float. */
+export type Value = null | boolean | number | bigint | string | Uint8Array | Float | Ext | Value[] | ValueMap;
+
+/** Maps keep the type of each key (int, nil, text, bytes) and their order. */
+export type ValueMap = Map<Value, Value>;
+
+/** What encoders take: values, and plain objects and read-only collections of them. Undefined members are left out; in a list they are nil. */
+export type Encodable =
+  | Value
+  | undefined
+  | readonly Encodable[]
+  | ReadonlyMap<Encodable, Encodable>
+  | { readonly [key: string]: Encodable };
