@@ -16,10 +16,10 @@ import {
   textOf,
 } from "./walk.ts";
 
-/** `data`: the event's data and the stored body, in the bin flavour, in memory of its own. `hasTarget`: the load names `tgt`, as `salt-call` does. */
+/** `data`: the event's data and the stored body, in the bin flavour, in memory of its own. `retcode`: 0 where it is absent or, for several functions, no int. `hasTarget`: the load names `tgt`, as `salt-call` does. */
 export type ReturnHead = {
   readonly jid: string;
-  readonly retcode: number | undefined;
+  readonly retcode: number;
   readonly hasTarget: boolean;
   readonly data: Buffer;
 };
@@ -35,7 +35,7 @@ const stampKey = encode("_stamp", "bin");
  */
 export function readReturn(load: Uint8Array, entries: readonly Entry[], stamp: string): ReturnHead | undefined {
   let jid: string | undefined;
-  let retcode: number | undefined;
+  let retcode = 0;
   let hasTarget = false;
   let hasReturn = false;
   for (const entry of entries) {
@@ -44,7 +44,7 @@ export function readReturn(load: Uint8Array, entries: readonly Entry[], stamp: s
         jid = textOf(load, entry.valueStart, entry.valueEnd);
         break;
       case "retcode":
-        retcode = intAt(load, entry.valueStart);
+        retcode = intAt(load, entry.valueStart) ?? 0;
         break;
       case "tgt":
         hasTarget = true;
