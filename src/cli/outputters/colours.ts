@@ -1,0 +1,48 @@
+/** The colours of Salt's default theme, as terminal sequences. Whether they are wanted is the caller's decision. */
+
+export type Colour =
+  | "red"
+  | "boldRed"
+  | "green"
+  | "boldGreen"
+  | "boldYellow"
+  | "blue"
+  | "boldBlue"
+  | "magenta"
+  | "boldMagenta"
+  | "cyan";
+
+/** `paint.red` begins a stretch of red and `paint.end` ends any; all are empty where colours are off. */
+export type Paint = Readonly<Record<Colour | "end", string>>;
+
+const coloured: Paint = {
+  red: "\x1b[0;31m",
+  boldRed: "\x1b[0;1;31m",
+  green: "\x1b[0;32m",
+  boldGreen: "\x1b[0;1;32m",
+  boldYellow: "\x1b[0;1;33m",
+  blue: "\x1b[0;34m",
+  boldBlue: "\x1b[0;1;34m",
+  magenta: "\x1b[0;35m",
+  boldMagenta: "\x1b[0;1;35m",
+  cyan: "\x1b[0;36m",
+  end: "\x1b[0;0m",
+};
+
+const plain: Paint = {
+  red: "",
+  boldRed: "",
+  green: "",
+  boldGreen: "",
+  boldYellow: "",
+  blue: "",
+  boldBlue: "",
+  magenta: "",
+  boldMagenta: "",
+  cyan: "",
+  end: "",
+};
+
+export function paintFor(isColoured: boolean): Paint {
+  return isColoured ? coloured : plain;
+}

@@ -1,0 +1,122 @@
+/** The `highstate` outputter: each state of a run as a block or a line, and a summary for each minion. Source: Salt's behaviour, retold in docs/compatibility.md. */
+import type { Value, ValueMap } from "../../wire/values.ts";
+import { type Colour, paintFor } from "./colours.ts";
+import { renderNested } from "./nested.ts";
+import { strOf } from "./python-repr.ts";
+import { hideEscapes } from "./python-text.ts";
+import { hasChanges, renderStateBlock, renderStateLine, type StateResult } from "./state-block.ts";
+import { summaryLines } from "./state-summary.ts";
+
+/** Defaults are Salt's. */
+export type HighstateOptions = {
+  /** `state_output`: full, terse, mixed, changes or filter, each also with `_id` (states are then named by their id). */
+  readonly output?: string;
+  /** `state_verbose`: false hides states that succeeded without changes. */
+  readonly isVerbose?: boolean;
+  /** `state_output_diff`: hides them too. */
+  readonly isDiffOnly?: boolean;
+  /** `state_tabular`: terse lines in columns. */
+  readonly isTabular?: boolean;
+  /** `state_output_profile`: start times and durations. */
+  readonly isProfiled?: boolean;
+  /** `state_output_pct`: success and failure in percent. */
+  readonly isPercentShown?: boolean;
+  /** `state_output_exclude` and `state_output_terse`, for `filter`: results as Python writes them. */
+  readonly excluded?: readonly string[];
+  readonly terse?: readonly string[];
+};
+
+/** Whether a map of minions holds results of state runs at all. */
+export function isHighstate(value: Value): value is ValueMap {
+  return value instanceof Map && value.size > 0 && [...value.values()].some(isRun);
+}
+
+/** States that ran, or the texts that say why none could. */
+function isRun(data: Value): boolean {
+  if (Array.isArray(data)) return data.every((member) => typeof member === "string");
+  return data instanceof Map && (data.size === 0 || statesOf(data).length > 0);
+}
+
+export function renderHighstate(value: ValueMap, colour: boolean, options: HighstateOptions = {}): string {
+  const hosts = [...value].map(([host, data]) => {
+    if (!isRun(data)) return renderNested(new Map([[host, data]]), { colour });
+    const name = strOf(host);
+    return data instanceof Map ? renderRun(name, data, colour, options) : renderFailure(name, data, colour);
+  });
+  return hosts.join("\n");
+}
+
+/** Members with a result, in the order in which they ran. */
+function statesOf(data: ValueMap): StateResult[] {
+  const states: StateResult[] = [];
+  for (const [tag, fields] of data) {
+    if (fields instanceof Map && fields.has("result")) states.push({ parts: strOf(tag).split("_|-"), fields });
+  }
+  return states.sort((left, right) => runNumber(left) - runNumber(right));
+}
+
+function runNumber(state: StateResult): number {
+  const number = state.fields.get("__run_num__");
+  return typeof number === "number" ? number : 0;
+}
+
+function renderFailure(host: string, texts: Value, colour: boolean): string {
+  const paint = paintFor(colour);
+  const lines = [`${paint.boldRed}${hideEscapes(host)}:${paint.end}`];
+  lines.push(`    ${paint.boldRed}Data failed to compile:${paint.end}`);
+  for (const text of Array.isArray(texts) ? texts : []) {
+    lines.push(`${paint.boldRed}----------\n    ${hideEscapes(strOf(text))}${paint.end}`);
+  }
+  return lines.join("\n");
+}
+
+function renderRun(host: string, data: ValueMap, colour: boolean, options: HighstateOptions): string {
+  const paint = paintFor(colour);
+  const states = statesOf(data);
+  const lines: string[] = [];
+  let hostColour: Colour = "green";
+  for (const state of states) {
+    const form = formOf(state, options);
+    if (form === "hidden") continue;
+    const result = state.fields.get("result");
+    if (result === false) hostColour = "red";
+    if (result === null) hostColour = "boldYellow";
+    if (form === "excluded") continue;
+    const named = options.output?.endsWith("_id") ? nameById(state) : state;
+    const render = form === "line" ? renderStateLine : renderStateBlock;
+    lines.push(
+      render(named, { colour, isTabular: options.isTabular ?? false, isProfiled: options.isProfiled ?? true }),
+    );
+  }
+  lines.push(...summaryLines(host, states, { colour, ...summaryOptions(options) }));
+  return [`${paint[hostColour]}${hideEscapes(host)}:${paint.end}`, ...lines].join("\n");
+}
+
+function summaryOptions(options: HighstateOptions): { isProfiled: boolean; isPercentShown: boolean } {
+  return { isProfiled: options.isProfiled ?? true, isPercentShown: options.isPercentShown ?? false };
+}
+
+function nameById(state: StateResult): StateResult {
+  const [module = "", id = "", , ...rest] = state.parts;
+  return { ...state, parts: [module, id, id, ...rest] };
+}
+
+/** `hidden` states leave no trace above the summary; `excluded` ones still colour the minion's name. */
+function formOf(state: StateResult, options: HighstateOptions): "block" | "line" | "hidden" | "excluded" {
+  const result = state.fields.get("result") ?? null;
+  const isClean = isTrue(result) && !hasChanges(state);
+  if (isClean && (options.isDiffOnly === true || options.isVerbose === false)) return "hidden";
+  const mode = (options.output ?? "full").toLowerCase();
+  if (mode.startsWith("filter")) {
+    if (options.terse?.includes(strOf(result))) return "line";
+    return options.excluded?.includes(strOf(result)) ? "excluded" : "block";
+  }
+  if (mode.startsWith("terse")) return "line";
+  if (mode.startsWith("mixed")) return result === false ? "block" : "line";
+  return mode.startsWith("changes") && isClean ? "line" : "block";
+}
+
+/** As Python's truth: an empty text or 0 is false too. */
+function isTrue(result: Value): boolean {
+  return Boolean(result);
+}

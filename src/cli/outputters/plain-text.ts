@@ -1,0 +1,45 @@
+/** The line-wise outputters for scripts: `txt`, `raw`, `newline_values_only`. */
+import type { Value } from "../../wire/values.ts";
+import { renderPprint } from "./pprint.ts";
+import { reprBytes, strOf } from "./python-repr.ts";
+import { splitLines } from "./python-text.ts";
+
+/** `id: line` for each line of a text, `id: repr` for any other value. */
+export function renderTxt(value: Value): string {
+  if (typeof value === "string") return value;
+  if (!(value instanceof Map)) return renderPprint(value);
+  const lines: string[] = [];
+  for (const [key, member] of value) {
+    for (const line of linesOf(member)) lines.push(`${strOf(key)}: ${line}`);
+  }
+  return lines.join("\n");
+}
+
+function linesOf(value: Value): string[] {
+  if (typeof value === "string") return splitLines(value);
+  return value instanceof Uint8Array ? byteLines(value).map(reprBytes) : [strOf(value)];
+}
+
+/** Bytes end lines at `\n`, `\r` and `\r\n` only. */
+function byteLines(bytes: Uint8Array): Uint8Array[] {
+  const text = Buffer.from(bytes).toString("latin1");
+  const lines = text.split(/\r\n|\r|\n/u);
+  if (lines.at(-1) === "") lines.pop();
+  return lines.map((line) => Buffer.from(line, "latin1"));
+}
+
+/** Python notation of the whole, on one line. */
+export function renderRaw(value: Value): string {
+  return strOf(value);
+}
+
+/** Values without ids, members of lists each on their own line; undefined where the data is not keyed by id. */
+export function renderNewlineValuesOnly(value: Value): string | undefined {
+  if (!(value instanceof Map)) return undefined;
+  const lines: string[] = [];
+  for (const member of value.values()) {
+    if (Array.isArray(member)) lines.push(...member.map(strOf));
+    else lines.push(strOf(member));
+  }
+  return lines.join("\n");
+}

@@ -1,0 +1,72 @@
+/** The outputters by name: one rendered document for one value. Source: docs/compatibility.md, outputters. */
+import type { Value } from "../../wire/values.ts";
+import { type HighstateOptions, isHighstate, renderHighstate } from "./highstate.ts";
+import { type JsonIndent, renderJson } from "./json.ts";
+import { renderKeyLists } from "./key-lists.ts";
+import { renderNested } from "./nested.ts";
+import { renderNoReturn } from "./no-return.ts";
+import { renderNewlineValuesOnly, renderRaw, renderTxt } from "./plain-text.ts";
+import { renderPprint } from "./pprint.ts";
+import { stripEnd } from "./python-text.ts";
+import { renderYaml } from "./yaml.ts";
+
+export type OutputOptions = {
+  readonly colour: boolean;
+  /** `--out-indent` or `output_indent`; absent: each outputter's own default. */
+  readonly indent?: JsonIndent;
+  /** The return's code: not 0 makes nested's keys red. */
+  readonly retcode?: number;
+  /** How state runs are shown. */
+  readonly states?: HighstateOptions;
+};
+
+type Outputter = (value: Value, options: OutputOptions) => string | undefined;
+
+const outputters: Readonly<Record<string, Outputter>> = {
+  highstate: (value, o) => (isHighstate(value) ? renderHighstate(value, o.colour, o.states) : undefined),
+  json: (value, o) => renderJson(value, o.indent),
+  key: renderKeyLists,
+  nested: renderNestedAt,
+  newline_values_only: renderNewlineValuesOnly,
+  no_return: renderNoReturn,
+  pprint: (value, o) => renderPprint(value, pprintIndent(o.indent)),
+  quiet: () => "",
+  raw: renderRaw,
+  text: renderTxt,
+  txt: renderTxt,
+  yaml: (value, o) => renderYaml(value, yamlIndent(o.indent)),
+};
+
+/** Every name that `--out` takes. */
+export const outputterNames: readonly string[] = Object.keys(outputters);
+
+/** The line for stderr when `--out` names no outputter: nested is used then. */
+export function unknownOutputterLine(name: string): string {
+  return `[ERROR   ] Invalid outputter ${name} specified, fall back to nested`;
+}
+
+export function isOutputter(name: string): boolean {
+  return Object.hasOwn(outputters, name);
+}
+
+/**
+ * One document, without trailing white space and without a final line end: the caller prints it and a line end, or nothing if it is empty.
+ * Data that an outputter has no form for (key lists, state runs) and unknown names are shown as nested.
+ */
+export function renderOutput(name: string, value: Value, options: OutputOptions): string {
+  const outputter = isOutputter(name) ? outputters[name] : undefined;
+  return stripEnd(outputter?.(value, options) ?? renderNestedAt(value, options));
+}
+
+function renderNestedAt(value: Value, { colour, retcode }: OutputOptions): string {
+  return renderNested(value, { colour, retcode: retcode ?? 0 });
+}
+
+/** Negative: brackets instead of blocks. */
+function yamlIndent(indent: JsonIndent | undefined): number | undefined {
+  return indent === null ? -1 : indent === "pretty" ? undefined : indent;
+}
+
+function pprintIndent(indent: JsonIndent | undefined): number | undefined {
+  return typeof indent === "number" && indent >= 0 ? indent : undefined;
+}

@@ -1,0 +1,37 @@
+/** Text filled into lines of a width, as Python's textwrap fills it: blanks inside lines stay, words may break at hyphens. */
+import { lengthOf } from "./python-text.ts";
+
+/** `indent` blanks start each line and count into `width`. */
+export function wrapWords(text: string, width: number, indent: number): string {
+  const room = width - indent;
+  const lines: string[] = [];
+  let line = "";
+  for (const piece of piecesOf(text)) {
+    for (const part of lengthOf(piece) > room ? cut(piece, room - lengthOf(line), room) : [piece]) {
+      if (lengthOf(line) + lengthOf(part) > room) {
+        lines.push(line);
+        line = "";
+      }
+      const isLeadingBlank = line === "" && part.trim() === "" && lines.length > 0;
+      if (!isLeadingBlank) line += part;
+    }
+  }
+  lines.push(line);
+  return lines.map((full) => " ".repeat(indent) + full.trimEnd()).join("\n");
+}
+
+/** Runs of blanks, and words cut behind a hyphen that stands between letters. */
+function piecesOf(text: string): string[] {
+  const blanks = text.replaceAll("\t", " ".repeat(8)).replaceAll(/[\n\v\f\r]/gu, " ");
+  return blanks.split(/( +)|(?<=\p{L}{2}-)(?=\p{L}{2})/u).filter((piece) => piece !== undefined && piece !== "");
+}
+
+/** A word longer than a line fills the rest of the current line first. */
+function cut(word: string, first: number, room: number): string[] {
+  const characters = [...word];
+  const start = Math.max(first, 0);
+  const parts = start > 0 ? [characters.slice(0, start).join("")] : [];
+  for (let from = start; from < characters.length; from += room)
+    parts.push(characters.slice(from, from + room).join(""));
+  return parts;
+}

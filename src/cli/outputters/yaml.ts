@@ -1,0 +1,233 @@
+/**
+ * The `yaml` outputter: block style, sorted keys, 80 columns, byte for byte what Salt prints through PyYAML and libyaml.
+ * (No library writes the same bytes: `yaml` folds, quotes and indents by other rules.)
+ */
+import { Float, type Value, type ValueMap } from "../../wire/values.ts";
+import { sortedEntries } from "./key-order.ts";
+import { reprFloat, reprOf } from "./python-repr.ts";
+import { isMultiline, type ScalarStyle, textStyle, writeText } from "./yaml-scalar.ts";
+
+/** Lines are folded at the first blank beyond this column. */
+const pageWidth = 80;
+const defaultStep = 2;
+/** A longer key is written `? key`. Bytes of UTF-8. */
+const simpleKeyBytesMax = 128;
+/** Characters of base64 on a line. */
+const base64LineWidth = 76;
+
+/** `indent`: columns a level, 2 to 9; negative: everything in brackets. */
+export function renderYaml(value: Value, indent = defaultStep): string {
+  const emitter = new Emitter(indent >= 2 && indent <= 9 ? indent : defaultStep, indent < 0);
+  emitter.node(value, "root");
+  return emitter.text();
+}
+
+type Context = "root" | "item" | "value" | "simpleKey" | "longKey";
+type Scalar = { readonly text: string; readonly style: ScalarStyle | "literal"; readonly tag?: string };
+
+class Emitter {
+  readonly #parts: string[] = [];
+  readonly #step: number;
+  readonly #isFlow: boolean;
+  #indent = -1;
+  #column = 0;
+  #flowLevel = 0;
+  /** The last thing written was a blank (or the line is empty). */
+  #isBlank = true;
+  /** Only indentation and block marks were written on this line. */
+  #isIndenting = true;
+
+  constructor(step: number, isFlow: boolean) {
+    this.#step = step;
+    this.#isFlow = isFlow;
+  }
+
+  text(): string {
+    return this.#parts.join("");
+  }
+
+  node(value: Value, context: Context): void {
+    if (Array.isArray(value)) {
+      if (this.#isFlow || this.#flowLevel > 0 || value.length === 0) this.#flowList(value);
+      else this.#blockList(value, context);
+    } else if (value instanceof Map) {
+      if (this.#isFlow || this.#flowLevel > 0 || value.size === 0) this.#flowMap(value);
+      else this.#blockMap(value);
+    } else {
+      this.#scalar(value, context);
+    }
+  }
+
+  #blockList(list: readonly Value[], context: Context): void {
+    const outer = this.#indent;
+    // A list directly under a key keeps the key's column.
+    this.#increase(false, (context === "value" || context === "longKey") && !this.#isIndenting);
+    for (const member of list) {
+      this.#putIndent();
+      this.#mark("-", { needsBlank: true, keepsIndenting: true });
+      this.node(member, "item");
+    }
+    this.#indent = outer;
+  }
+
+  #blockMap(map: ValueMap): void {
+    const outer = this.#indent;
+    this.#increase(false, false);
+    for (const [key, member] of entriesOf(map)) {
+      this.#putIndent();
+      if (this.#isSimpleKey(key)) {
+        this.node(key, "simpleKey");
+        this.#mark(":", {});
+      } else {
+        this.#mark("?", { needsBlank: true, keepsIndenting: true });
+        this.node(key, "longKey");
+        this.#putIndent();
+        this.#mark(":", { needsBlank: true, keepsIndenting: true });
+      }
+      this.node(member, "value");
+    }
+    this.#indent = outer;
+  }
+
+  #flowList(list: readonly Value[]): void {
+    this.#flow("[", "]", list, (member) => this.node(member, "item"));
+  }
+
+  #flowMap(map: ValueMap): void {
+    this.#flow("{", "}", entriesOf(map), ([key, member]) => {
+      if (this.#isSimpleKey(key)) {
+        this.node(key, "simpleKey");
+        this.#mark(":", {});
+      } else {
+        this.#mark("?", { needsBlank: true });
+        this.node(key, "longKey");
+        if (this.#column > pageWidth) this.#putIndent();
+        this.#mark(":", { needsBlank: true });
+      }
+      this.node(member, "value");
+    });
+  }
+
+  #flow<T>(open: string, close: string, members: readonly T[], write: (member: T) => void): void {
+    const outer = this.#indent;
+    this.#mark(open, { needsBlank: true, isBlank: true });
+    this.#increase(true, false);
+    this.#flowLevel += 1;
+    members.forEach((member, index) => {
+      if (index > 0) this.#mark(",", {});
+      if (this.#column > pageWidth) this.#putIndent();
+      write(member);
+    });
+    this.#flowLevel -= 1;
+    this.#indent = outer;
+    this.#mark(close, {});
+  }
+
+  #scalar(value: Value, context: Context): void {
+    const isSimpleKey = context === "simpleKey";
+    const scalar = scalarOf(value, { isInFlow: this.#flowLevel > 0, isSimpleKey });
+    const outer = this.#indent;
+    if (scalar.tag) this.#mark(scalar.tag, { needsBlank: true });
+    this.#increase(true, false);
+    if (scalar.style === "literal") this.#literal(scalar.text);
+    else this.#quoted(scalar.text, scalar.style, !isSimpleKey);
+    this.#indent = outer;
+  }
+
+  #quoted(text: string, style: ScalarStyle, isFoldable: boolean): void {
+    const quote = style === "plain" ? "" : style === "single" ? "'" : '"';
+    if (!this.#isBlank) this.#put(" ");
+    this.#put(quote);
+    this.#isIndenting = false;
+    writeText(text, style, isFoldable, {
+      isPastWidth: () => this.#column > pageWidth,
+      put: (piece) => {
+        this.#put(piece);
+        this.#isIndenting = isMultiline(piece);
+      },
+      putIndent: () => this.#putIndent(),
+    });
+    this.#put(quote);
+    this.#isBlank = false;
+    this.#isIndenting = false;
+  }
+
+  #literal(text: string): void {
+    this.#mark("|", { needsBlank: true });
+    for (const line of text.split("\n")) {
+      this.#put("\n");
+      if (line !== "") this.#put(" ".repeat(Math.max(this.#indent, 0)) + line);
+    }
+    this.#isBlank = false;
+    this.#isIndenting = false;
+  }
+
+  #isSimpleKey(key: Value): boolean {
+    if (Array.isArray(key)) return key.length === 0;
+    if (key instanceof Map) return key.size === 0;
+    const { text, tag } = scalarOf(key, { isInFlow: this.#flowLevel > 0, isSimpleKey: false });
+    if (isMultiline(text)) return false;
+    return Buffer.byteLength(text) + (tag?.length ?? 0) <= simpleKeyBytesMax;
+  }
+
+  #increase(isFlow: boolean, isIndentless: boolean): void {
+    if (this.#indent < 0) this.#indent = isFlow ? this.#step : 0;
+    else if (!isIndentless) this.#indent += this.#step;
+  }
+
+  #mark(mark: string, o: { needsBlank?: boolean; isBlank?: boolean; keepsIndenting?: boolean }): void {
+    if (o.needsBlank && !this.#isBlank) this.#put(" ");
+    this.#put(mark);
+    this.#isBlank = o.isBlank ?? false;
+    this.#isIndenting &&= o.keepsIndenting ?? false;
+  }
+
+  #put(text: string): void {
+    if (text === "") return;
+    this.#parts.push(text);
+    for (const character of text) this.#column = isMultiline(character) ? 0 : this.#column + 1;
+  }
+
+  #putIndent(): void {
+    const indent = Math.max(this.#indent, 0);
+    const isOnNewLine = this.#isIndenting && this.#column <= indent && (this.#column < indent || this.#isBlank);
+    if (!isOnNewLine) this.#put("\n");
+    this.#put(" ".repeat(indent - this.#column));
+    this.#isBlank = true;
+    this.#isIndenting = true;
+  }
+}
+
+function entriesOf(map: ValueMap): [Value, Value][] {
+  return sortedEntries(map) ?? [...map];
+}
+
+function scalarOf(value: Value, place: { isInFlow: boolean; isSimpleKey: boolean }): Scalar {
+  if (typeof value === "string") return { text: value, style: textStyle(value, place) };
+  if (!(value instanceof Uint8Array)) return { text: wordOf(value), style: "plain" };
+  const base64 = Buffer.from(value).toString("base64");
+  if (place.isInFlow || place.isSimpleKey || base64 === "") {
+    return { text: base64 === "" ? "" : `${wrap(base64)}\n`, style: "double", tag: "!!binary" };
+  }
+  return { text: wrap(base64), style: "literal", tag: "!!binary" };
+}
+
+function wrap(base64: string): string {
+  return (base64.match(new RegExp(`.{1,${base64LineWidth}}`, "g")) ?? []).join("\n");
+}
+
+function wordOf(value: Value): string {
+  if (value === null) return "null";
+  if (typeof value === "boolean") return value ? "true" : "false";
+  if (value instanceof Float || (typeof value === "number" && !Number.isInteger(value))) {
+    return floatWord(value instanceof Float ? value.value : value);
+  }
+  return reprOf(value);
+}
+
+/** YAML 1.1 takes `1e+16` for text: it needs the dot. */
+function floatWord(value: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? ".nan" : value < 0 ? "-.inf" : ".inf";
+  const text = reprFloat(value);
+  return text.includes(".") ? text : text.replace("e", ".0e");
+}
