@@ -1,0 +1,75 @@
+/**
+ * The id of a machine that names none in its file: the cached `minion_id`, else the fully qualified host name.
+ * Source: Salt's rules, observed on 3007: local names (`localhost`, `ip6-...`) never become an id.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { isIPv4 } from "node:net";
+import { hostname, networkInterfaces } from "node:os";
+import { dirname, join } from "node:path";
+import { hasCodeIn } from "./file-errors.ts";
+
+/** A resolver that doesn't answer must not hold up the start. */
+const hostnameTimeoutMs = 10_000;
+/** Salt reads and writes it here, whatever `-c` says. */
+const cachedIdFile = "etc/salt/minion_id";
+const localName = /^(?:localhost|ip6-|127[.]\d|0\.0\.0\.0|::1|ipv6-|fe00::|fe02::|1.0.0.*.ip6.arpa)/;
+
+export type HostIdRules = {
+  readonly rootDir: string;
+  readonly isCached: boolean;
+  readonly isLowercase: boolean;
+  /** true: cut any domain; text: cut that one. */
+  readonly removeDomain: boolean | string;
+  readonly appendDomain: string;
+};
+
+/** Names of this host, best first, without local ones. */
+function hostNames(): string[] {
+  const asked = spawnSync("hostname", ["-f"], { encoding: "utf8", timeout: hostnameTimeoutMs });
+  const fromSystem = asked.status === 0 ? asked.stdout.trim() : "";
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const outside = addresses.filter(({ internal, family }) => !internal && family === "IPv4");
+  const names = [fromSystem, hostname(), ...outside.map(({ address }) => address)];
+  return names.filter((name) => name !== "" && !localName.test(name));
+}
+
+function cachedId(rootDir: string): string | undefined {
+  try {
+    const name = readFileSync(join(rootDir, cachedIdFile), "utf8")
+      .replace(/^\uFEFF/, "")
+      .split("\n")[0]
+      ?.trim();
+    return name === "" || name === "localhost" ? undefined : name;
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT", "EACCES", "ENOTDIR")) return undefined;
+    throw error;
+  }
+}
+
+function withoutDomain(name: string, rule: boolean | string): string {
+  if (rule === true) return name.split(".")[0] ?? name;
+  if (rule === false || rule === "") return name;
+  return name.toLowerCase().endsWith(`.${rule.toLowerCase()}`) ? name.slice(0, -rule.length - 1) : name;
+}
+
+/** Adds `domain` unless the name ends in it or in a dot. */
+export function withDomain(name: string, domain: string): string {
+  return domain === "" || name.endsWith(domain) || name.endsWith(".") ? name : `${name}.${domain}`;
+}
+
+/** The id for this host. */
+export function hostId(rules: HostIdRules): string {
+  const cached = rules.isCached ? cachedId(rules.rootDir) : undefined;
+  if (cached !== undefined) return withDomain(cached, rules.appendDomain);
+  const found = hostNames()[0] ?? "localhost";
+  const name = withoutDomain(rules.isLowercase ? found.toLowerCase() : found, rules.removeDomain);
+  return isIPv4(name) ? name : withDomain(name, rules.appendDomain);
+}
+
+/** Keeps a computed id, so that a later change of the host's name does not make it another minion. */
+export function cacheHostId(rootDir: string, id: string): void {
+  const file = join(rootDir, cachedIdFile);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, id);
+}

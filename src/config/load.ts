@@ -1,0 +1,173 @@
+/**
+ * Reads a configuration directory to one frozen, typed object: files and includes, checks, Salt's derived values.
+ * Source: behaviour of Salt 3007 (docs/config.md says what differs); every fault is reported together.
+ */
+import { posix } from "node:path";
+import { SaltworksError } from "../errors.ts";
+import { checkValue } from "./check-value.ts";
+import { editDistance } from "./edit-distance.ts";
+import { hostId, withDomain } from "./host-id.ts";
+import type { ConfigMap, ConfigValue, OptionTable } from "./option.ts";
+import { otherSaltNames } from "./other-names.ts";
+import { readSettings, type Setting, type Settings } from "./read-files.ts";
+import { isUri, underRoot } from "./root-dir.ts";
+import { isConfigMap } from "./salt-yaml.ts";
+import { type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
+
+/** Values from the command line, by option name; they win over every file. */
+export type Overrides = { readonly [name: string]: ConfigValue | undefined };
+/** Values while they are being worked out. */
+type Draft = Record<string, unknown>;
+
+const overrideFile = "command line";
+/** Salt shortens a socket directory whose path is this much longer than the cache directory's. */
+const sockDirExtraCharsMax = 10;
+
+function isKnownAnywhere(name: string): boolean {
+  return name in masterOptions || name in minionOptions || otherSaltNames.has(name);
+}
+
+/** Known name that an unknown one probably means. */
+function nearestName(name: string, table: OptionTable): string | undefined {
+  const distanceMax = name.length <= 5 ? 1 : 2;
+  const ranked = Object.keys(table)
+    .map((known) => ({ known, distance: editDistance(name, known, distanceMax) }))
+    .filter(({ distance }) => distance <= distanceMax)
+    .sort((a, b) => a.distance - b.distance);
+  return ranked[0]?.known;
+}
+
+function warnOfNearMisses(settings: Settings, table: OptionTable, warnings: string[]): void {
+  for (const [name, { file, line }] of settings) {
+    // A dot marks a plug-in's setting such as `mysql.host`.
+    if (isKnownAnywhere(name) || name.includes(".")) continue;
+    const near = nearestName(name, table);
+    if (near !== undefined) warnings.push(`${file}:${line}: "${name}" is not an option; did you mean "${near}"?`);
+  }
+}
+
+/** Salt takes a mistyped value for `nodegroups` written as a list of one-key maps: folded into one map. */
+function foldedMap(value: unknown): unknown {
+  if (!Array.isArray(value)) return value;
+  return Object.assign({}, ...value.filter(isConfigMap)) as ConfigMap;
+}
+
+function checkAll(settings: Settings, table: OptionTable): Draft {
+  const draft: Draft = {};
+  const faults: string[] = [];
+  for (const [name, option] of Object.entries(table)) {
+    const setting = settings.get(name);
+    if (setting === undefined) {
+      draft[name] = option.default;
+      continue;
+    }
+    const checked = checkValue(option, setting.value);
+    if ("fault" in checked) faults.push(`${setting.file}:${setting.line}: ${name}: ${checked.fault}`);
+    else draft[name] = checked.value;
+  }
+  if (faults.length > 0) throw new SaltworksError("CONFIG_INVALID", faults.join("\n"), { faultCount: faults.length });
+  return draft;
+}
+
+function textOf(draft: Draft, name: string): string {
+  const value = draft[name];
+  return typeof value === "string" ? value : "";
+}
+
+/** `log_dir` moves the log file; Salt's own rule for overlong socket paths; then everything goes under `root_dir`. */
+function settlePaths(draft: Draft, settings: Settings, table: OptionTable): void {
+  const logDir = settings.get("log_dir")?.value;
+  if (typeof logDir === "string" && logDir !== "") {
+    const name = settings.has("log_file") ? textOf(draft, "log_file") : posix.basename(textOf(draft, "log_file"));
+    draft.log_file = posix.isAbsolute(name) ? name : posix.join(logDir, name);
+  }
+  const cachedir = textOf(draft, "cachedir");
+  if (textOf(draft, "sock_dir").length > cachedir.length + sockDirExtraCharsMax) {
+    draft.sock_dir = posix.join(cachedir, ".salt-unix");
+  }
+  if (textOf(draft, "extension_modules") === "") draft.extension_modules = posix.join(cachedir, "extmods");
+  for (const [name, option] of Object.entries(table)) {
+    const path = draft[name];
+    if (!option.isPath || typeof path !== "string" || path === "" || isUri(path)) continue;
+    draft[name] = underRoot(path, textOf(draft, "root_dir"));
+  }
+}
+
+/** The id written in the file, or this host's; `suffix` marks a computed one, as Salt's masters do. */
+function settleId(draft: Draft, suffix: string): void {
+  const written = textOf(draft, "id");
+  const appendDomain = textOf(draft, "append_domain");
+  const removeDomain = draft.minion_id_remove_domain;
+  draft.id =
+    written !== ""
+      ? withDomain(written, appendDomain)
+      : hostId({
+          rootDir: textOf(draft, "root_dir"),
+          isCached: draft.minion_id_caching !== false,
+          isLowercase: draft.minion_id_lowercase === true,
+          removeDomain: typeof removeDomain === "string" ? removeDomain : removeDomain === true,
+          appendDomain,
+        }) + suffix;
+}
+
+/** Freezes nested values too: everybody gets the same object. */
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
+  for (const member of Object.values(value)) deepFreeze(member);
+  return Object.freeze(value);
+}
+
+type Role = {
+  readonly name: "master" | "minion";
+  readonly table: OptionTable;
+  readonly settle: (draft: Draft, settings: Settings, warnings: string[]) => void;
+};
+
+function load(role: Role, configDir: string, overrides: Overrides): Draft {
+  const directory = posix.resolve(configDir);
+  const configFile = posix.join(directory, role.name);
+  const warnings: string[] = [];
+  const settings = readSettings(configFile, String(role.table.default_include?.default ?? ""), warnings);
+  for (const [name, value] of Object.entries(overrides)) {
+    if (value === undefined) continue;
+    const setting: Setting = { value, file: overrideFile, line: 1 };
+    settings.set(name, setting);
+  }
+  warnOfNearMisses(settings, role.table, warnings);
+  const draft = checkAll(settings, role.table);
+  role.settle(draft, settings, warnings);
+  settlePaths(draft, settings, role.table);
+  const opts = new Map<string, unknown>(Array.from(settings, ([name, { value }]) => [name, value]));
+  for (const [name, value] of Object.entries(draft)) opts.set(name, value);
+  return deepFreeze({ ...draft, opts, warnings, configDir: directory, configFile });
+}
+
+function settleMaster(draft: Draft, settings: Settings, warnings: string[]): void {
+  settleId(draft, "_master");
+  draft.nodegroups = foldedMap(draft.nodegroups);
+  const keepJobsHours = settings.get("keep_jobs");
+  if (keepJobsHours !== undefined && !settings.has("keep_jobs_seconds")) {
+    draft.keep_jobs_seconds = Number(draft.keep_jobs) * 3_600;
+    warnings.push(`${keepJobsHours.file}:${keepJobsHours.line}: keep_jobs (hours) is old; write keep_jobs_seconds`);
+  }
+  if (typeof draft.peer === "object" && Object.keys(draft.peer ?? {}).length > 0) {
+    draft.worker_threads = Math.max(3, Number(draft.worker_threads));
+  }
+}
+
+const masterRole: Role = { name: "master", table: masterOptions, settle: settleMaster };
+const minionRole: Role = { name: "minion", table: minionOptions, settle: (draft) => settleId(draft, "") };
+
+/**
+ * Reads `<configDir>/master` and what it includes; a missing file means defaults.
+ *
+ * @throws SaltworksError CONFIG_UNREADABLE (not YAML, not readable), CONFIG_INVALID (all wrong values, one a line, `file:line: name: ...`)
+ */
+export function loadMasterConfig(configDir: string, overrides: Overrides = {}): MasterConfig {
+  return load(masterRole, configDir, overrides) as unknown as MasterConfig;
+}
+
+/** The same for `<configDir>/minion`. */
+export function loadMinionConfig(configDir: string, overrides: Overrides = {}): MinionConfig {
+  return load(minionRole, configDir, overrides) as unknown as MinionConfig;
+}

@@ -1,0 +1,393 @@
+/**
+ * Every option of the master that this program knows, with Salt's names and defaults.
+ * Source: salt.config of Salt 3007 (checked by test/config/defaults.test.ts against its recorded defaults); docs/config.md is generated.
+ */
+import { any, boolean, choice, integer, list, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
+
+const mebibyte = 1024 * 1024;
+const day = 86_400;
+/** Waits in seconds above this do not fit a Node.js timer (2^31 - 1 milliseconds). */
+const timerSecondsMax = 2_147_483;
+const port = { min: 1, max: 65_535, unit: "port" } as const;
+const seconds = { min: 0, max: timerSecondsMax, unit: "seconds" } as const;
+const ours = { isOurs: true } as const;
+const kept = { isKept: true } as const;
+const path = { isPath: true } as const;
+const logLevels = [
+  "all",
+  "garbage",
+  "trace",
+  "debug",
+  "profile",
+  "info",
+  "warning",
+  "error",
+  "critical",
+  "quiet",
+] as const;
+
+const sockets = {
+  interface: text("0.0.0.0", "Address on which both ports listen; the command line connects to it, too."),
+  ipv6: optional(boolean(false, "Listen on and accept IPv6.")),
+  publish_port: integer(4505, "Where minions subscribe to publications.", port),
+  ret_port: integer(4506, "Minions' requests and returns, and the clients' clear commands.", port),
+  zmq_backlog: integer(1_000, "Connections that wait to be accepted, per port. Raise it for thousands of minions.", {
+    min: 1,
+    max: 1_000_000,
+    unit: "connections",
+  }),
+  pub_hwm: integer(1_000, "Publications waiting for one minion; above it ZeroMQ drops them for that minion only.", {
+    min: 0,
+    max: 10_000_000,
+    unit: "messages",
+  }),
+  zmq_monitor: boolean(false, "Log what happens on the ZeroMQ sockets.", kept),
+  zmq_filtering: boolean(false, "Send publications for a list of minions only to these, by topic.", kept),
+  zmq_io_threads: integer(2, "ZeroMQ threads that move bytes between sockets and memory.", {
+    ...ours,
+    min: 1,
+    max: 64,
+    unit: "threads",
+  }),
+  zmq_max_sockets: integer(4_096, "Sockets of the ZeroMQ context, not connections.", {
+    ...ours,
+    min: 64,
+    max: 1_000_000,
+    unit: "sockets",
+  }),
+  request_hwm: integer(1_000, "Requests waiting on one connection in ZeroMQ, each way; above it the peer waits.", {
+    ...ours,
+    min: 1,
+    max: 10_000_000,
+    unit: "messages",
+  }),
+  tcp_keepalive: boolean(true, "Have the kernel test idle connections."),
+  tcp_keepalive_idle: number(300, "Idle time before the first test; -1 is the system's.", {
+    min: -1,
+    max: 32_767,
+    unit: "seconds",
+  }),
+  tcp_keepalive_cnt: number(-1, "Failed tests after which a connection is closed; -1 is the system's.", {
+    min: -1,
+    max: 127,
+  }),
+  tcp_keepalive_intvl: number(-1, "Time between tests; -1 is the system's.", { min: -1, max: 32_767, unit: "seconds" }),
+  transport: choice("zeromq", ["zeromq"], "How bytes travel. Only ZeroMQ here; Salt also has tcp and ws."),
+  max_open_files: integer(
+    100_000,
+    "Open files that the process may need: one per connection. Node.js raises the soft limit to the hard one by itself; a hard limit below this warns.",
+    { min: 1, max: 1_073_741_824, unit: "files" },
+  ),
+};
+
+const places = {
+  root_dir: text("/", "Prefix of all the directories below."),
+  pki_dir: text(
+    "/etc/salt/pki/master",
+    "Keys: the master's own and the minions' in `minions`, `minions_pre`, `minions_rejected`, `minions_denied`.",
+    path,
+  ),
+  cachedir: text(
+    "/var/cache/salt/master",
+    "What lasts: job cache, minion data, sealed secrets, the local user's key.",
+    path,
+  ),
+  sock_dir: text("/var/run/salt/master", "The event bus and other local sockets.", path),
+  pidfile: text("/var/run/salt-master.pid", "The daemon's process id.", path),
+  extension_modules: text("/var/cache/salt/master/extmods", "Modules of one's own.", { ...path, ...kept }),
+  log_file: text("/var/log/salt/master", "Log of the daemon.", path),
+  key_logfile: text("/var/log/salt/key", "Log of the key command.", { ...path, ...kept }),
+  log_level: choice("warning", logLevels, "What the console shows."),
+  log_level_logfile: optional(choice("warning", logLevels, "What the log file gets; unset: the same as `log_level`.")),
+  user: text("root", "The user that runs the daemon and owns `.<user>_key`."),
+  id: text("", "Name of this master in events and in the dropfile; empty: `<fqdn>_master`."),
+  append_domain: text("", "Domain added to a computed id that doesn't end in it."),
+  default_include: text("master.d/*.conf", "More files, relative to this one, merged over it."),
+  include: textOrList([], "Further files or patterns, merged last."),
+  verify_env: boolean(true, "Create missing directories and set their modes."),
+};
+
+const load = {
+  worker_threads: integer(
+    5,
+    "Threads that open, check, store and answer requests. More help until the cores run out.",
+    { min: 1, max: 256, unit: "threads" },
+  ),
+  partitions: integer(
+    64,
+    "Shards over which minions are spread; each is one worker's at a time. Needs to be well above `worker_threads`.",
+    { ...ours, min: 1, max: 4_096 },
+  ),
+  store_shards: integer(1, "Files over which the job cache is spread. One commit serves a batch, so few are better.", {
+    ...ours,
+    min: 1,
+    max: 64,
+    unit: "files",
+  }),
+  batch_max_frames: integer(256, "Requests that travel to a worker together.", {
+    ...ours,
+    min: 1,
+    max: 16_384,
+    unit: "frames",
+  }),
+  batch_max_bytes: integer(mebibyte, "Bytes that travel to a worker together; one larger request travels alone.", {
+    ...ours,
+    min: 1_024,
+    max: 1024 * mebibyte,
+    unit: "bytes",
+  }),
+  batches_in_flight: integer(2, "Batches handed to one worker at once, so that it needn't wait for the next.", {
+    ...ours,
+    min: 1,
+    max: 16,
+  }),
+  queue_max_bytes: integer(
+    64 * mebibyte,
+    "Requests waiting for one worker. When all are full the master stops receiving.",
+    { ...ours, min: 65_536, max: 64 * 1024 * mebibyte, unit: "bytes" },
+  ),
+  request_max_bytes: integer(100 * mebibyte, "Largest request; a larger one costs its connection and nothing else.", {
+    ...ours,
+    min: 65_536,
+    max: 2_000 * mebibyte,
+    unit: "bytes",
+  }),
+  auth_queue_max: integer(
+    20_000,
+    "Authentications waiting, one per minion. Above it minions get no answer and try again.",
+    { ...ours, min: 1, max: 10_000_000, unit: "requests" },
+  ),
+  max_event_size: integer(
+    mebibyte,
+    "Largest event; a larger return is shown as VALUE_TRIMMED in the event and kept whole in the store.",
+    { min: 1_024, max: 64 * mebibyte, unit: "bytes" },
+  ),
+  event_subscriber_max_bytes: integer(
+    64 * mebibyte,
+    "Events waiting for one slow subscriber; above it whole events are dropped for that one and counted.",
+    { ...ours, min: 65_536, max: 16 * 1024 * mebibyte, unit: "bytes" },
+  ),
+  ipc_write_buffer: any(0, "Salt's bound on a subscriber's buffer; here `event_subscriber_max_bytes` does that.", kept),
+  sock_pool_size: integer(1, "Salt's sockets to its workers; threads need none.", { ...kept, min: 1, max: 1_024 }),
+  loop_interval: number(60, "Time between rounds of maintenance.", { min: 1, max: timerSecondsMax, unit: "seconds" }),
+  maintenance_interval: integer(3_600, "Time between rounds of slow maintenance.", { ...kept, ...seconds }),
+};
+
+const jobs = {
+  timeout: integer(5, "How long the command line waits before it asks after silent minions.", seconds),
+  gather_job_timeout: integer(10, "How long it then waits for their answer.", seconds),
+  publish_timeout: integer(30, "How long a client waits for the master to accept a publication.", seconds),
+  keep_jobs_seconds: integer(day, "Age at which a job leaves the cache; 0 keeps all.", {
+    min: 0,
+    max: 3_153_600_000,
+    unit: "seconds",
+  }),
+  keep_jobs: integer(24, "Old form of `keep_jobs_seconds`, used if that isn't written.", {
+    min: 0,
+    max: 876_000,
+    unit: "hours",
+  }),
+  archive_jobs: boolean(false, "Move old jobs to archive tables instead of deleting them.", kept),
+  job_cache: boolean(true, "Store returns. Off: loads and expected minions only."),
+  master_job_cache: choice(
+    "lmdb",
+    ["lmdb", "local_cache"],
+    "Where jobs are kept. `local_cache` also writes Salt's complete directory layout, for tools that read it.",
+  ),
+  ext_job_cache: text("", "Returner that minions use for every job.", kept),
+  job_cache_store_endtime: boolean(false, "Note in Salt's layout when a job's last return came."),
+  job_cache_durability: choice(
+    "fsync",
+    ["fsync", "commit", "async"],
+    "When a return counts as stored and is acknowledged: on disk; committed, but in the kernel's cache; or at once.",
+    ours,
+  ),
+  job_cache_max_return_bytes: integer(100 * mebibyte, "Largest return that is stored.", {
+    ...ours,
+    min: 65_536,
+    max: 2_000 * mebibyte,
+    unit: "bytes",
+  }),
+  local_cache_loads: boolean(
+    true,
+    "Leave each job's load and expected minions in Salt's layout: the Python command line needs them.",
+    ours,
+  ),
+  unique_jid: boolean(false, "Job ids that carry the process id."),
+  event_return: textOrList("", "Returners that get every event.", kept),
+  event_return_queue: integer(0, "Events gathered for one call of the returner.", {
+    ...kept,
+    min: 0,
+    max: 1_000_000,
+    unit: "events",
+  }),
+  event_return_whitelist: list([], "Only these tags.", kept),
+  event_return_blacklist: list([], "Not these tags.", kept),
+  runner_returns: boolean(true, "Store what runners return.", kept),
+  show_timeout: boolean(true, "Name the minions that did not return."),
+  show_jid: boolean(false, "Show the job id."),
+  cli_summary: boolean(false, "A summary below the results."),
+  output: text("nested", "How results are shown."),
+  state_output: text("full", "How state runs are shown.", kept),
+  state_verbose: boolean(true, "Show states without changes, too.", kept),
+  batch_safe_limit: integer(0, "From this many minions on a job runs in batches by itself; 0: never.", {
+    ...kept,
+    min: 0,
+    max: 10_000_000,
+    unit: "minions",
+  }),
+  batch_safe_size: integer(8, "Size of such batches.", { ...kept, min: 1, max: 10_000_000, unit: "minions" }),
+};
+
+const minions = {
+  minion_data_cache: boolean(true, "Keep each minion's grains and pillar; targeting by these needs it."),
+  minion_data_cache_events: boolean(true, "An event when that data changes."),
+  preserve_minion_cache: boolean(false, "Keep a minion's data when its key is deleted."),
+  cache: text("localfs", "Salt's backend for minion data; here it is always LMDB.", kept),
+  con_cache: boolean(false, "Salt's list of connected minions; here presence does that.", kept),
+  key_cache: text("", "Salt's list of accepted keys; here it is always in memory.", kept),
+  presence_events: boolean(
+    false,
+    "Fire `salt/presence/present` and `salt/presence/change` in each round of maintenance.",
+  ),
+  presence_timeout: integer(90, "A minion counts as connected this long after it was last heard.", {
+    ...ours,
+    min: 5,
+    max: timerSecondsMax,
+    unit: "seconds",
+  }),
+  detect_remote_minions: boolean(false, "Also look for minions that connect to port 22.", kept),
+  ping_on_rotate: boolean(false, "A `test.ping` to all after a key rotation, so that they fetch the new key at once."),
+  max_minions: integer(0, "Refuse further minions beyond this many connected; 0: no limit.", {
+    min: 0,
+    max: 10_000_000,
+    unit: "minions",
+  }),
+  enforce_mine_cache: boolean(false, "Store the mine even without `minion_data_cache`."),
+  mine_get: any(null, "Who may read which minions' mine.", kept),
+  peer: map({}, "Which minions may publish which functions.", kept),
+  peer_run: map({}, "Which minions may run which runners.", kept),
+  nodegroups: listOrMap({}, "Named targets."),
+  range_server: text("range:80", "Server for range targets.", kept),
+  order_masters: boolean(false, "Lower masters (syndics) are below this one.", kept),
+  syndic_master: textOrList("masterofmasters", "The master above this one.", kept),
+  syndic_wait: integer(5, "How much longer to wait for lower masters.", { ...kept, ...seconds }),
+  syndic_forward_all_events: boolean(false, "Pass every event to the master above.", kept),
+};
+
+const trust = {
+  open_mode: boolean(false, "Accept any key of any minion. Only `True` itself turns it on."),
+  auto_accept: boolean(false, "Accept every new key. Only `True` itself turns it on."),
+  autosign_file: optional(text("", "Ids, globs or patterns, one a line, whose keys are accepted.", path)),
+  autoreject_file: optional(text("", "Ids, globs or patterns, one a line, whose keys are rejected.", path)),
+  autosign_grains_dir: optional(text("", "A file per grain with the values that are accepted.", path)),
+  autosign_timeout: integer(120, "How long a file in `minions_autosign` is good for.", {
+    min: 0,
+    max: 5_256_000,
+    unit: "minutes",
+  }),
+  permissive_pki_access: boolean(false, "Allow the group to write the autosign files."),
+  auth_mode: integer(1, "Salt's old variants of authentication; only 1 works in Salt itself.", {
+    ...kept,
+    min: 1,
+    max: 4,
+  }),
+  auth_events: boolean(true, "An event `salt/auth` for each authentication."),
+  allow_minion_key_revoke: boolean(true, "A minion may delete its own key (`revoke_auth`)."),
+  keysize: integer(2_048, "Size of a new master key.", { min: 1_024, max: 16_384, unit: "bits" }),
+  key_pass: optional(text("", "Passphrase of the master's private key.")),
+  signing_key_pass: optional(text("", "Passphrase of the signing key.")),
+  hash_type: choice(
+    "sha256",
+    ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"],
+    "Fingerprints and the job directories' names.",
+  ),
+  publish_session: integer(day, "Age at which the key that seals publications is replaced.", {
+    min: 60,
+    max: timerSecondsMax,
+    unit: "seconds",
+  }),
+  rotate_aes_key: boolean(true, "Replace that key when a minion's key is deleted or rejected."),
+  rotation_grace: integer(3_600, "How long requests under the former key are still read.", { ...ours, ...seconds }),
+  sign_pub_messages: boolean(true, "Sign each publication with the master's key."),
+  publish_signing_algorithm: choice("PKCS1v15-SHA1", ["PKCS1v15-SHA1", "PKCS1v15-SHA224"], "With which hash."),
+  require_minion_sign_messages: boolean(false, "Refuse returns without a signature."),
+  drop_messages_signature_fail: boolean(false, "Drop returns whose signature does not verify."),
+  minimum_auth_version: integer(
+    3,
+    "Oldest request version that is answered: 0 for minions before 3004.1, 2 before 3006.12.",
+    { min: 0, max: 3 },
+  ),
+  request_server_ttl: integer(0, "Age at which a version 3 request is refused; 0: never.", seconds),
+  request_server_aes_session: integer(
+    0,
+    "Age at which a minion's session key is replaced; 0: as `publish_session`.",
+    seconds,
+  ),
+  fips_mode: boolean(false, "Only algorithms that FIPS 140 allows.", kept),
+  master_sign_pubkey: boolean(false, "Sign the master's public key in authentication replies."),
+  master_sign_key_name: text("master_sign", "Name of the key pair for that."),
+  master_use_pubkey_signature: boolean(false, "Take the signature from a file instead of signing."),
+  master_pubkey_signature: text("master_pubkey_signature", "Name of that file."),
+  publisher_acl: map({}, "Which local users may run which functions.", kept),
+  publisher_acl_blacklist: map({}, "Users and functions that are always refused.", kept),
+  sudo_acl: boolean(false, "Check users of sudo, too.", kept),
+  client_acl_verify: boolean(true, "Check that users of `publisher_acl` exist.", kept),
+  external_auth: map({}, "Users known elsewhere and what they may run.", kept),
+  token_expire: integer(43_200, "How long a token of such a user is good for.", { ...kept, ...seconds }),
+  keep_acl_in_token: boolean(false, "Store the permissions in the token.", kept),
+};
+
+const content = {
+  file_roots: map({ base: ["/srv/salt", "/srv/spm/salt"] }, "Directories that serve files, by environment.", kept),
+  pillar_roots: map({ base: ["/srv/pillar", "/srv/spm/pillar"] }, "Directories of pillar files, by environment.", kept),
+  ext_pillar: list([], "Sources of pillar other than files.", kept),
+  pillar_opts: boolean(false, "Put the master's options into each pillar.", kept),
+  fileserver_backend: list(["roots"], "Sources of files.", kept),
+  file_buffer_size: integer(mebibyte, "Piece in which a file is served.", {
+    ...kept,
+    min: 4_096,
+    max: 64 * mebibyte,
+    unit: "bytes",
+  }),
+  file_recv: boolean(false, "Minions may send files.", kept),
+  file_recv_max_size: integer(100, "Largest such file.", { ...kept, min: 0, max: 1_048_576, unit: "MiB" }),
+  reactor: list([], "Which events start what.", kept),
+  schedule: map({}, "What the master runs by the clock.", kept),
+  engines: list([], "Long-running plug-ins.", kept),
+  runner_dirs: list([], "Runners of one's own.", kept),
+  // What `_master_opts` tells a minion before a state run:
+  renderer: text("jinja|yaml", "How state files are rendered."),
+  failhard: boolean(false, "Stop a state run at the first failure."),
+  state_top: text("top.sls", "Name of the top file."),
+  state_top_saltenv: optional(text("", "Only this environment's top file.")),
+  top_file_merging_strategy: choice(
+    "merge",
+    ["merge", "same", "merge_all"],
+    "How top files of several environments combine.",
+  ),
+  env_order: list([], "Order of environments when merging."),
+  default_top: text("base", "Environment for `top_file_merging_strategy: same`."),
+  state_auto_order: boolean(true, "Run states in the order in which they are written."),
+  state_events: boolean(false, "An event per state."),
+  state_aggregate: any(false, "Combine states where that is possible."),
+  jinja_env: map({}, "Options of Jinja in all files."),
+  jinja_sls_env: map({}, "Options of Jinja in state files."),
+  jinja_lstrip_blocks: boolean(false, "Jinja's `lstrip_blocks`."),
+  jinja_trim_blocks: boolean(false, "Jinja's `trim_blocks`."),
+  saltenv: optional(text("", "Environment of state runs.")),
+  pillarenv: optional(text("", "Environment of pillars.")),
+};
+
+/** By topic, in the order of docs/config.md. */
+export const masterOptionGroups = {
+  Sockets: sockets,
+  Places: places,
+  "Load and limits": load,
+  Jobs: jobs,
+  Minions: minions,
+  Trust: trust,
+  Content: content,
+} as const;
+
+export const masterOptions = { ...sockets, ...places, ...load, ...jobs, ...minions, ...trust, ...content };

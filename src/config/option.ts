@@ -1,0 +1,98 @@
+/**
+ * What one option is: its form, default, bounds and meaning, and the makers with which the option tables are written.
+ * Names, forms and defaults are Salt's, so that an existing file works unchanged; `isOurs` marks what Salt doesn't have.
+ */
+
+/** The forms a value may take in YAML. "textOrList" keeps whichever was written. */
+export type OptionKind =
+  | "text"
+  | "integer"
+  | "number"
+  | "boolean"
+  | "list"
+  | "map"
+  | "textOrList"
+  | "listOrMap"
+  | "any";
+
+/** A tree of what YAML can hold, once read. */
+export type ConfigValue = null | boolean | number | bigint | string | Uint8Array | readonly ConfigValue[] | ConfigMap;
+export type ConfigMap = { readonly [key: string]: ConfigValue };
+
+type Details = {
+  readonly min?: number;
+  readonly max?: number;
+  readonly unit?: string;
+  readonly choices?: readonly (string | number)[];
+  /** A directory or file: relative values and Salt's own defaults move under `root_dir`. */
+  readonly isPath?: boolean;
+  /** An option that Salt doesn't have. */
+  readonly isOurs?: boolean;
+  /** Read, checked and kept, but nothing in this release acts upon it. */
+  readonly isKept?: boolean;
+  readonly about: string;
+};
+
+/** `Value` is the type of the loaded value; `isNullable` says that YAML's null is a value and not "use the default". */
+export type Option<Value> = Details & {
+  readonly kind: OptionKind;
+  readonly default: Value;
+  readonly isNullable: boolean;
+};
+export type OptionTable = Readonly<Record<string, Option<unknown>>>;
+
+/** The typed values of a table of options. */
+export type ValuesOf<Table extends OptionTable> = {
+  readonly [Name in keyof Table]: Table[Name] extends Option<infer Value> ? Value : never;
+};
+
+/** Details without the text, which the makers take as an argument of its own. */
+type Bounds = Omit<Details, "about">;
+
+function make<Value>(kind: OptionKind, value: Value, about: string, bounds: Bounds, isNullable = false): Option<Value> {
+  return { kind, default: value, isNullable, ...bounds, about };
+}
+
+export const text = (value: string, about: string, bounds: Bounds = {}): Option<string> =>
+  make("text", value, about, bounds);
+export const integer = (value: number, about: string, bounds: Bounds = {}): Option<number> =>
+  make("integer", value, about, bounds);
+export const number = (value: number, about: string, bounds: Bounds = {}): Option<number> =>
+  make("number", value, about, bounds);
+export const boolean = (value: boolean, about: string, bounds: Bounds = {}): Option<boolean> =>
+  make("boolean", value, about, bounds);
+export const list = (value: readonly ConfigValue[], about: string, bounds: Bounds = {}) =>
+  make<readonly ConfigValue[]>("list", value, about, bounds);
+export const map = (value: ConfigMap, about: string, bounds: Bounds = {}) =>
+  make<ConfigMap>("map", value, about, bounds);
+export const textOrList = (value: string | readonly string[], about: string, bounds: Bounds = {}) =>
+  make<string | readonly ConfigValue[]>("textOrList", value, about, bounds);
+export const listOrMap = (value: ConfigMap, about: string, bounds: Bounds = {}) =>
+  make<ConfigMap | readonly ConfigValue[]>("listOrMap", value, about, bounds);
+export const any = (value: ConfigValue, about: string, bounds: Bounds = {}) =>
+  make<ConfigValue>("any", value, about, bounds, true);
+
+/** The same option, where null is a value of its own: "not set". */
+export function optional<Value>(option: Option<Value>): Option<Value | null> {
+  return { ...option, default: null, isNullable: true };
+}
+
+/** One of a fixed set of words, typed as such. */
+export function choice<const Word extends string>(
+  value: NoInfer<Word>,
+  choices: readonly Word[],
+  about: string,
+  bounds: Bounds = {},
+): Option<Word> {
+  return { ...make<Word>("text", value, about, bounds), choices };
+}
+
+/** One of a few numbers, typed as such. */
+export function numberChoice<const Value extends number>(
+  value: NoInfer<Value>,
+  choices: readonly Value[],
+  about: string,
+  bounds: Bounds = {},
+): Option<Value> {
+  return { ...make<Value>("integer", value, about, bounds), choices };
+}

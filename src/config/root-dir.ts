@@ -1,0 +1,17 @@
+/**
+ * Where an option's path really is: Salt puts every directory option under `root_dir`, absolute ones included,
+ * unless they are there already. Source: observed on Salt 3007 (test/config/load.test.ts).
+ */
+import { posix } from "node:path";
+
+/** `/a` under root `/r` is `/r/a`; `/r/a` stays; `a` becomes `/r/a`. */
+export function underRoot(path: string, rootDir: string): string {
+  const root = posix.resolve(rootDir);
+  if (path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`)) return posix.normalize(path);
+  return posix.join(root, path);
+}
+
+/** Whether a log destination is a URI such as `file:///dev/log`, which no root moves. */
+export function isUri(path: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:/i.test(path);
+}

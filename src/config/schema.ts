@@ -1,0 +1,23 @@
+/**
+ * The typed shape of a loaded configuration, for both roles. The tables themselves: master-options.ts, minion-options.ts.
+ * docs/config.md is generated from them.
+ */
+import { masterOptions } from "./master-options.ts";
+import { minionOptions } from "./minion-options.ts";
+import type { ConfigValue, ValuesOf } from "./option.ts";
+
+export { masterOptions, minionOptions };
+
+/** What is known beside the options themselves. */
+export type ConfigSource = {
+  /** Every key as Salt would see it, known or not: operators keep settings of their own here. */
+  readonly opts: ReadonlyMap<string, ConfigValue>;
+  /** Sentences for the log: near misses of known names, ignored values. */
+  readonly warnings: readonly string[];
+  /** Directory that was named with `-c`. */
+  readonly configDir: string;
+  /** The main file in it; it need not exist. */
+  readonly configFile: string;
+};
+export type MasterConfig = ValuesOf<typeof masterOptions> & ConfigSource;
+export type MinionConfig = ValuesOf<typeof minionOptions> & ConfigSource;
