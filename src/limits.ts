@@ -44,9 +44,11 @@ export const trackedJobsMax = 10_000;
 export const keyChangeSettleMs = 200;
 /** A target expression, bytes of UTF-8: a list that names a fleet of 100,000 by ids of 40 characters. */
 export const targetExpressionBytesMax = 4 * 1024 * 1024;
+/** One glob, regular expression or `key:value` term, characters: ids have at most 255, so nothing longer helps. */
+export const targetPatternLengthMax = 16_384;
 /** Terms of one compound target; the set of a term is evaluated once per minion. */
 export const targetTermsMax = 10_000;
-/** Parentheses within parentheses in a compound target, and groups within groups in a regular expression. */
+/** Parentheses within parentheses of a compound, groups within groups of a regular expression, parts of `key:key:value`. */
 export const targetDepthMax = 64;
 /** Steps of one regular expression once its counted repeats are written out: what its automaton costs in memory. */
 export const patternStepsMax = 100_000;

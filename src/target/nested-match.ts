@@ -3,6 +3,7 @@
  * `subdict_match`: the longest key is tried first, values compare as lower-cased text, `*:` steps into any child.
  */
 import { SaltworksError } from "../errors.ts";
+import { targetDepthMax } from "../limits.ts";
 import { type Datum, type DatumMap, isList, isMap } from "./facts.ts";
 import { compileGlob } from "./glob.ts";
 import { compilePythonPattern } from "./python-pattern.ts";
@@ -25,6 +26,11 @@ const defaultDelimiter = ":";
  * @throws SaltworksError TARGET_INVALID for a regular expression that this engine refuses, or none of whose readings is one
  */
 export function openNestedQuery(expression: string, delimiter: string, style: MatchStyle): NestedQuery {
+  const partCount = expression.split(delimiter).length;
+  if (partCount > targetDepthMax) {
+    const reason = `${partCount} parts (most: ${targetDepthMax})`;
+    throw new SaltworksError("TARGET_INVALID", `target refused: ${reason}`, { isRefused: true });
+  }
   const query: NestedQuery = { expression, delimiter, style, tests: new Map() };
   if (style === "pcre") checkPatterns(query);
   return query;
@@ -67,15 +73,14 @@ class NestedMatch {
 
   matches(data: DatumMap, expression: string, delimiter: string): boolean {
     const parts = expression.split(delimiter);
-    for (let index = parts.length - 1; index > 0; index -= 1) {
-      const keys = parts.slice(0, index);
-      const isEverything = index === 1 && keys[0] === "*";
-      const found = isEverything ? data : walk(data, keys);
-      if (found === undefined || (isMap(found) && found.size === 0)) continue;
-      const pattern = isEverything ? expression : parts.slice(index).join(delimiter);
-      if (this.#valueMatches(found, pattern)) return true;
+    const found = foundByPrefix(data, parts);
+    for (let index = found.length - 1; index > 0; index -= 1) {
+      const value = found[index];
+      if (value === undefined || (isMap(value) && value.size === 0)) continue;
+      if (this.#valueMatches(value, parts.slice(index).join(delimiter))) return true;
     }
-    return false;
+    // A single `*` as key stands for the whole of the data, and the expression is then tried on that as it is.
+    return parts.length > 1 && parts[0] === "*" && data.size > 0 && this.#mapMatches(data, expression);
   }
 
   #valueMatches(value: Datum, pattern: string): boolean {
@@ -138,16 +143,21 @@ function compileTest(lowerPattern: string, style: MatchStyle): TextTest {
   }
 }
 
-/** Follows keys through maps and lists; undefined where one is missing. */
-function walk(data: Datum, keys: readonly string[]): Datum | undefined {
-  let value: Datum | undefined = data;
-  for (const key of keys) {
-    if (isList(value)) value = listChild(value, key);
-    else if (isMap(value)) value = mapChild(value, key);
-    else return undefined;
-    if (value === undefined) return undefined;
+/** What the first 1, 2, 3... parts lead to, at their index; it ends before the first part that leads nowhere or has no pattern left. */
+function foundByPrefix(data: DatumMap, parts: readonly string[]): Datum[] {
+  const found: Datum[] = [data];
+  let value: Datum = data;
+  for (const key of parts.slice(0, -1)) {
+    const child: Datum | undefined = isList(value)
+      ? listChild(value, key)
+      : isMap(value)
+        ? mapChild(value, key)
+        : undefined;
+    if (child === undefined) break;
+    value = child;
+    found.push(value);
   }
-  return value;
+  return found;
 }
 
 function mapChild(map: DatumMap, key: string): Datum | undefined {

@@ -1,5 +1,6 @@
 /** One term of a target: what it asks of a minion's id or facts. Source: docs/compatibility.md, "Targeting". */
 import { SaltworksError } from "../errors.ts";
+import { targetPatternLengthMax } from "../limits.ts";
 import { type Datum, type Facts, isList, isMap } from "./facts.ts";
 import { compileGlob, type Glob } from "./glob.ts";
 import { type IpAddress, type IpNetwork, networkHolds, parseAddress, parseNetwork } from "./ip-network.ts";
@@ -19,10 +20,12 @@ export type Term =
   | { readonly kind: "nobody" };
 
 export function globTerm(expression: string): Term {
+  checkLength(expression);
   return { kind: "glob", glob: compileGlob(expression) };
 }
 
 export function pcreTerm(expression: string): Term {
+  checkLength(expression);
   return { kind: "pcre", pattern: compilePythonPattern(expression) };
 }
 
@@ -33,6 +36,7 @@ export function listTerm(names: readonly string[]): Term {
 
 /** @throws SaltworksError TARGET_INVALID; `detail.isRefused` is false where Salt would take the term for false */
 export function nestedTerm(kind: "grains" | "pillar", expression: string, delimiter: string, style: MatchStyle): Term {
+  checkLength(expression);
   const query = openNestedQuery(expression, delimiter, style);
   if (hasValuePart(query)) return { kind, query };
   throw new SaltworksError("TARGET_INVALID", `no "${delimiter}" between key and value`, { isRefused: false });
@@ -49,9 +53,16 @@ export function ipTerm(expression: string): Term {
 }
 
 export function dataTerm(expression: string): Term {
+  checkLength(expression);
   const [key = "", pattern] = expression.split(":");
   if (pattern !== undefined) return { kind: "data", key, pattern };
   throw new SaltworksError("TARGET_INVALID", 'no ":" between key and value', { isRefused: false });
+}
+
+function checkLength(expression: string): void {
+  if (expression.length <= targetPatternLengthMax) return;
+  const reason = `a pattern of ${expression.length} characters (most: ${targetPatternLengthMax})`;
+  throw new SaltworksError("TARGET_INVALID", `target refused: ${reason}`, { isRefused: true });
 }
 
 /** Whether the term can be decided from the id alone. */
