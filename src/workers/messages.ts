@@ -52,6 +52,7 @@ export type ShardTask = { readonly slot: number } & (
   | { readonly kind: "seal"; readonly packed: Uint8Array }
   | { readonly kind: "masterKeys"; readonly keys: MasterKeys }
   | { readonly kind: "minionKeys"; readonly added: string[]; readonly removed: string[]; readonly changed: string[] }
+  | { readonly kind: "presencePing"; readonly jid: string }
   | { readonly kind: "trim"; readonly olderThanJid: string; readonly stepsMax: number }
   | { readonly kind: "counters" }
   | { readonly kind: "close" }
@@ -169,6 +170,7 @@ export type BatchResult = {
   readonly buffer: ArrayBuffer;
   readonly replyEnds: Uint32Array;
   readonly eventsStart: number;
+  readonly eventCount: number;
   readonly returned: ReturnNote[];
   readonly deferred: Deferred[];
   /** Ids that proved themselves in this batch: presence. */

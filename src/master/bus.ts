@@ -1,0 +1,84 @@
+/**
+ * The master's event bus: Salt's two sockets, and the doors by which the master itself fires and listens.
+ * docs/protocol.md section 10.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { EventStreamServer } from "../transport/event-stream-server.ts";
+import { encodeEvent, frameEvent } from "../wire/event.ts";
+import type { Encodable } from "../wire/values.ts";
+
+export type BusOptions = {
+  readonly sockDir: string;
+  readonly subscriberBytesMax: number;
+  readonly logger: Logger;
+};
+
+/** UTC time as Salt writes it, microseconds and no zone. */
+function stamp(): string {
+  const micros = Math.floor(((performance.timeOrigin + performance.now()) % 1) * 1_000);
+  return `${new Date().toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}`;
+}
+
+export class Bus {
+  readonly counters = { fired: 0, pulled: 0, badFrames: 0 };
+  readonly #server: EventStreamServer;
+
+  private constructor(server: EventStreamServer) {
+    this.#server = server;
+  }
+
+  /** @throws SaltworksError MASTER_RUNNING if another master answers on these sockets */
+  static async open(options: BusOptions): Promise<Bus> {
+    const opened: { bus?: Bus } = {};
+    const server = await EventStreamServer.listen({
+      pubPath: join(options.sockDir, "master_event_pub.ipc"),
+      pullPath: join(options.sockDir, "master_event_pull.ipc"),
+      pubMode: 0o660,
+      pullMode: 0o600,
+      subscriberBytesMax: options.subscriberBytesMax,
+      onEvent: (body) => opened.bus?.relay(body),
+      onSubscriberDrop: (droppedEvents) => options.logger.warn({ droppedEvents }, "a slow event subscriber lost events"),
+      onBadFrame: (error) => {
+        if (opened.bus !== undefined) opened.bus.counters.badFrames += 1;
+        options.logger.warn({ err: error }, "unreadable bytes on the event socket");
+      },
+    });
+    // The Python command line only tests that these exist; nothing listens on them.
+    for (const name of ["publish_pull.ipc", "workers.ipc"]) writeFileSync(join(options.sockDir, name), "", { mode: 0o600 });
+    opened.bus = new Bus(server);
+    return opened.bus;
+  }
+
+  get subscriberCount(): number {
+    return this.#server.subscriberCount;
+  }
+
+  get droppedEvents(): number {
+    return this.#server.droppedEvents;
+  }
+
+  /** Fires an event of the master's own; `_stamp` is added last. */
+  fire(tag: string, data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>): void {
+    const fields = new Map<Encodable, Encodable>(data instanceof Map ? data : Object.entries(data));
+    fields.set("_stamp", stamp());
+    this.counters.fired += 1;
+    this.#server.publish(frameEvent(encodeEvent(tag, fields)));
+  }
+
+  /** Event frames that a worker has encoded already. */
+  publishFrames(frames: Uint8Array, eventCount: number): void {
+    if (eventCount > 0) this.#server.publish(frames, eventCount);
+  }
+
+  /** An event that somebody wrote to the pull socket goes to every subscriber unchanged. */
+  relay(body: Uint8Array): void {
+    this.counters.pulled += 1;
+    this.#server.publish(frameEvent(body));
+  }
+
+  async close(): Promise<void> {
+    await this.#server.close();
+  }
+}

@@ -1,0 +1,22 @@
+/** One view of every counter of the master: main thread, each worker, each queue. Numbers and names only, never contents. */
+import type { Encodable } from "../wire/values.ts";
+import type { ShardCounters } from "../workers/messages.ts";
+import type { ShardPool } from "../workers/pool.ts";
+
+export type CounterSource = () => Readonly<Record<string, number>>;
+/** What a worker answers: its counters, and the faults since it was last asked. */
+export type WorkerCounters = { readonly counters: ShardCounters; readonly faults: readonly string[] };
+
+export async function gatherCounters(
+  main: Readonly<Record<string, CounterSource>>,
+  pool: ShardPool,
+  onFault: (slot: number, fault: string) => void,
+): Promise<Encodable> {
+  const gathered: Record<string, number> = {};
+  for (const [part, source] of Object.entries(main)) {
+    for (const [name, value] of Object.entries(source())) gathered[part === "" ? name : `${part}.${name}`] = value;
+  }
+  const workers = await pool.broadcast<WorkerCounters>(() => ({ kind: "counters" }));
+  for (const [slot, worker] of workers.entries()) for (const fault of worker.faults) onFault(slot, fault);
+  return { main: gathered, workers: workers.map((worker) => ({ ...worker.counters })) };
+}

@@ -1,0 +1,162 @@
+/**
+ * Follows jobs until they are over: all expected minions have returned, or the rest is given up after Salt's rounds of
+ * `saltutil.find_job`. docs/protocol.md section 11.3 and docs/compatibility.md, "Life of a job", tell the timing.
+ */
+import { trackedJobsMax } from "../limits.ts";
+
+export type SilentReason = "No response" | "Not connected";
+
+export type FollowOptions = {
+  readonly jid: string;
+  readonly minions: readonly string[];
+  readonly timeoutMs: number;
+  readonly gatherTimeoutMs: number;
+  readonly onReturn?: (id: string, body: () => Uint8Array) => void;
+  readonly onDone: (returned: readonly string[], silent: ReadonlyMap<string, SilentReason>) => void;
+};
+
+/** `runsStill`: whether the find_job answer names a running job. `isFault`: the minion could not answer; it is waited for no more. */
+export type FindJobAnswer = { readonly id: string; readonly runsStill: boolean; readonly isFault: boolean };
+
+export type TrackerOptions = {
+  /** Publishes find_job to those ids; resolves with its jid, or undefined if nobody could be asked. */
+  readonly findJob: (jid: string, ids: readonly string[]) => Promise<string | undefined>;
+  readonly readFindJob: (id: string, body: Uint8Array) => FindJobAnswer;
+  readonly isConnected: (id: string) => boolean;
+  readonly onFault: (error: Error) => void;
+  readonly now?: () => number;
+};
+
+type Followed = FollowOptions & {
+  readonly expected: Set<string>;
+  readonly returned: Set<string>;
+  readonly deadlineMs: Map<string, number>;
+  roundEndsMs: number;
+  isAnyRunning: boolean;
+  findJobJid: string | undefined;
+  timer: NodeJS.Timeout | undefined;
+};
+
+export class JobTracker {
+  readonly counters = { followed: 0, findJobs: 0, letGo: 0 };
+  readonly #options: TrackerOptions;
+  readonly #now: () => number;
+  readonly #jobs = new Map<string, Followed>();
+  /** find_job's own jid to the job it asks about. */
+  readonly #questions = new Map<string, Followed>();
+
+  constructor(options: TrackerOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  get followedCount(): number {
+    return this.#jobs.size;
+  }
+
+  follow(options: FollowOptions): void {
+    this.counters.followed += 1;
+    if (this.#jobs.size >= trackedJobsMax) this.#letOldestGo();
+    const nowMs = this.#now();
+    const job: Followed = {
+      ...options,
+      expected: new Set(options.minions),
+      returned: new Set(),
+      deadlineMs: new Map(options.minions.map((id) => [id, nowMs + options.timeoutMs])),
+      roundEndsMs: nowMs + options.timeoutMs,
+      isAnyRunning: true,
+      findJobJid: undefined,
+      timer: undefined,
+    };
+    this.#jobs.set(options.jid, job);
+    if (job.expected.size === 0) this.#finish(job);
+    else this.#schedule(job, job.roundEndsMs);
+  }
+
+  /** A return came in. `body` is asked for only if somebody needs it. */
+  noteReturn(jid: string, id: string, body: () => Uint8Array): void {
+    const job = this.#jobs.get(jid);
+    if (job !== undefined) {
+      job.expected.add(id);
+      if (!job.returned.has(id)) job.onReturn?.(id, body);
+      job.returned.add(id);
+      if (job.returned.size >= job.expected.size) this.#finish(job);
+      return;
+    }
+    const asking = this.#questions.get(jid);
+    if (asking !== undefined) this.#noteAnswer(asking, this.#options.readFindJob(id, body()));
+  }
+
+  close(): void {
+    for (const job of this.#jobs.values()) clearTimeout(job.timer);
+    this.#jobs.clear();
+    this.#questions.clear();
+  }
+
+  #noteAnswer(job: Followed, answer: FindJobAnswer): void {
+    if (answer.isFault) {
+      job.expected.delete(answer.id);
+      job.deadlineMs.delete(answer.id);
+      if (job.returned.size >= job.expected.size) this.#finish(job);
+      return;
+    }
+    if (!answer.runsStill) return;
+    job.expected.add(answer.id);
+    job.deadlineMs.set(answer.id, this.#now() + job.timeoutMs);
+    job.isAnyRunning = true;
+  }
+
+  #schedule(job: Followed, atMs: number): void {
+    clearTimeout(job.timer);
+    job.timer = setTimeout(() => this.#endRound(job), Math.max(1, atMs - this.#now()));
+  }
+
+  /** A round is over: ask again if anybody was running in it, else give up once every personal deadline has passed. */
+  #endRound(job: Followed): void {
+    const nowMs = this.#now();
+    if (nowMs < job.roundEndsMs) return this.#schedule(job, job.roundEndsMs);
+    if (job.isAnyRunning) {
+      job.isAnyRunning = false;
+      job.roundEndsMs = nowMs + job.gatherTimeoutMs;
+      this.#ask(job).catch(this.#options.onFault);
+      return this.#schedule(job, job.roundEndsMs);
+    }
+    const latest = Math.max(...this.#outstanding(job).map((id) => job.deadlineMs.get(id) ?? 0));
+    if (latest > nowMs) return this.#schedule(job, latest);
+    this.#finish(job);
+  }
+
+  async #ask(job: Followed): Promise<void> {
+    this.counters.findJobs += 1;
+    this.#dropQuestion(job);
+    const jid = await this.#options.findJob(job.jid, this.#outstanding(job));
+    if (jid === undefined || !this.#jobs.has(job.jid)) return;
+    job.findJobJid = jid;
+    this.#questions.set(jid, job);
+  }
+
+  #outstanding(job: Followed): string[] {
+    return [...job.expected].filter((id) => !job.returned.has(id));
+  }
+
+  #finish(job: Followed): void {
+    clearTimeout(job.timer);
+    this.#dropQuestion(job);
+    this.#jobs.delete(job.jid);
+    const silent = new Map<string, SilentReason>();
+    for (const id of this.#outstanding(job)) silent.set(id, this.#options.isConnected(id) ? "No response" : "Not connected");
+    job.onDone([...job.returned], silent);
+  }
+
+  #dropQuestion(job: Followed): void {
+    if (job.findJobJid !== undefined) this.#questions.delete(job.findJobJid);
+    job.findJobJid = undefined;
+  }
+
+  #letOldestGo(): void {
+    const oldest = this.#jobs.values().next().value;
+    if (oldest === undefined) return;
+    this.counters.letGo += 1;
+    this.#finish(oldest);
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Which minions are accepted, kept true to the key directories whoever changes them, and the master's AES key: when a key goes,
+ * publishes move to a new AES key at once. One command causes one rotation.
+ */
+import type { Logger } from "pino";
+import type { KeyChange } from "../store/keys.ts";
+import type { MasterSecrets } from "../store/secrets.ts";
+import type { MasterKeys } from "../workers/messages.ts";
+
+export type KeyRingOptions = {
+  readonly secrets: MasterSecrets;
+  readonly accepted: Set<string>;
+  readonly graceMs: number;
+  readonly rotatesOnRemoval: boolean;
+  readonly sessionMs: number;
+  readonly logger: Logger;
+  /** X9.31 signature of an AES key by the master's key. */
+  readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
+  readonly distributeKeys: (keys: MasterKeys) => Promise<void>;
+  readonly distributeChange: (change: { added: string[]; removed: string[]; changed: string[] }) => Promise<void>;
+  readonly onRemoved: (id: string) => void;
+  readonly fire: (tag: string, data: { readonly [key: string]: boolean }) => void;
+  /** Keeps publishes out while key and serial change. */
+  readonly exclusively: (step: () => Promise<void>) => Promise<void>;
+  readonly onRotated: () => void;
+};
+
+export class KeyRing {
+  readonly counters = { rotations: 0, added: 0, removed: 0, changed: 0 };
+  readonly #options: KeyRingOptions;
+  /** Changes and rotations happen one after the other. */
+  #tail: Promise<unknown> = Promise.resolve();
+
+  constructor(options: KeyRingOptions) {
+    this.#options = options;
+  }
+
+  /** The keys that workers start with. */
+  static async firstKeys(secrets: MasterSecrets, signMasterKey: (aes: string) => Promise<Uint8Array>): Promise<MasterKeys> {
+    return { aes: secrets.aes, signature: await signMasterKey(secrets.aes), former: secrets.former };
+  }
+
+  /** A worker accepted these ids itself; the others learn of it when the directory watch tells everybody. */
+  noteAccepted(ids: readonly string[]): void {
+    for (const id of ids) this.#options.accepted.add(id);
+  }
+
+  /** Takes what the directory watch saw. Settles when every worker knows and, if a key went, the rotation is done. */
+  apply(change: KeyChange): Promise<void> {
+    return this.#enqueue(() => this.#apply(change));
+  }
+
+  /** Rotates if the key has served `publish_session`. */
+  rotateIfDue(nowMs: number): Promise<void> {
+    return this.#enqueue(async () => {
+      if (nowMs - this.#options.secrets.createdMs > this.#options.sessionMs) await this.#rotate("publish_session is over");
+    });
+  }
+
+  async #apply(change: KeyChange): Promise<void> {
+    const { accepted, logger } = this.#options;
+    for (const id of change.added) accepted.add(id);
+    for (const id of change.removed) {
+      accepted.delete(id);
+      this.#options.onRemoved(id);
+    }
+    this.counters.added += change.added.length;
+    this.counters.removed += change.removed.length;
+    this.counters.changed += change.changed.length;
+    if (change.added.length + change.removed.length + change.changed.length > 0) {
+      await this.#options.distributeChange({ added: change.added, removed: change.removed, changed: change.changed });
+      logger.info({ added: change.added.length, removed: change.removed.length, changed: change.changed.length }, "minion keys changed");
+    }
+    const isRemoval = change.removed.length > 0 && this.#options.rotatesOnRemoval;
+    if (change.rotate || isRemoval) await this.#rotate(change.rotate ? "asked for by the dropfile" : "a minion's key was removed");
+  }
+
+  async #rotate(reason: string): Promise<void> {
+    const { secrets } = this.#options;
+    await this.#options.exclusively(async () => {
+      await secrets.rotate(Date.now(), this.#options.graceMs);
+      await this.#options.distributeKeys({
+        aes: secrets.aes,
+        signature: await this.#options.signMasterKey(secrets.aes),
+        former: secrets.former,
+      });
+    });
+    this.counters.rotations += 1;
+    this.#options.fire("key", { rotate_aes_key: true });
+    this.#options.logger.info({ reason }, "rotated the AES key");
+    this.#options.onRotated();
+  }
+
+  #enqueue(step: () => Promise<void>): Promise<void> {
+    const turn = this.#tail.then(step);
+    this.#tail = Promise.allSettled([turn]);
+    return turn;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * The master: puts its parts together, keeps them running, and takes them down in order.
+ * Start: lock, keys, threads, bus, publish port, request port. Stop: the reverse, requests first. docs/ARCHITECTURE.md.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../config/load.ts";
+import { drainDeadlineMs, keyChangeSettleMs } from "../limits.ts";
+import { claimInstance } from "../store/instance-lock.ts";
+import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys.ts";
+import { ensureLocalKey } from "../store/local-key.ts";
+import { openSecretBox } from "../store/sealed.ts";
+import { openMasterSecrets } from "../store/secrets.ts";
+import { createPartitionKey, Partitioner } from "../workers/partition.ts";
+import type { ShardStart } from "../workers/messages.ts";
+import { Bus } from "./bus.ts";
+import { KeyRing } from "./key-ring.ts";
+import { Master } from "./master.ts";
+import { openRsaLane, openRunnerLane, openShardPool } from "./threads.ts";
+
+/**
+ * Runs a master until TERM or INT.
+ *
+ * @returns the exit code: 0 after a clean shutdown
+ * @throws SaltworksError MASTER_RUNNING if ports or directories are in use, STORE_FAILED, CONFIG_INVALID
+ */
+export async function runMaster(config: MasterConfig, logger: Logger): Promise<number> {
+  prepareDirectories(config);
+  const lock = claimInstance([config.cachedir, config.pki_dir]);
+  try {
+    const master = await startMaster(config, logger);
+    logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
+    const signal = await terminationSignal(master);
+    logger.info({ signal }, "shutting down");
+    await master.stop(drainDeadlineMs);
+    return master.fault === undefined ? 0 : 1;
+  } finally {
+    lock.release();
+  }
+}
+
+function prepareDirectories(config: MasterConfig): void {
+  for (const folder of [config.cachedir, config.pki_dir, config.sock_dir]) mkdirSync(folder, { recursive: true, mode: 0o755 });
+  mkdirSync(config.pki_dir, { recursive: true, mode: 0o700 });
+}
+
+async function startMaster(config: MasterConfig, logger: Logger): Promise<Master> {
+  const masterKeys = ensureMasterKeys(config.pki_dir, config.keysize);
+  const box = openSecretBox(masterKeys.privatePem, join(config.pki_dir, ".seal-salt"));
+  const secrets = openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box });
+  if (secrets.isFresh) logger.warn("started with a new AES key: minions will authenticate again");
+  const directories = openKeyDirectories(config.pki_dir);
+  const accepted = new Set(directories.list("accepted"));
+  const rsa = openRsaLane(config, masterKeys);
+  const signMasterKey = (aes: string) => rsa.run<Uint8Array>({ kind: "signMasterKey", aes });
+  const start: ShardStart = {
+    config,
+    masterPrivatePem: masterKeys.privatePem,
+    masterPublicPem: masterKeys.publicPem,
+    localKeys: new Map([[config.user, ensureLocalKey(config.cachedir, config.user)]]),
+    partitionKey: createPartitionKey(),
+    slotCount: config.worker_threads,
+    accepted,
+    keys: await KeyRing.firstKeys(secrets, signMasterKey),
+  };
+  const bus = await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger });
+  const room: { resume?: () => void } = {};
+  const pool = openShardPool(config, start, logger, () => room.resume?.());
+  const master = await Master.open({
+    config,
+    logger,
+    start,
+    secrets,
+    bus,
+    pool,
+    rsa,
+    runners: openRunnerLane(config),
+    partitioner: new Partitioner(start.partitionKey, config.partitions),
+    signMasterKey,
+  });
+  room.resume = () => master.resumeReceiving();
+  const watch = watchKeys(config.pki_dir, config.cachedir, (change) => master.applyKeyChange(change), {
+    masterId: config.id,
+    settleMs: keyChangeSettleMs,
+    isAccepted: (id: string) => accepted.has(id),
+  });
+  master.onStop(() => watch.close());
+  return master;
+}
+
+/** TERM and INT ask for the end; a second one does not wait for the drain. */
+function terminationSignal(master: Master): Promise<string> {
+  return new Promise((resolve) => {
+    const onSignal = (signal: NodeJS.Signals) => {
+      process.once(signal, () => process.exit(1));
+      resolve(signal);
+    };
+    process.once("SIGTERM", onSignal);
+    process.once("SIGINT", onSignal);
+    master.onFault(() => resolve("fault"));
+  });
+}

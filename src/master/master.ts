@@ -1,0 +1,342 @@
+/** The running master: which part hands what to which. Everything here is wiring; each part has its own file. */
+import type { Logger } from "pino";
+import type { MasterConfig } from "../config/load.ts";
+import type { KeyChange } from "../store/keys.ts";
+import type { MasterSecrets } from "../store/secrets.ts";
+import { jidAt } from "../wire/jid.ts";
+import { decode } from "../wire/msgpack.ts";
+import { FrameReader, splitEvent } from "../wire/event.ts";
+import { encodeRawReply } from "../wire/reply.ts";
+import type { ValueMap } from "../wire/values.ts";
+import type { BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
+import type { Partitioner } from "../workers/partition.ts";
+import type { LanePool, ShardPool } from "../workers/pool.ts";
+import { Batcher } from "./batcher.ts";
+import type { Bus } from "./bus.ts";
+import { Commands, ownJob } from "./commands.ts";
+import { gatherCounters } from "./counters.ts";
+import { type FindJobAnswer, JobTracker } from "./job-tracker.ts";
+import { KeyRing } from "./key-ring.ts";
+import { Presence } from "./presence.ts";
+import { PublishFront } from "./publish-front.ts";
+import { Publisher } from "./publisher.ts";
+import { RequestFront } from "./request-front.ts";
+
+export type MasterParts = {
+  readonly config: MasterConfig;
+  readonly logger: Logger;
+  readonly start: ShardStart;
+  readonly secrets: MasterSecrets;
+  readonly bus: Bus;
+  readonly pool: ShardPool;
+  readonly rsa: LanePool;
+  readonly runners: LanePool;
+  readonly partitioner: Partitioner;
+  readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
+};
+
+/** Steps of one trim: each is one transaction, so a large backlog never holds the store for long. */
+const trimStepsMax = 20;
+
+export class Master {
+  readonly #parts: MasterParts;
+  readonly #batcher: Batcher;
+  readonly #tracker: JobTracker;
+  readonly #presence: Presence;
+  readonly #publisher: Publisher;
+  readonly #commands: Commands;
+  readonly #keyRing: KeyRing;
+  readonly #publishFront: PublishFront;
+  readonly #stopSteps: (() => void)[] = [];
+  readonly #faultListeners: (() => void)[] = [];
+  #requestFront: RequestFront | undefined;
+  #maintenance: NodeJS.Timeout | undefined;
+  fault: Error | undefined;
+
+  private constructor(parts: MasterParts, publishFront: PublishFront) {
+    this.#parts = parts;
+    this.#publishFront = publishFront;
+    this.#publisher = this.#createPublisher();
+    this.#tracker = this.#createTracker();
+    this.#presence = this.#createPresence();
+    this.#commands = this.#createCommands();
+    this.#keyRing = this.#createKeyRing();
+    this.#batcher = this.#createBatcher();
+  }
+
+  /** Opens the ports, publish first: a minion that gets an answer may subscribe at once. */
+  static async open(parts: MasterParts): Promise<Master> {
+    const { config } = parts;
+    const keepalive = {
+      isOn: config.tcp_keepalive,
+      idleSeconds: config.tcp_keepalive_idle,
+      count: config.tcp_keepalive_cnt,
+      intervalSeconds: config.tcp_keepalive_intvl,
+    };
+    const common = { backlog: config.zmq_backlog, socketsMax: config.zmq_sockets_max, keepalive };
+    const publishFront = await PublishFront.bind({
+      ...common,
+      endpoint: endpointOf(config.interface, config.publish_port),
+      highWaterMark: config.pub_hwm,
+      isFiltering: config.zmq_filtering,
+    });
+    const master = new Master(parts, publishFront);
+    master.#requestFront = await RequestFront.bind({
+      ...common,
+      endpoint: endpointOf(config.interface, config.ret_port),
+      frameBytesMax: config.request_max_bytes,
+      onRequest: (identity, frame) => master.#receive(identity, frame),
+      onFault: (error) => master.#fail(error),
+    });
+    master.#maintenance = setInterval(() => master.#maintain(), config.loop_interval * 1_000);
+    return master;
+  }
+
+  get publishEndpoint(): string {
+    return this.#publishFront.boundEndpoint;
+  }
+
+  get requestEndpoint(): string {
+    return this.#requestFront?.boundEndpoint ?? "";
+  }
+
+  resumeReceiving(): void {
+    this.#requestFront?.resume();
+  }
+
+  applyKeyChange(change: KeyChange): void {
+    this.#keyRing.apply(change).catch((error: Error) => this.#parts.logger.error({ err: error }, "a key change could not be applied"));
+  }
+
+  onStop(step: () => void): void {
+    this.#stopSteps.push(step);
+  }
+
+  onFault(listener: () => void): void {
+    this.#faultListeners.push(listener);
+  }
+
+  /** Stop accepting, drain with a deadline, close. Whatever was not acknowledged by then will be sent again by its minion. */
+  async stop(deadlineMs: number): Promise<void> {
+    clearInterval(this.#maintenance);
+    for (const step of this.#stopSteps) step();
+    this.#presence.close();
+    await this.#requestFront?.stopReceiving();
+    const drained = await Promise.race([this.#batcher.idle().then(() => true), later(deadlineMs).then(() => false)]);
+    if (!drained) this.#parts.logger.warn({ deadlineMs }, "requests were still under way at the deadline");
+    this.#tracker.close();
+    await this.#parts.pool.broadcast(() => ({ kind: "close" }));
+    await this.#requestFront?.close();
+    this.#publishFront.close();
+    await Promise.all([this.#parts.pool.close(), this.#parts.rsa.close(), this.#parts.runners.close()]);
+    await this.#parts.bus.close();
+    this.#parts.secrets.close();
+  }
+
+  #receive(identity: Buffer, frame: Buffer): void {
+    this.#batcher.offer(identity, frame);
+    if (this.#parts.pool.isFull) this.#requestFront?.pause();
+  }
+
+  #reply(identity: Buffer, payload: Uint8Array): void {
+    this.#requestFront?.reply(identity, payload);
+  }
+
+  #takeResult(result: BatchResult): void {
+    if (result.accepted.length > 0) this.#keyRing.noteAccepted(result.accepted);
+    this.#presence.noteContacts(result.contacts);
+    this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
+    for (const note of result.returned) {
+      this.#tracker.noteReturn(note.jid, note.id, () => loadOfFrame(new Uint8Array(result.buffer, note.bodyStart, note.bodyEnd - note.bodyStart)));
+    }
+  }
+
+  #takeDeferred(work: Deferred, identity: Buffer): void {
+    switch (work.kind) {
+      case "forward":
+        return this.#batcher.offerOpened(identity, work);
+      case "rsa":
+        return this.#answerLater(identity, this.#parts.rsa.run<Uint8Array>(work.job));
+      case "publish":
+        return this.#answerLater(identity, this.#commands.publish(work.load, work.user));
+      case "command": {
+        const done = this.#commands.run(work.command, work.load, work.user, (frame) => this.#reply(identity, frame));
+        done.catch((error: Error) => this.#parts.logger.error({ err: error }, "a command failed"));
+        return;
+      }
+    }
+  }
+
+  #answerLater(identity: Buffer, answer: Promise<Uint8Array>): void {
+    answer.then(
+      (frame) => this.#reply(identity, frame),
+      (error: Error) => {
+        this.#parts.logger.error({ err: error }, "a request could not be answered");
+        this.#reply(identity, failedReply);
+      },
+    );
+  }
+
+  #maintain(): void {
+    const { config, logger, pool } = this.#parts;
+    const report = (error: Error) => logger.error({ err: error }, "maintenance failed");
+    this.#keyRing.rotateIfDue(Date.now()).catch(report);
+    if (config.keep_jobs_seconds <= 0) return;
+    const olderThanJid = jidAt(Date.now() - config.keep_jobs_seconds * 1_000, 0);
+    const task = { kind: "trim", olderThanJid, stepsMax: trimStepsMax };
+    pool.offer(0, { bytes: 0, build: () => ({ task, transfer: [] }) }).catch(report);
+  }
+
+  #fail(error: Error): void {
+    this.#parts.logger.fatal({ err: error }, "the master cannot go on");
+    this.fault = error;
+    for (const listener of this.#faultListeners) listener();
+  }
+
+  #createPublisher(): Publisher {
+    const { config, pool, rsa, partitioner, start, secrets, bus, logger } = this.#parts;
+    return new Publisher({
+      pool,
+      rsa,
+      partitioner,
+      front: this.#publishFront,
+      accepted: start.accepted,
+      nextSerial: () => secrets.nextSerial(),
+      isSigning: config.sign_pub_messages,
+      signingAlgorithm: config.publish_signing_algorithm,
+      isUniqueJid: config.unique_jid,
+      fire: (tag, data) => bus.fire(tag, data),
+      logger,
+    });
+  }
+
+  #createTracker(): JobTracker {
+    const { config, logger } = this.#parts;
+    return new JobTracker({
+      findJob: async (jid, ids) => (await this.#publisher.publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
+      readFindJob,
+      isConnected: (id) => this.#presence.isConnected(id),
+      onFault: (error) => logger.error({ err: error }, "find_job could not be published"),
+    });
+  }
+
+  #createPresence(): Presence {
+    const { config, start, pool, logger } = this.#parts;
+    return new Presence({
+      timeoutMs: config.presence_timeout * 1_000,
+      accepted: start.accepted,
+      ping: async (ids) => {
+        const jid = this.#publisher.newJid();
+        await pool.broadcast(() => ({ kind: "presencePing", jid }));
+        await this.#publisher.publish({ ...ownJob("test.ping", [], [...ids], "list", config.user, true), jid });
+      },
+      onFault: (error) => logger.warn({ err: error }, "presence ping failed"),
+    });
+  }
+
+  #createCommands(): Commands {
+    const { config, runners, bus, logger } = this.#parts;
+    return new Commands({
+      publisher: this.#publisher,
+      tracker: this.#tracker,
+      runners,
+      fire: (tag, data) => bus.fire(tag, data),
+      connected: () => this.#presence.connected(),
+      counters: () => this.#gatherCounters(),
+      user: config.user,
+      logger,
+    });
+  }
+
+  #createKeyRing(): KeyRing {
+    const { config, logger, secrets, start, pool, bus, signMasterKey } = this.#parts;
+    return new KeyRing({
+      secrets,
+      accepted: start.accepted,
+      graceMs: config.rotation_grace * 1_000,
+      rotatesOnRemoval: config.rotate_aes_key,
+      sessionMs: config.publish_session * 1_000,
+      logger,
+      signMasterKey,
+      distributeKeys: async (keys) => {
+        start.keys = keys;
+        await pool.broadcast(() => ({ kind: "masterKeys", keys }));
+      },
+      distributeChange: async (change) => {
+        await pool.broadcast(() => ({ kind: "minionKeys", ...change }));
+      },
+      onRemoved: (id) => this.#presence.forget(id),
+      fire: (tag, data) => bus.fire(tag, data),
+      exclusively: (step) => this.#publisher.exclusively(step),
+      onRotated: () => this.#pingAfterRotation(),
+    });
+  }
+
+  /** `ping_on_rotate`: a publish that nobody can read yet makes every minion fetch the new key before the first real job. */
+  #pingAfterRotation(): void {
+    const { config, logger } = this.#parts;
+    if (!config.ping_on_rotate) return;
+    const ping = this.#publisher.publish(ownJob("test.ping", [], "*", "glob", config.user));
+    ping.catch((error: Error) => logger.warn({ err: error }, "ping after rotation failed"));
+  }
+
+  #createBatcher(): Batcher {
+    const { config, logger, pool, partitioner } = this.#parts;
+    const minionsMax = config.max_minions;
+    return new Batcher({
+      pool,
+      partitioner,
+      framesMax: config.batch_max_frames,
+      bytesMax: config.batch_max_bytes,
+      authQueueMax: config.auth_queue_max,
+      reply: (identity, payload) => this.#reply(identity, payload),
+      isOverMinionsMax: (id) => minionsMax > 0 && this.#presence.connectedCount > minionsMax && !this.#presence.isConnected(id),
+      onResult: (result) => this.#takeResult(result),
+      onDeferred: (work, identity) => this.#takeDeferred(work, identity),
+      onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
+    });
+  }
+
+  #gatherCounters() {
+    const { bus, pool, rsa, runners, logger } = this.#parts;
+    const sources = {
+      "": () => this.#batcher.counters,
+      requests: () => this.#requestFront?.counters ?? {},
+      publishes: () => this.#publishFront.counters,
+      bus: () => ({ ...bus.counters, subscribers: bus.subscriberCount, droppedEvents: bus.droppedEvents }),
+      pool: () => pool.counters,
+      rsa: () => ({ ...rsa.counters, pending: rsa.pending }),
+      runners: () => ({ ...runners.counters, pending: runners.pending }),
+      jobs: () => ({ ...this.#publisher.counters, ...this.#tracker.counters, following: this.#tracker.followedCount }),
+      keys: () => this.#keyRing.counters,
+      presence: () => ({ ...this.#presence.counters, connected: this.#presence.connectedCount }),
+    };
+    return gatherCounters(sources, pool, (slot, fault) => logger.error({ slot, fault }, "a worker met a fault"));
+  }
+}
+
+const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
+
+/** Interface and port as ZeroMQ writes them; port 0 lets the system choose. */
+function endpointOf(host: string, port: number): string {
+  const address = host.includes(":") ? `[${host}]` : host;
+  return `tcp://${address}:${port === 0 ? "*" : port}`;
+}
+
+function later(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}
+
+/** The load inside a worker's event frame. */
+function loadOfFrame(frame: Uint8Array): Uint8Array {
+  const [body] = new FrameReader().push(frame);
+  return body === undefined ? new Uint8Array() : splitEvent(body).data;
+}
+
+/** find_job answers with the record of the running job, or an empty map. */
+function readFindJob(id: string, body: Uint8Array): FindJobAnswer {
+  const load = decode(body) as ValueMap;
+  const value = load.get("return");
+  const retcode = load.get("retcode");
+  return { id, runsStill: value instanceof Map && value.size > 0, isFault: typeof retcode === "number" && retcode > 0 };
+}

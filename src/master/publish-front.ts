@@ -1,0 +1,73 @@
+/** The publish port (PUB): sends finished publishes, in the order of their serials. docs/protocol.md section 1.2. */
+import { createHash } from "node:crypto";
+import { Context, Publisher } from "zeromq";
+import { SaltworksError } from "../errors.ts";
+
+export type PublishFrontOptions = {
+  readonly endpoint: string;
+  readonly highWaterMark: number;
+  readonly backlog: number;
+  readonly socketsMax: number;
+  readonly isFiltering: boolean;
+  readonly keepalive: { readonly isOn: boolean; readonly idleSeconds: number; readonly count: number; readonly intervalSeconds: number };
+};
+
+export class PublishFront {
+  readonly counters = { publishes: 0, dropped: 0 };
+  readonly #options: PublishFrontOptions;
+  readonly #context: Context;
+  readonly #publisher: Publisher;
+
+  private constructor(options: PublishFrontOptions) {
+    this.#options = options;
+    this.#context = new Context({ ioThreads: 1, maxSockets: options.socketsMax });
+    this.#publisher = new Publisher({
+      context: this.#context,
+      sendHighWaterMark: options.highWaterMark,
+      sendTimeout: 0,
+      linger: 1_000,
+      backlog: options.backlog,
+      tcpKeepalive: options.keepalive.isOn ? 1 : 0,
+      tcpKeepaliveIdle: options.keepalive.idleSeconds,
+      tcpKeepaliveCount: options.keepalive.count,
+      tcpKeepaliveInterval: options.keepalive.intervalSeconds,
+    });
+  }
+
+  /** @throws SaltworksError MASTER_RUNNING if the port is taken */
+  static async bind(options: PublishFrontOptions): Promise<PublishFront> {
+    const front = new PublishFront(options);
+    try {
+      await front.#publisher.bind(options.endpoint);
+    } catch (cause) {
+      front.#publisher.close();
+      throw new SaltworksError("MASTER_RUNNING", `cannot listen on ${options.endpoint}: is another master running?`, {}, { cause });
+    }
+    return front;
+  }
+
+  get boundEndpoint(): string {
+    return this.#publisher.lastEndpoint ?? this.#options.endpoint;
+  }
+
+  /** `topicIds`: the minions that a filtering master addresses one by one; undefined or empty goes to all. */
+  async send(frame: Uint8Array, topicIds: readonly string[] | undefined): Promise<void> {
+    this.counters.publishes += 1;
+    if (!this.#options.isFiltering) return this.#sendParts([frame]);
+    if (topicIds === undefined || topicIds.length === 0) return this.#sendParts(["broadcast", frame]);
+    for (const id of topicIds) await this.#sendParts([createHash("sha1").update(id).digest("hex"), frame]);
+  }
+
+  async #sendParts(parts: (Uint8Array | string)[]): Promise<void> {
+    try {
+      await this.#publisher.send(parts);
+    } catch (cause) {
+      this.counters.dropped += 1;
+      throw new SaltworksError("QUEUE_FULL", "the publish socket did not take a publish", {}, { cause });
+    }
+  }
+
+  close(): void {
+    this.#publisher.close();
+  }
+}

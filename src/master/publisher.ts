@@ -1,0 +1,170 @@
+/**
+ * The path of a job from request to the publish port: target to expected minions, job id, store, events, seal, send.
+ * Publishes leave in the order of their serials, so sealing and sending take turns. docs/protocol.md section 6.
+ */
+import type { Logger } from "pino";
+import { SaltworksError } from "../errors.ts";
+import { publishQueueMax } from "../limits.ts";
+import { listedIds } from "../target/expected.ts";
+import { parseTarget } from "../target/parse.ts";
+import { jidAt } from "../wire/jid.ts";
+import { encode } from "../wire/msgpack.ts";
+import { encodePublish } from "../wire/publish.ts";
+import type { Encodable } from "../wire/values.ts";
+import type { Partitioner } from "../workers/partition.ts";
+import type { LanePool, ShardPool } from "../workers/pool.ts";
+import type { PublishFront } from "./publish-front.ts";
+
+export type Fire = (tag: string, data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>) => void;
+
+export type PublisherOptions = {
+  readonly pool: ShardPool;
+  readonly rsa: LanePool;
+  readonly partitioner: Partitioner;
+  readonly front: PublishFront;
+  readonly accepted: ReadonlySet<string>;
+  readonly nextSerial: () => number;
+  readonly isSigning: boolean;
+  readonly signingAlgorithm: string;
+  readonly isUniqueJid: boolean;
+  readonly fire: Fire;
+  readonly logger: Logger;
+};
+
+/** A job to publish. `load` is what the job cache keeps, without credentials; `publishFields` go to the minions beside the standard ones. */
+export type Job = {
+  readonly fun: Encodable;
+  readonly arg: Encodable;
+  readonly target: string | readonly string[];
+  readonly targetKind: string;
+  readonly delimiter: string;
+  readonly ret: Encodable;
+  readonly user: string;
+  readonly jid: string | undefined;
+  readonly load: ReadonlyMap<Encodable, Encodable>;
+  readonly publishFields: ReadonlyMap<string, Encodable>;
+  /** A presence ping leaves no trace in cache or on the bus. */
+  readonly isQuiet: boolean;
+};
+export type Published = { readonly jid: string; readonly minions: string[]; readonly missing: string[] };
+
+/** Target types whose topics a filtering master can address. */
+const topicKinds = new Set(["glob", "list", "pcre"]);
+
+export class Publisher {
+  readonly counters = { jobs: 0, unmatched: 0 };
+  readonly #options: PublisherOptions;
+  #tail: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #lastJidMicros = 0;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+  }
+
+  /** A job id from the clock, later than any before it: two jobs never share one, however fast they come. */
+  newJid(): string {
+    const nowMicros = Math.floor((performance.timeOrigin + performance.now()) * 1_000);
+    this.#lastJidMicros = Math.max(nowMicros, this.#lastJidMicros + 1);
+    const jid = jidAt(Math.floor(this.#lastJidMicros / 1_000), this.#lastJidMicros % 1_000);
+    return this.#options.isUniqueJid ? `${jid}_${process.pid}` : jid;
+  }
+
+  /**
+   * @param onAccepted called with the expected minions before anything is sent, so that no return can come too early
+   * @returns undefined if the target expects nobody: then nothing is stored or sent
+   * @throws SaltworksError QUEUE_FULL, or what store and workers throw
+   */
+  async publish(job: Job, onAccepted?: (published: Published) => void): Promise<Published | undefined> {
+    if (this.#waiting >= publishQueueMax) throw new SaltworksError("QUEUE_FULL", "too many publishes are waiting", { publishQueueMax });
+    this.#waiting += 1;
+    try {
+      const { minions, missing } = await this.#expected(job);
+      if (minions.length === 0) {
+        this.counters.unmatched += 1;
+        return undefined;
+      }
+      const published = { jid: job.jid ?? this.newJid(), minions, missing };
+      if (!job.isQuiet) await this.#record(job, published);
+      onAccepted?.(published);
+      await this.#inTurn(() => this.#send(job, published));
+      this.counters.jobs += 1;
+      return published;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** Every worker matches its own partitions; a target that cannot be parsed expects nobody, as in Salt. */
+  async #expected(job: Job): Promise<{ minions: string[]; missing: string[] }> {
+    let listed: readonly string[] | undefined;
+    try {
+      listed = listedIds(parseTarget(job.targetKind, job.target, job.delimiter));
+    } catch (error) {
+      this.#options.logger.warn({ error: (error as Error).message, targetKind: job.targetKind }, "target refused");
+      return { minions: [], missing: [] };
+    }
+    const target = encode(job.target, "raw");
+    const matched = await this.#options.pool.broadcast<string[]>(() => ({
+      kind: "match",
+      target,
+      targetKind: job.targetKind,
+      delimiter: job.delimiter,
+    }));
+    const missing = listed?.filter((id) => !this.#options.accepted.has(id)) ?? [];
+    return { minions: matched.flat(), missing };
+  }
+
+  async #record(job: Job, published: Published): Promise<void> {
+    const { jid, minions, missing } = published;
+    const load = encode(new Map<Encodable, Encodable>([...job.load, ["jid", jid]]), "bin");
+    const slot = this.#options.partitioner.slotOf(jid, this.#options.pool.slotCount);
+    const task = { kind: "putLoad", jid, load, minions, missing };
+    await this.#options.pool.offer(slot, { bytes: load.byteLength, build: () => ({ task, transfer: [] }) });
+    this.#options.fire(jid, { minions });
+    this.#options.fire(`salt/job/${jid}/new`, {
+      jid,
+      tgt_type: job.targetKind,
+      tgt: job.target,
+      user: job.user,
+      fun: job.fun,
+      arg: job.arg,
+      minions,
+      missing,
+    });
+  }
+
+  async #send(job: Job, published: Published): Promise<void> {
+    const fields = new Map<string, Encodable>([
+      ["fun", job.fun],
+      ["arg", job.arg],
+      ["tgt", job.target],
+      ["jid", published.jid],
+      ["ret", job.ret],
+      ...(job.delimiter === ":" ? [] : ([["delimiter", job.delimiter]] as const)),
+      ["tgt_type", job.targetKind],
+      ...job.publishFields,
+      ["user", job.user],
+    ]);
+    if (!job.isQuiet) this.#options.fire(`salt/job/${published.jid}/publish`, new Map(fields));
+    fields.set("serial", this.#options.nextSerial());
+    const packed = encode(fields, "raw");
+    const task = { kind: "seal", packed };
+    const sealed = await this.#options.pool.offer<Uint8Array>(0, { bytes: packed.byteLength, build: () => ({ task, transfer: [] }) });
+    const { isSigning, signingAlgorithm: sigAlgorithm } = this.#options;
+    const sig = isSigning ? await this.#options.rsa.run<Uint8Array>({ kind: "sign", data: sealed, algorithm: sigAlgorithm }) : undefined;
+    const frame = encodePublish({ load: sealed, ...(sig === undefined ? {} : { sigAlgorithm, sig }) });
+    await this.#options.front.send(frame, topicKinds.has(job.targetKind) ? published.minions : undefined);
+  }
+
+  /** Runs `step` while no publish is between its serial and the socket: a rotation must not come in between. */
+  exclusively<Result>(step: () => Promise<Result>): Promise<Result> {
+    return this.#inTurn(step);
+  }
+
+  #inTurn<Result>(step: () => Promise<Result>): Promise<Result> {
+    const turn = this.#tail.then(step);
+    this.#tail = Promise.allSettled([turn]);
+    return turn;
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * The request port (ROUTER): one reader, one writer. It hands frames on as they come and never looks inside.
+ * docs/ARCHITECTURE.md, "Overload": a paused reader leaves the rest to ZeroMQ's high-water mark and TCP.
+ */
+import { Context, Router } from "zeromq";
+import { SaltworksError } from "../errors.ts";
+import { replyQueueMax, requestDrainMax } from "../limits.ts";
+
+export type RequestFrontOptions = {
+  readonly endpoint: string;
+  readonly frameBytesMax: number;
+  readonly backlog: number;
+  readonly socketsMax: number;
+  readonly keepalive: { readonly isOn: boolean; readonly idleSeconds: number; readonly count: number; readonly intervalSeconds: number };
+  readonly onRequest: (identity: Buffer, frame: Buffer) => void;
+  /** The socket failed for good. */
+  readonly onFault: (error: Error) => void;
+};
+
+export class RequestFront {
+  readonly counters = { requests: 0, malformed: 0, replies: 0, repliesDropped: 0, pauses: 0 };
+  readonly #options: RequestFrontOptions;
+  readonly #context: Context;
+  readonly #router: Router;
+  #repliesUnderWay = 0;
+  #isClosed = false;
+  #resume: (() => void) | undefined;
+  #paused: Promise<void> | undefined;
+  #reading: Promise<void> | undefined;
+
+  private constructor(options: RequestFrontOptions) {
+    this.#options = options;
+    this.#context = new Context({ ioThreads: 1, maxSockets: options.socketsMax });
+    this.#router = new Router({
+      context: this.#context,
+      // A send completes at once or fails with EAGAIN; without it the 513th unawaited send of a turn throws EBUSY.
+      sendTimeout: 0,
+      linger: 1_000,
+      backlog: options.backlog,
+      maxMessageSize: options.frameBytesMax,
+      mandatory: false,
+      tcpKeepalive: options.keepalive.isOn ? 1 : 0,
+      tcpKeepaliveIdle: options.keepalive.idleSeconds,
+      tcpKeepaliveCount: options.keepalive.count,
+      tcpKeepaliveInterval: options.keepalive.intervalSeconds,
+    });
+  }
+
+  /** Binds and starts reading. @throws SaltworksError MASTER_RUNNING if the port is taken */
+  static async bind(options: RequestFrontOptions): Promise<RequestFront> {
+    const front = new RequestFront(options);
+    try {
+      await front.#router.bind(options.endpoint);
+    } catch (cause) {
+      front.#router.close();
+      throw new SaltworksError("MASTER_RUNNING", `cannot listen on ${options.endpoint}: is another master running?`, {}, { cause });
+    }
+    front.#reading = front.#read();
+    return front;
+  }
+
+  /** The address that is bound, with the real port where 0 or * was asked for. */
+  get boundEndpoint(): string {
+    return this.#router.lastEndpoint ?? this.#options.endpoint;
+  }
+
+  /** Sends one reply; a peer that is gone or does not read loses it, counted. */
+  reply(identity: Uint8Array, payload: Uint8Array): void {
+    if (this.#isClosed) return;
+    if (this.#repliesUnderWay >= replyQueueMax) {
+      this.counters.repliesDropped += 1;
+      return;
+    }
+    this.#repliesUnderWay += 1;
+    this.#router.send([identity, "", payload]).then(
+      () => {
+        this.#repliesUnderWay -= 1;
+        this.counters.replies += 1;
+      },
+      () => {
+        this.#repliesUnderWay -= 1;
+        this.counters.repliesDropped += 1;
+      },
+    );
+  }
+
+  pause(): void {
+    if (this.#paused !== undefined) return;
+    this.counters.pauses += 1;
+    this.#paused = new Promise((resolve) => {
+      this.#resume = resolve;
+    });
+  }
+
+  resume(): void {
+    this.#paused = undefined;
+    this.#resume?.();
+    this.#resume = undefined;
+  }
+
+  /** Stops taking requests; replies may still be sent until `close`. */
+  async stopReceiving(): Promise<void> {
+    await this.#router.unbind(this.boundEndpoint).catch((cause: Error) => {
+      throw new SaltworksError("CHANNEL_CLOSED", "the request port would not unbind", {}, { cause });
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.resume();
+    this.#router.close();
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    let drained = 0;
+    while (!this.#isClosed) {
+      if (this.#paused !== undefined) await this.#paused;
+      let parts: Buffer[];
+      try {
+        parts = await this.#router.receive();
+      } catch (error) {
+        if (!this.#isClosed && !this.#router.closed) this.#options.onFault(error as Error);
+        return;
+      }
+      this.#take(parts);
+      drained += 1;
+      if (drained < requestDrainMax) continue;
+      drained = 0;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #take(parts: Buffer[]): void {
+    const [identity, empty, frame] = parts;
+    if (identity === undefined || frame === undefined || parts.length !== 3 || empty?.byteLength !== 0) {
+      this.counters.malformed += 1;
+      return;
+    }
+    this.counters.requests += 1;
+    this.#options.onRequest(identity, frame);
+  }
+}

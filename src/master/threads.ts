@@ -1,0 +1,63 @@
+/** Starts the master's threads: shard workers, RSA lane, runner lane; and settles what each is started with. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../config/load.ts";
+import { laneQueueMax, laneTaskTimeoutMs } from "../limits.ts";
+import { ensureMasterKeys } from "../store/keys.ts";
+import type { RsaStart, RunnerStart, ShardStart } from "../workers/messages.ts";
+import { LanePool, ShardPool } from "../workers/pool.ts";
+
+/** Two threads of RSA keep a burst of authentications from queueing behind one slow core; more would take cores from returns. */
+const rsaThreadCount = 2;
+/** Runners mostly wait for minions; this many may wait at once. */
+const runnersAtOnce = 64;
+/** A runner waits for minions as long as its caller asked; this only ends one that is lost. */
+const runnerTimeoutMs = 24 * 3_600_000;
+
+export type MasterKeyFiles = { readonly privatePem: string; readonly publicPem: string };
+
+export function openRsaLane(config: MasterConfig, master: MasterKeyFiles): LanePool {
+  const signing = config.master_sign_pubkey ? ensureMasterKeys(config.pki_dir, config.keysize, config.master_sign_key_name) : undefined;
+  const signatureFile = join(config.pki_dir, config.master_pubkey_signature);
+  const isPrecomputed = config.master_sign_pubkey && config.master_use_pubkey_signature && existsSync(signatureFile);
+  const workerData: RsaStart = {
+    config,
+    masterPrivatePem: master.privatePem,
+    masterPublicPem: master.publicPem,
+    signingPrivatePem: signing?.privatePem,
+    publicKeySignature: isPrecomputed ? readFileSync(signatureFile) : undefined,
+  };
+  return new LanePool({
+    filename: new URL("../workers/rsa-lane.js", import.meta.url).href,
+    threadCount: rsaThreadCount,
+    concurrentTasksPerThread: 1,
+    queueMax: laneQueueMax,
+    taskTimeoutMs: laneTaskTimeoutMs,
+    workerData,
+  });
+}
+
+export function openRunnerLane(config: MasterConfig): LanePool {
+  const workerData: RunnerStart = { config };
+  return new LanePool({
+    filename: new URL("../workers/runner-lane.js", import.meta.url).href,
+    threadCount: 1,
+    concurrentTasksPerThread: runnersAtOnce,
+    queueMax: laneQueueMax,
+    taskTimeoutMs: runnerTimeoutMs,
+    workerData,
+  });
+}
+
+export function openShardPool(config: MasterConfig, start: ShardStart, logger: Logger, onRoom: () => void): ShardPool {
+  return new ShardPool({
+    filename: new URL("../workers/entry.js", import.meta.url).href,
+    slotCount: start.slotCount,
+    batchesInFlight: config.batches_in_flight,
+    queueBytesMax: config.queue_max_bytes,
+    workerData: start,
+    onWorkerLost: (slot, error) => logger.error({ slot, err: error }, "a worker thread ended and is replaced"),
+    onRoom,
+  });
+}

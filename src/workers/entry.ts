@@ -1,0 +1,100 @@
+/** The thread of a shard worker: opens its stores once, then answers tasks. Errors of single requests are data; anything else ends the task. */
+import { join } from "node:path";
+import { isMainThread, workerData } from "node:worker_threads";
+import { SaltworksError } from "../errors.ts";
+import { type Autosign, openAutosign } from "../store/autosign.ts";
+import { openKeyDirectories } from "../store/keys.ts";
+import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
+import { openLocalCacheMirror } from "../store/local-cache.ts";
+import { openMinionData } from "../store/minion-data.ts";
+import { openSecretBox } from "../store/sealed.ts";
+import { parseTarget } from "../target/parse.ts";
+import { matchesExpected } from "../target/expected.ts";
+import { decode } from "../wire/msgpack.ts";
+import type { MatchTask, ShardStart, ShardTask } from "./messages.ts";
+import { runBatch } from "./run-batch.ts";
+import { Shard } from "./shard.ts";
+
+if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/entry.ts runs in a worker thread only");
+
+// The pool recognises a transferable result by these registered symbols; naming them keeps its package out of this file.
+const transferable = Symbol.for("Piscina.transferable");
+const transferredValue = Symbol.for("Piscina.valueOf");
+
+const start = workerData as ShardStart;
+const { shard, autosign } = openShard(start);
+/** Faults are reported with the next counters; a worker has no log of its own. */
+const faultsKeptMax = 20;
+const faults: string[] = [];
+
+function openShard(from: ShardStart): { readonly shard: Shard; readonly autosign: Autosign } {
+  const { config } = from;
+  const isMirroring = config.master_job_cache === "local_cache" && config.job_cache;
+  const stores = {
+    jobs: openLmdbJobCache({ path: join(config.cachedir, "jobs.lmdb"), shards: config.store_shards, durability: config.job_cache_durability }),
+    minions: openMinionData({ path: join(config.cachedir, "minions.lmdb") }),
+    keys: openKeyDirectories(config.pki_dir),
+    box: openSecretBox(from.masterPrivatePem, join(config.pki_dir, ".seal-salt")),
+    localCache: isMirroring ? openLocalCacheMirror({ cachedir: config.cachedir, hashType: config.hash_type }) : undefined,
+  };
+  return { shard: new Shard(from, stores), autosign: openAutosign(config) };
+}
+
+function noteFault(error: Error): void {
+  if (faults.length < faultsKeptMax) faults.push(error.stack ?? error.message);
+}
+
+/** Ids of this worker's partitions that the target expects; a malformed target expects nobody, as in Salt. */
+function match(task: MatchTask): string[] {
+  const expression = decode(task.target) as string | string[];
+  const target = parseTarget(task.targetKind, expression, task.delimiter);
+  const matched: string[] = [];
+  for (const id of shard.ownIds()) {
+    if (matchesExpected(target, id, shard.facts(id))) matched.push(id);
+  }
+  return matched;
+}
+
+async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>): Promise<void> {
+  for (const id of task.added) start.accepted.add(id);
+  for (const id of task.removed) start.accepted.delete(id);
+  const owned = [...task.removed, ...task.changed].filter((id) => shard.owns(id));
+  await Promise.all(owned.map((id) => shard.forget(id)));
+}
+
+export default async function handle(task: ShardTask): Promise<unknown> {
+  shard.slot = task.slot;
+  switch (task.kind) {
+    case "batch": {
+      const result = await runBatch(shard, autosign, task.buffer, noteFault);
+      return { [transferable]: result.buffer, [transferredValue]: result };
+    }
+    case "match":
+      return match(task);
+    case "putLoad": {
+      const { jid, load, minions, missing } = task;
+      await Promise.all([shard.stores.jobs.putLoad({ jid, load, minions, missing }), shard.stores.loads?.writeLoad({ jid, load, minions })]);
+      return undefined;
+    }
+    case "seal":
+      return shard.current.seal(task.packed);
+    case "masterKeys":
+      return shard.useMasterKeys(task.keys);
+    case "minionKeys":
+      return updateMinionKeys(task);
+    case "presencePing":
+      return shard.notePresencePing(task.jid);
+    case "trim":
+      return shard.stores.jobs.trim({ olderThanJid: task.olderThanJid, stepsMax: task.stepsMax });
+    case "counters":
+      return { counters: { ...shard.counters }, faults: faults.splice(0) };
+    case "close":
+      await shard.stores.localCache?.close();
+      await shard.stores.jobs.close();
+      return shard.stores.minions.close();
+    default: {
+      const never: never = task;
+      throw new SaltworksError("WIRE_MALFORMED", `unknown task ${String(never)}`);
+    }
+  }
+}

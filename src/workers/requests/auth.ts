@@ -1,0 +1,153 @@
+/**
+ * `_auth`: decides what becomes of a minion's key and hands the RSA work to its lane.
+ * docs/protocol.md section 3.3 numbers the steps of the decision.
+ */
+import { cleanPem, loadPublicKey } from "../../crypto/pem.ts";
+import { isEncAlgorithm, isSigAlgorithm } from "../../crypto/rsa.ts";
+import { hasCode } from "../../errors.ts";
+import { publicKeyBytesMax } from "../../limits.ts";
+import type { Autosign } from "../../store/autosign.ts";
+import { idIsValid } from "../../store/keys.ts";
+import { badLoad } from "../../wire/reply.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { AuthReplyJob } from "../messages.ts";
+import type { Shard } from "../shard.ts";
+import type { Answer, BatchEffects, Opened } from "./context.ts";
+import { bytesOf, field, textOf } from "./fields.ts";
+
+/** `pend`, `accept`, `denied`, `reject`, `full`: the words of Salt's `salt/auth` event. */
+type Act = "pend" | "accept" | "denied" | "reject" | "full" | undefined;
+type Decision = { readonly ret: boolean | "full"; readonly act: Act };
+
+const refusedKey: Decision = { ret: false, act: undefined };
+
+export type AuthOutcome = Answer | { readonly raw: Buffer };
+
+export function handleAuth(shard: Shard, autosign: Autosign, batch: BatchEffects, opened: Opened, isOverMinionsMax: boolean): AuthOutcome {
+  shard.count("auths");
+  const { load, entries } = opened;
+  const id = textOf(load, entries, "id");
+  const sigAlgorithm = textOf(load, entries, "sig_algo") ?? "PKCS1v15-SHA1";
+  const encAlgorithm = textOf(load, entries, "enc_algo") ?? "OAEP-SHA1";
+  if (opened.version >= 2 && !isSigAlgorithm(sigAlgorithm)) return refuseAlgorithm(shard, "bad sig algo");
+  if (!isEncAlgorithm(encAlgorithm)) return refuseAlgorithm(shard, "bad enc algo");
+  if (id === undefined) {
+    shard.count("refused.authWithoutId");
+    return { raw: badLoad };
+  }
+  const pub = textOf(load, entries, "pub") ?? "";
+  const decision = decide(shard, autosign, id, pub, field(load, entries, "autosign_grains"), isOverMinionsMax);
+  shard.count(`auth.${decision.act ?? "refused"}`);
+  if (shard.start.config.auth_events) {
+    const act = decision.act === undefined ? {} : { act: decision.act };
+    batch.fire("salt/auth", { result: decision.ret !== false && decision.ret !== "full", ...act, id, pub: pub.slice(0, publicKeyBytesMax) });
+  }
+  const common = { kind: "authReply", version: opened.version, nonce: opened.nonce, encAlgorithm, sigAlgorithm } as const;
+  if (decision.act !== "accept") {
+    return { deferred: { kind: "rsa", job: { ...common, outcome: { ret: decision.ret } } } };
+  }
+  return { deferred: { kind: "rsa", job: { ...common, outcome: accept(shard, batch, id, pub, bytesOf(load, entries, "token")) } } };
+}
+
+function refuseAlgorithm(shard: Shard, text: string): AuthOutcome {
+  shard.count("refused.algorithm");
+  return { raw: encode({ enc: "clear", load: { ret: text } }, "raw") };
+}
+
+function accept(shard: Shard, batch: BatchEffects, id: string, pub: string, token: Uint8Array | undefined): AuthReplyJob["outcome"] {
+  const isKnown = shard.isAccepted(id);
+  shard.accept(id);
+  if (!isKnown) batch.accepted.push(id);
+  const { session, stored } = shard.issueSession(id, batch.nowMs);
+  if (stored !== undefined) batch.writes.push(stored);
+  batch.contacts.add(id);
+  return {
+    minionPem: pub,
+    aes: shard.masterKeys.aes,
+    aesSignature: shard.masterKeys.signature,
+    session: session.keyString,
+    token: token && Uint8Array.from(token),
+    publishPort: shard.start.config.publish_port,
+  };
+}
+
+/** Steps 1 to 9. Key files are written here, by the partition's worker, so that two `_auth`s of one id never race. */
+function decide(shard: Shard, autosign: Autosign, id: string, pub: string, grains: unknown, isOverMinionsMax: boolean): Decision {
+  if (!idIsValid(id)) return refusedKey;
+  if (isOverMinionsMax) return { ret: "full", act: "full" };
+  if (!isUsableKey(pub)) return refusedKey;
+  const keys = shard.stores.keys;
+  if (shard.start.config.open_mode) return acceptOpenly(shard, id, pub);
+  if (keys.read("rejected", id) !== undefined) return { ret: false, act: "reject" };
+  const accepted = keys.read("accepted", id);
+  if (accepted !== undefined) {
+    if (cleanPem(accepted) === cleanPem(pub)) return { ret: true, act: "accept" };
+    keys.write("denied", id, pub);
+    return { ret: false, act: "denied" };
+  }
+  const isAutoRejected = autosign.isAutoRejected(id);
+  const isAutoSigned = autosign.isAutoSigned(id, grains instanceof Map ? grains : undefined);
+  const pending = keys.read("pending", id);
+  return pending === undefined
+    ? decideUnknown(shard, id, pub, isAutoRejected, isAutoSigned)
+    : decidePending(shard, id, pub, pending, isAutoRejected, isAutoSigned);
+}
+
+function acceptOpenly(shard: Shard, id: string, pub: string): Decision {
+  const keys = shard.stores.keys;
+  const present = keys.read("accepted", id);
+  if (present === undefined || cleanPem(present) !== cleanPem(pub)) {
+    keys.write("accepted", id, pub);
+    shard.accept(id);
+  }
+  return { ret: true, act: "accept" };
+}
+
+function decideUnknown(shard: Shard, id: string, pub: string, isAutoRejected: boolean, isAutoSigned: boolean): Decision {
+  const keys = shard.stores.keys;
+  if (isAutoRejected) {
+    keys.write("rejected", id, pub);
+    return { ret: false, act: "reject" };
+  }
+  if (!isAutoSigned) {
+    keys.write("pending", id, pub);
+    return { ret: true, act: "pend" };
+  }
+  keys.write("accepted", id, pub);
+  return { ret: true, act: "accept" };
+}
+
+function decidePending(
+  shard: Shard,
+  id: string,
+  pub: string,
+  pending: string,
+  isAutoRejected: boolean,
+  isAutoSigned: boolean,
+): Decision {
+  const keys = shard.stores.keys;
+  if (isAutoRejected) {
+    keys.move(id, "pending", "rejected");
+    return { ret: false, act: "reject" };
+  }
+  if (cleanPem(pending) !== cleanPem(pub)) {
+    keys.write("denied", id, pub);
+    return { ret: false, act: "denied" };
+  }
+  if (!isAutoSigned) return { ret: true, act: "pend" };
+  keys.remove("pending", id);
+  keys.write("accepted", id, pub);
+  return { ret: true, act: "accept" };
+}
+
+/** A key that cannot be loaded would be stored and then fail every later step; better said at once. */
+function isUsableKey(pub: string): boolean {
+  if (pub === "" || Buffer.byteLength(pub) > publicKeyBytesMax) return false;
+  try {
+    loadPublicKey(pub);
+    return true;
+  } catch (error) {
+    if (!hasCode(error, "CRYPTO_BAD_KEY")) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,64 @@
+/** `_minion_event`: what a minion fires on the master's bus. docs/protocol.md sections 7.1 and 10.3. */
+import { encode } from "../../wire/msgpack.ts";
+import { loadAsEventData, trimEvent } from "../../wire/return.ts";
+import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
+import type { Value } from "../../wire/values.ts";
+import type { Shard } from "../shard.ts";
+import type { Answer, BatchEffects, Opened } from "./context.ts";
+import { field, textOf } from "./fields.ts";
+
+/** Tags that only the master may fire; a minion that could would forge jobs and key changes. */
+const masterOnlyTags = [
+  /^salt\/job\/[^/]*\/publish$/,
+  /^salt\/job\/[^/]*\/new$/,
+  /^salt\/job\/[^/]*\/return$/,
+  /^salt\/key$/,
+  /^salt\/cloud\//,
+  /^salt\/run\//,
+  /^salt\/cluster\//,
+  /^salt\/wheel\/[^/]*\/new$/,
+  /^salt\/wheel\/[^/]*\/return$/,
+  /^saltworks\//,
+];
+const tagBytesMax = 1_024;
+
+export function handleMinionEvent(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
+  const { load, entries } = opened;
+  if (opened.id === undefined) return { value: new Map() };
+  const events = field(load, entries, "events");
+  if (Array.isArray(events)) {
+    fireList(shard, batch, events, textOf(load, entries, "pretag"));
+    return { value: null };
+  }
+  const tag = textOf(load, entries, "tag");
+  if (tag !== undefined && isAllowed(shard, tag)) fireBounded(shard, batch, tag, loadAsEventData(load, entries, batch.stamp()));
+  return { value: null };
+}
+
+function fireList(shard: Shard, batch: BatchEffects, events: Value[], pretag: string | undefined): void {
+  for (const event of events) {
+    if (!(event instanceof Map)) continue;
+    const tag = event.get("tag");
+    const data = event.get("data");
+    if (typeof tag !== "string" || !isAllowed(shard, tag)) continue;
+    // Salt's event data is always a map; anything else is carried inside one.
+    const fields = new Map(data instanceof Map ? data : event);
+    if (!fields.has("_stamp")) fields.set("_stamp", batch.stamp());
+    const packed = encode(fields, "bin");
+    fireBounded(shard, batch, tag, packed);
+    if (pretag !== undefined && pretag !== "") fireBounded(shard, batch, `${pretag}/${tag}`, packed);
+  }
+}
+
+function isAllowed(shard: Shard, tag: string): boolean {
+  const isFine = tag.length > 0 && Buffer.byteLength(tag) <= tagBytesMax && !masterOnlyTags.some((pattern) => pattern.test(tag));
+  if (!isFine) shard.count("events.forbiddenTag");
+  return isFine;
+}
+
+function fireBounded(shard: Shard, batch: BatchEffects, tag: string, data: Uint8Array): void {
+  const body = encodeEventBytes(tag, data);
+  const { max_event_size: eventBytesMax } = shard.start.config;
+  if (body.byteLength > eventBytesMax) shard.count("events.trimmed");
+  batch.events.push(frameEvent(body.byteLength > eventBytesMax ? trimEvent(body, eventBytesMax) : body));
+}

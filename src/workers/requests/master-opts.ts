@@ -1,0 +1,38 @@
+/** `_master_opts`: the options that a minion's state run takes from its master. docs/protocol.md section 7.3. */
+import type { Encodable } from "../../wire/values.ts";
+import type { Shard } from "../shard.ts";
+import type { Answer, Opened } from "./context.ts";
+import { field } from "./fields.ts";
+
+/** Options that are sent as the operator set them; the value behind each is Salt's default. */
+const forwarded: readonly (readonly [string, Encodable])[] = [
+  ["renderer", "jinja|yaml"],
+  ["failhard", false],
+  ["state_top", "top.sls"],
+  ["state_top_saltenv", null],
+  ["nodegroups", new Map()],
+  ["state_auto_order", true],
+  ["state_events", false],
+  ["state_aggregate", false],
+  ["jinja_env", new Map()],
+  ["jinja_sls_env", new Map()],
+  ["jinja_lstrip_blocks", false],
+  ["jinja_trim_blocks", false],
+];
+
+export function handleMasterOpts(shard: Shard, opened: Opened): Answer {
+  const { opts } = shard.start.config;
+  const roots = opts.get("file_roots");
+  const environments = roots !== null && typeof roots === "object" ? Object.keys(roots) : ["base"];
+  const option = (name: string, otherwise: Encodable): [string, Encodable] => [name, (opts.get(name) as Encodable | undefined) ?? otherwise];
+  const answer = new Map<string, Encodable>([
+    ["file_roots", new Map(environments.map((name) => [name, []]))],
+    option("top_file_merging_strategy", "merge"),
+    option("env_order", []),
+    option("default_top", "base"),
+  ]);
+  if (field(opened.load, opened.entries, "env_only") !== true) {
+    for (const [name, otherwise] of forwarded) answer.set(...option(name, otherwise));
+  }
+  return { value: answer };
+}

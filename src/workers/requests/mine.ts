@@ -1,0 +1,45 @@
+/** `_mine`, `_mine_delete`, `_mine_flush`: what a minion publishes about itself for others to read. docs/protocol.md section 7.1. */
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { ValueMap } from "../../wire/values.ts";
+import type { Shard } from "../shard.ts";
+import type { Answer, BatchEffects, Opened } from "./context.ts";
+import { field, textOf } from "./fields.ts";
+
+function storedMine(shard: Shard, id: string): ValueMap {
+  const stored = shard.stores.minions.getMine(id);
+  const value = stored && decode(stored);
+  return value instanceof Map ? value : new Map();
+}
+
+function isKept(shard: Shard): boolean {
+  return shard.start.config.minion_data_cache || shard.start.config.enforce_mine_cache;
+}
+
+/** Merges by function name; `clear` replaces everything, as its name says (Salt 3007 fails on it). */
+export function handleMine(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
+  const { load, entries, id } = opened;
+  const data = field(load, entries, "data");
+  if (id === undefined || !(data instanceof Map)) return { value: new Map() };
+  if (isKept(shard)) {
+    const isReplacing = field(load, entries, "clear") === true;
+    const mine = isReplacing ? new Map() : storedMine(shard, id);
+    for (const [name, value] of data) mine.set(name, value);
+    batch.writes.push(shard.stores.minions.putMine(id, encode(mine, "bin")));
+  }
+  return { value: true };
+}
+
+export function handleMineDelete(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
+  const { load, entries, id } = opened;
+  const name = textOf(load, entries, "fun");
+  if (id === undefined || name === undefined) return { value: new Map() };
+  const mine = storedMine(shard, id);
+  if (mine.delete(name)) batch.writes.push(shard.stores.minions.putMine(id, encode(mine, "bin")));
+  return { value: true };
+}
+
+export function handleMineFlush(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
+  if (opened.id === undefined) return { value: new Map() };
+  batch.writes.push(shard.stores.minions.putMine(opened.id, encode(new Map(), "bin")));
+  return { value: true };
+}

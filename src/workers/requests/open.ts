@@ -1,0 +1,188 @@
+/**
+ * Opening a request: envelope, seal, and the checks in the order of docs/protocol.md section 2.2.
+ * Whatever fails is answered at once: a client whose request gets no reply cannot use its socket again.
+ */
+import { equalSecrets } from "../../crypto/compare.ts";
+import type { Crypticle } from "../../crypto/crypticle.ts";
+import { recoverX931 } from "../../crypto/x931.ts";
+import { SaltworksError } from "../../errors.ts";
+import { idIsValid } from "../../store/keys.ts";
+import { badLoad, encodeRawReply } from "../../wire/reply.ts";
+import { encode } from "../../wire/msgpack.ts";
+import { type Envelope, readEnvelope } from "../../wire/request.ts";
+import { type Entry, mapEntries } from "../../wire/walk.ts";
+import type { SealKey } from "../messages.ts";
+import type { Shard } from "../shard.ts";
+import type { BatchEffects, Opened } from "./context.ts";
+import { bytesOf, field, textOf } from "./fields.ts";
+
+/** `reason` is a counter's name. */
+export type Refused = { readonly refused: string; readonly reply: Buffer };
+export type Forward = { readonly forward: { readonly id: string; readonly version: number; readonly sealKey: SealKey; readonly load: Uint8Array } };
+export type OpenOutcome = Opened | Refused | Forward;
+
+const knownVersionMax = 3;
+const notMapReply = encodeRawReply(Buffer.from("payload and load must be a dict"));
+const nulReply = encodeRawReply(Buffer.from("bad load: id contains a null byte"));
+const unreadableReply = encode({ msg: "bad load" }, "raw");
+const saltBytes = Buffer.from("salt");
+
+function refuse(reason: string, reply: Buffer = badLoad): Refused {
+  return { refused: reason, reply };
+}
+
+/** Opens a frame as the socket gave it. */
+export function openFrame(shard: Shard, batch: BatchEffects, frame: Uint8Array): OpenOutcome {
+  let envelope: Envelope;
+  try {
+    envelope = readEnvelope(frame);
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return refuse("unreadable", unreadableReply);
+  }
+  if (envelope.version < shard.start.config.minimum_auth_version) return refuse("version");
+  if (envelope.version > knownVersionMax) return refuse("version");
+  if (envelope.enc === "clear") return openClear(envelope);
+  return envelope.version >= 3 ? openSession(shard, batch, envelope) : openUnderMasterKey(shard, batch, envelope);
+}
+
+function openClear(envelope: Envelope): OpenOutcome {
+  const entries = entriesOf(envelope.load);
+  if (entries === undefined) return refuse("notMap", notMapReply);
+  const idFault = faultyId(envelope.load, entries);
+  if (idFault !== undefined) return idFault;
+  return { ...assemble(envelope, envelope.load, entries, (packed) => Buffer.from(packed)), isClear: true };
+}
+
+/** Version 3: sealed under the session key of the id outside, which the id inside must repeat and `tok` must prove. */
+function openSession(shard: Shard, batch: BatchEffects, envelope: Envelope): OpenOutcome {
+  const id = envelope.id;
+  if (id === undefined || !idIsValid(id)) return refuse("invalidId");
+  const session = shard.session(id);
+  if (session === undefined) return refuse("noSession");
+  if (shard.isExpired(session, batch.nowMs)) return refuse("sessionExpired");
+  const load = openSeal(session.crypticle, envelope.load);
+  if (load === undefined) return refuse("badSeal");
+  const entries = entriesOf(load);
+  if (entries === undefined) return refuse("notMap", notMapReply);
+  const idFault = faultyId(load, entries);
+  if (idFault !== undefined) return idFault;
+  const ttlSeconds = shard.start.config.request_server_ttl;
+  if (ttlSeconds > 0) {
+    const ts = field(load, entries, "ts");
+    if (typeof ts !== "number" || batch.nowMs / 1_000 - ts > ttlSeconds) return refuse("expired");
+  }
+  if (textOf(load, entries, "id") !== id) return refuse("idMismatch");
+  if (!tokenProves(shard, id, bytesOf(load, entries, "tok"))) return refuse("badToken");
+  shard.count("openedSeals");
+  batch.contacts.add(id);
+  const nonce = textOf(load, entries, "nonce");
+  return assemble(envelope, load, entries, (packed) => encodeRawReply(session.crypticle.seal(packed, nonce)));
+}
+
+/** Versions 0 and 2: under the master's AES key, or for a grace period the former one. */
+function openUnderMasterKey(shard: Shard, batch: BatchEffects, envelope: Envelope): OpenOutcome {
+  for (const sealKey of ["current", "former"] as const) {
+    const crypticle = shard.masterCrypticle(sealKey);
+    const load = crypticle && openSeal(crypticle, envelope.load);
+    if (load === undefined) continue;
+    shard.count("openedSeals");
+    const entries = entriesOf(load);
+    if (entries === undefined) return refuse("notMap", notMapReply);
+    const idFault = faultyId(load, entries);
+    if (idFault !== undefined) return idFault;
+    const id = textOf(load, entries, "id");
+    if (id !== undefined && !shard.owns(id)) return { forward: { id, version: envelope.version, sealKey, load } };
+    return finishMasterKey(shard, batch, envelope.version, sealKey, load, entries);
+  }
+  return refuse("badSeal");
+}
+
+/** An older request that another worker has opened, arriving at its partition's worker. */
+export function openForwarded(shard: Shard, batch: BatchEffects, version: number, sealKey: SealKey, load: Uint8Array): OpenOutcome {
+  const entries = entriesOf(load);
+  if (entries === undefined) return refuse("notMap", notMapReply);
+  return finishMasterKey(shard, batch, version, sealKey, load, entries);
+}
+
+function finishMasterKey(
+  shard: Shard,
+  batch: BatchEffects,
+  version: number,
+  sealKey: SealKey,
+  load: Uint8Array,
+  entries: readonly Entry[],
+): OpenOutcome {
+  const id = textOf(load, entries, "id");
+  // The master key is every minion's: a minion whose key is gone may still hold the former one.
+  if (id !== undefined && (!idIsValid(id) || !shard.isAccepted(id))) return refuse("notAccepted");
+  const token = bytesOf(load, entries, "tok");
+  if (id !== undefined && token !== undefined && !tokenProves(shard, id, token)) return refuse("badToken");
+  const crypticle = shard.masterCrypticle(sealKey);
+  if (crypticle === undefined) return refuse("badSeal");
+  if (id !== undefined) batch.contacts.add(id);
+  const nonce = version >= 2 ? textOf(load, entries, "nonce") : undefined;
+  const envelope = { version, encAlgorithm: undefined, sigAlgorithm: undefined };
+  return assemble(envelope, load, entries, (packed) => encodeRawReply(crypticle.seal(packed, nonce)));
+}
+
+/** The token is deterministic: verified once per key, compared in constant time after. */
+function tokenProves(shard: Shard, id: string, token: Uint8Array | undefined): boolean {
+  const accepted = shard.acceptedKey(id);
+  if (accepted === undefined || token === undefined) return false;
+  if (accepted.token !== undefined) return equalSecrets(accepted.token, token);
+  shard.count("tokensVerified");
+  try {
+    if (!equalSecrets(recoverX931(accepted.key, token), saltBytes)) return false;
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return false;
+  }
+  accepted.token = Uint8Array.from(token);
+  return true;
+}
+
+function openSeal(crypticle: Crypticle, sealed: Uint8Array): Uint8Array | undefined {
+  try {
+    return crypticle.open(sealed);
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return undefined;
+  }
+}
+
+function entriesOf(load: Uint8Array): readonly Entry[] | undefined {
+  try {
+    return mapEntries(load);
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return undefined;
+  }
+}
+
+function faultyId(load: Uint8Array, entries: readonly Entry[]): Refused | undefined {
+  const id = field(load, entries, "id");
+  if (id === undefined) return undefined;
+  if (typeof id !== "string") return refuse("invalidId", encodeRawReply(Buffer.from("bad load: id is not a string")));
+  return id.includes("\0") ? refuse("invalidId", nulReply) : undefined;
+}
+
+function assemble(
+  envelope: Pick<Envelope, "version" | "encAlgorithm" | "sigAlgorithm">,
+  load: Uint8Array,
+  entries: readonly Entry[],
+  seal: (packed: Uint8Array) => Buffer,
+): Opened {
+  return {
+    cmd: textOf(load, entries, "cmd") ?? "",
+    id: textOf(load, entries, "id"),
+    version: envelope.version,
+    isClear: false,
+    load,
+    entries,
+    nonce: textOf(load, entries, "nonce"),
+    encAlgorithm: envelope.encAlgorithm ?? "OAEP-SHA1",
+    sigAlgorithm: envelope.sigAlgorithm ?? "PKCS1v15-SHA1",
+    seal,
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * `_pillar`: keeps the minion's grains for targeting and answers its pillar, sealed for it alone by the RSA lane.
+ * Pillars are empty until pillar rendering exists. docs/protocol.md sections 2.3 and 7.1.
+ */
+import { encode } from "../../wire/msgpack.ts";
+import { rawToBin } from "../../wire/walk.ts";
+import type { Shard } from "../shard.ts";
+import type { Answer, BatchEffects, Opened } from "./context.ts";
+import { fieldBytes } from "./fields.ts";
+
+const emptyPillar = encode(new Map(), "raw");
+const emptyPillarRecord = encode(new Map(), "bin");
+
+export function handlePillar(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
+  const { load, entries, id } = opened;
+  const grains = fieldBytes(load, entries, "grains");
+  const accepted = id === undefined ? undefined : shard.acceptedKey(id);
+  if (id === undefined || grains === undefined || accepted === undefined) return { value: new Map() };
+  if (shard.start.config.minion_data_cache) {
+    batch.writes.push(shard.stores.minions.putGrains(id, rawToBin(grains), emptyPillarRecord));
+    shard.forgetFacts(id);
+    batch.fire(`minion/refresh/${id}`, { "Minion data cache refresh": id });
+  }
+  return {
+    deferred: {
+      kind: "rsa",
+      job: {
+        kind: "pillarReply",
+        version: opened.version,
+        nonce: opened.nonce,
+        encAlgorithm: opened.encAlgorithm,
+        sigAlgorithm: opened.sigAlgorithm,
+        minionPem: accepted.pem,
+        pillar: emptyPillar,
+      },
+    },
+  };
+}

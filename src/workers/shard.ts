@@ -1,0 +1,189 @@
+/**
+ * What one worker thread holds of its partitions: session keys, public keys, verified tokens, grains.
+ * All of it can be rebuilt from the store; nothing is shared with another thread.
+ */
+import type { KeyObject } from "node:crypto";
+import { Crypticle, generateKeyString } from "../crypto/crypticle.ts";
+import { loadPublicKey } from "../crypto/pem.ts";
+import type { JobCache } from "../store/job-cache.ts";
+import type { KeyDirectories } from "../store/keys.ts";
+import type { LocalCacheMirror } from "../store/local-cache.ts";
+import type { MinionData } from "../store/minion-data.ts";
+import type { SecretBox } from "../store/sealed.ts";
+import type { Facts } from "../target/match.ts";
+import { decode } from "../wire/msgpack.ts";
+import type { ValueMap } from "../wire/values.ts";
+import type { MasterKeys, SealKey, ShardStart } from "./messages.ts";
+import { Partitioner } from "./partition.ts";
+
+export type Session = { readonly keyString: string; readonly crypticle: Crypticle; readonly createdMs: number };
+
+/** A minion's public key as accepted; `token` is its `tok` once that has been verified. */
+export type AcceptedKey = { readonly pem: string; readonly key: KeyObject; token: Uint8Array | undefined };
+
+type MinionState = {
+  session: Session | undefined;
+  acceptedKey: AcceptedKey | undefined;
+  facts: Facts | undefined;
+};
+
+export type ShardStores = {
+  readonly jobs: JobCache;
+  readonly minions: MinionData;
+  readonly keys: KeyDirectories;
+  readonly box: SecretBox;
+  /** Returns in Salt's on-disk layout, if chosen. */
+  readonly localCache: LocalCacheMirror | undefined;
+  /** Loads in Salt's on-disk layout, which Python's command line reads. */
+  readonly loads: LocalCacheLoads | undefined;
+};
+
+const presencePingsMax = 16;
+
+export class Shard {
+  readonly start: ShardStart;
+  readonly stores: ShardStores;
+  readonly counters: Record<string, number> = {};
+  readonly partitioner: Partitioner;
+  slot = 0;
+  current: Crypticle;
+  former: { readonly crypticle: Crypticle; readonly untilMs: number } | undefined;
+  masterKeys: MasterKeys;
+  readonly #presencePings = new Set<string>();
+  readonly #minions = new Map<string, MinionState>();
+
+  constructor(start: ShardStart, stores: ShardStores) {
+    this.start = start;
+    this.stores = stores;
+    this.partitioner = new Partitioner(start.partitionKey, start.config.partitions);
+    this.masterKeys = start.keys;
+    this.current = new Crypticle(start.keys.aes);
+    this.useMasterKeys(start.keys);
+  }
+
+  count(name: string, by = 1): void {
+    this.counters[name] = (this.counters[name] ?? 0) + by;
+  }
+
+  useMasterKeys(keys: MasterKeys): void {
+    this.masterKeys = keys;
+    this.current = new Crypticle(keys.aes);
+    this.former = keys.former && { crypticle: new Crypticle(keys.former.key), untilMs: keys.former.untilMs };
+  }
+
+  /** The crypticle for a version 0 or 2 exchange; undefined once the former key's grace is over. */
+  masterCrypticle(sealKey: SealKey): Crypticle | undefined {
+    if (sealKey === "current") return this.current;
+    return this.former !== undefined && Date.now() < this.former.untilMs ? this.former.crypticle : undefined;
+  }
+
+  owns(id: string): boolean {
+    return this.partitioner.slotOf(id, this.start.slotCount) === this.slot;
+  }
+
+  isAccepted(id: string): boolean {
+    return this.start.accepted.has(id);
+  }
+
+  /** The accepted public key, from memory or the key directory; undefined if there is none or it is not usable. */
+  acceptedKey(id: string): AcceptedKey | undefined {
+    if (!this.isAccepted(id)) return undefined;
+    const state = this.#state(id);
+    if (state.acceptedKey === undefined) {
+      const pem = this.stores.keys.read("accepted", id);
+      if (pem === undefined) return undefined;
+      state.acceptedKey = { pem, key: loadPublicKey(pem), token: undefined };
+    }
+    return state.acceptedKey;
+  }
+
+  /** The session key that this minion was given last, from memory or the store. */
+  session(id: string): Session | undefined {
+    if (!this.isAccepted(id)) return undefined;
+    const state = this.#state(id);
+    if (state.session === undefined) {
+      const sealed = this.stores.minions.getSession(id);
+      if (sealed === undefined) return undefined;
+      const record = Buffer.from(this.stores.box.open(`session/${id}`, sealed));
+      const keyString = record.toString("latin1", 8);
+      state.session = { keyString, crypticle: new Crypticle(keyString), createdMs: Number(record.readBigUInt64BE(0)) };
+    }
+    return state.session;
+  }
+
+  /** A session key for an `_auth`: the present one, or a new one if that is older than `publish_session`. The promise settles when it is stored. */
+  issueSession(id: string, nowMs: number): { readonly session: Session; readonly stored: Promise<void> | undefined } {
+    const present = this.session(id);
+    if (present !== undefined && !this.isExpired(present, nowMs)) return { session: present, stored: undefined };
+    const keyString = generateKeyString();
+    const session = { keyString, crypticle: new Crypticle(keyString), createdMs: nowMs };
+    this.#state(id).session = session;
+    const record = Buffer.alloc(8 + keyString.length);
+    record.writeBigUInt64BE(BigInt(nowMs), 0);
+    record.write(keyString, 8, "latin1");
+    return { session, stored: this.stores.minions.putSession(id, this.stores.box.seal(`session/${id}`, record)) };
+  }
+
+  isExpired(session: Session, nowMs: number): boolean {
+    return nowMs - session.createdMs > this.start.config.publish_session * 1_000;
+  }
+
+  /** Grains and pillar for targeting; undefined if the minion never sent any. */
+  facts(id: string): Facts | undefined {
+    const state = this.#state(id);
+    if (state.facts === undefined) {
+      const stored = this.stores.minions.get(id);
+      if (stored === undefined) return undefined;
+      state.facts = { id, grains: decodeMap(stored.grains), pillar: decodeMap(stored.pillar) };
+    }
+    return state.facts;
+  }
+
+  forgetFacts(id: string): void {
+    const state = this.#minions.get(id);
+    if (state !== undefined) state.facts = undefined;
+  }
+
+  /** Answers to these jobs prove presence and leave no trace. Only the latest few are still under way. */
+  notePresencePing(jid: string): void {
+    this.#presencePings.add(jid);
+    const [oldest] = this.#presencePings;
+    if (this.#presencePings.size > presencePingsMax && oldest !== undefined) this.#presencePings.delete(oldest);
+  }
+
+  isPresencePing(jid: string): boolean {
+    return this.#presencePings.has(jid);
+  }
+
+  /** A key was accepted: by this worker (autosign) or by an operator. */
+  accept(id: string): void {
+    this.start.accepted.add(id);
+    const state = this.#minions.get(id);
+    if (state !== undefined) state.acceptedKey = undefined;
+  }
+
+  /** A key is gone or another one: whatever it proved counts no more. */
+  async forget(id: string): Promise<void> {
+    this.#minions.delete(id);
+    await this.stores.minions.dropSession(id);
+  }
+
+  /** Accepted ids of this worker's partitions. */
+  *ownIds(): Generator<string> {
+    for (const id of this.start.accepted) if (this.owns(id)) yield id;
+  }
+
+  #state(id: string): MinionState {
+    let state = this.#minions.get(id);
+    if (state === undefined) {
+      state = { session: undefined, acceptedKey: undefined, facts: undefined };
+      this.#minions.set(id, state);
+    }
+    return state;
+  }
+}
+
+function decodeMap(bytes: Uint8Array): ValueMap {
+  const value = decode(bytes);
+  return value instanceof Map ? value : new Map();
+}
