@@ -5,6 +5,7 @@
 import { isUtf8 } from "node:buffer";
 import { SaltworksError } from "../errors.ts";
 import { decodedValuesMax, nestingDepthMax } from "../limits.ts";
+import { cachedAsciiText, cachedKeyBytesMax } from "./key-text.ts";
 import { Ext, Float, type Value, type ValueMap } from "./values.ts";
 
 /** `text`: raw and str become strings where they are valid UTF-8. `bytes`: every string but map keys stays bytes. */
@@ -133,7 +134,9 @@ export class Decoder {
     if (!this.#isText && !isKey) return this.#readBytes(length);
     const start = this.position;
     this.#advance(length);
-    return textAt(this.#bytes, start, this.position) ?? this.#bytesAt(start, length);
+    const cached =
+      isKey && length <= cachedKeyBytesMax ? cachedAsciiText(this.#bytes, start, this.position) : undefined;
+    return cached ?? textAt(this.#bytes, start, this.position) ?? this.#bytesAt(start, length);
   }
 
   #bytesAt(start: number, length: number): Uint8Array {
@@ -176,7 +179,7 @@ export class Decoder {
 }
 
 /** The text between two offsets, or undefined where it is not valid UTF-8. */
-export function textAt(bytes: Buffer, start: number, end: number): string | undefined {
+function textAt(bytes: Buffer, start: number, end: number): string | undefined {
   if (end - start <= shortTextBytesMax) {
     let index = start;
     while (index < end && (bytes[index] ?? 0) < 0x80) index += 1;

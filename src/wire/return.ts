@@ -3,18 +3,10 @@
  * Source: docs/protocol.md sections 9, 10.1 and 10.4. Pure: the time is an argument.
  */
 
+import { copyEdited, type Edit, growthOf, nothing } from "./edit.ts";
 import { encodeEventBytes, splitEvent } from "./event.ts";
 import { decodeAt, encode } from "./msgpack.ts";
-import {
-  copyRewritten,
-  type Entry,
-  headOf,
-  type Rewrite,
-  rewriteGrowth,
-  skipAndNote,
-  skipWhole,
-  textOf,
-} from "./walk.ts";
+import { type Entry, editsToBin, headOf, mapHead, skipWhole, textOf } from "./walk.ts";
 
 /** `data`: the event's data and the stored body, in the bin flavour, in memory of its own. `retcode`: 0 where it is absent or, for several functions, no int. `hasTarget`: the load names `tgt`, as `salt-call` does. */
 export type ReturnHead = {
@@ -68,53 +60,64 @@ function intAt(load: Uint8Array, offset: number): number | undefined {
 
 /** Any load as event data. As in Salt the master's time replaces a `_stamp` that is there, and is appended otherwise. */
 export function loadAsEventData(load: Uint8Array, entries: readonly Entry[], stamp: string): Buffer {
-  const kept: Entry[] = [];
-  const rewrites: Rewrite[] = [];
-  const stampBytes = encode(stamp, "bin");
-  let bytes = 5;
+  const stampBytes = packedStamp(stamp);
+  const cuts: Edit[] = [];
+  let count = entries.length;
   let hasStamp = false;
   for (const entry of entries) {
-    if (entry.key !== undefined && requestMembers.has(entry.key)) continue;
-    kept.push(entry);
-    skipAndNote(load, entry.keyStart, rewrites);
-    if (entry.key === "_stamp") {
+    if (entry.key !== undefined && requestMembers.has(entry.key)) {
+      cuts.push({ start: entry.keyStart, end: entry.valueEnd, insert: nothing });
+      count -= 1;
+    } else if (entry.key === "_stamp") {
+      cuts.push({ start: entry.valueStart, end: entry.valueEnd, insert: stampBytes });
       hasStamp = true;
-      bytes += entry.keyEnd - entry.keyStart + stampBytes.length;
-    } else {
-      skipAndNote(load, entry.valueStart, rewrites);
-      bytes += entry.valueEnd - entry.keyStart;
     }
   }
-  const data = Buffer.allocUnsafeSlow(bytes + rewriteGrowth(rewrites) + stampKey.length + stampBytes.length);
-  let at = writeMapHead(data, kept.length + (hasStamp ? 0 : 1));
-  let next = 0;
-  for (const entry of kept) {
-    const isStamp = entry.key === "_stamp";
-    ({ at, next } = copyRewritten(
-      load,
-      entry.keyStart,
-      isStamp ? entry.keyEnd : entry.valueEnd,
-      rewrites,
-      next,
-      data,
-      at,
-    ));
-    if (isStamp) at += stampBytes.copy(data, at);
-  }
+  const edits = merge(cuts, editsToBin(load));
+  const { start } = mapHead(load, 0);
+  const tailBytes = hasStamp ? 0 : stampKey.length + stampBytes.length;
+  const headBytes = count + 1 <= 15 ? 1 : count + 1 <= 0xffff ? 3 : 5;
+  const data = Buffer.allocUnsafeSlow(headBytes + load.length - start + growthOf(edits) + tailBytes);
+  let at = writeMapHead(data, headBytes, hasStamp ? count : count + 1);
+  at = copyEdited(load, start, edits, data, at);
   if (!hasStamp) {
     at += stampKey.copy(data, at);
-    at += stampBytes.copy(data, at);
+    stampBytes.copy(data, at);
   }
-  return data.subarray(0, at);
+  return data;
 }
 
-function writeMapHead(target: Buffer, count: number): number {
-  if (count <= 15) {
-    target[0] = 0x80 | count;
-    return 1;
+let lastStamp = "";
+let lastStampBytes = Buffer.alloc(0);
+
+/** A batch's returns carry one time, so the last one packed is usually the one asked for. */
+function packedStamp(stamp: string): Buffer {
+  if (stamp !== lastStamp || lastStampBytes.length === 0) {
+    lastStamp = stamp;
+    lastStampBytes = Buffer.from(encode(stamp, "bin"));
   }
-  target[0] = count <= 0xffff ? 0xde : 0xdf;
-  return count <= 0xffff ? target.writeUInt16BE(count, 1) : target.writeUInt32BE(count, 1);
+  return lastStampBytes;
+}
+
+/** All cuts, and those edits that lie in none of them, ascending. */
+function merge(cuts: readonly Edit[], edits: readonly Edit[]): Edit[] {
+  const merged: Edit[] = [];
+  let next = 0;
+  for (const cut of cuts) {
+    for (let edit = edits[next]; edit !== undefined && edit.start < cut.end; edit = edits[next]) {
+      if (edit.start < cut.start) merged.push(edit);
+      next += 1;
+    }
+    merged.push(cut);
+  }
+  for (; next < edits.length; next += 1) merged.push(edits[next] as Edit);
+  return merged;
+}
+
+function writeMapHead(target: Buffer, headBytes: number, count: number): number {
+  if (headBytes === 1) return target.writeUInt8(0x80 | count, 0);
+  target[0] = headBytes === 3 ? 0xde : 0xdf;
+  return headBytes === 3 ? target.writeUInt16BE(count, 1) : target.writeUInt32BE(count, 1);
 }
 
 /** What stands in place of a value that made an event too large, as every consumer of Salt's events knows it. */
@@ -124,8 +127,8 @@ const trimShares = [0.5, 0.4, 0.3, 0.2, 0.1];
 /** Salt measures packed data as a Python object: its length and this. */
 const bytesObjectBytes = 33;
 
-/** A value that is not a map, where it is, and the bytes that Python would hold it in. */
-type Leaf = { readonly start: number; readonly end: number; readonly size: number };
+/** A value that is not a map, as the edit that trims it; `size`: the bytes that Python would hold it in. */
+type Leaf = Edit & { readonly size: number };
 
 /**
  * An event whose data is over `maxBytes` with its largest values replaced, as Salt does: values of maps at any depth, never parts of a list.
@@ -134,21 +137,24 @@ type Leaf = { readonly start: number; readonly end: number; readonly size: numbe
 export function trimEvent(body: Buffer, maxBytes: number): Buffer {
   const { tag, data } = splitEvent(body);
   if (data.length + bytesObjectBytes <= maxBytes) return body;
+  // One walk over all of it refuses what is nested too deep before the recursion below.
+  skipWhole(data, 0);
   const leaves: Leaf[] = [];
   collectLeaves(data, 0, maxBytes * Math.min(...trimShares), leaves);
   for (const share of trimShares) {
-    const trimmed = leaves.filter((leaf) => leaf.size > maxBytes * share);
-    const saved = trimmed.reduce((sum, leaf) => sum + (leaf.end - leaf.start) - trimmedValue.length, 0);
-    const isLast = share === trimShares.at(-1);
-    if (isLast || data.length - saved + bytesObjectBytes < maxBytes)
-      return encodeEventBytes(tag, replaceLeaves(data, trimmed, saved));
+    const edits = leaves.filter((leaf) => leaf.size > maxBytes * share);
+    const length = data.length + growthOf(edits);
+    if (share !== trimShares.at(-1) && length + bytesObjectBytes >= maxBytes) continue;
+    const trimmed = Buffer.allocUnsafeSlow(length);
+    copyEdited(data, 0, edits, trimmed, 0);
+    return encodeEventBytes(tag, trimmed);
   }
   return body;
 }
 
 /** Leaves above `sizeMin` of the map at `offset`, in order; @returns where the map ends */
 function collectLeaves(data: Uint8Array, offset: number, sizeMin: number, leaves: Leaf[]): number {
-  const { count, start } = headOf(data, offset);
+  const { count, start } = mapHead(data, offset);
   let position = start;
   for (let index = 0; index < count; index += 1) {
     const valueStart = skipWhole(data, position);
@@ -159,7 +165,7 @@ function collectLeaves(data: Uint8Array, offset: number, sizeMin: number, leaves
     }
     position = skipWhole(data, valueStart);
     const size = pythonSize(data, valueStart, position);
-    if (size > sizeMin) leaves.push({ start: valueStart, end: position, size });
+    if (size > sizeMin) leaves.push({ start: valueStart, end: position, insert: trimmedValue, size });
   }
   return position;
 }
@@ -183,18 +189,4 @@ function textSize(data: Uint8Array, start: number, end: number): number {
   if (widest < 0x80) return 49 + characters;
   if (widest < 0xc4) return 73 + characters;
   return widest < 0xf0 ? 74 + 2 * characters : 76 + 4 * characters;
-}
-
-function replaceLeaves(data: Uint8Array, leaves: readonly Leaf[], saved: number): Buffer {
-  const result = Buffer.allocUnsafeSlow(data.length - saved);
-  let from = 0;
-  let at = 0;
-  for (const { start, end } of leaves) {
-    result.set(data.subarray(from, start), at);
-    at += start - from;
-    at += trimmedValue.copy(result, at);
-    from = end;
-  }
-  result.set(data.subarray(from), at);
-  return result;
 }

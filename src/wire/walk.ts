@@ -5,6 +5,8 @@
 import { isUtf8 } from "node:buffer";
 import { SaltworksError } from "../errors.ts";
 import { mapEntriesMax, nestingDepthMax } from "../limits.ts";
+import { copyEdited, type Edit, growthOf } from "./edit.ts";
+import { cachedAsciiText, cachedKeyBytesMax } from "./key-text.ts";
 
 /** One entry of a map, as offsets. `key` is its text, or undefined for a key that is not valid UTF-8 text. */
 export type Entry = {
@@ -14,9 +16,6 @@ export type Entry = {
   readonly valueEnd: number;
   readonly key: string | undefined;
 };
-
-/** A string that is not UTF-8: `start` is where its header begins, `bodyStart` its bytes. To be written as bin. */
-export type Rewrite = { readonly start: number; readonly bodyStart: number; readonly end: number };
 
 /** Up to this length a JavaScript loop finds non-ASCII sooner than a call into native code. */
 const shortTextBytesMax = 48;
@@ -94,12 +93,7 @@ export function skipValue(bytes: Uint8Array, offset: number): number {
   return walk(bytes, offset, undefined);
 }
 
-/** As `skipValue`, and notes every string that is not UTF-8. */
-export function skipAndNote(bytes: Uint8Array, offset: number, rewrites: Rewrite[]): number {
-  return walk(bytes, offset, rewrites);
-}
-
-function walk(bytes: Uint8Array, offset: number, rewrites: Rewrite[] | undefined): number {
+function walk(bytes: Uint8Array, offset: number, edits: Edit[] | undefined): number {
   let depth = 0;
   let position = offset;
   pendingAt[0] = 1;
@@ -122,8 +116,8 @@ function walk(bytes: Uint8Array, offset: number, rewrites: Rewrite[] | undefined
     if (kind < isList) {
       const end = position + length + (kind === isExt ? 1 : 0);
       if (end > bytes.length) return -1;
-      if (rewrites !== undefined && kind === isText && !isTextAt(bytes, position, end)) {
-        rewrites.push({ start, bodyStart: position, end });
+      if (edits !== undefined && kind === isText && !isTextAt(bytes, position, end)) {
+        edits.push({ start, end: position, insert: binHead(length) });
       }
       position = end;
     } else if (kind === isInvalid) {
@@ -221,7 +215,11 @@ export function textOf(bytes: Uint8Array, start: number, end: number): string | 
 
 /** As `textOf` for a map's key: bytes in a bin are a key of their own, never the text that they spell. */
 export function keyOf(bytes: Uint8Array, start: number, end: number): string | undefined {
-  return classOf[bytes[start] ?? 0] === isText ? textOf(bytes, start, end) : undefined;
+  const code = bytes[start] ?? 0;
+  if (classOf[code] !== isText) return undefined;
+  const bodyStart = start + 1 + (lengthWidthOf[code] ?? 0);
+  const cached = end - bodyStart <= cachedKeyBytesMax ? cachedAsciiText(bytes, bodyStart, end) : undefined;
+  return cached ?? textOf(bytes, start, end);
 }
 
 /** The same memory as a Buffer. */
@@ -234,62 +232,24 @@ export function bufferOf(bytes: Uint8Array): Buffer {
  * Returns the same bytes, uncopied, where nothing needs rewriting.
  */
 export function rawToBin(bytes: Uint8Array): Buffer {
-  const rewrites: Rewrite[] = [];
-  const end = walk(bytes, 0, rewrites);
-  if (end < 0) throw truncated();
-  if (end !== bytes.length) throw afterValue(bytes.length - end);
-  if (rewrites.length === 0) return bufferOf(bytes);
-  const result = Buffer.allocUnsafeSlow(bytes.length + rewriteGrowth(rewrites));
-  copyRewritten(bytes, 0, bytes.length, rewrites, 0, result, 0);
+  const edits = editsToBin(bytes);
+  if (edits.length === 0) return bufferOf(bytes);
+  const result = Buffer.allocUnsafeSlow(bytes.length + growthOf(edits));
+  copyEdited(bytes, 0, edits, result, 0);
   return result;
 }
 
-function binHeadBytes(length: number): number {
-  if (length <= 0xff) return 2;
-  return length <= 0xffff ? 3 : 5;
+/** The edits that re-flavour one raw-flavour value: the header of each string that is not UTF-8 becomes one of bin. */
+export function editsToBin(bytes: Uint8Array): Edit[] {
+  const edits: Edit[] = [];
+  const end = walk(bytes, 0, edits);
+  if (end < 0) throw truncated();
+  if (end !== bytes.length) throw afterValue(bytes.length - end);
+  return edits;
 }
 
-/** How many bytes longer (or shorter) the value becomes. */
-export function rewriteGrowth(rewrites: readonly Rewrite[]): number {
-  let growth = 0;
-  for (const { start, bodyStart, end } of rewrites) growth += binHeadBytes(end - bodyStart) - (bodyStart - start);
-  return growth;
-}
-
-/**
- * Copies `bytes[from..to)` to `target` at `at`, writing each string in `rewrites` (from index `next`, ascending) as bin.
- *
- * @returns where the copy ends, and the first rewrite not used
- */
-export function copyRewritten(
-  bytes: Uint8Array,
-  from: number,
-  to: number,
-  rewrites: readonly Rewrite[],
-  next: number,
-  target: Buffer,
-  at: number,
-): { at: number; next: number } {
-  let position = from;
-  let end = at;
-  let index = next;
-  for (let rewrite = rewrites[index]; rewrite !== undefined && rewrite.start < to; rewrite = rewrites[index]) {
-    target.set(bytes.subarray(position, rewrite.start), end);
-    end += rewrite.start - position;
-    const length = rewrite.end - rewrite.bodyStart;
-    if (length <= 0xff) {
-      target[end] = 0xc4;
-      end = target.writeUInt8(length, end + 1);
-    } else if (length <= 0xffff) {
-      target[end] = 0xc5;
-      end = target.writeUInt16BE(length, end + 1);
-    } else {
-      target[end] = 0xc6;
-      end = target.writeUInt32BE(length, end + 1);
-    }
-    position = rewrite.bodyStart;
-    index += 1;
-  }
-  target.set(bytes.subarray(position, to), end);
-  return { at: end + to - position, next: index };
+function binHead(length: number): Uint8Array {
+  if (length <= 0xff) return Uint8Array.of(0xc4, length);
+  if (length <= 0xffff) return Uint8Array.of(0xc5, length >>> 8, length & 0xff);
+  return Uint8Array.of(0xc6, length >>> 24, (length >>> 16) & 0xff, (length >>> 8) & 0xff, length & 0xff);
 }

@@ -1,0 +1,34 @@
+/**
+ * Text of short map keys without making a new string each time: loads repeat the same twenty names for ever.
+ * A table of fixed size, so that hostile keys can only make it useless, never large.
+ * Source: docs/protocol.md sections 2.1 and 9 (the names).
+ */
+const slotCount = 1_024;
+/** Longer keys are rare (the longest of Salt's own has 17 bytes) and cost a comparison for each byte. */
+export const cachedKeyBytesMax = 24;
+
+type Slot = { readonly bytes: Uint8Array; readonly text: string };
+const slots: (Slot | undefined)[] = new Array(slotCount).fill(undefined);
+
+/** The ASCII text between two offsets; undefined where a byte is not ASCII. At most `cachedKeyBytesMax` long. */
+export function cachedAsciiText(bytes: Uint8Array, start: number, end: number): string | undefined {
+  let hash = end - start;
+  for (let index = start; index < end; index += 1) {
+    const byte = bytes[index] ?? 0;
+    if (byte > 0x7f) return undefined;
+    hash = (hash * 31 + byte) & 0xffffff;
+  }
+  const slot = hash & (slotCount - 1);
+  const found = slots[slot];
+  if (found !== undefined && isSame(found.bytes, bytes, start, end)) return found.text;
+  const own = bytes.slice(start, end);
+  const text = Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString("latin1");
+  slots[slot] = { bytes: own, text };
+  return text;
+}
+
+function isSame(known: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
+  if (known.length !== end - start) return false;
+  for (let index = 0; index < known.length; index += 1) if (known[index] !== bytes[start + index]) return false;
+  return true;
+}
