@@ -2,7 +2,7 @@
  * What an execution function is, and what it may use while it runs: the seam between the minion and its `modules/`.
  * Types only. Source: Salt's execution-module interface (`__salt__`, `__grains__`, `__pillar__`, `__context__`, `__opts__`), behaviour as docs/compatibility.md says.
  */
-import type { MinionConfig } from "../config/load.ts";
+import type { MinionConfig } from "../config/schema.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 
 /** One named parameter, in Python's order. Without `default` it is required. */
