@@ -64,6 +64,12 @@ export const ipcConnectTimeoutMs = 5_000;
 export const ipcCloseGraceMs = 500;
 /** Path of a Unix socket, bytes: what `sockaddr_un` holds on Linux. */
 export const socketPathBytesMax = 107;
+/** Output of one command of `cmd.*` that is kept, bytes of stdout and of stderr each: both together fit a request of 100 MiB. The rest is dropped and said. */
+export const commandOutputBytesMax = 40 * 1024 * 1024;
+/** A system program asked for facts (`ip`, `getent`, `df`), milliseconds: local, so only a hung one needs longer. */
+export const probeTimeoutMs = 10_000;
+/** What such a program may print, bytes: `ps` of a large machine prints some megabytes. */
+export const probeOutputBytesMax = 32 * 1024 * 1024;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
