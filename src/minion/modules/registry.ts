@@ -1,0 +1,32 @@
+/** The table of execution functions that this minion offers, less what the configuration disables. */
+import type { MinionConfig } from "../../config/load.ts";
+import type { ModuleFunction, ModuleTable } from "../module-contract.ts";
+import type { Environment } from "./environment.ts";
+
+/** Functions of one module by whole name, `test.ping`. */
+export type ModuleFunctions = { readonly [name: string]: ModuleFunction };
+
+/**
+ * @param environment - variables of the minion's process, which commands inherit: hand in `process.env` at the program's entry
+ */
+export function loadModules(
+  config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">,
+  environment: Environment,
+): ModuleTable {
+  const table = new Map<string, ModuleFunction>();
+  for (const functions of allModules(environment)) {
+    for (const [name, definition] of Object.entries(functions)) {
+      if (isEnabled(name.slice(0, name.indexOf(".")), config)) table.set(name, definition);
+    }
+  }
+  return table;
+}
+
+function allModules(_environment: Environment): ModuleFunctions[] {
+  return [];
+}
+
+function isEnabled(module: string, config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">): boolean {
+  if (config.disable_modules.includes(module)) return false;
+  return config.whitelist_modules.length === 0 || config.whitelist_modules.includes(module);
+}

@@ -1,0 +1,34 @@
+/** Where a program is: the search that Salt makes for `cmd.which`, in PATH and then in the usual directories. */
+import { accessSync, constants, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Environment } from "./environment.ts";
+import { isFileError } from "./file-error.ts";
+
+/** Searched too when PATH lacks them, because the PATH of a service is often poor. */
+const usualDirectories = ["/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
+
+/** The path of an executable file, undefined when there is none. A path that is itself executable is its own answer. */
+export function which(name: string, environment: Environment): string | undefined {
+  if (name === "") return undefined;
+  if (isExecutableFile(name)) return name;
+  const listed = (environment["PATH"] ?? "").split(":");
+  const directories = [...listed, ...usualDirectories.filter((directory) => !listed.includes(directory))];
+  return directories.map((directory) => join(directory, name)).find(isExecutableFile);
+}
+
+/** What `execvp` would start: a name with a slash as it is, others by PATH alone. */
+export function executableOf(name: string, path: string | undefined): string | undefined {
+  if (name.includes("/")) return isExecutableFile(name) ? name : undefined;
+  const directories = (path ?? "/bin:/usr/bin").split(":");
+  return directories.map((directory) => join(directory, name)).find(isExecutableFile);
+}
+
+export function isExecutableFile(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch (error) {
+    if (isFileError(error)) return false;
+    throw error;
+  }
+}
