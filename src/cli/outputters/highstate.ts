@@ -75,6 +75,7 @@ function renderRun(host: string, data: ValueMap, colour: boolean, options: Highs
   const states = statesOf(data);
   const lines: string[] = [];
   let hostColour: Colour = "green";
+  let warnedBlockCount = 0;
   for (const state of states) {
     const form = formOf(state, options);
     if (form === "hidden") continue;
@@ -84,11 +85,12 @@ function renderRun(host: string, data: ValueMap, colour: boolean, options: Highs
     if (form === "excluded") continue;
     const named = options.output?.endsWith("_id") ? nameById(state) : state;
     const render = form === "line" ? renderStateLine : renderStateBlock;
+    if (form === "block" && state.fields.has("warnings")) warnedBlockCount += 1;
     lines.push(
       render(named, { colour, isTabular: options.isTabular ?? false, isProfiled: options.isProfiled ?? true }),
     );
   }
-  lines.push(...summaryLines(host, states, { colour, ...summaryOptions(options) }));
+  lines.push(...summaryLines(host, states, { colour, warnedBlockCount, ...summaryOptions(options) }));
   return [`${paint[hostColour]}${hideEscapes(host)}:${paint.end}`, ...lines].join("\n");
 }
 

@@ -21,7 +21,7 @@ export function renderKeyLists(value: Value, options: { readonly colour: boolean
   const paint = paintFor(options.colour);
   const lines: string[] = [];
   for (const [state, keys] of sortedAsText(value)) {
-    const section = typeof state === "string" ? sections[state] : undefined;
+    const section = typeof state === "string" && Object.hasOwn(sections, state) ? sections[state] : undefined;
     if (!section) return undefined;
     lines.push(paint[section.headingColour] + section.heading + paint.end);
     for (const line of keyLines(keys)) lines.push(paint[section.keyColour] + line + paint.end);

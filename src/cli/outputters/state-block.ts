@@ -107,7 +107,7 @@ function changesText(state: StateResult, colour: boolean): string {
 
 /** Continuation lines align under the first; a state's `data` is appended. */
 function commentOf(fields: ValueMap): string {
-  const text = strOf(fields.get("comment") ?? "").trim();
+  const text = textOf(fields, "comment").trim();
   return text.replaceAll("\n", `\n${" ".repeat(valueColumn)}`) + dataText(fields.get("data"));
 }
 

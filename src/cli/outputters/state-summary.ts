@@ -8,6 +8,8 @@ export type SummaryOptions = {
   readonly colour: boolean;
   readonly isProfiled: boolean;
   readonly isPercentShown: boolean;
+  /** States shown as blocks with warnings under them: only those are counted. */
+  readonly warnedBlockCount: number;
 };
 
 const labelWidth = "Succeeded".length;
@@ -17,7 +19,7 @@ const millisecondsShownMax = 999;
 export function summaryLines(host: string, states: readonly StateResult[], options: SummaryOptions): string[] {
   const paint = paintFor(options.colour);
   const count = countsOf(states);
-  const counts = [count.succeeded, count.failed, count.unchanged, count.other, count.warnings];
+  const counts = [count.succeeded, count.failed, count.unchanged, count.other, options.warnedBlockCount];
   const widest = states.length === 0 ? 0 : Math.max(...counts.map((number) => String(number).length));
   const width = labelWidth + widest + 2;
   const row = (label: string, number: string) => `${label}: ${number.padStart(width - label.length - 2)}`;
@@ -35,7 +37,8 @@ export function summaryLines(host: string, states: readonly StateResult[], optio
     lines.push(`${paint.green}${row("Success %", percent(count.succeeded + count.unchanged))}${paint.end}`);
     lines.push(`${failureColour}${row("Failure %", percent(count.failed))}${paint.end}`);
   }
-  if (count.warnings > 0) lines.push(`${paint.boldRed}${row("Warnings", String(count.warnings))}${paint.end}`);
+  if (options.warnedBlockCount > 0)
+    lines.push(`${paint.boldRed}${row("Warnings", String(options.warnedBlockCount))}${paint.end}`);
   const total = `Total states run: ${String(states.length).padStart(width - 7)}`;
   lines.push(`${paint.cyan}${"-".repeat(width)}\n${total}${paint.end}`);
   if (options.isProfiled) lines.push(`${paint.cyan}${runTime(states, width - 5)}${paint.end}`);
@@ -48,11 +51,10 @@ type Counts = {
   unchanged: number;
   other: number;
   changed: number;
-  warnings: number;
 };
 
 function countsOf(states: readonly StateResult[]): Counts {
-  const counts: Counts = { succeeded: 0, failed: 0, unchanged: 0, other: 0, changed: 0, warnings: 0 };
+  const counts: Counts = { succeeded: 0, failed: 0, unchanged: 0, other: 0, changed: 0 };
   for (const state of states) {
     const result = state.fields.get("result");
     if (result === true) counts.succeeded += 1;
@@ -60,7 +62,6 @@ function countsOf(states: readonly StateResult[]): Counts {
     else if (result === null) counts.unchanged += 1;
     else counts.other += 1;
     if (hasChanges(state)) counts.changed += 1;
-    if (state.fields.has("warnings")) counts.warnings += 1;
   }
   return counts;
 }

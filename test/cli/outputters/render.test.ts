@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isOutputter, outputterNames, renderOutput, unknownOutputterLine } from "../../../src/cli/outputters/render.ts";
+import type { Value } from "../../../src/wire/values.ts";
+
+const map = (members: Record<string, Value>): Value => new Map(Object.entries(members));
+const plain = { colour: false };
+
+describe("renderOutput", () => {
+  it("falls back to nested for a name that is no outputter", () => {
+    assert.equal(renderOutput("bogus", map({ es1: true }), plain), "es1:\n    True");
+    assert.equal(unknownOutputterLine("bogus"), "[ERROR   ] Invalid outputter bogus specified, fall back to nested");
+    assert.equal(isOutputter("toString"), false);
+    assert.equal(renderOutput("toString", map({ es1: true }), plain), "es1:\n    True");
+  });
+  it("knows every outputter by name", () => {
+    assert.ok(outputterNames.every(isOutputter));
+  });
+  it("shows nothing with quiet", () => {
+    assert.equal(renderOutput("quiet", map({ es1: true }), plain), "");
+  });
+  it("takes text for txt", () => {
+    assert.equal(renderOutput("text", map({ es1: "a\nb" }), plain), "es1: a\nes1: b");
+  });
+  it("shows data that is no state run as nested with highstate, minion by minion", () => {
+    assert.equal(renderOutput("highstate", map({ es1: "text", es2: [1] }), plain), "es1:\n    text\nes2:\n    - 1");
+    const mixed = renderOutput("highstate", map({ es1: "text", es2: ["no such sls"] }), plain);
+    assert.equal(mixed, "es1:\n    text\nes2:\n    Data failed to compile:\n----------\n    no such sls");
+  });
+  it("shows data that is no key list as nested with key", () => {
+    assert.equal(renderOutput("key", map({ es1: map({ a: 1 }) }), plain), "es1:\n    ----------\n    a:\n        1");
+    assert.equal(renderOutput("key", map({ toString: ["a"] }), plain), "toString:\n    - a");
+  });
+  it("shows bytes that are no text in Python's notation rather than nothing", () => {
+    assert.equal(renderOutput("nested", map({ es1: Uint8Array.of(0xff, 0x41) }), plain), "es1:\n    b'\\xffA'");
+  });
+  it("lets no escape sequence through to the terminal, neither in values nor in keys", () => {
+    const data = map({ "e\x1b[2J": ["\x1b]0;title\x07", map({ "k\x1bc": "v\x1b" })] });
+    assert.ok(!renderOutput("nested", data, plain).includes("\x1b"));
+    assert.ok(!renderOutput("key", map({ minions: map({ "a\x1b": "b\x1b" }) }), plain).includes("\x1b"));
+  });
+  it("strips long runs of blanks only at the end, and in linear time", () => {
+    const text = `${" ".repeat(2_000_000)}x   `;
+    assert.equal(renderOutput("raw", text, plain), text.trimEnd());
+  });
+});
