@@ -70,6 +70,24 @@ export const commandOutputBytesMax = 40 * 1024 * 1024;
 export const probeTimeoutMs = 10_000;
 /** What such a program may print, bytes: `ps` of a large machine prints some megabytes. */
 export const probeOutputBytesMax = 32 * 1024 * 1024;
+/** Jobs that wait on a minion for a job process (`process_count_max`, or processes that are still starting). Over it: refused, with a return that says so. */
+export const minionJobQueueMax = 10_000;
+/** Job processes that a minion starts at once: a start costs a tenth of a second of CPU, and a burst of quick jobs needs few. */
+export const jobProcessStartsMax = 4;
+/** Job processes that a minion keeps for the next job. */
+export const jobProcessesIdleMax = 1;
+/** Failed starts of job processes in a row after which waiting jobs are answered with an error. */
+export const jobProcessStartTriesMax = 3;
+/** Time that a stopping minion gives its job processes to end after TERM, milliseconds. */
+export const jobProcessEndMs = 2_000;
+/** Returns that wait on a minion for its master; over it the newest is lost, with a log line, as it would be after all retries. */
+export const minionReturnQueueMax = 1_024;
+/** The same in bytes: a master that is down for minutes must not cost a minion its memory. */
+export const minionReturnQueueBytesMax = 256 * 1024 * 1024;
+/** Publishes that wait on a minion while it authenticates anew or starts; over it the newest is lost, with a log line. */
+export const minionPublishQueueMax = 1_000;
+/** Shortest and longest wait of a minion whose key is rejected before it ends, seconds: a service manager restarts it at once. */
+export const rejectedExitDelaySeconds = { min: 10, max: 20 } as const;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
