@@ -23,7 +23,7 @@ import {
   encodeRawReply,
   encodeSignedReply,
 } from "../../../src/wire/reply.ts";
-import { checkSealed, keyStringOf, type MinionKeys, type Recording } from "./exchange-cases.ts";
+import { checkSealed, keyStringOf, type MinionKeys, type Recording } from "./recording.ts";
 import { bytesFromBase64, type JsonMap, toPlainView } from "./view.ts";
 
 type Algorithms = { enc: EncAlgorithm; sig: SigAlgorithm };
