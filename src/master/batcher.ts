@@ -43,7 +43,12 @@ export class Batcher {
 
   constructor(options: BatcherOptions) {
     this.#options = options;
-    this.#queues = Array.from({ length: options.pool.slotCount }, () => ({ ordinary: [], ordinaryBytes: 0, auths: [], isFlushPlanned: false }));
+    this.#queues = Array.from({ length: options.pool.slotCount }, () => ({
+      ordinary: [],
+      ordinaryBytes: 0,
+      auths: [],
+      isFlushPlanned: false,
+    }));
   }
 
   /** Takes a frame from the request socket. */
@@ -54,12 +59,17 @@ export class Batcher {
     if (queue === undefined) return;
     if (route.isAuth) {
       this.counters.auths += 1;
-      this.#queueAuth(queue, { kind: route.isOverMinionsMax ? itemKinds.overMinionsMax : itemKinds.ordinary, bytes: frame, identity });
+      this.#queueAuth(queue, {
+        kind: route.isOverMinionsMax ? itemKinds.overMinionsMax : itemKinds.ordinary,
+        bytes: frame,
+        identity,
+      });
     } else {
       queue.ordinary.push({ kind: itemKinds.ordinary, bytes: frame, identity });
       queue.ordinaryBytes += frame.byteLength;
     }
-    const isBatchFull = queue.ordinary.length >= this.#options.framesMax || queue.ordinaryBytes >= this.#options.bytesMax;
+    const isBatchFull =
+      queue.ordinary.length >= this.#options.framesMax || queue.ordinaryBytes >= this.#options.bytesMax;
     if (isBatchFull) this.#flushOrdinary(route.slot, queue);
     else this.#planFlush(route.slot, queue);
   }
@@ -69,7 +79,13 @@ export class Batcher {
     const slot = this.#options.partitioner.slotOf(work.id, this.#options.pool.slotCount);
     const queue = this.#queues[slot];
     if (queue === undefined) return;
-    queue.ordinary.push({ kind: itemKinds.opened, bytes: work.load, version: work.version, sealKey: work.sealKey, identity });
+    queue.ordinary.push({
+      kind: itemKinds.opened,
+      bytes: work.load,
+      version: work.version,
+      sealKey: work.sealKey,
+      identity,
+    });
     queue.ordinaryBytes += work.load.byteLength;
     this.#planFlush(slot, queue);
   }
@@ -85,9 +101,16 @@ export class Batcher {
   }
 
   /** Which worker: the owner of the id where it is visible, else any, by connection. Reads no more than the envelope. */
-  #route(identity: Buffer, frame: Buffer): { readonly slot: number; readonly isAuth: boolean; readonly isOverMinionsMax: boolean } {
+  #route(
+    identity: Buffer,
+    frame: Buffer,
+  ): { readonly slot: number; readonly isAuth: boolean; readonly isOverMinionsMax: boolean } {
     const { partitioner, pool } = this.#options;
-    const byConnection = { slot: identity.length === 0 ? 0 : (identity[identity.length - 1] ?? 0) % pool.slotCount, isAuth: false, isOverMinionsMax: false };
+    const byConnection = {
+      slot: identity.length === 0 ? 0 : (identity[identity.length - 1] ?? 0) % pool.slotCount,
+      isAuth: false,
+      isOverMinionsMax: false,
+    };
     let envelope: Envelope;
     let head: { cmd: string | undefined; id: string | undefined };
     try {
@@ -99,7 +122,11 @@ export class Batcher {
     }
     if (head.cmd === "_auth") {
       const id = head.id ?? "";
-      return { slot: partitioner.slotOf(id, pool.slotCount), isAuth: true, isOverMinionsMax: this.#options.isOverMinionsMax(id) };
+      return {
+        slot: partitioner.slotOf(id, pool.slotCount),
+        isAuth: true,
+        isOverMinionsMax: this.#options.isOverMinionsMax(id),
+      };
     }
     if (envelope.enc === "aes" && envelope.version >= 3 && envelope.id !== undefined) {
       return { slot: partitioner.slotOf(envelope.id, pool.slotCount), isAuth: false, isOverMinionsMax: false };
@@ -167,7 +194,8 @@ export class Batcher {
     let start = 0;
     for (const [index, end] of result.replyEnds.entries()) {
       const item = items[index];
-      if (end > start && item !== undefined) this.#options.reply(item.identity, Buffer.from(result.buffer, start, end - start));
+      if (end > start && item !== undefined)
+        this.#options.reply(item.identity, Buffer.from(result.buffer, start, end - start));
       start = end;
     }
     this.#options.onResult(result);
@@ -194,6 +222,8 @@ export class Batcher {
   }
 
   #isIdle(): boolean {
-    return this.#inFlight === 0 && this.#queues.every((queue) => queue.ordinary.length === 0 && queue.auths.length === 0);
+    return (
+      this.#inFlight === 0 && this.#queues.every((queue) => queue.ordinary.length === 0 && queue.auths.length === 0)
+    );
   }
 }

@@ -39,14 +39,16 @@ export class Bus {
       pullMode: 0o600,
       subscriberBytesMax: options.subscriberBytesMax,
       onEvent: (body) => opened.bus?.relay(body),
-      onSubscriberDrop: (droppedEvents) => options.logger.warn({ droppedEvents }, "a slow event subscriber lost events"),
+      onSubscriberDrop: (droppedEvents) =>
+        options.logger.warn({ droppedEvents }, "a slow event subscriber lost events"),
       onBadFrame: (error) => {
         if (opened.bus !== undefined) opened.bus.counters.badFrames += 1;
         options.logger.warn({ err: error }, "unreadable bytes on the event socket");
       },
     });
     // The Python command line only tests that these exist; nothing listens on them.
-    for (const name of ["publish_pull.ipc", "workers.ipc"]) writeFileSync(join(options.sockDir, name), "", { mode: 0o600 });
+    for (const name of ["publish_pull.ipc", "workers.ipc"])
+      writeFileSync(join(options.sockDir, name), "", { mode: 0o600 });
     opened.bus = new Bus(server);
     return opened.bus;
   }

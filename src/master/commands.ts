@@ -51,7 +51,12 @@ export class Commands {
   }
 
   /** Runner and wheel requests: `sync` runners and all wheels answer with the result, others with Salt's tag and jid at once. */
-  async run(command: "runner" | "wheel", load: Uint8Array, user: string, reply: (frame: Uint8Array) => void): Promise<void> {
+  async run(
+    command: "runner" | "wheel",
+    load: Uint8Array,
+    user: string,
+    reply: (frame: Uint8Array) => void,
+  ): Promise<void> {
     const fields = decode(load) as ValueMap;
     const jid = this.#options.publisher.newJid();
     const name = String(fields.get("fun") ?? "");
@@ -68,26 +73,43 @@ export class Commands {
     if (isSync) reply(encode({ tag, data: { ...data, _stamp: new Date().toISOString().slice(0, -1) } }, "raw"));
   }
 
-  #follow(jid: string, minions: readonly string[], follow: { readonly timeoutMs: number; readonly gatherTimeoutMs: number }): void {
+  #follow(
+    jid: string,
+    minions: readonly string[],
+    follow: { readonly timeoutMs: number; readonly gatherTimeoutMs: number },
+  ): void {
     this.#options.tracker.follow({
       jid,
       minions,
       ...follow,
-      onDone: (returned, silent) => this.#options.fire(`saltworks/job/${jid}/done`, { jid, returned, silent: new Map(silent) }),
+      onDone: (returned, silent) =>
+        this.#options.fire(`saltworks/job/${jid}/done`, { jid, returned, silent: new Map(silent) }),
     });
   }
 
-  async #runInLane(kind: "runner" | "wheel", fun: string, args: Value[], kwargs: ValueMap, user: string, jid: string): Promise<RunnerResult> {
+  async #runInLane(
+    kind: "runner" | "wheel",
+    fun: string,
+    args: Value[],
+    kwargs: ValueMap,
+    user: string,
+    jid: string,
+  ): Promise<RunnerResult> {
     const { port1, port2 } = new MessageChannel();
     port1.on("message", (ask: RunnerAsk) => {
-      this.#answer(port1, ask).catch((error: Error) => this.#options.logger.error({ err: error }, "a runner's question failed"));
+      this.#answer(port1, ask).catch((error: Error) =>
+        this.#options.logger.error({ err: error }, "a runner's question failed"),
+      );
     });
     const task = { kind, fun, args: encode(args, "bin"), kwargs: encode(kwargs, "bin"), user, jid, port: port2 };
     try {
       return await this.#options.runners.run<RunnerResult>(task, [port2]);
     } catch (error) {
       this.#options.logger.error({ err: error, fun }, "a runner failed");
-      return { value: encode(`Exception occurred in ${kind} ${fun}: ${(error as Error).message}`, "bin"), success: false };
+      return {
+        value: encode(`Exception occurred in ${kind} ${fun}: ${(error as Error).message}`, "bin"),
+        success: false,
+      };
     } finally {
       port1.close();
     }
@@ -117,7 +139,13 @@ export class Commands {
 
   /** Publishes a job of the master's own and settles when it is over. */
   #runJob(ask: Extract<RunnerAsk, { ask: "runJob" }>): Promise<RunJobAnswer> {
-    const job = ownJob(ask.fun, decode(ask.arg) as Value[], decode(ask.target) as string | string[], ask.targetKind, this.#options.user);
+    const job = ownJob(
+      ask.fun,
+      decode(ask.arg) as Value[],
+      decode(ask.target) as string | string[],
+      ask.targetKind,
+      this.#options.user,
+    );
     return new Promise((resolve, reject) => {
       const returns: { id: string; body: Uint8Array }[] = [];
       const published = this.#options.publisher.publish(job, ({ jid, minions }) =>
@@ -138,7 +166,14 @@ export class Commands {
 }
 
 /** A job that the master starts by itself: find_job, presence, runners. */
-export function ownJob(fun: string, arg: Encodable[], target: string | readonly string[], targetKind: string, user: string, isQuiet = false): Job {
+export function ownJob(
+  fun: string,
+  arg: Encodable[],
+  target: string | readonly string[],
+  targetKind: string,
+  user: string,
+  isQuiet = false,
+): Job {
   const load = new Map<Encodable, Encodable>([
     ["cmd", "publish"],
     ["tgt", target],
@@ -149,7 +184,19 @@ export function ownJob(fun: string, arg: Encodable[], target: string | readonly 
     ["jid", ""],
     ["user", user],
   ]);
-  return { fun, arg, target, targetKind, delimiter: ":", ret: "", user, jid: undefined, load, publishFields: new Map(), isQuiet };
+  return {
+    fun,
+    arg,
+    target,
+    targetKind,
+    delimiter: ":",
+    ret: "",
+    user,
+    jid: undefined,
+    load,
+    publishFields: new Map(),
+    isQuiet,
+  };
 }
 
 function toJob(fields: ValueMap, user: string): Job {

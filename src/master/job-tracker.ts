@@ -114,16 +114,21 @@ export class JobTracker {
   /** A round is over: ask again if anybody was running in it, else give up once every personal deadline has passed. */
   #endRound(job: Followed): void {
     const nowMs = this.#now();
-    if (nowMs < job.roundEndsMs) return this.#schedule(job, job.roundEndsMs);
+    const nextMs = nowMs < job.roundEndsMs ? job.roundEndsMs : this.#nextRound(job, nowMs);
+    if (nextMs === undefined) this.#finish(job);
+    else this.#schedule(job, nextMs);
+  }
+
+  /** When to look again; undefined if the job is over. */
+  #nextRound(job: Followed, nowMs: number): number | undefined {
     if (job.isAnyRunning) {
       job.isAnyRunning = false;
       job.roundEndsMs = nowMs + job.gatherTimeoutMs;
       this.#ask(job).catch(this.#options.onFault);
-      return this.#schedule(job, job.roundEndsMs);
+      return job.roundEndsMs;
     }
-    const latest = Math.max(...this.#outstanding(job).map((id) => job.deadlineMs.get(id) ?? 0));
-    if (latest > nowMs) return this.#schedule(job, latest);
-    this.#finish(job);
+    const latestMs = Math.max(...this.#outstanding(job).map((id) => job.deadlineMs.get(id) ?? 0));
+    return latestMs > nowMs ? latestMs : undefined;
   }
 
   async #ask(job: Followed): Promise<void> {
@@ -144,7 +149,8 @@ export class JobTracker {
     this.#dropQuestion(job);
     this.#jobs.delete(job.jid);
     const silent = new Map<string, SilentReason>();
-    for (const id of this.#outstanding(job)) silent.set(id, this.#options.isConnected(id) ? "No response" : "Not connected");
+    for (const id of this.#outstanding(job))
+      silent.set(id, this.#options.isConnected(id) ? "No response" : "Not connected");
     job.onDone([...job.returned], silent);
   }
 

@@ -36,7 +36,10 @@ export class KeyRing {
   }
 
   /** The keys that workers start with. */
-  static async firstKeys(secrets: MasterSecrets, signMasterKey: (aes: string) => Promise<Uint8Array>): Promise<MasterKeys> {
+  static async firstKeys(
+    secrets: MasterSecrets,
+    signMasterKey: (aes: string) => Promise<Uint8Array>,
+  ): Promise<MasterKeys> {
     return { aes: secrets.aes, signature: await signMasterKey(secrets.aes), former: secrets.former };
   }
 
@@ -53,7 +56,8 @@ export class KeyRing {
   /** Rotates if the key has served `publish_session`. */
   rotateIfDue(nowMs: number): Promise<void> {
     return this.#enqueue(async () => {
-      if (nowMs - this.#options.secrets.createdMs > this.#options.sessionMs) await this.#rotate("publish_session is over");
+      if (nowMs - this.#options.secrets.createdMs > this.#options.sessionMs)
+        await this.#rotate("publish_session is over");
     });
   }
 
@@ -69,10 +73,14 @@ export class KeyRing {
     this.counters.changed += change.changed.length;
     if (change.added.length + change.removed.length + change.changed.length > 0) {
       await this.#options.distributeChange({ added: change.added, removed: change.removed, changed: change.changed });
-      logger.info({ added: change.added.length, removed: change.removed.length, changed: change.changed.length }, "minion keys changed");
+      logger.info(
+        { added: change.added.length, removed: change.removed.length, changed: change.changed.length },
+        "minion keys changed",
+      );
     }
     const isRemoval = change.removed.length > 0 && this.#options.rotatesOnRemoval;
-    if (change.rotate || isRemoval) await this.#rotate(change.rotate ? "asked for by the dropfile" : "a minion's key was removed");
+    if (change.rotate || isRemoval)
+      await this.#rotate(change.rotate ? "asked for by the dropfile" : "a minion's key was removed");
   }
 
   async #rotate(reason: string): Promise<void> {

@@ -12,8 +12,8 @@ import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys.t
 import { ensureLocalKey } from "../store/local-key.ts";
 import { openSecretBox } from "../store/sealed.ts";
 import { openMasterSecrets } from "../store/secrets.ts";
-import { createPartitionKey, Partitioner } from "../workers/partition.ts";
 import type { ShardStart } from "../workers/messages.ts";
+import { createPartitionKey, Partitioner } from "../workers/partition.ts";
 import { Bus } from "./bus.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Master } from "./master.ts";
@@ -41,7 +41,8 @@ export async function runMaster(config: MasterConfig, logger: Logger): Promise<n
 }
 
 function prepareDirectories(config: MasterConfig): void {
-  for (const folder of [config.cachedir, config.pki_dir, config.sock_dir]) mkdirSync(folder, { recursive: true, mode: 0o755 });
+  for (const folder of [config.cachedir, config.pki_dir, config.sock_dir])
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
   mkdirSync(config.pki_dir, { recursive: true, mode: 0o700 });
 }
 
@@ -64,7 +65,11 @@ async function startMaster(config: MasterConfig, logger: Logger): Promise<Master
     accepted,
     keys: await KeyRing.firstKeys(secrets, signMasterKey),
   };
-  const bus = await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger });
+  const bus = await Bus.open({
+    sockDir: config.sock_dir,
+    subscriberBytesMax: config.event_subscriber_max_bytes,
+    logger,
+  });
   const room: { resume?: () => void } = {};
   const pool = openShardPool(config, start, logger, () => room.resume?.());
   const master = await Master.open({

@@ -3,9 +3,9 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import type { KeyChange } from "../store/keys.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
+import { FrameReader, splitEvent } from "../wire/event.ts";
 import { jidAt } from "../wire/jid.ts";
 import { decode } from "../wire/msgpack.ts";
-import { FrameReader, splitEvent } from "../wire/event.ts";
 import { encodeRawReply } from "../wire/reply.ts";
 import type { ValueMap } from "../wire/values.ts";
 import type { BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
@@ -105,7 +105,9 @@ export class Master {
   }
 
   applyKeyChange(change: KeyChange): void {
-    this.#keyRing.apply(change).catch((error: Error) => this.#parts.logger.error({ err: error }, "a key change could not be applied"));
+    this.#keyRing
+      .apply(change)
+      .catch((error: Error) => this.#parts.logger.error({ err: error }, "a key change could not be applied"));
   }
 
   onStop(step: () => void): void {
@@ -147,22 +149,27 @@ export class Master {
     this.#presence.noteContacts(result.contacts);
     this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
     for (const note of result.returned) {
-      this.#tracker.noteReturn(note.jid, note.id, () => loadOfFrame(new Uint8Array(result.buffer, note.bodyStart, note.bodyEnd - note.bodyStart)));
+      this.#tracker.noteReturn(note.jid, note.id, () =>
+        loadOfFrame(new Uint8Array(result.buffer, note.bodyStart, note.bodyEnd - note.bodyStart)),
+      );
     }
   }
 
   #takeDeferred(work: Deferred, identity: Buffer): void {
     switch (work.kind) {
       case "forward":
-        return this.#batcher.offerOpened(identity, work);
+        this.#batcher.offerOpened(identity, work);
+        break;
       case "rsa":
-        return this.#answerLater(identity, this.#parts.rsa.run<Uint8Array>(work.job));
+        this.#answerLater(identity, this.#parts.rsa.run<Uint8Array>(work.job));
+        break;
       case "publish":
-        return this.#answerLater(identity, this.#commands.publish(work.load, work.user));
+        this.#answerLater(identity, this.#commands.publish(work.load, work.user));
+        break;
       case "command": {
         const done = this.#commands.run(work.command, work.load, work.user, (frame) => this.#reply(identity, frame));
         done.catch((error: Error) => this.#parts.logger.error({ err: error }, "a command failed"));
-        return;
+        break;
       }
     }
   }
@@ -213,7 +220,8 @@ export class Master {
   #createTracker(): JobTracker {
     const { config, logger } = this.#parts;
     return new JobTracker({
-      findJob: async (jid, ids) => (await this.#publisher.publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
+      findJob: async (jid, ids) =>
+        (await this.#publisher.publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
       readFindJob,
       isConnected: (id) => this.#presence.isConnected(id),
       onFault: (error) => logger.error({ err: error }, "find_job could not be published"),
@@ -290,7 +298,8 @@ export class Master {
       bytesMax: config.batch_max_bytes,
       authQueueMax: config.auth_queue_max,
       reply: (identity, payload) => this.#reply(identity, payload),
-      isOverMinionsMax: (id) => minionsMax > 0 && this.#presence.connectedCount > minionsMax && !this.#presence.isConnected(id),
+      isOverMinionsMax: (id) =>
+        minionsMax > 0 && this.#presence.connectedCount > minionsMax && !this.#presence.isConnected(id),
       onResult: (result) => this.#takeResult(result),
       onDeferred: (work, identity) => this.#takeDeferred(work, identity),
       onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),

@@ -40,7 +40,9 @@ export class Presence {
 
   isConnected(id: string): boolean {
     const contactMs = this.#contactMs.get(id);
-    return contactMs !== undefined && this.#now() - contactMs <= this.#options.timeoutMs && this.#options.accepted.has(id);
+    return (
+      contactMs !== undefined && this.#now() - contactMs <= this.#options.timeoutMs && this.#options.accepted.has(id)
+    );
   }
 
   connected(): string[] {

@@ -9,7 +9,12 @@ export type PublishFrontOptions = {
   readonly backlog: number;
   readonly socketsMax: number;
   readonly isFiltering: boolean;
-  readonly keepalive: { readonly isOn: boolean; readonly idleSeconds: number; readonly count: number; readonly intervalSeconds: number };
+  readonly keepalive: {
+    readonly isOn: boolean;
+    readonly idleSeconds: number;
+    readonly count: number;
+    readonly intervalSeconds: number;
+  };
 };
 
 export class PublishFront {
@@ -41,7 +46,12 @@ export class PublishFront {
       await front.#publisher.bind(options.endpoint);
     } catch (cause) {
       front.#publisher.close();
-      throw new SaltworksError("MASTER_RUNNING", `cannot listen on ${options.endpoint}: is another master running?`, {}, { cause });
+      throw new SaltworksError(
+        "MASTER_RUNNING",
+        `cannot listen on ${options.endpoint}: is another master running?`,
+        {},
+        { cause },
+      );
     }
     return front;
   }

@@ -15,7 +15,10 @@ import type { Partitioner } from "../workers/partition.ts";
 import type { LanePool, ShardPool } from "../workers/pool.ts";
 import type { PublishFront } from "./publish-front.ts";
 
-export type Fire = (tag: string, data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>) => void;
+export type Fire = (
+  tag: string,
+  data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>,
+) => void;
 
 export type PublisherOptions = {
   readonly pool: ShardPool;
@@ -76,7 +79,8 @@ export class Publisher {
    * @throws SaltworksError QUEUE_FULL, or what store and workers throw
    */
   async publish(job: Job, onAccepted?: (published: Published) => void): Promise<Published | undefined> {
-    if (this.#waiting >= publishQueueMax) throw new SaltworksError("QUEUE_FULL", "too many publishes are waiting", { publishQueueMax });
+    if (this.#waiting >= publishQueueMax)
+      throw new SaltworksError("QUEUE_FULL", "too many publishes are waiting", { publishQueueMax });
     this.#waiting += 1;
     try {
       const { minions, missing } = await this.#expected(job);
@@ -150,9 +154,14 @@ export class Publisher {
     fields.set("serial", this.#options.nextSerial());
     const packed = encode(fields, "raw");
     const task = { kind: "seal", packed };
-    const sealed = await this.#options.pool.offer<Uint8Array>(0, { bytes: packed.byteLength, build: () => ({ task, transfer: [] }) });
+    const sealed = await this.#options.pool.offer<Uint8Array>(0, {
+      bytes: packed.byteLength,
+      build: () => ({ task, transfer: [] }),
+    });
     const { isSigning, signingAlgorithm: sigAlgorithm } = this.#options;
-    const sig = isSigning ? await this.#options.rsa.run<Uint8Array>({ kind: "sign", data: sealed, algorithm: sigAlgorithm }) : undefined;
+    const sig = isSigning
+      ? await this.#options.rsa.run<Uint8Array>({ kind: "sign", data: sealed, algorithm: sigAlgorithm })
+      : undefined;
     const frame = encodePublish({ load: sealed, ...(sig === undefined ? {} : { sigAlgorithm, sig }) });
     await this.#options.front.send(frame, topicKinds.has(job.targetKind) ? published.minions : undefined);
   }

@@ -11,7 +11,12 @@ export type RequestFrontOptions = {
   readonly frameBytesMax: number;
   readonly backlog: number;
   readonly socketsMax: number;
-  readonly keepalive: { readonly isOn: boolean; readonly idleSeconds: number; readonly count: number; readonly intervalSeconds: number };
+  readonly keepalive: {
+    readonly isOn: boolean;
+    readonly idleSeconds: number;
+    readonly count: number;
+    readonly intervalSeconds: number;
+  };
   readonly onRequest: (identity: Buffer, frame: Buffer) => void;
   /** The socket failed for good. */
   readonly onFault: (error: Error) => void;
@@ -53,7 +58,12 @@ export class RequestFront {
       await front.#router.bind(options.endpoint);
     } catch (cause) {
       front.#router.close();
-      throw new SaltworksError("MASTER_RUNNING", `cannot listen on ${options.endpoint}: is another master running?`, {}, { cause });
+      throw new SaltworksError(
+        "MASTER_RUNNING",
+        `cannot listen on ${options.endpoint}: is another master running?`,
+        {},
+        { cause },
+      );
     }
     front.#reading = front.#read();
     return front;

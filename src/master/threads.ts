@@ -18,7 +18,9 @@ const runnerTimeoutMs = 24 * 3_600_000;
 export type MasterKeyFiles = { readonly privatePem: string; readonly publicPem: string };
 
 export function openRsaLane(config: MasterConfig, master: MasterKeyFiles): LanePool {
-  const signing = config.master_sign_pubkey ? ensureMasterKeys(config.pki_dir, config.keysize, config.master_sign_key_name) : undefined;
+  const signing = config.master_sign_pubkey
+    ? ensureMasterKeys(config.pki_dir, config.keysize, config.master_sign_key_name)
+    : undefined;
   const signatureFile = join(config.pki_dir, config.master_pubkey_signature);
   const isPrecomputed = config.master_sign_pubkey && config.master_use_pubkey_signature && existsSync(signatureFile);
   const workerData: RsaStart = {

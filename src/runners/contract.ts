@@ -38,7 +38,11 @@ export type MasterAccess = {
   counters(): Promise<Encodable>;
 };
 
-export type RunnerContext = { readonly config: MasterConfig; readonly jobs: JobReader; readonly master: MasterAccess | undefined };
+export type RunnerContext = {
+  readonly config: MasterConfig;
+  readonly jobs: JobReader;
+  readonly master: MasterAccess | undefined;
+};
 
 /** `parameters`: names in order; one with `isRequired` must be given. Others keep the function's own default. */
 export type RunnerFunction = {

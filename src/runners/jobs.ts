@@ -54,7 +54,8 @@ function lookupJid(context: RunnerContext, args: ValueMap): Encodable {
   const jid = textArgument(args, "jid");
   const found = new Map<string, Encodable>();
   if (args.get("returned") !== false) {
-    for (const { minionId, body } of context.jobs.getReturns(jid)) found.set(minionId, asMap(body).get("return") ?? null);
+    for (const { minionId, body } of context.jobs.getReturns(jid))
+      found.set(minionId, asMap(body).get("return") ?? null);
   }
   if (args.get("missing") === true) {
     const returned = new Set(context.jobs.getReturns(jid).map((stored) => stored.minionId));
@@ -99,7 +100,8 @@ function printJob(context: RunnerContext, args: ValueMap): Encodable {
 
 /** Asks every minion what it runs; one entry per job, with the minions that run it and those that have returned. */
 async function active(context: RunnerContext): Promise<Encodable> {
-  if (context.master === undefined) throw new SaltworksError("MASTER_UNREACHABLE", "jobs.active asks the minions, which takes a running master");
+  if (context.master === undefined)
+    throw new SaltworksError("MASTER_UNREACHABLE", "jobs.active asks the minions, which takes a running master");
   const { timeout, gather_job_timeout: gatherSeconds } = context.config;
   const outcome = await context.master.runJob({
     fun: "saltutil.running",
@@ -123,7 +125,10 @@ async function active(context: RunnerContext): Promise<Encodable> {
   }
   for (const [jid, described] of jobs) {
     described.set("Running", running.get(jid) ?? []);
-    described.set("Returned", context.jobs.getReturns(jid).map((stored) => stored.minionId));
+    described.set(
+      "Returned",
+      context.jobs.getReturns(jid).map((stored) => stored.minionId),
+    );
   }
   return jobs;
 }
@@ -131,10 +136,23 @@ async function active(context: RunnerContext): Promise<Encodable> {
 const jidParameter = { name: "jid", isRequired: true };
 
 export const jobsRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
-  ["jobs.active", { parameters: [], doc: "Jobs that run now, by job id, with the minions that run them.", run: active }],
+  [
+    "jobs.active",
+    { parameters: [], doc: "Jobs that run now, by job id, with the minions that run them.", run: active },
+  ],
   ["jobs.list_jobs", { parameters: [], doc: "Every job in the job cache, by job id.", run: listJobs }],
-  ["jobs.list_job", { parameters: [jidParameter], doc: "One job: who asked for what, and every result.", run: listJob }],
-  ["jobs.print_job", { parameters: [jidParameter], doc: "One job under its job id: who asked for what, and every result.", run: printJob }],
+  [
+    "jobs.list_job",
+    { parameters: [jidParameter], doc: "One job: who asked for what, and every result.", run: listJob },
+  ],
+  [
+    "jobs.print_job",
+    {
+      parameters: [jidParameter],
+      doc: "One job under its job id: who asked for what, and every result.",
+      run: printJob,
+    },
+  ],
   [
     "jobs.lookup_jid",
     {

@@ -11,7 +11,8 @@ function seconds(value: unknown, otherwise: number): number {
 }
 
 async function ask(context: RunnerContext, args: ValueMap): Promise<Status> {
-  if (context.master === undefined) throw new SaltworksError("MASTER_UNREACHABLE", "manage asks the minions, which takes a running master");
+  if (context.master === undefined)
+    throw new SaltworksError("MASTER_UNREACHABLE", "manage asks the minions, which takes a running master");
   const target = args.get("tgt");
   const outcome = await context.master.runJob({
     fun: "test.ping",

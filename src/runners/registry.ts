@@ -11,7 +11,12 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([...
  * Runs a runner function by name. `args` are positional; a map among them that is marked `__kwarg__` adds keywords.
  * @throws SaltworksError FUNCTION_UNKNOWN, FUNCTION_ARGUMENTS, or what the function raised
  */
-export async function runRunner(context: RunnerContext, name: string, args: readonly Value[], kwargs: ValueMap): Promise<Encodable> {
+export async function runRunner(
+  context: RunnerContext,
+  name: string,
+  args: readonly Value[],
+  kwargs: ValueMap,
+): Promise<Encodable> {
   const found = runnerFunctions.get(name);
   if (found === undefined) throw new SaltworksError("FUNCTION_UNKNOWN", `'${name}' is not available.`, { name });
   return found.run(context, bind(name, found, args, kwargs));
@@ -31,7 +36,9 @@ function bind(name: string, target: RunnerFunction, args: readonly Value[], kwar
   for (const [index, value] of positional.entries()) bound.set(target.parameters[index]?.name ?? "", value);
   for (const [key, value] of keywords) {
     if (!target.parameters.some((parameter) => parameter.name === key)) {
-      throw new SaltworksError("FUNCTION_ARGUMENTS", `${short}() got an unexpected keyword argument '${String(key)}'`, { name });
+      throw new SaltworksError("FUNCTION_ARGUMENTS", `${short}() got an unexpected keyword argument '${String(key)}'`, {
+        name,
+      });
     }
     bound.set(key, value);
   }
@@ -39,7 +46,11 @@ function bind(name: string, target: RunnerFunction, args: readonly Value[], kwar
   if (missing.length > 0) {
     const names = missing.map((parameter) => `'${parameter.name}'`).join(" and ");
     const plural = missing.length === 1 ? "" : "s";
-    throw new SaltworksError("FUNCTION_ARGUMENTS", `${short}() missing ${missing.length} required positional argument${plural}: ${names}`, { name });
+    throw new SaltworksError(
+      "FUNCTION_ARGUMENTS",
+      `${short}() missing ${missing.length} required positional argument${plural}: ${names}`,
+      { name },
+    );
   }
   return bound;
 }

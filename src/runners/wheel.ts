@@ -14,7 +14,10 @@ function returns(context: RunnerContext, kwargs: ValueMap): Encodable {
   const jid = String(kwargs.get("jid") ?? "");
   const ids = kwargs.get("ids");
   if (!Array.isArray(ids) || ids.length > returnsPerCallMax) {
-    throw new SaltworksError("FUNCTION_ARGUMENTS", `saltworks.returns needs a list of at most ${returnsPerCallMax} ids`);
+    throw new SaltworksError(
+      "FUNCTION_ARGUMENTS",
+      `saltworks.returns needs a list of at most ${returnsPerCallMax} ids`,
+    );
   }
   const found = new Map<string, Encodable>();
   for (const id of ids) {

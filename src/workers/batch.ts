@@ -12,7 +12,12 @@ export type BatchItem = {
   readonly version?: number;
   readonly sealKey?: SealKey;
 };
-export type ReceivedItem = { readonly kind: number; readonly version: number; readonly sealKey: SealKey; readonly bytes: Buffer };
+export type ReceivedItem = {
+  readonly kind: number;
+  readonly version: number;
+  readonly sealKey: SealKey;
+  readonly bytes: Buffer;
+};
 
 const headerBytes = 4;
 const entryBytes = 8;
@@ -45,13 +50,15 @@ export function unpackBatch(buffer: ArrayBuffer): ReceivedItem[] {
   const view = new DataView(buffer);
   const count = buffer.byteLength < headerBytes ? 0 : view.getUint32(0);
   const bodyStart = headerBytes + count * entryBytes;
-  if (bodyStart > buffer.byteLength) throw new SaltworksError("WIRE_MALFORMED", "batch table exceeds its buffer", { count });
+  if (bodyStart > buffer.byteLength)
+    throw new SaltworksError("WIRE_MALFORMED", "batch table exceeds its buffer", { count });
   const items: ReceivedItem[] = new Array(count);
   let start = bodyStart;
   for (let index = 0; index < count; index += 1) {
     const entry = headerBytes + index * entryBytes;
     const end = bodyStart + view.getUint32(entry + 4);
-    if (end < start || end > buffer.byteLength) throw new SaltworksError("WIRE_MALFORMED", "batch item exceeds its buffer", { index });
+    if (end < start || end > buffer.byteLength)
+      throw new SaltworksError("WIRE_MALFORMED", "batch item exceeds its buffer", { index });
     items[index] = {
       kind: view.getUint8(entry),
       version: view.getUint8(entry + 1),

@@ -1,5 +1,6 @@
 /** From an opened request to its handler: the list of commands that this master answers. docs/protocol.md section 7. */
 import type { Autosign } from "../store/autosign.ts";
+import { encode } from "../wire/msgpack.ts";
 import type { ReceivedItem } from "./batch.ts";
 import { itemKinds } from "./messages.ts";
 import { handleAuth } from "./requests/auth.ts";
@@ -10,16 +11,13 @@ import { handleMinionEvent } from "./requests/events.ts";
 import { field } from "./requests/fields.ts";
 import { handleMasterOpts } from "./requests/master-opts.ts";
 import { handleMine, handleMineDelete, handleMineFlush } from "./requests/mine.ts";
-import { openForwarded, openFrame, type OpenOutcome } from "./requests/open.ts";
+import { type OpenOutcome, openForwarded, openFrame } from "./requests/open.ts";
 import { handlePillar } from "./requests/pillar.ts";
 import { handleReturn } from "./requests/return.ts";
-import { encode } from "../wire/msgpack.ts";
 import type { Shard } from "./shard.ts";
 
 /** What an item becomes: bytes to send when the batch is durable, or work for somebody else. */
-export type ItemOutcome =
-  | { readonly reply: Buffer; readonly isReturn: boolean }
-  | { readonly deferred: DeferredWork };
+export type ItemOutcome = { readonly reply: Buffer; readonly isReturn: boolean } | { readonly deferred: DeferredWork };
 
 const packedNil = encode(null, "raw");
 
@@ -37,7 +35,13 @@ export function processItem(shard: Shard, autosign: Autosign, batch: BatchEffect
   return finish(outcome, answerSealed(shard, batch, outcome), outcome.cmd === "_return");
 }
 
-function answerClear(shard: Shard, autosign: Autosign, batch: BatchEffects, opened: Opened, isOverMinionsMax: boolean): ItemOutcome {
+function answerClear(
+  shard: Shard,
+  autosign: Autosign,
+  batch: BatchEffects,
+  opened: Opened,
+  isOverMinionsMax: boolean,
+): ItemOutcome {
   if (opened.cmd !== "_auth") {
     shard.count("clearCommands");
     return finish(opened, handleClear(shard, opened), false);
@@ -73,7 +77,11 @@ function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer
 function revoke(shard: Shard, opened: Opened): Answer {
   if (opened.id === undefined) return { value: new Map() };
   if (!shard.start.config.allow_minion_key_revoke) {
-    return { value: new Map(opened.entries.map((entry) => [entry.key ?? null, field(opened.load, opened.entries, entry.key ?? "") ?? null])) };
+    return {
+      value: new Map(
+        opened.entries.map((entry) => [entry.key ?? null, field(opened.load, opened.entries, entry.key ?? "") ?? null]),
+      ),
+    };
   }
   shard.stores.keys.remove("accepted", opened.id);
   return { value: true };

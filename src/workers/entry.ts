@@ -8,8 +8,8 @@ import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openLocalCacheMirror } from "../store/local-cache.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openSecretBox } from "../store/sealed.ts";
-import { parseTarget } from "../target/parse.ts";
 import { matchesExpected } from "../target/expected.ts";
+import { parseTarget } from "../target/parse.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { MatchTask, ShardStart, ShardTask } from "./messages.ts";
 import { runBatch } from "./run-batch.ts";
@@ -31,11 +31,17 @@ function openShard(from: ShardStart): { readonly shard: Shard; readonly autosign
   const { config } = from;
   const isMirroring = config.master_job_cache === "local_cache" && config.job_cache;
   const stores = {
-    jobs: openLmdbJobCache({ path: join(config.cachedir, "jobs.lmdb"), shards: config.store_shards, durability: config.job_cache_durability }),
+    jobs: openLmdbJobCache({
+      path: join(config.cachedir, "jobs.lmdb"),
+      shards: config.store_shards,
+      durability: config.job_cache_durability,
+    }),
     minions: openMinionData({ path: join(config.cachedir, "minions.lmdb") }),
     keys: openKeyDirectories(config.pki_dir),
     box: openSecretBox(from.masterPrivatePem, join(config.pki_dir, ".seal-salt")),
-    localCache: isMirroring ? openLocalCacheMirror({ cachedir: config.cachedir, hashType: config.hash_type }) : undefined,
+    localCache: isMirroring
+      ? openLocalCacheMirror({ cachedir: config.cachedir, hashType: config.hash_type })
+      : undefined,
   };
   return { shard: new Shard(from, stores), autosign: openAutosign(config) };
 }
@@ -73,7 +79,10 @@ export default async function handle(task: ShardTask): Promise<unknown> {
       return match(task);
     case "putLoad": {
       const { jid, load, minions, missing } = task;
-      await Promise.all([shard.stores.jobs.putLoad({ jid, load, minions, missing }), shard.stores.loads?.writeLoad({ jid, load, minions })]);
+      await Promise.all([
+        shard.stores.jobs.putLoad({ jid, load, minions, missing }),
+        shard.stores.loads?.writeLoad({ jid, load, minions }),
+      ]);
       return undefined;
     }
     case "seal":

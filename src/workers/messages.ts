@@ -146,7 +146,13 @@ export type RunJobAnswer = {
 /** Work that a worker found in a batch but does not finish itself; `item` is its index in the batch. */
 export type Deferred = { readonly item: number } & (
   | { readonly kind: "rsa"; readonly job: AuthReplyJob | PillarReplyJob }
-  | { readonly kind: "forward"; readonly id: string; readonly version: number; readonly sealKey: SealKey; readonly load: Uint8Array }
+  | {
+      readonly kind: "forward";
+      readonly id: string;
+      readonly version: number;
+      readonly sealKey: SealKey;
+      readonly load: Uint8Array;
+    }
   | { readonly kind: "publish"; readonly load: Uint8Array; readonly user: string }
   | { readonly kind: "command"; readonly command: "runner" | "wheel"; readonly load: Uint8Array; readonly user: string }
 );

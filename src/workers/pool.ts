@@ -81,10 +81,11 @@ export class ShardPool {
         return workers.find((worker) => worker.id === workerId) ?? null;
       },
     });
-    this.#piscina.on("workerCreate", (worker: { id: number }) => this.#seat(worker.id));
+    // Piscina announces a replaced worker just before it offers it to the balancer: a task given at once would wait in its queue for good.
+    this.#piscina.on("workerCreate", (worker: { id: number }) => setImmediate(() => this.#seat(worker.id)));
     this.#piscina.on("workerDestroy", (worker: { id: number }) => this.#vacate(worker.id));
     this.#piscina.on("error", (error: Error) => options.onWorkerLost(-1, error));
-    this.#overdueTimer = setInterval(() => this.#endOverdue(), overdueCheckMs).unref();
+    this.#overdueTimer = setInterval(() => this.#endOverdue(), overdueCheckMs);
   }
 
   /** Whether every slot's queue is full: time to stop receiving. */
@@ -112,7 +113,15 @@ export class ShardPool {
     }
     return new Promise<Result>((resolve, reject) => {
       const resolveAny = resolve as (result: unknown) => void;
-      slot.queue.push({ job, offeredMs: Date.now(), resolve: resolveAny, reject, tries: 0, abort: undefined, startedMs: 0 });
+      slot.queue.push({
+        job,
+        offeredMs: Date.now(),
+        resolve: resolveAny,
+        reject,
+        tries: 0,
+        abort: undefined,
+        startedMs: 0,
+      });
       slot.queuedBytes += job.bytes;
       this.#pump(slot);
     });
@@ -121,7 +130,9 @@ export class ShardPool {
   /** Runs one small job on every slot; `build` gets the slot's index. */
   broadcast<Result>(build: (slot: number) => object): Promise<Result[]> {
     return Promise.all(
-      this.#slots.map((slot) => this.offer<Result>(slot.index, { bytes: 0, build: () => ({ task: build(slot.index), transfer: [] }) })),
+      this.#slots.map((slot) =>
+        this.offer<Result>(slot.index, { bytes: 0, build: () => ({ task: build(slot.index), transfer: [] }) }),
+      ),
     );
   }
 
@@ -129,7 +140,8 @@ export class ShardPool {
     this.#isClosing = true;
     clearInterval(this.#overdueTimer);
     for (const slot of this.#slots) {
-      for (const waiting of slot.queue.splice(0)) waiting.reject(new SaltworksError("CHANNEL_CLOSED", "the worker pool is closed"));
+      for (const waiting of slot.queue.splice(0))
+        waiting.reject(new SaltworksError("CHANNEL_CLOSED", "the worker pool is closed"));
     }
     await this.#piscina.destroy();
   }
@@ -141,13 +153,20 @@ export class ShardPool {
     this.#pump(slot);
   }
 
+  /** A thread that has ended has lost its id by now: its slot is the one whose id no living thread has. */
   #vacate(workerId: number): void {
-    const slot = this.#slots.find((candidate) => candidate.workerId === workerId);
-    if (slot === undefined) return;
-    slot.workerId = undefined;
-    if (this.#isClosing) return;
-    this.counters.workersLost += 1;
-    this.#options.onWorkerLost(slot.index, new SaltworksError("WORKER_LOST", "a worker thread ended", { slot: slot.index }));
+    const living = new Set(this.#piscina.threads.map((thread) => thread.threadId));
+    living.delete(workerId);
+    for (const slot of this.#slots) {
+      if (slot.workerId === undefined || living.has(slot.workerId)) continue;
+      slot.workerId = undefined;
+      if (this.#isClosing) continue;
+      this.counters.workersLost += 1;
+      this.#options.onWorkerLost(
+        slot.index,
+        new SaltworksError("WORKER_LOST", "a worker thread ended", { slot: slot.index }),
+      );
+    }
   }
 
   #pump(slot: Slot): void {
@@ -184,7 +203,8 @@ export class ShardPool {
 
   #fail(slot: Slot, waiting: Waiting, error: Error): void {
     // An error that the handler threw is its answer; only a dead or aborted thread is worth a second try.
-    const isThreadGone = slot.workerId === undefined || error.name === "AbortError" || /worker exited/.test(error.message);
+    const isThreadGone =
+      slot.workerId === undefined || error.name === "AbortError" || /worker exited/.test(error.message);
     if (isThreadGone && !this.#isClosing && waiting.tries < triesMax) {
       this.counters.retried += 1;
       slot.inFlight.delete(waiting);
@@ -192,7 +212,9 @@ export class ShardPool {
       this.#pump(slot);
       return;
     }
-    const final = isThreadGone ? new SaltworksError("WORKER_LOST", "the worker thread ended under this task", {}, { cause: error }) : error;
+    const final = isThreadGone
+      ? new SaltworksError("WORKER_LOST", "the worker thread ended under this task", {}, { cause: error })
+      : error;
     this.#settle(slot, waiting, () => waiting.reject(final));
   }
 
@@ -204,11 +226,17 @@ export class ShardPool {
         this.counters.timeouts += 1;
         waiting.abort?.abort();
       }
-      while (slot.queue[0] !== undefined && slot.workerId === undefined && now - slot.queue[0].offeredMs > workerTaskTimeoutMs) {
+      while (
+        slot.queue[0] !== undefined &&
+        slot.workerId === undefined &&
+        now - slot.queue[0].offeredMs > workerTaskTimeoutMs
+      ) {
         const waiting = slot.queue.shift();
         if (waiting === undefined) break;
         this.counters.timeouts += 1;
-        this.#settle(slot, waiting, () => waiting.reject(new SaltworksError("TASK_TIMEOUT", "no worker thread took the task", { slot: slot.index })));
+        this.#settle(slot, waiting, () =>
+          waiting.reject(new SaltworksError("TASK_TIMEOUT", "no worker thread took the task", { slot: slot.index })),
+        );
       }
     }
   }
@@ -264,7 +292,10 @@ export class LanePool {
       timer = setTimeout(overdue, this.#options.taskTimeoutMs).unref();
     });
     try {
-      return await Promise.race([this.#piscina.run(task, { transferList: [...transfer] }) as Promise<Result>, deadline]);
+      return await Promise.race([
+        this.#piscina.run(task, { transferList: [...transfer] }) as Promise<Result>,
+        deadline,
+      ]);
     } catch (error) {
       this.counters.failed += 1;
       throw error;

@@ -17,7 +17,8 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/rsa-lane.ts r
 
 const start = workerData as RsaStart;
 const masterKey = loadPrivateKey(start.masterPrivatePem);
-const signingKey: KeyObject | undefined = start.signingPrivatePem === undefined ? undefined : loadPrivateKey(start.signingPrivatePem);
+const signingKey: KeyObject | undefined =
+  start.signingPrivatePem === undefined ? undefined : loadPrivateKey(start.signingPrivatePem);
 const cleanMasterPem = cleanPem(start.masterPublicPem);
 /** The signature of the master's public key depends on nothing that changes: made once per algorithm. */
 const publicKeySignatures = new Map<SigAlgorithm, string>();
@@ -45,7 +46,8 @@ function sigAlgorithmOf(name: string): SigAlgorithm {
 }
 
 function authReply(job: AuthReplyJob): Buffer {
-  const fields = "ret" in job.outcome ? new Map<string, Encodable>([["ret", job.outcome.ret]]) : acceptedFields(job, job.outcome);
+  const fields =
+    "ret" in job.outcome ? new Map<string, Encodable>([["ret", job.outcome.ret]]) : acceptedFields(job, job.outcome);
   if (job.version < 2) {
     return fields.has("ret") ? encode({ enc: "clear", load: fields }, "raw") : encode(fields, "raw");
   }
@@ -54,7 +56,10 @@ function authReply(job: AuthReplyJob): Buffer {
   return encode({ enc: "clear", load, sig: sign(masterKey, load, sigAlgorithmOf(job.sigAlgorithm)) }, "raw");
 }
 
-function acceptedFields(job: AuthReplyJob, outcome: Exclude<AuthReplyJob["outcome"], { ret: unknown }>): Map<string, Encodable> {
+function acceptedFields(
+  job: AuthReplyJob,
+  outcome: Exclude<AuthReplyJob["outcome"], { ret: unknown }>,
+): Map<string, Encodable> {
   const minionKey = loadPublicKey(outcome.minionPem);
   const algorithm = job.encAlgorithm as EncAlgorithm;
   // Minions before version 2 compare the text with the file that they stored, trailing line end included; newer ones with the clean text.
@@ -98,7 +103,7 @@ function pillarReply(job: PillarReplyJob): Buffer {
   const minionKey = loadPublicKey(job.minionPem);
   const keyString = generateKeyString();
   const key = encryptOaep(minionKey, Buffer.from(keyString, "latin1"), job.encAlgorithm as EncAlgorithm);
-  let payload = Buffer.from(job.pillar);
+  let payload: Uint8Array = job.pillar;
   if (job.version >= 2) {
     if (job.nonce === undefined) return encode({ error: "Nonce not included in request" }, "raw");
     // `pillar` is already encoded: a map of three entries is written around it by hand.

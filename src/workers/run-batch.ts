@@ -14,7 +14,12 @@ import type { Shard } from "./shard.ts";
 /** Salt's words for a handler that raised; it makes the minion authenticate again and retry. */
 const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
 
-export async function runBatch(shard: Shard, autosign: Autosign, buffer: ArrayBuffer, onFault: (error: Error) => void): Promise<BatchResult> {
+export async function runBatch(
+  shard: Shard,
+  autosign: Autosign,
+  buffer: ArrayBuffer,
+  onFault: (error: Error) => void,
+): Promise<BatchResult> {
   const batch = new BatchEffects(Date.now());
   const items = unpackBatch(buffer);
   shard.count("batches");
@@ -43,7 +48,8 @@ async function commit(shard: Shard, batch: BatchEffects, onFault: (error: Error)
     if (stored.length > 0) shard.count("commits");
     for (const [index, outcome] of outcomes.entries()) {
       shard.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
-      if (outcome === "stored" && stored[index] !== undefined) shard.stores.localCache?.offerReturn(stored[index].record);
+      if (outcome === "stored" && stored[index] !== undefined)
+        shard.stores.localCache?.offerReturn(stored[index].record);
     }
     return true;
   } catch (error) {
@@ -93,5 +99,14 @@ function assemble(batch: BatchEffects, outcomes: readonly ItemOutcome[], isDurab
   );
   const eventCount = eventFrames.length;
   const contacts = [...batch.contacts];
-  return { buffer: bytes.buffer, replyEnds, eventsStart, eventCount, returned, deferred, contacts, accepted: batch.accepted };
+  return {
+    buffer: bytes.buffer,
+    replyEnds,
+    eventsStart,
+    eventCount,
+    returned,
+    deferred,
+    contacts,
+    accepted: batch.accepted,
+  };
 }

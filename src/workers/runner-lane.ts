@@ -24,7 +24,9 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   try {
     const kwargs = decode(task.kwargs) as ValueMap;
     const value =
-      task.kind === "runner" ? await runRunner(context, task.fun, decode(task.args) as Value[], kwargs) : await runWheel(context, task.fun, kwargs);
+      task.kind === "runner"
+        ? await runRunner(context, task.fun, decode(task.args) as Value[], kwargs)
+        : await runWheel(context, task.fun, kwargs);
     return { value: encode(value, "bin"), success: true };
   } catch (error) {
     return { value: encode(failureText(task.fun, error), "bin"), success: false };
@@ -52,7 +54,8 @@ function askThrough(port: MessagePort): MasterAccess {
     else waiter?.reject(new SaltworksError("FUNCTION_FAILED", answer.message, { reason: answer.code }));
   });
   port.on("close", () => {
-    for (const waiter of waiting.values()) waiter.reject(new SaltworksError("CHANNEL_CLOSED", "the master is shutting down"));
+    for (const waiter of waiting.values())
+      waiter.reject(new SaltworksError("CHANNEL_CLOSED", "the master is shutting down"));
   });
   const ask = (body: AskBody): Promise<unknown> =>
     new Promise((resolve, reject) => {

@@ -8,8 +8,8 @@ import { hasCode } from "../../errors.ts";
 import { publicKeyBytesMax } from "../../limits.ts";
 import type { Autosign } from "../../store/autosign.ts";
 import { idIsValid } from "../../store/keys.ts";
-import { badLoad } from "../../wire/reply.ts";
 import { encode } from "../../wire/msgpack.ts";
+import { badLoad } from "../../wire/reply.ts";
 import type { AuthReplyJob } from "../messages.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
@@ -23,7 +23,13 @@ const refusedKey: Decision = { ret: false, act: undefined };
 
 export type AuthOutcome = Answer | { readonly raw: Buffer };
 
-export function handleAuth(shard: Shard, autosign: Autosign, batch: BatchEffects, opened: Opened, isOverMinionsMax: boolean): AuthOutcome {
+export function handleAuth(
+  shard: Shard,
+  autosign: Autosign,
+  batch: BatchEffects,
+  opened: Opened,
+  isOverMinionsMax: boolean,
+): AuthOutcome {
   shard.count("auths");
   const { load, entries } = opened;
   const id = textOf(load, entries, "id");
@@ -40,13 +46,29 @@ export function handleAuth(shard: Shard, autosign: Autosign, batch: BatchEffects
   shard.count(`auth.${decision.act ?? "refused"}`);
   if (shard.start.config.auth_events) {
     const act = decision.act === undefined ? {} : { act: decision.act };
-    batch.fire("salt/auth", { result: decision.ret !== false && decision.ret !== "full", ...act, id, pub: pub.slice(0, publicKeyBytesMax) });
+    batch.fire("salt/auth", {
+      result: decision.ret !== false && decision.ret !== "full",
+      ...act,
+      id,
+      pub: pub.slice(0, publicKeyBytesMax),
+    });
   }
-  const common = { kind: "authReply", version: opened.version, nonce: opened.nonce, encAlgorithm, sigAlgorithm } as const;
+  const common = {
+    kind: "authReply",
+    version: opened.version,
+    nonce: opened.nonce,
+    encAlgorithm,
+    sigAlgorithm,
+  } as const;
   if (decision.act !== "accept") {
     return { deferred: { kind: "rsa", job: { ...common, outcome: { ret: decision.ret } } } };
   }
-  return { deferred: { kind: "rsa", job: { ...common, outcome: accept(shard, batch, id, pub, bytesOf(load, entries, "token")) } } };
+  return {
+    deferred: {
+      kind: "rsa",
+      job: { ...common, outcome: accept(shard, batch, id, pub, bytesOf(load, entries, "token")) },
+    },
+  };
 }
 
 function refuseAlgorithm(shard: Shard, text: string): AuthOutcome {
@@ -54,7 +76,13 @@ function refuseAlgorithm(shard: Shard, text: string): AuthOutcome {
   return { raw: encode({ enc: "clear", load: { ret: text } }, "raw") };
 }
 
-function accept(shard: Shard, batch: BatchEffects, id: string, pub: string, token: Uint8Array | undefined): AuthReplyJob["outcome"] {
+function accept(
+  shard: Shard,
+  batch: BatchEffects,
+  id: string,
+  pub: string,
+  token: Uint8Array | undefined,
+): AuthReplyJob["outcome"] {
   const isKnown = shard.isAccepted(id);
   shard.accept(id);
   if (!isKnown) batch.accepted.push(id);
@@ -72,7 +100,14 @@ function accept(shard: Shard, batch: BatchEffects, id: string, pub: string, toke
 }
 
 /** Steps 1 to 9. Key files are written here, by the partition's worker, so that two `_auth`s of one id never race. */
-function decide(shard: Shard, autosign: Autosign, id: string, pub: string, grains: unknown, isOverMinionsMax: boolean): Decision {
+function decide(
+  shard: Shard,
+  autosign: Autosign,
+  id: string,
+  pub: string,
+  grains: unknown,
+  isOverMinionsMax: boolean,
+): Decision {
   if (!idIsValid(id)) return refusedKey;
   if (isOverMinionsMax) return { ret: "full", act: "full" };
   if (!isUsableKey(pub)) return refusedKey;
@@ -103,7 +138,13 @@ function acceptOpenly(shard: Shard, id: string, pub: string): Decision {
   return { ret: true, act: "accept" };
 }
 
-function decideUnknown(shard: Shard, id: string, pub: string, isAutoRejected: boolean, isAutoSigned: boolean): Decision {
+function decideUnknown(
+  shard: Shard,
+  id: string,
+  pub: string,
+  isAutoRejected: boolean,
+  isAutoSigned: boolean,
+): Decision {
   const keys = shard.stores.keys;
   if (isAutoRejected) {
     keys.write("rejected", id, pub);

@@ -1,7 +1,8 @@
 /** `_minion_event`: what a minion fires on the master's bus. docs/protocol.md sections 7.1 and 10.3. */
+
+import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { loadAsEventData, trimEvent } from "../../wire/return.ts";
-import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
 import type { Value } from "../../wire/values.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
@@ -31,7 +32,8 @@ export function handleMinionEvent(shard: Shard, batch: BatchEffects, opened: Ope
     return { value: null };
   }
   const tag = textOf(load, entries, "tag");
-  if (tag !== undefined && isAllowed(shard, tag)) fireBounded(shard, batch, tag, loadAsEventData(load, entries, batch.stamp()));
+  if (tag !== undefined && isAllowed(shard, tag))
+    fireBounded(shard, batch, tag, loadAsEventData(load, entries, batch.stamp()));
   return { value: null };
 }
 
@@ -51,7 +53,8 @@ function fireList(shard: Shard, batch: BatchEffects, events: Value[], pretag: st
 }
 
 function isAllowed(shard: Shard, tag: string): boolean {
-  const isFine = tag.length > 0 && Buffer.byteLength(tag) <= tagBytesMax && !masterOnlyTags.some((pattern) => pattern.test(tag));
+  const isFine =
+    tag.length > 0 && Buffer.byteLength(tag) <= tagBytesMax && !masterOnlyTags.some((pattern) => pattern.test(tag));
   if (!isFine) shard.count("events.forbiddenTag");
   return isFine;
 }

@@ -24,7 +24,10 @@ export function handleMasterOpts(shard: Shard, opened: Opened): Answer {
   const { opts } = shard.start.config;
   const roots = opts.get("file_roots");
   const environments = roots !== null && typeof roots === "object" ? Object.keys(roots) : ["base"];
-  const option = (name: string, otherwise: Encodable): [string, Encodable] => [name, (opts.get(name) as Encodable | undefined) ?? otherwise];
+  const option = (name: string, otherwise: Encodable): [string, Encodable] => [
+    name,
+    (opts.get(name) as Encodable | undefined) ?? otherwise,
+  ];
   const answer = new Map<string, Encodable>([
     ["file_roots", new Map(environments.map((name) => [name, []]))],
     option("top_file_merging_strategy", "merge"),

@@ -7,8 +7,8 @@ import type { Crypticle } from "../../crypto/crypticle.ts";
 import { recoverX931 } from "../../crypto/x931.ts";
 import { SaltworksError } from "../../errors.ts";
 import { idIsValid } from "../../store/keys.ts";
-import { badLoad, encodeRawReply } from "../../wire/reply.ts";
 import { encode } from "../../wire/msgpack.ts";
+import { badLoad, encodeRawReply } from "../../wire/reply.ts";
 import { type Envelope, readEnvelope } from "../../wire/request.ts";
 import { type Entry, mapEntries } from "../../wire/walk.ts";
 import type { SealKey } from "../messages.ts";
@@ -18,7 +18,14 @@ import { bytesOf, field, textOf } from "./fields.ts";
 
 /** `reason` is a counter's name. */
 export type Refused = { readonly refused: string; readonly reply: Buffer };
-export type Forward = { readonly forward: { readonly id: string; readonly version: number; readonly sealKey: SealKey; readonly load: Uint8Array } };
+export type Forward = {
+  readonly forward: {
+    readonly id: string;
+    readonly version: number;
+    readonly sealKey: SealKey;
+    readonly load: Uint8Array;
+  };
+};
 export type OpenOutcome = Opened | Refused | Forward;
 
 const knownVersionMax = 3;
@@ -99,7 +106,13 @@ function openUnderMasterKey(shard: Shard, batch: BatchEffects, envelope: Envelop
 }
 
 /** An older request that another worker has opened, arriving at its partition's worker. */
-export function openForwarded(shard: Shard, batch: BatchEffects, version: number, sealKey: SealKey, load: Uint8Array): OpenOutcome {
+export function openForwarded(
+  shard: Shard,
+  batch: BatchEffects,
+  version: number,
+  sealKey: SealKey,
+  load: Uint8Array,
+): OpenOutcome {
   const entries = entriesOf(load);
   if (entries === undefined) return refuse("notMap", notMapReply);
   return finishMasterKey(shard, batch, version, sealKey, load, entries);

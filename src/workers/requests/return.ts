@@ -5,7 +5,7 @@
 import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
 import { jidAt } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import { readReturn, type ReturnHead, trimEvent } from "../../wire/return.ts";
+import { type ReturnHead, readReturn, trimEvent } from "../../wire/return.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import { mapEntries } from "../../wire/walk.ts";
 import type { Shard } from "../shard.ts";

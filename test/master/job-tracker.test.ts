@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it, mock } from "node:test";
+import { type FollowOptions, JobTracker, type SilentReason } from "../../src/master/job-tracker.ts";
+
+type Question = { readonly atMs: number; readonly jid: string; readonly ids: readonly string[] };
+
+/** Time is node's mock clock, so that a 25 s job takes no time. */
+function openTracker(isConnected: (id: string) => boolean = () => true) {
+  const questions: Question[] = [];
+  const tracker = new JobTracker({
+    findJob: async (_, ids) => {
+      const jid = `find-${questions.length + 1}`;
+      questions.push({ atMs: Date.now(), jid, ids });
+      return jid;
+    },
+    readFindJob: (id, body) => ({ id, runsStill: body[0] === 1, isFault: body[0] === 2 }),
+    isConnected,
+    onFault: (error) => assert.fail(error),
+  });
+  let done: { atMs: number; returned: readonly string[]; silent: Record<string, SilentReason> } | undefined;
+  const follow = (minions: string[], more: Partial<FollowOptions> = {}) =>
+    tracker.follow({
+      jid: "job",
+      minions,
+      timeoutMs: 5_000,
+      gatherTimeoutMs: 10_000,
+      onDone: (returned, silent) => {
+        done = { atMs: Date.now(), returned, silent: Object.fromEntries(silent) };
+      },
+      ...more,
+    });
+  return { tracker, questions, follow, done: () => done };
+}
+
+const idle = () => Uint8Array.of(0);
+const running = () => Uint8Array.of(1);
+const faulty = () => Uint8Array.of(2);
+
+/** Lets find_job's promise settle between two ticks of the clock. */
+async function tick(ms: number): Promise<void> {
+  mock.timers.tick(ms);
+  for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+}
+
+describe("JobTracker", () => {
+  beforeEach(() => mock.timers.enable({ apis: ["setTimeout", "Date"], now: 0 }));
+  afterEach(() => mock.timers.reset());
+
+  it("ends a job at once when every expected minion has returned, without asking anybody", async () => {
+    const { tracker, questions, follow, done } = openTracker();
+    follow(["a", "b"]);
+    await tick(700);
+    tracker.noteReturn("job", "a", idle);
+    tracker.noteReturn("job", "b", idle);
+    assert.deepEqual(done(), { atMs: 700, returned: ["a", "b"], silent: {} });
+    assert.equal(questions.length, 0);
+  });
+
+  it("asks the silent ones at timeout and gives up when the round has ended: 15 s by default", async () => {
+    const { tracker, questions, follow, done } = openTracker();
+    follow(["a", "b"]);
+    tracker.noteReturn("job", "a", idle);
+    await tick(5_000);
+    assert.deepEqual(questions, [{ atMs: 5_000, jid: "find-1", ids: ["b"] }]);
+    await tick(9_999);
+    assert.equal(done(), undefined);
+    await tick(1);
+    assert.deepEqual(done(), { atMs: 15_000, returned: ["a"], silent: { b: "No response" } });
+  });
+
+  it("says Not connected of a minion that presence does not know", async () => {
+    const { follow, done } = openTracker((id) => id !== "gone");
+    follow(["gone", "mute"]);
+    await tick(5_000);
+    await tick(10_000);
+    assert.deepEqual(done()?.silent, { gone: "Not connected", mute: "No response" });
+  });
+
+  it("makes one more full round after one in which a minion was running, even if that minion has returned: 25 s", async () => {
+    const { tracker, questions, follow, done } = openTracker();
+    follow(["slow", "dead"]);
+    await tick(5_000);
+    tracker.noteReturn("find-1", "slow", running);
+    await tick(3_000);
+    tracker.noteReturn("job", "slow", idle);
+    await tick(7_000);
+    assert.deepEqual(
+      questions.map((question) => [question.atMs, question.ids]),
+      [
+        [5_000, ["slow", "dead"]],
+        [15_000, ["dead"]],
+      ],
+    );
+    await tick(10_000);
+    assert.deepEqual(done(), { atMs: 25_000, returned: ["slow"], silent: { dead: "No response" } });
+  });
+
+  it("extends only the minion that runs, as long as it runs", async () => {
+    const { tracker, questions, follow, done } = openTracker();
+    follow(["slow"]);
+    for (let round = 1; round <= 5; round += 1) {
+      await tick(round === 1 ? 5_000 : 10_000);
+      tracker.noteReturn(`find-${round}`, "slow", running);
+    }
+    tracker.noteReturn("job", "slow", idle);
+    assert.equal(questions.length, 5);
+    assert.deepEqual(done()?.returned, ["slow"]);
+  });
+
+  it("does not count an empty find_job answer as running", async () => {
+    const { tracker, follow, done } = openTracker();
+    follow(["lost"]);
+    await tick(5_000);
+    tracker.noteReturn("find-1", "lost", idle);
+    await tick(10_000);
+    assert.deepEqual(done()?.silent, { lost: "No response" });
+  });
+
+  it("waits no more for a minion whose find_job failed", async () => {
+    const { tracker, follow, done } = openTracker();
+    follow(["broken"]);
+    await tick(5_000);
+    tracker.noteReturn("find-1", "broken", faulty);
+    assert.deepEqual(done(), { atMs: 5_000, returned: [], silent: {} });
+  });
+
+  it("hands the body to a listener once per minion, and counts a late unexpected one as returned", () => {
+    const { tracker, follow, done } = openTracker();
+    const heard: string[] = [];
+    follow(["a"], { onReturn: (id, body) => heard.push(`${id}:${body()[0]}`) });
+    tracker.noteReturn("job", "extra", running);
+    tracker.noteReturn("job", "extra", running);
+    tracker.noteReturn("job", "a", idle);
+    assert.deepEqual(heard, ["extra:1", "a:0"]);
+    assert.deepEqual(done()?.returned, ["extra", "a"]);
+  });
+
+  it("is over at once when nobody is expected", () => {
+    const { follow, done } = openTracker();
+    follow([]);
+    assert.deepEqual(done()?.returned, []);
+  });
+});

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { ShardPool, type ShardPoolOptions } from "../../src/workers/pool.ts";
+import type { SlotTask } from "./slot-worker.ts";
+
+type Said = { readonly slot: number; readonly threadId: number };
+
+const opened: ShardPool[] = [];
+
+function openPool(options: Partial<ShardPoolOptions> = {}): ShardPool {
+  const pool = new ShardPool({
+    filename: new URL("slot-worker.js", import.meta.url).href,
+    slotCount: 3,
+    batchesInFlight: 2,
+    queueBytesMax: 1_000,
+    workerData: {},
+    onWorkerLost: () => undefined,
+    onRoom: () => undefined,
+    ...options,
+  });
+  opened.push(pool);
+  return pool;
+}
+
+function say(pool: ShardPool, slot: number, task: Omit<SlotTask, "slot">, bytes = 10): Promise<Said> {
+  return pool.offer<Said>(slot, { bytes, build: () => ({ task, transfer: [] }) });
+}
+
+describe("ShardPool", () => {
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((pool) => pool.close()));
+  });
+
+  it("runs everything offered to a slot on that slot's thread", async () => {
+    const pool = openPool();
+    const said = await Promise.all([0, 1, 2, 0, 1, 2, 2, 1, 0].map((slot) => say(pool, slot, { act: "say" })));
+    const threads = new Map<number, Set<number>>();
+    for (const { slot, threadId } of said) threads.set(slot, (threads.get(slot) ?? new Set()).add(threadId));
+    assert.deepEqual(
+      [...threads.values()].map((ids) => ids.size),
+      [1, 1, 1],
+    );
+    assert.equal(new Set([...threads.values()].map((ids) => [...ids][0])).size, 3);
+  });
+
+  it("asks every slot in a broadcast", async () => {
+    const pool = openPool();
+    const said = await pool.broadcast<Said>(() => ({ act: "say" }));
+    assert.deepEqual(
+      said.map((answer) => answer.slot),
+      [0, 1, 2],
+    );
+  });
+
+  it("passes on what the handler threw, without a second try", async () => {
+    const pool = openPool();
+    await assert.rejects(say(pool, 1, { act: "throw" }), /told to fail/);
+    assert.equal(pool.counters.retried, 0);
+  });
+
+  it("tries a batch again on the replaced thread when the first one dies under it", async () => {
+    const pool = openPool();
+    const before = await say(pool, 1, { act: "say" });
+    const after = await say(pool, 1, { act: "dieOnce", flag: new SharedArrayBuffer(4) });
+    assert.equal(after.slot, 1);
+    assert.notEqual(after.threadId, before.threadId);
+    assert.equal(pool.counters.retried, 1);
+    assert.equal(pool.counters.workersLost, 1);
+  });
+
+  it("gives up with WORKER_LOST when the thread dies twice, and serves the slot again", async () => {
+    const pool = openPool();
+    await assert.rejects(say(pool, 2, { act: "die" }), { code: "WORKER_LOST" });
+    assert.equal((await say(pool, 2, { act: "say" })).slot, 2);
+  });
+
+  it("refuses with QUEUE_FULL beyond the slot's bytes, and tells when there is room again", async () => {
+    let onRoom: () => void = () => undefined;
+    const hasRoom = new Promise<void>((resolve) => {
+      onRoom = resolve;
+    });
+    const pool = openPool({ slotCount: 1, queueBytesMax: 20, onRoom: () => onRoom() });
+    const flag = new SharedArrayBuffer(4);
+    const held = [say(pool, 0, { act: "wait", flag }), say(pool, 0, { act: "wait", flag })];
+    assert.equal(pool.isFull, true);
+    await assert.rejects(say(pool, 0, { act: "say" }), { code: "QUEUE_FULL" });
+    assert.equal(pool.counters.refused, 1);
+    // The waiters may not have begun to wait yet: the flag's value, once set, lets them through as well.
+    Atomics.store(new Int32Array(flag), 0, 1);
+    Atomics.notify(new Int32Array(flag), 0);
+    await Promise.all(held);
+    await hasRoom;
+    assert.equal(pool.isFull, false);
+  });
+
+  it("fails what waits when it is closed", async () => {
+    const pool = openPool({ slotCount: 1, batchesInFlight: 1 });
+    const flag = new SharedArrayBuffer(4);
+    const first = say(pool, 0, { act: "wait", flag });
+    const second = say(pool, 0, { act: "say" });
+    const outcomes = Promise.allSettled([first, second]);
+    await pool.close();
+    assert.deepEqual(
+      (await outcomes).map((outcome) => outcome.status),
+      ["rejected", "rejected"],
+    );
+  });
+});

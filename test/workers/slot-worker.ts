@@ -1,0 +1,31 @@
+/** A worker for the pool's tests: says where it runs, waits, fails, dies or hangs as it is told. */
+import { threadId } from "node:worker_threads";
+
+export type SlotTask = {
+  readonly slot: number;
+  readonly act: "say" | "wait" | "throw" | "die" | "dieOnce";
+  readonly flag?: SharedArrayBuffer;
+};
+
+export default async function handle(task: SlotTask): Promise<{ readonly slot: number; readonly threadId: number }> {
+  switch (task.act) {
+    case "throw":
+      throw new Error("told to fail");
+    case "die":
+      process.exit(3);
+      break;
+    case "dieOnce": {
+      const flag = new Int32Array(task.flag ?? new SharedArrayBuffer(4));
+      if (Atomics.exchange(flag, 0, 1) === 0) process.exit(3);
+      break;
+    }
+    case "wait": {
+      const flag = new Int32Array(task.flag ?? new SharedArrayBuffer(4));
+      await Atomics.waitAsync(flag, 0, 0).value;
+      break;
+    }
+    case "say":
+      break;
+  }
+  return { slot: task.slot, threadId };
+}
