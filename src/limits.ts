@@ -42,6 +42,8 @@ export const drainDeadlineMs = 10_000;
 export const trackedJobsMax = 10_000;
 /** Key-file changes are gathered this long, milliseconds, so that one command causes one rotation. */
 export const keyChangeSettleMs = 200;
+/** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */
+export const keyRescanMs = 10_000;
 /** A target expression, bytes of UTF-8: a list that names a fleet of 100,000 by ids of 40 characters. */
 export const targetExpressionBytesMax = 4 * 1024 * 1024;
 /** One glob, regular expression or `key:value` term, characters: ids have at most 255, so nothing longer helps. */

@@ -15,6 +15,7 @@ import { isConfigMap } from "./salt-yaml.ts";
 import { type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
 
 /** Values from the command line, by option name; they win over every file. */
+export type { MasterConfig, MinionConfig };
 export type Overrides = { readonly [name: string]: ConfigValue | undefined };
 /** Values while they are being worked out. */
 type Draft = Record<string, unknown>;

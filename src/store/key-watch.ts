@@ -1,0 +1,203 @@
+/**
+ * Sees what others do to the accepted keys: Salt's own `salt-key`, a copy, an `rm`; and the dropfile with which Salt's tools
+ * ask for a new AES key. Changes are gathered, so that one command is one change.
+ * Source: docs/protocol.md section 6.3 (3006 writes the dropfile empty, 3007 and 3008 write the master's id into it).
+ */
+import { type FSWatcher, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync, watch } from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../config/file-errors.ts";
+import { keyRescanMs } from "../limits.ts";
+import { replaceFile } from "./durable-file.ts";
+import { idIsValid, keyFolders } from "./key-states.ts";
+
+const dropfileName = ".dfn";
+const dropfileMode = 0o400;
+const permissionBits = 0o777;
+/** Files looked at per turn of the event loop when the watch starts: half a millisecond. */
+const firstLookCount = 200;
+/** A directory that is never quiet is looked at after this many settling times. */
+const settleCountMax = 3;
+
+/** What one command did to the accepted keys; `rotate` says that it also asked for a new AES key. */
+export type KeyChange = {
+  readonly added: string[];
+  readonly removed: string[];
+  readonly changed: string[];
+  readonly rotate: boolean;
+};
+export interface KeyWatch {
+  close(): void;
+}
+export type KeyWatchOptions = {
+  /** The master's `id`, which a dropfile must name. */
+  readonly masterId: string;
+  readonly settleMs: number;
+  /** Which ids the caller already counts as accepted when the watch starts: others are reported as added. */
+  readonly isAccepted?: (id: string) => boolean;
+  /** The directory is listed again this often, should the kernel have lost an event. */
+  readonly rescanMs?: number;
+  readonly onError?: (error: unknown) => void;
+};
+
+/** A file's identity: another inode, size or time is another key. Empty until it has been looked at. */
+type Fingerprint = string;
+
+class DirectoryKeyWatch implements KeyWatch {
+  readonly #accepted: string;
+  readonly #dropfile: string;
+  readonly #options: KeyWatchOptions;
+  readonly #onChange: (change: KeyChange) => void;
+  readonly #watchers: FSWatcher[] = [];
+  readonly #rescan: NodeJS.Timeout;
+  readonly #known = new Map<string, Fingerprint>();
+  readonly #touched = new Set<string>();
+  #mustList = true;
+  #listedMtimeMs = 0;
+  #settle: NodeJS.Timeout | undefined;
+  #firstEventMs = 0;
+  #isClosed = false;
+
+  constructor(pkiDir: string, cachedir: string, onChange: (change: KeyChange) => void, options: KeyWatchOptions) {
+    this.#accepted = join(pkiDir, keyFolders.accepted);
+    this.#dropfile = join(cachedir, dropfileName);
+    this.#options = options;
+    this.#onChange = onChange;
+    for (const directory of [this.#accepted, cachedir]) mkdirSync(directory, { recursive: true });
+    this.#watch(this.#accepted, (name) => this.#touch(name));
+    this.#watch(cachedir, (name) => {
+      if (name === null || name === dropfileName) this.#soon();
+    });
+    const isAccepted = options.isAccepted ?? (() => true);
+    const present = this.#list().filter(isAccepted);
+    for (const id of present) this.#known.set(id, "");
+    this.#lookAtFirst(present, 0);
+    this.#rescan = setInterval(() => this.#look(), options.rescanMs ?? keyRescanMs);
+    this.#rescan.unref();
+    this.#soon();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const watcher of this.#watchers) watcher.close();
+    clearInterval(this.#rescan);
+    clearTimeout(this.#settle);
+  }
+
+  #watch(directory: string, onEvent: (name: string | null) => void): void {
+    const watcher = watch(directory, { persistent: false }, (_, name) => onEvent(name));
+    watcher.on("error", (error) => this.#options.onError?.(error));
+    this.#watchers.push(watcher);
+  }
+
+  /** Fingerprints of what was there at the start, a few per turn: a fleet has many files. */
+  #lookAtFirst(ids: string[], from: number): void {
+    if (this.#isClosed) return;
+    for (const id of ids.slice(from, from + firstLookCount)) {
+      if (this.#known.get(id) === "" && !this.#touched.has(id)) this.#known.set(id, this.#fingerprint(id) ?? "");
+    }
+    if (from + firstLookCount < ids.length) setImmediate(() => this.#lookAtFirst(ids, from + firstLookCount));
+  }
+
+  #touch(name: string | null): void {
+    if (name === null) this.#mustList = true;
+    else if (idIsValid(name)) this.#touched.add(name);
+    else return;
+    this.#soon();
+  }
+
+  /** Waits until the directory has been quiet, but never so long that a busy one hides a change for a second. */
+  #soon(): void {
+    const { settleMs } = this.#options;
+    const nowMs = performance.now();
+    if (this.#settle === undefined) this.#firstEventMs = nowMs;
+    clearTimeout(this.#settle);
+    const latestMs = this.#firstEventMs + settleCountMax * settleMs;
+    this.#settle = setTimeout(() => this.#look(), Math.max(0, Math.min(settleMs, latestMs - nowMs)));
+  }
+
+  #look(): void {
+    clearTimeout(this.#settle);
+    this.#settle = undefined;
+    try {
+      this.#touchUnlisted();
+      const change = this.#takeChange();
+      const count = change.added.length + change.removed.length + change.changed.length;
+      if (count > 0 || change.rotate) this.#onChange(change);
+    } catch (error) {
+      // A directory that is being replaced: the next look sees what became of it.
+      this.#mustList = true;
+      this.#options.onError?.(error);
+    }
+  }
+
+  /** If the directory's own time moved (or an event had no name), whatever its listing says beside what is known. */
+  #touchUnlisted(): void {
+    const { mtimeMs } = statSync(this.#accepted);
+    if (!this.#mustList && mtimeMs === this.#listedMtimeMs) return;
+    const present = new Set(this.#list());
+    for (const id of present) if (!this.#known.has(id)) this.#touched.add(id);
+    for (const id of this.#known.keys()) if (!present.has(id)) this.#touched.add(id);
+    this.#listedMtimeMs = mtimeMs;
+    this.#mustList = false;
+  }
+
+  #takeChange(): KeyChange {
+    const change: KeyChange = { added: [], removed: [], changed: [], rotate: this.#takeDropfile() };
+    for (const id of this.#touched) {
+      const before = this.#known.get(id);
+      const now = this.#fingerprint(id);
+      if (now === before) continue;
+      if (now === undefined) {
+        this.#known.delete(id);
+        change.removed.push(id);
+        continue;
+      }
+      this.#known.set(id, now);
+      (before === undefined ? change.added : change.changed).push(id);
+    }
+    this.#touched.clear();
+    return change;
+  }
+
+  #list(): string[] {
+    return readdirSync(this.#accepted).filter(idIsValid);
+  }
+
+  #fingerprint(id: string): Fingerprint | undefined {
+    const stat = statSync(join(this.#accepted, id), { throwIfNoEntry: false });
+    return stat?.isFile() ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : undefined;
+  }
+
+  /** Salt's rules: mode exactly 0400, content the master's id or nothing; another's dropfile is left alone. */
+  #takeDropfile(): boolean {
+    try {
+      const stat = statSync(this.#dropfile);
+      if (!stat.isFile() || (stat.mode & permissionBits) !== dropfileMode) return false;
+      const content = readFileSync(this.#dropfile, "utf8");
+      if (content !== "" && content !== this.#options.masterId) return false;
+      unlinkSync(this.#dropfile);
+      return true;
+    } catch (error) {
+      if (hasCodeIn(error, "ENOENT")) return false;
+      throw error;
+    }
+  }
+}
+
+/**
+ * Calls `onChange` for whatever changes from now on, within a second, gathered over `settleMs`.
+ * Directories that are missing are made. The watch does not keep the process alive.
+ */
+export function watchKeys(
+  pkiDir: string,
+  cachedir: string,
+  onChange: (change: KeyChange) => void,
+  options: KeyWatchOptions,
+): KeyWatch {
+  return new DirectoryKeyWatch(pkiDir, cachedir, onChange, options);
+}
+
+/** Asks the running master, whosever it is, for a new AES key, as `salt-key -d` does. */
+export function writeDropfile(cachedir: string, masterId: string): void {
+  replaceFile(join(cachedir, dropfileName), masterId, dropfileMode);
+}
