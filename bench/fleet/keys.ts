@@ -1,0 +1,125 @@
+/**
+ * RSA keys for simulated minions: an own pair for each, cheap enough that a fleet starts in seconds.
+ * Finding primes is nearly all of what a key costs (OpenSSL: 160 ms a pair on a CI machine), so a small pool of primes is found
+ * once and every minion gets a pair of them that nobody else has. A modulus is then as large and its operations cost the same as
+ * anybody's, and no two minions share one. Such keys are for load only: whoever holds two of them can find their primes.
+ */
+import { createPrivateKey, createPublicKey, generatePrime, type KeyObject } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const primeBits = 1_024;
+const publicExponent = 65_537n;
+/** Primes looked for at once: what libuv's thread pool runs. */
+const searchesAtOnce = 4;
+
+export type MinionKey = { readonly privateKey: KeyObject; readonly publicPem: string };
+
+/** Where primes are kept between runs unless said otherwise; its files are readable by the owner only. */
+export function defaultKeyDirectory(): string {
+  return join(tmpdir(), `saltworks-fleet-keys-${process.getuid?.() ?? 0}`);
+}
+
+/** How many keys `primeCount` primes give: one for each pair. */
+function pairCount(primeCount: number): number {
+  return (primeCount * (primeCount - 1)) / 2;
+}
+
+export type Progress = (done: number, total: number) => void;
+
+/**
+ * The primes that `keyCount` keys need, as hex: from `directory`, and what it lacks is found and kept there.
+ * Two processes may do this at once: each writes a whole file and the last one wins.
+ */
+export async function loadPrimes(
+  directory: string,
+  keyCount: number,
+  onProgress: Progress = () => {},
+): Promise<string[]> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const file = join(directory, `primes-${primeBits}.json`);
+  const primes = readPrimes(file);
+  const missing: Promise<void>[] = [];
+  let wanted = 2;
+  while (pairCount(wanted) < keyCount) wanted += 1;
+  const found = primes.length;
+  const search = async (): Promise<void> => {
+    while (primes.length < wanted) {
+      const prime = await findPrime();
+      if (primes.length < wanted && !primes.includes(prime)) primes.push(prime);
+      onProgress(primes.length - found, wanted - found);
+    }
+  };
+  if (found >= wanted) return primes.slice(0, wanted);
+  for (let index = 0; index < searchesAtOnce; index += 1) missing.push(search());
+  await Promise.all(missing);
+  const partial = `${file}.${process.pid}`;
+  writeFileSync(partial, JSON.stringify(primes), { mode: 0o600 });
+  renameSync(partial, file);
+  return primes;
+}
+
+function readPrimes(file: string): string[] {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as string[];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+const generate: (bits: number) => Promise<ArrayBuffer> = promisify(generatePrime);
+
+/** A prime with its two upper bits set, so that two of them make 2,048 bits, and usable with the exponent. */
+async function findPrime(): Promise<string> {
+  for (;;) {
+    const hex = Buffer.from(await generate(primeBits)).toString("hex");
+    if (hex >= "c" && (BigInt(`0x${hex}`) - 1n) % publicExponent !== 0n) return hex;
+  }
+}
+
+/** The key of minion `index`: always the same for the same primes. */
+export function minionKey(primes: readonly string[], index: number): MinionKey {
+  let second = 1;
+  while (pairCount(second + 1) <= index) second += 1;
+  const p = primes[second];
+  const q = primes[index - pairCount(second)];
+  if (p === undefined || q === undefined) throw new RangeError(`no primes for key ${index}`);
+  const privateKey = createPrivateKey({ key: jwkOf(BigInt(`0x${p}`), BigInt(`0x${q}`)), format: "jwk" });
+  const publicPem = createPublicKey(privateKey).export({ type: "spki", format: "pem" }).toString().trim();
+  return { privateKey, publicPem };
+}
+
+function jwkOf(p: bigint, q: bigint) {
+  const d = inverse(publicExponent, (p - 1n) * (q - 1n));
+  return {
+    kty: "RSA",
+    n: base64Url(p * q),
+    e: base64Url(publicExponent),
+    d: base64Url(d),
+    p: base64Url(p),
+    q: base64Url(q),
+    dp: base64Url(d % (p - 1n)),
+    dq: base64Url(d % (q - 1n)),
+    qi: base64Url(inverse(q, p)),
+  };
+}
+
+function base64Url(value: bigint): string {
+  const hex = value.toString(16);
+  return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex").toString("base64url");
+}
+
+/** Extended Euclid. */
+function inverse(value: bigint, modulus: bigint): bigint {
+  let [previous, current] = [modulus, value % modulus];
+  let [previousFactor, factor] = [0n, 1n];
+  while (current > 1n) {
+    const quotient = previous / current;
+    [previous, current] = [current, previous - quotient * current];
+    [previousFactor, factor] = [factor, previousFactor - quotient * factor];
+  }
+  return ((factor % modulus) + modulus) % modulus;
+}
