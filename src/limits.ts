@@ -72,6 +72,8 @@ export const commandOutputBytesMax = 40 * 1024 * 1024;
 export const probeTimeoutMs = 10_000;
 /** What such a program may print, bytes: `ps` of a large machine prints some megabytes. */
 export const probeOutputBytesMax = 32 * 1024 * 1024;
+/** A script that a minion fetches from its master to run, bytes: it is held in memory. */
+export const masterFileBytesMax = 64 * 1024 * 1024;
 /** Jobs that wait on a minion for a job process (`process_count_max`, or processes that are still starting). Over it: refused, with a return that says so. */
 export const minionJobQueueMax = 10_000;
 /** Job processes that a minion starts at once: a start costs a tenth of a second of CPU, and a burst of quick jobs needs few. */
