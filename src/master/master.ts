@@ -73,7 +73,7 @@ export class Master {
       count: config.tcp_keepalive_cnt,
       intervalSeconds: config.tcp_keepalive_intvl,
     };
-    const common = { backlog: config.zmq_backlog, socketsMax: config.zmq_sockets_max, keepalive };
+    const common = { backlog: config.zmq_backlog, keepalive };
     const publishFront = await PublishFront.bind({
       ...common,
       endpoint: endpointOf(config.interface, config.publish_port),

@@ -7,7 +7,6 @@ export type PublishFrontOptions = {
   readonly endpoint: string;
   readonly highWaterMark: number;
   readonly backlog: number;
-  readonly socketsMax: number;
   readonly isFiltering: boolean;
   readonly keepalive: {
     readonly isOn: boolean;
@@ -25,7 +24,7 @@ export class PublishFront {
 
   private constructor(options: PublishFrontOptions) {
     this.#options = options;
-    this.#context = new Context({ ioThreads: 1, maxSockets: options.socketsMax });
+    this.#context = new Context({ ioThreads: 1 });
     this.#publisher = new Publisher({
       context: this.#context,
       sendHighWaterMark: options.highWaterMark,

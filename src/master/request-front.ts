@@ -10,7 +10,6 @@ export type RequestFrontOptions = {
   readonly endpoint: string;
   readonly frameBytesMax: number;
   readonly backlog: number;
-  readonly socketsMax: number;
   readonly keepalive: {
     readonly isOn: boolean;
     readonly idleSeconds: number;
@@ -35,7 +34,7 @@ export class RequestFront {
 
   private constructor(options: RequestFrontOptions) {
     this.#options = options;
-    this.#context = new Context({ ioThreads: 1, maxSockets: options.socketsMax });
+    this.#context = new Context({ ioThreads: 1 });
     this.#router = new Router({
       context: this.#context,
       // A send completes at once or fails with EAGAIN; without it the 513th unawaited send of a turn throws EBUSY.
