@@ -1,0 +1,106 @@
+/**
+ * The other end of the event bus: follow its events, or fire some into it.
+ * Source: docs/protocol.md section 10.2.
+ */
+import { createConnection, type Socket } from "node:net";
+import { SaltworksError } from "../errors.ts";
+import { ipcConnectTimeoutMs } from "../limits.ts";
+import { FrameReader, frameEvent } from "../wire/event.ts";
+
+export type SubscriberOptions = {
+  /** How long connecting may take. */
+  timeoutMs?: number;
+  /** One event. The body may be kept. */
+  onEvent: (body: Uint8Array) => void;
+  /** The stream ended: with an error if bytes were no frames or the connection failed, without if the master left. Not called after `close()`. */
+  onClose: (error?: Error) => void;
+};
+
+export class EventSubscriber {
+  readonly #socket: Socket;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  /**
+   * Resolves when connected: every event published from then on arrives.
+   *
+   * @throws SaltworksError MASTER_UNREACHABLE if nobody listens on `path` or the connection takes too long
+   */
+  static async connect(path: string, options: SubscriberOptions): Promise<EventSubscriber> {
+    const socket = await connect(path, options.timeoutMs ?? ipcConnectTimeoutMs);
+    const subscriber = new EventSubscriber(socket);
+    subscriber.#follow(options);
+    return subscriber;
+  }
+
+  /** No event and no `onClose` comes after it. */
+  close(): void {
+    this.#socket.removeAllListeners("data").removeAllListeners("close");
+    this.#socket.destroy();
+  }
+
+  #follow(options: SubscriberOptions): void {
+    const reader = new FrameReader();
+    let failure: Error | undefined;
+    this.#socket.on("error", (error) => {
+      failure = error;
+    });
+    this.#socket.once("close", () => options.onClose(failure));
+    this.#socket.on("data", (chunk: Buffer) => {
+      let bodies: Uint8Array[];
+      try {
+        bodies = reader.push(chunk);
+      } catch (error) {
+        this.#socket.destroy(error instanceof Error ? error : new Error(String(error)));
+        return;
+      }
+      for (const body of bodies) {
+        if (this.#socket.destroyed) return;
+        options.onEvent(body);
+      }
+    });
+  }
+}
+
+/**
+ * Fires event bodies into the bus and resolves when all have been handed to the system.
+ *
+ * @throws SaltworksError MASTER_UNREACHABLE if nobody listens or takes them within `timeoutMs`
+ */
+export async function fireEvents(
+  pullPath: string,
+  bodies: readonly Uint8Array[],
+  timeoutMs: number = ipcConnectTimeoutMs,
+): Promise<void> {
+  const socket = await connect(pullPath, timeoutMs);
+  await new Promise<void>((resolve, reject) => {
+    socket.setTimeout(timeoutMs, () => socket.destroy(unreachable(pullPath, "does not take events")));
+    socket.once("error", reject);
+    socket.once("close", () => resolve());
+    for (const body of bodies) socket.write(frameEvent(body));
+    socket.end(() => socket.destroy());
+  });
+}
+
+function connect(path: string, timeoutMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = createConnection(path);
+    const timer = setTimeout(() => socket.destroy(unreachable(path, "does not answer")), timeoutMs);
+    const onError = (error: Error): void => {
+      clearTimeout(timer);
+      reject(error instanceof SaltworksError ? error : unreachable(path, "has no listener", error));
+    };
+    socket.once("error", onError);
+    socket.once("connect", () => {
+      clearTimeout(timer);
+      socket.off("error", onError);
+      resolve(socket);
+    });
+  });
+}
+
+function unreachable(path: string, what: string, cause?: Error): SaltworksError {
+  return new SaltworksError("MASTER_UNREACHABLE", `${path} ${what}`, { path }, cause ? { cause } : {});
+}

@@ -1,0 +1,158 @@
+/**
+ * The event bus of a master or minion: one Unix socket that gives every event to whoever connects, one that takes events in.
+ * Source: docs/protocol.md section 10.2.
+ */
+import { chmodSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { isMainThread } from "node:worker_threads";
+import { ipcCloseGraceMs, ipcConnectionsMax } from "../limits.ts";
+import { FrameReader } from "../wire/event.ts";
+import { claimSocketPath } from "./socket-path.ts";
+
+export type EventStreamServerOptions = {
+  pubPath: string;
+  pullPath: string;
+  /** Permission bits of the two socket files: who may read events, who may fire them. */
+  pubMode: number;
+  pullMode: number;
+  /** Bytes that may wait for one subscriber (`event_subscriber_max_bytes`); over it, whole frames are dropped for that one. */
+  subscriberBytesMax: number;
+  /** One event that somebody fired; the owner decides whether to publish it. The body may be kept. */
+  onEvent: (body: Uint8Array) => void;
+  /** A subscriber has fallen behind: called once each time it begins, with the events dropped so far on this server. */
+  onSubscriberDrop?: (droppedEvents: number) => void;
+  /** Bytes on the pull socket that are no frames; their connection is closed. */
+  onBadFrame?: (error: unknown) => void;
+};
+
+type Subscriber = { socket: Socket; isBehind: boolean };
+
+export class EventStreamServer {
+  readonly #options: EventStreamServerOptions;
+  readonly #subscribers = new Set<Subscriber>();
+  readonly #sources = new Set<Socket>();
+  readonly #pub: Server;
+  readonly #pull: Server;
+  #droppedEvents = 0;
+
+  private constructor(options: EventStreamServerOptions) {
+    this.#options = options;
+    this.#pub = createServer((socket) => this.#subscribe(socket));
+    this.#pull = createServer((socket) => this.#listenTo(socket));
+    this.#pub.maxConnections = ipcConnectionsMax;
+    this.#pull.maxConnections = ipcConnectionsMax;
+  }
+
+  /**
+   * Opens both sockets, pub last: whoever finds it finds a whole bus. Files of a dead process are replaced.
+   *
+   * @throws SaltworksError MASTER_RUNNING if somebody answers on a path, CONFIG_INVALID if a path cannot hold a socket
+   */
+  static async listen(options: EventStreamServerOptions): Promise<EventStreamServer> {
+    await claimSocketPath(options.pullPath);
+    await claimSocketPath(options.pubPath);
+    const server = new EventStreamServer(options);
+    await listenOn(server.#pull, options.pullPath, options.pullMode);
+    try {
+      await listenOn(server.#pub, options.pubPath, options.pubMode);
+    } catch (error) {
+      server.#pull.close();
+      throw error;
+    }
+    return server;
+  }
+
+  get subscriberCount(): number {
+    return this.#subscribers.size;
+  }
+
+  /** Events that a subscriber did not get because it was too slow, summed over all subscribers. */
+  get droppedEvents(): number {
+    return this.#droppedEvents;
+  }
+
+  /**
+   * Gives `frames` (whole IPC frames, one or many; not copied, so never change them afterwards) to every subscriber.
+   *
+   * @param eventCount how many frames these are, for the counter of dropped events
+   */
+  publish(frames: Uint8Array, eventCount = 1): void {
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.socket.writableLength + frames.byteLength > this.#options.subscriberBytesMax) {
+        this.#drop(subscriber, eventCount);
+      } else {
+        subscriber.isBehind = false;
+        subscriber.socket.write(frames);
+      }
+    }
+  }
+
+  /** Lets subscribers have what waits for them for a short grace, then ends every connection and removes the files. */
+  async close(): Promise<void> {
+    for (const { socket } of this.#subscribers) socket.end();
+    for (const socket of this.#sources) socket.destroy();
+    const grace = setTimeout(() => {
+      for (const { socket } of this.#subscribers) socket.destroy();
+    }, ipcCloseGraceMs);
+    await Promise.all([closed(this.#pub), closed(this.#pull)]);
+    clearTimeout(grace);
+  }
+
+  #drop(subscriber: Subscriber, eventCount: number): void {
+    this.#droppedEvents += eventCount;
+    if (subscriber.isBehind) return;
+    subscriber.isBehind = true;
+    this.#options.onSubscriberDrop?.(this.#droppedEvents);
+  }
+
+  #subscribe(socket: Socket): void {
+    const subscriber: Subscriber = { socket, isBehind: false };
+    this.#subscribers.add(subscriber);
+    // A subscriber that goes away in the middle of a write is ordinary: `close` follows every error.
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.#subscribers.delete(subscriber));
+    socket.resume();
+  }
+
+  #listenTo(socket: Socket): void {
+    const reader = new FrameReader();
+    this.#sources.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.#sources.delete(socket));
+    socket.on("data", (chunk: Buffer) => {
+      let bodies: Uint8Array[];
+      try {
+        bodies = reader.push(chunk);
+      } catch (error) {
+        socket.destroy();
+        this.#options.onBadFrame?.(error);
+        return;
+      }
+      for (const body of bodies) this.#options.onEvent(body);
+    });
+  }
+}
+
+/** The file appears and gets its mode in one turn; the mask keeps others out in between (a worker thread cannot set one). */
+function listenOn(server: Server, path: string, mode: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    const maskBefore = isMainThread ? process.umask(0o177) : undefined;
+    try {
+      server.listen({ path, backlog: listenBacklog }, () => {
+        server.off("error", reject);
+        resolve();
+      });
+      if (server.listening) chmodSync(path, mode);
+    } finally {
+      if (maskBefore !== undefined) process.umask(maskBefore);
+    }
+  });
+}
+
+/** Connections the kernel holds while a turn of the event loop is long: a burst of `salt` commands or job processes. */
+const listenBacklog = 1_024;
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}

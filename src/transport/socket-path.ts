@@ -1,0 +1,57 @@
+/** Claims a path for a Unix socket: refuses what is too long, alive or no socket, and clears away what a dead process left. */
+import { lstat, unlink } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { SaltworksError } from "../errors.ts";
+import { socketPathBytesMax } from "../limits.ts";
+
+/**
+ * After it, nothing is at `path` and a server may listen there.
+ *
+ * @throws SaltworksError MASTER_RUNNING if somebody answers on the path, CONFIG_INVALID if it is too long or holds another kind of file
+ */
+export async function claimSocketPath(path: string): Promise<void> {
+  if (Buffer.byteLength(path) > socketPathBytesMax) {
+    throw new SaltworksError(
+      "CONFIG_INVALID",
+      `${path} is too long for a socket (${socketPathBytesMax} bytes): choose a shorter sock_dir`,
+      { path, max: socketPathBytesMax },
+    );
+  }
+  const kind = await kindOf(path);
+  if (kind === "nothing") return;
+  if (kind === "other") throw new SaltworksError("CONFIG_INVALID", `${path} is in the way and no socket`, { path });
+  if (await isAnswered(path)) {
+    throw new SaltworksError("MASTER_RUNNING", `another process already listens on ${path}`, { path });
+  }
+  await unlink(path);
+}
+
+async function kindOf(path: string): Promise<"nothing" | "socket" | "other"> {
+  try {
+    return (await lstat(path)).isSocket() ? "socket" : "other";
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return "nothing";
+    throw error;
+  }
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const probe = createConnection(path);
+    probe.once("connect", () => {
+      probe.destroy();
+      resolve(true);
+    });
+    probe.once("error", (error) => {
+      const errno = errnoOf(error);
+      if (errno === "ECONNREFUSED" || errno === "ENOENT") resolve(false);
+      else if (errno === "EAGAIN" || errno === "EACCES") resolve(true);
+      else reject(error);
+    });
+  });
+}
+
+/** The system's name of a failed call, such as `ENOENT`; undefined for other errors. */
+export function errnoOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}

@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
+import { createConnection, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { EventSubscriber, fireEvents } from "../../src/transport/event-stream-client.ts";
+import { EventStreamServer, type EventStreamServerOptions } from "../../src/transport/event-stream-server.ts";
+import { decodeEvent, encodeEvent, FrameReader, frameEvent } from "../../src/wire/event.ts";
+
+function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((accept) => {
+    resolve = accept;
+  });
+  return { promise, resolve };
+}
+
+/** Follows a bus and hands out its tags one by one. */
+async function follow(
+  path: string,
+): Promise<{ next: () => Promise<string>; close: () => void; ended: Promise<unknown> }> {
+  const tags: string[] = [];
+  let wake = (): void => undefined;
+  const ended = deferred<unknown>();
+  const subscriber = await EventSubscriber.connect(path, {
+    onEvent: (body) => {
+      tags.push(decodeEvent(body).tag);
+      wake();
+    },
+    onClose: (error) => ended.resolve(error),
+  });
+  const next = async (): Promise<string> => {
+    while (tags.length === 0) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    return tags.shift() ?? "";
+  };
+  return { next, close: () => subscriber.close(), ended: ended.promise };
+}
+
+describe("event stream", () => {
+  let folder: string;
+  let server: EventStreamServer | undefined;
+  const pubPath = (): string => join(folder, "pub.ipc");
+  const pullPath = (): string => join(folder, "pull.ipc");
+  const listen = async (options: Partial<EventStreamServerOptions> = {}): Promise<EventStreamServer> => {
+    server = await EventStreamServer.listen({
+      pubPath: pubPath(),
+      pullPath: pullPath(),
+      pubMode: 0o660,
+      pullMode: 0o600,
+      subscriberBytesMax: 1024 * 1024,
+      onEvent: (body) => server?.publish(frameEvent(body)),
+      ...options,
+    });
+    return server;
+  };
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "saltworks-bus-"));
+  });
+  afterEach(async () => {
+    await server?.close();
+    server = undefined;
+    await rm(folder, { recursive: true });
+  });
+
+  it("brings a fired event to every subscriber, in order and whole", async () => {
+    await listen();
+    const first = await follow(pubPath());
+    const second = await follow(pubPath());
+    const large = encodeEvent("large", { data: "x".repeat(300_000) });
+    await fireEvents(pullPath(), [encodeEvent("one", { n: 1 }), large, encodeEvent("three", {})]);
+    for (const { next, close } of [first, second]) {
+      assert.deepEqual([await next(), await next(), await next()], ["one", "large", "three"]);
+      close();
+    }
+  });
+
+  it("creates the files with the modes asked for, whatever the process's mask", async () => {
+    const mask = process.umask(0);
+    try {
+      await listen();
+    } finally {
+      process.umask(mask);
+    }
+    assert.equal((await stat(pubPath())).mode & 0o777, 0o660);
+    assert.equal((await stat(pullPath())).mode & 0o777, 0o600);
+  });
+
+  it("refuses a path on which somebody answers, and leaves that one working", async () => {
+    await listen();
+    const follower = await follow(pubPath());
+    const again = { pubPath: pubPath(), pullPath: pullPath(), pubMode: 0o600, pullMode: 0o600 };
+    await assert.rejects(EventStreamServer.listen({ ...again, subscriberBytesMax: 1, onEvent: () => undefined }), {
+      code: "MASTER_RUNNING",
+    });
+    await fireEvents(pullPath(), [encodeEvent("still here", {})]);
+    assert.equal(await follower.next(), "still here");
+    follower.close();
+  });
+
+  it("replaces the files that a killed process left", async () => {
+    for (const path of [pubPath(), pullPath()]) {
+      const child = createServer();
+      child.listen(`${path}.alive`);
+      await once(child, "listening");
+      await rename(`${path}.alive`, path);
+      child.close();
+    }
+    await listen();
+    const follower = await follow(pubPath());
+    await fireEvents(pullPath(), [encodeEvent("fresh", {})]);
+    assert.equal(await follower.next(), "fresh");
+    follower.close();
+  });
+
+  it("does not touch a file that is no socket, and names a path that is too long", async () => {
+    await writeFile(pubPath(), "precious");
+    await assert.rejects(listen(), { code: "CONFIG_INVALID", message: /no socket/ });
+    assert.equal((await stat(pubPath())).size, 8);
+    const long = join(folder, "x".repeat(120));
+    await assert.rejects(listen({ pubPath: long, pullPath: join(folder, "ok.ipc") }), { message: /too long/ });
+  });
+
+  it("drops whole frames for a subscriber that does not read, counts them, and serves the others", async () => {
+    const behind = deferred<number>();
+    const bus = await listen({ subscriberBytesMax: 64 * 1024, onSubscriberDrop: behind.resolve });
+    const sleeper = createConnection(pubPath());
+    sleeper.pause();
+    await once(sleeper, "connect");
+    const follower = await follow(pubPath());
+    const frame = frameEvent(encodeEvent("filler", { data: "x".repeat(16_000) }));
+    let published = 0;
+    while (bus.droppedEvents === 0) {
+      bus.publish(frame);
+      published += 1;
+      assert.equal(await follower.next(), "filler");
+      assert.ok(published < 10_000, "nothing was ever dropped");
+    }
+    assert.ok((await behind.promise) >= 1);
+    const reader = new FrameReader();
+    let received = 0;
+    const all = deferred<void>();
+    sleeper.on("data", (chunk) => {
+      for (const body of reader.push(chunk)) {
+        if (decodeEvent(body).tag === "last") all.resolve();
+        else received += 1;
+      }
+    });
+    sleeper.resume();
+    while (received < published - bus.droppedEvents) await once(sleeper, "data");
+    bus.publish(frameEvent(encodeEvent("last", {})));
+    await all.promise;
+    assert.equal(received, published - bus.droppedEvents);
+    sleeper.destroy();
+    follower.close();
+  });
+
+  it("counts subscribers as they come and go", async () => {
+    const bus = await listen();
+    const follower = await follow(pubPath());
+    await fireEvents(pullPath(), [encodeEvent("seen", {})]);
+    await follower.next();
+    assert.equal(bus.subscriberCount, 1);
+    follower.close();
+    const other = await follow(pubPath());
+    await fireEvents(pullPath(), [encodeEvent("seen", {})]);
+    await other.next();
+    assert.equal(bus.subscriberCount, 1);
+    other.close();
+  });
+
+  it("closes the connection that sends no frames, says so, and takes events from others", async () => {
+    const bad = deferred<unknown>();
+    await listen({ onBadFrame: bad.resolve });
+    const follower = await follow(pubPath());
+    const vandal = createConnection(pullPath());
+    vandal.write("this is no frame");
+    await once(vandal.resume(), "close");
+    assert.equal(((await bad.promise) as { code?: string }).code, "WIRE_MALFORMED");
+    await fireEvents(pullPath(), [encodeEvent("well", {})]);
+    assert.equal(await follower.next(), "well");
+    follower.close();
+  });
+
+  it("gives subscribers what waits for them when it closes, then ends them and removes its files", async () => {
+    const bus = await listen();
+    const follower = await follow(pubPath());
+    bus.publish(Buffer.concat([frameEvent(encodeEvent("a", {})), frameEvent(encodeEvent("b", {}))]), 2);
+    await bus.close();
+    server = undefined;
+    assert.deepEqual([await follower.next(), await follower.next()], ["a", "b"]);
+    assert.equal(await follower.ended, undefined);
+    await assert.rejects(stat(pubPath()), { code: "ENOENT" });
+    await assert.rejects(stat(pullPath()), { code: "ENOENT" });
+  });
+
+  it("tells a subscriber when the stream holds no frames", async () => {
+    const path = join(folder, "odd.ipc");
+    const odd = createServer((socket) => socket.end("odd bytes"));
+    odd.listen(path);
+    await once(odd, "listening");
+    const { ended } = await follow(path);
+    assert.equal(((await ended) as { code?: string }).code, "WIRE_MALFORMED");
+    odd.close();
+  });
+
+  it("says that nobody listens", async () => {
+    await assert.rejects(follow(pubPath()), { code: "MASTER_UNREACHABLE" });
+    await assert.rejects(fireEvents(pullPath(), [encodeEvent("x", {})]), { code: "MASTER_UNREACHABLE" });
+  });
+});
