@@ -13,7 +13,7 @@ export function parseYamlWord(word: string): Value {
   if (word === "None") return null;
   const read = parseSaltYaml(word);
   if ("faults" in read) return word;
-  const value = valueOf(read.value, word);
+  const value = wordValue(read.value, word);
   if (word.includes("#") && (typeof value === "string" || value === null)) return word;
   if (value instanceof Map) return word.startsWith("{") ? value : word;
   if (Array.isArray(value)) return word.startsWith("[") ? value : word;
@@ -31,7 +31,7 @@ function staysText(word: string): boolean {
 }
 
 /** Config's values as the wire's: maps become Maps, and a float that is integral stays a float. */
-function valueOf(value: ConfigValue, word: string): Value {
+function wordValue(value: ConfigValue, word: string): Value {
   if (typeof value === "number" && Number.isInteger(value) && floatText.test(word.trim())) return new Float(value);
   return configToValue(value);
 }

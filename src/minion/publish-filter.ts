@@ -1,0 +1,67 @@
+/** Which publishes are jobs for this minion: whole ones, whose target it matches, and none twice. Source: docs/protocol.md section 6. */
+import type { Logger } from "pino";
+import type { MinionConfig } from "../config/schema.ts";
+import { hasCode } from "../errors.ts";
+import { matches } from "../target/match.ts";
+import { parseTarget } from "../target/parse.ts";
+import { textField } from "../wire/fields.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
+import type { MinionFacts } from "./host.ts";
+import { isUsableJid } from "./job-records.ts";
+
+const mandatoryFields = ["tgt", "jid", "fun", "arg"];
+/** Kinds whose keys are parted by the publish's delimiter; the others keep to the colon, as in Salt. */
+const delimitedKinds = new Set(["grain", "grain_pcre", "pillar"]);
+
+export class PublishFilter {
+  readonly #config: Pick<MinionConfig, "id" | "minion_jid_queue_hwm">;
+  readonly #facts: () => MinionFacts;
+  readonly #log: Logger;
+  /** Ids of the last jobs, oldest first. */
+  readonly #seen = new Set<string>();
+
+  constructor(config: Pick<MinionConfig, "id" | "minion_jid_queue_hwm">, facts: () => MinionFacts, log: Logger) {
+    this.#config = config;
+    this.#facts = facts;
+    this.#log = log;
+  }
+
+  isForUs(load: ValueMap): boolean {
+    if (!mandatoryFields.every((name) => load.has(name))) return false;
+    const jid = load.get("jid");
+    if (!isUsableJid(jid)) {
+      this.#log.warn("a publish with a job id that cannot be one is left out");
+      return false;
+    }
+    return this.#matches(load) && this.#isFirst(jid);
+  }
+
+  #matches(load: ValueMap): boolean {
+    const kind = load.has("tgt_type") ? (textField(load, "tgt_type") ?? "") : "glob";
+    const expression = expressionOf(load.get("tgt"));
+    if (expression === undefined) return false;
+    const delimiter = delimitedKinds.has(kind) ? textField(load, "delimiter") : undefined;
+    try {
+      return matches(parseTarget(kind, expression, delimiter), { id: this.#config.id, ...this.#facts() });
+    } catch (error) {
+      if (!hasCode(error, "TARGET_INVALID")) throw error;
+      this.#log.debug({ err: error, kind }, "a target that this minion does not understand: not for it");
+      return false;
+    }
+  }
+
+  #isFirst(jid: string): boolean {
+    if (this.#seen.has(jid)) return false;
+    this.#seen.add(jid);
+    if (this.#seen.size > this.#config.minion_jid_queue_hwm) {
+      const [oldest] = this.#seen;
+      if (oldest !== undefined) this.#seen.delete(oldest);
+    }
+    return true;
+  }
+}
+
+function expressionOf(target: Value | undefined): string | readonly string[] | undefined {
+  if (typeof target === "string") return target;
+  return Array.isArray(target) ? target.map(String) : undefined;
+}
