@@ -10,10 +10,12 @@ import { drainDeadlineMs, keyChangeSettleMs } from "../limits.ts";
 import { claimInstance } from "../store/instance-lock.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys.ts";
 import { ensureLocalKey } from "../store/local-key.ts";
-import { openSecretBox } from "../store/sealed.ts";
-import { openMasterSecrets } from "../store/secrets.ts";
+import { openMinionData } from "../store/minion-data.ts";
+import { openSecretBox, type SecretBox } from "../store/sealed.ts";
+import { openMasterSecrets, takeOverSessions } from "../store/secrets.ts";
 import type { ShardStart } from "../workers/messages.ts";
 import { createPartitionKey, Partitioner } from "../workers/partition.ts";
+import { sealSession } from "../workers/session-record.ts";
 import { Bus } from "./bus.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Master } from "./master.ts";
@@ -51,6 +53,7 @@ async function startMaster(config: MasterConfig, logger: Logger): Promise<Master
   const box = openSecretBox(masterKeys.privatePem, join(config.pki_dir, ".seal-salt"));
   const secrets = openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box });
   if (secrets.isFresh) logger.warn("started with a new AES key: minions will authenticate again");
+  await adoptSessions(config, box, logger);
   const directories = openKeyDirectories(config.pki_dir);
   const accepted = new Set(directories.list("accepted"));
   const rsa = openRsaLane(config, masterKeys);
@@ -92,6 +95,19 @@ async function startMaster(config: MasterConfig, logger: Logger): Promise<Master
   });
   master.onStop(() => watch.close());
   return master;
+}
+
+/** Session keys that a Salt master left behind are taken over once, so that its fleet need not authenticate again. */
+async function adoptSessions(config: MasterConfig, box: SecretBox, logger: Logger): Promise<void> {
+  const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
+  try {
+    const count = await takeOverSessions(config.cachedir, (session) =>
+      minions.putSession(session.id, sealSession(box, session.id, session)),
+    );
+    if (count > 0) logger.info({ count }, "took over session keys of a Salt master");
+  } finally {
+    await minions.close();
+  }
 }
 
 /** TERM and INT ask for the end; a second one does not wait for the drain. */

@@ -47,6 +47,8 @@ export class Master {
   readonly #commands: Commands;
   readonly #keyRing: KeyRing;
   readonly #publishFront: PublishFront;
+  /** Answers that lanes and commands still owe; a shutdown waits for them. */
+  readonly #answering = new Set<Promise<void>>();
   readonly #stopSteps: (() => void)[] = [];
   readonly #faultListeners: (() => void)[] = [];
   #requestFront: RequestFront | undefined;
@@ -123,8 +125,8 @@ export class Master {
     clearInterval(this.#maintenance);
     for (const step of this.#stopSteps) step();
     this.#presence.close();
-    await this.#requestFront?.stopReceiving();
-    const drained = await Promise.race([this.#batcher.idle().then(() => true), later(deadlineMs).then(() => false)]);
+    this.#requestFront?.stopReceiving();
+    const drained = await Promise.race([this.#drain().then(() => true), later(deadlineMs).then(() => false)]);
     if (!drained) this.#parts.logger.warn({ deadlineMs }, "requests were still under way at the deadline");
     this.#tracker.close();
     await this.#parts.pool.broadcast(() => ({ kind: "close" }));
@@ -133,6 +135,11 @@ export class Master {
     await Promise.all([this.#parts.pool.close(), this.#parts.rsa.close(), this.#parts.runners.close()]);
     await this.#parts.bus.close();
     this.#parts.secrets.close();
+  }
+
+  async #drain(): Promise<void> {
+    await this.#batcher.idle();
+    await Promise.allSettled(this.#answering);
   }
 
   #receive(identity: Buffer, frame: Buffer): void {
@@ -167,21 +174,33 @@ export class Master {
         this.#answerLater(identity, this.#commands.publish(work.load, work.user));
         break;
       case "command": {
-        const done = this.#commands.run(work.command, work.load, work.user, (frame) => this.#reply(identity, frame));
-        done.catch((error: Error) => this.#parts.logger.error({ err: error }, "a command failed"));
+        const reply = (frame: Uint8Array) => this.#reply(identity, frame);
+        this.#whileAnswering(
+          this.#commands.run(work.command, work.load, work.user, reply).catch((error: Error) => {
+            this.#parts.logger.error({ err: error }, "a command failed");
+            reply(failedReply);
+          }),
+        );
         break;
       }
     }
   }
 
   #answerLater(identity: Buffer, answer: Promise<Uint8Array>): void {
-    answer.then(
-      (frame) => this.#reply(identity, frame),
-      (error: Error) => {
-        this.#parts.logger.error({ err: error }, "a request could not be answered");
-        this.#reply(identity, failedReply);
-      },
+    this.#whileAnswering(
+      answer.then(
+        (frame) => this.#reply(identity, frame),
+        (error: Error) => {
+          this.#parts.logger.error({ err: error }, "a request could not be answered");
+          this.#reply(identity, failedReply);
+        },
+      ),
     );
+  }
+
+  #whileAnswering(answer: Promise<void>): void {
+    this.#answering.add(answer);
+    void answer.finally(() => this.#answering.delete(answer));
   }
 
   #maintain(): void {

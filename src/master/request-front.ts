@@ -28,6 +28,7 @@ export class RequestFront {
   readonly #router: Router;
   #repliesUnderWay = 0;
   #isClosed = false;
+  #isStopped = false;
   #resume: (() => void) | undefined;
   #paused: Promise<void> | undefined;
   #reading: Promise<void> | undefined;
@@ -102,20 +103,21 @@ export class RequestFront {
   }
 
   resume(): void {
+    if (this.#isStopped) return;
     this.#paused = undefined;
     this.#resume?.();
     this.#resume = undefined;
   }
 
-  /** Stops taking requests; replies may still be sent until `close`. */
-  async stopReceiving(): Promise<void> {
-    await this.#router.unbind(this.boundEndpoint).catch((cause: Error) => {
-      throw new SaltworksError("CHANNEL_CLOSED", "the request port would not unbind", {}, { cause });
-    });
+  /** Reads no more requests; replies may still be sent until `close`. What was not read is sent again by its client. */
+  stopReceiving(): void {
+    this.#isStopped = true;
+    this.pause();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#isStopped = false;
     this.resume();
     this.#router.close();
     await this.#reading;
@@ -125,6 +127,7 @@ export class RequestFront {
     let drained = 0;
     while (!this.#isClosed) {
       if (this.#paused !== undefined) await this.#paused;
+      if (this.#isClosed) return;
       let parts: Buffer[];
       try {
         parts = await this.#router.receive();

@@ -1,5 +1,6 @@
 /** Which partition a minion belongs to: a keyed hash of its id, so that nobody can choose ids that pile up on one worker. */
 import sodium from "sodium-native";
+import { minionIdBytesMax } from "../limits.ts";
 
 /** Ids whose partition is remembered; a hash costs about a microsecond, a look-up a tenth. */
 const rememberedMax = 250_000;
@@ -27,6 +28,7 @@ export class Partitioner {
     if (known !== undefined) return known;
     sodium.crypto_shorthash(this.#hash, Buffer.from(id, "utf8"), this.#key);
     const partition = this.#hash.readUInt32LE(0) % this.#partitionCount;
+    if (id.length > minionIdBytesMax) return partition;
     if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
     this.#remembered.set(id, partition);
     return partition;

@@ -15,6 +15,7 @@ import { decode } from "../wire/msgpack.ts";
 import type { ValueMap } from "../wire/values.ts";
 import type { MasterKeys, SealKey, ShardStart } from "./messages.ts";
 import { Partitioner } from "./partition.ts";
+import { openSession, sealSession } from "./session-record.ts";
 
 export type Session = { readonly keyString: string; readonly crypticle: Crypticle; readonly createdMs: number };
 
@@ -104,9 +105,9 @@ export class Shard {
     if (state.session === undefined) {
       const sealed = this.stores.minions.getSession(id);
       if (sealed === undefined) return undefined;
-      const record = Buffer.from(this.stores.box.open(`session/${id}`, sealed));
-      const keyString = record.toString("latin1", 8);
-      state.session = { keyString, crypticle: new Crypticle(keyString), createdMs: Number(record.readBigUInt64BE(0)) };
+      const record = openSession(this.stores.box, id, sealed);
+      if (record === undefined) return undefined;
+      state.session = { ...record, crypticle: new Crypticle(record.keyString) };
     }
     return state.session;
   }
@@ -118,10 +119,7 @@ export class Shard {
     const keyString = generateKeyString();
     const session = { keyString, crypticle: new Crypticle(keyString), createdMs: nowMs };
     this.#state(id).session = session;
-    const record = Buffer.alloc(8 + keyString.length);
-    record.writeBigUInt64BE(BigInt(nowMs), 0);
-    record.write(keyString, 8, "latin1");
-    return { session, stored: this.stores.minions.putSession(id, this.stores.box.seal(`session/${id}`, record)) };
+    return { session, stored: this.stores.minions.putSession(id, sealSession(this.stores.box, id, session)) };
   }
 
   isExpired(session: Session, nowMs: number): boolean {

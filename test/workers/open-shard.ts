@@ -1,0 +1,179 @@
+/** A shard for handler tests: real key directories in a private folder, stores in memory, no pool. */
+import { generateKeyPairSync } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/config/load.ts";
+import { generateKeyString } from "../../src/crypto/crypticle.ts";
+import { signX931 } from "../../src/crypto/x931.ts";
+import { openAutosign } from "../../src/store/autosign.ts";
+import type { JobCache, LoadRecord, ReturnRecord } from "../../src/store/job-cache.ts";
+import { openKeyDirectories } from "../../src/store/keys.ts";
+import type { MinionData } from "../../src/store/minion-data.ts";
+import { openSecretBox } from "../../src/store/sealed.ts";
+import { encode } from "../../src/wire/msgpack.ts";
+import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";
+import type { Encodable } from "../../src/wire/values.ts";
+import { packBatch } from "../../src/workers/batch.ts";
+import { type BatchResult, type ItemKind, itemKinds } from "../../src/workers/messages.ts";
+import { createPartitionKey } from "../../src/workers/partition.ts";
+import { runBatch } from "../../src/workers/run-batch.ts";
+import { Shard } from "../../src/workers/shard.ts";
+
+function newPair() {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return {
+    privateKey,
+    privatePem: privateKey.export({ type: "pkcs1", format: "pem" }).toString(),
+    publicPem: publicKey.export({ type: "spki", format: "pem" }).toString(),
+  };
+}
+
+export const masterPair = newPair();
+export const minionPair = newPair();
+export const otherPair = newPair();
+
+export type MemoryStores = {
+  readonly loads: Map<string, LoadRecord>;
+  readonly returns: Map<string, ReturnRecord>;
+  readonly minions: Map<string, { grains?: Uint8Array; mine?: Uint8Array; session?: Uint8Array }>;
+  /** Set to make the next commit fail. */
+  fault: Error | undefined;
+};
+
+function memoryJobs(memory: MemoryStores): JobCache {
+  const keyOf = (jid: string, id: string) => `${jid}\n${id}`;
+  return {
+    putReturns: async (batch) => {
+      if (memory.fault !== undefined) throw memory.fault;
+      return batch.map((record) => {
+        const key = keyOf(record.jid, record.minionId);
+        if (memory.returns.has(key)) return "duplicate";
+        memory.returns.set(key, record);
+        return "stored";
+      });
+    },
+    putLoad: async (record) => {
+      memory.loads.set(record.jid, record);
+    },
+    addMinions: async () => undefined,
+    getLoad: (jid) => memory.loads.get(jid),
+    getReturns: (jid) => [...memory.returns.values()].filter((record) => record.jid === jid),
+    getReturn: (jid, id) => memory.returns.get(keyOf(jid, id))?.body,
+    listJids: () => [...memory.loads.keys()],
+    trim: async () => 0,
+    close: async () => undefined,
+  };
+}
+
+function memoryMinions(memory: MemoryStores): MinionData {
+  const at = (id: string) => {
+    const record = memory.minions.get(id) ?? {};
+    memory.minions.set(id, record);
+    return record;
+  };
+  const empty = encode(new Map(), "bin");
+  return {
+    putGrains: async (id, grains) => {
+      at(id).grains = Uint8Array.from(grains);
+    },
+    get: (id) => {
+      const grains = memory.minions.get(id)?.grains;
+      return grains && { grains, pillar: empty };
+    },
+    ids: () => [...memory.minions.keys()],
+    putMine: async (id, mine) => {
+      at(id).mine = Uint8Array.from(mine);
+    },
+    getMine: (id) => memory.minions.get(id)?.mine,
+    putSession: async (id, sealed) => {
+      at(id).session = Uint8Array.from(sealed);
+    },
+    getSession: (id) => memory.minions.get(id)?.session,
+    dropSession: async (id) => {
+      delete at(id).session;
+    },
+    drop: async (id) => {
+      memory.minions.delete(id);
+    },
+    close: async () => undefined,
+  };
+}
+
+export type Bench = Awaited<ReturnType<typeof openShard>>;
+
+/** `overrides`: master options by their Salt names. */
+export function openShard(overrides: Overrides = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "shard-"));
+  const pkiDir = join(folder, "pki");
+  mkdirSync(pkiDir, { recursive: true });
+  const config: MasterConfig = loadMasterConfig(join(folder, "etc"), {
+    root_dir: "/",
+    pki_dir: pkiDir,
+    cachedir: join(folder, "cache"),
+    ...overrides,
+  });
+  const memory: MemoryStores = { loads: new Map(), returns: new Map(), minions: new Map(), fault: undefined };
+  const keys = openKeyDirectories(config.pki_dir);
+  const shard = new Shard(
+    {
+      config,
+      masterPrivatePem: masterPair.privatePem,
+      masterPublicPem: masterPair.publicPem,
+      localKeys: new Map([["root", "local-secret"]]),
+      partitionKey: createPartitionKey(),
+      slotCount: 1,
+      accepted: new Set(keys.list("accepted")),
+      keys: { aes: generateKeyString(), signature: Buffer.from("signature"), former: undefined },
+    },
+    {
+      jobs: memoryJobs(memory),
+      minions: memoryMinions(memory),
+      keys,
+      box: openSecretBox(masterPair.privatePem, join(folder, "salt")),
+      localCache: undefined,
+      loads: undefined,
+    },
+  );
+  const autosign = openAutosign(config);
+  const faults: Error[] = [];
+  const send = (frame: Uint8Array, kind: ItemKind = itemKinds.ordinary): Promise<BatchResult> =>
+    runBatch(shard, autosign, packBatch([{ kind, bytes: frame }]), (error) => faults.push(error));
+  const close = () => rmSync(folder, { recursive: true, force: true });
+  return { config, shard, keys, memory, faults, send, close };
+}
+
+/** Makes `id` an accepted minion with a session, as an `_auth` would, and gives back its session's crypticle. */
+export async function acceptMinion(bench: Bench, id: string) {
+  bench.keys.write("accepted", id, minionPair.publicPem);
+  bench.shard.accept(id);
+  const { session, stored } = bench.shard.issueSession(id, Date.now());
+  await stored;
+  return session.crypticle;
+}
+
+export const minionToken = signX931(minionPair.privateKey, Buffer.from("salt"));
+export const nonce = "0123456789abcdef0123456789abcdef";
+
+/** A version 3 request as a minion makes it; `changes` replace or (undefined) remove fields. */
+export function sealedLoad(
+  id: string,
+  load: Record<string, Encodable>,
+  changes: Record<string, Encodable> = {},
+): Buffer {
+  const ts = Math.floor(Date.now() / 1_000);
+  return encode({ ...load, id, nonce, ts, tok: minionToken, ...changes }, "raw");
+}
+
+export function sealedFrame(sealed: Uint8Array, id: string): Buffer {
+  return encodeSealedRequest(sealed, { version: 3, id, encAlgorithm: "OAEP-SHA1", sigAlgorithm: "PKCS1v15-SHA1" });
+}
+
+export function clearFrame(load: Encodable, version = 3): Buffer {
+  return encodeClearRequest(load, version);
+}
+
+/** The only reply of a one-item batch; empty if the work was deferred. */
+export function replyOf(result: BatchResult): Buffer {
+  return Buffer.from(result.buffer, 0, result.replyEnds[0] ?? 0);
+}

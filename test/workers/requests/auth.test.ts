@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, it } from "node:test";
+import type { Overrides } from "../../../src/config/load.ts";
+import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
+import { decode } from "../../../src/wire/msgpack.ts";
+import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
+import { type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
+import { type Bench, clearFrame, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
+
+const benches: Bench[] = [];
+
+function open(overrides: Overrides = {}): Bench {
+  const bench = openShard(overrides);
+  benches.push(bench);
+  return bench;
+}
+
+function authLoad(id: Encodable, more: Record<string, Encodable> = {}): Record<string, Encodable> {
+  return {
+    cmd: "_auth",
+    id,
+    nonce: "n".repeat(32),
+    enc_algo: "OAEP-SHA1",
+    sig_algo: "PKCS1v15-SHA1",
+    pub: minionPair.publicPem,
+    ...more,
+  };
+}
+
+function outcomeOf(result: BatchResult): unknown {
+  const [deferred] = result.deferred;
+  if (deferred?.kind !== "rsa" || deferred.job.kind !== "authReply") return decode(replyOf(result));
+  return "ret" in deferred.job.outcome ? deferred.job.outcome.ret : "accepted";
+}
+
+function eventsOf(result: BatchResult): { tag: string; data: ValueMap }[] {
+  return new FrameReader().push(new Uint8Array(result.buffer, result.eventsStart)).map((body) => decodeEvent(body));
+}
+
+describe("_auth", () => {
+  afterEach(() => {
+    for (const bench of benches.splice(0)) bench.close();
+  });
+
+  it("keeps an unknown minion's key pending and says so on the bus", async () => {
+    const bench = open();
+    const result = await bench.send(clearFrame(authLoad("web1")));
+    assert.equal(outcomeOf(result), true);
+    assert.equal(bench.keys.read("pending", "web1"), minionPair.publicPem);
+    const [event] = eventsOf(result);
+    assert.equal(event?.tag, "salt/auth");
+    assert.deepEqual(
+      [event?.data.get("act"), event?.data.get("result"), event?.data.get("id")],
+      ["pend", true, "web1"],
+    );
+  });
+
+  it("accepts a minion whose accepted key is the same but for line ends", async () => {
+    const bench = open();
+    bench.keys.write("accepted", "web1", minionPair.publicPem.replaceAll("\n", "\r\n"));
+    const result = await bench.send(clearFrame(authLoad("web1")));
+    assert.equal(outcomeOf(result), "accepted");
+    assert.deepEqual(result.contacts, ["web1"]);
+  });
+
+  it("denies another key under an accepted id, and keeps it for the operator to see", async () => {
+    const bench = open();
+    bench.keys.write("accepted", "web1", otherPair.publicPem);
+    const result = await bench.send(clearFrame(authLoad("web1")));
+    assert.equal(outcomeOf(result), false);
+    assert.equal(bench.keys.read("denied", "web1"), minionPair.publicPem);
+    assert.equal(bench.keys.read("accepted", "web1"), otherPair.publicPem);
+    assert.equal(eventsOf(result)[0]?.data.get("act"), "denied");
+  });
+
+  it("denies another key under a pending id", async () => {
+    const bench = open();
+    bench.keys.write("pending", "web1", otherPair.publicPem);
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), false);
+    assert.equal(bench.keys.read("denied", "web1"), minionPair.publicPem);
+  });
+
+  it("refuses a rejected minion", async () => {
+    const bench = open();
+    bench.keys.write("rejected", "web1", minionPair.publicPem);
+    const result = await bench.send(clearFrame(authLoad("web1")));
+    assert.equal(outcomeOf(result), false);
+    assert.equal(eventsOf(result)[0]?.data.get("act"), "reject");
+  });
+
+  it("accepts at once with auto_accept, and moves a pending key", async () => {
+    const bench = open({ auto_accept: true });
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("new1")))), "accepted");
+    bench.keys.write("pending", "old1", minionPair.publicPem);
+    const result = await bench.send(clearFrame(authLoad("old1")));
+    assert.equal(outcomeOf(result), "accepted");
+    assert.deepEqual(result.accepted, ["old1"]);
+    assert.equal(bench.keys.read("pending", "old1"), undefined);
+    assert.equal(bench.keys.read("accepted", "old1"), minionPair.publicPem);
+  });
+
+  it("accepts an id of autosign_file and rejects one of autoreject_file", async () => {
+    const bench = open();
+    const autosign = join(bench.config.pki_dir, "autosign.conf");
+    const autoreject = join(bench.config.pki_dir, "autoreject.conf");
+    writeFileSync(autosign, "# by hand\nweb*\n", { mode: 0o644 });
+    writeFileSync(autoreject, "bad1\n", { mode: 0o644 });
+    const configured = open({ autosign_file: autosign, autoreject_file: autoreject });
+    assert.equal(outcomeOf(await configured.send(clearFrame(authLoad("web7")))), "accepted");
+    assert.equal(outcomeOf(await configured.send(clearFrame(authLoad("db1")))), true);
+    assert.equal(outcomeOf(await configured.send(clearFrame(authLoad("bad1")))), false);
+    assert.equal(configured.keys.read("rejected", "bad1"), minionPair.publicPem);
+  });
+
+  it("accepts by a grain that the autosign directory names", async () => {
+    const bench = open();
+    const grains = join(bench.config.pki_dir, "autosign_grains");
+    mkdirSync(grains);
+    writeFileSync(join(grains, "role"), "web\n", { mode: 0o644 });
+    const configured = open({ autosign_grains_dir: grains });
+    assert.equal(
+      outcomeOf(await configured.send(clearFrame(authLoad("a", { autosign_grains: { role: "web" } })))),
+      "accepted",
+    );
+    assert.equal(
+      outcomeOf(await configured.send(clearFrame(authLoad("b", { autosign_grains: { role: "db" } })))),
+      true,
+    );
+  });
+
+  it("in open_mode overwrites a key that differs", async () => {
+    const bench = open({ open_mode: true });
+    bench.keys.write("accepted", "web1", otherPair.publicPem);
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
+    assert.equal(bench.keys.read("accepted", "web1"), minionPair.publicPem);
+  });
+
+  it("answers full while max_minions are connected", async () => {
+    const bench = open({ max_minions: 1 });
+    const result = await bench.send(clearFrame(authLoad("web1")), itemKinds.overMinionsMax);
+    assert.equal(outcomeOf(result), "full");
+    assert.equal(bench.keys.stateOf("web1"), undefined);
+  });
+
+  it("refuses ids that would leave the key directory, and keys that are none", async () => {
+    const bench = open({ auto_accept: true });
+    const tiny = generateKeyPairSync("rsa", { modulusLength: 512 })
+      .publicKey.export({ type: "spki", format: "pem" })
+      .toString();
+    for (const id of ["../etc/passwd", "a/b", "", "..", "x".repeat(10_240)]) {
+      assert.equal(outcomeOf(await bench.send(clearFrame(authLoad(id)))), false, `id ${id.slice(0, 20)}`);
+    }
+    for (const pub of ["", "no key", tiny, "x".repeat(100_000)]) {
+      assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1", { pub })))), false);
+    }
+    assert.equal(bench.keys.stateOf("web1"), undefined);
+  });
+
+  it("names an algorithm that it does not know, unsigned", async () => {
+    const bench = open();
+    const reply = (text: string) =>
+      new Map<string, unknown>([
+        ["enc", "clear"],
+        ["load", new Map([["ret", text]])],
+      ]);
+    assert.deepEqual(
+      outcomeOf(await bench.send(clearFrame(authLoad("a", { sig_algo: "MD5" })))),
+      reply("bad sig algo"),
+    );
+    assert.deepEqual(
+      outcomeOf(await bench.send(clearFrame(authLoad("a", { enc_algo: "ROT13" })))),
+      reply("bad enc algo"),
+    );
+  });
+
+  it("gives the same session key again while it is fresh", async () => {
+    const bench = open({ auto_accept: true });
+    const sessionOf = (result: BatchResult) => {
+      const job = result.deferred[0]?.kind === "rsa" ? result.deferred[0].job : undefined;
+      return job?.kind === "authReply" && "session" in job.outcome ? job.outcome.session : undefined;
+    };
+    const first = sessionOf(await bench.send(clearFrame(authLoad("web1"))));
+    const second = sessionOf(await bench.send(clearFrame(authLoad("web1"))));
+    assert.equal(typeof first, "string");
+    assert.equal(first, second);
+  });
+
+  it("fires no event when auth_events is off", async () => {
+    const bench = open({ auth_events: false });
+    assert.deepEqual(eventsOf(await bench.send(clearFrame(authLoad("web1")))), []);
+  });
+});
