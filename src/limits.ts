@@ -8,6 +8,8 @@ import assert from "node:assert/strict";
 export const nestingDepthMax = 128;
 /** Values that one decoding may build. Salt's largest (file lists, pillars of big sites) stay under 500,000; a frame of 100 MiB could name 100 million. */
 export const decodedValuesMax = 2_000_000;
+/** Map keys that are numbers, in one decoding. A Map hashes numbers without a secret, so that chosen ones make it quadratic: this many cost 0.3 s. */
+export const numericKeysMax = 16_384;
 /** Entries of one map that are listed without decoding it: loads have 20, so this only stops bombs. */
 export const mapEntriesMax = 65_536;
 /** Minion id, bytes of UTF-8. A file name on Linux holds 255, and ids are file names in the key directories. */
@@ -42,6 +44,8 @@ export const drainDeadlineMs = 10_000;
 export const trackedJobsMax = 10_000;
 /** Key-file changes are gathered this long, milliseconds, so that one command causes one rotation. */
 export const keyChangeSettleMs = 200;
+/** Returns acknowledged but not yet committed under `job_cache_durability: async`, bytes in one thread. Over it the caller waits. */
+export const asyncPendingBytesMax = 64 * 1024 * 1024;
 /** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */
 export const keyRescanMs = 10_000;
 /** A target expression, bytes of UTF-8: a list that names a fleet of 100,000 by ids of 40 characters. */
@@ -88,10 +92,10 @@ export const jobProcessEndMs = 2_000;
 export const minionReturnQueueMax = 1_024;
 /** The same in bytes: a master that is down for minutes must not cost a minion its memory. */
 export const minionReturnQueueBytesMax = 256 * 1024 * 1024;
-/** Publishes that wait on a minion while it authenticates anew or starts; over it the newest is lost, with a log line. */
-export const minionPublishQueueMax = 1_000;
 /** Shortest and longest wait of a minion whose key is rejected before it ends, seconds: a service manager restarts it at once. */
 export const rejectedExitDelaySeconds = { min: 10, max: 20 } as const;
+/** Values that one word of a command line may hold once its YAML aliases are followed: aliases of aliases would double without end. */
+export const wordValuesMax = 100_000;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");

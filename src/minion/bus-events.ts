@@ -1,0 +1,38 @@
+/** What the minion does about events on its own bus: forwards some to the master, renews what they say has changed. */
+import { boolField } from "../wire/fields.ts";
+import type { ValueMap } from "../wire/values.ts";
+import type { MasterLink } from "./master-link.ts";
+
+export type BusActions = {
+  /** Undefined while there is no master: what is meant for it is dropped, as in Salt. */
+  readonly link: Pick<MasterLink, "fireEvent" | "fireEvents" | "sendMine"> | undefined;
+  readonly renewModules: () => void;
+  /** Resolves when they are renewed. */
+  readonly renewFacts: (wish: { isPillarWanted: boolean; isCacheCleaned: boolean }) => Promise<void>;
+};
+
+/** Other tags are nobody's business here: readers of the bus see them. */
+export async function handleBusEvent(tag: string, data: ValueMap, actions: BusActions): Promise<void> {
+  const { link, renewModules, renewFacts } = actions;
+  const isForced = boolField(data, "force_refresh") === true;
+  if (tag.startsWith("module_refresh")) {
+    renewModules();
+    if (isForced) await renewFacts({ isPillarWanted: false, isCacheCleaned: false });
+  } else if (tag.startsWith("pillar_refresh")) {
+    await renewFacts({ isPillarWanted: true, isCacheCleaned: boolField(data, "clean_cache") === true });
+  } else if (tag.startsWith("grains_refresh")) {
+    await renewFacts({ isPillarWanted: isForced, isCacheCleaned: false });
+  } else if (tag.startsWith("fire_master")) {
+    await forward(data, link);
+  } else if (tag.startsWith("_salt_error")) {
+    await link?.fireEvent(tag, data);
+  } else if (tag.startsWith("_minion_mine")) {
+    await link?.sendMine(data.get("data") ?? null);
+  }
+}
+
+async function forward(data: ValueMap, link: BusActions["link"]): Promise<void> {
+  const events = data.get("events");
+  if (Array.isArray(events)) await link?.fireEvents(events, data.get("pretag") ?? null);
+  else if (typeof data.get("tag") === "string") await link?.fireEvent(String(data.get("tag")), data.get("data") ?? {});
+}

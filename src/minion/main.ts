@@ -1,0 +1,50 @@
+/** The minion daemon's entry: composition, signals, exit code. */
+import type { Logger } from "pino";
+import type { MinionConfig } from "../config/schema.ts";
+import { rejectedExitDelaySeconds } from "../limits.ts";
+import { exitCodes, Minion } from "./minion.ts";
+import { collectGrains } from "./modules/grains-core.ts";
+
+/**
+ * Runs until TERM or INT (0), or until the master rejects this minion's key (77) or is not the one of `master_finger` (42).
+ * Errors of the start (configuration, another minion of this id) are thrown.
+ */
+export async function runMinion(config: MinionConfig, log: Logger): Promise<number> {
+  for (const warning of config.warnings) log.warn(warning);
+  const environment = { ...process.env };
+  const leaving = new AbortController();
+  const minion = await Minion.start({
+    config,
+    log,
+    environment,
+    collectGrains: () => collectGrains(config, environment),
+  });
+  const stop = (signal: NodeJS.Signals) => {
+    log.info({ signal }, "stopping");
+    leaving.abort();
+    minion.stop().catch((error: unknown) => log.error({ err: error }, "the minion did not stop cleanly"));
+  };
+  process.once("SIGTERM", stop);
+  process.once("SIGINT", stop);
+  try {
+    const code = await minion.ended;
+    if (code === exitCodes.rejected) await waitOrLeave(leaving.signal);
+    return code;
+  } finally {
+    process.off("SIGTERM", stop);
+    process.off("SIGINT", stop);
+  }
+}
+
+/** A service manager restarts the minion at once; a rejected fleet must not hammer its master. */
+async function waitOrLeave(leaving: AbortSignal): Promise<void> {
+  const { min, max } = rejectedExitDelaySeconds;
+  const delayMs = (min + Math.random() * (max - min)) * 1_000;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, delayMs);
+    leaving.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

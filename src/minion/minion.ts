@@ -1,0 +1,243 @@
+/**
+ * The minion as a daemon: brings itself up to a master, runs what the master publishes, keeps its facts, ends cleanly.
+ * Source: docs/protocol.md section 8 (order of bring-up).
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { MinionConfig } from "../config/schema.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
+import type { ValueMap } from "../wire/values.ts";
+import { handleBusEvent } from "./bus-events.ts";
+import { FactsRefresh } from "./facts-refresh.ts";
+import type { Host } from "./host.ts";
+import { type Identity, openIdentity } from "./identity.ts";
+import { JobPool } from "./job-pool.ts";
+import { JobRecords } from "./job-records.ts";
+import { type MasterAddress, masterAddresses } from "./master-address.ts";
+import { MasterLink } from "./master-link.ts";
+import { hasMineFunctions, mineFunctions } from "./mine.ts";
+import { MinionBus } from "./minion-bus.ts";
+import type { Environment } from "./modules/environment.ts";
+import { requestPillar } from "./pillar.ts";
+import { PublishFilter } from "./publish-filter.ts";
+import { ReturnSender } from "./return-sender.ts";
+
+export type MinionOptions = {
+  readonly config: MinionConfig;
+  readonly log: Logger;
+  readonly environment: Environment;
+  readonly collectGrains: () => Promise<ValueMap>;
+};
+
+/** Codes that process managers know; 42 and 77 are Salt's. */
+export const exitCodes = { stopped: 0, gaveUp: 1, wrongMaster: 42, rejected: 77 } as const;
+
+type Deferred<Result> = {
+  readonly promise: Promise<Result>;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+function deferred<Result>(): Deferred<Result> {
+  let settle: Omit<Deferred<Result>, "promise"> = { resolve: () => undefined, reject: () => undefined };
+  const promise = new Promise<Result>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise, ...settle };
+}
+
+/** Salt's minion sends its mine this long after its start. */
+const firstMineDelayMs = 1_000;
+const minuteMs = 60_000;
+
+export class Minion {
+  readonly #options: MinionOptions;
+  readonly #closing = new AbortController();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #facts: FactsRefresh;
+  readonly #filter: PublishFilter;
+  readonly #ready = deferred<void>();
+  readonly #ended = deferred<number>();
+  #pool: JobPool | undefined;
+  #bus: MinionBus | undefined;
+  #link: MasterLink | undefined;
+  #returns: ReturnSender | undefined;
+
+  private constructor(options: MinionOptions) {
+    this.#options = options;
+    const { config, log, collectGrains } = options;
+    this.#facts = new FactsRefresh({
+      log,
+      collectGrains,
+      requestPillar: async (grains, isCacheCleaned) =>
+        this.#link === undefined ? undefined : requestPillar(this.#link.session, config, grains, { isCacheCleaned }),
+      onChange: (facts) => this.#pool?.setFacts(facts),
+    });
+    this.#filter = new PublishFilter(config, () => this.#facts.current, log);
+  }
+
+  /** Resolves when bus and processes stand; the master is then sought in the background. */
+  static async start(options: MinionOptions): Promise<Minion> {
+    const minion = new Minion(options);
+    await minion.#open();
+    return minion;
+  }
+
+  /** The minion is connected and takes jobs. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** The exit code, when the minion has ended. */
+  get ended(): Promise<number> {
+    return this.#ended.promise;
+  }
+
+  async #open(): Promise<void> {
+    const { config, environment, log } = this.#options;
+    const identity = await openIdentity(config);
+    const records = await JobRecords.open(config.cachedir);
+    this.#bus = await MinionBus.open({ config, log, onEvent: (tag, data) => this.#onBusEvent(tag, data) });
+    this.#pool = new JobPool({
+      config,
+      environment,
+      host: this.#host(),
+      records,
+      log,
+      onReturn: (result, bytes) => this.#returns?.send(result, bytes),
+    });
+    await this.#facts.collect();
+    this.#pool.warm();
+    this.#bringUp(identity).catch((error: unknown) => this.#end(error));
+  }
+
+  /** Ends the minion; what runs is killed. Idempotent. */
+  async stop(code: number = exitCodes.stopped): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#link?.close();
+    await this.#pool?.close();
+    await this.#bus?.close();
+    this.#ended.resolve(code);
+  }
+
+  #end(error: unknown): void {
+    if (this.#closing.signal.aborted) return;
+    const code = hasCode(error, "AUTH_REJECTED")
+      ? exitCodes.rejected
+      : hasCode(error, "AUTH_MASTER_MISMATCH")
+        ? exitCodes.wrongMaster
+        : exitCodes.gaveUp;
+    this.#options.log.fatal({ err: error, code }, "the minion ends");
+    this.stop(code).catch((cause: unknown) => this.#ended.reject(cause));
+  }
+
+  /** Tries one master after the other, for ever unless `master_tries` says otherwise. */
+  async #bringUp(identity: Identity): Promise<void> {
+    const { config, log } = this.#options;
+    const { signal } = this.#closing;
+    const addresses = masterAddresses(config);
+    const waitMaxMs = Math.max(config.acceptance_wait_time_max, config.acceptance_wait_time) * 1_000;
+    let waitMs = config.acceptance_wait_time * 1_000;
+    await sleep(Math.random() * config.random_startup_delay * 1_000, undefined, { signal });
+    for (let round = 1; ; round += 1) {
+      for (const address of addresses) {
+        try {
+          return await this.#connect(identity, address);
+        } catch (error) {
+          this.#link?.close();
+          this.#link = undefined;
+          if (signal.aborted) return;
+          log.error({ err: error, ...address }, "the minion could not be brought up with this master");
+        }
+      }
+      if (round === config.master_tries) throw new SaltworksError("MASTER_UNREACHABLE", "no master took this minion");
+      await sleep(waitMs, undefined, { signal });
+      waitMs = Math.min(waitMs * 2, waitMaxMs);
+    }
+  }
+
+  async #connect(identity: Identity, address: MasterAddress): Promise<void> {
+    const { config, log } = this.#options;
+    const link = new MasterLink({
+      config,
+      identity,
+      log,
+      address,
+      grains: () => this.#facts.current.grains,
+      onEnd: (error) => this.#end(error),
+    });
+    this.#link = link;
+    await link.connect();
+    await this.#facts.fetchPillar();
+    this.#returns = new ReturnSender(link.session, config, log);
+    link.listen((load) => this.#onPublish(load)).catch((error: unknown) => this.#end(error));
+    log.info({ ...address }, "Minion is ready to receive requests!");
+    this.#ready.resolve();
+    this.#run(() => link.fireStart());
+    this.#startTimers(link);
+  }
+
+  #onPublish(load: ValueMap): void {
+    if (!this.#filter.isForUs(load)) return;
+    const { log } = this.#options;
+    log.info({ jid: load.get("jid"), fun: load.get("fun"), user: load.get("user") }, "executing a command");
+    if (load.get("fun") === "sys.reload_modules") this.#pool?.renew();
+    this.#pool?.submit(load);
+  }
+
+  #host(): Host {
+    const linkOrThrow = () => {
+      if (this.#link === undefined) throw new SaltworksError("MASTER_UNREACHABLE", "there is no master yet");
+      return this.#link;
+    };
+    return {
+      fireMaster: (tag, data) => linkOrThrow().fireEvent(tag, data),
+      fireMinion: async (tag, data) => this.#bus?.fire(tag, data),
+      masterRequest: (load) => linkOrThrow().session.request(load, { isSlow: true }),
+      compilePillar: (options) =>
+        requestPillar(linkOrThrow().session, this.#options.config, this.#facts.current.grains, options),
+    };
+  }
+
+  #onBusEvent(tag: string, data: ValueMap): void {
+    handleBusEvent(tag, data, {
+      link: this.#link,
+      renewModules: () => this.#pool?.renew(),
+      renewFacts: async (wish) => {
+        await this.#facts.renew(wish);
+        this.#bus?.fire("/salt/minion/minion_pillar_refresh_complete", { complete: true });
+      },
+    }).catch((error: unknown) => this.#options.log.warn({ err: error, tag }, "an event of the minion's bus failed"));
+  }
+
+  #startTimers(link: MasterLink): void {
+    const { config } = this.#options;
+    if (this.#closing.signal.aborted) return;
+    if (config.ping_interval > 0) {
+      this.#every(config.ping_interval, async () => {
+        await link.fireEvent("minion_ping", "ping");
+      });
+    }
+    if (config.grains_refresh_every > 0) this.#every(config.grains_refresh_every, () => this.#facts.renew());
+    if (!config.mine_enabled) return;
+    this.#every(config.mine_interval, () => this.#updateMine(link));
+    this.#timers.add(setTimeout(() => this.#run(() => this.#updateMine(link)), firstMineDelayMs));
+  }
+
+  #every(minutes: number, task: () => Promise<void>): void {
+    this.#timers.add(setInterval(() => this.#run(task), minutes * minuteMs));
+  }
+
+  #run(task: () => Promise<void>): void {
+    task().catch((error: unknown) => this.#options.log.warn({ err: error }, "a regular task of the minion failed"));
+  }
+
+  async #updateMine(link: MasterLink): Promise<void> {
+    const { pillar } = this.#facts.current;
+    const { mine_functions: configured } = this.#options.config;
+    if (this.#pool === undefined || !hasMineFunctions(configured, pillar)) return;
+    await link.sendMine(await this.#pool.collectMine(mineFunctions(configured, pillar)));
+  }
+}
