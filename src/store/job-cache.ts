@@ -1,0 +1,51 @@
+/**
+ * The job cache: who asked for what, who was expected, what came back. One interface, a file per driver;
+ * test/contract/job-cache.ts is what every driver must do.
+ */
+
+/** `body`: the whole return load as in its event, a map in the new msgpack flavour. Not changed by the cache, and its own until the put resolves. */
+export type ReturnRecord = { readonly jid: string; readonly minionId: string; readonly body: Uint8Array };
+/** `load`: the clear publish load without `key`, a map in the new flavour. `minions`: who is expected; `missing`: named but unknown. */
+export type LoadRecord = {
+  readonly jid: string;
+  readonly load: Uint8Array;
+  readonly minions: string[];
+  readonly missing?: string[] | undefined;
+};
+export type StoredReturn = { readonly minionId: string; readonly body: Uint8Array };
+/** "duplicate": there is a return of this minion for this job already; the first one stays. */
+export type PutOutcome = "stored" | "duplicate";
+/** When a put counts as done: on disk, in the kernel's cache, or handed to the writer. */
+export type Durability = "fsync" | "commit" | "async";
+
+export type ListOptions = {
+  readonly newestFirst: boolean;
+  readonly limit: number;
+  /** Only job ids that sort before this one. */
+  readonly before?: string;
+};
+export type TrimOptions = {
+  /** Jobs whose id, read as a time, is before this one's go. */
+  readonly olderThanJid: string;
+  /** Records removed at most by this call. */
+  readonly stepsMax: number;
+};
+
+/** Every method that fails does so with SaltworksError STORE_FAILED. */
+export interface JobCache {
+  /** One commit for the whole batch. Resolves when as durable as the cache was opened for; outcomes in the batch's order. */
+  putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]>;
+  /** Replaces what is there under the same job id. */
+  putLoad(record: LoadRecord): Promise<void>;
+  /** Further expected minions of a job; of an unknown one, nothing. */
+  addMinions(jid: string, minionIds: readonly string[]): Promise<void>;
+  getLoad(jid: string): LoadRecord | undefined;
+  /** Sorted by minion id. */
+  getReturns(jid: string): StoredReturn[];
+  getReturn(jid: string, minionId: string): Uint8Array | undefined;
+  /** Jobs that have a load. Ids that are not times come after all others when the newest are asked for first. */
+  listJids(o: ListOptions): string[];
+  /** @returns how many records went; equal to `stepsMax`, there may be more */
+  trim(o: TrimOptions): Promise<number>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,73 @@
+/**
+ * Opening LMDB environments with the settings that all our stores share, and turning its failures into ours.
+ * Binary keys and values throughout: what is stored is what was given.
+ */
+import { type Database, open, type RootDatabase } from "lmdb";
+import { SaltworksError } from "../errors.ts";
+
+export type BinaryDatabase = Database<Buffer, Buffer>;
+export type BinaryEnvironment = RootDatabase<Buffer, Buffer>;
+
+/** Address space reserved at first; it grows by itself. Growing stops every reader, so begin above what most fleets need. */
+const mapBytes = 1024 * 1024 * 1024;
+/** Every thread and every process that reads holds one place. */
+const readersMax = 512;
+const databasesMax = 8;
+
+export type EnvironmentOptions = {
+  /** The data file; the lock file stands beside it. */
+  readonly file: string;
+  /** true: a put resolves when it is on disk. false: when it is committed; the disk follows in the background. */
+  readonly isSyncedOnCommit: boolean;
+  readonly isReadOnly: boolean;
+};
+
+/** @throws SaltworksError STORE_FAILED */
+export function openEnvironment(o: EnvironmentOptions): BinaryEnvironment {
+  try {
+    return open<Buffer, Buffer>({
+      path: o.file,
+      noSubdir: true,
+      encoding: "binary",
+      keyEncoding: "binary",
+      readOnly: o.isReadOnly,
+      // Without overlapping, LMDB itself syncs data and meta page before a commit returns: nothing to wait for besides.
+      // With it a crash of the machine loses the last commits but never the file, which `noSync` could.
+      overlappingSync: !o.isSyncedOnCommit && !o.isReadOnly,
+      mapSize: mapBytes,
+      maxReaders: readersMax,
+      maxDbs: databasesMax,
+    });
+  } catch (error) {
+    throw storeFailed(`${o.file} cannot be opened`, error);
+  }
+}
+
+export function openDatabase(environment: BinaryEnvironment, name: string): BinaryDatabase {
+  return environment.openDB<Buffer, Buffer>({ name, encoding: "binary", keyEncoding: "binary" });
+}
+
+export function storeFailed(message: string, cause: unknown): SaltworksError {
+  const reason = cause instanceof Error ? `: ${cause.message}` : "";
+  return new SaltworksError("STORE_FAILED", `${message}${reason}`, {}, { cause });
+}
+
+/** The reason of a failed commit comes in a promise of its own, which must be awaited or it ends the process. */
+async function commitFault(error: unknown): Promise<unknown> {
+  if (!(error instanceof Error) || !("commitError" in error)) return error;
+  try {
+    await error.commitError;
+    return error;
+  } catch (cause) {
+    return cause;
+  }
+}
+
+/** Awaits writes. @throws SaltworksError STORE_FAILED with the writer's own reason */
+export async function committed<Result>(write: Promise<Result>): Promise<Result> {
+  try {
+    return await write;
+  } catch (error) {
+    throw storeFailed("a write failed", await commitFault(error));
+  }
+}

@@ -1,0 +1,333 @@
+/**
+ * Job cache in LMDB: `store_shards` files, each with loads (by job id) and returns (by job id and minion id).
+ * Many threads of one process may have it open at once, and any process may read it. docs/ARCHITECTURE.md, "What lasts".
+ */
+import { asyncPendingBytesMax } from "../limits.ts";
+import { isJid, jidTime } from "../wire/jid.ts";
+import { decode, encode } from "../wire/msgpack.ts";
+import type {
+  Durability,
+  JobCache,
+  ListOptions,
+  LoadRecord,
+  PutOutcome,
+  ReturnRecord,
+  StoredReturn,
+  TrimOptions,
+} from "./job-cache.ts";
+import {
+  type BinaryDatabase,
+  type BinaryEnvironment,
+  committed,
+  openDatabase,
+  openEnvironment,
+  storeFailed,
+} from "./lmdb-env.ts";
+import { ensureLayout, readLayout, shardFile } from "./lmdb-layout.ts";
+
+/** Job ids that are times sort by time. Others, which a user may give, stand apart so that trimming and listing needn't step over them. */
+const timePrefix = "t";
+const otherPrefix = "u";
+const separator = 0;
+const msPerHour = 3_600_000;
+
+export type LmdbJobCacheOptions = {
+  /** A directory of its own. */
+  readonly path: string;
+  readonly shards: number;
+  readonly durability: Durability;
+  /** Never makes or changes anything; a cache that isn't there reads as empty. */
+  readonly isReadOnly?: boolean;
+};
+
+type Shard = {
+  readonly environment: BinaryEnvironment;
+  readonly loads: BinaryDatabase;
+  readonly returns: BinaryDatabase;
+  /** Hour and id of jobs whose id is no time: what trimming goes by. */
+  readonly others: BinaryDatabase;
+};
+
+function jobKey(jid: string): string {
+  return (isJid(jid) ? timePrefix : otherPrefix) + jid;
+}
+
+function loadKey(jid: string): Buffer {
+  return Buffer.from(jobKey(jid), "utf8");
+}
+
+/** Minion ids hold no NUL, so the last one ends the job id, whatever that holds. */
+function returnKey(jid: string, minionId: string): Buffer {
+  return Buffer.from(`${jobKey(jid)}\0${minionId}`, "utf8");
+}
+
+function otherKey(jid: string, nowMs: number): Buffer {
+  const key = Buffer.alloc(4 + Buffer.byteLength(jid));
+  key.writeUInt32BE(Math.floor(nowMs / msPerHour), 0);
+  key.write(jid, 4, "utf8");
+  return key;
+}
+
+/** FNV-1a over UTF-16 units: the same in every release, since it decides where data is. */
+function shardIndexOf(text: string, count: number): number {
+  if (count === 1) return 0;
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return (hash >>> 0) % count;
+}
+
+function decodeLoad(jid: string, bytes: Buffer): LoadRecord {
+  const record = decode(bytes) as Map<string, unknown>;
+  const load = record.get("load") as Uint8Array;
+  const minions = record.get("minions") as string[];
+  const missing = record.get("missing") as string[] | undefined;
+  return missing === undefined ? { jid, load, minions } : { jid, load, minions, missing };
+}
+
+function encodeLoad({ load, minions, missing }: LoadRecord): Buffer {
+  return encode({ load, minions, missing }, "bin");
+}
+
+class LmdbJobCache implements JobCache {
+  readonly #shards: readonly Shard[];
+  readonly #durability: Durability;
+  #pendingBytes = 0;
+  readonly #pendingKeys = new Set<string>();
+  #lastWrite: Promise<unknown> = Promise.resolve();
+
+  constructor(shards: readonly Shard[], durability: Durability) {
+    this.#shards = shards;
+    this.#durability = durability;
+  }
+
+  async putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
+    if (this.#durability === "async") return this.#putSoon(batch);
+    const writes = batch.map((record) => this.#putReturn(record));
+    const isStored = await committed(Promise.all(writes));
+    return isStored.map((stored) => (stored ? "stored" : "duplicate"));
+  }
+
+  async putLoad(record: LoadRecord): Promise<void> {
+    const shard = this.#shardOf(record.jid);
+    this.#noteOther(shard, record.jid);
+    await committed(shard.loads.put(loadKey(record.jid), encodeLoad(record)));
+  }
+
+  async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
+    const { loads } = this.#shardOf(jid);
+    const key = loadKey(jid);
+    const add = () => {
+      const bytes = loads.getBinary(key);
+      if (bytes === undefined) return;
+      const record = decodeLoad(jid, bytes);
+      const minions = [...new Set([...record.minions, ...minionIds])];
+      // Part of the transaction under way, which is what is awaited.
+      void loads.put(key, encodeLoad({ ...record, minions }));
+    };
+    await committed(loads.transaction(add));
+  }
+
+  getLoad(jid: string): LoadRecord | undefined {
+    return this.#read(() => {
+      const { loads } = this.#shardOf(jid);
+      loads.resetReadTxn();
+      const bytes = loads.getBinary(loadKey(jid));
+      return bytes === undefined ? undefined : decodeLoad(jid, bytes);
+    });
+  }
+
+  getReturns(jid: string): StoredReturn[] {
+    return this.#read(() => {
+      const start = returnKey(jid, "");
+      const end = Buffer.from(start);
+      end[end.length - 1] = separator + 1;
+      const found: StoredReturn[] = [];
+      for (const { returns } of this.#shards) {
+        returns.resetReadTxn();
+        for (const { key, value } of returns.getRange({ start, end })) {
+          // Another job's id may begin with this one and a NUL.
+          if (key.lastIndexOf(separator) !== start.length - 1) continue;
+          found.push({ minionId: key.toString("utf8", start.length), body: value });
+        }
+      }
+      return found.sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
+    });
+  }
+
+  getReturn(jid: string, minionId: string): Uint8Array | undefined {
+    return this.#read(() => {
+      const { returns } = this.#shardOf(minionId);
+      returns.resetReadTxn();
+      return returns.getBinary(returnKey(jid, minionId));
+    });
+  }
+
+  listJids({ newestFirst, limit, before }: ListOptions): string[] {
+    const prefixes = newestFirst ? [timePrefix, otherPrefix] : [otherPrefix, timePrefix];
+    return this.#read(() => {
+      const found: string[] = [];
+      for (const prefix of prefixes) {
+        const jids = this.#shards.flatMap(({ loads }) => jidsOf(loads, prefix, newestFirst, limit, before));
+        jids.sort((a, b) => (a < b === newestFirst ? 1 : -1));
+        found.push(...jids);
+      }
+      return found.slice(0, limit);
+    });
+  }
+
+  async trim({ olderThanJid, stepsMax }: TrimOptions): Promise<number> {
+    const end = Buffer.from(timePrefix + olderThanJid, "utf8");
+    const start = Buffer.from(timePrefix, "utf8");
+    let steps = 0;
+    for (const shard of this.#shards) {
+      // Readers that were killed would keep what is removed here from being used again.
+      shard.environment.readerCheck();
+      for (const database of [shard.returns, shard.loads]) {
+        const keys = [...database.getKeys({ start, end, limit: stepsMax - steps })];
+        await committed(Promise.all(keys.map((key) => database.remove(key))));
+        steps += keys.length;
+      }
+    }
+    if (!isJid(olderThanJid)) return steps;
+    return steps + (await this.#trimOthers(jidTime(olderThanJid).getTime(), stepsMax - steps));
+  }
+
+  async close(): Promise<void> {
+    await this.#lastWrite;
+    for (const { environment } of this.#shards) await environment.close();
+  }
+
+  /** Jobs under ids that are no times, by the hour in which they were first seen. */
+  async #trimOthers(olderThanMs: number, stepsMax: number): Promise<number> {
+    const end = otherKey("", olderThanMs);
+    let steps = 0;
+    for (const { others } of this.#shards) {
+      for (const key of others.getKeys({ end, limit: Math.max(0, stepsMax - steps) })) {
+        const jid = key.toString("utf8", 4);
+        const minionIds = this.getReturns(jid)
+          .map(({ minionId }) => minionId)
+          .slice(0, stepsMax - steps);
+        await committed(Promise.all(minionIds.map((id) => this.#shardOf(id).returns.remove(returnKey(jid, id)))));
+        steps += minionIds.length;
+        if (steps >= stepsMax) return steps;
+        await committed(this.#shardOf(jid).loads.remove(loadKey(jid)));
+        await committed(others.remove(key));
+        steps += 1;
+      }
+    }
+    return steps;
+  }
+
+  /** Durability "async": what is already known is told, the write goes on alone; when too much waits, the caller waits too. */
+  async #putSoon(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
+    const outcomes: PutOutcome[] = [];
+    const writes: Promise<unknown>[] = [];
+    const keys: string[] = [];
+    let bytes = 0;
+    for (const { returns } of this.#shards) returns.resetReadTxn();
+    for (const record of batch) {
+      const key = `${record.jid}\0${record.minionId}`;
+      const { returns } = this.#shardOf(record.minionId);
+      const isKnown = this.#pendingKeys.has(key) || returns.doesExist(returnKey(record.jid, record.minionId));
+      outcomes.push(isKnown ? "duplicate" : "stored");
+      if (isKnown) continue;
+      keys.push(key);
+      this.#pendingKeys.add(key);
+      bytes += record.body.byteLength;
+      // A copy: the caller may reuse its bytes as soon as this resolves.
+      writes.push(this.#putReturn({ ...record, body: Uint8Array.from(record.body) }));
+    }
+    this.#pendingBytes += bytes;
+    const done = committed(Promise.all(writes)).finally(() => {
+      this.#pendingBytes -= bytes;
+      for (const key of keys) this.#pendingKeys.delete(key);
+    });
+    const isTooMuch = this.#pendingBytes > asyncPendingBytesMax;
+    this.#lastWrite = Promise.allSettled([this.#lastWrite, done]);
+    if (isTooMuch) await done;
+    return outcomes;
+  }
+
+  #putReturn({ jid, minionId, body }: ReturnRecord): Promise<boolean> {
+    const shard = this.#shardOf(minionId);
+    this.#noteOther(shard, jid);
+    const value = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    const options = { noOverwrite: true };
+    // The typings leave this option out of the asynchronous form.
+    return shard.returns.put(returnKey(jid, minionId), value, options as unknown as number);
+  }
+
+  #noteOther(shard: Shard, jid: string): void {
+    if (isJid(jid)) return;
+    // Committed with the record that it belongs to, in the same turn.
+    void shard.others.put(otherKey(jid, Date.now()), Buffer.alloc(0));
+  }
+
+  #shardOf(name: string): Shard {
+    const shard = this.#shards[shardIndexOf(name, this.#shards.length)];
+    if (shard === undefined) throw storeFailed("the job cache is read before it exists", undefined);
+    return shard;
+  }
+
+  #read<Result>(step: () => Result): Result {
+    try {
+      return step();
+    } catch (error) {
+      throw storeFailed("the job cache cannot be read", error);
+    }
+  }
+}
+
+function jidsOf(
+  loads: BinaryDatabase,
+  prefix: string,
+  newestFirst: boolean,
+  limit: number,
+  before: string | undefined,
+): string[] {
+  const low = Buffer.from(prefix, "utf8");
+  const high = Buffer.from(
+    before === undefined ? String.fromCharCode(prefix.charCodeAt(0) + 1) : prefix + before,
+    "utf8",
+  );
+  loads.resetReadTxn();
+  // Backwards, LMDB's start is included and its end is not: step over what must not be in.
+  const range = newestFirst
+    ? { start: high, end: low, reverse: true, limit: limit + 1 }
+    : { start: low, end: high, limit };
+  const jids = Array.from(loads.getKeys(range), (key) => key.toString("utf8", 1));
+  return jids.filter((jid) => before === undefined || jid < before).slice(0, limit);
+}
+
+/** A cache that isn't there, for readers. */
+const emptyJobCache: JobCache = {
+  putReturns: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  putLoad: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  addMinions: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  getLoad: () => undefined,
+  getReturns: () => [],
+  getReturn: () => undefined,
+  listJids: () => [],
+  trim: () => Promise.resolve(0),
+  close: () => Promise.resolve(),
+};
+
+/**
+ * Opens or makes the cache. An existing one keeps the number of files that it has: `reshardJobCache` changes it.
+ *
+ * @throws SaltworksError STORE_FAILED
+ */
+export function openLmdbJobCache(o: LmdbJobCacheOptions): JobCache {
+  const isReadOnly = o.isReadOnly ?? false;
+  const layout = isReadOnly ? readLayout(o.path) : ensureLayout(o.path, o.shards);
+  if (layout === undefined) return emptyJobCache;
+  const shards = Array.from({ length: layout.shards }, (_, index): Shard => {
+    const file = shardFile(o.path, index);
+    const environment = openEnvironment({ file, isReadOnly, isSyncedOnCommit: o.durability === "fsync" });
+    const [loads, returns, others] = ["loads", "returns", "others"].map((name) => openDatabase(environment, name));
+    if (loads === undefined || returns === undefined || others === undefined)
+      throw storeFailed(`${file} is not whole`, undefined);
+    return { environment, loads, returns, others };
+  });
+  return new LmdbJobCache(shards, o.durability);
+}

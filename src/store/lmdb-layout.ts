@@ -1,0 +1,42 @@
+/**
+ * The directory of the LMDB job cache: `layout.json` says how many files the data is spread over, `0.mdb`, `1.mdb`, ... hold it.
+ */
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../config/file-errors.ts";
+import { SaltworksError } from "../errors.ts";
+import { createDurably } from "./durable-file.ts";
+
+const layoutName = "layout.json";
+const layoutVersion = 1;
+const directoryMode = 0o700;
+const fileMode = 0o600;
+
+export type Layout = { readonly version: number; readonly shards: number };
+
+export function shardFile(path: string, shard: number): string {
+  return join(path, `${shard}.mdb`);
+}
+
+/** The layout of an existing cache; undefined if there is none. @throws SaltworksError STORE_FAILED if it isn't ours */
+export function readLayout(path: string): Layout | undefined {
+  let text: string;
+  try {
+    text = readFileSync(join(path, layoutName), "utf8");
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return undefined;
+    throw new SaltworksError("STORE_FAILED", `${path} cannot be read`, { path }, { cause: error });
+  }
+  const layout = JSON.parse(text) as Layout;
+  if (layout.version === layoutVersion && Number.isSafeInteger(layout.shards) && layout.shards > 0) return layout;
+  throw new SaltworksError("STORE_FAILED", `${path} is of a layout that this release does not know`, { path });
+}
+
+/** The layout of the cache, made with `shards` if it is new. Several threads may come at once: the first decides. */
+export function ensureLayout(path: string, shards: number): Layout {
+  if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: directoryMode });
+  const present = readLayout(path);
+  if (present !== undefined) return present;
+  createDurably(join(path, layoutName), `${JSON.stringify({ version: layoutVersion, shards })}\n`, fileMode);
+  return readLayout(path) ?? { version: layoutVersion, shards };
+}

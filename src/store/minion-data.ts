@@ -1,0 +1,97 @@
+/**
+ * What the master keeps of each minion: grains and pillar for targeting, its mine, its sealed session key. One LMDB file.
+ * All of it can be asked for again, so a put resolves at commit: a killed master loses nothing, a loss of power the last moments.
+ */
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { committed, openDatabase, openEnvironment, storeFailed } from "./lmdb-env.ts";
+
+const dataFile = "data.mdb";
+const directoryMode = 0o700;
+
+export interface MinionData {
+  /** Maps in the new msgpack flavour. */
+  putGrains(id: string, grains: Uint8Array, pillar: Uint8Array): Promise<void>;
+  get(id: string): { readonly grains: Uint8Array; readonly pillar: Uint8Array } | undefined;
+  /** Ids with grains, sorted. */
+  ids(): string[];
+  putMine(id: string, mine: Uint8Array): Promise<void>;
+  getMine(id: string): Uint8Array | undefined;
+  /** A session key, sealed by the caller. */
+  putSession(id: string, sealed: Uint8Array): Promise<void>;
+  getSession(id: string): Uint8Array | undefined;
+  dropSession(id: string): Promise<void>;
+  /** Everything of this minion. */
+  drop(id: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Length of the grains first, so that both travel in one record and are never of different times. */
+const lengthBytes = 4;
+
+function joinFacts(grains: Uint8Array, pillar: Uint8Array): Buffer {
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32BE(grains.byteLength);
+  return Buffer.concat([length, grains, pillar]);
+}
+
+const nothing: MinionData = {
+  putGrains: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  get: () => undefined,
+  ids: () => [],
+  putMine: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  getMine: () => undefined,
+  putSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  getSession: () => undefined,
+  dropSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  drop: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  close: () => Promise.resolve(),
+};
+
+/**
+ * Opens or makes the directory `path`. Many threads may have it open; read-only, one that isn't there reads as empty.
+ *
+ * @throws SaltworksError STORE_FAILED
+ */
+export function openMinionData(o: { readonly path: string; readonly isReadOnly?: boolean }): MinionData {
+  const isReadOnly = o.isReadOnly ?? false;
+  const file = join(o.path, dataFile);
+  if (isReadOnly && !existsSync(file)) return nothing;
+  if (!isReadOnly) mkdirSync(o.path, { recursive: true, mode: directoryMode });
+  const environment = openEnvironment({ file, isReadOnly, isSyncedOnCommit: false });
+  const facts = openDatabase(environment, "facts");
+  const mines = openDatabase(environment, "mines");
+  const sessions = openDatabase(environment, "sessions");
+  const keyOf = (id: string) => Buffer.from(id, "utf8");
+  const put = async (database: typeof facts, id: string, value: Uint8Array) => {
+    await committed(database.put(keyOf(id), Buffer.from(value)));
+  };
+  const get = (database: typeof facts, id: string) => {
+    database.resetReadTxn();
+    return database.getBinary(keyOf(id));
+  };
+  return {
+    putGrains: (id, grains, pillar) => put(facts, id, joinFacts(grains, pillar)),
+    get: (id) => {
+      const joined = get(facts, id);
+      if (joined === undefined) return undefined;
+      const end = lengthBytes + joined.readUInt32BE(0);
+      return { grains: joined.subarray(lengthBytes, end), pillar: joined.subarray(end) };
+    },
+    ids: () => {
+      facts.resetReadTxn();
+      return Array.from(facts.getKeys(), (key) => key.toString("utf8"));
+    },
+    putMine: (id, mine) => put(mines, id, mine),
+    getMine: (id) => get(mines, id),
+    putSession: (id, sealed) => put(sessions, id, sealed),
+    getSession: (id) => get(sessions, id),
+    dropSession: async (id) => {
+      await committed(sessions.remove(keyOf(id)));
+    },
+    drop: async (id) => {
+      await committed(Promise.all([facts, mines, sessions].map((database) => database.remove(keyOf(id)))));
+    },
+    close: () => environment.close(),
+  };
+}
