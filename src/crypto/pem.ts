@@ -17,7 +17,9 @@ import { readRsaPublicKey } from "./der.ts";
 /** The line ends of Python's splitlines, which Salt cleans with. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: three of Python's line ends are control characters
 const lineEnd = /\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]/;
-const publicPem = /^-----BEGIN (RSA )?PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s*-----END (RSA )?PUBLIC KEY-----$/;
+const publicHeader = /^-----BEGIN (?:RSA )?PUBLIC KEY-----$/;
+const publicFooter = /^-----END (?:RSA )?PUBLIC KEY-----$/;
+const base64Line = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** White space around the whole removed, line ends made LF, no LF at the end; lines keep their own white space. Keys are compared in this form. */
 export function cleanPem(text: string): string {
@@ -35,9 +37,13 @@ function badKey(message: string, cause?: unknown): SaltworksError {
  */
 export function loadPublicKey(text: string): KeyObject {
   if (text.length > publicKeyBytesMax) throw badKey("public key text too long");
-  const body = publicPem.exec(text.trim())?.[2];
-  if (body === undefined) throw badKey("not a public key in PEM form");
-  const key = readRsaPublicKey(Buffer.from(body, "base64"));
+  const lines = cleanPem(text)
+    .split("\n")
+    .map((line) => line.trim());
+  const body = lines.slice(1, -1);
+  const isPem = publicHeader.test(lines[0] ?? "") && publicFooter.test(lines.at(-1) ?? "");
+  if (!isPem || !body.every((line) => base64Line.test(line))) throw badKey("not a public key in PEM form");
+  const key = readRsaPublicKey(Buffer.from(body.join(""), "base64"));
   if (key === undefined) throw badKey("not an RSA public key");
   if (key.modulusBits < rsaModulusBitsMin || key.modulusBits > rsaModulusBitsMax) {
     throw new SaltworksError("CRYPTO_BAD_KEY", "RSA modulus of a size that is not accepted", { bits: key.modulusBits });

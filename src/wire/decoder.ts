@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { SaltworksError } from "../errors.ts";
-import { decodedValuesMax, nestingDepthMax } from "../limits.ts";
+import { decodedValuesMax, nestingDepthMax, numericKeysMax } from "../limits.ts";
 import { cachedAsciiText, cachedKeyBytesMax } from "./key-text.ts";
 import { Ext, Float, type Value, type ValueMap } from "./values.ts";
 
@@ -20,6 +20,7 @@ export class Decoder {
   readonly #bytes: Buffer;
   readonly #isText: boolean;
   #valuesLeft = decodedValuesMax;
+  #numericKeysLeft = numericKeysMax;
 
   constructor(bytes: Uint8Array, position: number, strings: Strings) {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -167,11 +168,18 @@ export class Decoder {
     return list;
   }
 
+  #countNumericKey(): void {
+    this.#numericKeysLeft -= 1;
+    if (this.#numericKeysLeft >= 0) return;
+    throw new SaltworksError("WIRE_TOO_LARGE", "too many keys that are numbers", { max: numericKeysMax });
+  }
+
   #readMap(count: number, depth: number): ValueMap {
     this.#enter(count * 2, depth);
     const map: ValueMap = new Map();
     for (let index = 0; index < count; index += 1) {
       const key = this.read(depth + 1, true);
+      if (typeof key === "number" || typeof key === "bigint") this.#countNumericKey();
       map.set(key, this.read(depth + 1, false));
     }
     return map;

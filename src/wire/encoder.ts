@@ -46,8 +46,6 @@ export class Encoder {
   }
 
   #write(value: Encodable, depth: number): void {
-    if (depth > nestingDepthMax)
-      throw new SaltworksError("WIRE_TOO_DEEP", "value nested too deep", { max: nestingDepthMax });
     switch (typeof value) {
       case "string":
         this.#writeText(value);
@@ -72,6 +70,7 @@ export class Encoder {
 
   #writeObject(value: object, depth: number): void {
     if (Array.isArray(value)) {
+      enter(depth);
       this.#writeHead(value.length, 0x90, 15, 0xdc);
       for (const item of value) this.#write(item, depth + 1);
     } else if (value instanceof Map) {
@@ -88,6 +87,7 @@ export class Encoder {
   }
 
   #writeMap(map: ReadonlyMap<Encodable, Encodable>, depth: number): void {
+    enter(depth);
     let count = 0;
     for (const item of map.values()) if (item !== undefined) count += 1;
     this.#writeHead(count, 0x80, 15, 0xde);
@@ -99,6 +99,7 @@ export class Encoder {
   }
 
   #writeRecord(record: { readonly [key: string]: Encodable }, depth: number): void {
+    enter(depth);
     const keys = Object.keys(record);
     let count = 0;
     for (const key of keys) if (record[key] !== undefined) count += 1;
@@ -273,4 +274,10 @@ export class Encoder {
     this.#bytes.set(ext.data, this.#end);
     this.#end += length;
   }
+}
+
+/** Collections nest at most `nestingDepthMax` deep, as for the reader; also what stops a value that contains itself. */
+function enter(depth: number): void {
+  if (depth < nestingDepthMax) return;
+  throw new SaltworksError("WIRE_TOO_DEEP", "value nested too deep", { max: nestingDepthMax });
 }

@@ -127,8 +127,8 @@ const trimShares = [0.5, 0.4, 0.3, 0.2, 0.1];
 /** Salt measures packed data as a Python object: its length and this. */
 const bytesObjectBytes = 33;
 
-/** A value that is not a map, as the edit that trims it; `size`: the bytes that Python would hold it in. */
-type Leaf = Edit & { readonly size: number };
+/** A value that is not a map, as the edit that trims it; `size`: the bytes that Python holds it in, `laterSize` those once it has packed it. */
+type Leaf = Edit & { readonly size: number; readonly laterSize: number };
 
 /**
  * An event whose data is over `maxBytes` with its largest values replaced, as Salt does: values of maps at any depth, never parts of a list.
@@ -142,7 +142,8 @@ export function trimEvent(body: Buffer, maxBytes: number): Buffer {
   const leaves: Leaf[] = [];
   collectLeaves(data, 0, maxBytes * Math.min(...trimShares), leaves);
   for (const share of trimShares) {
-    const edits = leaves.filter((leaf) => leaf.size > maxBytes * share);
+    const isFirst = share === trimShares[0];
+    const edits = leaves.filter((leaf) => (isFirst ? leaf.size : leaf.laterSize) > maxBytes * share);
     const length = data.length + growthOf(edits);
     if (share !== trimShares.at(-1) && length + bytesObjectBytes >= maxBytes) continue;
     const trimmed = Buffer.allocUnsafeSlow(length);
@@ -164,21 +165,22 @@ function collectLeaves(data: Uint8Array, offset: number, sizeMin: number, leaves
       continue;
     }
     position = skipWhole(data, valueStart);
-    const size = pythonSize(data, valueStart, position);
-    if (size > sizeMin) leaves.push({ start: valueStart, end: position, insert: trimmedValue, size });
+    const { size, laterSize } = pythonSize(data, valueStart, position);
+    if (laterSize > sizeMin) leaves.push({ start: valueStart, end: position, insert: trimmedValue, size, laterSize });
   }
   return position;
 }
 
-/** What CPython 3.10's getsizeof gives: of a list only its own slots, of text by its widest character. */
-function pythonSize(data: Uint8Array, start: number, end: number): number {
+/** What CPython 3.11's getsizeof gives: of a list only its own slots, of text by its widest character. */
+function pythonSize(data: Uint8Array, start: number, end: number): { size: number; laterSize: number } {
   const head = headOf(data, start);
-  if (head.kind === "list") return 56 + 8 * head.count;
-  if (head.kind === "bytes") return bytesObjectBytes + head.count;
-  return head.kind === "text" ? textSize(data, head.start, end) : 28;
+  if (head.kind === "text") return textSize(data, head.start, end);
+  const size = head.kind === "list" ? 56 + 8 * head.count : head.kind === "bytes" ? bytesObjectBytes + head.count : 28;
+  return { size, laterSize: size };
 }
 
-function textSize(data: Uint8Array, start: number, end: number): number {
+/** Packing leaves its UTF-8 and a NUL with a text that is not ASCII, which counts from the second pass on. */
+function textSize(data: Uint8Array, start: number, end: number): { size: number; laterSize: number } {
   let widest = 0;
   let characters = 0;
   for (let index = start; index < end; index += 1) {
@@ -186,7 +188,7 @@ function textSize(data: Uint8Array, start: number, end: number): number {
     if ((byte & 0xc0) !== 0x80) characters += 1;
     if (byte > widest) widest = byte;
   }
-  if (widest < 0x80) return 49 + characters;
-  if (widest < 0xc4) return 73 + characters;
-  return widest < 0xf0 ? 74 + 2 * characters : 76 + 4 * characters;
+  if (widest < 0x80) return { size: 49 + characters, laterSize: 49 + characters };
+  const size = widest < 0xc4 ? 73 + characters : widest < 0xf0 ? 74 + 2 * characters : 76 + 4 * characters;
+  return { size, laterSize: size + end - start + 1 };
 }

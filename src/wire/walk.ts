@@ -122,10 +122,11 @@ function walk(bytes: Uint8Array, offset: number, edits: Edit[] | undefined): num
       position = end;
     } else if (kind === isInvalid) {
       throw malformed(start);
-    } else if (length > 0) {
-      depth += 1;
-      if (depth > nestingDepthMax)
+    } else {
+      if (depth >= nestingDepthMax) {
         throw new SaltworksError("WIRE_TOO_DEEP", "value nested too deep", { max: nestingDepthMax });
+      }
+      depth += 1;
       pendingAt[depth] = kind === isMap ? length * 2 : length;
     }
   }

@@ -35,6 +35,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   "rsa_oaep.json": { lists: { cases: "list" }, about: ["note"] },
   "rsa_sign.json": { lists: { cases: "list", master_sign_pubkey: "one" }, about: [] },
   "rsa_x931.json": { lists: { cases: "list" }, about: ["note"] },
+  "trim.json": { lists: { cases: "list" }, about: ["recorded_with", "python"] },
 };
 
 /** Files whose cases are run by other tests, with the reason. */

@@ -11,6 +11,7 @@ import {
 } from "../../../src/wire/event.ts";
 import { isJid } from "../../../src/wire/jid.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
+import { trimEvent } from "../../../src/wire/return.ts";
 import type { Ledger } from "./ledger.ts";
 import { bytesFromBase64, bytesFromHex, type Json, type JsonMap, toPlainView } from "./view.ts";
 
@@ -112,5 +113,19 @@ function checkJob(job: JsonMap): void {
     if (path === ".load.p") assert.deepEqual(toPlainView(value), job.load);
     else if (path.startsWith(".minions")) assert.ok(Array.isArray(value), path);
     else assert.ok(path.endsWith("/return.p") && value instanceof Map && value.has("return"), path);
+  }
+}
+
+export function runTrim(data: JsonMap, ledger: Ledger): void {
+  for (const [index, item] of (data.cases as JsonMap[]).entries()) {
+    ledger.run(`cases/${index}`, () => {
+      const trimmed = trimEvent(bytesFromBase64(item.body_b64), Number(item.max_event_size));
+      assert.deepEqual(
+        toPlainView(decodeEvent(trimmed).data),
+        toPlainView(decodeEvent(bytesFromBase64(item.trimmed_b64)).data),
+        String(item.name),
+      );
+      assert.deepEqual(trimmed, bytesFromBase64(item.trimmed_b64), String(item.name));
+    });
   }
 }

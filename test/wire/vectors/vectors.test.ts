@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { describe, it } from "node:test";
 import { caseNamesOf, readVectors, runElsewhere, vectorsFolder } from "./cases.ts";
 import { runCrypticle } from "./crypticle-cases.ts";
-import { runEvents, runIpcFrames, runJobCache } from "./event-cases.ts";
+import { runEvents, runIpcFrames, runJobCache, runTrim } from "./event-cases.ts";
 import { runExchanges } from "./exchange-cases.ts";
 import { Ledger } from "./ledger.ts";
 import { runMsgpack } from "./msgpack-cases.ts";
@@ -28,6 +28,7 @@ const runners: Readonly<Record<string, Runner>> = {
   "rsa_oaep.json": runOaep,
   "rsa_sign.json": runSign,
   "rsa_x931.json": runX931,
+  "trim.json": runTrim,
 };
 
 describe("vectors recorded from real Salt", () => {
