@@ -1,0 +1,39 @@
+/** CPU time of a program with all its threads and processes, from the operating system's own accounting. */
+import { readdirSync, readFileSync } from "node:fs";
+
+/** Unit of the times in /proc/<pid>/stat on every Linux that Node runs on. */
+const ticksPerSecond = 100;
+const ticksToMs = 1_000 / ticksPerSecond;
+
+type ProcessTimes = { readonly pid: number; readonly parent: number; readonly ms: number };
+
+function readTimes(pid: string): ProcessTimes | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // It ended since the directory was listed; its parent has its time.
+    if (code === "ENOENT" || code === "ESRCH") return undefined;
+    throw error;
+  }
+  // The name in parentheses may hold spaces; the numbered fields go on after it with field 3.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const tick = (field: number): number => Number(fields[field - 3]);
+  // utime and stime of the process with all its threads; cutime and cstime of children that ended.
+  return { pid: Number(pid), parent: tick(4), ms: (tick(14) + tick(15) + tick(16) + tick(17)) * ticksToMs };
+}
+
+/** Milliseconds that a process and everything below it have used, children that ended included. Resolution: 10 ms per process. */
+export function cpuTimeMs(rootProcessId: number): number {
+  const all = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readTimes(name) ?? []);
+  const family = new Set([rootProcessId]);
+  for (let grew = true; grew; ) {
+    const before = family.size;
+    for (const { pid, parent } of all) if (family.has(parent)) family.add(pid);
+    grew = family.size > before;
+  }
+  return all.filter(({ pid }) => family.has(pid)).reduce((sum, { ms }) => sum + ms, 0);
+}

@@ -1,0 +1,77 @@
+/**
+ * The local operator's clear requests in the form that every release of Salt's master and ours answer alike.
+ * Source: docs/protocol.md sections 7.2 and 11.2.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { SaltworksError } from "../src/errors.ts";
+import { RequestChannel } from "../src/transport/request-channel.ts";
+import { listField, mapField, textField } from "../src/wire/fields.ts";
+import { decode } from "../src/wire/msgpack.ts";
+import { encodeClearRequest } from "../src/wire/request.ts";
+import type { Encodable, Value, ValueMap } from "../src/wire/values.ts";
+
+/** A publish to thousands is expanded and stored before it is answered. */
+const requestTimeoutMs = 30_000;
+const pingTimeoutMs = 1_000;
+/** Accepted by every current release; older masters ignore it. */
+const requestVersion = 3;
+
+export type Job = { readonly jid: string; readonly minions: readonly string[] };
+
+export class LocalClient {
+  readonly #channel: RequestChannel;
+  readonly #keyFile: string;
+
+  constructor(o: { requestPort: number; cacheDirectory: string }) {
+    this.#channel = new RequestChannel({
+      endpoint: `tcp://127.0.0.1:${o.requestPort}`,
+      timeoutMs: requestTimeoutMs,
+      tries: 1,
+    });
+    this.#keyFile = join(o.cacheDirectory, ".root_key");
+  }
+
+  /** @throws SaltworksError REQUEST_TIMEOUT while no master answers */
+  async ping(): Promise<void> {
+    await this.#channel.request(encodeClearRequest({ cmd: "ping" }, requestVersion), { timeoutMs: pingTimeoutMs });
+  }
+
+  /** @throws SaltworksError REQUEST_REFUSED if the master did not publish */
+  async publish(tgt: string, fun: string, arg: readonly Encodable[] = []): Promise<Job> {
+    const kwargs = { show_timeout: true, show_jid: false, delimiter: ":" };
+    const rest = { tgt_type: "glob", ret: "", jid: "", kwargs, user: "root" };
+    const reply = await this.#ask({ cmd: "publish", tgt, fun, arg, key: this.#key(), ...rest });
+    const load = mapField(reply, "load");
+    const jid = load && textField(load, "jid");
+    if (load === undefined || jid === undefined) {
+      throw new SaltworksError("REQUEST_REFUSED", `publish of ${fun} to ${tgt} was refused`);
+    }
+    const minions = (listField(load, "minions") ?? []).filter((id) => typeof id === "string");
+    return { jid, minions };
+  }
+
+  /** The `return` of a wheel function. @throws SaltworksError REQUEST_REFUSED */
+  async wheel(fun: string, kwargs: { readonly [key: string]: Encodable } = {}): Promise<Value> {
+    const reply = await this.#ask({ cmd: "wheel", fun, key: this.#key(), user: "root", ...kwargs });
+    const data = mapField(reply, "data");
+    const value = data?.get("return");
+    if (value === undefined) throw new SaltworksError("REQUEST_REFUSED", `wheel ${fun} gave no return`);
+    return value;
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  async #ask(load: Encodable): Promise<ValueMap> {
+    const reply = decode(await this.#channel.request(encodeClearRequest(load, requestVersion)));
+    if (!(reply instanceof Map)) throw new SaltworksError("REQUEST_REFUSED", "the master refused the request");
+    return reply;
+  }
+
+  /** A master may write a new one when it starts. */
+  #key(): string {
+    return readFileSync(this.#keyFile, "utf8").trim();
+  }
+}

@@ -1,0 +1,187 @@
+/** A master as a program of its own in a private directory on free ports: ours, or real Salt's, started, asked, killed and started again. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { hasCode, SaltworksError } from "../src/errors.ts";
+import { withDescriptors } from "./fleet/descriptors.ts";
+import { LocalClient } from "./local-client.ts";
+
+export type MasterOptions = {
+  /** The program and its first arguments; `-c DIR` is added. */
+  readonly command: readonly string[];
+  /** Master configuration beside directories, ports and user. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Descriptors that the program may open. */
+  readonly descriptors: number;
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** What a master may take to come up, with an old machine in mind. */
+const startDeadlineMs = 60_000;
+const startPollMs = 100;
+const stopDeadlineMs = 20_000;
+/** Lines of the log that a failure quotes. */
+const logLinesQuoted = 30;
+
+export class MasterProcess {
+  readonly directory: string;
+  readonly requestPort: number;
+  readonly publishPort: number;
+  readonly #options: MasterOptions;
+  #child: ChildProcess | undefined;
+  #hasEnded: Promise<void> = Promise.resolve();
+
+  private constructor(options: MasterOptions, ports: readonly number[]) {
+    this.#options = options;
+    this.directory = mkdtempSync(join(tmpdir(), "sw-"));
+    const [requestPort, publishPort] = ports;
+    if (requestPort === undefined || publishPort === undefined) throw new RangeError("two ports are needed");
+    this.requestPort = requestPort;
+    this.publishPort = publishPort;
+    for (const name of ["conf", "root"]) mkdirSync(join(this.directory, name));
+    const base = {
+      interface: "127.0.0.1",
+      ret_port: requestPort,
+      publish_port: publishPort,
+      user: "root",
+      root_dir: join(this.directory, "root"),
+      pki_dir: join(this.directory, "pki"),
+      cachedir: this.cacheDirectory,
+      sock_dir: this.socketDirectory,
+      log_file: join(this.directory, "log-file"),
+    };
+    // JSON is YAML.
+    writeFileSync(join(this.configDirectory, "master"), JSON.stringify({ ...base, ...options.config }, undefined, 1));
+  }
+
+  /** Resolves when it answers requests. */
+  static async start(options: MasterOptions): Promise<MasterProcess> {
+    const master = new MasterProcess(options, await freePorts(2));
+    try {
+      await master.restart();
+      return master;
+    } catch (error) {
+      await master.remove();
+      throw error;
+    }
+  }
+
+  get configDirectory(): string {
+    return join(this.directory, "conf");
+  }
+
+  get cacheDirectory(): string {
+    return join(this.directory, "cache");
+  }
+
+  get socketDirectory(): string {
+    return join(this.directory, "sock");
+  }
+
+  get pkiDirectory(): string {
+    return join(this.directory, "pki");
+  }
+
+  get processId(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new SaltworksError("MASTER_UNREACHABLE", "the master does not run");
+    return pid;
+  }
+
+  /** Starts the program in the same directories; resolves when it answers requests. */
+  async restart(): Promise<void> {
+    const command = [...this.#options.command, "-c", this.configDirectory];
+    const { file, args } = withDescriptors(this.#options.descriptors, command);
+    const log = openSync(join(this.directory, "output"), "a");
+    const env = { ...process.env, ...this.#options.env };
+    // A process group of its own: Salt's master is many processes, and all must go with it.
+    const child = spawn(file, args, { stdio: ["ignore", log, log], detached: true, env });
+    this.#child = child;
+    this.#hasEnded = new Promise((resolve) => child.once("exit", () => resolve()));
+    await this.#untilAnswering(child);
+  }
+
+  async #untilAnswering(child: ChildProcess): Promise<void> {
+    const client = this.client();
+    try {
+      const startedMs = performance.now();
+      while (performance.now() - startedMs < startDeadlineMs) {
+        if (child.exitCode !== null || child.signalCode !== null) break;
+        try {
+          await client.ping();
+          return;
+        } catch (error) {
+          if (!hasCode(error, "REQUEST_TIMEOUT")) throw error;
+          await wait(startPollMs);
+        }
+      }
+    } finally {
+      client.close();
+    }
+    throw new SaltworksError("MASTER_UNREACHABLE", `the master did not come up:\n${this.logTail()}`);
+  }
+
+  client(): LocalClient {
+    return new LocalClient({ requestPort: this.requestPort, cacheDirectory: this.cacheDirectory });
+  }
+
+  logTail(): string {
+    const lines = readFileSync(join(this.directory, "output"), "utf8").split("\n");
+    return lines.slice(-logLinesQuoted).join("\n");
+  }
+
+  /** TERM, and KILL if that does not end it in time. @returns the exit code, null after KILL */
+  async stop(): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined) return null;
+    child.kill("SIGTERM");
+    const timer = setTimeout(() => this.#signalGroup("SIGKILL"), stopDeadlineMs);
+    await this.#hasEnded;
+    clearTimeout(timer);
+    this.#signalGroup("SIGKILL");
+    return child.exitCode;
+  }
+
+  /** KILL: nothing is written, nothing is said. */
+  async kill(): Promise<void> {
+    this.#signalGroup("SIGKILL");
+    await this.#hasEnded;
+  }
+
+  /** Ends it if it runs, and removes its directories. */
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  #signalGroup(signal: NodeJS.Signals): void {
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, signal);
+    } catch (error) {
+      // The group is gone already.
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+}
+
+/** Ports that were free a moment ago, all different. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<ReturnType<typeof createServer>>((resolve, reject) => {
+          const server = createServer().once("error", reject);
+          server.listen(0, "127.0.0.1", () => resolve(server));
+        }),
+    ),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
