@@ -52,6 +52,17 @@ export function typeName(value: Value): string {
   return value instanceof Map ? "dict" : "ExtType";
 }
 
+/** A Python float: a number that stays apart from the int of the same value. */
+export function float(value: number): number | Float {
+  return Number.isInteger(value) ? new Float(value) : value;
+}
+
+/** A whole number of any size, as small as its value allows. */
+export function integer(value: bigint): number | bigint {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
 /** `int(value)`: numbers are cut, text must be a whole number. @throws as Python does */
 export function wholeNumber(value: Value): number {
   const number = numberOf(value);
@@ -97,20 +108,20 @@ export function listHolds(list: readonly Value[], value: Value): boolean {
 }
 
 /** What a function returned, as the value that the wire would carry: plain objects become maps. */
-export function valueOf(encodable: Encodable): Value {
+export function asValue(encodable: Encodable): Value {
   if (encodable === undefined || encodable === null) return null;
   if (typeof encodable !== "object") return encodable;
   if (encodable instanceof Uint8Array || encodable instanceof Float || encodable instanceof Ext) return encodable;
-  if (Array.isArray(encodable)) return encodable.map(valueOf);
+  if (Array.isArray(encodable)) return encodable.map(asValue);
   if (encodable instanceof Map) {
-    return new Map(Array.from(encodable, ([key, value]): [Value, Value] => [valueOf(key), valueOf(value)]));
+    return new Map(Array.from(encodable, ([key, value]): [Value, Value] => [asValue(key), asValue(value)]));
   }
   const map: ValueMap = new Map();
-  for (const [key, value] of Object.entries(encodable)) if (value !== undefined) map.set(key, valueOf(value));
+  for (const [key, value] of Object.entries(encodable)) if (value !== undefined) map.set(key, asValue(value));
   return map;
 }
 
 /** A copy that shares no container with the original. */
 export function copyOf<Kind extends Value>(value: Kind): Kind {
-  return valueOf(value) as Kind;
+  return asValue(value) as Kind;
 }

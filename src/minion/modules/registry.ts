@@ -1,10 +1,10 @@
 /** The table of execution functions that this minion offers, less what the configuration disables. */
 import type { MinionConfig } from "../../config/load.ts";
 import type { ModuleFunction, ModuleTable } from "../module-contract.ts";
+import { cmdModule } from "./cmd.ts";
 import type { Environment } from "./environment.ts";
-
-/** Functions of one module by whole name, `test.ping`. */
-export type ModuleFunctions = { readonly [name: string]: ModuleFunction };
+import type { ModuleFunctions } from "./module-functions.ts";
+import { testModule } from "./test.ts";
 
 /**
  * @param environment - variables of the minion's process, which commands inherit: hand in `process.env` at the program's entry
@@ -22,8 +22,8 @@ export function loadModules(
   return table;
 }
 
-function allModules(_environment: Environment): ModuleFunctions[] {
-  return [];
+function allModules(environment: Environment): ModuleFunctions[] {
+  return [testModule, cmdModule(environment)];
 }
 
 function isEnabled(module: string, config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">): boolean {

@@ -34,13 +34,13 @@ export type CommandEnd = {
 };
 
 /** @throws the file system's error when the program cannot be started (ENOENT, EACCES, ...) */
-export function runCommand(command: Command): Promise<CommandEnd> {
+export async function runCommand(command: Command): Promise<CommandEnd> {
   const child = start(command, false);
   const stdout = new CappedOutput();
   const stderr = new CappedOutput();
   child.stdout?.on("data", (chunk: Buffer) => stdout.add(chunk));
   child.stderr?.on("data", (chunk: Buffer) => stderr.add(chunk));
-  return new Promise((resolve, reject) => {
+  return await new Promise((resolve, reject) => {
     let deadline: NodeJS.Timeout | undefined;
     const finish = (exitCode: number, isTimedOut: boolean) => {
       clearTimeout(deadline);
@@ -69,9 +69,9 @@ export function runCommand(command: Command): Promise<CommandEnd> {
 }
 
 /** Starts a command that nobody waits for. @returns its pid */
-export function startInBackground(command: Command): Promise<number> {
+export async function startInBackground(command: Command): Promise<number> {
   const child = start(command, true);
-  return new Promise((resolve, reject) => {
+  return await new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("spawn", () => {
       child.unref();
@@ -114,7 +114,7 @@ function setprivWords({ uid, gid }: { readonly uid: number; readonly gid: number
 /** The programs in front would report a missing command in their own words, so it is looked for first. */
 function assertStartable(command: Command): void {
   const [name] = command.argv;
-  if (executableOf(name, command.environment["PATH"]) !== undefined) return;
+  if (executableOf(name, command.environment.PATH) !== undefined) return;
   throw Object.assign(new Error(`spawn ${name} ENOENT`), { code: "ENOENT", errno: -2, syscall: `spawn ${name}` });
 }
 

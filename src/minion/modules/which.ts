@@ -11,7 +11,7 @@ const usualDirectories = ["/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/
 export function which(name: string, environment: Environment): string | undefined {
   if (name === "") return undefined;
   if (isExecutableFile(name)) return name;
-  const listed = (environment["PATH"] ?? "").split(":");
+  const listed = (environment.PATH ?? "").split(":");
   const directories = [...listed, ...usualDirectories.filter((directory) => !listed.includes(directory))];
   return directories.map((directory) => join(directory, name)).find(isExecutableFile);
 }

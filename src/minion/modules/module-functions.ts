@@ -1,0 +1,21 @@
+/** The shape in which each module's file offers its functions, and the names of all modules. */
+import type { ModuleFunction } from "../module-contract.ts";
+
+/** Functions of one module by whole name, `test.ping`. */
+export type ModuleFunctions = { readonly [name: string]: ModuleFunction };
+
+/** Every module of this program, loaded or disabled. A test compares with the registry. */
+export const moduleNames = [
+  "cmd",
+  "config",
+  "disk",
+  "event",
+  "grains",
+  "mine",
+  "network",
+  "pillar",
+  "saltutil",
+  "status",
+  "sys",
+  "test",
+] as const;
