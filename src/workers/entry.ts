@@ -12,14 +12,11 @@ import { matchesExpected } from "../target/expected.ts";
 import { parseTarget } from "../target/parse.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { MatchTask, ShardStart, ShardTask } from "./messages.ts";
+import { transferring } from "./pool.ts";
 import { runBatch } from "./run-batch.ts";
 import { Shard } from "./shard.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/entry.ts runs in a worker thread only");
-
-// The pool recognises a transferable result by these registered symbols; naming them keeps its package out of this file.
-const transferable = Symbol.for("Piscina.transferable");
-const transferredValue = Symbol.for("Piscina.valueOf");
 
 const start = workerData as ShardStart;
 const { shard, autosign } = openShard(start);
@@ -73,7 +70,7 @@ export default async function handle(task: ShardTask): Promise<unknown> {
   switch (task.kind) {
     case "batch": {
       const result = await runBatch(shard, autosign, task.buffer, noteFault);
-      return { [transferable]: result.buffer, [transferredValue]: result };
+      return transferring(result, result.buffer);
     }
     case "match":
       return match(task);

@@ -242,6 +242,18 @@ export class ShardPool {
   }
 }
 
+/** What a thread returns so that `buffer` is transferred with `result`, not copied. Called in the worker thread. */
+export function transferring<Result extends object>(result: Result, buffer: ArrayBuffer): Result {
+  return Piscina.move({
+    get [Piscina.transferableSymbol as never]() {
+      return [buffer];
+    },
+    get [Piscina.valueSymbol as never]() {
+      return result;
+    },
+  } as never) as unknown as Result;
+}
+
 export type LanePoolOptions = {
   readonly filename: string;
   readonly threadCount: number;
