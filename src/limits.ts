@@ -46,6 +46,8 @@ export const trackedJobsMax = 10_000;
 export const keyChangeSettleMs = 200;
 /** Returns acknowledged but not yet committed under `job_cache_durability: async`, bytes in one thread. Over it the caller waits. */
 export const asyncPendingBytesMax = 64 * 1024 * 1024;
+/** Returns waiting to be written in Salt's `local_cache` layout, bytes in one thread. Over it they are left out there and counted. */
+export const localCacheQueueBytesMax = 64 * 1024 * 1024;
 /** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */
 export const keyRescanMs = 10_000;
 /** A target expression, bytes of UTF-8: a list that names a fleet of 100,000 by ids of 40 characters. */
@@ -96,6 +98,16 @@ export const minionReturnQueueBytesMax = 256 * 1024 * 1024;
 export const rejectedExitDelaySeconds = { min: 10, max: 20 } as const;
 /** Values that one word of a command line may hold once its YAML aliases are followed: aliases of aliases would double without end. */
 export const wordValuesMax = 100_000;
+/** Events about jobs that a client keeps until it knows its job's id; the oldest go first and are fetched from the store. */
+export const earlyEventsMax = 10_000;
+/** Return bodies that wait in a client until they are shown, bytes; what is beyond is fetched from the store. */
+export const jobFeedBytesMax = 64 * 1024 * 1024;
+/** Sockets of one client to the master's request port: requests under way at once. */
+export const clientChannelsMax = 64;
+/** A runner that a client waits for, milliseconds: some orchestrate for hours, and a master that dies is noticed by its event bus. */
+export const runnerReplyTimeoutMs = 86_400_000;
+/** One wheel call, milliseconds: it reads or changes what the master holds. */
+export const wheelReplyTimeoutMs = 60_000;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");

@@ -1,0 +1,211 @@
+/**
+ * Job cache in Salt's own directory layout. Nothing is synced: as in Salt, a loss of power may cost the last moments.
+ * Slower than LMDB by a hundred times; it exists for tools that read these files, and to read what a Salt master left.
+ */
+import { type Dirent, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../config/file-errors.ts";
+import { textField } from "../wire/fields.ts";
+import { isJid, jidTime } from "../wire/jid.ts";
+import { decode } from "../wire/msgpack.ts";
+import { replaceFile } from "./durable-file.ts";
+import type {
+  JobCache,
+  ListOptions,
+  LoadRecord,
+  PutOutcome,
+  ReturnRecord,
+  StoredReturn,
+  TrimOptions,
+} from "./job-cache.ts";
+import { storeFailed } from "./lmdb-env.ts";
+import {
+  anyMinionsFile,
+  bodyFromFiles,
+  decodeMinions,
+  encodeMinions,
+  jidFile,
+  jobDirectory,
+  jobsDirectory,
+  loadFile,
+  minionsFile,
+  noCacheFile,
+  outFile,
+  returnFile,
+  returnFilesOf,
+} from "./local-cache-files.ts";
+
+const directoryMode = 0o755;
+const fileMode = 0o644;
+/** Jobs looked at per job that may go in one call of `trim`. */
+const looksPerStep = 10;
+
+export type LocalCacheOptions = { readonly cachedir: string; readonly hashType: string };
+
+function readIfThere(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT", "ENOTDIR", "EISDIR")) return undefined;
+    throw storeFailed(`${path} cannot be read`, error);
+  }
+}
+
+function entriesOf(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true });
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return [];
+    throw storeFailed(`${directory} cannot be read`, error);
+  }
+}
+
+function foldersIn(directory: string): string[] {
+  return entriesOf(directory)
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+    .map(({ name }) => name);
+}
+
+/** Writes a job's `jid`, `.load.p` and, if it names minions at all, `.minions.p`. Used for every job: Salt's command line reads them. */
+export function writeLoadFiles(o: LocalCacheOptions, { jid, load, minions }: LoadRecord): void {
+  const directory = jobDirectory(o.cachedir, o.hashType, jid);
+  try {
+    mkdirSync(directory, { recursive: true, mode: directoryMode });
+    replaceFile(join(directory, minionsFile), encodeMinions(minions), fileMode);
+    replaceFile(join(directory, loadFile), load, fileMode);
+    // Last: a directory without it counts as unfinished.
+    replaceFile(join(directory, jidFile), jid, fileMode);
+  } catch (error) {
+    throw storeFailed(`job ${jid} cannot be written in local_cache layout`, error);
+  }
+}
+
+export class LocalCache implements JobCache {
+  readonly #o: LocalCacheOptions;
+  #walk: Generator<string> | undefined;
+
+  constructor(o: LocalCacheOptions) {
+    this.#o = o;
+  }
+
+  async putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
+    return batch.map((record) => this.#putReturn(record));
+  }
+
+  async putLoad(record: LoadRecord): Promise<void> {
+    writeLoadFiles(this.#o, record);
+  }
+
+  async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
+    const path = join(this.#directory(jid), minionsFile);
+    const present = readIfThere(path);
+    if (present === undefined) return;
+    replaceFile(path, encodeMinions([...new Set([...decodeMinions(present), ...minionIds])]), fileMode);
+  }
+
+  getLoad(jid: string): LoadRecord | undefined {
+    const directory = this.#directory(jid);
+    const load = readIfThere(join(directory, loadFile));
+    if (load === undefined) return undefined;
+    const lists = entriesOf(directory).filter(({ name }) => anyMinionsFile.test(name));
+    const minions = lists.flatMap(({ name }) => decodeMinions(readIfThere(join(directory, name)) ?? encodeMinions([])));
+    return { jid, load, minions: [...new Set(minions)] };
+  }
+
+  getReturns(jid: string): StoredReturn[] {
+    const returns: StoredReturn[] = [];
+    for (const minionId of foldersIn(this.#directory(jid)).sort()) {
+      const body = this.getReturn(jid, minionId);
+      if (body !== undefined) returns.push({ minionId, body });
+    }
+    return returns;
+  }
+
+  getReturn(jid: string, minionId: string): Buffer | undefined {
+    const directory = join(this.#directory(jid), minionId);
+    const returned = readIfThere(join(directory, returnFile));
+    if (returned === undefined) return undefined;
+    return bodyFromFiles(jid, minionId, { returned, out: readIfThere(join(directory, outFile)) });
+  }
+
+  listJids({ newestFirst, limit, before }: ListOptions): string[] {
+    const jids: string[] = [];
+    for (const directory of this.#jobDirectories()) {
+      const load = readIfThere(join(directory, loadFile));
+      const jid = load === undefined ? undefined : jidOf(load);
+      if (jid !== undefined && (before === undefined || jid < before)) jids.push(jid);
+    }
+    // Ids that are times first, as in the other drivers.
+    const rank = (jid: string) => (isJid(jid) ? 0 : 1);
+    jids.sort((a, b) => rank(a) - rank(b) || (a < b ? 1 : -1));
+    return (newestFirst ? jids : jids.reverse()).slice(0, limit);
+  }
+
+  /** Goes on where the last call stopped, so that many jobs are not looked at all at once. */
+  async trim({ olderThanJid, stepsMax }: TrimOptions): Promise<number> {
+    if (!isJid(olderThanJid)) return 0;
+    const olderThanMs = jidTime(olderThanJid).getTime();
+    let steps = 0;
+    for (let looks = 0; looks < stepsMax * looksPerStep && steps < stepsMax; looks += 1) {
+      this.#walk ??= this.#jobDirectories();
+      const { value: directory, done } = this.#walk.next();
+      if (done || directory === undefined) {
+        this.#walk = undefined;
+        return steps;
+      }
+      if (!isOlder(directory, olderThanMs)) continue;
+      rmSync(directory, { recursive: true, force: true });
+      steps += 1;
+    }
+    return steps;
+  }
+
+  async close(): Promise<void> {
+    this.#walk = undefined;
+  }
+
+  #putReturn({ jid, minionId, body }: ReturnRecord): PutOutcome {
+    const directory = this.#directory(jid);
+    if (existsSync(join(directory, noCacheFile))) return "stored";
+    const { returned, out } = returnFilesOf(body);
+    const folder = join(directory, minionId);
+    try {
+      mkdirSync(directory, { recursive: true, mode: directoryMode });
+      // As in Salt, making this directory is what tells a first return from a second.
+      mkdirSync(folder, { mode: directoryMode });
+      replaceFile(join(folder, returnFile), returned, fileMode);
+      if (out !== undefined) replaceFile(join(folder, outFile), out, fileMode);
+      return "stored";
+    } catch (error) {
+      if (hasCodeIn(error, "EEXIST")) return "duplicate";
+      throw storeFailed(`a return of job ${jid} cannot be written in local_cache layout`, error);
+    }
+  }
+
+  #directory(jid: string): string {
+    return jobDirectory(this.#o.cachedir, this.#o.hashType, jid);
+  }
+
+  *#jobDirectories(): Generator<string> {
+    const top = jobsDirectory(this.#o.cachedir);
+    for (const head of foldersIn(top)) {
+      for (const rest of foldersIn(join(top, head))) yield join(top, head, rest);
+    }
+  }
+}
+
+function jidOf(load: Uint8Array): string | undefined {
+  const decoded = decode(load);
+  return decoded instanceof Map ? textField(decoded, "jid") : undefined;
+}
+
+/** By the time at which the `jid` file was written; a directory without one is what an interrupted write left. */
+function isOlder(directory: string, olderThanMs: number): boolean {
+  const stat =
+    statSync(join(directory, jidFile), { throwIfNoEntry: false }) ?? statSync(directory, { throwIfNoEntry: false });
+  return stat !== undefined && stat.mtimeMs < olderThanMs;
+}
+
+export function openLocalCache(o: LocalCacheOptions): JobCache {
+  return new LocalCache(o);
+}
