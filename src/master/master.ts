@@ -207,6 +207,8 @@ export class Master {
     const { config, logger, pool } = this.#parts;
     const report = (error: Error) => logger.error({ err: error }, "maintenance failed");
     this.#keyRing.rotateIfDue(Date.now()).catch(report);
+    // Workers have no log of their own: their faults come with the counters.
+    this.#gatherCounters().catch(report);
     if (config.keep_jobs_seconds <= 0) return;
     const olderThanJid = jidAt(Date.now() - config.keep_jobs_seconds * 1_000, 0);
     const task = { kind: "trim", olderThanJid, stepsMax: trimStepsMax };

@@ -5,7 +5,7 @@ import { SaltworksError } from "../errors.ts";
 import { type Autosign, openAutosign } from "../store/autosign.ts";
 import { openKeyDirectories } from "../store/keys.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
-import { openLocalCacheMirror } from "../store/local-cache.ts";
+import { openLocalCache, openLocalCacheMirror } from "../store/local-cache.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openSecretBox } from "../store/sealed.ts";
 import { matchesExpected } from "../target/expected.ts";
@@ -26,19 +26,27 @@ const faults: string[] = [];
 
 function openShard(from: ShardStart): { readonly shard: Shard; readonly autosign: Autosign } {
   const { config } = from;
+  const jobs = openLmdbJobCache({
+    path: join(config.cachedir, "jobs.lmdb"),
+    shards: config.store_shards,
+    durability: config.job_cache_durability,
+  });
+  const localCache = { cachedir: config.cachedir, hashType: config.hash_type };
   const isMirroring = config.master_job_cache === "local_cache" && config.job_cache;
   const stores = {
-    jobs: openLmdbJobCache({
-      path: join(config.cachedir, "jobs.lmdb"),
-      shards: config.store_shards,
-      durability: config.job_cache_durability,
-    }),
+    jobs,
     minions: openMinionData({ path: join(config.cachedir, "minions.lmdb") }),
     keys: openKeyDirectories(config.pki_dir),
     box: openSecretBox(from.masterPrivatePem, join(config.pki_dir, ".seal-salt")),
     localCache: isMirroring
-      ? openLocalCacheMirror({ cachedir: config.cachedir, hashType: config.hash_type })
+      ? openLocalCacheMirror({
+          ...localCache,
+          getLoad: (jid) => jobs.getLoad(jid),
+          storesEndTime: config.job_cache_store_endtime,
+          onError: (error) => noteFault(error instanceof Error ? error : new Error(String(error))),
+        })
       : undefined,
+    loads: isMirroring || config.local_cache_loads ? openLocalCache(localCache) : undefined,
   };
   return { shard: new Shard(from, stores), autosign: openAutosign(config) };
 }
@@ -65,6 +73,13 @@ async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>
   await Promise.all(owned.map((id) => shard.forget(id)));
 }
 
+/** Old jobs leave the store and, where it is kept, Salt's layout. @returns how many left the store */
+async function trim({ olderThanJid, stepsMax }: Extract<ShardTask, { kind: "trim" }>): Promise<number> {
+  const trimmed = await shard.stores.jobs.trim({ olderThanJid, stepsMax });
+  await shard.stores.loads?.trim({ olderThanJid, stepsMax });
+  return trimmed;
+}
+
 export default async function handle(task: ShardTask): Promise<unknown> {
   shard.slot = task.slot;
   switch (task.kind) {
@@ -78,7 +93,7 @@ export default async function handle(task: ShardTask): Promise<unknown> {
       const { jid, load, minions, missing } = task;
       await Promise.all([
         shard.stores.jobs.putLoad({ jid, load, minions, missing }),
-        shard.stores.loads?.writeLoad({ jid, load, minions }),
+        shard.stores.loads?.putLoad({ jid, load, minions }),
       ]);
       return undefined;
     }
@@ -91,7 +106,7 @@ export default async function handle(task: ShardTask): Promise<unknown> {
     case "presencePing":
       return shard.notePresencePing(task.jid);
     case "trim":
-      return shard.stores.jobs.trim({ olderThanJid: task.olderThanJid, stepsMax: task.stepsMax });
+      return trim(task);
     case "counters":
       return { counters: { ...shard.counters }, faults: faults.splice(0) };
     case "close":

@@ -36,7 +36,7 @@ export type ShardStores = {
   /** Returns in Salt's on-disk layout, if chosen. */
   readonly localCache: LocalCacheMirror | undefined;
   /** Loads in Salt's on-disk layout, which Python's command line reads. */
-  readonly loads: LocalCacheLoads | undefined;
+  readonly loads: JobCache | undefined;
 };
 
 const presencePingsMax = 16;
