@@ -1,0 +1,31 @@
+/**
+ * How a local user proves to the master who he is: the content of a key file that only he can read.
+ * Source: docs/protocol.md sections 7.2 and 11.1.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { MasterConfig } from "../config/load.ts";
+import { SaltworksError } from "../errors.ts";
+import { notContactedText, notPermittedText } from "./texts.ts";
+
+/** `user`: as whom the master records what is asked, such as `root` or `sudo_ann`. */
+export type Credentials = { readonly user: string; readonly key: string };
+
+/** Root and whoever used sudo have the key of the master's own user. */
+function keyOwner(user: string, masterUser: string): string {
+  return user === "root" || user.startsWith("sudo_") ? masterUser : user;
+}
+
+/** @throws SaltworksError AUTH_FAILED if the key may not be read, MASTER_UNREACHABLE if there is none because no master ran here */
+export async function readCredentials(config: MasterConfig, user: string): Promise<Credentials> {
+  const file = join(config.cachedir, `.${keyOwner(user, config.user).replaceAll("\\", "_")}_key`);
+  try {
+    return { user, key: await readFile(file, "utf8") };
+  } catch (error) {
+    const errno = error instanceof Error && "code" in error ? error.code : undefined;
+    if (errno === "ENOENT") {
+      throw new SaltworksError("MASTER_UNREACHABLE", notContactedText, { file }, { cause: error });
+    }
+    throw new SaltworksError("AUTH_FAILED", notPermittedText, { file }, { cause: error });
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * What the event bus says about one job, in order. Connected before the job is published, so that no return is missed;
+ * bounded, so that a job with huge returns costs no more memory than its buffer: what has no room is fetched from the store later.
+ * Source: docs/protocol.md sections 10.3 and 11.3.
+ */
+import { SaltworksError } from "../errors.ts";
+import { earlyEventsMax, jobFeedBytesMax } from "../limits.ts";
+import { EventSubscriber } from "../transport/event-stream-client.ts";
+import { splitEvent } from "../wire/event.ts";
+import { listField, mapField } from "../wire/fields.ts";
+import { decode } from "../wire/msgpack.ts";
+import { lostBusText } from "./texts.ts";
+
+/** `data` of a return: the event's map, packed; absent if there was no room for it. */
+export type FeedItem =
+  | { readonly kind: "return"; readonly id: string; readonly data: Uint8Array | undefined }
+  | { readonly kind: "done"; readonly returned: readonly string[]; readonly silent: ReadonlyMap<string, string> }
+  | { readonly kind: "expected"; readonly minions: readonly string[]; readonly missing: readonly string[] };
+
+const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|ret\/(.+)$)/s;
+const tagStarts = [Buffer.from("salt/job/"), Buffer.from("saltworks/job/")];
+
+/** How much may wait; smaller in tests. */
+export type JobFeedRoom = { readonly bytesMax: number; readonly earlyEventsMax: number };
+
+export class JobFeed {
+  readonly #room: JobFeedRoom;
+  readonly #early: Uint8Array[] = [];
+  readonly #items: FeedItem[] = [];
+  #subscriber: EventSubscriber | undefined;
+  #jid: string | undefined;
+  #bytes = 0;
+  #failure: SaltworksError | undefined;
+  #wake: (() => void) | undefined;
+
+  private constructor(room: JobFeedRoom) {
+    this.#room = room;
+  }
+
+  /** @throws SaltworksError MASTER_UNREACHABLE */
+  static async open(
+    pubPath: string,
+    room: JobFeedRoom = { bytesMax: jobFeedBytesMax, earlyEventsMax },
+  ): Promise<JobFeed> {
+    const feed = new JobFeed(room);
+    feed.#subscriber = await EventSubscriber.connect(pubPath, {
+      onEvent: (body) => feed.#take(body),
+      onClose: (error) => {
+        feed.#failure = new SaltworksError("MASTER_UNREACHABLE", lostBusText, {}, error ? { cause: error } : {});
+        feed.#wake?.();
+      },
+    });
+    return feed;
+  }
+
+  /** From now on only this job counts; what came for it already is not lost. */
+  follow(jid: string): void {
+    this.#jid = jid;
+    for (const body of this.#early.splice(0)) this.#take(body);
+  }
+
+  /** @throws SaltworksError MASTER_UNREACHABLE once the bus is lost and everything that came is read */
+  async next(): Promise<FeedItem> {
+    for (;;) {
+      const item = this.#items.shift();
+      if (item !== undefined) {
+        if (item.kind === "return") this.#bytes -= item.data?.byteLength ?? 0;
+        return item;
+      }
+      if (this.#failure !== undefined) throw this.#failure;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  close(): void {
+    this.#subscriber?.close();
+  }
+
+  #take(body: Uint8Array): void {
+    if (!tagStarts.some((start) => start.equals(body.subarray(0, start.length)))) return;
+    if (this.#jid === undefined) {
+      // The reply to the publish is on its way: only a master with very many jobs gets here, and losing the oldest costs a look into the store.
+      if (this.#early.length >= this.#room.earlyEventsMax) this.#early.shift();
+      this.#early.push(body);
+      return;
+    }
+    const { tag, data } = splitEvent(body);
+    const [, jid, name, id] = tagPattern.exec(tag) ?? [];
+    if (jid !== this.#jid) return;
+    if (id !== undefined) this.#offerReturn(id, data);
+    else if (name === "done" && tag.startsWith("saltworks/")) this.#offer(readDone(data));
+    else if (name === "new") this.#offer(readExpected(data));
+  }
+
+  #offerReturn(id: string, data: Uint8Array): void {
+    const hasRoom = this.#bytes + data.byteLength <= this.#room.bytesMax;
+    if (hasRoom) this.#bytes += data.byteLength;
+    this.#offer({ kind: "return", id, data: hasRoom ? data : undefined });
+  }
+
+  #offer(item: FeedItem): void {
+    this.#items.push(item);
+    this.#wake?.();
+  }
+}
+
+function readDone(data: Uint8Array): FeedItem {
+  const fields = decode(data);
+  const map = fields instanceof Map ? fields : new Map();
+  const silent = new Map<string, string>();
+  for (const [id, reason] of mapField(map, "silent") ?? []) silent.set(String(id), String(reason));
+  return { kind: "done", returned: texts(listField(map, "returned")), silent };
+}
+
+/** With syndics below, further expected minions become known while the job runs. */
+function readExpected(data: Uint8Array): FeedItem {
+  const fields = decode(data);
+  const map = fields instanceof Map ? fields : new Map();
+  return { kind: "expected", minions: texts(listField(map, "minions")), missing: texts(listField(map, "missing")) };
+}
+
+export function texts(list: readonly unknown[] | undefined): string[] {
+  return (list ?? []).map(String);
+}

@@ -1,0 +1,245 @@
+/**
+ * An operator's connection to a running master of this machine: publish jobs and follow them, call runners and wheel functions.
+ * Source: docs/protocol.md sections 7.2 and 11; the command line and the HTTP API are built on it.
+ */
+import { join } from "node:path";
+import type { MasterConfig } from "../config/load.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
+import { clientChannelsMax, runnerReplyTimeoutMs, wheelReplyTimeoutMs } from "../limits.ts";
+import { EventSubscriber } from "../transport/event-stream-client.ts";
+import { RequestChannel } from "../transport/request-channel.ts";
+import { boolField, listField, mapField, textField } from "../wire/fields.ts";
+import { decode } from "../wire/msgpack.ts";
+import { encodeClearRequest } from "../wire/request.ts";
+import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { type Credentials, readCredentials } from "./credentials.ts";
+import { JobFeed, texts } from "./job-feed.ts";
+import { RunningJob } from "./running-job.ts";
+import { lostBusText, notContactedText, notPermittedText, timedOutText } from "./texts.ts";
+
+/** `follow`: the master waits for the job as Salt's command line would (its `timeout` and `gather_job_timeout`) and says when it is over. */
+export type JobRequest = {
+  readonly target: string | readonly string[];
+  readonly targetKind: string;
+  readonly fun: string | readonly string[];
+  readonly args: readonly Encodable[];
+  /** Returners on the minions, separated by commas. */
+  readonly ret?: string;
+  /** What travels beside the job: `show_jid`, `delimiter`, `metadata` and others of Salt's, in the order in which they are stored. */
+  readonly kwargs?: { readonly [name: string]: Encodable };
+  readonly follow?: { readonly timeoutSeconds: number; readonly gatherTimeoutSeconds: number };
+};
+export type Published = {
+  readonly jid: string;
+  readonly minions: readonly string[];
+  readonly missing: readonly string[];
+};
+/** `isSuccess` false: `value` is what went wrong. */
+export type CommandOutcome = { readonly jid: string; readonly value: Value; readonly isSuccess: boolean };
+
+/** Newest request version: a master with Salt's default `minimum_auth_version` takes no other. */
+const requestVersion = 3;
+/** Salt sends a publish three times before it gives up; asked once, for as long, a slow master cannot publish it twice. */
+const publishTries = 3;
+
+export class MasterClient {
+  readonly #config: MasterConfig;
+  readonly #credentials: Credentials;
+  readonly #idle: RequestChannel[] = [];
+  readonly #open = new Set<RequestChannel>();
+
+  private constructor(config: MasterConfig, credentials: Credentials) {
+    this.#config = config;
+    this.#credentials = credentials;
+  }
+
+  /**
+   * Reads the user's key; connects to nothing yet.
+   *
+   * @throws SaltworksError AUTH_FAILED, MASTER_UNREACHABLE
+   */
+  static async open(config: MasterConfig, user: string): Promise<MasterClient> {
+    return new MasterClient(config, await readCredentials(config, user));
+  }
+
+  /**
+   * Publishes a job without waiting for it.
+   *
+   * @returns undefined if no minion matched: nothing was sent
+   * @throws SaltworksError REQUEST_TIMEOUT, MASTER_UNREACHABLE, AUTH_FAILED, REQUEST_REFUSED
+   */
+  async publish(request: JobRequest): Promise<Published | undefined> {
+    const { follow } = request;
+    const load = {
+      cmd: "publish",
+      tgt: request.target,
+      fun: request.fun,
+      arg: request.args,
+      key: this.#credentials.key,
+      tgt_type: request.targetKind,
+      ret: request.ret ?? "",
+      jid: "",
+      kwargs: {
+        ...request.kwargs,
+        follow: follow && { timeout: follow.timeoutSeconds, gather_job_timeout: follow.gatherTimeoutSeconds },
+      },
+      user: this.#credentials.user,
+    };
+    const seconds = follow?.timeoutSeconds ?? this.#config.timeout;
+    const reply = await this.#ask(load, Math.max(1, seconds) * publishTries * 1_000);
+    const fields = mapField(reply, "load");
+    const jid = fields === undefined ? undefined : textField(fields, "jid");
+    if (fields === undefined || (jid === undefined && !fields.has("minions"))) {
+      throw new SaltworksError("REQUEST_REFUSED", (fields && textField(fields, "error")) || notPermittedText);
+    }
+    const minions = texts(listField(fields, "minions"));
+    return jid === undefined || minions.length === 0
+      ? undefined
+      : { jid, minions, missing: texts(listField(fields, "missing")) };
+  }
+
+  /**
+   * Publishes a job and gives its returns as they come.
+   *
+   * @returns undefined if no minion matched. Otherwise close it when done.
+   * @throws SaltworksError as `publish`
+   */
+  async run(
+    request: JobRequest & { readonly follow: NonNullable<JobRequest["follow"]> },
+  ): Promise<RunningJob | undefined> {
+    const feed = await this.#contact(() => JobFeed.open(this.#eventPath()));
+    try {
+      const published = await this.publish(request);
+      if (published === undefined) {
+        feed.close();
+        return undefined;
+      }
+      feed.follow(published.jid);
+      return new RunningJob(published, feed, (jid, ids) => this.#storedReturns(jid, ids));
+    } catch (error) {
+      feed.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Runs a runner function and waits for its result.
+   *
+   * @throws SaltworksError as `publish`; MASTER_UNREACHABLE too if the master goes away meanwhile
+   */
+  async runner(fun: string, args: readonly Value[], kwargs: ValueMap): Promise<CommandOutcome> {
+    const { key, user } = this.#credentials;
+    const lost = new AbortController();
+    const link = await this.#contact(() =>
+      EventSubscriber.connect(this.#eventPath(), {
+        onEvent: () => undefined,
+        onClose: () => lost.abort(new SaltworksError("MASTER_UNREACHABLE", lostBusText)),
+      }),
+    );
+    try {
+      const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, key, user, sync: true };
+      return readOutcome(await this.#ask(load, runnerReplyTimeoutMs, lost.signal));
+    } finally {
+      link.close();
+    }
+  }
+
+  /** @throws SaltworksError as `publish` */
+  async wheel(fun: string, kwargs: { readonly [name: string]: Encodable }): Promise<CommandOutcome> {
+    const { key, user } = this.#credentials;
+    return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, key, user }, wheelReplyTimeoutMs));
+  }
+
+  /** Gives up what is under way. */
+  close(): void {
+    for (const channel of this.#open) channel.close();
+    this.#open.clear();
+    this.#idle.length = 0;
+  }
+
+  /** The whole loads of returns as the store has them, by minion id. */
+  async #storedReturns(jid: string, ids: readonly string[]): Promise<ValueMap> {
+    const { value, isSuccess } = await this.wheel("saltworks.returns", { jid, ids });
+    return isSuccess && value instanceof Map ? value : new Map();
+  }
+
+  #eventPath(): string {
+    return join(this.#config.sock_dir, "master_event_pub.ipc");
+  }
+
+  /** Names in Salt's words what keeps a command from reaching the master. */
+  async #contact<Result>(step: () => Promise<Result>): Promise<Result> {
+    try {
+      return await step();
+    } catch (error) {
+      if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
+      const detail = { socket: this.#eventPath() };
+      throw new SaltworksError("MASTER_UNREACHABLE", notContactedText, detail, { cause: error });
+    }
+  }
+
+  async #ask(load: Encodable, timeoutMs: number, signal?: AbortSignal): Promise<ValueMap> {
+    const channel = this.#takeChannel();
+    try {
+      const request = encodeClearRequest(load, requestVersion);
+      const reply = await channel.request(request, { timeoutMs, tries: 1, ...(signal ? { signal } : {}) });
+      return readReply(reply);
+    } catch (error) {
+      if (!hasCode(error, "REQUEST_TIMEOUT")) throw error;
+      throw new SaltworksError("REQUEST_TIMEOUT", timedOutText, { endpoint: requestEndpoint(this.#config) });
+    } finally {
+      if (this.#open.has(channel)) this.#idle.push(channel);
+    }
+  }
+
+  #takeChannel(): RequestChannel {
+    const idle = this.#idle.pop();
+    if (idle !== undefined) return idle;
+    if (this.#open.size >= clientChannelsMax) {
+      const detail = { max: clientChannelsMax };
+      throw new SaltworksError("QUEUE_FULL", `${clientChannelsMax} requests are under way already`, detail);
+    }
+    const endpoint = requestEndpoint(this.#config);
+    const isIpv6 = endpoint.includes("[");
+    const channel = new RequestChannel({ endpoint, timeoutMs: wheelReplyTimeoutMs, tries: 1, isIpv6 });
+    this.#open.add(channel);
+    return channel;
+  }
+}
+
+/** Where the request port of the master of this machine is: an interface that means all is reached by loopback. */
+export function requestEndpoint(config: Pick<MasterConfig, "interface" | "ret_port">): string {
+  const address = config.interface;
+  const host = address === "0.0.0.0" || address === "" ? "127.0.0.1" : address === "::" ? "::1" : address;
+  return `tcp://${host.includes(":") ? `[${host}]` : host}:${config.ret_port}`;
+}
+
+/** @throws SaltworksError AUTH_FAILED, REQUEST_REFUSED for what is no map */
+function readReply(frame: Uint8Array): ValueMap {
+  const reply = decode(frame);
+  if (reply instanceof Map) {
+    const error = reply.get("error");
+    if (error !== undefined && error !== null) throw refusal(error);
+    return reply;
+  }
+  if (reply === "" || reply === null) throw new SaltworksError("AUTH_FAILED", notPermittedText);
+  throw new SaltworksError("REQUEST_REFUSED", typeof reply === "string" ? reply : "an answer of another form");
+}
+
+function refusal(error: Value): SaltworksError {
+  if (!(error instanceof Map)) return new SaltworksError("REQUEST_REFUSED", String(error));
+  const name = textField(error, "name") ?? "";
+  const message = textField(error, "message") ?? "";
+  const isAboutUser = name.includes("Auth");
+  return new SaltworksError(isAboutUser ? "AUTH_FAILED" : "REQUEST_REFUSED", message, { name });
+}
+
+function readOutcome(reply: ValueMap): CommandOutcome {
+  const data = mapField(reply, "data");
+  if (data === undefined) throw new SaltworksError("REQUEST_REFUSED", "the master answered without a result");
+  return {
+    jid: textField(data, "jid") ?? "",
+    value: data.get("return") ?? null,
+    isSuccess: boolField(data, "success") ?? false,
+  };
+}

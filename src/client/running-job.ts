@@ -1,0 +1,105 @@
+/**
+ * A published job until it is over: each return as it comes, then who stayed silent.
+ * Source: docs/protocol.md section 11.3; what is shown of it stands in docs/compatibility.md.
+ */
+
+import { decode } from "../wire/msgpack.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
+import type { FeedItem, JobFeed } from "./job-feed.ts";
+import type { Published } from "./master-client.ts";
+
+/**
+ * `retcode`: of a job with several functions the highest. `outputter`: how the minion wants its value shown.
+ * `silent` minions were expected; `unknown` names are in the target list but have no accepted key.
+ */
+export type JobEvent =
+  | {
+      readonly kind: "return";
+      readonly id: string;
+      readonly value: Value;
+      readonly retcode: number;
+      readonly outputter: string | undefined;
+    }
+  | { readonly kind: "silent"; readonly id: string; readonly reason: string }
+  | { readonly kind: "unknown"; readonly id: string };
+
+type FetchReturns = (jid: string, ids: readonly string[]) => Promise<ValueMap>;
+
+/** What the master puts in an event in place of a value that made it too large. */
+const trimmedMark = Buffer.from("VALUE_TRIMMED");
+
+export class RunningJob implements Published {
+  readonly jid: string;
+  readonly minions: readonly string[];
+  readonly missing: readonly string[];
+  readonly #feed: JobFeed;
+  readonly #fetch: FetchReturns;
+
+  constructor(published: Published, feed: JobFeed, fetch: FetchReturns) {
+    this.jid = published.jid;
+    this.minions = published.minions;
+    this.missing = published.missing;
+    this.#feed = feed;
+    this.#fetch = fetch;
+  }
+
+  /**
+   * To be read once, to its end or until `close`.
+   *
+   * @throws SaltworksError MASTER_UNREACHABLE if the master goes away meanwhile
+   */
+  async *events(): AsyncGenerator<JobEvent, void, void> {
+    const outstanding = new Set(this.minions);
+    const unknown = new Set(this.missing);
+    const seen = new Set<string>();
+    let silent: ReadonlyMap<string, string> = new Map();
+    while (outstanding.size > 0) {
+      const item = await this.#feed.next();
+      if (item.kind === "expected") {
+        for (const id of item.minions) if (!seen.has(id)) outstanding.add(id);
+        for (const id of item.missing) unknown.add(id);
+      } else if (item.kind === "return") {
+        if (seen.has(item.id)) continue;
+        seen.add(item.id);
+        outstanding.delete(item.id);
+        yield await this.#readReturn(item);
+      } else {
+        for (const id of item.returned) if (!seen.has(id)) yield await this.#readReturn({ id, data: undefined });
+        for (const id of item.returned) seen.add(id);
+        silent = item.silent;
+        break;
+      }
+    }
+    for (const [id, reason] of silent) if (!seen.has(id)) yield { kind: "silent", id, reason };
+    for (const id of unknown) if (!seen.has(id) && id !== "") yield { kind: "unknown", id };
+  }
+
+  close(): void {
+    this.#feed.close();
+  }
+
+  /** The return as the event has it, or as the store has it where the event was cut or lost. */
+  async #readReturn(item: Pick<FeedItem & { kind: "return" }, "id" | "data">): Promise<JobEvent> {
+    const { id, data } = item;
+    const isWhole = data !== undefined && !Buffer.from(data.buffer, data.byteOffset, data.length).includes(trimmedMark);
+    const stored = isWhole ? undefined : (await this.#fetch(this.jid, [id])).get(id);
+    const fields = stored instanceof Map ? stored : data === undefined ? new Map() : decode(data);
+    return toEvent(id, fields instanceof Map ? fields : new Map());
+  }
+}
+
+function toEvent(id: string, fields: ValueMap): JobEvent {
+  const outputter = fields.get("out");
+  return {
+    kind: "return",
+    id,
+    value: fields.get("return") ?? null,
+    retcode: highestRetcode(fields.get("retcode")),
+    outputter: typeof outputter === "string" && outputter !== "" ? outputter : undefined,
+  };
+}
+
+function highestRetcode(retcode: Value | undefined): number {
+  if (retcode instanceof Map) return Math.max(0, ...[...retcode.values()].map(highestRetcode));
+  return typeof retcode === "number" ? retcode : 0;
+}

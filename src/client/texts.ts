@@ -1,0 +1,13 @@
+/** Sentences that several callers show to operators; Salt's own where Salt has one. */
+
+/** The master's event bus went away in the middle of a job. */
+export const lostBusText =
+  "The master closed its event bus, so it was stopped or restarted. Returns that it acknowledged are kept: look them up when it runs again.";
+/** Salt's words for a request that nobody answered. */
+export const timedOutText =
+  "Salt request timed out. The master is not responding. You may need to run your command with `--async` in order to bypass the congested event bus. With `--async`, the CLI tool will print the job id (jid) and exit immediately without listening for responses. You can then use `salt-run jobs.lookup_jid` to look up the results of the job in the job cache later.";
+/** Salt's words for a user whom the master does not let in. */
+export const notPermittedText =
+  "Failed to authenticate! This is most likely because this user is not permitted to execute commands, but there is a small possibility that a disk error occurred (check disk/inode usage).";
+/** Salt's words for a master that is not there. */
+export const notContactedText = "The salt master could not be contacted. Is master running?";

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { JobFeed } from "../../src/client/job-feed.ts";
+import { FakeMaster } from "./fake-master.ts";
+
+const jid = "20261121070000123456";
+
+describe("JobFeed", () => {
+  let master: FakeMaster;
+  let feed: JobFeed;
+  const open = (bytesMax: number, earlyEventsMax: number): Promise<JobFeed> =>
+    JobFeed.open(join(master.config.sock_dir, "master_event_pub.ipc"), { bytesMax, earlyEventsMax });
+
+  beforeEach(async () => {
+    master = await FakeMaster.start({});
+  });
+  afterEach(async () => {
+    feed.close();
+    await master.stop();
+  });
+
+  it("keeps the ids of returns for whose bodies it has no room, and has room again once some are read", async () => {
+    feed = await open(2_000, 10);
+    feed.follow(jid);
+    for (const id of ["a", "b"]) master.fireReturn(jid, id, "x".repeat(1_500));
+    master.fire(`salt/job/${jid}/new`, { minions: ["a", "b", "c"], missing: ["ghost"] });
+    const items = [await feed.next(), await feed.next(), await feed.next()];
+    assert.deepEqual(
+      items.map((item) => (item.kind === "return" ? [item.id, item.data !== undefined] : item)),
+      [["a", true], ["b", false], { kind: "expected", minions: ["a", "b", "c"], missing: ["ghost"] }],
+    );
+    master.fireReturn(jid, "c", "x".repeat(1_500));
+    const last = await feed.next();
+    assert.ok(last.kind === "return" && last.data !== undefined);
+  });
+
+  it("forgets the oldest of too many events that come before the job is known", async () => {
+    feed = await open(1_000_000, 2);
+    for (const id of ["a", "b", "c"]) master.fireReturn(jid, id, true);
+    master.fire("salt/auth", { act: "accept" });
+    // The bus keeps its order: once this job's event has come, the earlier ones have, too.
+    const probe = await open(1_000_000, 2);
+    probe.follow("20260101000000000000");
+    master.fireDone("20260101000000000000", []);
+    await probe.next();
+    probe.close();
+    feed.follow(jid);
+    master.fireDone(jid, ["a", "b", "c"]);
+    const [first, second, third] = [await feed.next(), await feed.next(), await feed.next()];
+    assert.deepEqual(
+      [first, second].map((item) => item?.kind === "return" && item.id),
+      ["b", "c"],
+    );
+    assert.deepEqual(third, { kind: "done", returned: ["a", "b", "c"], silent: new Map() });
+  });
+
+  it("gives what came before it tells that the bus is lost", async () => {
+    feed = await open(1_000_000, 10);
+    feed.follow(jid);
+    master.fireReturn(jid, "a", true);
+    await master.closeBus();
+    assert.equal((await feed.next()).kind, "return");
+    await assert.rejects(feed.next(), { code: "MASTER_UNREACHABLE" });
+  });
+});
