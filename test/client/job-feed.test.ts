@@ -36,10 +36,10 @@ describe("JobFeed", () => {
   });
 
   it("forgets the oldest of too many events that come before the job is known", async () => {
-    feed = await open(1_000_000, 2);
+    feed = await open(1_000_000, 3);
     for (const id of ["a", "b", "c"]) master.fireReturn(jid, id, true);
     master.fire("salt/auth", { act: "accept" });
-    // The bus keeps its order: once this job's event has come, the earlier ones have, too.
+    // The bus keeps its order: once the probe has its event (which counts as one of the three), the earlier ones have come, too.
     const probe = await open(1_000_000, 2);
     probe.follow("20260101000000000000");
     master.fireDone("20260101000000000000", []);
