@@ -1,0 +1,53 @@
+/** The function word and what follows it: one function, or several with their own arguments. Source: docs/compatibility.md, multi-function calls. */
+import type { Value } from "../../wire/values.ts";
+import { parseArguments, type WordOptions } from "./words.ts";
+
+/** Exit code of Salt's CLI for words that do not fit together. */
+export const wordsExitCode = 42;
+
+/** `fun` and `arg` as a publish carries them: with several functions, one list of arguments each. */
+export type Call =
+  | { readonly ok: true; readonly fun: string; readonly arg: Value[] }
+  | { readonly ok: true; readonly fun: string[]; readonly arg: Value[][] };
+export type Misfit = { readonly ok: false; readonly message: string; readonly exitCode: typeof wordsExitCode };
+
+/** A comma in `functionWord` makes it several; `separator` is the word between the arguments of one and the next. */
+export function parseFunctions(
+  functionWord: string,
+  words: readonly string[],
+  separator = ",",
+  options: WordOptions = {},
+): Call | Misfit {
+  if (!functionWord.includes(",")) return { ok: true, fun: functionWord, arg: parseArguments(words, options) };
+  const functions = functionWord.split(",");
+  const groups = groupWords(words, separator, functions.length);
+  if (groups.length < functions.length)
+    return misfit("Cannot execute compound command without defining all arguments.");
+  if (groups.length > functions.length)
+    return misfit("Cannot execute compound command with more arguments than commands.");
+  return { ok: true, fun: functions, arg: groups.map((group) => parseArguments(group, options)) };
+}
+
+function misfit(message: string): Misfit {
+  return { ok: false, message, exitCode: wordsExitCode };
+}
+
+/** Separators that stand alone, if their number fits; otherwise those inside of words count as well. */
+function groupWords(words: readonly string[], separator: string, groupCount: number): string[][] {
+  const isAlone = words.filter((word) => word === separator).length === groupCount - 1;
+  let group: string[] = [];
+  const groups = [group];
+  for (const word of words) {
+    if (isAlone && word !== separator) {
+      group.push(word);
+      continue;
+    }
+    const [first = "", ...rest] = word.split(separator);
+    if (first !== "") group.push(first);
+    for (const part of rest) {
+      group = part === "" ? [] : [part];
+      groups.push(group);
+    }
+  }
+  return groups;
+}

@@ -1,0 +1,29 @@
+/**
+ * The value of one word of a command line or of a `k=v` text: YAML, with the exceptions by which Salt keeps the text.
+ * Source: docs/compatibility.md, words to values; what Salt answered is recorded in test/golden/yamlify.json.
+ */
+import { readYaml, type YamlValue } from "./yaml11.ts";
+
+/** `floatOf` makes floats whose value is integral, as `new Float` does. */
+export function parseWord<F>(word: string, floatOf: (value: number) => F): YamlValue<F> {
+  if (staysText(word)) return word;
+  if (word === "None") return null;
+  const read = readYaml(word, floatOf);
+  if (!read) return word;
+  const { value } = read;
+  // What follows a `#` would be lost: only structures and typed values are worth that.
+  if (word.includes("#")) return typeof value === "string" || value === null ? word : value;
+  if (value instanceof Map) return word.startsWith("{") ? value : word;
+  if (Array.isArray(value)) return word.startsWith("[") ? value : word;
+  if (value instanceof Uint8Array) return word;
+  if (value === "" && (word === "|" || word === "!")) return word;
+  return value;
+}
+
+/** Blank words, document marks, digits with underscores, and anything with a tab or line end never reach YAML. */
+function staysText(word: string): boolean {
+  const trimmed = word.trim();
+  if (trimmed === "" || trimmed === "---" || trimmed === "...") return true;
+  if (word.includes("_") && /^[0-9_]*$/.test(trimmed)) return true;
+  return /[\t\r\n]/.test(word);
+}
