@@ -49,9 +49,14 @@ function addKeywords(keywords: ValueMap, takes: (key: Value) => boolean, kwargs:
 /** The keywords that one element of `arg` carries, or undefined for a positional argument. */
 function keywordsOf(value: Value): ValueMap | undefined {
   if (value instanceof Map) return value.get("__kwarg__") === true ? value : undefined;
-  if (typeof value !== "string") return undefined;
-  const match = keywordText.exec(value);
-  return match === null ? undefined : new Map([[match[1] ?? "", parseYamlWord(match[2] ?? "")]]);
+  const keyword = typeof value === "string" ? keywordOf(value) : undefined;
+  return keyword === undefined ? undefined : new Map([[keyword.name, keyword.value]]);
+}
+
+/** A text of the form `k=v`; undefined for any other. */
+export function keywordOf(text: string): { readonly name: string; readonly value: Value } | undefined {
+  const [, name, word] = keywordText.exec(text) ?? [];
+  return name === undefined || word === undefined ? undefined : { name, value: parseYamlWord(word) };
 }
 
 /**

@@ -1,0 +1,98 @@
+/** The world around a single call: a master that was authenticated with for it, or none; and the minion's daemon if it runs. */
+import type { Logger } from "pino";
+import type { MinionConfig } from "../config/schema.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
+import { fireEvents } from "../transport/event-stream-client.ts";
+import { encodeEvent } from "../wire/event.ts";
+import type { Encodable, ValueMap } from "../wire/values.ts";
+import { now, stampText } from "./clock-text.ts";
+import type { Host } from "./host.ts";
+import { openIdentity } from "./identity.ts";
+import { masterAddresses } from "./master-address.ts";
+import { MasterLink } from "./master-link.ts";
+import { busPaths } from "./minion-bus.ts";
+import { requestPillar } from "./pillar.ts";
+import type { Load } from "./session.ts";
+
+export type CallHost = Host & {
+  readonly pillar: ValueMap;
+  /** The result as a job of its own; without a master nothing. A master that does not take it is logged. */
+  sendReturn(members: Load): Promise<void>;
+  close(): void;
+};
+
+/** @throws SaltworksError of the last master's sign-in or pillar if none takes this minion */
+export async function openCallHost(config: MinionConfig, grains: ValueMap, log: Logger): Promise<CallHost> {
+  const fireMinion = (tag: string, data: Encodable) => fireOnBus(config, tag, data, log);
+  const isLocal = config.file_client === "local" || config.master_type === "disable";
+  if (isLocal) return localHost(fireMinion);
+  const { link, pillar } = await connect(config, grains, log);
+  return {
+    pillar,
+    fireMinion,
+    fireMaster: (tag, data) => link.fireEvent(tag, data),
+    masterRequest: (load) => link.session.request(load),
+    compilePillar: (options) => requestPillar(link.session, config, grains, options),
+    sendReturn: async (members) => {
+      try {
+        await link.session.request({ cmd: "_return", id: config.id, ...members });
+      } catch (error) {
+        log.warn({ err: error }, "the result did not reach the master");
+      }
+    },
+    close: () => link.close(),
+  };
+}
+
+async function connect(
+  config: MinionConfig,
+  grains: ValueMap,
+  log: Logger,
+): Promise<{ link: MasterLink; pillar: ValueMap }> {
+  const identity = await openIdentity(config);
+  let failure: unknown;
+  for (const address of masterAddresses(config)) {
+    const link = new MasterLink({
+      config,
+      identity,
+      log,
+      address,
+      grains: () => grains,
+      onEnd: () => undefined,
+      isOneTry: true,
+    });
+    try {
+      await link.session.authenticate();
+      return { link, pillar: await requestPillar(link.session, config, grains) };
+    } catch (error) {
+      link.close();
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+function localHost(fireMinion: Host["fireMinion"]): CallHost {
+  const noMaster = () => Promise.reject(new SaltworksError("MASTER_UNREACHABLE", "this call runs without a master"));
+  return {
+    pillar: new Map(),
+    fireMinion,
+    fireMaster: async () => false,
+    masterRequest: noMaster,
+    compilePillar: async () => new Map(),
+    sendReturn: async () => undefined,
+    close: () => undefined,
+  };
+}
+
+/** The daemon hears it if it runs; if not, nobody needs to. */
+async function fireOnBus(config: MinionConfig, tag: string, data: Encodable, log: Logger): Promise<void> {
+  const members = data instanceof Map ? data : new Map(Object.entries(data ?? {}));
+  const body = encodeEvent(tag, new Map([...members, ["_stamp", stampText(now())]]));
+  try {
+    await fireEvents(busPaths(config).pull, [body]);
+  } catch (error) {
+    if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
+    log.debug({ tag }, "no minion daemon runs; an event on its bus is left out");
+  }
+}
