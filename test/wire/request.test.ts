@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { nestingDepthMax } from "../../src/limits.ts";
+import { decode, encode } from "../../src/wire/msgpack.ts";
+import { clearLoadHead, encodeClearRequest, encodeSealedRequest, readEnvelope } from "../../src/wire/request.ts";
+import type { Encodable } from "../../src/wire/values.ts";
+import { codeThrown } from "./only-typed.ts";
+import { randomFrom, seedFromClock } from "./random.ts";
+
+const sealed = Buffer.alloc(64, 0xfe);
+
+describe("readEnvelope", () => {
+  it("reads what each version sends, and gives the ciphertext itself", () => {
+    const plainest = readEnvelope(encodeSealedRequest(sealed, { version: 0 }));
+    assert.deepEqual(
+      { ...plainest, load: Buffer.from(plainest.load) },
+      {
+        enc: "aes",
+        version: 0,
+        id: undefined,
+        encAlgorithm: undefined,
+        sigAlgorithm: undefined,
+        load: sealed,
+      },
+    );
+    const fullest = readEnvelope(
+      encodeSealedRequest(sealed, { version: 3, id: "m1", encAlgorithm: "OAEP-SHA1", sigAlgorithm: "PKCS1v15-SHA1" }),
+    );
+    assert.equal(fullest.version, 3);
+    assert.equal(fullest.id, "m1");
+    assert.equal(fullest.encAlgorithm, "OAEP-SHA1");
+    assert.equal(fullest.sigAlgorithm, "PKCS1v15-SHA1");
+  });
+
+  it("gives a clear load as its packed bytes, whatever it is", () => {
+    for (const load of [{ cmd: "ping", x: [1, { y: null }] }, "notadict", 5] as Encodable[]) {
+      const envelope = readEnvelope(encodeClearRequest(load, 2));
+      assert.equal(envelope.enc, "clear");
+      assert.equal(envelope.version, 2);
+      assert.deepEqual(Buffer.from(envelope.load), encode(load, "raw"));
+    }
+  });
+
+  it("gives views, not copies", () => {
+    const frame = encodeSealedRequest(sealed, { version: 2 });
+    assert.equal(readEnvelope(frame).load.buffer, frame.buffer);
+  });
+
+  it("takes the last of a member that comes twice, as Salt's reader does", () => {
+    const frame = Buffer.concat([
+      Buffer.of(0x83),
+      ...["enc", "aes", "load", "x", "load", "yy"].map((text) => encode(text, "raw")),
+    ]);
+    assert.deepEqual(Buffer.from(readEnvelope(frame).load), Buffer.from("yy"));
+  });
+
+  it("refuses an envelope that lacks or misuses a member", () => {
+    const wrong: Encodable[] = [
+      {},
+      [],
+      "text",
+      { enc: "aes" },
+      { load: "x" },
+      { enc: "clear" },
+      { enc: "other", load: "x" },
+      { enc: 1, load: "x" },
+      { enc: "aes", load: 5 },
+      { enc: "aes", load: { cmd: "x" } },
+      { enc: "aes", load: "x", version: "3" },
+      { enc: "aes", load: "x", version: -1 },
+      { enc: "aes", load: "x", version: 3.5 },
+      { enc: "aes", load: "x", version: 70_000 },
+      { enc: "aes", load: "x", version: 3, id: 5 },
+      { enc: "aes", load: "x", version: 3, id: Buffer.of(0xff) },
+      { enc: "aes", load: "x", version: 3, id: "m", enc_algo: null },
+      { enc: "aes", load: "x", version: 3, id: "m", sig_algo: ["x"] },
+    ];
+    for (const value of wrong) {
+      assert.throws(() => readEnvelope(encode(value, "raw")), { code: "WIRE_MALFORMED" }, JSON.stringify(value));
+    }
+    const frame = encodeSealedRequest(sealed, { version: 2 });
+    assert.throws(() => readEnvelope(Buffer.concat([frame, Buffer.of(0xc0)])), { code: "WIRE_MALFORMED" });
+  });
+
+  it("refuses each truncation and a nesting bomb, as truncated and as too deep", () => {
+    const frame = encodeSealedRequest(sealed, {
+      version: 3,
+      id: "m1",
+      encAlgorithm: "OAEP-SHA1",
+      sigAlgorithm: "PKCS1v15-SHA1",
+    });
+    for (let end = 0; end < frame.length; end += 1) {
+      assert.throws(() => readEnvelope(frame.subarray(0, end)), { code: "WIRE_TRUNCATED" }, `${end}`);
+    }
+    const bomb = Buffer.concat([
+      Buffer.of(0x81),
+      encode("load", "raw"),
+      Buffer.alloc(nestingDepthMax + 1, 0x91),
+      Buffer.of(0xc0),
+    ]);
+    assert.throws(() => readEnvelope(bomb), { code: "WIRE_TOO_DEEP" });
+  });
+
+  it("answers changed and random bytes with an envelope or a typed error", (test) => {
+    const seed = seedFromClock();
+    test.diagnostic(`seed ${seed}`);
+    const random = randomFrom(seed);
+    const frame = encodeSealedRequest(sealed, { version: 3, id: "m1", encAlgorithm: "OAEP-SHA1" });
+    for (let round = 0; round < 20_000; round += 1) {
+      const changed = Buffer.from(frame);
+      for (let count = 1 + random.below(4); count > 0; count -= 1)
+        changed[random.below(changed.length)] = random.below(256);
+      codeThrown(() => readEnvelope(changed), ["WIRE_"]);
+      codeThrown(() => readEnvelope(random.bytes(random.below(40))), ["WIRE_"]);
+    }
+  });
+});
+
+describe("clearLoadHead", () => {
+  it("finds command and id by walking, and nothing where they are no text", () => {
+    assert.deepEqual(clearLoadHead(encode({ grains: { id: "not this" }, cmd: "_auth", id: "m1" }, "raw")), {
+      cmd: "_auth",
+      id: "m1",
+    });
+    assert.deepEqual(clearLoadHead(encode({ cmd: 5, id: Buffer.of(0xff) }, "raw")), { cmd: undefined, id: undefined });
+    assert.deepEqual(clearLoadHead(encode({}, "raw")), { cmd: undefined, id: undefined });
+  });
+
+  it("refuses a load that is not a map", () => {
+    for (const load of ["notadict", [], 5, null] as Encodable[]) {
+      assert.throws(() => clearLoadHead(encode(load, "raw")), { code: "WIRE_MALFORMED" });
+    }
+  });
+});
+
+describe("encodeClearRequest", () => {
+  it("sends version 0 as no version", () => {
+    assert.deepEqual(
+      decode(encodeClearRequest({ cmd: "ping" }, 0)),
+      new Map<string, unknown>([
+        ["enc", "clear"],
+        ["load", new Map([["cmd", "ping"]])],
+      ]),
+    );
+  });
+});
