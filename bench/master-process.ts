@@ -41,13 +41,14 @@ export class MasterProcess {
     if (requestPort === undefined || publishPort === undefined) throw new RangeError("two ports are needed");
     this.requestPort = requestPort;
     this.publishPort = publishPort;
-    for (const name of ["conf", "root"]) mkdirSync(join(this.directory, name));
+    mkdirSync(this.configDirectory);
     const base = {
       interface: "127.0.0.1",
       ret_port: requestPort,
       publish_port: publishPort,
       user: "root",
-      root_dir: join(this.directory, "root"),
+      // Both masters put paths that lie elsewhere below it.
+      root_dir: this.directory,
       pki_dir: join(this.directory, "pki"),
       cachedir: this.cacheDirectory,
       sock_dir: this.socketDirectory,

@@ -1,0 +1,121 @@
+/** What a program asked of the kernel: `strace` attached to it, its record read as events in order. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+const attachDeadlineMs = 20_000;
+/** Calls that carry a request, a reply, or make data durable. */
+const tracedCalls = "recvfrom,sendto,fsync,fdatasync,msync";
+
+export function hasStrace(): boolean {
+  return spawnSync("strace", ["-V"]).status === 0;
+}
+
+/** `start` and `end`: lines of the record where the call was entered and left. `result` is -1 for a call that failed or never ended. */
+export type SystemCall = {
+  readonly name: string;
+  readonly args: string;
+  readonly start: number;
+  readonly end: number;
+  readonly result: number;
+};
+
+export class SystemCallTrace {
+  readonly #child: ChildProcess;
+  readonly #file: string;
+
+  private constructor(child: ChildProcess, file: string) {
+    this.#child = child;
+    this.#file = file;
+  }
+
+  /** Resolves when all threads of the process are traced. */
+  static attach(processId: number, file: string): Promise<SystemCallTrace> {
+    const args = ["-f", "-yy", "-s", "0", "-e", `trace=${tracedCalls}`, "-o", file, "-p", String(processId)];
+    const child = spawn("strace", args, { stdio: ["ignore", "ignore", "pipe"] });
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => child.kill("SIGKILL"), attachDeadlineMs);
+      let said = "";
+      child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+        said += text;
+        if (!said.includes(`Process ${processId} attached`)) return;
+        clearTimeout(timer);
+        resolve(new SystemCallTrace(child, file));
+      });
+      child.once("error", reject);
+      child.once("exit", () => {
+        clearTimeout(timer);
+        reject(new Error(`strace did not attach: ${said}`));
+      });
+    });
+  }
+
+  /** Lets the process go on untraced. @returns its calls, in the order in which they were entered */
+  async stop(): Promise<SystemCall[]> {
+    const hasEnded = new Promise((resolve) => this.#child.once("exit", resolve));
+    this.#child.kill("SIGINT");
+    await hasEnded;
+    return parseTrace(readFileSync(this.#file, "utf8"));
+  }
+}
+
+const wholeCall = /^(\d+)\s+(\w+)\((.*)\)\s+= (-?\d+)/;
+const enteredCall = /^(\d+)\s+(\w+)\((.*)<unfinished \.\.\.>$/;
+const leftCall = /^(\d+)\s+<\.\.\. (\w+) resumed>(.*)\)\s+= (-?\d+)/;
+
+/** A call during which another thread's was noted takes two lines: one where it is entered, one where it is left. */
+export function parseTrace(text: string): SystemCall[] {
+  const calls: SystemCall[] = [];
+  const entered = new Map<string, { readonly name: string; readonly args: string; readonly start: number }>();
+  for (const [line, content] of text.split("\n").entries()) {
+    const whole = wholeCall.exec(content);
+    const [, thread = "", name = "", args = "", result] =
+      whole ?? leftCall.exec(content) ?? enteredCall.exec(content) ?? [];
+    if (whole !== null) {
+      calls.push({ name, args, start: line, end: line, result: Number(result) });
+    } else if (result === undefined) {
+      if (name !== "") entered.set(thread, { name, args, start: line });
+    } else {
+      const begun = entered.get(thread);
+      entered.delete(thread);
+      if (begun?.name === name) {
+        calls.push({ name, args: begun.args + args, start: begun.start, end: line, result: Number(result) });
+      }
+    }
+  }
+  return calls.sort((a, b) => a.start - b.start);
+}
+
+/** One request on a connection: from the call that brought it to the call that took its reply away. */
+export type Exchange = { readonly arrivedAt: number; readonly repliedAt: number };
+
+/** The requests that came in on `port`, one connection at a time, each with the reply that followed it there. */
+export function exchangesOn(calls: readonly SystemCall[], port: number): Exchange[] {
+  const exchanges: Exchange[] = [];
+  const arrivals = new Map<string, number>();
+  for (const call of calls) {
+    const connection = /<(TCP:\[[^\]]*:(\d+)->[^\]]*\])>/.exec(call.args);
+    if (connection === null || Number(connection[2]) !== port || call.result <= 0) continue;
+    const [, name = ""] = connection;
+    if (call.name === "recvfrom") {
+      if (!arrivals.has(name)) arrivals.set(name, call.end);
+    } else if (call.name === "sendto") {
+      const arrivedAt = arrivals.get(name);
+      if (arrivedAt !== undefined) exchanges.push({ arrivedAt, repliedAt: call.start });
+      arrivals.delete(name);
+    }
+  }
+  return exchanges;
+}
+
+/** Successful syncs of a file under `path`, entered and left between the two lines. `msync` names no file: it must be a waiting one. */
+export function syncsWithin(
+  calls: readonly SystemCall[],
+  { arrivedAt, repliedAt }: Exchange,
+  path: string,
+): SystemCall[] {
+  return calls.filter((call) => {
+    if (call.start <= arrivedAt || call.end >= repliedAt || call.result !== 0) return false;
+    if (call.name === "msync") return call.args.includes("MS_SYNC");
+    return (call.name === "fsync" || call.name === "fdatasync") && call.args.includes(path);
+  });
+}
