@@ -78,7 +78,7 @@ function inKind(value: ConfigValue, kind: OptionKind): unknown {
 export function checkValue(option: Option<unknown>, given: ConfigValue): Checked {
   if (given === null) return { value: option.isNullable ? null : option.default };
   const value = inKind(given, option.kind);
-  const wrong = { fault: `${shown(given)} is not ${allowedText(option)}` };
+  const wrong = { fault: `${option.isSecret ? "the value (not shown)" : shown(given)} is not ${allowedText(option)}` };
   if (value === undefined) return wrong;
   if (option.choices) {
     const word = typeof value === "string" ? value.toLowerCase() : value;

@@ -53,9 +53,11 @@ function foldedMap(value: unknown): unknown {
   return Object.assign({}, ...value.filter(isConfigMap)) as ConfigMap;
 }
 
+type Fault = { readonly file: string; readonly line: number; readonly message: string };
+
 function checkAll(settings: Settings, table: OptionTable): Draft {
   const draft: Draft = {};
-  const faults: string[] = [];
+  const faults: Fault[] = [];
   for (const [name, option] of Object.entries(table)) {
     const setting = settings.get(name);
     if (setting === undefined) {
@@ -63,11 +65,19 @@ function checkAll(settings: Settings, table: OptionTable): Draft {
       continue;
     }
     const checked = checkValue(option, setting.value);
-    if ("fault" in checked) faults.push(`${setting.file}:${setting.line}: ${name}: ${checked.fault}`);
+    if ("fault" in checked) faults.push({ ...setting, message: `${name}: ${checked.fault}` });
     else draft[name] = checked.value;
   }
-  if (faults.length > 0) throw new SaltworksError("CONFIG_INVALID", faults.join("\n"), { faultCount: faults.length });
+  if (faults.length > 0) throw invalid(faults);
   return draft;
+}
+
+/** In the order in which an operator meets them: the main file, then the others by name, each from top to bottom. */
+function invalid(faults: readonly Fault[]): SaltworksError {
+  const depth = ({ file }: Fault) => file.split("/").length;
+  const byPlace = (a: Fault, b: Fault) => depth(a) - depth(b) || a.file.localeCompare(b.file) || a.line - b.line;
+  const lines = faults.toSorted(byPlace).map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  return new SaltworksError("CONFIG_INVALID", lines.join("\n"), { faultCount: faults.length });
 }
 
 function textOf(draft: Draft, name: string): string {

@@ -28,6 +28,8 @@ type Details = {
   readonly isPath?: boolean;
   /** An option that Salt doesn't have. */
   readonly isOurs?: boolean;
+  /** Never shown in messages. */
+  readonly isSecret?: boolean;
   /** Read, checked and kept, but nothing in this release acts upon it. */
   readonly isKept?: boolean;
   readonly about: string;

@@ -14,64 +14,29 @@ import {
   visit,
 } from "yaml";
 import type { ConfigMap, ConfigValue } from "./option.ts";
+import { plainPatterns, plainValue } from "./yaml11.ts";
 
-const pattern = {
-  null: /^(?:~|null|Null|NULL|)$/,
-  boolean: /^(?:yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$/,
-  isTrue: /^(?:yes|true|on)$/i,
-  binary: /^[-+]?0b[01_]+$/,
-  octal: /^[-+]?0[0-7_]+$/,
-  hexadecimal: /^[-+]?0x[0-9a-fA-F_]+$/,
-  decimal: /^[-+]?(?:0|[1-9][0-9_]*)$/,
-  sexagesimal: /^[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+$/,
-  float: /^[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?)$/,
-  sexagesimalFloat: /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*$/,
-  infinity: /^[-+]?\.(?:inf|Inf|INF)$/,
-  notANumber: /^\.(?:nan|NaN|NAN)$/,
-} as const;
+const tagPrefix = "tag:yaml.org,2002:";
 
-/** Digits in base 60, as in `1:30`: the last part may have a fraction. */
-function baseSixty(source: string): number {
-  const sign = source.startsWith("-") ? -1 : 1;
-  const parts = source.replace(/^[-+]/, "").replaceAll("_", "").split(":");
-  return sign * parts.reduce((sum, part) => sum * 60 + Number(part), 0);
-}
+/** Kinds of plain scalars that are more than text. Dates stay text; `=` and a lone `<<` are refused. */
+const scalarTags: ScalarTag[] = plainPatterns
+  .filter(([kind]) => kind !== "timestamp" && kind !== "merge")
+  .map(([kind, test]) => ({
+    default: true,
+    tag: tagPrefix + kind,
+    test,
+    resolve: (source, onError) => {
+      const read = plainValue(kind, source);
+      if (read === undefined) onError(`${JSON.stringify(source)} is not of the kind ${kind}`);
+      return read?.value;
+    },
+  }));
 
-/** A whole number of any size: exact, so that a large one is a bigint. */
-function wholeNumber(digits: string, prefix = ""): number | bigint {
-  const isNegative = digits.startsWith("-");
-  const plain = digits.replace(/^[-+]/, "").replaceAll("_", "");
-  const exact = BigInt(prefix + (plain === "" ? "0" : plain)) * (isNegative ? -1n : 1n);
-  const value = Number(exact);
-  return Number.isSafeInteger(value) ? value : exact;
-}
-
-function signedWithoutPrefix(source: string, prefix: string): string {
-  return source.replace(prefix, "");
-}
-
-function scalar(tag: string, test: RegExp, resolve: (source: string) => unknown): ScalarTag {
-  return { default: true, tag: `tag:yaml.org,2002:${tag}`, test, resolve };
-}
-
-const scalarTags: ScalarTag[] = [
-  scalar("null", pattern.null, () => null),
-  scalar("bool", pattern.boolean, (source) => pattern.isTrue.test(source)),
-  scalar("int", pattern.binary, (source) => wholeNumber(signedWithoutPrefix(source, "0b"), "0b")),
-  scalar("int", pattern.octal, (source) => wholeNumber(source.replace(/^([-+]?)0+/, "$1"))),
-  scalar("int", pattern.hexadecimal, (source) => wholeNumber(signedWithoutPrefix(source, "0x"), "0x")),
-  scalar("int", pattern.decimal, (source) => wholeNumber(source)),
-  scalar("int", pattern.sexagesimal, baseSixty),
-  scalar("float", pattern.float, (source) => Number.parseFloat(source.replaceAll("_", ""))),
-  scalar("float", pattern.sexagesimalFloat, baseSixty),
-  scalar("float", pattern.infinity, (source) => (source.startsWith("-") ? -Infinity : Infinity)),
-  scalar("float", pattern.notANumber, () => Number.NaN),
-  {
-    default: false,
-    tag: "tag:yaml.org,2002:binary",
-    resolve: (source: string) => Buffer.from(source, "base64"),
-  },
-];
+const binaryTag: ScalarTag = {
+  default: false,
+  tag: `${tagPrefix}binary`,
+  resolve: (source: string) => Buffer.from(source, "base64"),
+};
 
 /** Nested aliases may multiply; a hundred is more than any real file has. */
 const aliasCountMax = 100;
@@ -114,7 +79,7 @@ export function parseSaltYaml(source: string): YamlText {
   const document = parseDocument(source, {
     version: "1.1",
     schema: "failsafe",
-    customTags: (base: Tags): Tags => [...base, ...scalarTags],
+    customTags: (base: Tags): Tags => [...base, ...scalarTags, binaryTag],
     merge: true,
     uniqueKeys: true,
     prettyErrors: false,
@@ -124,7 +89,13 @@ export function parseSaltYaml(source: string): YamlText {
   const faults = problems.map(({ pos, message }) => ({ line: counter.linePos(pos[0]).line, message }));
   if (faults.length === 0) faults.push(...meaninglessNodes(document, counter));
   if (faults.length > 0) return { faults };
-  return { value: document.toJS({ maxAliasCount: aliasCountMax }) as ConfigValue, lines: keyLines(document, counter) };
+  try {
+    return { value: document.toJS({ maxAliasCount: aliasCountMax }), lines: keyLines(document, counter) };
+  } catch (error) {
+    if (error instanceof ReferenceError)
+      return { faults: [{ line: 1, message: "Aliases multiply beyond all bounds" }] };
+    throw error;
+  }
 }
 
 /** Whether a value is a map of keys, neither list nor bytes nor null. */
