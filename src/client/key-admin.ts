@@ -1,0 +1,174 @@
+/**
+ * Minions' keys as an operator manages them: straight in the key directories, so that it works with the master down.
+ * A running master sees the change within a second; the event bus is told what was done.
+ * Source: docs/protocol.md sections 6.3 and 10.3.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { MasterConfig } from "../config/load.ts";
+import { fingerprint, loadPublicKey } from "../crypto/pem.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
+import { keyFolders } from "../store/key-states.ts";
+import { type KeyDirectories, type KeyState, openKeyDirectories, writeDropfile } from "../store/keys.ts";
+import { compileGlob } from "../target/glob.ts";
+import { fireEvents } from "../transport/event-stream-client.ts";
+import { encodeEvent } from "../wire/event.ts";
+
+export type KeyAction = "accept" | "reject" | "delete";
+/** Ids by state. A state that is not of interest is absent; the order of states is Salt's. */
+export type KeyLists = ReadonlyMap<KeyState, readonly string[]>;
+/** Texts or fingerprints by state and id. */
+export type KeyTexts = ReadonlyMap<KeyState, ReadonlyMap<string, string>>;
+
+/** The order in which Salt lists states; `minions`, `minions_pre` and so on in its data. */
+const listedStates: readonly KeyState[] = ["accepted", "pending", "rejected", "denied"];
+
+export class KeyAdmin {
+  readonly #config: Pick<MasterConfig, "pki_dir" | "cachedir" | "sock_dir" | "id" | "hash_type">;
+  readonly #keys: KeyDirectories;
+
+  constructor(config: Pick<MasterConfig, "pki_dir" | "cachedir" | "sock_dir" | "id" | "hash_type">) {
+    this.#config = config;
+    this.#keys = openKeyDirectories(config.pki_dir);
+  }
+
+  /** Whether there is a key directory at all. */
+  get isThere(): boolean {
+    return existsSync(this.#config.pki_dir);
+  }
+
+  /** All ids of these states, sorted without regard to case. */
+  list(states: readonly KeyState[] = listedStates): KeyLists {
+    return new Map(states.map((state) => [state, this.#keys.list(state).sort(compareIgnoringCase)]));
+  }
+
+  /** The ids that match a glob, or one of several separated by commas; states without a match are absent. */
+  match(glob: string): KeyLists {
+    const globs = glob.split(",").map(compileGlob);
+    const found = new Map<KeyState, string[]>();
+    for (const [state, ids] of this.list()) {
+      const matching = ids.filter((id) => globs.some((one) => one.matches(id)));
+      if (matching.length > 0) found.set(state, matching);
+    }
+    return found;
+  }
+
+  /** Where these ids are now: each under every state that holds it. */
+  whereabouts(keys: KeyLists): KeyLists {
+    const found = new Map<KeyState, string[]>();
+    for (const id of [...keys.values()].flat()) {
+      for (const state of listedStates) {
+        if (this.#keys.read(state, id) === undefined) continue;
+        const ids = found.get(state) ?? [];
+        found.set(state, ids.concat(id));
+      }
+    }
+    return found;
+  }
+
+  texts(keys: KeyLists): KeyTexts {
+    return this.#map(keys, (pem) => pem);
+  }
+
+  fingerprints(keys: KeyLists): KeyTexts {
+    return this.#map(keys, (pem) => fingerprint(pem, this.#config.hash_type));
+  }
+
+  /** Fingerprints of the master's own key files, by file name. */
+  localFingerprints(glob: string): ReadonlyMap<string, string> {
+    const globs = glob.split(",").map(compileGlob);
+    const names = readdirSync(this.#config.pki_dir).filter((name) => name.endsWith(".pub") || name.endsWith(".pem"));
+    const found = new Map<string, string>();
+    for (const name of names.sort(compareIgnoringCase)) {
+      if (!globs.some((one) => one.matches(name))) continue;
+      found.set(name, fingerprint(readFileSync(join(this.#config.pki_dir, name), "utf8"), this.#config.hash_type));
+    }
+    return found;
+  }
+
+  /**
+   * Accepts, rejects or deletes these keys. With `isRotating`, a master gets a new AES key, so that whoever was
+   * rejected or deleted reads no further publish.
+   *
+   * @returns ids that were not accepted because their text is no usable key
+   */
+  async apply(action: KeyAction, keys: KeyLists, options: { readonly isRotating: boolean }): Promise<string[]> {
+    const invalid: string[] = [];
+    const changed: string[] = [];
+    for (const [state, ids] of keys) {
+      for (const id of ids) {
+        if (action === "accept" && !this.#isUsable(state, id)) invalid.push(id);
+        else if (this.#change(action, state, id)) changed.push(id);
+      }
+    }
+    if (action !== "accept" && options.isRotating) this.#askForRotation();
+    await this.#tell(action, changed);
+    return invalid;
+  }
+
+  #change(action: KeyAction, state: KeyState, id: string): boolean {
+    if (action === "delete") return this.#keys.remove(state, id);
+    return this.#keys.move(id, state, action === "accept" ? "accepted" : "rejected");
+  }
+
+  #isUsable(state: KeyState, id: string): boolean {
+    try {
+      loadPublicKey(this.#keys.read(state, id) ?? "");
+      return true;
+    } catch (error) {
+      if (hasCode(error, "CRYPTO_BAD_KEY")) return false;
+      throw error;
+    }
+  }
+
+  /** A master that is down finds the dropfile when it starts. */
+  #askForRotation(): void {
+    mkdirSync(this.#config.cachedir, { recursive: true });
+    writeDropfile(this.#config.cachedir, this.#config.id);
+  }
+
+  async #tell(action: KeyAction, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    const _stamp = new Date().toISOString().slice(0, -1);
+    const events = ids.map((id) => encodeEvent("salt/key", { result: true, act: action, id, _stamp }));
+    try {
+      await fireEvents(join(this.#config.sock_dir, "master_event_pull.ipc"), events);
+    } catch (error) {
+      // Nobody listens while the master is down: the directories are the truth.
+      if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
+    }
+  }
+
+  #map(keys: KeyLists, change: (pem: string) => string): KeyTexts {
+    const mapped = new Map<KeyState, Map<string, string>>();
+    for (const [state, ids] of keys) {
+      const texts = new Map<string, string>();
+      for (const id of ids) {
+        const pem = this.#keys.read(state, id);
+        if (pem !== undefined) texts.set(id, change(pem));
+      }
+      mapped.set(state, texts);
+    }
+    return mapped;
+  }
+}
+
+/** Salt's name of a state in data: `minions`, `minions_pre`, `minions_rejected`, `minions_denied`. */
+export function stateName(state: KeyState): string {
+  return keyFolders[state];
+}
+
+/** The state that `--list` means. @throws SaltworksError USAGE */
+export function statesNamed(word: string): readonly KeyState[] {
+  if (word.startsWith("all")) return listedStates;
+  if (word.startsWith("acc")) return ["accepted"];
+  if (word.startsWith("pre") || word.startsWith("un")) return ["pending"];
+  if (word.startsWith("rej")) return ["rejected"];
+  if (word.startsWith("den")) return ["denied"];
+  throw new SaltworksError("USAGE", `'${word}' is not a valid argument to '--list'`, { word });
+}
+
+function compareIgnoringCase(a: string, b: string): number {
+  const [lowA, lowB] = [a.toLowerCase(), b.toLowerCase()];
+  return lowA < lowB ? -1 : lowA > lowB ? 1 : a < b ? -1 : 1;
+}

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { openJobArchive } from "../../src/client/job-archive.ts";
+import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
+import { encode } from "../../src/wire/msgpack.ts";
+
+const jid = "20261121070000123456";
+
+describe("openJobArchive", () => {
+  let cachedir: string;
+  beforeEach(async () => {
+    cachedir = await mkdtemp(join(tmpdir(), "saltworks-archive-"));
+  });
+  afterEach(() => rm(cachedir, { recursive: true }));
+
+  it("reads what a master stored, while that one still has the store open", async () => {
+    const master = openLmdbJobCache({ path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "commit" });
+    const body = encode({ return: true }, "bin");
+    await master.putLoad({ jid, load: encode({ fun: "test.ping" }, "bin"), minions: ["a", "b"] });
+    await master.putReturns([{ jid, minionId: "a", body }]);
+    const archive = openJobArchive({ cachedir, store_shards: 1 });
+    assert.deepEqual(archive.listJids({ newestFirst: true, limit: 10 }), [jid]);
+    assert.deepEqual(archive.getLoad(jid)?.minions, ["a", "b"]);
+    assert.deepEqual(Buffer.from(archive.getReturn(jid, "a") ?? []), body);
+    await archive.close();
+    await master.close();
+  });
+
+  it("is empty where no master ever ran", async () => {
+    const archive = openJobArchive({ cachedir, store_shards: 1 });
+    assert.deepEqual(archive.listJids({ newestFirst: true, limit: 10 }), []);
+    await archive.close();
+  });
+});
