@@ -82,15 +82,13 @@ export async function generateKeyPair(bits: number): Promise<{ privatePem: strin
   return { privatePem: privateKey, publicPem: publicKey };
 }
 
-/** Salt's fingerprint: the hash of the lines between the first and the last that are not blank, with their LFs, as `aa:bb:..`. */
+/** Salt's fingerprint of a key file's text: the hash of the lines between the armour, with their LFs, as `aa:bb:..`; of other text the hash of all. */
 export function fingerprint(pem: string, hash = "sha256"): string {
   const lines = pem
     .replaceAll("\r\n", "\n")
     .split("\n")
     .filter((line) => line.trim() !== "");
-  const body = lines
-    .slice(1, -1)
-    .map((line) => `${line}\n`)
-    .join("");
-  return (createHash(hash).update(body, "utf8").digest("hex").match(/../g) ?? []).join(":");
+  const isArmoured = lines[0]?.trim().startsWith("-----BEGIN") && lines.at(-1)?.trim().startsWith("-----END");
+  const body = isArmoured ? lines.slice(1, -1).map((line) => `${line}\n`) : [pem];
+  return (createHash(hash).update(body.join(""), "utf8").digest("hex").match(/../g) ?? []).join(":");
 }
