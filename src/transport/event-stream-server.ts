@@ -7,6 +7,8 @@ import { createServer, type Server, type Socket } from "node:net";
 import { isMainThread } from "node:worker_threads";
 import { ipcCloseGraceMs, ipcConnectionsMax } from "../limits.ts";
 import { FrameReader } from "../wire/event.ts";
+import { type Framing, reframe } from "../wire/event-framing.ts";
+import { framingOfPeers } from "./peer-framing.ts";
 import { claimSocketPath } from "./socket-path.ts";
 
 export type EventStreamServerOptions = {
@@ -23,9 +25,17 @@ export type EventStreamServerOptions = {
   onSubscriberDrop?: (droppedEvents: number) => void;
   /** Bytes on the pull socket that are no frames; their connection is closed. */
   onBadFrame?: (error: unknown) => void;
+  /** How a new subscriber wants its frames; what is published meanwhile waits for the answer. */
+  framingOf?: () => Promise<Framing>;
 };
 
-type Subscriber = { socket: Socket; isBehind: boolean };
+type Subscriber = {
+  socket: Socket;
+  isBehind: boolean;
+  framing: Framing | undefined;
+  waiting: Uint8Array[];
+  waitingBytes: number;
+};
 
 export class EventStreamServer {
   readonly #options: EventStreamServerOptions;
@@ -34,6 +44,7 @@ export class EventStreamServer {
   readonly #pub: Server;
   readonly #pull: Server;
   #droppedEvents = 0;
+  #isClosing = false;
 
   private constructor(options: EventStreamServerOptions) {
     this.#options = options;
@@ -77,19 +88,30 @@ export class EventStreamServer {
    * @param eventCount how many frames these are, for the counter of dropped events
    */
   publish(frames: Uint8Array, eventCount = 1): void {
+    const written = new Map<Framing, Uint8Array>();
     for (const subscriber of this.#subscribers) {
-      if (subscriber.socket.writableLength + frames.byteLength > this.#options.subscriberBytesMax) {
+      const waitingBytes = subscriber.socket.writableLength + subscriber.waitingBytes;
+      if (waitingBytes + frames.byteLength > this.#options.subscriberBytesMax) {
         this.#drop(subscriber, eventCount);
-      } else {
-        subscriber.isBehind = false;
-        subscriber.socket.write(frames);
+        continue;
       }
+      subscriber.isBehind = false;
+      const { framing } = subscriber;
+      if (framing === undefined) {
+        subscriber.waiting.push(frames);
+        subscriber.waitingBytes += frames.byteLength;
+        continue;
+      }
+      const bytes = written.get(framing) ?? reframe(frames, framing);
+      written.set(framing, bytes);
+      subscriber.socket.write(bytes);
     }
   }
 
   /** Lets subscribers have what waits for them for a short grace, then ends every connection and removes the files. */
   async close(): Promise<void> {
-    for (const { socket } of this.#subscribers) socket.end();
+    this.#isClosing = true;
+    for (const { socket, framing } of this.#subscribers) if (framing !== undefined) socket.end();
     for (const socket of this.#sources) socket.destroy();
     const grace = setTimeout(() => {
       for (const { socket } of this.#subscribers) socket.destroy();
@@ -106,12 +128,25 @@ export class EventStreamServer {
   }
 
   #subscribe(socket: Socket): void {
-    const subscriber: Subscriber = { socket, isBehind: false };
+    const subscriber: Subscriber = { socket, isBehind: false, framing: undefined, waiting: [], waitingBytes: 0 };
     this.#subscribers.add(subscriber);
+    const answered = (this.#options.framingOf ?? framingOfPeers)();
+    answered.then(
+      (framing) => this.#settle(subscriber, framing),
+      (error: Error) => socket.destroy(error),
+    );
     // A subscriber that goes away in the middle of a write is ordinary: `close` follows every error.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#subscribers.delete(subscriber));
     socket.resume();
+  }
+
+  #settle(subscriber: Subscriber, framing: Framing): void {
+    subscriber.framing = framing;
+    for (const frames of subscriber.waiting) subscriber.socket.write(reframe(frames, framing));
+    subscriber.waiting = [];
+    subscriber.waitingBytes = 0;
+    if (this.#isClosing) subscriber.socket.end();
   }
 
   #listenTo(socket: Socket): void {

@@ -70,7 +70,7 @@ export function frameEvent(body: Uint8Array): Buffer {
 const pendingBytesMin = 4_096;
 
 /**
- * Cuts a byte stream into frames, however it is split. After it threw, the stream has lost its place: close it.
+ * Cuts a byte stream into frames, however it is split, each with or without its length before it (event-framing.ts). After it threw, the stream has lost its place: close it.
  *
  * Bodies are views into the chunk that held them whole, or into memory of their own: they stay valid.
  */
@@ -122,8 +122,26 @@ export class FrameReader {
   }
 }
 
-/** The frame at the start of `bytes`, or undefined while it is incomplete. */
+/** First byte of a length that a frame can have; anything from here up to a small map begins no frame. */
+const lengthByteMax = 0x0f;
+const lengthBytes = 4;
+
+/** The frame at the start of `bytes`, with or without its length before it, or undefined while it is incomplete. */
 function readFrame(bytes: Uint8Array, frameBytesMax: number): { body: Uint8Array; bytes: number } | undefined {
+  if ((bytes[0] ?? 0) > lengthByteMax) return readMap(bytes, frameBytesMax);
+  if (bytes.length < lengthBytes) return undefined;
+  const length = bufferOf(bytes).readUInt32BE(0);
+  if (length > frameBytesMax + ipcHeadBytesMax) {
+    throw new SaltworksError("WIRE_TOO_LARGE", `event frame of ${length} bytes`, { size: length, max: frameBytesMax });
+  }
+  const end = lengthBytes + length;
+  if (bytes.length < end) return undefined;
+  const frame = length > 0 ? readMap(bytes.subarray(lengthBytes, end), frameBytesMax) : undefined;
+  if (frame?.bytes !== length) throw new SaltworksError("WIRE_MALFORMED", "a frame that its length does not fit");
+  return { body: frame.body, bytes: end };
+}
+
+function readMap(bytes: Uint8Array, frameBytesMax: number): { body: Uint8Array; bytes: number } | undefined {
   const code = bytes[0] ?? 0;
   if (code < 0x80 || code > 0x8f)
     throw new SaltworksError("WIRE_MALFORMED", "a frame that is not a small map", { byte: code });

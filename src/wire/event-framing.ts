@@ -1,0 +1,81 @@
+/**
+ * The three ways in which event frames follow each other on a subscriber's stream. Pure.
+ * Source: docs/protocol.md section 10.2. Salt's releases disagree, a subscriber says nothing about itself, and reading the wrong
+ * way it gets no event at all.
+ */
+import { bufferOf } from "./walk.ts";
+
+/**
+ * - `plain`: one frame straight after the other, as Salt did up to early 3006 and does in 3007 and 3008.
+ * - `counted`: each frame after its length, `u32` big-endian, as late 3006 (3006.28) reads and writes.
+ * - `either`: counted, and padded so that a reader of plain frames finds whole values only: late 3007 and 3008 (3007.15, 3008.3)
+ *   pass over the four numbers that it takes the length for, with a warning each in its log.
+ */
+export type Framing = "plain" | "counted" | "either";
+
+/** What `frameEvent` writes: `{head: {}, body: ` and a bin of one, two or four length bytes. */
+const headBytes = 12;
+const bodyLengthBytes: Readonly<Record<number, number>> = { 196: 1, 197: 2, 198: 4 };
+/** Where the value of `head`, an empty map, stands in a frame. */
+const headValueAt = 6;
+const lengthBytes = 4;
+/** A map of one entry, its empty key and a bin with four length bytes, less the empty map that they replace. */
+const paddingBytesMin = 6;
+const padding = Buffer.from("81a0c6", "hex");
+
+/** `frames`: whole frames as `frameEvent` writes them, one or many. Plain framing gives back the same bytes. */
+export function reframe(frames: Uint8Array, framing: Framing): Uint8Array {
+  if (framing === "plain") return frames;
+  const parts: Uint8Array[] = [];
+  for (let start = 0; start < frames.length; ) {
+    const end = start + frameLength(frames, start);
+    parts.push(...(framing === "counted" ? counted(frames.subarray(start, end)) : padded(frames.subarray(start, end))));
+    start = end;
+  }
+  return Buffer.concat(parts);
+}
+
+function frameLength(frames: Uint8Array, start: number): number {
+  const lengthAt = start + headBytes + 1;
+  const width = bodyLengthBytes[frames[lengthAt - 1] ?? 0];
+  if (width === undefined) throw new TypeError("not a frame that frameEvent wrote");
+  return headBytes + 1 + width + bufferOf(frames).readUIntBE(lengthAt, width);
+}
+
+function counted(frame: Uint8Array): Uint8Array[] {
+  const length = Buffer.allocUnsafe(lengthBytes);
+  length.writeUInt32BE(frame.length);
+  return [length, frame];
+}
+
+/** The frame with filler in its `head`, which no reader looks at, until every byte of its length is a whole value by itself. */
+function padded(frame: Uint8Array): Uint8Array[] {
+  if (harmlessLength(frame.length) === frame.length) return counted(frame);
+  const target = harmlessLength(frame.length + paddingBytesMin);
+  const head = Buffer.alloc(target - frame.length + 1);
+  padding.copy(head);
+  head.writeUInt32BE(target - frame.length + 1 - padding.length - lengthBytes, padding.length);
+  const length = Buffer.allocUnsafe(lengthBytes);
+  length.writeUInt32BE(target);
+  return [length, frame.subarray(0, headValueAt), head, frame.subarray(headValueAt + 1)];
+}
+
+/** Least length from `length` on whose four bytes are each a small int, nil or a boolean in msgpack. */
+function harmlessLength(length: number): number {
+  let result = 0;
+  for (let shift = 24; shift >= 0; shift -= 8) {
+    const wanted = Math.floor(length / 2 ** shift) % 256;
+    const byte = harmlessByte(wanted);
+    result += byte * 2 ** shift;
+    // One byte became larger: whatever follows it may be zero.
+    if (byte > wanted) return result;
+  }
+  return result;
+}
+
+function harmlessByte(byte: number): number {
+  if (byte < 0x80 || byte >= 0xe0) return byte;
+  if (byte <= 0xc0) return 0xc0;
+  if (byte <= 0xc2) return 0xc2;
+  return byte === 0xc3 ? byte : 0xe0;
+}

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createConnection } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, beforeEach, describe, it } from "node:test";
+import { EventStreamServer } from "../../src/transport/event-stream-server.ts";
+import { framingOfPeers } from "../../src/transport/peer-framing.ts";
+import { encodeEvent, frameEvent } from "../../src/wire/event.ts";
+import { type Framing, reframe } from "../../src/wire/event-framing.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "peer-framing-"));
+const proc = join(folder, "proc");
+let nextPid = 1;
+
+function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+/** A Python with that Salt release, and its path. */
+function installation(release: string): string {
+  const prefix = join(folder, release);
+  mkdirSync(join(prefix, "lib/python3.11/site-packages", `salt-${release}.dist-info`), { recursive: true });
+  return join(prefix, "bin/python3");
+}
+
+function running(words: string[], executable?: string): void {
+  const process = join(proc, String(nextPid));
+  nextPid += 1;
+  mkdirSync(process, { recursive: true });
+  writeFileSync(join(process, "cmdline"), `${words.join("\0")}\0`);
+  if (executable !== undefined) symlinkSync(executable, join(process, "exe"));
+}
+
+after(() => rmSync(folder, { recursive: true }));
+
+describe("framingOfPeers", () => {
+  beforeEach(() => {
+    rmSync(proc, { recursive: true, force: true });
+    mkdirSync(join(proc, "sys"), { recursive: true });
+    running(["/usr/bin/node", "/srv/saltworks", "salt"]);
+  });
+  it("is plain for the releases that read frames without length", async () => {
+    for (const release of ["3006.9", "3006.25", "3007.15", "3008.3"]) {
+      rmSync(proc, { recursive: true });
+      running([installation(release), "/usr/bin/salt", "*", "test.ping"]);
+      assert.equal(await framingOfPeers(proc), "plain", release);
+    }
+  });
+  it("is counted for late 3006", async () => {
+    running([installation("3006.28"), "/usr/bin/salt-run", "state.event"]);
+    assert.equal(await framingOfPeers(proc), "counted");
+  });
+  it("finds the installation by the executable where the command line names none", async () => {
+    running(["python3", "listener.py"], installation("3006.26"));
+    assert.equal(await framingOfPeers(proc), "counted");
+  });
+  it("is for either where programs disagree, and where none runs", async () => {
+    assert.equal(await framingOfPeers(proc), "either");
+    running([installation("3006.28"), "listener.py"]);
+    running([installation("3007.1"), "/usr/bin/salt"]);
+    assert.equal(await framingOfPeers(proc), "either");
+    assert.equal(await framingOfPeers(join(folder, "nowhere")), "either");
+  });
+  it("passes over minions and masters, which do not subscribe", async () => {
+    running([installation("3006.28"), "/usr/bin/salt-minion", "-d"]);
+    running([installation("3007.15"), "/usr/bin/salt", "*", "test.ping"]);
+    assert.equal(await framingOfPeers(proc), "plain");
+  });
+});
+
+describe("a subscriber whose framing is not known yet", () => {
+  it("gets what was published meanwhile, in order and as it wants it", async () => {
+    const pubPath = join(folder, "pub.ipc");
+    const asked = deferred<void>();
+    const answer = deferred<Framing>();
+    const server = await EventStreamServer.listen({
+      pubPath,
+      pullPath: join(folder, "pull.ipc"),
+      pubMode: 0o600,
+      pullMode: 0o600,
+      subscriberBytesMax: 1024 * 1024,
+      onEvent: () => undefined,
+      framingOf: () => {
+        asked.resolve();
+        return answer.promise;
+      },
+    });
+    const socket = createConnection(pubPath);
+    await asked.promise;
+    const frames = ["first", "second", "third"].map((tag) => frameEvent(encodeEvent(tag, {})));
+    for (const frame of frames.slice(0, 2)) server.publish(frame);
+    answer.resolve("counted");
+    await answer.promise;
+    server.publish(frames[2] ?? Buffer.alloc(0));
+    const closing = server.close();
+    const received: Buffer[] = [];
+    for await (const chunk of socket) received.push(chunk as Buffer);
+    await closing;
+    assert.deepEqual(Buffer.concat(received), Buffer.from(reframe(Buffer.concat(frames), "counted")));
+  });
+});
