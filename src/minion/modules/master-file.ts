@@ -9,7 +9,7 @@ import { bytesField, textField } from "../../wire/fields.ts";
 import type { Value } from "../../wire/values.ts";
 import { commandError } from "../function-errors.ts";
 import type { CallContext } from "../module-contract.ts";
-import { configToValue } from "../yaml-word.ts";
+import { configToValue } from "../yaml-values.ts";
 import { isTruthy, pythonText } from "./python-values.ts";
 
 /**
