@@ -1,7 +1,7 @@
 /**
  * The directory of the LMDB job cache: `layout.json` says how many files the data is spread over, `0.mdb`, `1.mdb`, ... hold it.
  */
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { SaltworksError } from "../errors.ts";
@@ -34,9 +34,13 @@ export function readLayout(path: string): Layout | undefined {
 
 /** The layout of the cache, made with `shards` if it is new. Several threads may come at once: the first decides. */
 export function ensureLayout(path: string, shards: number): Layout {
-  if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: directoryMode });
   const present = readLayout(path);
   if (present !== undefined) return present;
-  createDurably(join(path, layoutName), `${JSON.stringify({ version: layoutVersion, shards })}\n`, fileMode);
+  try {
+    mkdirSync(path, { recursive: true, mode: directoryMode });
+    createDurably(join(path, layoutName), `${JSON.stringify({ version: layoutVersion, shards })}\n`, fileMode);
+  } catch (error) {
+    throw new SaltworksError("STORE_FAILED", `${path} cannot be made`, { path }, { cause: error });
+  }
   return readLayout(path) ?? { version: layoutVersion, shards };
 }

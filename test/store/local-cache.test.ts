@@ -1,0 +1,208 @@
+/** Salt's job directories: byte for byte those of real Salt, the contract, and the mirror that feeds them. */
+import assert from "node:assert/strict";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+import { openLocalCache, openLocalCacheMirror } from "../../src/store/local-cache.ts";
+import { jobDirectory } from "../../src/store/local-cache-files.ts";
+import { decode, encode } from "../../src/wire/msgpack.ts";
+import type { ValueMap } from "../../src/wire/values.ts";
+import { jobCacheContract, loadOf, returnOf } from "../contract/job-cache.ts";
+import { repositoryRoot } from "../root.ts";
+import { temporaryDirectories } from "./temporary.ts";
+
+const hashType = "sha256";
+const jid = "20260102030405000001";
+
+jobCacheContract(
+  "local_cache",
+  async () => {
+    const cachedir = mkdtempSync(join(tmpdir(), "saltworks-local-"));
+    const open = () => openLocalCache({ cachedir, hashType });
+    return {
+      cache: open(),
+      reopen: async () => open(),
+      remove: async () => rmSync(cachedir, { recursive: true }),
+      age: (job, storedMs) =>
+        utimesSync(join(jobDirectory(cachedir, hashType, job), "jid"), storedMs / 1_000, storedMs / 1_000),
+    };
+  },
+  { keepsWholeBody: false, keepsMissing: false },
+);
+
+/** Every file below a directory, by its path within, as base64. */
+function filesIn(directory: string, inside = ""): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const entry of readdirSync(join(directory, inside), { withFileTypes: true })) {
+    const path = join(inside, entry.name);
+    if (entry.isDirectory()) Object.assign(found, filesIn(directory, path));
+    else found[path] = readFileSync(join(directory, path)).toString("base64");
+  }
+  return found;
+}
+
+describe("job directories recorded from real Salt", () => {
+  const temporary = temporaryDirectories();
+  const vectors = JSON.parse(readFileSync(join(repositoryRoot, "test/vectors/jobcache.json"), "utf8"));
+  for (const [release, jobs] of Object.entries<{ dir: string; jid: string; files_b64: Record<string, string> }[]>(
+    vectors.by_release,
+  )) {
+    for (const { dir, jid: job, files_b64: files } of jobs) {
+      it(`${release}, ${job}: read, and written again byte for byte`, async () => {
+        const theirs = temporary();
+        for (const [name, content] of Object.entries(files)) {
+          const path = join(theirs, "jobs", dir, name);
+          mkdirSync(dirname(path), { recursive: true });
+          writeFileSync(path, Buffer.from(content, "base64"));
+        }
+        const source = openLocalCache({ cachedir: theirs, hashType });
+        const load = source.getLoad(job);
+        assert.ok(load);
+        const ours = temporary();
+        const target = openLocalCache({ cachedir: ours, hashType });
+        await target.putLoad(load);
+        await target.putReturns(source.getReturns(job).map(({ minionId, body }) => ({ jid: job, minionId, body })));
+        assert.deepEqual(filesIn(join(ours, "jobs", dir)), files);
+      });
+    }
+  }
+});
+
+describe("Salt's layout", () => {
+  const temporary = temporaryDirectories();
+
+  it("reads a bare value, as releases before 2018.3 wrote it, and the lists of lower masters", async () => {
+    const cachedir = temporary();
+    const cache = openLocalCache({ cachedir, hashType });
+    await cache.putLoad(loadOf(jid, ["a"]));
+    const directory = jobDirectory(cachedir, hashType, jid);
+    writeFileSync(join(directory, ".minions.syndic1.p"), encode(["b", "a"], "bin"));
+    mkdirSync(join(directory, "old"));
+    writeFileSync(join(directory, "old", "return.p"), encode("bare", "bin"));
+    assert.deepEqual(cache.getLoad(jid)?.minions.toSorted(), ["a", "b"]);
+    assert.equal((decode(cache.getReturn(jid, "old") ?? Buffer.alloc(0)) as ValueMap).get("return"), "bare");
+  });
+
+  it("stores no return where `nocache` says so", async () => {
+    const cachedir = temporary();
+    const cache = openLocalCache({ cachedir, hashType });
+    await cache.putLoad(loadOf(jid));
+    writeFileSync(join(jobDirectory(cachedir, hashType, jid), "nocache"), "");
+    await cache.putReturns([returnOf(jid, "a")]);
+    assert.deepEqual(cache.getReturns(jid), []);
+  });
+
+  it("keeps the outputter of a return in a file of its own", async () => {
+    const cachedir = temporary();
+    const cache = openLocalCache({ cachedir, hashType });
+    const body = encode({ return: { a: 1 }, out: "highstate", retcode: 2 }, "bin");
+    await cache.putReturns([{ jid, minionId: "a", body }]);
+    const directory = join(jobDirectory(cachedir, hashType, jid), "a");
+    assert.equal(decode(readFileSync(join(directory, "out.p"))), "highstate");
+    assert.deepEqual(
+      decode(readFileSync(join(directory, "return.p"))),
+      new Map<string, unknown>([
+        ["return", new Map([["a", 1]])],
+        ["retcode", 2],
+      ]),
+    );
+  });
+
+  it("follows hash_type", () => {
+    assert.match(jobDirectory("/c", "md5", jid), /^\/c\/jobs\/[0-9a-f]{2}\/[0-9a-f]{30}$/);
+    assert.match(jobDirectory("/c", "sha512", jid), /^\/c\/jobs\/[0-9a-f]{2}\/[0-9a-f]{126}$/);
+  });
+});
+
+describe("the mirror", () => {
+  const temporary = temporaryDirectories();
+
+  it("writes what it was offered within a second, and never blocks the offer", async () => {
+    const cachedir = temporary();
+    const mirror = openLocalCacheMirror({ cachedir, hashType });
+    mirror.writeLoad(loadOf(jid));
+    const startedMs = performance.now();
+    for (let index = 0; index < 500; index += 1) assert.ok(mirror.offerReturn(returnOf(jid, `m${index}`)));
+    assert.equal(
+      existsSync(join(jobDirectory(cachedir, hashType, jid), "m0")),
+      false,
+      "nothing is written in the caller's turn",
+    );
+    await mirror.drain();
+    assert.ok(performance.now() - startedMs < 1_000);
+    assert.equal(openLocalCache({ cachedir, hashType }).getReturns(jid).length, 500);
+    assert.deepEqual(mirror.counters, { written: 500, duplicates: 0, dropped: 0, failed: 0 });
+    assert.equal(mirror.queuedBytes, 0);
+    await mirror.close();
+  });
+
+  it("drops and counts what does not fit its queue", async () => {
+    const cachedir = temporary();
+    const record = returnOf(jid, "a");
+    const mirror = openLocalCacheMirror({ cachedir, hashType, queueBytesMax: 2 * record.body.byteLength });
+    const taken = ["a", "b", "c", "d"].map((id) => mirror.offerReturn(returnOf(jid, id)));
+    assert.deepEqual(taken, [true, true, false, false]);
+    await mirror.drain();
+    assert.deepEqual({ ...mirror.counters }, { written: 2, duplicates: 0, dropped: 2, failed: 0 });
+    assert.ok(mirror.offerReturn(returnOf(jid, "e")), "there is room again");
+    await mirror.close();
+    assert.equal(mirror.counters.written, 3);
+  });
+
+  it("counts and reports what cannot be written, and goes on", async () => {
+    const cachedir = temporary();
+    writeFileSync(join(cachedir, "jobs"), "in the way");
+    const errors: unknown[] = [];
+    const mirror = openLocalCacheMirror({ cachedir, hashType, onError: (error) => errors.push(error) });
+    mirror.offerReturn(returnOf(jid, "a"));
+    await mirror.drain();
+    assert.equal((errors[0] as { code?: string }).code, "STORE_FAILED");
+    rmSync(join(cachedir, "jobs"));
+    mirror.offerReturn(returnOf(jid, "b"));
+    await mirror.close();
+    assert.deepEqual({ ...mirror.counters }, { written: 1, duplicates: 0, dropped: 0, failed: 1 });
+  });
+
+  it("fetches the load of a job that was never published", async () => {
+    const cachedir = temporary();
+    const asked: string[] = [];
+    const getLoad = (job: string) => {
+      asked.push(job);
+      return loadOf(job, ["a"]);
+    };
+    const mirror = openLocalCacheMirror({ cachedir, hashType, getLoad });
+    for (const id of ["a", "b"]) mirror.offerReturn(returnOf(jid, id));
+    await mirror.close();
+    assert.deepEqual(asked, [jid]);
+    assert.deepEqual(openLocalCache({ cachedir, hashType }).getLoad(jid)?.minions, ["a"]);
+  });
+
+  it("notes the time of the last return where that is asked for", async () => {
+    const cachedir = temporary();
+    const mirror = openLocalCacheMirror({ cachedir, hashType, storesEndTime: true });
+    mirror.offerReturn(returnOf(jid, "a"));
+    await mirror.close();
+    const text = readFileSync(join(jobDirectory(cachedir, hashType, jid), "endtime"), "utf8");
+    assert.match(text, /^\d{4}, [A-Z][a-z]{2} \d{2} \d{2}:\d{2}:\d{2}\.\d{6}$/);
+  });
+
+  it("gives files the modes that Salt's have, whatever the umask", async () => {
+    const cachedir = temporary();
+    const mirror = openLocalCacheMirror({ cachedir, hashType });
+    mirror.writeLoad(loadOf(jid));
+    const directory = jobDirectory(cachedir, hashType, jid);
+    assert.equal(statSync(join(directory, ".load.p")).mode & 0o777, 0o644);
+    await mirror.close();
+  });
+});
