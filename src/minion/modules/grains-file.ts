@@ -1,6 +1,6 @@
 /** The file `grains` beside the configuration: what operators write there and what `grains.setval` keeps. */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { type Document, isMap, isScalar, isSeq, parseDocument, Scalar, stringify } from "yaml";
+import { Document, isMap, isScalar, isSeq, Pair, parseDocument, Scalar, YAMLMap, YAMLSeq } from "yaml";
 import { plainKind, plainValue } from "../../config/yaml11.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 import type { ModuleLog } from "../module-contract.ts";
@@ -33,7 +33,7 @@ export function parseGrainsFile(path: string): ValueMap | string | undefined {
 }
 
 /** Unlike the general reader, keeps the types of keys and tells 1.0 from 1. */
-function valueOfNode(node: unknown, document: Document): Value {
+function valueOfNode(node: unknown, document: Document.Parsed): Value {
   if (isMap(node)) {
     const map: ValueMap = new Map();
     for (const { key, value } of node.items) map.set(valueOfNode(key, document), valueOfNode(value, document));
@@ -50,20 +50,27 @@ function valueOfNode(node: unknown, document: Document): Value {
 
 /** Replaces the file whole, so that a reader never sees half of it. */
 export function writeGrainsFile(path: string, grains: ValueMap): void {
-  const text = grains.size === 0 ? "{}\n" : stringify(plainOf(grains), { version: "1.1", lineWidth: 0 });
+  const document = new Document(undefined, { version: "1.1" });
+  document.contents = nodeOf(grains);
   const half = `${path}.${process.pid}.tmp`;
-  writeFileSync(half, text, { mode: 0o644 });
+  writeFileSync(half, document.toString({ lineWidth: 0, indentSeq: false }), { mode: 0o644 });
   renameSync(half, path);
 }
 
 /** Maps sorted by key, as Salt writes them. */
-function plainOf(value: Value): unknown {
+function nodeOf(value: Value): YAMLMap | YAMLSeq | Scalar {
   if (value instanceof Map) {
+    const map = new YAMLMap();
     const pairs = [...value].sort(([left], [right]) => (pythonText(left) < pythonText(right) ? -1 : 1));
-    return new Map(pairs.map(([key, member]) => [plainOf(key), plainOf(member)]));
+    map.items = pairs.map(([key, member]) => new Pair(nodeOf(key), nodeOf(member)));
+    return map;
   }
-  if (Array.isArray(value)) return value.map(plainOf);
-  if (!(value instanceof Float)) return value;
+  if (Array.isArray(value)) {
+    const list = new YAMLSeq();
+    list.items = value.map(nodeOf);
+    return list;
+  }
+  if (!(value instanceof Float)) return new Scalar(value);
   const scalar = new Scalar(value.value);
   scalar.minFractionDigits = 1;
   return scalar;

@@ -4,7 +4,7 @@ import { compileGlob } from "../../target/glob.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { pythonException } from "../function-errors.ts";
 import { copyOf, isTruthy, listHolds, pythonText } from "./python-values.ts";
-import { traverse } from "./traverse.ts";
+import { traverseOr } from "./traverse.ts";
 
 /** A copy of `base` into which `over` is merged: maps within maps, anything else replaced; lists joined where asked. */
 export function mergedMaps(base: ValueMap, over: ValueMap, mergesLists = false): ValueMap {
@@ -30,7 +30,7 @@ export function filterBy(table: Value, lookup: Value, facts: ValueMap, options: 
   if (!(table instanceof Map)) {
     throw pythonException("AttributeError", `'${pythonText(table)}' is not a dictionary`);
   }
-  let result = firstSuiting(table, traverse(facts, lookup) ?? []) ?? table.get(options.default) ?? null;
+  let result = firstSuiting(table, traverseOr(facts, lookup, [])) ?? table.get(options.default) ?? null;
   const base = isTruthy(options.base) ? table.get(options.base) : undefined;
   if (base !== undefined) {
     if (result === null) result = base;

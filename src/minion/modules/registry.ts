@@ -3,6 +3,7 @@ import type { MinionConfig } from "../../config/load.ts";
 import type { ModuleFunction, ModuleTable } from "../module-contract.ts";
 import { cmdModule } from "./cmd.ts";
 import type { Environment } from "./environment.ts";
+import { grainsModule } from "./grains.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { testModule } from "./test.ts";
 
@@ -23,7 +24,7 @@ export function loadModules(
 }
 
 function allModules(environment: Environment): ModuleFunctions[] {
-  return [testModule, cmdModule(environment)];
+  return [testModule, cmdModule(environment), grainsModule];
 }
 
 function isEnabled(module: string, config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">): boolean {

@@ -17,6 +17,12 @@ export function traverse(data: Value, key: Value, delimiter = defaultDelimiter):
   return value;
 }
 
+/** What is found, also when that is null; `fallback` where a key leads nowhere. */
+export function traverseOr(data: Value, key: Value, fallback: Value, delimiter = defaultDelimiter): Value {
+  const found = traverse(data, key, delimiter);
+  return found === undefined ? fallback : found;
+}
+
 function stepsOf(key: Value, delimiter: string): readonly Value[] {
   if (Array.isArray(key)) return key;
   return typeof key === "string" ? key.split(delimiter) : [key];
