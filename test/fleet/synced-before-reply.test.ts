@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { defaultKeyDirectory, loadPrimes, minionKey } from "../../bench/fleet/keys.ts";
 import { startOurMaster } from "./our-master.ts";
 import { ProbeMinion } from "./probe-minion.ts";
-import { exchangesOn, hasStrace, SystemCallTrace, syncsWithin } from "./system-calls.ts";
+import { exchangesOn, hasStrace, isSyncedWithin, SystemCallTrace, syncedDescriptors } from "./system-calls.ts";
 
 const returnCount = 200;
 
@@ -20,10 +20,11 @@ async function countUnsynced(durability: string): Promise<{ exchanges: number; u
       await minion.return(`20260102030405${String(index).padStart(6, "0")}`);
     }
     minion.close();
+    const store = join(master.cacheDirectory, "jobs.lmdb");
+    const synced = syncedDescriptors(master.processId, store);
     const calls = await trace.stop();
     const exchanges = exchangesOn(calls, master.requestPort);
-    const store = join(master.cacheDirectory, "jobs.lmdb");
-    const unsynced = exchanges.filter((exchange) => syncsWithin(calls, exchange, store).length === 0).length;
+    const unsynced = exchanges.filter((exchange) => !isSyncedWithin(calls, exchange, store, synced)).length;
     return { exchanges: exchanges.length, unsynced };
   } finally {
     await master.remove();

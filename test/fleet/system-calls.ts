@@ -1,10 +1,11 @@
 /** What a program asked of the kernel: `strace` attached to it, its record read as events in order. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
 
 const attachDeadlineMs = 20_000;
 /** Calls that carry a request, a reply, or make data durable. */
-const tracedCalls = "recvfrom,sendto,fsync,fdatasync,msync";
+const tracedCalls = "recvfrom,sendto,pwrite64,pwritev,write,writev,fsync,fdatasync,msync";
 
 export function hasStrace(): boolean {
   return spawnSync("strace", ["-V"]).status === 0;
@@ -107,15 +108,40 @@ export function exchangesOn(calls: readonly SystemCall[], port: number): Exchang
   return exchanges;
 }
 
-/** Successful syncs of a file under `path`, entered and left between the two lines. `msync` names no file: it must be a waiting one. */
-export function syncsWithin(
+/** O_DSYNC of a descriptor's flags: a write through it returns when it is on the disk. */
+const dataSyncFlag = 0o10000;
+
+/** The process's descriptors of files under `path` whose every write is synced, as `number<file`. */
+export function syncedDescriptors(processId: number, path: string): Set<string> {
+  const found = new Set<string>();
+  for (const descriptor of readdirSync(`/proc/${processId}/fd`)) {
+    const file = readlinkSync(`/proc/${processId}/fd/${descriptor}`);
+    if (!file.startsWith(path)) continue;
+    const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(join(`/proc/${processId}/fdinfo`, descriptor), "utf8"))?.[1];
+    if (Number.parseInt(flags ?? "0", 8) & dataSyncFlag) found.add(`${descriptor}<${file}`);
+  }
+  return found;
+}
+
+/**
+ * Whether, between the two lines of an exchange, files under `path` were synced with success, and whatever was written to them
+ * last is on the disk as well: by a later sync, or because its descriptor (one of `synced`) syncs each write.
+ * `msync` names no file: it must be a waiting one.
+ */
+export function isSyncedWithin(
   calls: readonly SystemCall[],
   { arrivedAt, repliedAt }: Exchange,
   path: string,
-): SystemCall[] {
-  return calls.filter((call) => {
-    if (call.start <= arrivedAt || call.end >= repliedAt || call.result !== 0) return false;
-    if (call.name === "msync") return call.args.includes("MS_SYNC");
-    return (call.name === "fsync" || call.name === "fdatasync") && call.args.includes(path);
-  });
+  synced: ReadonlySet<string>,
+): boolean {
+  const inside = calls.filter((call) => call.start > arrivedAt && call.end < repliedAt && call.result >= 0);
+  const syncs = inside.filter(({ name, args }) =>
+    name === "msync" ? args.includes("MS_SYNC") : name.endsWith("sync") && args.includes(path),
+  );
+  const writes = inside.filter(({ name, args }) => name.includes("write") && args.includes(path));
+  const lastSync = syncs.at(-1);
+  const lastWrite = writes.at(-1);
+  if (lastSync === undefined || lastWrite === undefined) return false;
+  const descriptor = /^\d+<[^>]*/.exec(lastWrite.args)?.[0] ?? "";
+  return lastSync.start > lastWrite.end || synced.has(descriptor);
 }
