@@ -44,6 +44,8 @@ export const drainDeadlineMs = 10_000;
 export const trackedJobsMax = 10_000;
 /** Key-file changes are gathered this long, milliseconds, so that one command causes one rotation. */
 export const keyChangeSettleMs = 200;
+/** Waiting for a store's last writes when it closes, milliseconds. Over it the disk has failed. */
+export const storeCloseTimeoutMs = 5_000;
 /** Returns acknowledged but not yet committed under `job_cache_durability: async`, bytes in one thread. Over it the caller waits. */
 export const asyncPendingBytesMax = 64 * 1024 * 1024;
 /** Returns waiting to be written in Salt's `local_cache` layout, bytes in one thread. Over it they are left out there and counted. */

@@ -4,6 +4,7 @@
  */
 import { type Database, open, type RootDatabase } from "lmdb";
 import { SaltworksError } from "../errors.ts";
+import { storeCloseTimeoutMs } from "../limits.ts";
 
 export type BinaryDatabase = Database<Buffer, Buffer>;
 export type BinaryEnvironment = RootDatabase<Buffer, Buffer>;
@@ -34,6 +35,8 @@ export function openEnvironment(o: EnvironmentOptions): BinaryEnvironment {
       // Without overlapping, LMDB itself syncs data and meta page before a commit returns: nothing to wait for besides.
       // With it a crash of the machine loses the last commits but never the file, which `noSync` could.
       overlappingSync: !o.isSyncedOnCommit && !o.isReadOnly,
+      // Batches are made explicitly: the implicit ones of a turn have a promise that nobody can catch when a commit fails.
+      eventTurnBatching: false,
       mapSize: mapBytes,
       maxReaders: readersMax,
       maxDbs: databasesMax,
@@ -45,6 +48,19 @@ export function openEnvironment(o: EnvironmentOptions): BinaryEnvironment {
 
 export function openDatabase(environment: BinaryEnvironment, name: string): BinaryDatabase {
   return environment.openDB<Buffer, Buffer>({ name, encoding: "binary", keyEncoding: "binary" });
+}
+
+/** Closes after the writes under way. A disk that failed may never finish them: then the process ends without. */
+export async function closeEnvironment(environment: BinaryEnvironment): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(storeFailed("writes did not finish", undefined)), storeCloseTimeoutMs);
+  });
+  try {
+    await Promise.race([environment.close(), deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 export function storeFailed(message: string, cause: unknown): SaltworksError {

@@ -18,6 +18,7 @@ import type {
 import {
   type BinaryDatabase,
   type BinaryEnvironment,
+  closeEnvironment,
   committed,
   openDatabase,
   openEnvironment,
@@ -61,6 +62,29 @@ function returnKey(jid: string, minionId: string): Buffer {
   return Buffer.from(`${jobKey(jid)}\0${minionId}`, "utf8");
 }
 
+/** Keys of a job's returns, and of jobs whose id goes on with a NUL. */
+function returnRange(jid: string): { start: Buffer; end: Buffer } {
+  const start = returnKey(jid, "");
+  const end = Buffer.from(start);
+  end[end.length - 1] = separator + 1;
+  return { start, end };
+}
+
+/** Another job's id may begin with this one's and a NUL. */
+function isReturnOf(key: Buffer, start: Buffer): boolean {
+  return key.lastIndexOf(separator) === start.length - 1;
+}
+
+function removeAll(
+  environment: BinaryEnvironment,
+  database: BinaryDatabase,
+  keys: readonly Buffer[],
+): Promise<boolean> {
+  return environment.batch(() => {
+    for (const key of keys) void database.remove(key);
+  });
+}
+
 function otherKey(jid: string, nowMs: number): Buffer {
   const key = Buffer.alloc(4 + Buffer.byteLength(jid));
   key.writeUInt32BE(Math.floor(nowMs / msPerHour), 0);
@@ -102,15 +126,17 @@ class LmdbJobCache implements JobCache {
 
   async putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
     if (this.#durability === "async") return this.#putSoon(batch);
-    const writes = batch.map((record) => this.#putReturn(record));
-    const isStored = await committed(Promise.all(writes));
+    const isStored = await committed(this.#writeReturns(batch));
     return isStored.map((stored) => (stored ? "stored" : "duplicate"));
   }
 
   async putLoad(record: LoadRecord): Promise<void> {
     const shard = this.#shardOf(record.jid);
-    this.#noteOther(shard, record.jid);
-    await committed(shard.loads.put(loadKey(record.jid), encodeLoad(record)));
+    const write = shard.environment.batch(() => {
+      this.#noteOther(shard, record.jid);
+      void shard.loads.put(loadKey(record.jid), encodeLoad(record));
+    });
+    await committed(write);
   }
 
   async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
@@ -138,15 +164,12 @@ class LmdbJobCache implements JobCache {
 
   getReturns(jid: string): StoredReturn[] {
     return this.#read(() => {
-      const start = returnKey(jid, "");
-      const end = Buffer.from(start);
-      end[end.length - 1] = separator + 1;
+      const { start, end } = returnRange(jid);
       const found: StoredReturn[] = [];
       for (const { returns } of this.#shards) {
         returns.resetReadTxn();
         for (const { key, value } of returns.getRange({ start, end })) {
-          // Another job's id may begin with this one and a NUL.
-          if (key.lastIndexOf(separator) !== start.length - 1) continue;
+          if (!isReturnOf(key, start)) continue;
           found.push({ minionId: key.toString("utf8", start.length), body: value });
         }
       }
@@ -184,7 +207,7 @@ class LmdbJobCache implements JobCache {
       shard.environment.readerCheck();
       for (const database of [shard.returns, shard.loads]) {
         const keys = [...database.getKeys({ start, end, limit: stepsMax - steps })];
-        await committed(Promise.all(keys.map((key) => database.remove(key))));
+        await committed(removeAll(shard.environment, database, keys));
         steps += keys.length;
       }
     }
@@ -194,34 +217,44 @@ class LmdbJobCache implements JobCache {
 
   async close(): Promise<void> {
     await this.#lastWrite;
-    for (const { environment } of this.#shards) await environment.close();
+    for (const { environment } of this.#shards) await closeEnvironment(environment);
   }
 
   /** Jobs under ids that are no times, by the hour in which they were first seen. */
   async #trimOthers(olderThanMs: number, stepsMax: number): Promise<number> {
     const end = otherKey("", olderThanMs);
     let steps = 0;
-    for (const { others } of this.#shards) {
-      for (const key of others.getKeys({ end, limit: Math.max(0, stepsMax - steps) })) {
+    for (const { environment, others } of this.#shards) {
+      for (const key of [...others.getKeys({ end, limit: Math.max(0, stepsMax - steps) })]) {
         const jid = key.toString("utf8", 4);
-        const minionIds = this.getReturns(jid)
-          .map(({ minionId }) => minionId)
-          .slice(0, stepsMax - steps);
-        await committed(Promise.all(minionIds.map((id) => this.#shardOf(id).returns.remove(returnKey(jid, id)))));
-        steps += minionIds.length;
+        steps += await this.#removeReturns(jid, stepsMax - steps);
         if (steps >= stepsMax) return steps;
-        await committed(this.#shardOf(jid).loads.remove(loadKey(jid)));
-        await committed(others.remove(key));
+        const home = this.#shardOf(jid);
+        await committed(removeAll(home.environment, home.loads, [loadKey(jid)]));
+        await committed(removeAll(environment, others, [key]));
         steps += 1;
       }
     }
     return steps;
   }
 
+  async #removeReturns(jid: string, countMax: number): Promise<number> {
+    let count = 0;
+    for (const { environment, returns } of this.#shards) {
+      const { start, end } = returnRange(jid);
+      const keys = [...returns.getKeys({ start, end, limit: countMax - count })].filter((key) =>
+        isReturnOf(key, start),
+      );
+      await committed(removeAll(environment, returns, keys));
+      count += keys.length;
+    }
+    return count;
+  }
+
   /** Durability "async": what is already known is told, the write goes on alone; when too much waits, the caller waits too. */
   async #putSoon(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
     const outcomes: PutOutcome[] = [];
-    const writes: Promise<unknown>[] = [];
+    const fresh: ReturnRecord[] = [];
     const keys: string[] = [];
     let bytes = 0;
     for (const { returns } of this.#shards) returns.resetReadTxn();
@@ -235,10 +268,10 @@ class LmdbJobCache implements JobCache {
       this.#pendingKeys.add(key);
       bytes += record.body.byteLength;
       // A copy: the caller may reuse its bytes as soon as this resolves.
-      writes.push(this.#putReturn({ ...record, body: Uint8Array.from(record.body) }));
+      fresh.push({ ...record, body: Uint8Array.from(record.body) });
     }
     this.#pendingBytes += bytes;
-    const done = committed(Promise.all(writes)).finally(() => {
+    const done = committed(this.#writeReturns(fresh)).finally(() => {
       this.#pendingBytes -= bytes;
       for (const key of keys) this.#pendingKeys.delete(key);
     });
@@ -248,8 +281,35 @@ class LmdbJobCache implements JobCache {
     return outcomes;
   }
 
-  #putReturn({ jid, minionId, body }: ReturnRecord): Promise<boolean> {
-    const shard = this.#shardOf(minionId);
+  /** One transaction per file that the batch touches. @returns whether each was new */
+  async #writeReturns(batch: readonly ReturnRecord[]): Promise<boolean[]> {
+    const writes: Promise<boolean>[] = [];
+    const transactions: Promise<boolean>[] = [];
+    for (const [shard, indexes] of this.#byShard(batch)) {
+      const putAll = () => {
+        for (const index of indexes) {
+          const record = batch[index];
+          if (record !== undefined) writes[index] = this.#putReturn(shard, record);
+        }
+      };
+      transactions.push(shard.environment.batch(putAll));
+    }
+    const [isStored] = await Promise.all([Promise.all(writes), Promise.all(transactions)]);
+    return isStored;
+  }
+
+  #byShard(batch: readonly ReturnRecord[]): Map<Shard, number[]> {
+    const groups = new Map<Shard, number[]>();
+    for (const [index, { minionId }] of batch.entries()) {
+      const shard = this.#shardOf(minionId);
+      const group = groups.get(shard);
+      if (group === undefined) groups.set(shard, [index]);
+      else group.push(index);
+    }
+    return groups;
+  }
+
+  #putReturn(shard: Shard, { jid, minionId, body }: ReturnRecord): Promise<boolean> {
     this.#noteOther(shard, jid);
     const value = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     const options = { noOverwrite: true };
@@ -259,7 +319,7 @@ class LmdbJobCache implements JobCache {
 
   #noteOther(shard: Shard, jid: string): void {
     if (isJid(jid)) return;
-    // Committed with the record that it belongs to, in the same turn.
+    // Part of the batch under way, which is what is awaited.
     void shard.others.put(otherKey(jid, Date.now()), Buffer.alloc(0));
   }
 

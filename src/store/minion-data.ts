@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { committed, openDatabase, openEnvironment, storeFailed } from "./lmdb-env.ts";
+import { closeEnvironment, committed, openDatabase, openEnvironment, storeFailed } from "./lmdb-env.ts";
 
 const dataFile = "data.mdb";
 const directoryMode = 0o700;
@@ -92,6 +92,6 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
     drop: async (id) => {
       await committed(Promise.all([facts, mines, sessions].map((database) => database.remove(keyOf(id)))));
     },
-    close: () => environment.close(),
+    close: () => closeEnvironment(environment),
   };
 }
