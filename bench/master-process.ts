@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { hasCode, SaltworksError } from "../src/errors.ts";
-import { withDescriptors } from "./fleet/descriptors.ts";
+import { type DescriptorNeed, withDescriptors } from "./fleet/descriptors.ts";
 import { LocalClient } from "./local-client.ts";
 
 export type MasterOptions = {
@@ -15,7 +15,7 @@ export type MasterOptions = {
   /** Master configuration beside directories, ports and user. */
   readonly config: Readonly<Record<string, unknown>>;
   /** Descriptors that the program may open. */
-  readonly descriptors: number;
+  readonly descriptors: DescriptorNeed;
   readonly env?: Readonly<Record<string, string>>;
 };
 

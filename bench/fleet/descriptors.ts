@@ -4,6 +4,8 @@ import { SaltworksError } from "../../src/errors.ts";
 
 /** A simulated minion has two sockets; each is a TCP connection and the event descriptor of its ZeroMQ socket. */
 const descriptorsPerMinion = 4;
+/** When a reply does not come its socket is replaced, and ZeroMQ gives up the old one a moment later: taken if the limit has it. */
+const descriptorsPerReplacement = 2;
 /** Node, ZeroMQ's threads and the connection to the parent. */
 const spareDescriptors = 128;
 
@@ -19,31 +21,39 @@ export function minionsPerProcessMax(limits: DescriptorLimits): number {
   return Math.floor((limits.hard - spareDescriptors) / descriptorsPerMinion);
 }
 
-export function descriptorsForMinions(count: number): number {
-  return count * descriptorsPerMinion + spareDescriptors;
+/** `least` is needed; `wanted` leaves room for all request sockets to be replaced at once, as when a master is restarted. */
+export type DescriptorNeed = { readonly least: number; readonly wanted: number };
+
+export function descriptorsForMinions(count: number): DescriptorNeed {
+  const least = count * descriptorsPerMinion + spareDescriptors;
+  return { least, wanted: least + count * descriptorsPerReplacement };
 }
 
+/** Threads, stores, files and event subscribers of a master. */
+const masterDescriptors = 512;
+
 /** A master holds one descriptor per connection. */
-export function descriptorsForMaster(minionCount: number): number {
-  return minionCount * 2 + 512;
+export function descriptorsForMaster(minionCount: number): DescriptorNeed {
+  const least = minionCount * 2 + masterDescriptors;
+  return { least, wanted: least };
 }
 
 /** What the limits allow, in a sentence for whoever starts a fleet. */
 export function describeLimits(limits: DescriptorLimits): string {
   const perProcess = minionsPerProcessMax(limits);
-  return `descriptors: soft ${limits.soft}, hard ${limits.hard}: ${perProcess} minions per process, and a master of ${Math.floor((limits.hard - 512) / 2)} minions`;
+  return `descriptors: soft ${limits.soft}, hard ${limits.hard}: ${perProcess} minions per process, and a master of ${Math.floor((limits.hard - masterDescriptors) / 2)} minions`;
 }
 
 /**
- * A command that runs `command` with room for `descriptors`: Node cannot raise its own limit, a shell can.
+ * A command that runs `command` with room for its descriptors: Node cannot raise its own limit, a shell can.
  *
  * @throws SaltworksError QUEUE_FULL if the hard limit is lower
  */
-export function withDescriptors(descriptors: number, command: readonly string[]): { file: string; args: string[] } {
+export function withDescriptors(need: DescriptorNeed, command: readonly string[]): { file: string; args: string[] } {
   const limits = descriptorLimits();
-  if (descriptors > limits.hard) {
-    throw new SaltworksError("QUEUE_FULL", `${descriptors} descriptors needed; ${describeLimits(limits)}`);
+  if (need.least > limits.hard) {
+    throw new SaltworksError("QUEUE_FULL", `${need.least} descriptors needed; ${describeLimits(limits)}`);
   }
-  const wanted = Math.max(descriptors, limits.soft);
+  const wanted = Math.max(Math.min(need.wanted, limits.hard), limits.soft);
   return { file: "/bin/sh", args: ["-c", 'ulimit -n "$0" && exec "$@"', String(wanted), ...command] };
 }

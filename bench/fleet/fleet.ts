@@ -6,7 +6,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { SaltworksError } from "../../src/errors.ts";
 import { addCounters, type FleetCounters, newCounters } from "./counters.ts";
-import { descriptorLimits, descriptorsForMinions, minionsPerProcessMax, withDescriptors } from "./descriptors.ts";
+import {
+  type DescriptorNeed,
+  descriptorLimits,
+  descriptorsForMinions,
+  minionsPerProcessMax,
+  withDescriptors,
+} from "./descriptors.ts";
 import { defaultKeyDirectory, loadPrimes, type Progress } from "./keys.ts";
 import type { FromProcess, ToProcess } from "./messages.ts";
 import { type MinionOptions, minionDefaults } from "./minion-options.ts";
@@ -145,7 +151,7 @@ export class Fleet {
     );
   }
 
-  #startProcess(descriptors: number): Member {
+  #startProcess(descriptors: DescriptorNeed): Member {
     const script = fileURLToPath(new URL("process.js", import.meta.url));
     const { file, args } = withDescriptors(descriptors, [process.execPath, "--enable-source-maps", script]);
     const child = spawn(file, args, { stdio: ["ignore", "inherit", "inherit", "ipc"], serialization: "advanced" });

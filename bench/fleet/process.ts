@@ -12,6 +12,8 @@ import { PublishReader } from "./publish-reader.ts";
 const tellEveryMs = 50;
 /** Jobs whose acknowledgements are kept; the oldest goes first. */
 const recordedJobsMax = 256;
+/** Of a minion: one to subscribe, one to ask, and the one before that while ZeroMQ still closes it. */
+const socketsPerMinion = 3;
 /** Sockets of a context beside those of its minions. */
 const spareSockets = 16;
 
@@ -53,7 +55,7 @@ async function start(order: StartFleet): Promise<void> {
   isRecordingAcks = order.options.isRecordingAcks;
   const around = {
     options: order.options,
-    context: new Context({ maxSockets: order.count * 2 + spareSockets }),
+    context: new Context({ maxSockets: order.count * socketsPerMinion + spareSockets }),
     gate: new Gate(order.bringUpsAtOnce),
     counters,
     publishes: new PublishReader(() => {

@@ -25,12 +25,14 @@ const roundTimeoutMs = 30_000;
 describe("a subscriber that does not read", () => {
   let master: MasterProcess;
   let client: LocalClient;
+  let reader: EventSubscriber | undefined;
 
   before(async () => {
     master = await startOurMaster(1, { event_subscriber_max_bytes: subscriberBytesMax });
     client = master.client();
   });
   after(async () => {
+    reader?.close();
     client?.close();
     await master?.remove();
   });
@@ -47,7 +49,7 @@ describe("a subscriber that does not read", () => {
     await new Promise((resolve) => slow.once("connect", resolve));
     let received = 0;
     let onReceived = (): void => {};
-    const reader = await EventSubscriber.connect(bus, {
+    reader = await EventSubscriber.connect(bus, {
       onEvent: (body) => {
         if (splitEvent(body).tag === "load/event") received += 1;
         onReceived();
@@ -79,7 +81,6 @@ describe("a subscriber that does not read", () => {
     assert.ok(growth < growthBytesMax, `the master grew by ${growth} bytes`);
     const dropped = sumOf(await readCounters(client), /droppedEvents$/) - droppedBefore;
     assert.ok(dropped > eventCount / 2, `${dropped} events were dropped`);
-    reader.close();
     const late = await readAll(slow);
     const unaccounted = Math.abs(late + dropped - eventCount);
     assert.ok(late > 0 && unaccounted <= otherEventsMax, `${late} events came late, ${dropped} were dropped`);
