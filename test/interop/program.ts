@@ -1,0 +1,136 @@
+/** Programs under test as child processes: their output kept, waited for by line, ended by process id. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Output kept of one program, characters: enough for the last minutes of a debug log. */
+const outputLengthMax = 1024 * 1024;
+const stopTimeoutMs = 15_000;
+/** A command line that has not ended by then never will. */
+const commandTimeoutMs = 120_000;
+
+export type Ended = { readonly code: number | null; readonly stdout: Buffer; readonly stderr: string };
+
+/** UTF-8 everywhere, so that what a program prints does not depend on who runs the tests; no proxy and no colour either. */
+function environment(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const { FORCE_COLOR: _color, NODE_V8_COVERAGE: _coverage, NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
+  return { ...inherited, LANG: "C.UTF-8", LC_ALL: "C.UTF-8", PYTHONWARNINGS: "ignore", ...extra };
+}
+
+/** Runs a command to its end. Never rejects for an exit code. */
+export async function runCommand(
+  command: string,
+  args: readonly string[],
+  options: { stdin?: string; timeoutMs?: number; env?: NodeJS.ProcessEnv } = {},
+): Promise<Ended> {
+  const child = spawn(command, args, { env: environment(options.env), stdio: "pipe" });
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? commandTimeoutMs);
+  const stdout: Buffer[] = [];
+  const stderr: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
+  child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
+  child.stdin.end(options.stdin ?? "");
+  const [code, signal] = (await once(child, "close")) as [number | null, string | null];
+  clearTimeout(timer);
+  const note = signal === null ? "" : `\n(ended by ${signal})`;
+  return { code, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() + note };
+}
+
+export class Program {
+  readonly name: string;
+  readonly #child: ChildProcess;
+  readonly #exit: Promise<number | null>;
+  readonly #listeners = new Set<() => void>();
+  #output = "";
+  #hasEnded = false;
+
+  constructor(name: string, command: string, args: readonly string[], env?: NodeJS.ProcessEnv) {
+    this.name = name;
+    // A group of its own: Salt's daemons start children, and whatever is left of them is ended with the group.
+    this.#child = spawn(command, args, { env: environment(env), stdio: ["ignore", "pipe", "pipe"], detached: true });
+    this.#child.stdout?.on("data", (chunk: Buffer) => this.#keep(chunk));
+    this.#child.stderr?.on("data", (chunk: Buffer) => this.#keep(chunk));
+    this.#exit = new Promise((resolve) => {
+      this.#child.once("error", (error) => {
+        this.#keep(Buffer.from(`${error.message}\n`));
+        this.#ended();
+        resolve(null);
+      });
+      this.#child.once("exit", (code) => {
+        this.#ended();
+        resolve(code);
+      });
+    });
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? -1;
+  }
+
+  /** Resolves with the first line, printed since `from`, that `pattern` matches. */
+  async untilLine(pattern: RegExp, timeoutMs: number, from = 0): Promise<string> {
+    const deadline = AbortSignal.timeout(timeoutMs);
+    for (;;) {
+      const line = this.#output
+        .slice(from)
+        .split("\n")
+        .find((text) => pattern.test(text));
+      if (line !== undefined) return line;
+      if (this.#hasEnded) throw new Error(`${this.name} ended before it printed ${pattern}`);
+      if (deadline.aborted) throw new Error(`${this.name} did not print ${pattern} within ${timeoutMs} ms`);
+      await this.#untilChange(deadline);
+    }
+  }
+
+  /** TERM to the program, KILL to its whole group if it does not end; resolves with the exit code. */
+  async stop(): Promise<number | null> {
+    if (!this.#hasEnded) this.#child.kill("SIGTERM");
+    const inTime = new AbortController();
+    await Promise.race([this.#exit, delay(stopTimeoutMs, undefined, { signal: inTime.signal }).catch(() => undefined)]);
+    inTime.abort();
+    this.#killGroup();
+    return this.#exit;
+  }
+
+  /** What `kill -9` does, to the program and its children. */
+  async kill(): Promise<void> {
+    this.#killGroup();
+    await this.#exit;
+  }
+
+  #killGroup(): void {
+    if (this.#child.pid === undefined) return;
+    try {
+      process.kill(-this.#child.pid, "SIGKILL");
+    } catch (error) {
+      // Gone already, which is what was wanted.
+      if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    }
+  }
+
+  #untilChange(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#listeners.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      this.#listeners.add(done);
+      signal.addEventListener("abort", done);
+    });
+  }
+
+  #keep(chunk: Buffer): void {
+    this.#output = (this.#output + chunk.toString()).slice(-outputLengthMax);
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  #ended(): void {
+    this.#hasEnded = true;
+    for (const listener of [...this.#listeners]) listener();
+  }
+}

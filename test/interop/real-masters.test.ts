@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { after, before, describe } from "node:test";
+import type { EventWatch } from "./event-watch.ts";
+import { testJobs } from "./job-list.ts";
+import { Operator } from "./operator.ts";
+import { openReleases } from "./salt-releases.ts";
+import { readLocalCache } from "./stored-return.ts";
+import { MasterUnderTest, MinionUnderTest, TestBed } from "./test-bed.ts";
+
+const releases = await openReleases();
+const minionId = "ours.example.com";
+const signInTimeoutMs = 60_000;
+
+for (const release of releases.all) {
+  describe(`our minion on a real master, Salt ${release.version}`, { skip: releases.skip }, () => {
+    const bed = new TestBed();
+    let master: MasterUnderTest;
+    let operator: Operator;
+    let watch: EventWatch;
+
+    before(async () => {
+      master = await MasterUnderTest.create(bed, release);
+      await master.start();
+      watch = await bed.watchEvents(master.sockDir);
+      operator = new Operator(release, master);
+      new MinionUnderTest(master, "ours", minionId);
+    });
+    after(() => bed.close());
+
+    bed.it("has its key listed as unaccepted, then accepted, and starts", async () => {
+      await watch.until(
+        "key pending",
+        ({ tag, data }) => tag === "salt/auth" && data.get("act") === "pend",
+        signInTimeoutMs,
+      );
+      const before = (await operator.json("key", ["-L"])) as Record<string, string[]>;
+      assert.deepEqual(before.minions_pre, [minionId]);
+      await operator.run("key", ["-y", "-a", minionId]);
+      await watch.until("minion start", ({ tag }) => tag === `salt/minion/${minionId}/start`, signInTimeoutMs);
+      const after = (await operator.json("key", ["-L"])) as Record<string, string[]>;
+      assert.deepEqual([after.minions, after.minions_pre], [[minionId], []]);
+    });
+
+    testJobs(
+      "answers",
+      () => ({
+        bed,
+        operator,
+        minionId,
+        readStored: (jid, id) => readLocalCache(master.cacheDir, jid, id),
+        showsTrimmed: true,
+      }),
+      bed,
+    );
+  });
+}

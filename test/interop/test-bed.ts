@@ -1,0 +1,197 @@
+/** A private folder with masters, minions and operators' commands in it; everything started is ended, logs are shown on failure. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { it, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { EventWatch } from "./event-watch.ts";
+import { Program } from "./program.ts";
+import type { SaltRelease } from "./salt-releases.ts";
+
+/** The compiled program beside this compiled file, wherever the output folder is. */
+export const ourProgram = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
+
+/** Whose program is started: a Salt release, or ours. */
+export type Maker = SaltRelease | "ours";
+type Options = Readonly<Record<string, unknown>>;
+
+const startTimeoutMs = 60_000;
+/** Log lines of each program that a failing test shows. */
+const shownLinesMax = 60;
+const shownWidthMax = 400;
+
+export function makerName(maker: Maker): string {
+  return maker === "ours" ? "saltworks" : `salt ${maker.version}`;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+/** JSON is YAML: one option a line, so that an error message names the right one. */
+function writeConfig(path: string, options: Options): void {
+  const lines = Object.entries(options).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  writeFileSync(path, `${lines.join("\n")}\n`);
+}
+
+export class TestBed {
+  readonly folder = mkdtempSync(join(tmpdir(), "swi-"));
+  readonly #programs: { program: Program; isOurs: boolean }[] = [];
+  readonly #watches: EventWatch[] = [];
+
+  start(name: string, maker: Maker, tool: "master" | "minion", configDir: string): Program {
+    const program =
+      maker === "ours"
+        ? new Program(name, process.execPath, ["--enable-source-maps", ourProgram, tool, "-c", configDir])
+        : new Program(name, maker.program(`salt-${tool}`), ["-c", configDir, "-l", "info"]);
+    this.#programs.push({ program, isOurs: maker === "ours" });
+    return program;
+  }
+
+  async watchEvents(sockDir: string): Promise<EventWatch> {
+    const watch = await EventWatch.open(sockDir, startTimeoutMs);
+    this.#watches.push(watch);
+    return watch;
+  }
+
+  /** A test that shows the ends of all logs when it fails. */
+  it(name: string, body: (t: TestContext) => Promise<void>): void {
+    it(name, async (t) => {
+      try {
+        await body(t);
+      } catch (error) {
+        t.diagnostic(this.logs());
+        throw error;
+      }
+    });
+  }
+
+  logs(): string {
+    const parts = this.#programs.map(({ program }) => {
+      const lines = program.output
+        .trimEnd()
+        .split("\n")
+        .slice(-shownLinesMax)
+        .map((line) => line.slice(0, shownWidthMax));
+      return [`--- ${program.name} (pid ${program.pid})`, ...lines].join("\n");
+    });
+    return parts.join("\n");
+  }
+
+  /** Ends everything, latest first, and removes the folder. */
+  async close(): Promise<void> {
+    for (const watch of this.#watches) watch.close();
+    // Salt's daemons take many seconds to end; nothing of theirs is wanted any more.
+    for (const { program, isOurs } of this.#programs.reverse()) await (isOurs ? program.stop() : program.kill());
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** One master with its folder: started, stopped and started again on the same ports. */
+export class MasterUnderTest {
+  readonly bed: TestBed;
+  readonly maker: Maker;
+  readonly configDir: string;
+  readonly sockDir: string;
+  readonly pkiDir: string;
+  readonly cacheDir: string;
+  readonly publishPort: number;
+  readonly requestPort: number;
+  #program: Program | undefined;
+
+  private constructor(bed: TestBed, maker: Maker, name: string, ports: [number, number]) {
+    const folder = join(bed.folder, name);
+    this.bed = bed;
+    this.maker = maker;
+    this.configDir = join(folder, "etc");
+    this.sockDir = join(folder, "run");
+    this.pkiDir = join(folder, "pki");
+    this.cacheDir = join(folder, "cache");
+    [this.publishPort, this.requestPort] = ports;
+  }
+
+  static async create(bed: TestBed, maker: Maker, options: Options = {}, name = "master"): Promise<MasterUnderTest> {
+    const master = new MasterUnderTest(bed, maker, name, [await freePort(), await freePort()]);
+    mkdirSync(master.configDir, { recursive: true });
+    writeConfig(join(master.configDir, "master"), {
+      id: `${name}_master`,
+      interface: "127.0.0.1",
+      publish_port: master.publishPort,
+      ret_port: master.requestPort,
+      user: userInfo().username,
+      root_dir: join(bed.folder, name),
+      pki_dir: master.pkiDir,
+      cachedir: master.cacheDir,
+      sock_dir: master.sockDir,
+      log_file: join(bed.folder, name, "log"),
+      pidfile: join(bed.folder, name, "pid"),
+      log_level: "info",
+      worker_threads: 2,
+      ...options,
+    });
+    return master;
+  }
+
+  get program(): Program {
+    if (this.#program === undefined) throw new Error("the master was not started");
+    return this.#program;
+  }
+
+  /** Resolves when both ports and the event bus are served. */
+  async start(): Promise<void> {
+    this.#program = this.bed.start(`master (${makerName(this.maker)})`, this.maker, "master", this.configDir);
+    const isReady =
+      this.maker === "ours" ? /master is ready/ : /Worker binding to socket|Starting MWorker|workers\.ipc/;
+    await this.#program.untilLine(isReady, startTimeoutMs);
+    const watch = await EventWatch.open(this.sockDir, startTimeoutMs);
+    watch.close();
+  }
+
+  async restart(): Promise<void> {
+    await this.program.stop();
+    await this.start();
+  }
+}
+
+/** One minion with its folder. */
+export class MinionUnderTest {
+  readonly id: string;
+  readonly maker: Maker;
+  readonly configDir: string;
+  readonly program: Program;
+
+  constructor(master: MasterUnderTest, maker: Maker, id: string, options: Options = {}) {
+    const folder = join(master.bed.folder, id);
+    this.id = id;
+    this.maker = maker;
+    this.configDir = join(folder, "etc");
+    mkdirSync(this.configDir, { recursive: true });
+    writeConfig(join(this.configDir, "minion"), {
+      id,
+      master: "127.0.0.1",
+      publish_port: master.publishPort,
+      master_port: master.requestPort,
+      user: userInfo().username,
+      root_dir: folder,
+      pki_dir: join(folder, "pki"),
+      cachedir: join(folder, "cache"),
+      sock_dir: join(folder, "run"),
+      log_file: join(folder, "log"),
+      pidfile: join(folder, "pid"),
+      log_level: "info",
+      acceptance_wait_time: 1,
+      enable_fqdns_grains: false,
+      mine_interval: 0,
+      // A stock minion sends its return over its own event bus, and that bus trims at 1 MiB too.
+      max_event_size: 16 * 1024 * 1024,
+      ...options,
+    });
+    this.program = master.bed.start(`minion ${id} (${makerName(maker)})`, maker, "minion", this.configDir);
+  }
+}
