@@ -74,8 +74,12 @@ export class JobFeed {
     }
   }
 
+  /** Whoever waits in `next` gets CHANNEL_CLOSED. */
   close(): void {
     this.#subscriber?.close();
+    this.#items.length = 0;
+    this.#failure ??= new SaltworksError("CHANNEL_CLOSED", "the job is followed no longer");
+    this.#wake?.();
   }
 
   #take(body: Uint8Array): void {

@@ -46,7 +46,7 @@ export class RunningJob implements Published {
   /**
    * To be read once, to its end or until `close`.
    *
-   * @throws SaltworksError MASTER_UNREACHABLE if the master goes away meanwhile
+   * @throws SaltworksError MASTER_UNREACHABLE if the master goes away meanwhile, CHANNEL_CLOSED after `close`
    */
   async *events(): AsyncGenerator<JobEvent, void, void> {
     const outstanding = new Set(this.minions);

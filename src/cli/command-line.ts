@@ -1,0 +1,86 @@
+/** What every command does first: read its options, its configuration, and how results are to be shown. */
+import { readFileSync } from "node:fs";
+import { loadMasterConfig, loadMinionConfig, type Overrides } from "../config/load.ts";
+import type { MasterConfig, MinionConfig } from "../config/schema.ts";
+import { hasCode, type SaltworksError } from "../errors.ts";
+import type { DisplayChoice } from "./display.ts";
+import type { Host } from "./host.ts";
+import { usageExitCode } from "./options/line-reader.ts";
+import { type CommandName, type OptionsOf, parseCommandLine, type Understood } from "./options/parse.ts";
+import { programVersion } from "./version.ts";
+
+export const defaultConfigDir = "/etc/salt";
+
+/** Ends a command with this code once everything that the user should read has been written. */
+export class Exit extends Error {
+  override readonly name = "Exit";
+  readonly code: number;
+  constructor(code: number) {
+    super(`exit ${code}`);
+    this.code = code;
+  }
+}
+
+/** @throws Exit after help, version or a usage error */
+export function understand<C extends CommandName>(name: C, argv: readonly string[], host: Host): Understood<C> {
+  const line = parseCommandLine(name, argv, {
+    version: programVersion(),
+    columns: host.columns,
+    readStdin: () =>
+      readFileSync(0, "utf8")
+        .split("\n")
+        .filter((word) => word !== ""),
+  });
+  if (line.ok) return line;
+  host.write(line.stdout);
+  host.complain(line.stderr);
+  throw new Exit(line.exitCode);
+}
+
+export function masterConfig(configDir: string | undefined, host: Host, overrides: Overrides = {}): MasterConfig {
+  return explained(host, () => loadMasterConfig(configDir ?? defaultConfigDir, overrides));
+}
+
+export function minionConfig(configDir: string | undefined, host: Host, overrides: Overrides = {}): MinionConfig {
+  return explained(host, () => loadMinionConfig(configDir ?? defaultConfigDir, overrides));
+}
+
+/** @throws Exit with the code of a usage error after every fault has been listed */
+function explained<Config>(host: Host, load: () => Config): Config {
+  try {
+    return load();
+  } catch (error) {
+    if (!hasCode(error, "CONFIG_INVALID") && !hasCode(error, "CONFIG_UNREADABLE")) throw error;
+    const faults = (error as SaltworksError).message.split("\n").map((fault) => `  ${fault}\n`);
+    host.complain(`saltworks: the configuration cannot be used:\n${faults.join("")}`);
+    throw new Exit(usageExitCode);
+  }
+}
+
+/** Of the options that say how results are shown, `key` has only some. */
+type OutputOptions = Pick<OptionsOf<"key">, "output" | "outputIndent" | "outputFile" | "isOutputFileAppended"> &
+  Pick<OptionsOf<"key">, "isColourOff" | "isColourForced"> & {
+    readonly stateOutput?: string | undefined;
+    readonly stateVerbose?: string | undefined;
+    readonly isStateDiffOnly?: boolean;
+  };
+
+/** Options win over the configuration. */
+export function displayChoice(options: OutputOptions, config: MasterConfig): DisplayChoice {
+  const isVerbose =
+    options.stateVerbose === undefined ? config.state_verbose : options.stateVerbose.toLowerCase() !== "false";
+  const indent = options.outputIndent;
+  return {
+    outputter: options.output,
+    defaultOutputter: config.output,
+    indent,
+    states: {
+      output: options.stateOutput ?? config.state_output,
+      isVerbose,
+      ...(options.isStateDiffOnly === true ? { isDiffOnly: true } : {}),
+    },
+    file: options.outputFile,
+    isAppending: options.isOutputFileAppended,
+    isColoured: options.isColourForced ? true : options.isColourOff ? false : undefined,
+  };
+}

@@ -1,0 +1,154 @@
+/** `saltworks key`: lists, shows, accepts, rejects and deletes minions' keys as salt-key does. Source: docs/compatibility.md, the key command. */
+import {
+  type KeyAction,
+  KeyAdmin,
+  type KeyLists,
+  type KeyTexts,
+  stateName,
+  statesNamed,
+} from "../../client/key-admin.ts";
+import type { MasterConfig } from "../../config/schema.ts";
+import { hasCode } from "../../errors.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import { displayChoice, masterConfig, understand } from "../command-line.ts";
+import { Display } from "../display.ts";
+import type { Host } from "../host.ts";
+import type { OptionsOf } from "../options/parse.ts";
+
+type KeyOptions = OptionsOf<"key">;
+type Task = { readonly verb: "list" | "print" | "finger" | KeyAction; readonly glob: string };
+
+const pastTense: Readonly<Record<KeyAction, string>> = { accept: "accepted", reject: "rejected", delete: "deleted" };
+
+/** @returns the exit code: as Salt's, 0 even where there was nothing to do */
+export async function runKey(argv: readonly string[], host: Host): Promise<number> {
+  const { options } = understand("key", argv, host);
+  const config = masterConfig(options.configDir, host);
+  // Salt shows keys in its own form unless another is asked for, whatever `output` says.
+  const display = new Display({ ...displayChoice(options, config), defaultOutputter: "key" }, host);
+  const command = new KeyCommand(new KeyAdmin(config), options, config, display, host);
+  try {
+    await command.run(taskOf(options));
+  } catch (error) {
+    if (!hasCode(error, "STORE_FAILED")) throw error;
+    host.complain(`Error: ${explanation(error as Error)}\n`);
+    return 1;
+  }
+  return 0;
+}
+
+/** Where several actions are given, the first in this order counts. */
+function taskOf(options: KeyOptions): Task {
+  const given: readonly [Task["verb"], string | undefined, boolean][] = [
+    ["list", options.list, false],
+    ["accept", options.accept, options.isAcceptAll],
+    ["reject", options.reject, options.isRejectAll],
+    ["delete", options.delete, options.isDeleteAll],
+    ["finger", options.finger, options.isFingerAll],
+    ["print", options.print, options.isPrintAll],
+  ];
+  for (const [verb, glob, isAll] of given) {
+    if (glob !== undefined && glob !== "") return { verb, glob };
+    if (isAll) return { verb, glob: "*" };
+  }
+  return { verb: "list", glob: "all" };
+}
+
+class KeyCommand {
+  readonly #admin: KeyAdmin;
+  readonly #options: KeyOptions;
+  readonly #config: MasterConfig;
+  readonly #display: Display;
+  readonly #host: Host;
+
+  constructor(admin: KeyAdmin, options: KeyOptions, config: MasterConfig, display: Display, host: Host) {
+    this.#admin = admin;
+    this.#options = options;
+    this.#config = config;
+    this.#display = display;
+    this.#host = host;
+  }
+
+  async run({ verb, glob }: Task): Promise<void> {
+    if ((verb === "list" || verb === "finger") && !this.#admin.isThere) {
+      this.#host.complain(`Error: [Errno 2] No such file or directory: '${this.#config.pki_dir}'\n`);
+      return;
+    }
+    if (verb === "list") this.#display.show(listsAsValue(this.#admin.list(statesNamed(glob))));
+    else if (verb === "finger") this.#showFingerprints(glob);
+    else if (verb === "print") this.#display.show(textsAsValue(this.#admin.texts(this.#admin.match(glob))));
+    else await this.#change(verb, glob);
+  }
+
+  #showFingerprints(glob: string): void {
+    const shown: ValueMap = new Map();
+    const local = this.#admin.localFingerprints(glob);
+    if (local.size > 0) shown.set("local", new Map(local));
+    for (const entry of textsAsValue(this.#admin.fingerprints(this.#admin.match(glob)))) shown.set(...entry);
+    this.#display.show(shown);
+  }
+
+  async #change(action: KeyAction, glob: string): Promise<void> {
+    const keys = this.#eligible(action, this.#admin.match(glob));
+    if (keys.size === 0) {
+      this.#display.line(`The key glob '${glob}' does not match any ${this.#eligibleNames(action)} keys.`);
+      return;
+    }
+    this.#display.line(`The following keys are going to be ${pastTense[action]}:`);
+    this.#display.show(listsAsValue(keys));
+    if (!this.#options.isYes && !(await this.#isConfirmed(action))) return;
+    const invalid = await this.#admin.apply(action, keys, { isRotating: this.#config.rotate_aes_key });
+    for (const id of invalid) this.#host.complain(`Unable to accept invalid key for ${id}.\n`);
+    const done = action === "delete" ? keys : this.#admin.whereabouts(without(keys, invalid));
+    for (const id of [...done.values()].flat()) this.#display.line(`Key for minion ${id} ${pastTense[action]}.`);
+  }
+
+  /** Pending keys, others where asked for; deleting takes whatever matches. */
+  #eligible(action: KeyAction, keys: KeyLists): KeyLists {
+    if (action === "delete") return keys;
+    const eligible = new Set(["pending", ...this.#included(action)]);
+    return new Map([...keys].filter(([state]) => eligible.has(state)));
+  }
+
+  #included(action: KeyAction): string[] {
+    const { isAllIncluded, isAcceptedIncluded, isRejectedIncluded, isDeniedIncluded } = this.#options;
+    const states: string[] = [];
+    if (action !== "accept" && (isAcceptedIncluded || (isAllIncluded && action === "reject"))) states.push("accepted");
+    if (action !== "reject" && (isRejectedIncluded || (isAllIncluded && action === "accept"))) states.push("rejected");
+    if (isDeniedIncluded) states.push("denied");
+    return states;
+  }
+
+  #eligibleNames(action: KeyAction): string {
+    const names = ["unaccepted", ...this.#included(action)];
+    return names.length === 1 ? "unaccepted" : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+  }
+
+  /** Enter means yes, except for deleting. */
+  async #isConfirmed(action: KeyAction): Promise<boolean> {
+    this.#host.write(action === "delete" ? "Proceed? [N/y] " : "Proceed? [n/Y] ");
+    const answer = await this.#host.readLine();
+    if (answer === undefined) {
+      this.#host.complain("Error: EOF when reading a line\n");
+      return false;
+    }
+    return answer === "" ? action !== "delete" : answer.toLowerCase().startsWith("y");
+  }
+}
+
+function without(keys: KeyLists, ids: readonly string[]): KeyLists {
+  return new Map([...keys].map(([state, listed]) => [state, listed.filter((id) => !ids.includes(id))]));
+}
+
+function listsAsValue(lists: KeyLists): ValueMap {
+  return new Map<Value, Value>([...lists].map(([state, ids]) => [stateName(state), [...ids]]));
+}
+
+function textsAsValue(texts: KeyTexts): ValueMap {
+  return new Map<Value, Value>([...texts].map(([state, byId]) => [stateName(state), new Map(byId)]));
+}
+
+/** What the store could not do and why, as far as the system said. */
+function explanation(error: Error): string {
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}

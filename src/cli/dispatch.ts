@@ -1,0 +1,78 @@
+/** Which subcommand a command line means, and what becomes of errors that none of them expects. */
+import { SaltworksError } from "../errors.ts";
+import { Exit } from "./command-line.ts";
+import type { Host } from "./host.ts";
+import { programVersion } from "./version.ts";
+
+type Command = (argv: readonly string[], host: Host) => Promise<number>;
+
+/** Loaded when asked for: a key listing needs no master. */
+const commands: { readonly [name: string]: { readonly about: string; readonly load: () => Promise<Command> } } = {
+  master: {
+    about: "Run a master, as salt-master does.",
+    load: async () => (await import("./commands/master.ts")).runMasterCommand,
+  },
+  minion: {
+    about: "Run a minion, as salt-minion does.",
+    load: async () => (await import("./commands/minion.ts")).runMinionCommand,
+  },
+  salt: {
+    about: "Run a function on minions, as salt does.",
+    load: async () => (await import("./commands/salt.ts")).runSalt,
+  },
+  key: {
+    about: "List, accept, reject and delete minions' keys, as salt-key does.",
+    load: async () => (await import("./commands/key.ts")).runKey,
+  },
+  run: {
+    about: "Run a function on the master, as salt-run does.",
+    load: async () => (await import("./commands/run.ts")).runRun,
+  },
+  call: {
+    about: "Run a function on this machine, as salt-call does.",
+    load: async () => (await import("./commands/call.ts")).runCallCommand,
+  },
+  demo: {
+    about: "Start a master and minions in a directory of their own, and show some jobs.",
+    load: async () => (await import("./commands/demo.ts")).runDemo,
+  },
+};
+
+/** Exit codes of sysexits: a command line that cannot be understood, an error of the program itself. */
+const usageExitCode = 64;
+const softwareExitCode = 70;
+
+/** @returns the exit code */
+export async function dispatch(argv: readonly string[], host: Host): Promise<number> {
+  const [name, ...rest] = argv;
+  if (name === "--version") {
+    host.write(`saltworks ${programVersion()}\n`);
+    return 0;
+  }
+  if (name === "--help" || name === "-h") {
+    host.write(usage());
+    return 0;
+  }
+  const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) {
+    const complaint = name === undefined ? "which command?" : `there is no command '${name}'`;
+    host.complain(`${usage()}\nsaltworks: error: ${complaint}\n`);
+    return usageExitCode;
+  }
+  try {
+    return await (await command.load())(rest, host);
+  } catch (error) {
+    if (error instanceof Exit) return error.code;
+    if (error instanceof SaltworksError) {
+      host.complain(`saltworks ${name}: ${error.code}: ${error.message}\n`);
+      return 1;
+    }
+    host.complain(`saltworks ${name}: ${error instanceof Error ? error.stack : String(error)}\n`);
+    return softwareExitCode;
+  }
+}
+
+function usage(): string {
+  const lines = Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(8)}${about}\n`);
+  return `Usage: saltworks <command> [options] ...\n\n${lines.join("")}\nEach command has --help. -c CONFIG_DIR names the directory of the configuration.\n`;
+}

@@ -1,0 +1,68 @@
+/** Shows values as the operator chose: outputter, colours, file. Source: docs/compatibility.md, outputters. */
+import { appendFileSync, existsSync, truncateSync } from "node:fs";
+import type { Value } from "../wire/values.ts";
+import type { Host } from "./host.ts";
+import { isOutputter, type OutputOptions, renderOutput, unknownOutputterLine } from "./outputters/render.ts";
+
+export type DisplayChoice = {
+  /** `--out`; wins over what a minion suggests. */
+  readonly outputter: string | undefined;
+  /** `output` of the configuration: used where neither the operator nor the minion says anything. */
+  readonly defaultOutputter: string;
+  readonly indent: OutputOptions["indent"];
+  readonly states: OutputOptions["states"];
+  readonly file: string | undefined;
+  readonly isAppending: boolean;
+  /** Undefined: colours on a terminal. */
+  readonly isColoured: boolean | undefined;
+};
+
+export class Display {
+  readonly #choice: DisplayChoice;
+  readonly #host: Host;
+  readonly #isColoured: boolean;
+
+  /** Empties the output file, keeping its permissions. */
+  constructor(choice: DisplayChoice, host: Host) {
+    this.#choice = choice;
+    this.#host = host;
+    this.#isColoured = choice.isColoured ?? host.isTerminal;
+    const { file, isAppending } = choice;
+    if (file !== undefined && !isAppending && existsSync(file)) truncateSync(file);
+  }
+
+  /** Whether the operator named an outputter. */
+  get isOutputterChosen(): boolean {
+    return this.#choice.outputter !== undefined;
+  }
+
+  /** One document. `suggested`: the outputter that comes with the value. */
+  show(value: Value, suggested?: string, retcode = 0): void {
+    const { outputter, defaultOutputter, indent, states } = this.#choice;
+    const name = this.#known(outputter ?? suggested ?? defaultOutputter);
+    const text = renderOutput(name, value, {
+      colour: this.#isColoured,
+      retcode,
+      ...(indent === undefined ? {} : { indent }),
+      ...(states === undefined ? {} : { states }),
+    });
+    if (text !== "") this.#print(`${text}\n`);
+  }
+
+  /** A line of the command itself: always to standard output, as Salt does. */
+  line(text: string): void {
+    this.#host.write(`${text}\n`);
+  }
+
+  #known(name: string): string {
+    if (isOutputter(name)) return name;
+    // Old minions suggest `grains`, which is nested and needs no word.
+    if (name !== "grains") this.#host.complain(`${unknownOutputterLine(name)}\n`);
+    return "nested";
+  }
+
+  #print(text: string): void {
+    if (this.#choice.file === undefined) this.#host.write(text);
+    else appendFileSync(this.#choice.file, text);
+  }
+}

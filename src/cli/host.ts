@@ -1,0 +1,57 @@
+/** What the commands use of the process they run in: streams, signals, who the user is. Tests give one of their own. */
+import { userInfo } from "node:os";
+import { createInterface } from "node:readline";
+
+export type Host = {
+  /** To standard output, as it is. */
+  write(text: string): void;
+  /** To standard error, as it is. */
+  complain(text: string): void;
+  readonly isTerminal: boolean;
+  /** Width of the terminal, if there is one. */
+  readonly columns: number | undefined;
+  /** One line of standard input without its end; undefined when there is no more. */
+  readLine(): Promise<string | undefined>;
+  /** As whom the master records what is asked: the user's name, or `sudo_NAME` for root by sudo. */
+  readonly user: string;
+  readonly environment: { readonly [name: string]: string | undefined };
+  /** Calls `listener` on Ctrl-C instead of ending the process, until the returned function is called. */
+  onInterrupt(listener: () => void): () => void;
+};
+
+/** The process itself. */
+export function processHost(): Host {
+  // A reader that has seen enough (`| head`) is no error: the rest is written nowhere.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit(0);
+  });
+  let lines: AsyncIterator<string> | undefined;
+  return {
+    write: (text) => {
+      process.stdout.write(text);
+    },
+    complain: (text) => {
+      process.stderr.write(text);
+    },
+    isTerminal: process.stdout.isTTY === true,
+    columns: process.stdout.columns,
+    readLine: async () => {
+      lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+      const { value, done } = await lines.next();
+      return done === true ? undefined : value;
+    },
+    user: currentUser(),
+    environment: process.env,
+    onInterrupt: (listener) => {
+      process.on("SIGINT", listener);
+      return () => process.off("SIGINT", listener);
+    },
+  };
+}
+
+function currentUser(): string {
+  const { username } = userInfo();
+  const sudoUser = process.env.SUDO_USER;
+  return username === "root" && sudoUser !== undefined && sudoUser !== "" ? `sudo_${sudoUser}` : username;
+}

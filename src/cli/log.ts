@@ -1,0 +1,80 @@
+/** The logger of a daemon or a tool: Salt's level names and files, structured lines. */
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import pino, { type Level, type LevelWithSilent, type Logger, type StreamEntry } from "pino";
+import type { Host } from "./host.ts";
+
+/** Salt's levels, most talkative first. */
+const levels: { readonly [name: string]: LevelWithSilent } = {
+  all: "trace",
+  garbage: "trace",
+  trace: "trace",
+  debug: "debug",
+  profile: "debug",
+  info: "info",
+  warning: "warn",
+  error: "error",
+  critical: "fatal",
+  quiet: "silent",
+};
+const logFileMode = 0o640;
+
+export function levelOf(name: string): LevelWithSilent {
+  return levels[name] ?? "warn";
+}
+
+export type DaemonLog = {
+  readonly consoleLevel: string;
+  readonly fileLevel: string;
+  /** Empty: no file. */
+  readonly file: string;
+};
+
+/** Lines of JSON to standard error and to the file, each at its own level. A file that cannot be opened is reported and done without. */
+export function openDaemonLog(choice: DaemonLog, host: Pick<Host, "complain">): Logger {
+  const streams: StreamEntry[] = [];
+  const consoleLevel = levelOf(choice.consoleLevel);
+  const fileLevel = levelOf(choice.fileLevel);
+  if (consoleLevel !== "silent")
+    streams.push({ level: consoleLevel, stream: pino.destination({ dest: 2, sync: true }) });
+  if (fileLevel !== "silent" && choice.file !== "") {
+    try {
+      mkdirSync(dirname(choice.file), { recursive: true });
+      const stream = pino.destination({ dest: choice.file, sync: true, mode: logFileMode });
+      streams.push({ level: fileLevel, stream });
+    } catch (error) {
+      host.complain(
+        `[WARNING ] ${choice.file} cannot be written, so nothing is logged there: ${(error as Error).message}\n`,
+      );
+    }
+  }
+  return pino({ level: lowest(streams) }, pino.multistream(streams));
+}
+
+/** Lines as Salt's tools show them on a terminal: `[WARNING ] text`. */
+export function openToolLog(levelName: string, host: Pick<Host, "complain">): Logger {
+  const write = (line: string): void => {
+    const { level, msg, err } = JSON.parse(line) as { level: number; msg?: string; err?: { message?: string } };
+    const detail = err?.message === undefined ? "" : `: ${err.message}`;
+    host.complain(`${toolLine(pino.levels.labels[level] ?? "info", (msg ?? "") + detail)}\n`);
+  };
+  return pino({ level: levelOf(levelName) }, { write });
+}
+
+const toolNames: { readonly [level: string]: string } = {
+  trace: "TRACE",
+  debug: "DEBUG",
+  info: "INFO",
+  warn: "WARNING",
+  error: "ERROR",
+  fatal: "CRITICAL",
+};
+
+function toolLine(level: string, text: string): string {
+  return `[${(toolNames[level] ?? level).padEnd(8)}] ${text}`;
+}
+
+function lowest(streams: readonly StreamEntry[]): LevelWithSilent {
+  const levelNumbers = streams.map(({ level }) => pino.levels.values[level as Level] ?? 0);
+  return levelNumbers.length === 0 ? "silent" : ((pino.levels.labels[Math.min(...levelNumbers)] ?? "warn") as Level);
+}

@@ -1,0 +1,5 @@
+/** The program's entry: one command line, one exit code. */
+import { dispatch } from "./dispatch.ts";
+import { processHost } from "./host.ts";
+
+process.exitCode = await dispatch(process.argv.slice(2), processHost());
