@@ -1,0 +1,96 @@
+/** Options that several commands have: general, output and logging ones, in Salt's order. */
+import { outputterNames } from "../outputters/render.ts";
+import { choice, flag, int, text } from "./option.ts";
+
+/** First in every command. The parser itself answers the first two. */
+export const generalOptions = {
+  isVersionAsked: flag(["--version"], "Show the version and exit."),
+  isHelpAsked: flag(["-h", "--help"], "Show this help and exit."),
+  configDir: text(
+    ["-c", "--config-dir"],
+    "CONFIG_DIR",
+    "Read the configuration in this directory. Default: '/etc/salt'.",
+  ),
+};
+
+/** Of every command that takes a function and its arguments. */
+export const wordOptions = {
+  isStdinRead: flag(["--args-stdin"], "Read more options and arguments from standard input, one a line."),
+  noParse: text(
+    ["--no-parse"],
+    "argname1,argname2,...",
+    "Keyword arguments, separated by commas, whose values are passed on as the text that they are.",
+  ),
+};
+
+const outputters = outputterNames.filter((name) => name !== "text").join(", ");
+
+/** How results are shown. */
+export const outputOptions = {
+  output: text(["--out", "--output"], "OUTPUT", `Show results with this outputter: ${outputters}.`),
+  outputIndent: int(
+    ["--out-indent", "--output-indent"],
+    "OUTPUT_INDENT",
+    "Columns a level, for outputters that indent. A negative number puts a result on one line.",
+  ),
+  outputFile: text(
+    ["--out-file", "--output-file"],
+    "OUTPUT_FILE",
+    "Write results to this file instead of the terminal.",
+  ),
+  isOutputFileAppended: flag(
+    ["--out-file-append", "--output-file-append"],
+    "Keep what the output file holds and write behind it.",
+  ),
+  isColourOff: flag(["--no-color", "--no-colour"], "Show no colours."),
+  isColourForced: flag(["--force-color", "--force-colour"], "Show colours even where the output is no terminal."),
+};
+
+/** How state runs are shown. */
+export const stateOutputOptions = {
+  stateOutput: text(
+    ["--state-output", "--state_output"],
+    "STATE_OUTPUT",
+    "How much of each state is shown: 'full', 'terse', 'mixed', 'changes' or 'filter', instead of the configured state_output.",
+  ),
+  stateVerbose: text(
+    ["--state-verbose", "--state_verbose"],
+    "STATE_VERBOSE",
+    "True or False: whether states that changed nothing are shown, instead of the configured state_verbose.",
+  ),
+};
+
+export const outputAbout = "How results are shown.";
+export const loggingAbout = "Settings of the log, which go before those in the configuration.";
+
+/** In the order in which Salt lists them to who gave another word. */
+const logLevels = ["all", "debug", "error", "critical", "garbage", "info", "profile", "quiet", "trace", "warning"];
+/** From the most talkative on. */
+const logLevelList = "'all', 'garbage', 'trace', 'debug', 'profile', 'info', 'warning', 'error', 'critical', 'quiet'";
+const insecure = "The levels all, garbage, trace, debug and profile may log sensitive data.";
+
+/** `salt-key` has no `-l` here: there it lists keys. */
+export function logLevelOption(names: readonly [string, ...string[]] = ["-l", "--log-level"]) {
+  const about = `Level of the log on the terminal, one of ${logLevelList}. Default: 'warning'. ${insecure}`;
+  return { logLevel: choice(names, "LOG_LEVEL", logLevels, about) };
+}
+
+/** Of the programs that keep running. */
+export const logFileOptions = {
+  logFile: text(["--log-file"], "LOG_FILE", "The file that the log is written to."),
+  logFileLevel: choice(
+    ["--log-file-level"],
+    "LOG_LEVEL_LOGFILE",
+    logLevels,
+    `Level of the log in the file, one of ${logLevelList}. Default: that of the terminal. ${insecure}`,
+  ),
+};
+
+/** Salt's options of programs that this version has in none of its commands. */
+export const unavailableEverywhere = [["-V", "--versions-report"], ["--saltfile"]];
+export const unavailableAuthentication = [["-T", "--make-token"], ["--username"], ["--password"]];
+export const unavailableLogFile = [["--log-file"], ["--log-file-level"]];
+export const unavailableStateOutput = [
+  ["--state-output", "--state_output"],
+  ["--state-verbose", "--state_verbose"],
+];

@@ -1,0 +1,154 @@
+/**
+ * Reads the options of one command line. Node's own `parseArgs` cuts it into tokens; what Salt's users rely on beyond it (long options cut short,
+ * values of every form, Salt's messages) is done on these. Source: docs/compatibility.md, the command line.
+ */
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import { helpText, usageText } from "./help.ts";
+import type { AnyOption, CommandTable } from "./option.ts";
+
+/** Exit code of a command line that cannot be understood. */
+export const usageExitCode = 64;
+
+/** To be written as they are, line ends included. */
+export type Answered = {
+  readonly ok: false;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+};
+
+export type ParseContext = {
+  readonly version: string;
+  /** Width of the terminal, for help. */
+  readonly columns?: number | undefined;
+  /** The lines of standard input, read when `--args-stdin` is given. */
+  readonly readStdin: () => readonly string[];
+};
+
+export function usageError(command: CommandTable, message: string): Answered {
+  const stderr = `${usageText(command)}${command.program}: error: ${message}\n`;
+  return { ok: false, stdout: "", stderr, exitCode: usageExitCode };
+}
+
+type Shapes = NonNullable<ParseArgsConfig["options"]>;
+type Known = { readonly key: string; readonly option: AnyOption };
+
+export class LineReader {
+  readonly values = new Map<string, boolean | string | number>();
+  readonly positionals: string[] = [];
+  readonly #command: CommandTable;
+  readonly #context: ParseContext;
+  readonly #known = new Map<string, Known>();
+  readonly #unavailable = new Map<string, string>();
+
+  constructor(command: CommandTable, context: ParseContext) {
+    this.#command = command;
+    this.#context = context;
+    for (const group of command.groups) {
+      for (const [key, option] of Object.entries(group.options)) {
+        for (const name of option.names) this.#known.set(name, { key, option });
+      }
+    }
+    for (const names of command.unavailable) {
+      for (const name of names) this.#unavailable.set(name, names.join("/"));
+    }
+  }
+
+  /** Later lines add to the values of earlier ones. An answer ends the reading: an error, or what was asked for. */
+  read(argv: readonly string[]): Answered | undefined {
+    const { tokens } = parseArgs({
+      args: [...argv],
+      options: this.#shapes(),
+      strict: false,
+      allowPositionals: true,
+      tokens: true,
+    });
+    for (const token of tokens) {
+      if (token.kind === "positional") this.positionals.push(token.value);
+      if (token.kind !== "option") continue;
+      const answer = this.#option(token.rawName, token.value, token.inlineValue === true);
+      if (answer) return answer;
+    }
+    return undefined;
+  }
+
+  /** Every name and every beginning of a long one that can mean only one option: that is how far it may be cut short. */
+  #shapes(): Shapes {
+    const shapes: Shapes = {};
+    for (const [name, { option }] of this.#known) {
+      const type = option.kind === "flag" ? "boolean" : "string";
+      if (!name.startsWith("--")) {
+        shapes[`short ${name}`] = { type, short: name.slice(1) };
+        continue;
+      }
+      for (let end = 3; end <= name.length; end += 1) {
+        const start = name.slice(0, end);
+        if (this.#meant(start).join() === name) shapes[start.slice(2)] = { type };
+      }
+    }
+    return shapes;
+  }
+
+  /** Names that a long option stands for: itself, or all that begin with it. */
+  #meant(name: string): string[] {
+    const names = [...this.#known.keys(), ...this.#unavailable.keys()];
+    if (names.includes(name)) return [name];
+    return name.startsWith("--") ? names.filter((full) => full.startsWith(name)).sort() : [];
+  }
+
+  #option(given: string, value: string | undefined, isInline: boolean): Answered | undefined {
+    const [name, ...others] = this.#meant(given);
+    if (name === undefined) return this.#error(`no such option: ${given}`);
+    if (others.length > 0) return this.#error(`ambiguous option: ${given} (${[name, ...others].join(", ")}?)`);
+    const known = this.#known.get(name);
+    if (!known) return this.#error(`option ${this.#unavailable.get(name)} is not available in this version`);
+    const { key, option } = known;
+    if (option.kind === "flag") {
+      if (isInline) return this.#error(`${name} option does not take a value`);
+      this.values.set(key, true);
+      return this.#request(key);
+    }
+    if (value === undefined) return this.#error(`${name} option requires 1 argument`);
+    return this.#value(name, known, value);
+  }
+
+  #value(name: string, { key, option }: Known, value: string): Answered | undefined {
+    if (option.kind === "int") {
+      const number = parseInteger(value);
+      if (number === undefined) return this.#error(`option ${name}: invalid integer value: '${value}'`);
+      this.values.set(key, number);
+      return undefined;
+    }
+    if (option.kind === "choice" && !option.choices.includes(value)) {
+      const choices = option.choices.map((word) => `'${word}'`).join(", ");
+      return this.#error(`option ${name}: invalid choice: '${value}' (choose from ${choices})`);
+    }
+    this.values.set(key, value);
+    return undefined;
+  }
+
+  #request(key: string): Answered | undefined {
+    const { program } = this.#command;
+    if (key === "isHelpAsked") return shown(helpText(this.#command, this.#context.columns));
+    return key === "isVersionAsked" ? shown(`${program} ${this.#context.version} (Saltworks)\n`) : undefined;
+  }
+
+  #error(message: string): Answered {
+    return usageError(this.#command, message);
+  }
+}
+
+function shown(stdout: string): Answered {
+  return { ok: false, stdout, stderr: "", exitCode: 0 };
+}
+
+/** As Python's optparse reads numbers: `0x`, `0b` and a leading zero choose the base, `_` may stand between digits. */
+function parseInteger(word: string): number | undefined {
+  const text = word.trim().toLowerCase();
+  if (!/^[-+]?[0-9a-fx]+(?:_[0-9a-f]+)*$/.test(text)) return undefined;
+  const digits = text.replaceAll("_", "");
+  const isDecimal = /^(?:[-+][0-9]+|0|[1-9][0-9]*)$/.test(digits);
+  const literal = /^0[0-9]+$/.test(digits) ? `0o${digits}` : digits;
+  const number = isDecimal ? Number.parseInt(digits, 10) : digits.startsWith("0") ? Number(literal) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
+}

@@ -1,0 +1,71 @@
+/** What an option table is made of: options, groups of them, and commands. The parser, the help and the types of results come from it. */
+
+/** `V` is the type of the option's value; a flag is false and any other undefined unless it was given. */
+export type Option<V extends boolean | string | number | undefined> = {
+  /** Short names first, as Salt writes them: `-t`, `--timeout`. */
+  readonly names: readonly [string, ...string[]];
+  readonly kind: "flag" | "text" | "int" | "choice";
+  /** Stands for the value in help. */
+  readonly metavar: string;
+  readonly about: string;
+  readonly choices: readonly string[];
+  /** Only there to carry the type. */
+  readonly example?: V;
+};
+
+export type AnyOption = Option<boolean> | Option<string | undefined> | Option<number | undefined>;
+export type OptionTable = { readonly [key: string]: AnyOption };
+
+export type OptionGroup<T extends OptionTable = OptionTable> = {
+  /** Empty for the options that belong to no group. */
+  readonly title: string;
+  readonly about?: string;
+  readonly options: T;
+  /** At most one option of the group may be given. */
+  readonly isExclusive?: boolean;
+};
+
+export type CommandTable<T extends OptionTable = OptionTable> = {
+  /** The name in messages, which is that of Salt's own program: scripts look for it. */
+  readonly program: string;
+  readonly usage: string;
+  readonly about: string;
+  readonly groups: readonly OptionGroup[];
+  /** Options of Salt's that this version does not have. They are refused by name. */
+  readonly unavailable: readonly (readonly string[])[];
+  /** Only there to carry the type. */
+  readonly example?: T;
+};
+
+type Names = readonly [string, ...string[]];
+
+export function flag(names: Names, about: string): Option<boolean> {
+  return { names, kind: "flag", metavar: "", about, choices: [] };
+}
+
+export function text(names: Names, metavar: string, about: string): Option<string | undefined> {
+  return { names, kind: "text", metavar, about, choices: [] };
+}
+
+export function int(names: Names, metavar: string, about: string): Option<number | undefined> {
+  return { names, kind: "int", metavar, about, choices: [] };
+}
+
+export function choice(
+  names: Names,
+  metavar: string,
+  choices: readonly string[],
+  about: string,
+): Option<string | undefined> {
+  return { names, kind: "choice", metavar, about, choices };
+}
+
+/** The values that a table's options have after parsing. */
+export type ValuesOf<T extends OptionTable> = {
+  readonly [Key in keyof T]: T[Key] extends Option<infer V> ? V : never;
+};
+
+/** How Salt names an option in messages: by its first long name. */
+export function mainName(option: { readonly names: readonly string[] }): string {
+  return option.names.find((name) => name.startsWith("--")) ?? option.names[0] ?? "";
+}

@@ -1,0 +1,87 @@
+/** From a command line to options and words, or to what the user gets to read instead. Source: docs/compatibility.md, the command line. */
+import { wordsExitCode } from "../args/functions.ts";
+import { callCommand } from "./call-options.ts";
+import { masterCommand, minionCommand } from "./daemon-options.ts";
+import { helpText } from "./help.ts";
+import { keyCommand, keyListPrefixes } from "./key-options.ts";
+import { type Answered, LineReader, type ParseContext, usageError } from "./line-reader.ts";
+import { type CommandTable, mainName, type OptionTable, type ValuesOf } from "./option.ts";
+import { runCommand } from "./run-options.ts";
+import { saltCommand } from "./salt-options.ts";
+
+export { type Answered, usageExitCode } from "./line-reader.ts";
+
+export const commands = {
+  salt: saltCommand,
+  key: keyCommand,
+  run: runCommand,
+  call: callCommand,
+  master: masterCommand,
+  minion: minionCommand,
+} as const;
+export type CommandName = keyof typeof commands;
+export type OptionsOf<C extends CommandName> =
+  (typeof commands)[C] extends CommandTable<infer T extends OptionTable> ? ValuesOf<T> : never;
+
+export type Understood<C extends CommandName> = {
+  readonly ok: true;
+  readonly options: OptionsOf<C>;
+  readonly positionals: readonly string[];
+};
+export function parseCommandLine<C extends CommandName>(
+  name: C,
+  argv: readonly string[],
+  context: ParseContext,
+): Understood<C> | Answered {
+  const command: CommandTable = commands[name];
+  const reader = new LineReader(command, context);
+  let answer = reader.read(argv);
+  if (!answer && reader.values.get("isStdinRead") === true) answer = reader.read(context.readStdin());
+  answer ??= checkExclusions(command, reader.values) ?? checks[name]?.(command, reader, context);
+  if (answer) return answer;
+  const options: Record<string, unknown> = {};
+  for (const group of command.groups) {
+    for (const [key, option] of Object.entries(group.options)) {
+      options[key] = reader.values.get(key) ?? (option.kind === "flag" ? false : undefined);
+    }
+  }
+  return { ok: true, options: options as OptionsOf<C>, positionals: reader.positionals };
+}
+
+function checkExclusions(command: CommandTable, values: ReadonlyMap<string, unknown>): Answered | undefined {
+  for (const group of command.groups.filter(({ isExclusive }) => isExclusive)) {
+    const given = Object.entries(group.options).filter(([key]) => values.has(key));
+    if (given.length < 2) continue;
+    const names = given.map(([, option]) => mainName(option)).join("/");
+    return usageError(command, `The options ${names} are mutually exclusive. Please only choose one of them`);
+  }
+  return undefined;
+}
+
+type Check = (command: CommandTable, reader: LineReader, context: ParseContext) => Answered | undefined;
+
+/** What a command demands of its words and values once every option has been read. */
+const checks: Readonly<Partial<Record<CommandName, Check>>> = {
+  salt(command, { positionals }, { columns }) {
+    if (positionals.length > 1) return undefined;
+    const missing =
+      positionals.length === 0 ? "Cannot execute command without defining a target." : "Incomplete options passed.";
+    return { ok: false, stdout: helpText(command, columns), stderr: `\n${missing}\n\n`, exitCode: wordsExitCode };
+  },
+  key(command, { values }) {
+    const list = values.get("list");
+    if (typeof list !== "string" || list === "") return undefined;
+    if (keyListPrefixes.some((prefix) => list.startsWith(prefix))) return undefined;
+    return usageError(command, `'${list}' is not a valid argument to '--list'`);
+  },
+  call(command, { positionals, values }, { columns }) {
+    if (positionals.length > 0 && values.has("isGrainsAsked")) {
+      return usageError(command, "-g/--grains does not accept any arguments");
+    }
+    if (positionals.length > 1 && values.has("isDocAsked")) {
+      return usageError(command, "You can only get documentation for one method at one time");
+    }
+    if (positionals.length > 0 || values.has("isGrainsAsked") || values.has("isDocAsked")) return undefined;
+    return { ...usageError(command, "Requires function, --grains or --doc"), stdout: helpText(command, columns) };
+  },
+};
