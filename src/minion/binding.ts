@@ -6,7 +6,7 @@ import { pythonText } from "../target/python-text.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import { argumentError, invocationError } from "./function-errors.ts";
 import type { BoundArguments, ModuleFunction } from "./module-contract.ts";
-import { parseYamlWord } from "./yaml-word.ts";
+import { parseYamlWord } from "./yaml-values.ts";
 
 /** `name=value`: the name starts with a letter or underscore, the value with anything but `=` and holds no line feed but a last one. */
 const keywordText = /^([\p{L}_][\p{L}\p{N}_.-]*)=(?!=)([^\n]*)\n?$/u;

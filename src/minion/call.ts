@@ -12,13 +12,13 @@ import { type Call, makeContext, type Surroundings } from "./call-context.ts";
 import { type CallHost, openCallHost } from "./call-host.ts";
 import { jidText, now } from "./clock-text.ts";
 import { JobRecords } from "./job-records.ts";
-import type { ModuleFunction } from "./module-contract.ts";
+import type { ModuleFunction, ModuleLog } from "./module-contract.ts";
 import type { Environment } from "./modules/environment.ts";
 import { collectGrains } from "./modules/grains-core.ts";
 import { loadModules } from "./modules/registry.ts";
 import { summaryOf, tracebackOf } from "./python-traceback.ts";
 import { type Outcome, runFunction } from "./run-function.ts";
-import { parseYamlWord } from "./yaml-word.ts";
+import { parseYamlWord } from "./yaml-values.ts";
 
 /** What the command line asks for. Without a master: `file_client: local` in the configuration. */
 export type CallRequest = {
@@ -61,9 +61,15 @@ export async function runCall(
   surrounding: { readonly log: Logger; readonly environment: Environment },
 ): Promise<number> {
   const { environment } = surrounding;
+  const log: ModuleLog = {
+    debug: (text) => out.log("debug", text),
+    info: (text) => out.log("info", text),
+    warn: (text) => out.log("warn", text),
+    error: (text) => out.log("error", text),
+  };
   const grains: ValueMap = request.isSkippingGrains
     ? new Map<Value, Value>([["id", config.id]])
-    : await collectGrains(config, environment);
+    : await collectGrains({ config, environment, log });
   const host = await openHost(config, grains, surrounding.log, out);
   if (typeof host === "number") return host;
   try {
@@ -73,12 +79,7 @@ export async function runCall(
       facts: () => ({ grains, pillar: host.pillar }),
       host,
       records: await JobRecords.open(config.cachedir),
-      log: {
-        debug: (text) => out.log("debug", text),
-        info: (text) => out.log("info", text),
-        warn: (text) => out.log("warn", text),
-        error: (text) => out.log("error", text),
-      },
+      log,
     };
     if (request.isDoc) return printDocs(surroundings, request.fun ?? "", out);
     if (request.isGrains) {

@@ -17,7 +17,7 @@ export async function runMinion(config: MinionConfig, log: Logger): Promise<numb
     config,
     log,
     environment,
-    collectGrains: () => collectGrains(config, environment),
+    collectGrains: () => collectGrains({ config, environment, log }),
   });
   const stop = (signal: NodeJS.Signals) => {
     log.info({ signal }, "stopping");

@@ -7,7 +7,7 @@ import { isConfigMap } from "../config/salt-yaml.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { bindCall } from "./binding.ts";
 import { makeContext, type Surroundings } from "./call-context.ts";
-import { configToValue } from "./yaml-word.ts";
+import { configToValue } from "./yaml-values.ts";
 
 /** Functions by the name they are stored under; the configuration's win over the pillar's. */
 export function mineFunctions(configured: ConfigValue, pillar: ValueMap): ValueMap {
