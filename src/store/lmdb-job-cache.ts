@@ -4,7 +4,6 @@
  */
 import { asyncPendingBytesMax } from "../limits.ts";
 import { isJid, jidTime } from "../wire/jid.ts";
-import { decode, encode } from "../wire/msgpack.ts";
 import type {
   Durability,
   JobCache,
@@ -15,22 +14,25 @@ import type {
   StoredReturn,
   TrimOptions,
 } from "./job-cache.ts";
+import { type BinaryDatabase, type BinaryEnvironment, closeEnvironment, committed, storeFailed } from "./lmdb-env.ts";
+import { ensureLayout, readLayout } from "./lmdb-layout.ts";
 import {
-  type BinaryDatabase,
-  type BinaryEnvironment,
-  closeEnvironment,
-  committed,
-  openDatabase,
-  openEnvironment,
-  storeFailed,
-} from "./lmdb-env.ts";
-import { ensureLayout, readLayout, shardFile } from "./lmdb-layout.ts";
-
-/** Job ids that are times sort by time. Others, which a user may give, stand apart so that trimming and listing needn't step over them. */
-const timePrefix = "t";
-const otherPrefix = "u";
-const separator = 0;
-const msPerHour = 3_600_000;
+  decodeLoad,
+  encodeLoad,
+  isReturnOf,
+  jidInLoadKey,
+  jidInOtherKey,
+  loadKey,
+  minionIdIn,
+  openShards,
+  otherKey,
+  otherPrefix,
+  returnKey,
+  returnRange,
+  type Shard,
+  shardIndexOf,
+  timePrefix,
+} from "./lmdb-records.ts";
 
 export type LmdbJobCacheOptions = {
   /** A directory of its own. */
@@ -41,40 +43,6 @@ export type LmdbJobCacheOptions = {
   readonly isReadOnly?: boolean;
 };
 
-type Shard = {
-  readonly environment: BinaryEnvironment;
-  readonly loads: BinaryDatabase;
-  readonly returns: BinaryDatabase;
-  /** Hour and id of jobs whose id is no time: what trimming goes by. */
-  readonly others: BinaryDatabase;
-};
-
-function jobKey(jid: string): string {
-  return (isJid(jid) ? timePrefix : otherPrefix) + jid;
-}
-
-function loadKey(jid: string): Buffer {
-  return Buffer.from(jobKey(jid), "utf8");
-}
-
-/** Minion ids hold no NUL, so the last one ends the job id, whatever that holds. */
-function returnKey(jid: string, minionId: string): Buffer {
-  return Buffer.from(`${jobKey(jid)}\0${minionId}`, "utf8");
-}
-
-/** Keys of a job's returns, and of jobs whose id goes on with a NUL. */
-function returnRange(jid: string): { start: Buffer; end: Buffer } {
-  const start = returnKey(jid, "");
-  const end = Buffer.from(start);
-  end[end.length - 1] = separator + 1;
-  return { start, end };
-}
-
-/** Another job's id may begin with this one's and a NUL. */
-function isReturnOf(key: Buffer, start: Buffer): boolean {
-  return key.lastIndexOf(separator) === start.length - 1;
-}
-
 function removeAll(
   environment: BinaryEnvironment,
   database: BinaryDatabase,
@@ -83,33 +51,6 @@ function removeAll(
   return environment.batch(() => {
     for (const key of keys) void database.remove(key);
   });
-}
-
-function otherKey(jid: string, nowMs: number): Buffer {
-  const key = Buffer.alloc(4 + Buffer.byteLength(jid));
-  key.writeUInt32BE(Math.floor(nowMs / msPerHour), 0);
-  key.write(jid, 4, "utf8");
-  return key;
-}
-
-/** FNV-1a over UTF-16 units: the same in every release, since it decides where data is. */
-function shardIndexOf(text: string, count: number): number {
-  if (count === 1) return 0;
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return (hash >>> 0) % count;
-}
-
-function decodeLoad(jid: string, bytes: Buffer): LoadRecord {
-  const record = decode(bytes) as Map<string, unknown>;
-  const load = record.get("load") as Uint8Array;
-  const minions = record.get("minions") as string[];
-  const missing = record.get("missing") as string[] | undefined;
-  return missing === undefined ? { jid, load, minions } : { jid, load, minions, missing };
-}
-
-function encodeLoad({ load, minions, missing }: LoadRecord): Buffer {
-  return encode({ load, minions, missing }, "bin");
 }
 
 class LmdbJobCache implements JobCache {
@@ -170,7 +111,7 @@ class LmdbJobCache implements JobCache {
         returns.resetReadTxn();
         for (const { key, value } of returns.getRange({ start, end })) {
           if (!isReturnOf(key, start)) continue;
-          found.push({ minionId: key.toString("utf8", start.length), body: value });
+          found.push({ minionId: minionIdIn(key), body: value });
         }
       }
       return found.sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
@@ -226,7 +167,7 @@ class LmdbJobCache implements JobCache {
     let steps = 0;
     for (const { environment, others } of this.#shards) {
       for (const key of [...others.getKeys({ end, limit: Math.max(0, stepsMax - steps) })]) {
-        const jid = key.toString("utf8", 4);
+        const jid = jidInOtherKey(key);
         steps += await this.#removeReturns(jid, stepsMax - steps);
         if (steps >= stepsMax) return steps;
         const home = this.#shardOf(jid);
@@ -355,7 +296,7 @@ function jidsOf(
   const range = newestFirst
     ? { start: high, end: low, reverse: true, limit: limit + 1 }
     : { start: low, end: high, limit };
-  const jids = Array.from(loads.getKeys(range), (key) => key.toString("utf8", 1));
+  const jids = Array.from(loads.getKeys(range), jidInLoadKey);
   return jids.filter((jid) => before === undefined || jid < before).slice(0, limit);
 }
 
@@ -381,13 +322,6 @@ export function openLmdbJobCache(o: LmdbJobCacheOptions): JobCache {
   const isReadOnly = o.isReadOnly ?? false;
   const layout = isReadOnly ? readLayout(o.path) : ensureLayout(o.path, o.shards);
   if (layout === undefined) return emptyJobCache;
-  const shards = Array.from({ length: layout.shards }, (_, index): Shard => {
-    const file = shardFile(o.path, index);
-    const environment = openEnvironment({ file, isReadOnly, isSyncedOnCommit: o.durability === "fsync" });
-    const [loads, returns, others] = ["loads", "returns", "others"].map((name) => openDatabase(environment, name));
-    if (loads === undefined || returns === undefined || others === undefined)
-      throw storeFailed(`${file} is not whole`, undefined);
-    return { environment, loads, returns, others };
-  });
+  const shards = openShards(o.path, layout.shards, { isReadOnly, isSyncedOnCommit: o.durability === "fsync" });
   return new LmdbJobCache(shards, o.durability);
 }

@@ -1,7 +1,7 @@
 /** The LMDB driver: the contract under each setting, then what only it does: threads, other processes, damage. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Durability } from "../../src/store/job-cache.ts";
 import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
+import { reshardJobCache } from "../../src/store/lmdb-reshard.ts";
 import { jobCacheContract, loadOf, returnOf } from "../contract/job-cache.ts";
 import { temporaryDirectories } from "./temporary.ts";
 
@@ -94,6 +95,55 @@ describe("the LMDB job cache", () => {
     const second = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     assert.equal(second.getReturns(jid).length, 20);
     assert.ok(second.getReturn(jid, "m7"));
+    await second.close();
+  });
+
+  for (const [from, to] of [
+    [1, 4],
+    [4, 1],
+    [2, 3],
+  ] as const) {
+    it(`moves to another number of files, ${from} to ${to}, with everything in it`, async () => {
+      const path = join(temporary(), "jobs");
+      const first = openLmdbJobCache({ path, shards: from, durability: "commit" });
+      const jids = [jid, `${jid}_9`, "mine"];
+      for (const job of jids) {
+        await first.putLoad(loadOf(job, ["x"]));
+        await first.putReturns(
+          Array.from({ length: 30 }, (_, index) => returnOf(job, `m${index}`, "y".repeat(index * 1_000))),
+        );
+      }
+      const before = jids.map((job) => first.getReturns(job));
+      await first.close();
+      assert.equal(await reshardJobCache(path, to), from);
+      assert.equal(await reshardJobCache(path, to), undefined);
+      const second = openLmdbJobCache({ path, shards: to, durability: "fsync" });
+      assert.deepEqual(
+        jids.map((job) => second.getReturns(job)),
+        before,
+      );
+      assert.ok(
+        jids.every((job) => second.getReturn(job, "m17") !== undefined && second.getLoad(job)?.minions[0] === "x"),
+      );
+      assert.deepEqual(await second.putReturns([returnOf("mine", "m3")]), ["duplicate"]);
+      await second.trim({ olderThanJid: "20990101000000000000", stepsMax: 1_000 });
+      assert.deepEqual(second.listJids({ newestFirst: true, limit: 10 }), []);
+      await second.close();
+    });
+  }
+
+  it("recovers from a move that was cut off at either rename", async () => {
+    const path = join(temporary(), "jobs");
+    const first = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
+    await first.putReturns([returnOf(jid, "a")]);
+    await first.close();
+    mkdirSync(`${path}.after`);
+    assert.equal(await reshardJobCache(path, 1), undefined);
+    assert.equal(existsSync(`${path}.after`), false);
+    renameSync(path, `${path}.before`);
+    assert.equal(await reshardJobCache(path, 2), 1);
+    const second = openLmdbJobCache({ path, shards: 2, durability: "fsync" });
+    assert.equal(second.getReturns(jid).length, 1);
     await second.close();
   });
 

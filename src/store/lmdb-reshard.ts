@@ -1,0 +1,77 @@
+/**
+ * Spreads an existing LMDB job cache over another number of files: copied into a new directory, which then takes the old one's place.
+ * A crash at any point leaves one whole cache. Nobody else may have it open meanwhile.
+ */
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { syncDirectory } from "./durable-file.ts";
+import { type BinaryDatabase, closeEnvironment, committed } from "./lmdb-env.ts";
+import { ensureLayout, readLayout } from "./lmdb-layout.ts";
+import { jidInLoadKey, jidInOtherKey, minionIdIn, openShards, type Shard, shardIndexOf } from "./lmdb-records.ts";
+
+/** One transaction of the copy, bytes: well under what a small machine spares. */
+const copyBytes = 16 * 1024 * 1024;
+
+type Table = "loads" | "returns" | "others";
+/** By what a record of each table finds its file. */
+const placeOf: Record<Table, (key: Buffer) => string> = {
+  loads: jidInLoadKey,
+  returns: minionIdIn,
+  others: jidInOtherKey,
+};
+
+async function copyTable(table: Table, from: BinaryDatabase, to: readonly Shard[]): Promise<void> {
+  let pending: Promise<boolean>[] = [];
+  let pendingBytes = 0;
+  for (const { key, value } of from.getRange()) {
+    const target = to[shardIndexOf(placeOf[table](key), to.length)];
+    if (target === undefined) continue;
+    // Copies: the range reuses its key, and the value is a view until the next step.
+    pending.push(target[table].put(Buffer.from(key), Buffer.from(value)));
+    pendingBytes += key.length + value.length;
+    if (pendingBytes < copyBytes) continue;
+    await committed(Promise.all(pending));
+    pending = [];
+    pendingBytes = 0;
+  }
+  await committed(Promise.all(pending));
+}
+
+async function copyAll(from: readonly Shard[], to: readonly Shard[]): Promise<void> {
+  for (const source of from) {
+    for (const table of ["loads", "returns", "others"] as const) await copyTable(table, source[table], to);
+  }
+}
+
+/** Undoes what an interrupted run left. */
+function recover(path: string, before: string, after: string): void {
+  if (!existsSync(path) && existsSync(before)) renameSync(before, path);
+  for (const leftover of [before, after]) rmSync(leftover, { recursive: true, force: true });
+}
+
+/**
+ * Brings the cache at `path` to `shards` files; does nothing if it has them or isn't there.
+ *
+ * @returns the former number of files, if that was another one
+ * @throws SaltworksError STORE_FAILED; the cache is then as it was
+ */
+export async function reshardJobCache(path: string, shards: number): Promise<number | undefined> {
+  const before = `${path}.before`;
+  const after = `${path}.after`;
+  recover(path, before, after);
+  const layout = readLayout(path);
+  if (layout === undefined || layout.shards === shards) return undefined;
+  ensureLayout(after, shards);
+  const from = openShards(path, layout.shards, { isReadOnly: true, isSyncedOnCommit: true });
+  const to = openShards(after, shards, { isReadOnly: false, isSyncedOnCommit: true });
+  try {
+    await copyAll(from, to);
+  } finally {
+    for (const { environment } of [...from, ...to]) await closeEnvironment(environment);
+  }
+  renameSync(path, before);
+  renameSync(after, path);
+  syncDirectory(dirname(path));
+  rmSync(before, { recursive: true });
+  return layout.shards;
+}
