@@ -20,7 +20,7 @@ export type Pairing = {
   readonly bed: TestBed;
   readonly operator: Operator;
   readonly minionId: string;
-  readonly readStored: (jid: string, minionId: string) => StoredReturn;
+  readonly readStored: (jid: string, minionId: string) => Promise<StoredReturn>;
   /** Whether the operator's program shows a return whole that was too large for the event bus. */
   readonly showsTrimmed: boolean;
 };
@@ -111,7 +111,7 @@ export function testJobs(title: string, open: () => Pairing, bed: TestBed): void
       const pairing = open();
       const shown = await pairing.operator.job(pairing.minionId, job.words);
       assert.equal(shown.code, job.code, `exit code; ${shown.stderr}`);
-      const stored = pairing.readStored(shown.jid, pairing.minionId);
+      const stored = await pairing.readStored(shown.jid, pairing.minionId);
       job.check(stored.value, shown, pairing);
       assert.equal(stored.retcode !== 0, job.code !== 0, `stored retcode ${stored.retcode}`);
       if (shown.value !== "VALUE_TRIMMED") assert.deepEqual(shown.value, asJson(stored.value), "shown as stored");

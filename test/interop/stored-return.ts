@@ -1,17 +1,29 @@
-/** What a master keeps on disk of one return: in Salt's own layout, or in our store. */
+/** What a master keeps on disk of one return: in Salt's own layout, or in our store, read as another process would. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { openJobArchive } from "../../src/client/job-archive.ts";
 import { decode } from "../../src/wire/msgpack.ts";
 import type { StoredReturn } from "./job-list.ts";
 
 /** Salt's `local_cache`: `<cachedir>/jobs/<hash of the jid>/<minion id>/return.p`. */
-export function readLocalCache(cacheDir: string, jid: string, minionId: string): StoredReturn {
+export async function readLocalCache(cacheDir: string, jid: string, minionId: string): Promise<StoredReturn> {
   const hash = createHash("sha256").update(jid).digest("hex");
   return asStored(readFileSync(join(cacheDir, "jobs", hash.slice(0, 2), hash.slice(2), minionId, "return.p")));
 }
 
-export function asStored(bytes: Uint8Array): StoredReturn {
+export async function readOurStore(cacheDir: string, jid: string, minionId: string): Promise<StoredReturn> {
+  const archive = openJobArchive({ cachedir: cacheDir, store_shards: 1 });
+  try {
+    const body = archive.getReturn(jid, minionId);
+    if (body === undefined) throw new Error(`no return of ${minionId} for job ${jid} is stored`);
+    return asStored(body);
+  } finally {
+    await archive.close();
+  }
+}
+
+function asStored(bytes: Uint8Array): StoredReturn {
   const record = decode(bytes);
   if (!(record instanceof Map)) throw new Error("a stored return is not a map");
   const retcode = record.get("retcode");
