@@ -110,6 +110,12 @@ export const clientChannelsMax = 64;
 export const runnerReplyTimeoutMs = 86_400_000;
 /** One wheel call, milliseconds: it reads or changes what the master holds. */
 export const wheelReplyTimeoutMs = 60_000;
+/** Minions of one demo: each is a process of some 70 MB. */
+export const demoMinionsMax = 100;
+/** How long a demo waits for its processes to come up, milliseconds: a slow machine needs a second or two per process. */
+export const demoStartTimeoutMs = 120_000;
+/** How long a demo's processes have to end before they are killed, milliseconds. */
+export const demoStopTimeoutMs = 15_000;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");

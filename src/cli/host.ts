@@ -15,8 +15,8 @@ export type Host = {
   /** As whom the master records what is asked: the user's name, or `sudo_NAME` for root by sudo. */
   readonly user: string;
   readonly environment: { readonly [name: string]: string | undefined };
-  /** Calls `listener` on Ctrl-C instead of ending the process, until the returned function is called. */
-  onInterrupt(listener: () => void): () => void;
+  /** Calls `listener` on Ctrl-C (or these signals) instead of ending the process, until the returned function is called. */
+  onInterrupt(listener: () => void, signals?: readonly NodeJS.Signals[]): () => void;
 };
 
 /** The process itself. */
@@ -43,9 +43,11 @@ export function processHost(): Host {
     },
     user: currentUser(),
     environment: process.env,
-    onInterrupt: (listener) => {
-      process.on("SIGINT", listener);
-      return () => process.off("SIGINT", listener);
+    onInterrupt: (listener, signals = ["SIGINT"]) => {
+      for (const signal of signals) process.on(signal, listener);
+      return () => {
+        for (const signal of signals) process.off(signal, listener);
+      };
     },
   };
 }

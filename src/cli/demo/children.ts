@@ -1,0 +1,59 @@
+/** The processes of a demo: each is this program with other arguments, and none outlives the demo. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { demoStopTimeoutMs } from "../../limits.ts";
+
+type Child = { readonly name: string; readonly process: ChildProcess; readonly errorFile: string; ended: boolean };
+
+export class Children {
+  readonly #children: Child[] = [];
+  readonly #onExit = (): void => this.#killAll();
+  #onDeath: (name: string, said: string) => void = () => undefined;
+  #isStopping = false;
+
+  constructor() {
+    // Whatever ends this process, an uncaught error included, takes the children with it.
+    process.once("exit", this.#onExit);
+  }
+
+  /** Called when a child ends by itself, with what it last wrote to standard error. */
+  onDeath(listener: (name: string, said: string) => void): void {
+    this.#onDeath = listener;
+  }
+
+  /** In a process group of its own, so that Ctrl-C reaches this process only, which then stops them in order. */
+  start(name: string, args: readonly string[], errorFile: string): void {
+    const errors = openSync(errorFile, "a");
+    const main = process.argv[1] ?? "";
+    const started = spawn(process.execPath, [...process.execArgv, main, ...args], {
+      stdio: ["ignore", errors, errors],
+      detached: true,
+    });
+    closeSync(errors);
+    const child: Child = { name, process: started, errorFile, ended: false };
+    const onEnd = (): void => {
+      if (child.ended) return;
+      child.ended = true;
+      if (!this.#isStopping) this.#onDeath(name, readFileSync(errorFile, "utf8").trim());
+    };
+    started.once("exit", onEnd);
+    started.once("error", onEnd);
+    this.#children.push(child);
+  }
+
+  /** Asks all to end, last started first, and kills who does not. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const alive = this.#children.filter((child) => !child.ended).reverse();
+    const ends = alive.map((child) => new Promise<void>((resolve) => child.process.once("exit", () => resolve())));
+    for (const child of alive) child.process.kill("SIGTERM");
+    const deadline = setTimeout(() => this.#killAll(), demoStopTimeoutMs);
+    await Promise.all(ends);
+    clearTimeout(deadline);
+    process.off("exit", this.#onExit);
+  }
+
+  #killAll(): void {
+    for (const child of this.#children) if (!child.ended) child.process.kill("SIGKILL");
+  }
+}

@@ -1,0 +1,87 @@
+/** The private directory of a demo: one master's and several minions' configuration, on free ports of the loopback interface. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { socketPathBytesMax } from "../../limits.ts";
+
+export type DemoMinion = { readonly id: string; readonly configDir: string };
+export type DemoSite = {
+  readonly folder: string;
+  readonly masterConfigDir: string;
+  readonly minions: readonly DemoMinion[];
+  remove(): void;
+};
+
+/** The first minions have names and roles that make targets worth trying. */
+const known = [
+  { id: "web1.example.com", role: "web" },
+  { id: "web2.example.com", role: "web" },
+  { id: "db1.example.com", role: "db" },
+  { id: "cache1.example.com", role: "cache" },
+  { id: "mail1.example.com", role: "mail" },
+];
+/** The deepest socket path below the directory. */
+const socketPathRoom = "/saltworks-demo-XXXXXX/master/run/master_event_pull.ipc".length;
+
+export async function createSite(minionCount: number): Promise<DemoSite> {
+  const parent = Buffer.byteLength(tmpdir()) + socketPathRoom <= socketPathBytesMax ? tmpdir() : "/tmp";
+  const folder = mkdtempSync(join(parent, "saltworks-demo-"));
+  const [publishPort, requestPort] = await freePorts(2);
+  const masterConfigDir = join(folder, "master");
+  write(join(masterConfigDir, "master"), [
+    "interface: 127.0.0.1",
+    `publish_port: ${publishPort}`,
+    `ret_port: ${requestPort}`,
+    "worker_threads: 2",
+    "auto_accept: False",
+    "log_level: quiet",
+    "log_level_logfile: info",
+    ...directories(masterConfigDir),
+  ]);
+  const minions = Array.from({ length: minionCount }, (_, index) => {
+    const { id, role } = known[index] ?? { id: `minion${index + 1}.example.com`, role: "other" };
+    const configDir = join(folder, id);
+    write(join(configDir, "minion"), [
+      `id: ${id}`,
+      "master: 127.0.0.1",
+      `master_port: ${requestPort}`,
+      `publish_port: ${publishPort}`,
+      "acceptance_wait_time: 1",
+      `grains: {role: ${role}}`,
+      "log_level: quiet",
+      "log_level_logfile: info",
+      ...directories(configDir),
+    ]);
+    return { id, configDir };
+  });
+  return { folder, masterConfigDir, minions, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+function directories(folder: string): string[] {
+  return [`pki_dir: ${folder}/pki`, `cachedir: ${folder}/cache`, `sock_dir: ${folder}/run`, `log_file: ${folder}/log`];
+}
+
+function write(file: string, lines: readonly string[]): void {
+  mkdirSync(join(file, ".."), { recursive: true });
+  writeFileSync(file, `${lines.join("\n")}\n`);
+}
+
+/** Held open together, so that they differ. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports = await Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<number>((resolve, reject) => {
+          server.once("error", reject);
+          server.listen(0, "127.0.0.1", () => {
+            const address = server.address();
+            resolve(typeof address === "object" && address !== null ? address.port : 0);
+          });
+        }),
+    ),
+  );
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
