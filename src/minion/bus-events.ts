@@ -5,7 +5,7 @@ import type { MasterLink } from "./master-link.ts";
 
 export type BusActions = {
   /** Undefined while there is no master: what is meant for it is dropped, as in Salt. */
-  readonly link: Pick<MasterLink, "fireEvent" | "fireEvents" | "sendMine"> | undefined;
+  readonly link: Pick<MasterLink, "fireEvent" | "fireEvents" | "ask"> | undefined;
   readonly renewModules: () => void;
   /** Resolves when they are renewed. */
   readonly renewFacts: (wish: { isPillarWanted: boolean; isCacheCleaned: boolean }) => Promise<void>;
@@ -27,7 +27,7 @@ export async function handleBusEvent(tag: string, data: ValueMap, actions: BusAc
   } else if (tag.startsWith("_salt_error")) {
     await link?.fireEvent(tag, data);
   } else if (tag.startsWith("_minion_mine")) {
-    await link?.sendMine(data.get("data") ?? null);
+    await link?.ask(Object.fromEntries(Array.from(data, ([name, value]) => [String(name), value])));
   }
 }
 

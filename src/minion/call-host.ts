@@ -31,7 +31,7 @@ export async function openCallHost(config: MinionConfig, grains: ValueMap, log: 
     pillar,
     fireMinion,
     fireMaster: (tag, data) => link.fireEvent(tag, data),
-    masterRequest: (load) => link.session.request(load),
+    masterRequest: (load) => link.ask(load),
     compilePillar: (options) => requestPillar(link.session, config, grains, options),
     sendReturn: async (members) => {
       try {

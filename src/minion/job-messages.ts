@@ -9,15 +9,13 @@ export type ToJobProcess =
   | { readonly kind: "facts"; readonly grains: Uint8Array; readonly pillar: Uint8Array }
   /** A publish load without serial. Answered with `done`, unless the process is killed. */
   | { readonly kind: "job"; readonly load: Uint8Array }
-  /** The mine functions of mine.ts. Answered with `done`. */
-  | { readonly kind: "mine"; readonly functions: Uint8Array }
   | { readonly kind: "answer"; readonly number: number; readonly value: Uint8Array }
   | { readonly kind: "refusal"; readonly number: number; readonly code: ErrorCode; readonly message: string };
 
 export type FromJobProcess =
   /** Modules are loaded; the process takes jobs, one at a time. */
   | { readonly kind: "ready" }
-  /** The members of the return, or the mine's data. */
+  /** The members of the return. */
   | { readonly kind: "done"; readonly result: Uint8Array }
   | { readonly kind: "ask"; readonly number: number; readonly ask: Ask }
   | { readonly kind: "log"; readonly level: LogLevel; readonly text: string };

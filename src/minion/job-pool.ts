@@ -5,7 +5,6 @@
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import type { MinionConfig } from "../config/schema.ts";
-import { SaltworksError } from "../errors.ts";
 import {
   jobProcessEndMs,
   jobProcessesIdleMax,
@@ -79,7 +78,16 @@ export class JobPool {
 
   /** Takes a publish load without serial. */
   submit(load: ValueMap): void {
-    const { records, onReturn, log } = this.#options;
+    this.#take(load, this.#options.onReturn);
+  }
+
+  /** Runs a job of the minion's own. @returns the members of what would be its return; undefined if it was killed */
+  run(load: ValueMap): Promise<ValueMap | undefined> {
+    return new Promise((resolve) => this.#take(load, resolve, () => resolve(undefined)));
+  }
+
+  #take(load: ValueMap, onReturn: JobPoolOptions["onReturn"], onKilled: () => void = () => undefined): void {
+    const { records, log } = this.#options;
     const jid = String(load.get("jid"));
     const fail = (text: string) => onReturn(errorReturn(load, text), text.length);
     if (this.#queue.length >= minionJobQueueMax) {
@@ -100,21 +108,11 @@ export class JobPool {
       onEnd: async (how) => {
         await records.remove(jid);
         if (how.kind === "broken") fail(`The minion function caused an exception: ${how.text}`);
-        else log.info({ jid, signal: how.signal }, "a job was killed; it does not return");
+        else {
+          log.info({ jid, signal: how.signal }, "a job was killed; it does not return");
+          onKilled();
+        }
       },
-    });
-  }
-
-  /** Runs mine functions. @throws SaltworksError FUNCTION_FAILED if the process ends before it has answered */
-  collectMine(functions: ValueMap): Promise<Value> {
-    return new Promise((resolve, reject) => {
-      this.#add({
-        name: "mine",
-        begin: async (process) => process.send({ kind: "mine", functions: encode(functions, "bin") }),
-        onDone: async (result) => resolve(result),
-        onEnd: async (how) =>
-          reject(new SaltworksError("FUNCTION_FAILED", how.kind === "broken" ? how.text : `killed by ${how.signal}`)),
-      });
     });
   }
 

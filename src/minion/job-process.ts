@@ -10,7 +10,6 @@ import type { Host, MinionFacts } from "./host.ts";
 import type { Ask, FromJobProcess, LogLevel, ToJobProcess } from "./job-messages.ts";
 import { JobRecords } from "./job-records.ts";
 import { runJob } from "./job-return.ts";
-import { collectMine } from "./mine.ts";
 import { loadModules } from "./modules/registry.ts";
 
 type Waiting = { readonly resolve: (value: Value) => void; readonly reject: (error: Error) => void };
@@ -91,8 +90,6 @@ async function receive(message: ToJobProcess): Promise<void> {
       return;
     case "job":
       return await finish((all) => runJob(all, mapOf(decode(message.load))));
-    case "mine":
-      return await finish((all) => collectMine(all, mapOf(decode(message.functions))));
     case "answer":
       return settle(message.number)?.resolve(decode(message.value));
     case "refusal":

@@ -6,11 +6,10 @@ import type { Logger } from "pino";
 import type { MinionConfig } from "../config/schema.ts";
 import { hasCode } from "../errors.ts";
 import { RequestChannel } from "../transport/request-channel.ts";
-import type { Encodable, ValueMap } from "../wire/values.ts";
+import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { asctime, now, stampText } from "./clock-text.ts";
 import type { Identity } from "./identity.ts";
 import { endpointOf, type MasterAddress } from "./master-address.ts";
-import { returnTimeoutMs } from "./return-sender.ts";
 import { type Load, Session } from "./session.ts";
 import { signIn } from "./sign-in.ts";
 import { Subscriber } from "./subscriber.ts";
@@ -106,13 +105,12 @@ export class MasterLink {
     await this.fireEvent(`salt/minion/${config.id}/start`, text, shown);
   }
 
-  /** Leaves mine data with the master. Errors are those of the session. */
-  async sendMine(data: Encodable): Promise<void> {
+  /** Any other request, as functions make them. Mine requests carry the token in every version. Errors are those of the session. */
+  async ask(load: Load): Promise<Value> {
     const { config, identity } = this.#options;
-    await this.session.request(
-      { cmd: "_mine", data, id: config.id, clear: false, _stamp: stampText(now()), tok: identity.token },
-      { timeoutMs: returnTimeoutMs(config), tries: config.return_retry_tries },
-    );
+    const isMine = typeof load.cmd === "string" && load.cmd.startsWith("_mine");
+    const extra: Load = isMine ? { _stamp: stampText(now()), tok: identity.token } : {};
+    return await this.session.request({ ...load, id: load.id ?? config.id, ...extra }, { isSlow: true });
   }
 }
 

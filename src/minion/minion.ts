@@ -6,8 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { MinionConfig } from "../config/schema.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
-import type { ValueMap } from "../wire/values.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
 import { handleBusEvent } from "./bus-events.ts";
+import { jidText, now } from "./clock-text.ts";
 import { FactsRefresh } from "./facts-refresh.ts";
 import type { Host } from "./host.ts";
 import { type Identity, openIdentity } from "./identity.ts";
@@ -15,7 +16,6 @@ import { JobPool } from "./job-pool.ts";
 import { JobRecords } from "./job-records.ts";
 import { type MasterAddress, masterAddresses } from "./master-address.ts";
 import { MasterLink } from "./master-link.ts";
-import { hasMineFunctions, mineFunctions } from "./mine.ts";
 import { MinionBus } from "./minion-bus.ts";
 import type { Environment } from "./modules/environment.ts";
 import { requestPillar } from "./pillar.ts";
@@ -195,7 +195,7 @@ export class Minion {
     return {
       fireMaster: (tag, data) => linkOrThrow().fireEvent(tag, data),
       fireMinion: async (tag, data) => this.#bus?.fire(tag, data),
-      masterRequest: (load) => linkOrThrow().session.request(load, { isSlow: true }),
+      masterRequest: (load) => linkOrThrow().ask(load),
       compilePillar: (options) =>
         requestPillar(linkOrThrow().session, this.#options.config, this.#facts.current.grains, options),
     };
@@ -222,8 +222,8 @@ export class Minion {
     }
     if (config.grains_refresh_every > 0) this.#every(config.grains_refresh_every, () => this.#facts.renew());
     if (!config.mine_enabled) return;
-    this.#every(config.mine_interval, () => this.#updateMine(link));
-    this.#timers.add(setTimeout(() => this.#run(() => this.#updateMine(link)), firstMineDelayMs));
+    this.#every(config.mine_interval, () => this.#updateMine());
+    this.#timers.add(setTimeout(() => this.#run(() => this.#updateMine()), firstMineDelayMs));
   }
 
   #every(minutes: number, task: () => Promise<void>): void {
@@ -234,10 +234,18 @@ export class Minion {
     task().catch((error: unknown) => this.#options.log.warn({ err: error }, "a regular task of the minion failed"));
   }
 
-  async #updateMine(link: MasterLink): Promise<void> {
-    const { pillar } = this.#facts.current;
-    const { mine_functions: configured } = this.#options.config;
-    if (this.#pool === undefined || !hasMineFunctions(configured, pillar)) return;
-    await link.sendMine(await this.#pool.collectMine(mineFunctions(configured, pillar)));
+  async #updateMine(): Promise<void> {
+    const load: ValueMap = new Map<Value, Value>([
+      ["fun", "mine.update"],
+      ["arg", []],
+      ["tgt", this.#options.config.id],
+      ["jid", jidText(now())],
+      ["ret", ""],
+      ["tgt_type", "glob"],
+    ]);
+    const result = await this.#pool?.run(load);
+    if (result?.get("success") === false) {
+      this.#options.log.warn({ reason: result.get("return") }, "the mine could not be updated");
+    }
   }
 }

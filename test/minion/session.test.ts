@@ -206,9 +206,9 @@ describe("MasterLink", () => {
       assert.match(String(own?.load.get("data")), /^Minion unit started at \w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/);
       assert.deepEqual(own?.load.get("grains"), new Map([["os", "Test"]]));
       assert.equal(await link.fireEvent("a/tag", { x: 1 }), true);
-      await link.sendMine({ "test.ping": true });
+      await link.ask({ cmd: "_mine", data: { "test.ping": true }, clear: false });
       const mine = await master.received("_mine");
-      assert.deepEqual([...mine.load.keys()].slice(0, 6), ["cmd", "data", "id", "clear", "_stamp", "tok"]);
+      assert.deepEqual([...mine.load.keys()].slice(0, 6), ["cmd", "data", "clear", "id", "_stamp", "tok"]);
       master.close();
       link.close();
       assert.equal(await link.fireEvent("a/tag", {}), false);
