@@ -41,5 +41,5 @@ export async function storeGrains(
 /** Has the minion collect its grains anew; with the pillar's refresh the master renders it with the new grains. */
 export async function refreshGrains(context: CallContext, refreshesPillar: boolean): Promise<void> {
   if (refreshesPillar) await context.fireMinion("pillar_refresh", { clean_cache: false });
-  else await context.fireMinion("module_refresh", {});
+  else await context.fireMinion("grains_refresh", { force_refresh: false });
 }

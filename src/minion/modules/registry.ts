@@ -2,9 +2,18 @@
 import type { MinionConfig } from "../../config/load.ts";
 import type { ModuleFunction, ModuleTable } from "../module-contract.ts";
 import { cmdModule } from "./cmd.ts";
+import { configModule } from "./config.ts";
+import { diskModule } from "./disk.ts";
 import type { Environment } from "./environment.ts";
+import { eventModule } from "./event.ts";
 import { grainsModule } from "./grains.ts";
+import { mineModule } from "./mine.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
+import { networkModule } from "./network.ts";
+import { pillarModule } from "./pillar.ts";
+import { saltutilModule } from "./saltutil.ts";
+import { statusModule } from "./status.ts";
+import { sysModule } from "./sys.ts";
 import { testModule } from "./test.ts";
 
 /**
@@ -24,7 +33,20 @@ export function loadModules(
 }
 
 function allModules(environment: Environment): ModuleFunctions[] {
-  return [testModule, cmdModule(environment), grainsModule];
+  return [
+    cmdModule(environment),
+    configModule,
+    diskModule,
+    eventModule(environment),
+    grainsModule,
+    mineModule,
+    networkModule,
+    pillarModule,
+    saltutilModule,
+    statusModule,
+    sysModule,
+    testModule,
+  ];
 }
 
 function isEnabled(module: string, config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">): boolean {

@@ -1,0 +1,121 @@
+/** Execution module `sys`: which functions there are, how they are called and what they do. Source: Salt 3007's `sys`, docs/functions.md. */
+import { compileGlob } from "../../target/glob.ts";
+import type { Encodable, Value } from "../../wire/values.ts";
+import type { CallContext, ModuleFunction } from "../module-contract.ts";
+import { describe } from "./describe.ts";
+import type { ModuleFunctions } from "./module-functions.ts";
+import { pythonText } from "./python-values.ts";
+import { argument, type FullSignature, signature } from "./signature.ts";
+
+export const sysModule: ModuleFunctions = {
+  "sys.list_functions": {
+    ...signature("*args, **kwargs"),
+    doc: describe(
+      "The functions of this minion, of the named modules only, or matching globs.",
+      "sys.list_functions sys 'test.*'",
+    ),
+    run: (context, args) => {
+      const names = [...context.functions.keys()].sort();
+      if (args.rest.length === 0) return names;
+      const tests = args.rest.map(pythonText).map((word) => (/[*.]/.test(word) ? globTest(word) : moduleTest(word)));
+      return names.filter((name) => tests.some((test) => test(name)));
+    },
+  },
+  "sys.list_modules": {
+    ...signature("*args"),
+    doc: describe("The modules of this minion, all or matching globs.", "sys.list_modules 's*'"),
+    run: (context, args) => {
+      const words = args.rest.map(pythonText);
+      const tests = words.map((word) => (word.includes("*") ? globTest(word) : moduleTest(word)));
+      const names = [...context.functions.keys()].filter(
+        (name) => tests.length === 0 || tests.some((test) => test(name)),
+      );
+      return [...new Set(names.map(moduleOf))].sort();
+    },
+  },
+  "sys.doc": {
+    ...signature("*args"),
+    doc: describe(
+      "Documentation of functions: all, those of a module, one, or those that match a glob.",
+      "sys.doc",
+      "sys.doc sys.doc network",
+    ),
+    run: (context, args) => documentation(context, args.rest.map(pythonText)),
+  },
+  "sys.argspec": {
+    ...signature("module=''"),
+    doc: describe(
+      "The parameters of functions: of one, of a module, or of those that match a glob.",
+      "sys.argspec test.ping",
+    ),
+    run: (context, args) => parameterReport(context, pythonText(argument(args, "module"))),
+  },
+  "sys.reload_modules": {
+    ...signature(""),
+    doc: describe("Has the minion load its functions anew.", "sys.reload_modules"),
+    run: async (context) => {
+      await context.fireMinion("module_refresh", {});
+      return null;
+    },
+  },
+  "sys.list_returners": {
+    ...signature("*args"),
+    doc: describe("The returners of this minion: it has none beside the master yet.", "sys.list_returners"),
+    run: () => [],
+  },
+  "sys.list_returner_functions": {
+    ...signature("*args, **kwargs"),
+    doc: describe("The functions of the returners of this minion: none yet.", "sys.list_returner_functions"),
+    run: () => [],
+  },
+};
+
+function moduleOf(name: string): string {
+  return name.slice(0, name.indexOf("."));
+}
+
+function moduleTest(module: string): (name: string) => boolean {
+  return (name) => moduleOf(name) === module;
+}
+
+function globTest(pattern: string): (name: string) => boolean {
+  const glob = compileGlob(pattern);
+  return (name) => glob.matches(name);
+}
+
+function documentation(context: CallContext, words: readonly string[]): Encodable {
+  const tests = words.map((word) => {
+    if (word.includes("*")) return globTest(word);
+    const start = word === "" || word.endsWith(".") ? word : `${word}.`;
+    return (name: string) => name === word || name.startsWith(start);
+  });
+  const docs = new Map<Value, Value>();
+  for (const [name, { doc }] of context.functions) {
+    if (tests.length === 0 || tests.some((test) => test(name))) docs.set(name, withoutMarkup(doc));
+  }
+  return docs;
+}
+
+/** Takes the directive lines out, which only a documentation tool understands. */
+function withoutMarkup(doc: string): string {
+  return doc.replace(/ *\.\. code-block:: \S+\n{1,2}/g, "");
+}
+
+function parameterReport(context: CallContext, pattern: string): Encodable {
+  const test = /[*.]/.test(pattern) ? globTest(pattern) : moduleTest(pattern);
+  const report = new Map<Value, Encodable>();
+  for (const [name, definition] of context.functions) if (test(name)) report.set(name, parametersOf(definition));
+  return report;
+}
+
+function parametersOf(definition: ModuleFunction & FullSignature): Encodable {
+  const params = [...definition.params, ...(definition.keywordOnly ?? [])];
+  const defaults = params.flatMap((param) => (param.default === undefined ? [] : [param.default]));
+  const hasKeywords = definition.kwargs !== undefined && definition.keywordOnly === undefined;
+  return {
+    args: params.length === 0 ? null : params.map((param) => param.name),
+    defaults: defaults.length === 0 ? null : defaults,
+    varargs: definition.varargs === undefined ? null : true,
+    kwargs: hasKeywords ? true : null,
+  };
+}
