@@ -5,7 +5,7 @@
 import { parseYamlLine, tagPrefix, type YamlNode, type YamlPair } from "./yaml11-nodes.ts";
 import { Unreadable } from "./yaml11-tokens.ts";
 
-export type PlainKind = "null" | "bool" | "int" | "float" | "timestamp" | "merge" | "value" | "text";
+type PlainKind = "null" | "bool" | "int" | "float" | "timestamp" | "merge" | "value" | "text";
 
 /** In the order in which they are tried. */
 export const plainPatterns: readonly (readonly [PlainKind, RegExp])[] = [
@@ -33,7 +33,7 @@ export function plainKind(text: string): PlainKind {
 
 /** `F` holds floats whose value is integral, so that `1.0` is told from `1`; other floats are numbers. */
 export type YamlValue<F> = null | boolean | number | bigint | string | Uint8Array | F | YamlValue<F>[] | YamlMap<F>;
-export type YamlMap<F> = Map<YamlValue<F>, YamlValue<F>>;
+type YamlMap<F> = Map<YamlValue<F>, YamlValue<F>>;
 
 /** Undefined for what PyYAML or Salt refuse: bad syntax, unknown tags, repeated or unhashable keys. `text` is one line. */
 export function readYaml<F>(text: string, floatOf: (value: number) => F): { value: YamlValue<F> } | undefined {

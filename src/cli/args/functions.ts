@@ -9,7 +9,7 @@ export const wordsExitCode = 42;
 export type Call =
   | { readonly ok: true; readonly fun: string; readonly arg: Value[] }
   | { readonly ok: true; readonly fun: string[]; readonly arg: Value[][] };
-export type Misfit = { readonly ok: false; readonly message: string; readonly exitCode: typeof wordsExitCode };
+type Misfit = { readonly ok: false; readonly message: string; readonly exitCode: typeof wordsExitCode };
 
 /** A comma in `functionWord` makes it several; `separator` is the word between the arguments of one and the next. */
 export function parseFunctions(

@@ -32,7 +32,7 @@ export function parseArguments(words: readonly string[], options: WordOptions = 
 }
 
 /** One word that is no keyword. */
-export function valueOfWord(word: string): Value {
+function valueOfWord(word: string): Value {
   return parseWord(word, (value) => new Float(value));
 }
 

@@ -5,7 +5,7 @@ import { sortedAsText } from "./key-order.ts";
 import { reprOf, strOf } from "./python-repr.ts";
 import { hideEscapes, splitLines } from "./python-text.ts";
 
-export type NestedOptions = {
+type NestedOptions = {
   readonly colour: boolean;
   /** Not 0: keys, dashes and list marks turn red. */
   readonly retcode?: number;

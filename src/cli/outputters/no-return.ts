@@ -6,22 +6,21 @@ import { strOf } from "./python-repr.ts";
 
 /** Colour sequences stand before the indentation here, unlike nested's. Undefined where keys cannot be sorted: nested shows it then. */
 export function renderNoReturn(value: Value, options: { readonly colour: boolean }): string | undefined {
-  return linesOf(value, 0, paintFor(options.colour))?.join("\n");
+  const lines: string[] = [];
+  return addLines(lines, value, 0, paintFor(options.colour)) ? lines.join("\n") : undefined;
 }
 
-function linesOf(value: Value, indent: number, paint: Paint): string[] | undefined {
+/** False where keys cannot be sorted. */
+function addLines(lines: string[], value: Value, indent: number, paint: Paint): boolean {
   const blanks = " ".repeat(indent);
   if (typeof value === "string") {
-    return value.split("\n").map((line) => paint.red + blanks + line + paint.end);
+    for (const line of value.split("\n")) lines.push(paint.red + blanks + line + paint.end);
   }
-  if (!(value instanceof Map)) return [];
+  if (!(value instanceof Map)) return true;
   const entries = sortedEntries(value);
-  if (!entries) return undefined;
-  const lines: string[] = [];
-  for (const [key, member] of entries) {
-    const below = linesOf(member, indent + 4, paint);
-    if (!below) return undefined;
-    lines.push(`${paint.cyan}${blanks}${strOf(key)}${paint.end}:`, ...below);
-  }
-  return lines;
+  if (!entries) return false;
+  return entries.every(([key, member]) => {
+    lines.push(`${paint.cyan}${blanks}${strOf(key)}${paint.end}:`);
+    return addLines(lines, member, indent + 4, paint);
+  });
 }

@@ -36,10 +36,6 @@ export function renderRaw(value: Value): string {
 /** Values without ids, members of lists each on their own line; undefined where the data is not keyed by id. */
 export function renderNewlineValuesOnly(value: Value): string | undefined {
   if (!(value instanceof Map)) return undefined;
-  const lines: string[] = [];
-  for (const member of value.values()) {
-    if (Array.isArray(member)) lines.push(...member.map(strOf));
-    else lines.push(strOf(member));
-  }
-  return lines.join("\n");
+  const members = [...value.values()].flatMap((member) => (Array.isArray(member) ? member : [member]));
+  return members.map(strOf).join("\n");
 }

@@ -79,7 +79,7 @@ function textChunks(text: string, width: number, reserved: number): string[] {
     const isLastLine = index === lines.length - 1;
     const literal = reprText(line);
     if (lengthOf(literal) <= width - (isLastLine ? reserved : 0)) chunks.push(literal);
-    else chunks.push(...wordChunks(line, width, isLastLine ? reserved : 0));
+    else for (const chunk of wordChunks(line, width, isLastLine ? reserved : 0)) chunks.push(chunk);
   });
   return chunks;
 }

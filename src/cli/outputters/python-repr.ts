@@ -1,9 +1,11 @@
 /** Python's `repr` and `str` of decoded values: what `--out=raw`, `txt` and `pprint` are made of. */
 import { Ext, Float, type Value } from "../../wire/values.ts";
-import { lengthOf } from "./python-text.ts";
 
 /** `str.isprintable` is false for these, and `repr` escapes them. The plain blank is a separator, but printable. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
+
+/** Text without quotes, backslashes or anything beyond printable ASCII: most of all text, and `repr` only puts quotes around it. */
+const ordinary = /^[\x20-\x26\x28-\x5b\x5d-\x7e]*$/;
 
 const shortEscapes: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\" };
 
@@ -47,6 +49,7 @@ export function reprFloat(value: number): string {
 
 /** Single quotes unless the text holds a single quote and no double one. */
 export function reprText(text: string): string {
+  if (ordinary.test(text)) return `'${text}'`;
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   let body = "";
   for (const character of text) {
@@ -76,9 +79,4 @@ export function reprBytes(bytes: Uint8Array): string {
     else body += character;
   }
   return `b${quote}${body}${quote}`;
-}
-
-/** Width in characters of a value's `repr`. */
-export function reprWidth(value: Value): number {
-  return lengthOf(reprOf(value));
 }

@@ -8,7 +8,7 @@ import { wrapWords } from "./word-wrap.ts";
 
 /** `parts`: module, id, name and function, which the result's key joins with `_|-`. */
 export type StateResult = { readonly parts: readonly string[]; readonly fields: ValueMap };
-export type StateOptions = { readonly colour: boolean; readonly isTabular: boolean; readonly isProfiled: boolean };
+type StateOptions = { readonly colour: boolean; readonly isTabular: boolean; readonly isProfiled: boolean };
 
 /** Column where a block's values start. */
 const valueColumn = 14;

@@ -4,7 +4,7 @@ import { paintFor } from "./colours.ts";
 import { reprFloat } from "./python-repr.ts";
 import { hasChanges, type StateResult } from "./state-block.ts";
 
-export type SummaryOptions = {
+type SummaryOptions = {
   readonly colour: boolean;
   readonly isProfiled: boolean;
   readonly isPercentShown: boolean;

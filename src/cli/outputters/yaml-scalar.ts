@@ -7,7 +7,7 @@ import { plainKind } from "../../config/yaml11.ts";
 export type ScalarStyle = "plain" | "single" | "double";
 
 /** Where a scalar stands. */
-export type ScalarPlace = { readonly isInFlow: boolean; readonly isSimpleKey: boolean };
+type ScalarPlace = { readonly isInFlow: boolean; readonly isSimpleKey: boolean };
 
 type Analysis = { isFlowPlain: boolean; isBlockPlain: boolean; isSingleQuoted: boolean; isMultiline: boolean };
 
@@ -86,7 +86,7 @@ const doubleEscapes: Readonly<Record<string, string>> = {
 };
 
 /** A character inside double quotes. */
-export function escapeDouble(character: string): string {
+function escapeDouble(character: string): string {
   if (character !== "\xa0" && character in doubleEscapes) return `\\${doubleEscapes[character]}`;
   if (printable.test(character)) return character;
   const code = character.codePointAt(0) ?? 0;
@@ -96,7 +96,7 @@ export function escapeDouble(character: string): string {
 }
 
 /** Where a quoted or plain text may be folded: at a blank that stands alone. */
-export type TextWriter = {
+type TextWriter = {
   readonly isPastWidth: () => boolean;
   readonly put: (text: string) => void;
   readonly putIndent: () => void;
