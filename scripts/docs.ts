@@ -1,0 +1,124 @@
+/**
+ * Writes docs/config.md, docs/errors.md and docs/limits.md from the tables in src, so that they list exactly what exists.
+ * `npm run docs` writes them; test/tidy.test.ts compares.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { allowedText } from "../src/config/check-value.ts";
+import { masterOptionGroups } from "../src/config/master-options.ts";
+import { minionOptionGroups } from "../src/config/minion-options.ts";
+import type { Option, OptionTable } from "../src/config/option.ts";
+import { errorCodes } from "../src/errors.ts";
+import * as limits from "../src/limits.ts";
+
+const generatedNote = "<!-- Written by `npm run docs`. Change the table in src instead. -->";
+
+/** A value as a master file would have it. */
+function shownDefault(option: Option<unknown>): string {
+  if (option.default === null) return "not set";
+  if (option.default === "") return "empty";
+  if (typeof option.default === "object") return `\`${JSON.stringify(option.default)}\``;
+  return `\`${String(option.default)}\``;
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|");
+}
+
+function optionRow(name: string, option: Option<unknown>): string {
+  const marks = [
+    option.isOurs ? "*Saltworks only.*" : "",
+    option.isKept ? "*Read and kept; nothing acts on it yet.*" : "",
+  ];
+  const about = [option.about, ...marks].filter((part) => part !== "").join(" ");
+  return `| \`${name}\` | ${cell(shownDefault(option))} | ${cell(allowedText(option))} | ${cell(about)} |`;
+}
+
+function roleSection(title: string, groups: Readonly<Record<string, OptionTable>>): string[] {
+  const lines = [`## ${title}`, ""];
+  for (const [group, table] of Object.entries(groups)) {
+    lines.push(`### ${group}`, "", "| option | default | allowed | meaning |", "| --- | --- | --- | --- |");
+    lines.push(...Object.entries(table).map(([name, option]) => optionRow(name, option)), "");
+  }
+  return lines;
+}
+
+const configIntroduction = `# Configuration
+
+Saltworks reads Salt's own files: \`master\` and \`minion\` in the directory named with \`-c\` (default \`/etc/salt\`). Names, forms and defaults
+are Salt's, so an existing file works unchanged; what differs stands in [compatibility.md](compatibility.md).
+
+- **Order.** The file itself; over it, whole key by whole key, the files of \`default_include\` (\`master.d/*.conf\`, by name); over both those of
+  \`include\`. Files that are included by one setting are merged with each other: maps key by key, lists one after the other without repeats.
+- **YAML** is read as Salt reads it: version 1.1, so \`yes\`, \`no\`, \`on\` and \`off\` are booleans and \`1:30\` is 90; \`0644\` is 644 and dates are text. A key
+  that comes twice, and unquoted \`{{ jinja }}\`, are errors.
+- **Unknown options** are kept: operators keep settings of their own and of plug-ins there. A near miss of a known name is reported in the log.
+- **Wrong values** end the start, all together, each with file and line. (Salt starts with most of them.) \`null\` means "not written".
+- **Directories** are put under \`root_dir\`, absolute ones too, unless they are there already.
+- **\`id\`.** A minion without one takes the first line of \`<root_dir>/etc/salt/minion_id\`, else the host's full name; a master the same with \`_master\` behind.
+`;
+
+export function configDoc(): string {
+  const lines = [generatedNote, configIntroduction];
+  lines.push(...roleSection("Master", masterOptionGroups), ...roleSection("Minion", minionOptionGroups));
+  return `${lines.join("\n").trimEnd()}\n`;
+}
+
+export function errorsDoc(): string {
+  const rows = Object.entries(errorCodes).map(
+    ([code, { http, retry, about }]) => `| \`${code}\` | ${http} | ${retry ? "yes" : "no"} | ${cell(about)} |`,
+  );
+  const introduction = `# Error codes
+
+Every error of this program carries one of these. Codes are permanent: never renamed, never reused. \`HTTP\` is the status that the HTTP API
+answers; \`retry\` says whether the same call may succeed later without a change.
+`;
+  return `${[generatedNote, introduction, "| code | HTTP | retry | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n")}\n`;
+}
+
+/** Name and comment of each limit, in the file's order. A limit without a comment is left out, which the test notices. */
+export function describedLimits(source: string): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [, comment = "", name = ""] of source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*export const (\w+)/g)) {
+    found.set(name, comment.replaceAll(/\s*\n\s*\*\s?/g, " ").trim());
+  }
+  return found;
+}
+
+/** 1048576 as 1,048,576. */
+function shownNumber(value: unknown): string {
+  return typeof value === "number" ? value.toLocaleString("en-US") : JSON.stringify(value);
+}
+
+export function limitsDoc(source: string): string {
+  const values: Readonly<Record<string, unknown>> = limits;
+  const rows = [...describedLimits(source)].map(
+    ([name, about]) => `| \`${name}\` | ${shownNumber(values[name])} | ${cell(about)} |`,
+  );
+  const introduction = `# Limits
+
+Bounds and timeouts that are not options (those stand in [config.md](config.md)). The unit is in the name or the text.
+`;
+  return `${[generatedNote, introduction, "| limit | value | reason |", "| --- | --- | --- |", ...rows].join("\n")}\n`;
+}
+
+function repositoryRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
+  return folder;
+}
+
+/** The documents by their path in the repository. */
+export function generatedDocs(root = repositoryRoot()): Map<string, string> {
+  const limitsSource = readFileSync(join(root, "src/limits.ts"), "utf8");
+  return new Map([
+    ["docs/config.md", configDoc()],
+    ["docs/errors.md", errorsDoc()],
+    ["docs/limits.md", limitsDoc(limitsSource)],
+  ]);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const [path, text] of generatedDocs()) writeFileSync(join(repositoryRoot(), path), text);
+}

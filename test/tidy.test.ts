@@ -1,0 +1,164 @@
+/** The tree keeps its own rules: who imports whom, how long things may be, what they may be called, and docs that list what exists. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join, posix } from "node:path";
+import { describe, it } from "node:test";
+import { describedLimits, generatedDocs } from "../scripts/docs.ts";
+import { masterOptions, minionOptions } from "../src/config/schema.ts";
+import * as limits from "../src/limits.ts";
+import { repositoryRoot } from "./root.ts";
+import { fileLinesMax, forbiddenNames, functionLinesMax, layers, openToAll, packageHomes } from "./tidy/layers.ts";
+import { readSource, type SourceFacts } from "./tidy/source-file.ts";
+
+const listing = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+  cwd: repositoryRoot,
+  encoding: "utf8",
+});
+const paths = listing.split("\n").filter((path) => path !== "" && existsSync(join(repositoryRoot, path)));
+const textOf = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
+const isSource = (path: string) => /^(?:src|test|bench|scripts)\/.*\.ts$/.test(path) && !path.endsWith(".d.ts");
+const sources = new Map<string, SourceFacts>(
+  paths.filter(isSource).map((path) => [path, readSource(path, textOf(path))]),
+);
+
+/** Fails with every finding, not only the first. */
+function none(findings: readonly string[]): void {
+  assert.equal(findings.length, 0, `\n${findings.join("\n")}`);
+}
+
+function inSources(find: (path: string, facts: SourceFacts) => readonly string[]): string[] {
+  return [...sources].flatMap(([path, facts]) => find(path, facts));
+}
+
+/** `src/store/keys.ts` is in `store`; `src/errors.ts` is `errors`. */
+function layerOf(path: string): string | undefined {
+  return /^src\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1];
+}
+
+/** Files that this one imports, by their path in the repository. */
+function importedPaths(path: string, facts: SourceFacts): string[] {
+  const own = facts.specifiers.filter((specifier) => specifier.startsWith("."));
+  return own.map((specifier) => posix.join(dirname(path), specifier));
+}
+
+describe("the house", () => {
+  it("names in its table only folders that stand above, and every folder of src", () => {
+    const order = Object.keys(layers);
+    none(
+      order.flatMap((layer, index) => (layers[layer] ?? []).filter((name) => !order.slice(0, index).includes(name))),
+    );
+    const folders = new Set(paths.filter((path) => /^src\/[^/]+\//.test(path)).map((path) => layerOf(path) ?? ""));
+    none([...folders].filter((folder) => !(folder in layers)));
+  });
+
+  it("imports only in the directions of its table", () => {
+    const findings = inSources((path, facts) => {
+      const layer = layerOf(path);
+      if (layer === undefined) return [];
+      const allowed = new Set<string>([
+        ...openToAll,
+        ...(openToAll.some((name) => name === layer) ? [] : [layer]),
+        ...(layers[layer] ?? []),
+      ]);
+      const wrong = importedPaths(path, facts).filter((target) => !allowed.has(layerOf(target) ?? target));
+      return wrong.map((target) => `${path} imports ${target}`);
+    });
+    none(findings);
+  });
+
+  it("keeps errors and limits free of imports", () => {
+    none(inSources((path, facts) => (/^src\/(?:errors|limits)\.ts$/.test(path) ? importedPaths(path, facts) : [])));
+  });
+
+  it("names each replaceable package in one file only", () => {
+    const findings = inSources((path, { specifiers }) => {
+      const elsewhere = specifiers.filter((name) => packageHomes[name] !== undefined && packageHomes[name] !== path);
+      return path.startsWith("src/") ? elsewhere.map((name) => `${path} imports ${name}`) : [];
+    });
+    none(findings);
+  });
+
+  it("imports with the extension that the file has", () => {
+    none(
+      inSources((path, facts) =>
+        importedPaths(path, facts)
+          .filter((target) => !/\.(?:ts|json|mjs)$/.test(target))
+          .map((target) => `${path}: ${target}`),
+      ),
+    );
+  });
+});
+
+describe("files and functions", () => {
+  it(`have at most ${fileLinesMax} and ${functionLinesMax} lines`, () => {
+    const findings = inSources((path, { lineCount, functions }) => {
+      const isLong = lineCount > fileLinesMax;
+      // A suite is a list of tests, not a function that one reads as a whole.
+      const longOnes = functions.filter((place) => place.lineCount > functionLinesMax && place.calledBy !== "describe");
+      return [
+        ...(isLong ? [`${path}: ${lineCount} lines`] : []),
+        ...longOnes.map((place) => `${path}:${place.line}: a function of ${place.lineCount} lines`),
+      ];
+    });
+    none(findings);
+  });
+
+  it("have names that say what they hold", () => {
+    const isForbidden = (part: string) => forbiddenNames.some((name) => name === part);
+    const ours = paths.filter((path) => /^(?:src|test|bench|scripts)\//.test(path));
+    none(ours.filter((path) => path.split("/").some((part) => isForbidden(basename(part).split(".")[0] ?? ""))));
+  });
+
+  it("open with a comment that says what they are", () => {
+    // A test's own name and titles say it.
+    const isSilent = (path: string, { opening = "" }: SourceFacts) =>
+      !path.endsWith(".test.ts") && opening.trim().length < 20;
+    none(inSources((path, facts) => (isSilent(path, facts) ? [path] : [])));
+  });
+
+  it("swallow no error", () => {
+    none(inSources((path, { emptyCatchLines }) => emptyCatchLines.map((line) => `${path}:${line}: an empty catch`)));
+  });
+
+  it("of src print nothing but through the command line, and read no environment below it", () => {
+    const isFree = (path: string) => !path.startsWith("src/") || /^src\/(?:cli\/|[^/]+\/main\.ts$)/.test(path);
+    none(
+      inSources((path, { globals }) =>
+        isFree(path) ? [] : globals.map(({ name, line }) => `${path}:${line}: ${name}`),
+      ),
+    );
+  });
+
+  it("hold no path of the machine on which they were written", () => {
+    const machinePath = new RegExp(`(?<![\\w.])/${"work"}/`);
+    const texts = paths.filter((path) => /\.(?:ts|mjs|json|md|py|yml|yaml|sh)$/.test(path) || path.startsWith(".ci/"));
+    none(texts.filter((path) => machinePath.test(textOf(path))));
+  });
+});
+
+describe("generated documents", () => {
+  for (const [path, text] of generatedDocs(repositoryRoot)) {
+    it(`${path} is what \`npm run docs\` writes`, () => assert.equal(textOf(path), text));
+  }
+
+  it("list every limit, each with a reason", () => {
+    const described = describedLimits(textOf("src/limits.ts"));
+    none(Object.keys(limits).filter((name) => (described.get(name) ?? "").length < 20));
+  });
+
+  it("say of no option that nothing acts on it when something does", () => {
+    const kept = Object.entries({ ...minionOptions, ...masterOptions }).filter(
+      ([name, option]) =>
+        option.isKept &&
+        [masterOptions, minionOptions].every(
+          (table) => !(name in table) || (table as Record<string, { isKept?: boolean }>)[name]?.isKept,
+        ),
+    );
+    const code = paths
+      .filter((path) => path.startsWith("src/") && !path.startsWith("src/config/"))
+      .map(textOf)
+      .join("\n");
+    none(kept.map(([name]) => name).filter((name) => new RegExp(`\\bconfig\\.${name}\\b`).test(code)));
+  });
+});

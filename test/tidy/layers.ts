@@ -1,0 +1,49 @@
+/**
+ * Which folder of src may import which: the table of the house, as data. docs/ARCHITECTURE.md explains it.
+ * A folder may only name folders that stand above it.
+ */
+
+/** Modules that every folder may import. */
+export const openToAll = ["errors", "limits"] as const;
+
+const data = ["wire", "crypto", "target", "config"] as const;
+const engine = ["pillar", "fileserver", "runners"] as const;
+
+/** In the order of the house, top to bottom: bytes travel down it. */
+export const layers: Readonly<Record<string, readonly string[]>> = {
+  wire: [],
+  crypto: ["wire"],
+  target: ["wire"],
+  config: [],
+  transport: ["wire", "crypto", "config"],
+  store: ["wire", "crypto", "config"],
+  pillar: ["wire", "target", "config", "store"],
+  fileserver: ["wire", "target", "config", "store"],
+  runners: ["wire", "target", "config", "store"],
+  workers: [...data, "store", ...engine],
+  master: [...data, "transport", "store", ...engine, "workers"],
+  client: [...data, "transport", "store"],
+  api: ["client", "config"],
+  minion: [...data, "transport"],
+  cli: [...data, "transport", ...engine, "master", "client", "api", "minion"],
+};
+
+/** Packages that one file alone may name, so that they can be replaced there. */
+export const packageHomes: Readonly<Record<string, string>> = {
+  piscina: "src/workers/pool.ts",
+};
+
+export const forbiddenNames = [
+  "utils",
+  "util",
+  "helpers",
+  "helper",
+  "common",
+  "misc",
+  "shared",
+  "types",
+  "index",
+] as const;
+
+export const fileLinesMax = 400;
+export const functionLinesMax = 70;
