@@ -56,7 +56,7 @@ async function startMaster(config: MasterConfig, logger: Logger): Promise<Master
   await adoptSessions(config, box, logger);
   const directories = openKeyDirectories(config.pki_dir);
   const accepted = new Set(directories.list("accepted"));
-  const rsa = openRsaLane(config, masterKeys);
+  const rsa = openRsaLane(config, masterKeys, logger);
   const signMasterKey = (aes: string) => rsa.run<Uint8Array>({ kind: "signMasterKey", aes });
   const start: ShardStart = {
     config,
@@ -83,7 +83,7 @@ async function startMaster(config: MasterConfig, logger: Logger): Promise<Master
     bus,
     pool,
     rsa,
-    runners: openRunnerLane(config),
+    runners: openRunnerLane(config, logger),
     partitioner: new Partitioner(start.partitionKey, config.partitions),
     signMasterKey,
   });

@@ -17,7 +17,7 @@ const runnerTimeoutMs = 24 * 3_600_000;
 
 export type MasterKeyFiles = { readonly privatePem: string; readonly publicPem: string };
 
-export function openRsaLane(config: MasterConfig, master: MasterKeyFiles): LanePool {
+export function openRsaLane(config: MasterConfig, master: MasterKeyFiles, logger: Logger): LanePool {
   const signing = config.master_sign_pubkey
     ? ensureMasterKeys(config.pki_dir, config.keysize, config.master_sign_key_name)
     : undefined;
@@ -37,10 +37,11 @@ export function openRsaLane(config: MasterConfig, master: MasterKeyFiles): LaneP
     queueMax: laneQueueMax,
     taskTimeoutMs: laneTaskTimeoutMs,
     workerData,
+    onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
   });
 }
 
-export function openRunnerLane(config: MasterConfig): LanePool {
+export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
   const workerData: RunnerStart = { config };
   return new LanePool({
     filename: new URL("../workers/runner-lane.js", import.meta.url).href,
@@ -49,6 +50,7 @@ export function openRunnerLane(config: MasterConfig): LanePool {
     queueMax: laneQueueMax,
     taskTimeoutMs: runnerTimeoutMs,
     workerData,
+    onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
   });
 }
 

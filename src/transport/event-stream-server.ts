@@ -2,13 +2,13 @@
  * The event bus of a master or minion: one Unix socket that gives every event to whoever connects, one that takes events in.
  * Source: docs/protocol.md section 10.2.
  */
-import { chmodSync } from "node:fs";
+import { chmodSync, readlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { isMainThread } from "node:worker_threads";
 import { ipcCloseGraceMs, ipcConnectionsMax } from "../limits.ts";
 import { FrameReader } from "../wire/event.ts";
 import { type Framing, reframe } from "../wire/event-framing.ts";
-import { framingOfPeers } from "./peer-framing.ts";
+import { framingOfPeer } from "./peer-framing.ts";
 import { claimSocketPath } from "./socket-path.ts";
 
 export type EventStreamServerOptions = {
@@ -26,8 +26,15 @@ export type EventStreamServerOptions = {
   /** Bytes on the pull socket that are no frames; their connection is closed. */
   onBadFrame?: (error: unknown) => void;
   /** How a new subscriber wants its frames; what is published meanwhile waits for the answer. */
-  framingOf?: () => Promise<Framing>;
+  framingOf?: (socketInode: string | undefined) => Promise<Framing>;
 };
+
+/** The kernel's name of our end of a connection; Node gives the descriptor only on the handle. */
+function inodeOf(socket: Socket): string | undefined {
+  const { _handle: handle } = socket as unknown as { readonly _handle?: { readonly fd?: number } };
+  if (handle?.fd === undefined || handle.fd < 0) return undefined;
+  return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${handle.fd}`))?.[1];
+}
 
 type Subscriber = {
   socket: Socket;
@@ -130,7 +137,7 @@ export class EventStreamServer {
   #subscribe(socket: Socket): void {
     const subscriber: Subscriber = { socket, isBehind: false, framing: undefined, waiting: [], waitingBytes: 0 };
     this.#subscribers.add(subscriber);
-    const answered = (this.#options.framingOf ?? framingOfPeers)();
+    const answered = (this.#options.framingOf ?? framingOfPeer)(inodeOf(socket));
     answered.then(
       (framing) => this.#settle(subscriber, framing),
       (error: Error) => socket.destroy(error),

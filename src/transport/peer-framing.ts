@@ -2,6 +2,7 @@
  * How whoever just connected to the event socket wants its frames. It never says, so its installation is asked: the Python programs
  * that run on this machine now, and the Salt release each would import. Source: docs/protocol.md section 10.2.
  */
+import { execFile } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Framing } from "../wire/event-framing.ts";
@@ -13,19 +14,51 @@ const countedPatchMin = 26;
 /** Daemons of Salt's that never subscribe to a master's event bus from outside of it. */
 const bystanders = /^salt-(minion|proxy|master|syndic)\b/;
 
+/** Runs `ss`, which alone tells which process is at the other end of a Unix socket; undefined where it is not installed. */
+export type ListSockets = () => Promise<string | undefined>;
+
+const listSocketsTimeoutMs = 2_000;
+const listedBytesMax = 64 * 1024 * 1024;
+
+function listUnixSockets(): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const limits = { timeout: listSocketsTimeoutMs, maxBuffer: listedBytesMax };
+    execFile("ss", ["-xpH"], limits, (error, stdout) => resolve(error === null ? stdout : undefined));
+  });
+}
+
 /**
- * `either` where no such program runs, or programs that disagree: every current release can read that, releases before 3006.26,
- * 3007.15 and 3008.2 cannot.
+ * Where the programs that run agree, that is the answer. Where they do not, the process at the other end of this very socket is
+ * asked for. `either` is left for machines that cannot tell: late 3006 and 3007 can read that, others may not.
+ *
+ * @param socketInode of our end of the connection
  */
-export async function framingOfPeers(procFolder = "/proc"): Promise<Framing> {
-  const framings = new Set<Framing>();
+export async function framingOfPeer(
+  socketInode: string | undefined,
+  procFolder = "/proc",
+  listSockets: ListSockets = listUnixSockets,
+): Promise<Framing> {
+  const framings = new Map<string, Framing>();
   for (const pid of await namesIn(procFolder)) {
     if (!/^[0-9]+$/.test(pid)) continue;
     const release = await saltReleaseOf(join(procFolder, pid));
-    if (release !== undefined) framings.add(framingOf(release));
+    if (release !== undefined) framings.set(pid, framingOf(release));
   }
-  const [only] = framings;
-  return framings.size === 1 && only !== undefined ? only : "either";
+  const [only, ...others] = new Set(framings.values());
+  if (only !== undefined && others.length === 0) return only;
+  const listing = socketInode === undefined ? undefined : await listSockets();
+  const pids = listing === undefined ? [] : peersIn(listing, socketInode ?? "");
+  if (pids.length === 0) return "either";
+  // A program that is no Python of Salt's reads frames as they have always been.
+  return pids.map((pid) => framings.get(pid)).find((framing) => framing !== undefined) ?? "plain";
+}
+
+/** Processes that hold the other end. A line: kind, state, two queues, local address and inode, peer address and inode, users. */
+function peersIn(listing: string, socketInode: string): string[] {
+  const lines = listing.split("\n").map((line) => /\s(\d+)\s+\S+\s+(\d+)\s*(users:.*)?$/.exec(line.trimEnd()));
+  const peerInode = lines.find((line) => line?.[1] === socketInode)?.[2];
+  const users = lines.find((line) => line !== null && line[1] === peerInode)?.[3] ?? "";
+  return [...users.matchAll(/pid=(\d+)/g)].map((match) => match[1] ?? "");
 }
 
 type Release = { readonly series: number; readonly patch: number };
@@ -35,8 +68,8 @@ export function framingOf(release: Release): Framing {
 }
 
 async function saltReleaseOf(processFolder: string): Promise<Release | undefined> {
-  const words = (await textOf(join(processFolder, "cmdline"))).split("\0");
-  const [interpreter = "", script = ""] = words;
+  // Salt's programs retitle themselves: the words are then parted by blanks.
+  const [interpreter = "", script = ""] = (await textOf(join(processFolder, "cmdline"))).split(/[\0 ]/);
   if (!basename(interpreter).startsWith("python") || bystanders.test(basename(script))) return undefined;
   const executable = await readlink(join(processFolder, "exe")).catch(() => "");
   for (const program of [interpreter, executable]) {

@@ -261,6 +261,8 @@ export type LanePoolOptions = {
   readonly queueMax: number;
   readonly taskTimeoutMs: number;
   readonly workerData: object;
+  /** A thread of the lane died outside a task. */
+  readonly onThreadLost: (error: Error) => void;
 };
 
 /** Threads without an address, for slow work that any of them can do: RSA, runners. */
@@ -283,6 +285,7 @@ export class LanePool {
       recordTiming: false,
       workerData: options.workerData,
     });
+    this.#piscina.on("error", options.onThreadLost);
   }
 
   /** Tasks offered and not finished. */

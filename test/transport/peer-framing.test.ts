@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
 import { EventStreamServer } from "../../src/transport/event-stream-server.ts";
-import { framingOfPeers } from "../../src/transport/peer-framing.ts";
+import { framingOfPeer } from "../../src/transport/peer-framing.ts";
 import { encodeEvent, frameEvent } from "../../src/wire/event.ts";
 import { type Framing, reframe } from "../../src/wire/event-framing.ts";
 
@@ -38,7 +38,7 @@ function running(words: string[], executable?: string): void {
 
 after(() => rmSync(folder, { recursive: true }));
 
-describe("framingOfPeers", () => {
+describe("framingOfPeer", () => {
   beforeEach(() => {
     rmSync(proc, { recursive: true, force: true });
     mkdirSync(join(proc, "sys"), { recursive: true });
@@ -48,28 +48,52 @@ describe("framingOfPeers", () => {
     for (const release of ["3006.9", "3006.25", "3007.15", "3008.3"]) {
       rmSync(proc, { recursive: true });
       running([installation(release), "/usr/bin/salt", "*", "test.ping"]);
-      assert.equal(await framingOfPeers(proc), "plain", release);
+      assert.equal(await framingOfPeer(undefined, proc), "plain", release);
     }
   });
   it("is counted for late 3006", async () => {
     running([installation("3006.28"), "/usr/bin/salt-run", "state.event"]);
-    assert.equal(await framingOfPeers(proc), "counted");
+    assert.equal(await framingOfPeer(undefined, proc), "counted");
   });
   it("finds the installation by the executable where the command line names none", async () => {
     running(["python3", "listener.py"], installation("3006.26"));
-    assert.equal(await framingOfPeers(proc), "counted");
+    assert.equal(await framingOfPeer(undefined, proc), "counted");
+  });
+  it("reads the title that a program has given itself", async () => {
+    running([`${installation("3006.28")} /usr/bin/salt-run state.event`]);
+    assert.equal(await framingOfPeer(undefined, proc), "counted");
   });
   it("is for either where programs disagree, and where none runs", async () => {
-    assert.equal(await framingOfPeers(proc), "either");
+    assert.equal(await framingOfPeer(undefined, proc), "either");
     running([installation("3006.28"), "listener.py"]);
     running([installation("3007.1"), "/usr/bin/salt"]);
-    assert.equal(await framingOfPeers(proc), "either");
-    assert.equal(await framingOfPeers(join(folder, "nowhere")), "either");
+    assert.equal(await framingOfPeer(undefined, proc), "either");
+    assert.equal(await framingOfPeer(undefined, join(folder, "nowhere")), "either");
+  });
+  it("asks for the very process where programs disagree, by the other end of the socket", async () => {
+    running([installation("3006.28"), "listener.py"]);
+    const late3006 = nextPid - 1;
+    running([installation("3008.3"), "/usr/bin/salt"]);
+    const current = nextPid - 1;
+    const listing = [
+      `u_str ESTAB 0 0 /run/master_event_pub.ipc 901 * 801 users:(("node",pid=7,fd=30))`,
+      `u_str ESTAB 0 0 * 801 * 901 users:(("salt",pid=${late3006},fd=9))`,
+      `u_str ESTAB 0 0 /run/master_event_pub.ipc 902 * 802 users:(("node",pid=7,fd=31))`,
+      `u_str ESTAB 0 0 * 802 * 902 users:(("salt",pid=${current},fd=9),("salt",pid=99999,fd=9))`,
+      `u_str ESTAB 0 0 /run/master_event_pub.ipc 903 * 803 users:(("node",pid=7,fd=32))`,
+      `u_str ESTAB 0 0 * 803 * 903 users:(("tail-events",pid=55555,fd=3))`,
+    ].join("\n");
+    const asked = (inode: string) => framingOfPeer(inode, proc, async () => listing);
+    assert.equal(await asked("901"), "counted");
+    assert.equal(await asked("902"), "plain");
+    assert.equal(await asked("903"), "plain");
+    assert.equal(await asked("999"), "either");
+    assert.equal(await framingOfPeer("901", proc, async () => undefined), "either");
   });
   it("passes over minions and masters, which do not subscribe", async () => {
     running([installation("3006.28"), "/usr/bin/salt-minion", "-d"]);
     running([installation("3007.15"), "/usr/bin/salt", "*", "test.ping"]);
-    assert.equal(await framingOfPeers(proc), "plain");
+    assert.equal(await framingOfPeer(undefined, proc), "plain");
   });
 });
 
