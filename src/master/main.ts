@@ -42,21 +42,46 @@ export async function runMaster(config: MasterConfig, logger: Logger): Promise<n
   }
 }
 
+/** Salt's master makes these, and its command-line tools rely on them. */
+const keyFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied", "minions_autosign"];
+const cacheFolders = ["jobs", "minions", "proc"];
+
 function prepareDirectories(config: MasterConfig): void {
-  for (const folder of [config.cachedir, config.pki_dir, config.sock_dir])
-    mkdirSync(folder, { recursive: true, mode: 0o755 });
   mkdirSync(config.pki_dir, { recursive: true, mode: 0o700 });
+  for (const name of keyFolders) mkdirSync(join(config.pki_dir, name), { recursive: true, mode: 0o755 });
+  for (const name of cacheFolders) mkdirSync(join(config.cachedir, name), { recursive: true, mode: 0o755 });
+  mkdirSync(config.sock_dir, { recursive: true, mode: 0o755 });
 }
 
+/** What has been opened, to be closed in reverse if the start fails half-way. */
+type Opened = { readonly close: () => Promise<unknown> | unknown }[];
+
 async function startMaster(config: MasterConfig, logger: Logger): Promise<Master> {
+  const opened: Opened = [];
+  try {
+    return await openParts(config, logger, opened);
+  } catch (error) {
+    for (const part of opened.reverse()) await part.close();
+    throw error;
+  }
+}
+
+async function openParts(config: MasterConfig, logger: Logger, opened: Opened): Promise<Master> {
+  const keep = <Part extends Opened[number]>(part: Part): Part => {
+    opened.push(part);
+    return part;
+  };
   const masterKeys = ensureMasterKeys(config.pki_dir, config.keysize);
   const box = openSecretBox(masterKeys.privatePem, join(config.pki_dir, ".seal-salt"));
-  const secrets = openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box });
-  if (secrets.isFresh) logger.warn("started with a new AES key: minions will authenticate again");
+  const secrets = keep(openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box }));
+  if (secrets.isFresh)
+    logger.warn({ why: secrets.freshReason }, "started with a new AES key: minions will authenticate again");
   await adoptSessions(config, box, logger);
-  const directories = openKeyDirectories(config.pki_dir);
-  const accepted = new Set(directories.list("accepted"));
-  const rsa = openRsaLane(config, masterKeys, logger);
+  const accepted = new Set(openKeyDirectories(config.pki_dir).list("accepted"));
+  const bus = keep(
+    await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger }),
+  );
+  const rsa = keep(openRsaLane(config, masterKeys, logger));
   const signMasterKey = (aes: string) => rsa.run<Uint8Array>({ kind: "signMasterKey", aes });
   const start: ShardStart = {
     config,
@@ -68,13 +93,10 @@ async function startMaster(config: MasterConfig, logger: Logger): Promise<Master
     accepted,
     keys: await KeyRing.firstKeys(secrets, signMasterKey),
   };
-  const bus = await Bus.open({
-    sockDir: config.sock_dir,
-    subscriberBytesMax: config.event_subscriber_max_bytes,
-    logger,
-  });
   const room: { resume?: () => void } = {};
-  const pool = openShardPool(config, start, logger, () => room.resume?.());
+  const pool = keep(openShardPool(config, start, logger, () => room.resume?.()));
+  const runners = keep(openRunnerLane(config, logger));
+  const partitioner = new Partitioner(start.partitionKey, config.partitions);
   const master = await Master.open({
     config,
     logger,
@@ -83,8 +105,8 @@ async function startMaster(config: MasterConfig, logger: Logger): Promise<Master
     bus,
     pool,
     rsa,
-    runners: openRunnerLane(config, logger),
-    partitioner: new Partitioner(start.partitionKey, config.partitions),
+    runners,
+    partitioner,
     signMasterKey,
   });
   room.resume = () => master.resumeReceiving();
@@ -92,6 +114,7 @@ async function startMaster(config: MasterConfig, logger: Logger): Promise<Master
     masterId: config.id,
     settleMs: keyChangeSettleMs,
     isAccepted: (id: string) => accepted.has(id),
+    onError: (error) => logger.error({ err: error }, "the key directories cannot be watched"),
   });
   master.onStop(() => watch.close());
   return master;

@@ -83,12 +83,17 @@ export class Master {
       isFiltering: config.zmq_filtering,
     });
     const master = new Master(parts, publishFront);
-    master.#requestFront = await RequestFront.bind({
+    const bound = RequestFront.bind({
       ...common,
       endpoint: endpointOf(config.interface, config.ret_port),
       frameBytesMax: config.request_max_bytes,
       onRequest: (identity, frame) => master.#receive(identity, frame),
       onFault: (error) => master.#fail(error),
+    });
+    master.#requestFront = await bound.catch((error: Error) => {
+      master.#presence.close();
+      publishFront.close();
+      throw error;
     });
     master.#maintenance = setInterval(() => master.#maintain(), config.loop_interval * 1_000);
     return master;
