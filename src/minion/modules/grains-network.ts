@@ -40,6 +40,15 @@ export async function fullHostName(): Promise<string> {
   return (asked.exitCode === 0 && asked.stdout.trim()) || hostname() || "localhost.localdomain";
 }
 
+/** Of the names that the resolver has for this host's own address, the first with a dot, else the first. Source: Python's `getfqdn`. */
+export async function dottedHostName(): Promise<string> {
+  const own = hostname();
+  const [address] = (await runProgram("getent", ["hosts", own])).stdout.split(/\s+/);
+  if (address === undefined || address === "") return own;
+  const [, ...names] = (await runProgram("getent", ["hosts", address])).stdout.split("\n")[0]?.split(/\s+/) ?? [];
+  return names.find((name) => name.includes(".")) ?? names[0] ?? own;
+}
+
 function interfaceGrains(interfaces: Interfaces): Grains {
   const hardware: Grains = {};
   const [four, six, both]: [Grains, Grains, Grains] = [{}, {}, {}];

@@ -1,7 +1,7 @@
 /** The network interfaces of this machine in Salt's shape: from `ip`, else from what Node and the kernel's files show. */
 import { networkInterfaces } from "node:os";
 import { compileGlob } from "../../target/glob.ts";
-import type { Encodable, Value } from "../../wire/values.ts";
+import type { Value } from "../../wire/values.ts";
 import { namesIn, readTextIfAny } from "./file-error.ts";
 import { compareAddresses, isLoopback, maskOfPrefix, parseInterface } from "./ip-format.ts";
 import { pythonText } from "./python-values.ts";
@@ -130,8 +130,4 @@ export function networksOf(faces: readonly Interface[], kind: "inet" | "inet6", 
       return parsed === undefined || (!includesLoopback && isLoopback(entry.address)) ? [] : [parsed.network];
     });
   return [...new Set(networks)].sort(compareAddresses);
-}
-
-export function interfacesAsMap(interfaces: Interfaces): ReadonlyMap<string, Encodable> {
-  return interfaces;
 }

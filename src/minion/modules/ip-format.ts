@@ -76,9 +76,9 @@ export function isLoopback(text: string): boolean {
   return isWithin(text, ["127.0.0.0/8", "::1/128"]);
 }
 
-/** Networks that IANA reserves for other than global use, and the exceptions inside them. */
+/** Networks that Python takes for private: what IANA reserves for other than global use. */
 const privateNetworks = (
-  "0.0.0.0/8 10.0.0.0/8 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.0.170/31 192.0.2.0/24 192.168.0.0/16 " +
+  "0.0.0.0/8 10.0.0.0/8 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/29 192.0.0.170/31 192.0.2.0/24 192.168.0.0/16 " +
   "198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 255.255.255.255/32 " +
   "::1/128 ::/128 ::ffff:0:0/96 100::/64 2001::/23 2001:db8::/32 2001:10::/28 fc00::/7 fe80::/10"
 ).split(" ");

@@ -60,7 +60,7 @@ export const connectionFunctions: ModuleFunctions = {
 /** A neighbour without a hardware address is not listed. */
 async function neighbourMap(mark: "." | ":"): Promise<Encodable> {
   const { stdout } = await runProgram("ip", ["neigh", "show"]);
-  const rows = stdout.split("\n").map((line) => line.split(/\s+/));
+  const rows = stdout.split("\n").map((line) => line.trim().split(/\s+/));
   const known = rows.filter((row) => row.length >= 5 && (row[0] ?? "").includes(mark));
   return new Map(known.map((row): [Value, Value] => [row[4] ?? "", row[0] ?? ""]));
 }

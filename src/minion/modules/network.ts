@@ -4,9 +4,9 @@ import { networkHolds, parseAddress, parseNetwork } from "../../target/ip-networ
 import type { Encodable, Value } from "../../wire/values.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../module-contract.ts";
 import { describe } from "./describe.ts";
-import { fullHostName, reverseNames } from "./grains-network.ts";
+import { dottedHostName, reverseNames } from "./grains-network.ts";
 import { type Interface, networksOf, readInterfaces, selectInterfaces, sortedAddresses } from "./interfaces.ts";
-import { addressCountOf, formatAddress, isPrivate, netmaskOf } from "./ip-format.ts";
+import { addressCountOf, formatAddress, isPrivate, netmaskOf, requireAddress } from "./ip-format.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { addressFunctions } from "./network-addresses.ts";
 import { connectionFunctions } from "./network-connections.ts";
@@ -106,8 +106,10 @@ const interfaceFunctions: ModuleFunctions = {
   "network.ip_in_subnet": {
     ...signature("ip_addr, cidr"),
     doc: describe("Whether an address lies in a network.", "network.ip_in_subnet 172.17.0.4 172.16.0.0/12"),
-    run: (context, args) =>
-      holdsAny(context, pythonText(argument(args, "cidr")), [pythonText(argument(args, "ip_addr"))]),
+    run: (context, args) => {
+      const address = pythonText(argument(args, "ip_addr"));
+      return requireAddress(address) !== undefined && holdsAny(context, pythonText(argument(args, "cidr")), [address]);
+    },
   },
   "network.ifacestartswith": {
     ...signature("cidr"),
@@ -126,7 +128,7 @@ const interfaceFunctions: ModuleFunctions = {
   "network.get_fqdn": {
     ...signature(""),
     doc: describe("The name of this machine with its domain.", "network.get_fqdn"),
-    run: () => fullHostName(),
+    run: () => dottedHostName(),
   },
   "network.fqdns": {
     ...signature(""),

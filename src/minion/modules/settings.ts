@@ -2,6 +2,7 @@
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { CallContext } from "../module-contract.ts";
 import { configToValue } from "../yaml-values.ts";
+import { isTruthy } from "./python-values.ts";
 import { defaultDelimiter, traverse } from "./traverse.ts";
 
 export type SettingSources = {
@@ -11,11 +12,15 @@ export type SettingSources = {
   readonly omitsMaster?: boolean;
 };
 
-/** The minion's configuration as a map, unknown keys included. */
+/** Options that Salt knows only when they are written: an empty one here must not hide what grains or pillar say. */
+const absentWhenEmpty = ["mine_functions", "append_domain", "autosign_grains", "include"];
+
+/** The minion's configuration as a map, unknown keys included; its `grains` are all grains. */
 export function optionsOf(context: CallContext): ValueMap {
   const options: ValueMap = new Map();
   for (const [name, value] of context.config.opts) options.set(name, configToValue(value));
-  return options;
+  for (const name of absentWhenEmpty) if (!isTruthy(options.get(name) ?? null)) options.delete(name);
+  return options.set("grains", context.grains());
 }
 
 /** The maps to look into, in order. */

@@ -51,7 +51,7 @@ export const reportFunctions: ModuleFunctions = {
   "test.opts_pkg": {
     ...signature(""),
     doc: describe("The minion's whole configuration, with its grains.", "test.opts_pkg"),
-    run: (context) => optionsOf(context).set("grains", context.grains()),
+    run: (context) => optionsOf(context),
   },
   "test.cross_test": {
     ...signature("func, args=None"),
