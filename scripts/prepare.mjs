@@ -35,10 +35,12 @@ if (modifiedMs(installStamp) < lockMs) {
 }
 
 const buildStamp = join(root, "dist", ".built");
-const sourcesMs = Math.max(...["src", "test", "bench", "scripts", "tsconfig.json"].map((name) => {
-  const path = join(root, name);
-  return existsSync(path) && statSync(path).isDirectory() ? newestMs(path) : modifiedMs(path);
-}));
+const sourcesMs = Math.max(
+  ...["src", "test", "bench", "scripts", "tsconfig.json"].map((name) => {
+    const path = join(root, name);
+    return existsSync(path) && statSync(path).isDirectory() ? newestMs(path) : modifiedMs(path);
+  }),
+);
 if (modifiedMs(buildStamp) < sourcesMs) {
   run(process.execPath, [join(root, "scripts", "build.mjs")]);
   writeFileSync(buildStamp, "");

@@ -19,5 +19,8 @@ if (files.length === 0) {
   process.stderr.write(`no test file matches ${filters.join(" ")}\n`);
   process.exit(1);
 }
-const done = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-concurrency=2", ...files.sort()], { cwd: root, stdio: "inherit" });
+const done = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-concurrency=2", ...files.sort()], {
+  cwd: root,
+  stdio: "inherit",
+});
 process.exit(done.status ?? 1);
