@@ -1,21 +1,30 @@
 /** The tree keeps its own rules: who imports whom, how long things may be, what they may be called, and docs that list what exists. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { basename, dirname, join, posix } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, posix, relative } from "node:path";
 import { describe, it } from "node:test";
 import { describedLimits, generatedDocs } from "../scripts/docs.ts";
+import type { OptionTable } from "../src/config/option.ts";
 import { masterOptions, minionOptions } from "../src/config/schema.ts";
 import * as limits from "../src/limits.ts";
 import { repositoryRoot } from "./root.ts";
 import { fileLinesMax, forbiddenNames, functionLinesMax, layers, openToAll, packageHomes } from "./tidy/layers.ts";
 import { readSource, type SourceFacts } from "./tidy/source-file.ts";
 
-const listing = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
-  cwd: repositoryRoot,
-  encoding: "utf8",
-});
-const paths = listing.split("\n").filter((path) => path !== "" && existsSync(join(repositoryRoot, path)));
+const roots = ["src", "test", "bench", "scripts", "docs", "bin", ".ci"].filter((name) =>
+  existsSync(join(repositoryRoot, name)),
+);
+const topFiles = readdirSync(repositoryRoot, { withFileTypes: true }).filter((entry) => entry.isFile());
+/** Every file of the repository, by its path in it. */
+const paths = [
+  ...topFiles.map(({ name }) => name),
+  ...roots.flatMap((root) => {
+    const entries = readdirSync(join(repositoryRoot, root), { withFileTypes: true, recursive: true });
+    return entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(repositoryRoot, join(entry.parentPath, entry.name)));
+  }),
+];
 const textOf = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
 const isSource = (path: string) => /^(?:src|test|bench|scripts)\/.*\.ts$/.test(path) && !path.endsWith(".d.ts");
 const sources = new Map<string, SourceFacts>(
@@ -147,18 +156,27 @@ describe("generated documents", () => {
     none(Object.keys(limits).filter((name) => (described.get(name) ?? "").length < 20));
   });
 
-  it("say of no option that nothing acts on it when something does", () => {
-    const kept = Object.entries({ ...minionOptions, ...masterOptions }).filter(
-      ([name, option]) =>
-        option.isKept &&
-        [masterOptions, minionOptions].every(
-          (table) => !(name in table) || (table as Record<string, { isKept?: boolean }>)[name]?.isKept,
-        ),
-    );
-    const code = paths
-      .filter((path) => path.startsWith("src/") && !path.startsWith("src/config/"))
-      .map(textOf)
-      .join("\n");
-    none(kept.map(([name]) => name).filter((name) => new RegExp(`\\bconfig\\.${name}\\b`).test(code)));
-  });
+  const roles: readonly [string, OptionTable, RegExp][] = [
+    ["master", masterOptions, /^src\/(?!minion\/)/],
+    ["minion", minionOptions, /^src\/(?:minion|config|cli)\//],
+  ];
+  for (const [role, table, folder] of roles) {
+    it(`say of the ${role}'s options truly which ones nothing acts upon`, () => {
+      const isReader = (path: string) =>
+        folder.test(path) && path.endsWith(".ts") && !/-(?:options|names)\.ts$/.test(path);
+      const code = paths.filter(isReader).map(textOf).join("\n");
+      const isUsed = (name: string) =>
+        new RegExp(`\\.${name}\\b|["']${name}["']|[{,]\\s*${name}\\b(?:,|:| \\})`).test(code);
+      const isRead = (name: string) => new RegExp(`\\bconfig\\.${name}\\b`).test(code);
+      const options = Object.entries(table);
+      none([
+        ...options
+          .filter(([name, { isKept }]) => isKept && isRead(name))
+          .map(([name]) => `${name} is marked as kept, yet read`),
+        ...options
+          .filter(([name, { isKept }]) => !isKept && !isUsed(name))
+          .map(([name]) => `${name} is named nowhere: mark it as kept`),
+      ]);
+    });
+  }
 });

@@ -47,7 +47,18 @@ function warnOfNearMisses(settings: Settings, table: OptionTable, warnings: stri
   }
 }
 
-/** Salt takes a mistyped value for `nodegroups` written as a list of one-key maps: folded into one map. */
+/** Whoever sets an option should hear that it does nothing yet, above all if it is one that they trust in. */
+function inertSettings(settings: Settings, table: OptionTable): string[] {
+  const inert: string[] = [];
+  for (const [name, { file, line, value }] of settings) {
+    const option = table[name];
+    const isDefault = value === null || JSON.stringify(value) === JSON.stringify(option?.default);
+    if (option?.isKept && !isDefault) inert.push(`${file}:${line}: ${name} is kept, but nothing acts on it yet`);
+  }
+  return inert;
+}
+
+/** `nodegroups` may be written as a list of maps: folded into one. */
 function foldedMap(value: unknown): unknown {
   if (!Array.isArray(value)) return value;
   return Object.assign({}, ...value.filter(isConfigMap)) as ConfigMap;
@@ -150,7 +161,8 @@ function load(role: Role, configDir: string, overrides: Overrides): Draft {
   settlePaths(draft, settings, role.table);
   const opts = new Map<string, unknown>(Array.from(settings, ([name, { value }]) => [name, value]));
   for (const [name, value] of Object.entries(draft)) opts.set(name, value);
-  return deepFreeze({ ...draft, opts, warnings, configDir: directory, configFile });
+  const inert = inertSettings(settings, role.table);
+  return deepFreeze({ ...draft, opts, warnings, inert, configDir: directory, configFile });
 }
 
 function settleMaster(draft: Draft, settings: Settings, warnings: string[]): void {

@@ -42,25 +42,7 @@ const sockets = {
     unit: "messages",
   }),
   zmq_monitor: boolean(false, "Log what happens on the ZeroMQ sockets.", kept),
-  zmq_filtering: boolean(false, "Send publications for a list of minions only to these, by topic.", kept),
-  zmq_io_threads: integer(2, "ZeroMQ threads that move bytes between sockets and memory.", {
-    ...ours,
-    min: 1,
-    max: 64,
-    unit: "threads",
-  }),
-  zmq_max_sockets: integer(4_096, "Sockets of the ZeroMQ context, not connections.", {
-    ...ours,
-    min: 64,
-    max: 1_000_000,
-    unit: "sockets",
-  }),
-  request_hwm: integer(1_000, "Requests waiting on one connection in ZeroMQ, each way; above it the peer waits.", {
-    ...ours,
-    min: 1,
-    max: 10_000_000,
-    unit: "messages",
-  }),
+  zmq_filtering: boolean(false, "Send publications for a list of minions only to these, by topic."),
   tcp_keepalive: boolean(true, "Have the kernel test idle connections."),
   tcp_keepalive_idle: number(300, "Idle time before the first test; -1 is the system's.", {
     min: -1,
@@ -72,11 +54,11 @@ const sockets = {
     max: 127,
   }),
   tcp_keepalive_intvl: number(-1, "Time between tests; -1 is the system's.", { min: -1, max: 32_767, unit: "seconds" }),
-  transport: choice("zeromq", ["zeromq"], "How bytes travel. Only ZeroMQ here; Salt also has tcp and ws."),
+  transport: choice("zeromq", ["zeromq"], "How bytes travel. Only ZeroMQ here; Salt also has tcp and ws.", kept),
   max_open_files: integer(
     100_000,
     "Open files that the process may need: one per connection. Node.js raises the soft limit to the hard one by itself; a hard limit below this warns.",
-    { min: 1, max: 1_073_741_824, unit: "files" },
+    { ...kept, min: 1, max: 1_073_741_824, unit: "files" },
   ),
 };
 
@@ -93,7 +75,7 @@ const places = {
     path,
   ),
   sock_dir: text("/var/run/salt/master", "The event bus and other local sockets.", path),
-  pidfile: text("/var/run/salt-master.pid", "The daemon's process id.", path),
+  pidfile: text("/var/run/salt-master.pid", "The daemon's process id.", { ...kept, ...path }),
   extension_modules: text("/var/cache/salt/master/extmods", "Modules of one's own.", { ...path, ...kept }),
   log_file: text("/var/log/salt/master", "Log of the daemon.", path),
   key_logfile: text("/var/log/salt/key", "Log of the key command.", { ...path, ...kept }),
@@ -104,7 +86,7 @@ const places = {
   append_domain: text("", "Domain added to a computed id that doesn't end in it."),
   default_include: text("master.d/*.conf", "More files, relative to this one, merged over it."),
   include: textOrList([], "Further files or patterns, merged last."),
-  verify_env: boolean(true, "Create missing directories and set their modes."),
+  verify_env: boolean(true, "Create missing directories and set their modes.", kept),
 };
 
 const load = {
@@ -176,7 +158,10 @@ const load = {
 const jobs = {
   timeout: integer(5, "How long the command line waits before it asks after silent minions.", seconds),
   gather_job_timeout: integer(10, "How long it then waits for their answer.", seconds),
-  publish_timeout: integer(30, "How long a client waits for the master to accept a publication.", seconds),
+  publish_timeout: integer(30, "How long a client waits for the master to accept a publication.", {
+    ...kept,
+    ...seconds,
+  }),
   keep_jobs_seconds: integer(day, "Age at which a job leaves the cache; 0 keeps all.", {
     min: 0,
     max: 3_153_600_000,
@@ -194,7 +179,7 @@ const jobs = {
     ["lmdb", "local_cache"],
     "Where jobs are kept. `local_cache` also writes Salt's complete directory layout, for tools that read it.",
   ),
-  ext_job_cache: text("", "Returner that minions use for every job.", kept),
+  ext_job_cache: text("", "Returner that minions use for every job."),
   job_cache_store_endtime: boolean(false, "Note in Salt's layout when a job's last return came."),
   job_cache_durability: choice(
     "fsync",
@@ -228,8 +213,8 @@ const jobs = {
   show_jid: boolean(false, "Show the job id."),
   cli_summary: boolean(false, "A summary below the results."),
   output: text("nested", "How results are shown."),
-  state_output: text("full", "How state runs are shown.", kept),
-  state_verbose: boolean(true, "Show states without changes, too.", kept),
+  state_output: text("full", "How state runs are shown."),
+  state_verbose: boolean(true, "Show states without changes, too."),
   batch_safe_limit: integer(0, "From this many minions on a job runs in batches by itself; 0: never.", {
     ...kept,
     min: 0,
@@ -241,14 +226,15 @@ const jobs = {
 
 const minions = {
   minion_data_cache: boolean(true, "Keep each minion's grains and pillar; targeting by these needs it."),
-  minion_data_cache_events: boolean(true, "An event when that data changes."),
-  preserve_minion_cache: boolean(false, "Keep a minion's data when its key is deleted."),
+  minion_data_cache_events: boolean(true, "An event when that data changes.", kept),
+  preserve_minion_cache: boolean(false, "Keep a minion's data when its key is deleted.", kept),
   cache: text("localfs", "Salt's backend for minion data; here it is always LMDB.", kept),
   con_cache: boolean(false, "Salt's list of connected minions; here presence does that.", kept),
   key_cache: text("", "Salt's list of accepted keys; here it is always in memory.", kept),
   presence_events: boolean(
     false,
     "Fire `salt/presence/present` and `salt/presence/change` in each round of maintenance.",
+    kept,
   ),
   presence_timeout: integer(90, "A minion counts as connected this long after it was last heard.", {
     ...ours,
@@ -295,8 +281,8 @@ const trust = {
   auth_events: boolean(true, "An event `salt/auth` for each authentication."),
   allow_minion_key_revoke: boolean(true, "A minion may delete its own key (`revoke_auth`)."),
   keysize: integer(2_048, "Size of a new master key.", { min: 1_024, max: 16_384, unit: "bits" }),
-  key_pass: optional(text("", "Passphrase of the master's private key.", { isSecret: true })),
-  signing_key_pass: optional(text("", "Passphrase of the signing key.", { isSecret: true })),
+  key_pass: optional(text("", "Passphrase of the master's private key.", { ...kept, isSecret: true })),
+  signing_key_pass: optional(text("", "Passphrase of the signing key.", { ...kept, isSecret: true })),
   hash_type: choice(
     "sha256",
     ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"],
@@ -311,19 +297,18 @@ const trust = {
   rotation_grace: integer(3_600, "How long requests under the former key are still read.", { ...ours, ...seconds }),
   sign_pub_messages: boolean(true, "Sign each publication with the master's key."),
   publish_signing_algorithm: choice("PKCS1v15-SHA1", ["PKCS1v15-SHA1", "PKCS1v15-SHA224"], "With which hash."),
-  require_minion_sign_messages: boolean(false, "Refuse returns without a signature."),
-  drop_messages_signature_fail: boolean(false, "Drop returns whose signature does not verify."),
+  require_minion_sign_messages: boolean(false, "Refuse returns without a signature.", kept),
+  drop_messages_signature_fail: boolean(false, "Drop returns whose signature does not verify.", kept),
   minimum_auth_version: integer(
     3,
     "Oldest request version that is answered: 0 for minions before 3004.1, 2 before 3006.12.",
     { min: 0, max: 3 },
   ),
   request_server_ttl: integer(0, "Age at which a version 3 request is refused; 0: never.", seconds),
-  request_server_aes_session: integer(
-    0,
-    "Age at which a minion's session key is replaced; 0: as `publish_session`.",
-    seconds,
-  ),
+  request_server_aes_session: integer(0, "Age at which a minion's session key is replaced; 0: as `publish_session`.", {
+    ...kept,
+    ...seconds,
+  }),
   fips_mode: boolean(false, "Only algorithms that FIPS 140 allows.", kept),
   master_sign_pubkey: boolean(false, "Sign the master's public key in authentication replies."),
   master_sign_key_name: text("master_sign", "Name of the key pair for that."),
@@ -339,7 +324,10 @@ const trust = {
 };
 
 const content = {
-  file_roots: map({ base: ["/srv/salt", "/srv/spm/salt"] }, "Directories that serve files, by environment.", kept),
+  file_roots: map(
+    { base: ["/srv/salt", "/srv/spm/salt"] },
+    "Directories that serve files, by environment. Minions are told the environments' names; the files themselves are not served yet.",
+  ),
   pillar_roots: map({ base: ["/srv/pillar", "/srv/spm/pillar"] }, "Directories of pillar files, by environment.", kept),
   ext_pillar: list([], "Sources of pillar other than files.", kept),
   pillar_opts: boolean(false, "Put the master's options into each pillar.", kept),
@@ -375,8 +363,8 @@ const content = {
   jinja_sls_env: map({}, "Options of Jinja in state files."),
   jinja_lstrip_blocks: boolean(false, "Jinja's `lstrip_blocks`."),
   jinja_trim_blocks: boolean(false, "Jinja's `trim_blocks`."),
-  saltenv: optional(text("", "Environment of state runs.")),
-  pillarenv: optional(text("", "Environment of pillars.")),
+  saltenv: optional(text("", "Environment of state runs.", kept)),
+  pillarenv: optional(text("", "Environment of pillars.", kept)),
 };
 
 /** By topic, in the order of docs/config.md. */

@@ -14,6 +14,8 @@ export type ConfigSource = {
   readonly opts: ReadonlyMap<string, ConfigValue>;
   /** Sentences for the log: near misses of known names, ignored values. */
   readonly warnings: readonly string[];
+  /** Sentences for the log: options that somebody has set and that nothing in this release acts upon. */
+  readonly inert: readonly string[];
   /** Directory that was named with `-c`. */
   readonly configDir: string;
   /** The main file in it; it need not exist. */

@@ -68,6 +68,14 @@ describe("loadMasterConfig", () => {
     assert.match(warnings[2] ?? "", /:6: "ret_portt".*"ret_port"/);
   });
 
+  it("names options that somebody set and that nothing acts upon, but not those left at their defaults", () => {
+    put("master", "timeout: 7\nreactor:\n- a: [b]\nengines: []\nrequire_minion_sign_messages: true\npeer:\n");
+    assert.deepEqual(loadMasterConfig(root).inert, [
+      `${root}/master:2: reactor is kept, but nothing acts on it yet`,
+      `${root}/master:5: require_minion_sign_messages is kept, but nothing acts on it yet`,
+    ]);
+  });
+
   it("reports every wrong value together, with file and line and what is allowed", () => {
     put("master", "ret_port: 99999\n\nauto_accept: maybe\nfile_roots: []\nhash_type: crc32\ntimeout: soon\n");
     put("master.d/x.conf", "# one\njob_cache_durability: never\n");
