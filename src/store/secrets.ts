@@ -3,6 +3,7 @@
  * Serials are reserved on disk in blocks before use, so that no crash repeats one: minions drop what is not greater than the last.
  */
 import { readFileSync } from "node:fs";
+import { pack, unpack } from "msgpackr";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { generateKeyString } from "../crypto/crypticle.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
@@ -91,7 +92,7 @@ class FileMasterSecrets implements MasterSecrets {
 
   /** On disk first, in use after. */
   store(stored: Stored): void {
-    replaceDurably(this.#file, this.#box.seal(recordName, Buffer.from(JSON.stringify(stored), "utf8")), mode);
+    replaceDurably(this.#file, this.#box.seal(recordName, pack(stored)), mode);
     this.#stored = stored;
   }
 }
@@ -105,7 +106,7 @@ function readStored(file: string, box: SecretBox): Stored | FreshReason {
     throw new SaltworksError("STORE_FAILED", `${file} cannot be read`, { file }, { cause: error });
   }
   try {
-    return JSON.parse(box.open(recordName, sealed).toString("utf8")) as Stored;
+    return unpack(box.open(recordName, sealed)) as Stored;
   } catch (error) {
     if (hasCode(error, "STORE_SEAL_BROKEN")) return "other-master-key";
     throw error;
