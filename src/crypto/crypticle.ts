@@ -45,6 +45,13 @@ function randomIv(): Uint8Array {
   return ivPool.subarray(ivPoolUsed - ivBytes, ivPoolUsed);
 }
 
+/** Seals that this thread has tried to open: the master's main thread must never. */
+let sealsOpened = 0;
+
+export function openedSealCount(): number {
+  return sealsOpened;
+}
+
 export class Crypticle {
   readonly #aesKey: KeyObject;
   readonly #hmacKey: KeyObject;
@@ -100,6 +107,7 @@ export class Crypticle {
   }
 
   #decrypt(token: Uint8Array): Buffer {
+    sealsOpened += 1;
     const macStart = token.length - macBytes;
     if (macStart < ivBytes)
       throw new SaltworksError("CRYPTO_BAD_MAC", "sealed message too short", { bytes: token.length });

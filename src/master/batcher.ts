@@ -34,7 +34,7 @@ const failedReply = encodeRawReply(Buffer.from("Some exception handling minion p
 const authsPerBatchMax = 32;
 
 export class Batcher {
-  readonly counters = { batches: 0, frames: 0, auths: 0, authsSuperseded: 0, refused: 0, openedSeals: 0 };
+  readonly counters = { batches: 0, frames: 0, auths: 0, authsSuperseded: 0, refused: 0 };
   readonly #options: BatcherOptions;
   readonly #queues: SlotQueue[];
   #authCount = 0;

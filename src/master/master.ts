@@ -1,6 +1,7 @@
 /** The running master: which part hands what to which. Everything here is wiring; each part has its own file. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
+import { openedSealCount } from "../crypto/crypticle.ts";
 import type { KeyChange } from "../store/keys.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
 import { FrameReader, splitEvent } from "../wire/event.ts";
@@ -335,7 +336,7 @@ export class Master {
   #gatherCounters() {
     const { bus, pool, rsa, runners, logger } = this.#parts;
     const sources = {
-      "": () => this.#batcher.counters,
+      "": () => ({ ...this.#batcher.counters, openedSeals: openedSealCount() }),
       requests: () => this.#requestFront?.counters ?? {},
       publishes: () => this.#publishFront.counters,
       bus: () => ({ ...bus.counters, subscribers: bus.subscriberCount, droppedEvents: bus.droppedEvents }),

@@ -1,6 +1,7 @@
 /** The thread of a shard worker: opens its stores once, then answers tasks. Errors of single requests are data; anything else ends the task. */
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
+import { openedSealCount } from "../crypto/crypticle.ts";
 import { SaltworksError } from "../errors.ts";
 import { type Autosign, openAutosign } from "../store/autosign.ts";
 import { openKeyDirectories } from "../store/keys.ts";
@@ -108,7 +109,7 @@ export default async function handle(task: ShardTask): Promise<unknown> {
     case "trim":
       return trim(task);
     case "counters":
-      return { counters: { ...shard.counters }, faults: faults.splice(0) };
+      return { counters: { ...shard.counters, openedSeals: openedSealCount() }, faults: faults.splice(0) };
     case "close":
       await shard.stores.localCache?.close();
       await shard.stores.jobs.close();

@@ -81,7 +81,6 @@ function openSession(shard: Shard, batch: BatchEffects, envelope: Envelope): Ope
   }
   if (textOf(load, entries, "id") !== id) return refuse("idMismatch");
   if (!tokenProves(shard, id, bytesOf(load, entries, "tok"))) return refuse("badToken");
-  shard.count("openedSeals");
   batch.contacts.add(id);
   const nonce = textOf(load, entries, "nonce");
   return assemble(envelope, load, entries, (packed) => encodeRawReply(session.crypticle.seal(packed, nonce)));
@@ -93,7 +92,6 @@ function openUnderMasterKey(shard: Shard, batch: BatchEffects, envelope: Envelop
     const crypticle = shard.masterCrypticle(sealKey);
     const load = crypticle && openSeal(crypticle, envelope.load);
     if (load === undefined) continue;
-    shard.count("openedSeals");
     const entries = entriesOf(load);
     if (entries === undefined) return refuse("notMap", notMapReply);
     const idFault = faultyId(load, entries);
