@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { MinionConfig } from "../config/schema.ts";
 import { hasCode, type SaltworksError } from "../errors.ts";
 import { isJid } from "../wire/jid.ts";
+import { decode, encode } from "../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { keywordOf } from "./binding.ts";
 import { type Call, makeContext, type Surroundings } from "./call-context.ts";
@@ -39,8 +40,8 @@ export type CallRequest = {
 };
 
 export type CallOutput = {
-  /** `value` is `{local: ..}`; outputter names are Salt's, `nested` unless a function says otherwise. */
-  show(value: Encodable, outputter: string, retcode: number): void;
+  /** `value` is a map with the one key `local`; outputter names are Salt's, `nested` unless a function says otherwise. */
+  show(value: Value, outputter: string, retcode: number): void;
   /** To standard output, as it is. */
   write(text: string): void;
   /** To standard error, as it is. */
@@ -83,7 +84,7 @@ export async function runCall(
     };
     if (request.isDoc) return printDocs(surroundings, request.fun ?? "", out);
     if (request.isGrains) {
-      out.show({ local: grains }, "grains", 0);
+      out.show(underLocal(grains), "grains", 0);
       return callExitCodes.done;
     }
     return await callAndShow(surroundings, host, request, out);
@@ -161,9 +162,14 @@ async function callAndShow(
   };
   if (!request.isReturnOff) await host.sendReturn({ ...result, jid: "req" });
   const shown = request.isMetadataShown ? result : (value ?? null);
-  out.show({ local: shown }, request.isMetadataShown ? "nested" : (outputter ?? "nested"), retcode);
+  out.show(underLocal(shown), request.isMetadataShown ? "nested" : (outputter ?? "nested"), retcode);
   if (request.isRetcodePassedThrough) return retcode;
   return retcode === 0 ? callExitCodes.done : callExitCodes.failed;
+}
+
+/** A function may build its result of plain objects; outputters get the values of the wire. */
+function underLocal(value: Encodable): Value {
+  return decode(encode({ local: value }, "bin"));
 }
 
 /** A name that begins others is answered with their documentation. */
@@ -173,7 +179,7 @@ async function answerUnknown(surroundings: Surroundings, call: Call, out: CallOu
     const docs = await makeContext(surroundings, call).context.callFunction("sys.doc", [`${call.fun}*`]);
     const entries = docs instanceof Map ? [...docs] : Object.entries(docs ?? {});
     if (entries.length > 0) {
-      out.show({ local: new Map([...entries, [call.fun, missing]]) }, "nested", 1);
+      out.show(underLocal(new Map([...entries, [call.fun, missing]])), "nested", 1);
       return callExitCodes.failed;
     }
   }

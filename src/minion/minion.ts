@@ -79,8 +79,13 @@ export class Minion {
   /** Resolves when bus and processes stand; the master is then sought in the background. */
   static async start(options: MinionOptions): Promise<Minion> {
     const minion = new Minion(options);
-    await minion.#open();
-    return minion;
+    try {
+      await minion.#open();
+      return minion;
+    } catch (error) {
+      await minion.stop(exitCodes.gaveUp);
+      throw error;
+    }
   }
 
   /** The minion is connected and takes jobs. */
@@ -97,6 +102,8 @@ export class Minion {
     const { config, environment, log } = this.#options;
     const identity = await openIdentity(config);
     const records = await JobRecords.open(config.cachedir);
+    // Asking for what runs clears away what an earlier minion left behind.
+    await records.running();
     this.#bus = await MinionBus.open({ config, log, onEvent: (tag, data) => this.#onBusEvent(tag, data) });
     this.#pool = new JobPool({
       config,

@@ -1,6 +1,6 @@
 /** A master of a few lines for the minion's tests: real sockets and keys, answers that a test chooses, every request kept. */
 import { createHash, type KeyObject } from "node:crypto";
-import { Publisher, Router } from "zeromq";
+import { Router, XPublisher } from "zeromq";
 import { Crypticle, generateKeyString } from "../../src/crypto/crypticle.ts";
 import { generateKeyPair, loadPrivateKey, loadPublicKey } from "../../src/crypto/pem.ts";
 import { decryptOaep, type EncAlgorithm, encryptOaep, type SigAlgorithm, sign } from "../../src/crypto/rsa.ts";
@@ -36,9 +36,10 @@ type Verdict = "accept" | boolean | "full" | "bad enc algo";
 export class FakeMaster {
   readonly requests: Received[] = [];
   readonly #router: Router;
-  readonly #publisher: Publisher;
+  readonly #publisher: XPublisher;
   readonly #watchers = new Set<() => void>();
   readonly #sessions = new Map<string, string>();
+  #subscriptionCount = 0;
   keys: MasterKeys;
   aes = generateKeyString();
   serial = 0;
@@ -58,7 +59,7 @@ export class FakeMaster {
   sigAlgorithm: SigAlgorithm = "PKCS1v15-SHA1";
   pubSigner: KeyObject | undefined;
 
-  private constructor(router: Router, publisher: Publisher, keys: MasterKeys) {
+  private constructor(router: Router, publisher: XPublisher, keys: MasterKeys) {
     this.#router = router;
     this.#publisher = publisher;
     this.keys = keys;
@@ -66,11 +67,12 @@ export class FakeMaster {
 
   static async open(keys?: MasterKeys): Promise<FakeMaster> {
     const router = new Router({ linger: 0 });
-    const publisher = new Publisher({ linger: 0 });
+    const publisher = new XPublisher({ linger: 0 });
     await router.bind("tcp://127.0.0.1:*");
     await publisher.bind("tcp://127.0.0.1:*");
     const master = new FakeMaster(router, publisher, keys ?? (await makeMasterKeys()));
     void master.#serve();
+    void master.#watchSubscriptions();
     return master;
   }
 
@@ -101,7 +103,22 @@ export class FakeMaster {
     return encodePublish({ load: sealed, ...(isSigned ? signature : {}) });
   }
 
-  /** Publishes until somebody is there to hear it is the caller's business: there is no replay. */
+  /** Resolves when this many subscriptions have come: what is published from then on arrives. There is no replay. */
+  async subscribed(count = 1, timeoutMs = 10_000): Promise<void> {
+    const deadline = Date.now() + timeoutMs;
+    while (this.#subscriptionCount < count) {
+      if (Date.now() >= deadline) throw new Error(`${this.#subscriptionCount} subscriptions, not ${count}`);
+      await this.#change(deadline - Date.now());
+    }
+  }
+
+  async #watchSubscriptions(): Promise<void> {
+    for await (const [message] of this.#publisher) {
+      if (message?.[0] === 1) this.#subscriptionCount += 1;
+      for (const watcher of [...this.#watchers]) watcher();
+    }
+  }
+
   async publish(load: { readonly [key: string]: Encodable }): Promise<void> {
     await this.#publisher.send(this.sealPublish(load));
   }
