@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import type { Overrides } from "../../../src/config/load.ts";
+import type { Crypticle } from "../../../src/crypto/crypticle.ts";
+import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
+import { isJid } from "../../../src/wire/jid.ts";
+import { decode } from "../../../src/wire/msgpack.ts";
+import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";
+import type { BatchResult } from "../../../src/workers/messages.ts";
+import {
+  acceptMinion,
+  type Bench,
+  clearFrame,
+  nonce,
+  openShard,
+  replyOf,
+  sealedFrame,
+  sealedLoad,
+} from "../open-shard.ts";
+
+const benches: Bench[] = [];
+const jid = "20261120155553885300";
+const pong = {
+  cmd: "_return",
+  success: true,
+  return: true,
+  retcode: 0,
+  jid,
+  fun: "test.ping",
+  fun_args: [],
+  user: "root",
+};
+
+/** A shard with one accepted minion, and a way to send its requests. */
+async function open(overrides: Overrides = {}) {
+  const bench = openShard(overrides);
+  benches.push(bench);
+  const crypticle = await acceptMinion(bench, "web1");
+  const send = (load: Record<string, Encodable>) =>
+    bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", load)), "web1"));
+  return { bench, crypticle, send };
+}
+
+function answer(result: BatchResult, crypticle: Crypticle): Value {
+  const sealed = decode(replyOf(result), "bytes");
+  assert.ok(sealed instanceof Uint8Array, "the reply is sealed");
+  return decode(crypticle.open(sealed, nonce));
+}
+
+function events(result: BatchResult): { tag: string; data: ValueMap }[] {
+  return new FrameReader().push(new Uint8Array(result.buffer, result.eventsStart)).map((body) => decodeEvent(body));
+}
+
+function storedBody(bench: Bench, id = "web1", ofJid = jid): ValueMap {
+  const stored = bench.memory.returns.get(`${ofJid}\n${id}`);
+  assert.ok(stored, "the return is stored");
+  return decode(stored.body) as ValueMap;
+}
+
+afterEach(() => {
+  for (const bench of benches.splice(0)) bench.close();
+});
+
+describe("_return", () => {
+  it("is stored without its proofs, told to the bus and the tracker, and acknowledged", async () => {
+    const { bench, crypticle, send } = await open();
+    const result = await send(pong);
+    assert.equal(answer(result, crypticle), null);
+    const [event] = events(result);
+    assert.equal(event?.tag, `salt/job/${jid}/ret/web1`);
+    assert.deepEqual(
+      [...(event?.data.keys() ?? [])].filter((key) => key === "tok" || key === "nonce"),
+      [],
+    );
+    assert.deepEqual(storedBody(bench), event?.data);
+    assert.deepEqual(
+      result.returned.map((note) => [note.jid, note.id, note.retcode]),
+      [[jid, "web1", 0]],
+    );
+  });
+
+  it("is stored once and fired again when it comes twice", async () => {
+    const { bench, send } = await open();
+    await send({ ...pong, return: "first" });
+    const again = await send({ ...pong, return: "second" });
+    assert.equal(storedBody(bench).get("return"), "first");
+    assert.equal(events(again)[0]?.data.get("return"), "second");
+    assert.deepEqual([bench.shard.counters["returns.stored"], bench.shard.counters["returns.duplicate"]], [1, 1]);
+  });
+
+  it("is not acknowledged and not fired when the store fails", async () => {
+    const { bench, send } = await open();
+    bench.memory.fault = new Error("disk full");
+    const result = await send(pong);
+    assert.equal(decode(replyOf(result)), "Some exception handling minion payload");
+    assert.deepEqual([events(result), result.returned], [[], []]);
+    assert.match(bench.faults[0]?.message ?? "", /disk full/);
+  });
+
+  it("keeps bytes that are no text, in event and store", async () => {
+    const { bench, send } = await open();
+    const result = await send({ ...pong, return: Uint8Array.of(0xff, 0x00, 0xfe) });
+    assert.deepEqual(events(result)[0]?.data.get("return"), storedBody(bench).get("return"));
+    assert.deepEqual(Buffer.from(storedBody(bench).get("return") as Uint8Array), Buffer.from([0xff, 0x00, 0xfe]));
+  });
+
+  it("too large for an event is trimmed there and whole in the store", async () => {
+    const { bench, send } = await open({ max_event_size: 10_000 });
+    const result = await send({ ...pong, return: "x".repeat(50_000) });
+    assert.equal(events(result)[0]?.data.get("return"), "VALUE_TRIMMED");
+    assert.equal((storedBody(bench).get("return") as string).length, 50_000);
+  });
+
+  it("of a job that the minion started itself gets a job id and a load", async () => {
+    const { bench, send } = await open();
+    const result = await send({ ...pong, jid: "req", fun: "state.highstate" });
+    const given = result.returned[0]?.jid ?? "";
+    assert.ok(isJid(given));
+    const load = decode(bench.memory.loads.get(given)?.load ?? new Uint8Array()) as ValueMap;
+    assert.deepEqual([load.get("fun"), load.get("tgt"), load.get("jid")], ["state.highstate", "web1", given]);
+    assert.deepEqual(bench.memory.loads.get(given)?.minions, ["web1"]);
+  });
+
+  it("of salt-call brings its own load, once, without the result in it", async () => {
+    const { bench, send } = await open();
+    await send({ ...pong, tgt: "web1", tgt_type: "glob" });
+    const load = decode(bench.memory.loads.get(jid)?.load ?? new Uint8Array()) as ValueMap;
+    assert.deepEqual([load.get("fun"), load.has("return")], ["test.ping", false]);
+  });
+
+  it("that answers a presence ping proves contact and leaves no trace", async () => {
+    const { bench, crypticle, send } = await open();
+    bench.shard.notePresencePing(jid);
+    const result = await send(pong);
+    assert.equal(answer(result, crypticle), null);
+    assert.deepEqual(
+      [events(result), result.returned, bench.memory.returns.size, result.contacts],
+      [[], [], 0, ["web1"]],
+    );
+  });
+
+  it("is not stored with job_cache off, but fired", async () => {
+    const { bench, send } = await open({ job_cache: false });
+    assert.equal(events(await send(pong)).length, 1);
+    assert.equal(bench.memory.returns.size, 0);
+  });
+
+  it("larger than job_cache_max_return_bytes, without a jid or with an endless one is counted and left out", async () => {
+    const { bench, send } = await open({ job_cache_max_return_bytes: 1_048_576 });
+    await send({ ...pong, return: "x".repeat(1_100_000) });
+    await send({ ...pong, jid: undefined });
+    await send({ ...pong, jid: "1".repeat(1_000) });
+    assert.equal(bench.memory.returns.size, 0);
+    assert.deepEqual([bench.shard.counters["returns.tooLarge"], bench.shard.counters["returns.malformed"]], [1, 2]);
+  });
+});
+
+describe("_minion_event", () => {
+  it("is fired with the whole load under the minion's tag", async () => {
+    const { crypticle, send } = await open();
+    const result = await send({
+      cmd: "_minion_event",
+      pretag: null,
+      tag: "salt/minion/web1/start",
+      data: "Minion web1 started",
+    });
+    assert.equal(answer(result, crypticle), null);
+    const [event] = events(result);
+    assert.equal(event?.tag, "salt/minion/web1/start");
+    assert.deepEqual([event?.data.get("data"), event?.data.get("id")], ["Minion web1 started", "web1"]);
+  });
+
+  it("as a list fires each under its tag, and under pretag", async () => {
+    const { send } = await open();
+    const result = await send({
+      cmd: "_minion_event",
+      pretag: "syndic/web1",
+      events: [{ tag: "my/tag", data: { a: 1 } }],
+    });
+    assert.deepEqual(
+      events(result).map((event) => [event.tag, event.data.get("a")]),
+      [
+        ["my/tag", 1],
+        ["syndic/web1/my/tag", 1],
+      ],
+    );
+  });
+
+  it("may not use the master's own tags", async () => {
+    const { bench, send } = await open();
+    for (const tag of [
+      "salt/job/1/new",
+      "salt/job/1/publish",
+      "salt/key",
+      "salt/run/1/ret",
+      "saltworks/job/1/done",
+      "",
+      "x".repeat(5_000),
+    ]) {
+      assert.deepEqual(events(await send({ cmd: "_minion_event", tag, data: {} })), [], tag.slice(0, 30));
+    }
+    assert.equal(bench.shard.counters["events.forbiddenTag"], 7);
+  });
+});
+
+describe("_pillar", () => {
+  it("keeps the grains for targeting and hands the sealing to the RSA lane", async () => {
+    const { bench, send } = await open();
+    const result = await send({ cmd: "_pillar", grains: { os: "Debian" }, saltenv: null, ver: "2" });
+    const [deferred] = result.deferred;
+    assert.equal(deferred?.kind === "rsa" && deferred.job.kind, "pillarReply");
+    assert.equal(bench.shard.facts("web1")?.grains.get("os"), "Debian");
+    assert.equal(events(result)[0]?.tag, "minion/refresh/web1");
+  });
+
+  it("keeps nothing with minion_data_cache off", async () => {
+    const { bench, send } = await open({ minion_data_cache: false });
+    await send({ cmd: "_pillar", grains: { os: "Debian" }, ver: "2" });
+    assert.equal(bench.shard.facts("web1"), undefined);
+  });
+});
+
+describe("the mine", () => {
+  it("merges, replaces with clear, deletes one and flushes all", async () => {
+    const { bench, crypticle, send } = await open();
+    const mine = () => decode(bench.memory.minions.get("web1")?.mine ?? new Uint8Array([0x80]));
+    assert.equal(answer(await send({ cmd: "_mine", data: { a: 1 }, clear: false }), crypticle), true);
+    await send({ cmd: "_mine", data: { b: 2 }, clear: false });
+    assert.deepEqual(
+      mine(),
+      new Map([
+        ["a", 1],
+        ["b", 2],
+      ]),
+    );
+    await send({ cmd: "_mine_delete", fun: "a" });
+    assert.deepEqual(mine(), new Map([["b", 2]]));
+    await send({ cmd: "_mine", data: { c: 3 }, clear: true });
+    assert.deepEqual(mine(), new Map([["c", 3]]));
+    await send({ cmd: "_mine_flush" });
+    assert.deepEqual(mine(), new Map());
+  });
+});
+
+describe("commands of local users", () => {
+  const publish = {
+    cmd: "publish",
+    tgt: "*",
+    fun: "test.ping",
+    arg: [],
+    tgt_type: "glob",
+    ret: "",
+    jid: "",
+    user: "root",
+  };
+
+  it("reach the main thread with the local key, also for sudo users", async () => {
+    const { bench } = await open();
+    for (const user of ["root", "sudo_bob"]) {
+      const [deferred] = (await bench.send(clearFrame({ ...publish, user, key: "local-secret" }))).deferred;
+      assert.deepEqual([deferred?.kind, deferred?.kind === "publish" && deferred.user], ["publish", user]);
+    }
+    const [wheel] = (
+      await bench.send(clearFrame({ cmd: "wheel", fun: "key.list_all", key: "local-secret", user: "root" }))
+    ).deferred;
+    assert.equal(wheel?.kind, "command");
+  });
+
+  it("are refused in Salt's words with a wrong key, an unknown user, a token or external authentication", async () => {
+    const { bench } = await open();
+    const errorOf = async (load: Record<string, Encodable>) => {
+      const reply = decode(replyOf(await bench.send(clearFrame(load)))) as ValueMap;
+      return ((reply.get("error") as ValueMap | undefined)?.get("name") ?? "none") as string;
+    };
+    assert.equal(await errorOf({ ...publish, key: "wrong" }), "AuthenticationError");
+    assert.equal(await errorOf({ ...publish, user: "mallory", key: "local-secret" }), "AuthenticationError");
+    assert.equal(await errorOf({ ...publish, token: "t", key: "local-secret" }), "AuthenticationError");
+    const wheel = { cmd: "wheel", fun: "key.list_all", user: "root" };
+    assert.equal(await errorOf({ ...wheel, key: "wrong" }), "UserAuthenticationError");
+    assert.equal(await errorOf({ ...wheel, token: "t" }), "TokenAuthenticationError");
+    assert.equal(await errorOf({ ...wheel, eauth: "pam", username: "x", password: "y" }), "EauthAuthenticationError");
+    assert.equal(decode(replyOf(await bench.send(clearFrame({ cmd: "mk_token", eauth: "pam" })))), "");
+    assert.deepEqual(decode(replyOf(await bench.send(clearFrame({ cmd: "get_token", token: "x" })))), new Map());
+    assert.equal(bench.shard.counters["refused.credential"], 7);
+  });
+});
+
+describe("a minion that gives up its key", () => {
+  it("is no longer in the accepted directory", async () => {
+    const { bench, crypticle, send } = await open();
+    assert.equal(answer(await send({ cmd: "revoke_auth" }), crypticle), true);
+    assert.equal(bench.keys.read("accepted", "web1"), undefined);
+  });
+
+  it("keeps it where the master does not allow that", async () => {
+    const { bench, send } = await open({ allow_minion_key_revoke: false });
+    await send({ cmd: "revoke_auth" });
+    assert.notEqual(bench.keys.read("accepted", "web1"), undefined);
+  });
+});
