@@ -1,10 +1,14 @@
-// Runs every compiled test with node's own runner; extra arguments are name filters on the file path.
+// Runs every compiled test with node's own runner, in two groups: those that share the machine well side by side, then those
+// that start whole masters and fleets, one file at a time. Arguments: `--group light|heavy`, and words that a file's path must hold.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+const testRoot = join(root, "dist", "test");
+const heavyFolders = ["fleet", "interop"];
 
 function testFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -13,14 +17,26 @@ function testFiles(folder) {
   });
 }
 
-const filters = process.argv.slice(2);
-const files = testFiles(join(root, "dist", "test")).filter((file) => filters.every((word) => file.includes(word)));
-if (files.length === 0) {
-  process.stderr.write(`no test file matches ${filters.join(" ")}\n`);
+function groupOf(file) {
+  return heavyFolders.includes(relative(testRoot, file).split("/")[0] ?? "") ? "heavy" : "light";
+}
+
+function run(files, concurrency) {
+  const options = ["--enable-source-maps", "--test", "--test-reporter=spec", `--test-concurrency=${concurrency}`];
+  const done = spawnSync(process.execPath, [...options, ...files.sort()], { cwd: root, stdio: "inherit" });
+  return done.status ?? 1;
+}
+
+const { values, positionals: words } = parseArgs({ allowPositionals: true, options: { group: { type: "string" } } });
+const files = testFiles(testRoot).filter((file) => words.every((word) => relative(root, file).includes(word)));
+const groups = ["light", "heavy"].filter((group) => values.group === undefined || values.group === group);
+const chosen = groups.map((group) => files.filter((file) => groupOf(file) === group));
+if (chosen.every((group) => group.length === 0)) {
+  process.stderr.write(`no test file matches ${process.argv.slice(2).join(" ")}\n`);
   process.exit(1);
 }
-const done = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-concurrency=2", ...files.sort()], {
-  cwd: root,
-  stdio: "inherit",
-});
-process.exit(done.status ?? 1);
+let status = 0;
+for (const [index, group] of chosen.entries()) {
+  if (group.length > 0) status = run(group, groups[index] === "light" ? 2 : 1) || status;
+}
+process.exit(status);
