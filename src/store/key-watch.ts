@@ -15,8 +15,10 @@ const dropfileMode = 0o400;
 const permissionBits = 0o777;
 /** Files looked at per turn of the event loop when the watch starts: half a millisecond. */
 const firstLookCount = 200;
-/** A directory that is never quiet is looked at after this many settling times. */
-const settleCountMax = 3;
+/** A directory that is never quiet is looked at after this many settling times, so that a change takes effect within a second. */
+const settleCountMax = 4;
+/** Settling times to wait after a key went: Salt 3008 writes its dropfile some 250 ms after the last key that it deletes. */
+const removalSettleCount = 2.5;
 
 /** What one command did to the accepted keys; `rotate` says that it also asked for a new AES key. */
 export type KeyChange = {
@@ -55,6 +57,8 @@ class DirectoryKeyWatch implements KeyWatch {
   #listedMtimeMs = 0;
   #settle: NodeJS.Timeout | undefined;
   #firstEventMs = 0;
+  /** A known key was touched since the last look: perhaps it is gone, and a dropfile follows. */
+  #hasRemoval = false;
   #isClosed = false;
 
   constructor(pkiDir: string, cachedir: string, onChange: (change: KeyChange) => void, options: KeyWatchOptions) {
@@ -65,7 +69,10 @@ class DirectoryKeyWatch implements KeyWatch {
     for (const directory of [this.#accepted, cachedir]) mkdirSync(directory, { recursive: true });
     this.#watch(this.#accepted, (name) => this.#touch(name));
     this.#watch(cachedir, (name) => {
-      if (name === null || name === dropfileName) this.#soon();
+      if (name !== null && name !== dropfileName) return;
+      // With it a command of Salt's is over: nothing more to wait for.
+      this.#hasRemoval = false;
+      this.#soon();
     });
     const isAccepted = options.isAccepted ?? (() => true);
     const present = this.#list().filter(isAccepted);
@@ -102,22 +109,25 @@ class DirectoryKeyWatch implements KeyWatch {
     if (name === null) this.#mustList = true;
     else if (idIsValid(name)) this.#touched.add(name);
     else return;
+    if (name !== null && this.#known.has(name)) this.#hasRemoval = true;
     this.#soon();
   }
 
   /** Waits until the directory has been quiet, but never so long that a busy one hides a change for a second. */
   #soon(): void {
     const { settleMs } = this.#options;
+    const quietMs = this.#hasRemoval ? removalSettleCount * settleMs : settleMs;
     const nowMs = performance.now();
     if (this.#settle === undefined) this.#firstEventMs = nowMs;
     clearTimeout(this.#settle);
     const latestMs = this.#firstEventMs + settleCountMax * settleMs;
-    this.#settle = setTimeout(() => this.#look(), Math.max(0, Math.min(settleMs, latestMs - nowMs)));
+    this.#settle = setTimeout(() => this.#look(), Math.max(0, Math.min(quietMs, latestMs - nowMs)));
   }
 
   #look(): void {
     clearTimeout(this.#settle);
     this.#settle = undefined;
+    this.#hasRemoval = false;
     try {
       this.#touchUnlisted();
       const change = this.#takeChange();

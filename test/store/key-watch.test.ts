@@ -67,6 +67,14 @@ describe("watchKeys", () => {
     assert.deepEqual(changes, []);
   });
 
+  it("waits after a removal for the dropfile that Salt's tools write a little later", async () => {
+    const { cachedir, next, file } = start({ before: ["a"] });
+    rmSync(file("a"));
+    await new Promise((resolve) => setTimeout(resolve, 1.5 * settleMs));
+    writeDropfile(cachedir, masterId);
+    assert.deepEqual(await next(), { added: [], removed: ["a"], changed: [], rotate: true });
+  });
+
   it("reports keys that its caller did not know at the start", async () => {
     const { next } = start({ before: ["known", "new"], isAccepted: (id) => id === "known" });
     assert.deepEqual((await next()).added, ["new"]);
