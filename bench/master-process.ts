@@ -1,5 +1,6 @@
 /** A master as a program of its own in a private directory on free ports: ours, or real Salt's, started, asked, killed and started again. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -34,11 +35,9 @@ export class MasterProcess {
   #child: ChildProcess | undefined;
   #hasEnded: Promise<void> = Promise.resolve();
 
-  private constructor(options: MasterOptions, ports: readonly number[]) {
+  private constructor(options: MasterOptions, [requestPort, publishPort]: readonly [number, number]) {
     this.#options = options;
     this.directory = mkdtempSync(join(tmpdir(), "sw-"));
-    const [requestPort, publishPort] = ports;
-    if (requestPort === undefined || publishPort === undefined) throw new RangeError("two ports are needed");
     this.requestPort = requestPort;
     this.publishPort = publishPort;
     mkdirSync(this.configDirectory);
@@ -60,7 +59,7 @@ export class MasterProcess {
 
   /** Resolves when it answers requests. */
   static async start(options: MasterOptions): Promise<MasterProcess> {
-    const master = new MasterProcess(options, await freePorts(2));
+    const master = new MasterProcess(options, await freePorts());
     try {
       await master.restart();
       return master;
@@ -170,19 +169,30 @@ export class MasterProcess {
   }
 }
 
-/** Ports that were free a moment ago, all different. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve, reject) => {
-          const server = createServer().once("error", reject);
-          server.listen(0, "127.0.0.1", () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+/**
+ * Below the range that kernels take outgoing connections' ports from (32,768 on Linux): between a look at a port and the master's
+ * start a fleet of thousands of connections would take one of those.
+ */
+const portMin = 10_240;
+const portMax = 32_767;
+const portTriesMax = 100;
+
+/** Two ports that were free a moment ago. */
+async function freePorts(): Promise<[number, number]> {
+  const found: number[] = [];
+  for (let tried = 0; tried < portTriesMax; tried += 1) {
+    const port = randomInt(portMin, portMax + 1);
+    if (!found.includes(port) && (await isFree(port))) found.push(port);
+    const [first, second] = found;
+    if (first !== undefined && second !== undefined) return [first, second];
+  }
+  throw new SaltworksError("MASTER_UNREACHABLE", `no free port among ${portTriesMax} that were tried`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
 }

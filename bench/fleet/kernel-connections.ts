@@ -1,18 +1,51 @@
-/** Established TCP connections of a local port as the kernel lists them: what is really there, whatever either side counts. */
-import { readFileSync } from "node:fs";
+/** Established TCP connections as the kernel lists them: what is really there, whatever either side counts. */
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** State column of an established connection in /proc/net/tcp. */
 const established = "01";
 
-/** Rows whose local end is `port`, so that a connection within this machine counts once: on its server's side. */
+type Row = { readonly local: string; readonly remote: string; readonly inode: string };
+
+function establishedRows(): Row[] {
+  return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) =>
+    readFileSync(file, "utf8")
+      .split("\n")
+      .slice(1)
+      .flatMap((line) => {
+        const [, local, remote, state, , , , , , inode] = line.trim().split(/\s+/);
+        const isWhole = local !== undefined && remote !== undefined && inode !== undefined;
+        return state === established && isWhole ? [{ local, remote, inode }] : [];
+      }),
+  );
+}
+
+/** How /proc/net/tcp ends an address. */
+function portSuffix(port: number): string {
+  return `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+/** Connections whose local end is `port`, so that one within this machine counts once: on its server's side. */
 export function establishedConnections(port: number): number {
-  const wanted = port.toString(16).toUpperCase().padStart(4, "0");
-  let count = 0;
-  for (const file of ["/proc/net/tcp", "/proc/net/tcp6"]) {
-    for (const row of readFileSync(file, "utf8").split("\n").slice(1)) {
-      const [, local, , state] = row.trim().split(/\s+/);
-      if (state === established && local?.endsWith(`:${wanted}`)) count += 1;
+  return establishedRows().filter(({ local }) => local.endsWith(portSuffix(port))).length;
+}
+
+/** Of these, the ones whose other end is a socket of one of the processes. */
+export function connectionsOf(clientProcessIds: readonly number[], port: number): number {
+  const rows = establishedRows();
+  const inodes = new Set(clientProcessIds.flatMap(socketInodes));
+  const clientEnds = new Set(rows.filter(({ inode }) => inodes.has(inode)).map(({ local }) => local));
+  return rows.filter(({ local, remote }) => local.endsWith(portSuffix(port)) && clientEnds.has(remote)).length;
+}
+
+function socketInodes(processId: number): string[] {
+  const folder = `/proc/${processId}/fd`;
+  return readdirSync(folder).flatMap((descriptor) => {
+    try {
+      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/${descriptor}`))?.[1] ?? [];
+    } catch (error) {
+      // Closed since the directory was listed.
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw error;
     }
-  }
-  return count;
+  });
 }

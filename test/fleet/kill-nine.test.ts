@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Fleet, openFleet } from "../../bench/fleet/fleet.ts";
-import { establishedConnections } from "../../bench/fleet/kernel-connections.ts";
+import { connectionsOf } from "../../bench/fleet/kernel-connections.ts";
 import type { MasterProcess } from "../../bench/master-process.ts";
 import { startOurMaster } from "./our-master.ts";
 import { runCli } from "./run-cli.ts";
@@ -44,15 +44,25 @@ describe("kill -9 in the middle of a return storm", () => {
   /** Neither side tells when a subscription is back; the kernel does. */
   async function untilConnected(): Promise<void> {
     const deadlineMs = performance.now() + connectTimeoutMs;
-    while (establishedConnections(master.publishPort) < minionCount) {
+    while (connectionsOf(fleet.processIds, master.publishPort) < minionCount) {
       assert.ok(performance.now() < deadlineMs, "the fleet did not connect again");
       await wait(connectPollMs);
     }
   }
 
+  /** Minions send again what was not acknowledged; the next storm comes when all of the last one has arrived. */
+  function untilSettled(): Promise<unknown> {
+    return fleet.until(
+      "every return sent",
+      ({ returnsAcknowledged, returnsLost, jobsMatched }) => returnsAcknowledged + returnsLost === jobsMatched,
+      stormTimeoutMs,
+    );
+  }
+
   /** @returns the job, and how many of its returns had been acknowledged when the master died */
   async function stormAndKill(threshold: number): Promise<{ jid: string; acknowledgedAtKill: number }> {
     await untilConnected();
+    await untilSettled();
     const client = master.client();
     const before = fleet.counters.returnsAcknowledged;
     const { jid } = await client.publish("*", "cmd.run", ["true"]);
@@ -100,11 +110,7 @@ describe("kill -9 in the middle of a return storm", () => {
   });
 
   it("has the returns of the storms that were cut off too, once the minions have sent them again", async () => {
-    await fleet.until(
-      "every return sent",
-      (now) => now.returnsAcknowledged + now.returnsLost === now.jobsMatched,
-      stormTimeoutMs,
-    );
+    await untilSettled();
     assert.equal(fleet.counters.returnsLost, 0);
   });
 });
