@@ -1,0 +1,98 @@
+/** A minion's world around the functions under test: configuration, facts, and a host that keeps what it is told. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { loadMinionConfig } from "../../../src/config/load.ts";
+import type { MinionConfig } from "../../../src/config/schema.ts";
+import { SaltworksError } from "../../../src/errors.ts";
+import { parseWords } from "../../../src/minion/call.ts";
+import { makeContext, type Surroundings } from "../../../src/minion/call-context.ts";
+import { JobRecords } from "../../../src/minion/job-records.ts";
+import type { CallContext } from "../../../src/minion/module-contract.ts";
+import type { Environment } from "../../../src/minion/modules/environment.ts";
+import { asValue } from "../../../src/minion/modules/python-values.ts";
+import { loadModules } from "../../../src/minion/modules/registry.ts";
+import { type Outcome, runFunction } from "../../../src/minion/run-function.ts";
+import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";
+
+export type WorldOptions = {
+  /** The minion's configuration file. */
+  readonly minion?: string;
+  readonly grains?: ValueMap;
+  readonly pillar?: ValueMap;
+  /** What the master renders when it is asked; the same as `pillar` without it. */
+  readonly freshPillar?: ValueMap;
+  readonly environment?: Environment;
+  /** The master's answer to a request. Without it there is no master. */
+  readonly master?: (load: { readonly [name: string]: Value }) => Value;
+};
+
+export type Fired = { readonly to: "master" | "minion"; readonly tag: string; readonly data: Value };
+
+export type World = {
+  readonly config: MinionConfig;
+  readonly context: CallContext;
+  /** Events, in order. */
+  readonly fired: Fired[];
+  /** Requests to the master, in order. */
+  readonly asked: ValueMap[];
+  readonly logged: string[];
+  /** Calls a function with words as an operator types them. */
+  readonly call: (words: readonly string[]) => Promise<Outcome>;
+};
+
+/** The words of one command line, which are separated by blanks. */
+export function wordsOf(line: string): string[] {
+  return line.split(" ");
+}
+
+export async function openWorld(root: string, options: WorldOptions = {}): Promise<World> {
+  const configDir = join(root, "etc");
+  mkdirSync(configDir, { recursive: true });
+  writeFileSync(join(configDir, "minion"), options.minion ?? `id: unit\nroot_dir: ${root}\n`);
+  const config = loadMinionConfig(configDir);
+  const grains = options.grains ?? new Map<Value, Value>();
+  const pillar = options.pillar ?? new Map<Value, Value>();
+  const fired: Fired[] = [];
+  const asked: ValueMap[] = [];
+  const logged: string[] = [];
+  const log = (text: string) => void logged.push(text);
+  const surroundings: Surroundings = {
+    config,
+    functions: loadModules(config, options.environment ?? {}),
+    facts: () => ({ grains, pillar }),
+    records: await JobRecords.open(config.cachedir),
+    log: { debug: log, info: log, warn: log, error: log },
+    host: {
+      fireMaster: async (tag, data) => fired.push({ to: "master", tag, data: asValue(data) }) > 0,
+      fireMinion: async (tag, data) => void fired.push({ to: "minion", tag, data: asValue(data) }),
+      masterRequest: async (load) => {
+        if (options.master === undefined) throw new SaltworksError("MASTER_UNREACHABLE", "no master");
+        asked.push(asValue(load) as ValueMap);
+        return options.master(Object.fromEntries(asValue(load) as ValueMap));
+      },
+      compilePillar: async () => options.freshPillar ?? pillar,
+    },
+  };
+  const callOf = (fun: string) => ({ jid: "20261120155014383034", fun, publish: publishOf(fun) });
+  return {
+    config,
+    fired,
+    asked,
+    logged,
+    context: makeContext(surroundings, callOf("test.ping")).context,
+    call: ([fun = "", ...words]) => runFunction(surroundings, callOf(fun), parseWords(words)),
+  };
+}
+
+function publishOf(fun: string): ValueMap {
+  return new Map<Value, Value>([
+    ["fun", fun],
+    ["jid", "20261120155014383034"],
+    ["tgt", "unit"],
+  ]);
+}
+
+/** The value alone. */
+export async function valueOfCall(world: World, ...words: readonly string[]): Promise<Encodable> {
+  return (await world.call(words)).value;
+}
