@@ -9,9 +9,9 @@ import { SaltworksError } from "../errors.ts";
 import { replaceFile } from "./durable-file.ts";
 import { idIsValid, type KeyState, keyFolders, keyStates } from "./key-states.ts";
 
-export { idIsValid, type KeyState, keyStates } from "./key-states.ts";
+export { idIsValid, type KeyState } from "./key-states.ts";
 export { type KeyChange, type KeyWatch, watchKeys, writeDropfile } from "./key-watch.ts";
-export { ensureMasterKeys, type MasterKeyPair } from "./master-keys.ts";
+export { ensureMasterKeys } from "./master-keys.ts";
 
 const keyFileMode = 0o600;
 /** `pki_dir` itself is 0700, which is what protects these. */

@@ -11,7 +11,7 @@ import type { LoadRecord, ReturnRecord } from "./job-cache.ts";
 import { LocalCache, type LocalCacheOptions, writeLoadFiles } from "./local-cache-driver.ts";
 import { endTimeFile, jobDirectory, loadFile } from "./local-cache-files.ts";
 
-export { type LocalCacheOptions, openLocalCache, writeLoadFiles } from "./local-cache-driver.ts";
+export { type LocalCacheOptions, openLocalCache } from "./local-cache-driver.ts";
 
 const fileMode = 0o644;
 /** Returns written per turn of the event loop: some milliseconds, so that the thread's real work goes on. */
@@ -56,6 +56,8 @@ class QueuedMirror implements LocalCacheMirror {
   readonly #queueBytesMax: number;
   readonly #knownJobs = new Set<string>();
   #queue: ReturnRecord[] = [];
+  /** Index of the first record that still waits. */
+  #head = 0;
   #queuedBytes = 0;
   #draining: Promise<void> | undefined;
 
@@ -96,13 +98,19 @@ class QueuedMirror implements LocalCacheMirror {
   }
 
   async #drain(): Promise<void> {
-    while (this.#queue.length > 0) {
+    while (this.#head < this.#queue.length) {
       // Leaves the turn in which the returns were offered: their replies go first.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      const turn = this.#queue.splice(0, writesPerTurn);
+      const turn = this.#queue.slice(this.#head, this.#head + writesPerTurn);
+      this.#head += turn.length;
       for (const record of turn) {
         await this.#write(record);
         this.#queuedBytes -= record.body.byteLength;
+      }
+      // Written records are let go when they are half of the list: never a copy per turn.
+      if (this.#head * 2 >= this.#queue.length) {
+        this.#queue = this.#queue.slice(this.#head);
+        this.#head = 0;
       }
     }
     this.#draining = undefined;

@@ -92,7 +92,16 @@ class FileMasterSecrets implements MasterSecrets {
 
   /** On disk first, in use after. */
   store(stored: Stored): void {
-    replaceDurably(this.#file, this.#box.seal(recordName, pack(stored)), mode);
+    try {
+      replaceDurably(this.#file, this.#box.seal(recordName, pack(stored)), mode);
+    } catch (error) {
+      throw new SaltworksError(
+        "STORE_FAILED",
+        `${this.#file} cannot be written`,
+        { file: this.#file },
+        { cause: error },
+      );
+    }
     this.#stored = stored;
   }
 }
