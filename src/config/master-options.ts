@@ -281,8 +281,8 @@ const trust = {
   auth_events: boolean(true, "An event `salt/auth` for each authentication."),
   allow_minion_key_revoke: boolean(true, "A minion may delete its own key (`revoke_auth`)."),
   keysize: integer(2_048, "Size of a new master key.", { min: 1_024, max: 16_384, unit: "bits" }),
-  key_pass: optional(text("", "Passphrase of the master's private key.", { ...kept, isSecret: true })),
-  signing_key_pass: optional(text("", "Passphrase of the signing key.", { ...kept, isSecret: true })),
+  key_pass: optional(text("", "Passphrase of the master's private key.", { isSecret: true })),
+  signing_key_pass: optional(text("", "Passphrase of the signing key.", { isSecret: true })),
   hash_type: choice(
     "sha256",
     ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"],

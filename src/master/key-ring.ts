@@ -7,6 +7,9 @@ import type { KeyChange } from "../store/keys.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
 import type { MasterKeys } from "../workers/messages.ts";
 
+/** Salt's tools write the dropfile after the last key is gone; a dropfile this soon after a removal is the same command's. */
+const dropfileLagMsMax = 5_000;
+
 export type KeyRingOptions = {
   readonly secrets: MasterSecrets;
   readonly accepted: Set<string>;
@@ -28,6 +31,7 @@ export type KeyRingOptions = {
 export class KeyRing {
   readonly counters = { rotations: 0, added: 0, removed: 0, changed: 0 };
   readonly #options: KeyRingOptions;
+  #rotatedForRemovalMs = 0;
   /** Changes and rotations happen one after the other. */
   #tail: Promise<unknown> = Promise.resolve();
 
@@ -79,8 +83,10 @@ export class KeyRing {
       );
     }
     const isRemoval = change.removed.length > 0 && this.#options.rotatesOnRemoval;
-    if (change.rotate || isRemoval)
+    const isSettled = !isRemoval && Date.now() - this.#rotatedForRemovalMs < dropfileLagMsMax;
+    if ((change.rotate || isRemoval) && !isSettled)
       await this.#rotate(change.rotate ? "asked for by the dropfile" : "a minion's key was removed");
+    if (isRemoval) this.#rotatedForRemovalMs = Date.now();
   }
 
   async #rotate(reason: string): Promise<void> {
@@ -94,6 +100,7 @@ export class KeyRing {
       });
     });
     this.counters.rotations += 1;
+
     this.#options.fire("key", { rotate_aes_key: true });
     this.#options.logger.info({ reason }, "rotated the AES key");
     this.#options.onRotated();

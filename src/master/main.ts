@@ -9,6 +9,7 @@ import type { MasterConfig } from "../config/load.ts";
 import { drainDeadlineMs, keyChangeSettleMs } from "../limits.ts";
 import { claimInstance } from "../store/instance-lock.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys.ts";
+import { reshardJobCache } from "../store/lmdb-reshard.ts";
 import { ensureLocalKey } from "../store/local-key.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openSecretBox, type SecretBox } from "../store/sealed.ts";
@@ -28,6 +29,7 @@ import { openRsaLane, openRunnerLane, openShardPool } from "./threads.ts";
  * @throws SaltworksError MASTER_RUNNING if ports or directories are in use, STORE_FAILED, CONFIG_INVALID
  */
 export async function runMaster(config: MasterConfig, logger: Logger): Promise<number> {
+  for (const sentence of config.inert) logger.warn(sentence);
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   try {
@@ -71,12 +73,15 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     opened.push(part);
     return part;
   };
-  const masterKeys = ensureMasterKeys(config.pki_dir, config.keysize);
+  const masterKeys = ensureMasterKeys(config.pki_dir, config.keysize, "master", config.key_pass ?? undefined);
   const box = openSecretBox(masterKeys.privatePem, join(config.pki_dir, ".seal-salt"));
   const secrets = keep(openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box }));
   if (secrets.isFresh)
     logger.warn({ why: secrets.freshReason }, "started with a new AES key: minions will authenticate again");
   await adoptSessions(config, box, logger);
+  const formerShards = await reshardJobCache(join(config.cachedir, "jobs.lmdb"), config.store_shards);
+  if (formerShards !== undefined)
+    logger.info({ from: formerShards, to: config.store_shards }, "moved the job cache to another number of files");
   const accepted = new Set(openKeyDirectories(config.pki_dir).list("accepted"));
   const bus = keep(
     await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger }),

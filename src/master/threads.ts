@@ -19,7 +19,12 @@ export type MasterKeyFiles = { readonly privatePem: string; readonly publicPem: 
 
 export function openRsaLane(config: MasterConfig, master: MasterKeyFiles, logger: Logger): LanePool {
   const signing = config.master_sign_pubkey
-    ? ensureMasterKeys(config.pki_dir, config.keysize, config.master_sign_key_name)
+    ? ensureMasterKeys(
+        config.pki_dir,
+        config.keysize,
+        config.master_sign_key_name,
+        config.signing_key_pass ?? undefined,
+      )
     : undefined;
   const signatureFile = join(config.pki_dir, config.master_pubkey_signature);
   const isPrecomputed = config.master_sign_pubkey && config.master_use_pubkey_signature && existsSync(signatureFile);

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { describe, it, mock } from "node:test";
+import { pino } from "pino";
+import { KeyRing } from "../../src/master/key-ring.ts";
+import type { KeyChange } from "../../src/store/keys.ts";
+import type { MasterSecrets } from "../../src/store/secrets.ts";
+
+function openRing(options: { rotatesOnRemoval?: boolean; createdMs?: number } = {}) {
+  const log: string[] = [];
+  const state = {
+    aes: "key-0",
+    former: undefined as MasterSecrets["former"],
+    createdMs: options.createdMs ?? Date.now(),
+  };
+  const secrets: MasterSecrets = {
+    get aes() {
+      return state.aes;
+    },
+    get former() {
+      return state.former;
+    },
+    get createdMs() {
+      return state.createdMs;
+    },
+    isFresh: false,
+    freshReason: undefined,
+    nextSerial: () => 1,
+    rotate: async (nowMs, graceMs) => {
+      state.former = { key: state.aes, untilMs: nowMs + graceMs };
+      state.aes = `key-${Number(state.aes.slice(4)) + 1}`;
+      state.createdMs = nowMs;
+    },
+    close: () => undefined,
+  };
+  const accepted = new Set(["a", "b"]);
+  const ring = new KeyRing({
+    secrets,
+    accepted,
+    graceMs: 1_000,
+    rotatesOnRemoval: options.rotatesOnRemoval ?? true,
+    sessionMs: 86_400_000,
+    logger: pino({ level: "silent" }),
+    signMasterKey: async (aes) => Buffer.from(aes),
+    distributeKeys: async (keys) => void log.push(`keys ${keys.aes} after ${keys.former?.key}`),
+    distributeChange: async (change) => void log.push(`change +${change.added} -${change.removed} ~${change.changed}`),
+    onRemoved: (id) => void log.push(`removed ${id}`),
+    fire: (tag) => void log.push(`event ${tag}`),
+    exclusively: (step) => step(),
+    onRotated: () => undefined,
+  });
+  const change = (part: Partial<KeyChange>) =>
+    ring.apply({ added: [], removed: [], changed: [], rotate: false, ...part });
+  return { ring, accepted, log, change };
+}
+
+describe("KeyRing", () => {
+  it("tells every worker of a removal before publishes move to a new key, and says so on the bus", async () => {
+    const { accepted, log, change } = openRing();
+    await change({ removed: ["a"], rotate: true });
+    assert.deepEqual([...accepted], ["b"]);
+    assert.deepEqual(log, ["removed a", "change + -a ~", "keys key-1 after key-0", "event key"]);
+  });
+
+  it("rotates for a removal by hand too, unless rotate_aes_key is off", async () => {
+    const on = openRing();
+    await on.change({ removed: ["a"] });
+    assert.ok(on.log.includes("keys key-1 after key-0"));
+    const off = openRing({ rotatesOnRemoval: false });
+    await off.change({ removed: ["a"] });
+    assert.deepEqual(off.log, ["removed a", "change + -a ~"]);
+  });
+
+  it("rotates once for one command whose dropfile comes after its removals, and again for a later one", async (t) => {
+    t.after(() => mock.timers.reset());
+    mock.timers.enable({ apis: ["Date"], now: 1_000_000 });
+    const { log, change } = openRing();
+    await change({ removed: ["a"] });
+    mock.timers.tick(900);
+    await change({ rotate: true });
+    assert.equal(log.filter((line) => line === "event key").length, 1);
+    mock.timers.tick(60_000);
+    await change({ rotate: true });
+    assert.equal(log.filter((line) => line === "event key").length, 2);
+  });
+
+  it("does not rotate when keys are only added or changed", async () => {
+    const { accepted, log, change } = openRing();
+    await change({ added: ["c"], changed: ["b"] });
+    assert.deepEqual([...accepted], ["a", "b", "c"]);
+    assert.deepEqual(log, ["change +c - ~b"]);
+  });
+
+  it("rotates when the key has served its session, and not before", async () => {
+    const { ring, log } = openRing({ createdMs: 0 });
+    await ring.rotateIfDue(86_400_000);
+    assert.deepEqual(log, []);
+    await ring.rotateIfDue(86_400_001);
+    assert.deepEqual(log, ["keys key-1 after key-0", "event key"]);
+  });
+});
