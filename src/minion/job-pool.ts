@@ -49,6 +49,9 @@ export type JobPoolOptions = {
   readonly onReturn: (result: ValueMap, bytes: number) => void;
 };
 
+/** How long a job waits for a process at work before another is started; a start takes five times as long. */
+const startDelayMs = 20;
+
 const entryPath = fileURLToPath(new URL("./job-process.js", import.meta.url));
 
 export class JobPool {
@@ -57,6 +60,7 @@ export class JobPool {
   readonly #queue: Work[] = [];
   #facts: { readonly grains: Uint8Array; readonly pillar: Uint8Array; readonly version: number };
   #failedStarts = 0;
+  #startTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(options: JobPoolOptions) {
@@ -128,6 +132,7 @@ export class JobPool {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#queue.length = 0;
+    clearTimeout(this.#startTimer);
     const ended = Array.from(this.#slots, (slot) => {
       slot.process.release();
       slot.process.kill("SIGTERM");
@@ -152,6 +157,18 @@ export class JobPool {
       if (this.#queue.length === 0) return;
       if (slot.isReady && slot.work === undefined && !slot.isRetired) this.#give(slot);
     }
+    // A quick job is over before another process could start: the processes at work get a moment to take the next.
+    if (this.#queue.length > 0)
+      this.#startTimer ??= setTimeout(() => this.#startMore(), this.#hasReady ? startDelayMs : 0);
+  }
+
+  get #hasReady(): boolean {
+    return Array.from(this.#slots).some((slot) => slot.isReady && !slot.isRetired);
+  }
+
+  #startMore(): void {
+    this.#startTimer = undefined;
+    if (this.#isClosed) return;
     const starting = Array.from(this.#slots).filter((slot) => !slot.isReady).length;
     const countMax = this.#options.config.process_count_max;
     const room = countMax > 0 ? Math.max(0, countMax - this.#slots.size) : Number.POSITIVE_INFINITY;

@@ -40,11 +40,16 @@ export class JobProcess {
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     this.#child.on("message", (message: FromJobProcess) => this.#receive(message));
-    this.#child.on("error", (error) => options.onLog("error", `a job process: ${error.message}`));
     this.ended = new Promise((resolve) => {
-      this.#child.once("exit", (code, signal) => {
+      const end = (code: number | null, signal: NodeJS.Signals | null) => {
         options.onExit(code, signal);
         resolve();
+      };
+      this.#child.once("exit", end);
+      this.#child.on("error", (error) => {
+        options.onLog("error", `a job process: ${error.message}`);
+        // One that never came to be does not exit.
+        if (this.#child.pid === undefined) end(1, null);
       });
     });
     this.send({ kind: "start", config: options.config, environment: options.environment });

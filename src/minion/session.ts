@@ -159,7 +159,7 @@ export class Session {
           return await attempt(await this.#authenticateAnew(keys), timeoutMs);
         }
       } catch (error) {
-        if (tried >= triesMax || hasCode(error, "CHANNEL_CLOSED") || this.#options.signal.aborted) throw error;
+        if (tried >= triesMax || isHopeless(error) || this.#options.signal.aborted) throw error;
         this.#options.log.debug({ err: error, tried, triesMax }, "a request failed; trying again");
       }
     }
@@ -255,6 +255,11 @@ export class Session {
 
 function isFingerMismatch(error: unknown): boolean {
   return hasCode(error, "AUTH_MASTER_MISMATCH") && error instanceof SaltworksError && error.detail.isFinger === true;
+}
+
+/** The same request would fare no better: the channel is closed, or the master does not take this minion. */
+function isHopeless(error: unknown): boolean {
+  return hasCode(error, "CHANNEL_CLOSED") || (error instanceof SaltworksError && error.code.startsWith("AUTH_"));
 }
 
 /** What a reply under other keys looks like: no seal of ours, no private key of ours, or no reply of the kind at all. */
