@@ -15,6 +15,8 @@ export type JobReturn = { readonly [field: string]: Encodable };
 
 /** `load` is a publish load without serial, target already matched. Never throws for what the function does. */
 export async function runJob(surroundings: Surroundings, load: ValueMap): Promise<JobReturn> {
+  const returners = textField(load, "ret") ?? "";
+  if (returners !== "") surroundings.log.error(`Returner ${returners} could not be loaded: this minion has none`);
   const fun = load.get("fun");
   return Array.isArray(fun) ? await runSeveral(surroundings, load, fun) : await runOne(surroundings, load, String(fun));
 }
