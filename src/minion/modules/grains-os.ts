@@ -79,9 +79,14 @@ export function readDistribution(root = ""): Distribution {
       redHat?.release ??
       ""
     ).trim(),
-    oscodename: codename.includes("Red Hat") || codename === "" ? (bracketedPart(pretty) ?? "") : codename.trim(),
-    lsb: fields,
+    oscodename: codename.includes("Red Hat") ? (bracketedPart(pretty) ?? "") : codename.trim(),
+    lsb: isCentOld ? withoutRelease(fields) : fields,
   };
+}
+
+/** Old CentOS names only its major release there, so the number is taken from its release file and not shown here. */
+function withoutRelease({ lsb_distrib_release: _release, ...fields }: { readonly [name: string]: string }) {
+  return fields;
 }
 
 /** `NAME=value` lines with shell quoting; undefined where the file cannot be read. */
