@@ -16,7 +16,8 @@ import { MasterProcess } from "./master-process.ts";
 const usage = `usage: node dist/bench/cpu-per-return.js [options]
   --salt VENV        a virtual environment with Salt (or SALTWORKS_SALT_VENV); without it only ours is measured
   --minions COUNT    simulated minions of each master, default 1000
-  --publishes COUNT  test.ping publishes in each of the four turns, default 5
+  --publishes COUNT  test.ping publishes in each of a master's two turns, default 10
+  --warm-up COUNT    publishes before them that do not count, default 5
   --workers COUNT    worker_threads of both masters, default 2
   --keys DIR         where the fleet's primes are kept
 `;
@@ -25,7 +26,8 @@ const { values } = parseArgs({
   options: {
     salt: { type: "string" },
     minions: { type: "string", default: "1000" },
-    publishes: { type: "string", default: "5" },
+    publishes: { type: "string", default: "10" },
+    "warm-up": { type: "string", default: "5" },
     workers: { type: "string", default: "2" },
     keys: { type: "string" },
     help: { type: "boolean", default: false },
@@ -34,6 +36,7 @@ const { values } = parseArgs({
 
 const minionCount = Number(values.minions);
 const publishCount = Number(values.publishes);
+const warmUpCount = Number(values["warm-up"]);
 const upTimeoutMs = 300_000;
 const returnsTimeoutMs = 120_000;
 /** A master is at rest when it used no more than this in one look. */
@@ -147,12 +150,17 @@ async function main(): Promise<void> {
     if (venv === undefined) say("salt: skipped, no --salt VENV given");
     else if (!existsSync(join(venv, "bin", "salt-master"))) throw new Error(`no salt-master in ${venv}`);
     else sides.push(await openSide("salt", [join(venv, "bin", "salt-master")]));
-    for (const side of sides) await publishAll(side, 1);
+    for (const side of sides) await publishAll(side, warmUpCount);
     // ABBA: what drifts on the machine meets both alike.
     for (const side of [...sides, ...sides.toReversed()]) await takeTurn(side);
     const [saltworks, salt] = sides.map(summary);
     const ratio = saltworks && salt && salt.cpuUsPerReturn / saltworks.cpuUsPerReturn;
-    const parameters = { minions: minionCount, publishesPerTurn: publishCount, workerThreads: Number(values.workers) };
+    const parameters = {
+      minions: minionCount,
+      publishesPerTurn: publishCount,
+      warmUpPublishes: warmUpCount,
+      workerThreads: Number(values.workers),
+    };
     const line = { bench: "cpu-per-return", ...parameters, saltworks, salt, saltPerSaltworks: ratio, ...thisMachine() };
     process.stdout.write(`${JSON.stringify(line)}\n`);
   } finally {

@@ -6,17 +6,21 @@ const established = "01";
 
 type Row = { readonly local: string; readonly remote: string; readonly inode: string };
 
+/** The kernel gives the table in pieces while others change it: a row may come twice or be missed, so each is looked for a few times. */
+const readings = 3;
+
 function establishedRows(): Row[] {
-  return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) =>
-    readFileSync(file, "utf8")
-      .split("\n")
-      .slice(1)
-      .flatMap((line) => {
+  const rows = new Map<string, Row>();
+  for (let reading = 0; reading < readings; reading += 1) {
+    for (const file of ["/proc/net/tcp", "/proc/net/tcp6"]) {
+      for (const line of readFileSync(file, "utf8").split("\n").slice(1)) {
         const [, local, remote, state, , , , , , inode] = line.trim().split(/\s+/);
-        const isWhole = local !== undefined && remote !== undefined && inode !== undefined;
-        return state === established && isWhole ? [{ local, remote, inode }] : [];
-      }),
-  );
+        if (state !== established || local === undefined || remote === undefined || inode === undefined) continue;
+        rows.set(`${local} ${remote}`, { local, remote, inode });
+      }
+    }
+  }
+  return [...rows.values()];
 }
 
 /** How /proc/net/tcp ends an address. */
