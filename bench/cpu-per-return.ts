@@ -51,7 +51,7 @@ type Side = {
   readonly client: LocalClient;
   readonly subscriber: EventSubscriber;
   readonly events: { returns: number };
-  readonly turns: { cpuMs: number; returns: number; wallMs: number }[];
+  readonly turns: { cpuMs: number; fleetCpuMs: number; returns: number; wallMs: number }[];
 };
 
 function say(text: string): void {
@@ -102,14 +102,24 @@ async function publishAll(side: Side, count: number): Promise<void> {
   }
 }
 
+function fleetCpuTimeMs(fleet: Fleet): number {
+  return fleet.processIds.reduce((sum, pid) => sum + cpuTimeMs(pid), 0);
+}
+
 async function takeTurn(side: Side): Promise<void> {
   await untilRest(side.master);
   const cpuMs = cpuTimeMs(side.master.processId);
+  const fleetCpuMs = fleetCpuTimeMs(side.fleet);
   const startedMs = performance.now();
   await publishAll(side, publishCount);
   const wallMs = performance.now() - startedMs;
   await untilRest(side.master);
-  const turn = { cpuMs: cpuTimeMs(side.master.processId) - cpuMs, returns: publishCount * minionCount, wallMs };
+  const turn = {
+    cpuMs: cpuTimeMs(side.master.processId) - cpuMs,
+    fleetCpuMs: fleetCpuTimeMs(side.fleet) - fleetCpuMs,
+    returns: publishCount * minionCount,
+    wallMs,
+  };
   side.turns.push(turn);
   say(`${side.name}: ${turn.returns} returns, ${turn.cpuMs} ms of CPU in ${Math.round(wallMs)} ms`);
 }
@@ -117,12 +127,14 @@ async function takeTurn(side: Side): Promise<void> {
 function summary(side: Side) {
   const returns = side.turns.reduce((sum, turn) => sum + turn.returns, 0);
   const cpuMs = side.turns.reduce((sum, turn) => sum + turn.cpuMs, 0);
+  const fleetCpuMs = side.turns.reduce((sum, turn) => sum + turn.fleetCpuMs, 0);
   const { returnsLost, returnsRepeated, repliesUnreadable } = side.fleet.counters;
   return {
     returns,
     cpuMs,
     cpuUsPerReturn: (cpuMs * 1_000) / returns,
     cpuUsPerReturnByTurn: side.turns.map((turn) => (turn.cpuMs * 1_000) / turn.returns),
+    fleetCpuUsPerReturn: (fleetCpuMs * 1_000) / returns,
     returnsPerSecond: Math.round(returns / (side.turns.reduce((sum, turn) => sum + turn.wallMs, 0) / 1_000)),
     returnEvents: side.events.returns,
     errors: { returnsLost, returnsRepeated, repliesUnreadable },
