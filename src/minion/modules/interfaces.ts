@@ -50,7 +50,7 @@ export function parseIpAddrShow(text: string): Interfaces {
 
 function addLine(face: Interface, words: readonly string[]): void {
   const [kind = "", value = ""] = words;
-  if (kind.startsWith("link/")) face.hwaddr = value;
+  if (kind.startsWith("link/") && value !== "") face.hwaddr = value;
   if (kind !== "inet" && kind !== "inet6") return;
   const [address = "", prefix] = value.split("/");
   const after = (word: string) => (words.includes(word) ? (words[words.indexOf(word) + 1] ?? null) : null);
