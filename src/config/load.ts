@@ -157,12 +157,13 @@ function load(role: Role, configDir: string, overrides: Overrides): Draft {
   }
   warnOfNearMisses(settings, role.table, warnings);
   const draft = checkAll(settings, role.table);
+  const isIdComputed = textOf(draft, "id") === "";
   role.settle(draft, settings, warnings);
   settlePaths(draft, settings, role.table);
   const opts = new Map<string, unknown>(Array.from(settings, ([name, { value }]) => [name, value]));
   for (const [name, value] of Object.entries(draft)) opts.set(name, value);
   const inert = inertSettings(settings, role.table);
-  return deepFreeze({ ...draft, opts, warnings, inert, configDir: directory, configFile });
+  return deepFreeze({ ...draft, opts, warnings, inert, isIdComputed, configDir: directory, configFile });
 }
 
 function settleMaster(draft: Draft, settings: Settings, warnings: string[]): void {

@@ -16,6 +16,8 @@ export type ConfigSource = {
   readonly warnings: readonly string[];
   /** Sentences for the log: options that somebody has set and that nothing in this release acts upon. */
   readonly inert: readonly string[];
+  /** Nobody wrote an `id`: it comes from this host's name. */
+  readonly isIdComputed: boolean;
   /** Directory that was named with `-c`. */
   readonly configDir: string;
   /** The main file in it; it need not exist. */

@@ -1,5 +1,6 @@
 /** The minion daemon's entry: composition, signals, exit code. */
 import type { Logger } from "pino";
+import { cacheHostId } from "../config/host-id.ts";
 import type { MinionConfig } from "../config/schema.ts";
 import { rejectedExitDelaySeconds } from "../limits.ts";
 import { exitCodes, Minion } from "./minion.ts";
@@ -10,7 +11,8 @@ import { collectGrains } from "./modules/grains-core.ts";
  * Errors of the start (configuration, another minion of this id) are thrown.
  */
 export async function runMinion(config: MinionConfig, log: Logger): Promise<number> {
-  for (const warning of config.warnings) log.warn(warning);
+  for (const sentence of [...config.warnings, ...config.inert]) log.warn(sentence);
+  if (config.isIdComputed && config.minion_id_caching) cacheHostId(config.root_dir, config.id);
   const environment = { ...process.env };
   const leaving = new AbortController();
   const minion = await Minion.start({

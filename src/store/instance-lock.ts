@@ -21,12 +21,16 @@ export interface InstanceLock {
 
 type Owner = { readonly pid: number; readonly startTicks: string };
 
-/** When a process started, in clock ticks since boot; undefined if there is none. */
+/** Ended, but its parent has not asked how: common after `kill -9` in containers without an init. */
+const endedStates = new Set(["Z", "X"]);
+
+/** When a process started, in clock ticks since boot; undefined if there is none that still runs. */
 function startTicksOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The second field, the command in parentheses, may itself hold spaces and parentheses.
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return endedStates.has(fields[0] ?? "") ? undefined : fields[19];
   } catch (error) {
     if (hasCodeIn(error, "ENOENT", "ESRCH")) return undefined;
     throw error;

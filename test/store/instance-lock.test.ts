@@ -56,6 +56,21 @@ describe("the instance lock", () => {
     lock.release();
   });
 
+  it("takes over from a process that has ended but whose parent has not asked how", async () => {
+    const directory = temporary();
+    // The shell's child ends at once; the sleep that replaces the shell never asks for it.
+    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 30"], { stdio: ["ignore", "pipe", "inherit"] });
+    try {
+      const pid = Number(String((await once(parent.stdout, "data"))[0]).trim());
+      const fieldsOf = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+      while (fieldsOf()[0] !== "Z") await new Promise((resolve) => setImmediate(resolve));
+      writeFileSync(join(directory, ".saltworks.lock"), `${pid} ${fieldsOf()[19]}\n`);
+      claimInstance([directory]).release();
+    } finally {
+      parent.kill("SIGKILL");
+    }
+  });
+
   it("takes over from a process id that belongs to another process now", () => {
     const directory = temporary();
     writeFileSync(join(directory, ".saltworks.lock"), `${process.ppid} 1\n`);
