@@ -49,8 +49,3 @@ function readQuoted(text: string, start: number, quote: string): { text: string;
   }
   throw pythonException("ValueError", "No closing quotation");
 }
-
-/** One word that a POSIX shell reads back as `text`. */
-export function quoteShellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`;
-}

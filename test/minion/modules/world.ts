@@ -40,11 +40,6 @@ export type World = {
   readonly call: (words: readonly string[]) => Promise<Outcome>;
 };
 
-/** The words of one command line, which are separated by blanks. */
-export function wordsOf(line: string): string[] {
-  return line.split(" ");
-}
-
 export async function openWorld(root: string, options: WorldOptions = {}): Promise<World> {
   const configDir = join(root, "etc");
   mkdirSync(configDir, { recursive: true });
