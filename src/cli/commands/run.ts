@@ -8,8 +8,8 @@ import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { runnerFunctions, runRunner } from "../../runners/registry.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import type { Value } from "../../wire/values.ts";
-import { parseArguments } from "../args/words.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import { keywordMark, parseArguments } from "../args/words.ts";
 import { displayChoice, masterConfig, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
 import type { Host } from "../host.ts";
@@ -33,25 +33,37 @@ export async function runRun(argv: readonly string[], host: Host): Promise<numbe
   const display = new Display(displayChoice(options, config), host);
   const [name, ...words] = positionals;
   if (name === undefined) {
-    for (const [fun, { doc }] of runnerFunctions) display.line(`${fun}:\n\n    ${doc}\n`);
+    display.show(new Map([...runnerFunctions].map(([fun, { doc }]) => [fun, doc])));
     return 0;
   }
   const args = parseArguments(words, { noParse: options.noParse?.split(",") ?? [] });
-  const outcome = await ask(config, host, name, args);
-  if (outcome.isSuccess) {
-    if (!options.isQuiet) display.show(outcome.value, outputterOf(name, outcome.value));
-    return 0;
+  const kwargs = timeoutArgument(name, args, options.timeoutSeconds);
+  const { value, isSuccess } = await ask(config, host, name, args, kwargs);
+  if (!options.isQuiet) {
+    if (isSuccess) display.show(value, outputterOf(name, value));
+    else display.show(explained(String(value), name), "nested");
   }
-  const text = String(outcome.value);
-  if (!options.isQuiet) display.show(text.startsWith(argumentsStart) ? withUsage(text, name) : text);
-  return text.startsWith(exceptionStart) ? 1 : 0;
+  return !isSuccess && String(value).startsWith(exceptionStart) ? 1 : 0;
 }
 
-async function ask(config: MasterConfig, host: Host, name: string, args: readonly Value[]): Promise<Outcome> {
+/** `-t` is the `timeout` of functions that have one, unless that is given, too. */
+function timeoutArgument(name: string, args: readonly Value[], seconds: number | undefined): ValueMap {
+  const hasTimeout = runnerFunctions.get(name)?.parameters.some((parameter) => parameter.name === "timeout");
+  const isGiven = args.some((arg) => arg instanceof Map && arg.get(keywordMark) === true && arg.has("timeout"));
+  return hasTimeout && !isGiven && seconds !== undefined ? new Map([["timeout", seconds]]) : new Map();
+}
+
+async function ask(
+  config: MasterConfig,
+  host: Host,
+  name: string,
+  args: readonly Value[],
+  kwargs: ValueMap,
+): Promise<Outcome> {
   let client: MasterClient | undefined;
   try {
     client = await MasterClient.open(config, host.user);
-    return await client.runner(name, args, new Map());
+    return await client.runner(name, args, kwargs);
   } catch (error) {
     if (hasCode(error, "MASTER_UNREACHABLE") && offlineFunctions.has(name))
       return await readOffline(config, name, args);
@@ -89,6 +101,10 @@ function isStateResult(value: Value): boolean {
   return value instanceof Map && [...value.keys()].some((key) => typeof key === "string" && key.includes("_|-"));
 }
 
-function withUsage(text: string, name: string): string {
-  return `\n${text}\n\nUsage:\n\n    ${runnerFunctions.get(name)?.doc ?? ""}`;
+/** Arguments that do not fit are explained with the function's documentation, in the two ways that Salt has. */
+function explained(text: string, name: string): Value {
+  const doc = runnerFunctions.get(name)?.doc ?? "";
+  if (!text.startsWith(argumentsStart)) return text;
+  if (text.includes("unexpected keyword argument")) return new Map([[name, doc]]);
+  return `\n${text}\n\nUsage:\n\n    ${doc}`;
 }

@@ -54,7 +54,10 @@ export class SaltCommand {
       return this.#job.request.fun === "sys.doc" ? await this.#showDocs() : await this.#follow();
     } catch (error) {
       if (this.#isInterrupted) return this.#sayGoodbye();
-      throw error;
+      // Before a job runs this is a failure to publish, which the caller explains.
+      if (this.#running === undefined || !hasCode(error, "MASTER_UNREACHABLE")) throw error;
+      this.#host.complain(`ERROR: ${(error as SaltworksError).message}\n${lateReturnsText(this.#running.jid)}\n`);
+      return saltExitCodes.failed;
     } finally {
       ignore();
       this.#running?.close();

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { dispatch } from "../../src/cli/dispatch.ts";
+import { fingerprint } from "../../src/crypto/pem.ts";
+import { TestHost } from "./test-host.ts";
+import { readTranscripts, type Transcript, transcript } from "./transcripts.ts";
+
+const { publicKey: pem } = generateKeyPairSync("rsa", {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: "spki", format: "pem" },
+  privateKeyEncoding: { type: "pkcs1", format: "pem" },
+});
+
+/** The state to which the recorder came back now and then. */
+const laboratory: { readonly [directory: string]: readonly string[] } = {
+  minions: ["es1", "es2", "web1.example.com"],
+  minions_pre: ["10.40.0.21", "app1.example.com", "app2.example.com", "batch-07"],
+  minions_rejected: ["old1.example.com"],
+  minions_denied: ["es1"],
+};
+const resetBefore = new Set([
+  "list_all",
+  "accept_glob",
+  "accept_all_no",
+  "reject_one",
+  "delete_prompt_no",
+  "quiet_accept",
+]);
+/** Whole sequences follow each other; these two are not of them: key pairs are not made yet, and current releases do split lists. */
+const leftOut = new Set(["gen_keys", "accept_list"]);
+
+describe("saltworks key shows what salt-key showed", () => {
+  let folder: string;
+  const reset = (): void => {
+    rmSync(join(folder, "keylab"), { recursive: true, force: true });
+    for (const [directory, ids] of Object.entries(laboratory)) {
+      mkdirSync(join(folder, "keylab/pki", directory), { recursive: true });
+      for (const id of ids) writeFileSync(join(folder, "keylab/pki", directory, id), pem);
+    }
+  };
+  const run = async (recorded: Pick<Transcript, "argv" | "stdin">): Promise<{ host: TestHost; code: number }> => {
+    const host = new TestHost(recorded.stdin);
+    const code = await dispatch(["key", "-c", folder, ...recorded.argv.slice(1)], host);
+    return { host, code };
+  };
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "saltworks-keycli-"));
+    const lines = [`pki_dir: ${folder}/keylab/pki`, `cachedir: ${folder}/cache`, `sock_dir: ${folder}/run`];
+    writeFileSync(join(folder, "master"), `${lines.join("\n")}\n`);
+  });
+  after(() => rm(folder, { recursive: true }));
+
+  for (const recorded of readTranscripts("salt_key")) {
+    if (leftOut.has(recorded.name)) continue;
+    it(`${recorded.name}: ${recorded.argv.join(" ")}`, async () => {
+      if (resetBefore.has(recorded.name)) reset();
+      const { host, code } = await run(recorded);
+      assert.equal(withoutKeys(host.out), withoutKeys(recorded.stdout));
+      assert.equal(host.err, recorded.stderr.replaceAll("ROOT", folder));
+      assert.equal(code, recorded.rc);
+    });
+  }
+
+  it("shows the fingerprints of the master's own files with the others", async () => {
+    reset();
+    writeFileSync(join(folder, "keylab/pki/master.pub"), pem);
+    const { host } = await run(transcript("salt_key_fleet", "finger_master"));
+    assert.equal(host.out, `Local Keys:\nmaster.pub:  ${fingerprint(pem)}\n`);
+    const all = await run({ argv: ["salt-key", "-F"] });
+    assert.match(all.host.out, /^Local Keys:\nmaster\.pub: {2}[\da-f:]+\nAccepted Keys:\nes1: {2}[\da-f:]+\n/);
+  });
+
+  it("takes several globs at once, as current releases do", async () => {
+    reset();
+    const { host } = await run({ argv: ["salt-key", "-y", "-a", "batch-07,10.40.0.21"] });
+    assert.match(host.out, /Key for minion 10\.40\.0\.21 accepted\.\nKey for minion batch-07 accepted\.\n$/);
+  });
+
+  it("does not accept what is no key, and says so", async () => {
+    reset();
+    writeFileSync(join(folder, "keylab/pki/minions_pre/batch-07"), "no key");
+    const { host, code } = await run({ argv: ["salt-key", "-y", "-a", "batch-07"] });
+    assert.equal(host.err, "Unable to accept invalid key for batch-07.\n");
+    assert.equal(host.out, "The following keys are going to be accepted:\nUnaccepted Keys:\nbatch-07\n");
+    assert.equal(code, 0);
+  });
+});
+
+/** Keys and fingerprints differ from the recorded ones, their form does not. */
+function withoutKeys(text: string): string {
+  return text
+    .replaceAll(/-----BEGIN PUBLIC KEY-----\n[\s\S]*?\n-----END PUBLIC KEY-----/g, "PEM")
+    .replaceAll(/\b[\da-f]{2}(?::[\da-f]{2}){31}\b/g, "FINGERPRINT");
+}
