@@ -17,7 +17,7 @@ const usage = `usage: node dist/bench/cpu-per-return.js [options]
   --salt VENV        a virtual environment with Salt (or SALTWORKS_SALT_VENV); without it only ours is measured
   --minions COUNT    simulated minions of each master, default 1000
   --publishes COUNT  test.ping publishes in each of a master's two turns, default 10
-  --warm-up COUNT    publishes before them that do not count, default 5
+  --warm-up SECONDS  publishing before them that does not count, default 15
   --workers COUNT    worker_threads of both masters, default 2
   --keys DIR         where the fleet's primes are kept
 `;
@@ -27,7 +27,7 @@ const { values } = parseArgs({
     salt: { type: "string" },
     minions: { type: "string", default: "1000" },
     publishes: { type: "string", default: "10" },
-    "warm-up": { type: "string", default: "5" },
+    "warm-up": { type: "string", default: "15" },
     workers: { type: "string", default: "2" },
     keys: { type: "string" },
     help: { type: "boolean", default: false },
@@ -36,7 +36,7 @@ const { values } = parseArgs({
 
 const minionCount = Number(values.minions);
 const publishCount = Number(values.publishes);
-const warmUpCount = Number(values["warm-up"]);
+const warmUpSeconds = Number(values["warm-up"]);
 const upTimeoutMs = 300_000;
 const returnsTimeoutMs = 120_000;
 /** A master is at rest when it used no more than this in one look. */
@@ -106,6 +106,13 @@ function fleetCpuTimeMs(fleet: Fleet): number {
   return fleet.processIds.reduce((sum, pid) => sum + cpuTimeMs(pid), 0);
 }
 
+/** The same time for both: what compiles its code while it runs needs some thousand returns to be done with that. */
+async function warmUp(side: Side): Promise<void> {
+  const deadlineMs = performance.now() + warmUpSeconds * 1_000;
+  do await publishAll(side, 1);
+  while (performance.now() < deadlineMs);
+}
+
 async function takeTurn(side: Side): Promise<void> {
   await untilRest(side.master);
   const cpuMs = cpuTimeMs(side.master.processId);
@@ -162,7 +169,7 @@ async function main(): Promise<void> {
     if (venv === undefined) say("salt: skipped, no --salt VENV given");
     else if (!existsSync(join(venv, "bin", "salt-master"))) throw new Error(`no salt-master in ${venv}`);
     else sides.push(await openSide("salt", [join(venv, "bin", "salt-master")]));
-    for (const side of sides) await publishAll(side, warmUpCount);
+    for (const side of sides) await warmUp(side);
     // ABBA: what drifts on the machine meets both alike.
     for (const side of [...sides, ...sides.toReversed()]) await takeTurn(side);
     const [saltworks, salt] = sides.map(summary);
@@ -170,7 +177,7 @@ async function main(): Promise<void> {
     const parameters = {
       minions: minionCount,
       publishesPerTurn: publishCount,
-      warmUpPublishes: warmUpCount,
+      warmUpSeconds,
       workerThreads: Number(values.workers),
     };
     const line = { bench: "cpu-per-return", ...parameters, saltworks, salt, saltPerSaltworks: ratio, ...thisMachine() };
