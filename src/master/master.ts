@@ -2,22 +2,23 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { openedSealCount } from "../crypto/crypticle.ts";
+import { storeCloseTimeoutMs } from "../limits.ts";
 import type { KeyChange } from "../store/keys.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
 import { FrameReader, splitEvent } from "../wire/event.ts";
-import { jidAt } from "../wire/jid.ts";
-import { decode } from "../wire/msgpack.ts";
 import { encodeRawReply } from "../wire/reply.ts";
-import type { ValueMap } from "../wire/values.ts";
 import type { BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { LanePool, ShardPool } from "../workers/pool.ts";
+import { keepPresencePing } from "../workers/shard.ts";
 import { Batcher } from "./batcher.ts";
 import type { Bus } from "./bus.ts";
 import { Commands, ownJob } from "./commands.ts";
 import { gatherCounters } from "./counters.ts";
-import { type FindJobAnswer, JobTracker } from "./job-tracker.ts";
+import { readFindJobAnswer } from "./find-job.ts";
+import { JobTracker } from "./job-tracker.ts";
 import { KeyRing } from "./key-ring.ts";
+import { Maintenance } from "./maintenance.ts";
 import { Presence } from "./presence.ts";
 import { PublishFront } from "./publish-front.ts";
 import { Publisher } from "./publisher.ts";
@@ -36,9 +37,6 @@ export type MasterParts = {
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
 };
 
-/** Steps of one trim: each is one transaction, so a large backlog never holds the store for long. */
-const trimStepsMax = 20;
-
 export class Master {
   readonly #parts: MasterParts;
   readonly #batcher: Batcher;
@@ -53,7 +51,7 @@ export class Master {
   readonly #stopSteps: (() => void)[] = [];
   readonly #faultListeners: (() => void)[] = [];
   #requestFront: RequestFront | undefined;
-  #maintenance: NodeJS.Timeout | undefined;
+  readonly #maintenance: Maintenance;
   fault: Error | undefined;
 
   private constructor(parts: MasterParts, publishFront: PublishFront) {
@@ -65,6 +63,7 @@ export class Master {
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
     this.#batcher = this.#createBatcher();
+    this.#maintenance = this.#createMaintenance();
   }
 
   /** Opens the ports, publish first: a minion that gets an answer may subscribe at once. */
@@ -93,10 +92,10 @@ export class Master {
     });
     master.#requestFront = await bound.catch((error: Error) => {
       master.#presence.close();
+      master.#maintenance.close();
       publishFront.close();
       throw error;
     });
-    master.#maintenance = setInterval(() => master.#maintain(), config.loop_interval * 1_000);
     return master;
   }
 
@@ -128,19 +127,34 @@ export class Master {
 
   /** Stop accepting, drain with a deadline, close. Whatever was not acknowledged by then will be sent again by its minion. */
   async stop(deadlineMs: number): Promise<void> {
-    clearInterval(this.#maintenance);
+    this.#maintenance.close();
     for (const step of this.#stopSteps) step();
     this.#presence.close();
     this.#requestFront?.stopReceiving();
-    const drained = await Promise.race([this.#drain().then(() => true), later(deadlineMs).then(() => false)]);
-    if (!drained) this.#parts.logger.warn({ deadlineMs }, "requests were still under way at the deadline");
+    await this.#within(deadlineMs, this.#drain(), "requests were still under way at the deadline");
     this.#tracker.close();
-    await this.#parts.pool.broadcast(() => ({ kind: "close" }));
+    const { pool, rsa, runners, bus, secrets } = this.#parts;
+    const storesClosed = pool.broadcast(() => ({ kind: "close" }));
+    await this.#within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
     await this.#requestFront?.close();
     this.#publishFront.close();
-    await Promise.all([this.#parts.pool.close(), this.#parts.rsa.close(), this.#parts.runners.close()]);
-    await this.#parts.bus.close();
-    this.#parts.secrets.close();
+    const threadsEnded = Promise.all([pool.close(), rsa.close(), runners.close()]);
+    await this.#within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time");
+    await bus.close();
+    secrets.close();
+  }
+
+  /** Waits no longer than that: whatever hangs or fails by now must not keep the process from ending. */
+  async #within(deadlineMs: number, step: Promise<unknown>, warning: string): Promise<void> {
+    const isDone = step.then(
+      () => true,
+      (error: Error) => {
+        this.#parts.logger.error({ err: error }, "a step of the shutdown failed");
+        return true;
+      },
+    );
+    const inTime = await Promise.race([isDone, later(deadlineMs).then(() => false)]);
+    if (!inTime) this.#parts.logger.warn({ deadlineMs }, warning);
   }
 
   async #drain(): Promise<void> {
@@ -160,6 +174,7 @@ export class Master {
   #takeResult(result: BatchResult): void {
     if (result.accepted.length > 0) this.#keyRing.noteAccepted(result.accepted);
     this.#presence.noteContacts(result.contacts);
+    if (result.eventCount === 0) return;
     this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
     for (const note of result.returned) {
       this.#tracker.noteReturn(note.jid, note.id, () =>
@@ -179,17 +194,25 @@ export class Master {
       case "publish":
         this.#answerLater(identity, this.#commands.publish(work.load, work.user));
         break;
-      case "command": {
-        const reply = (frame: Uint8Array) => this.#reply(identity, frame);
-        this.#whileAnswering(
-          this.#commands.run(work.command, work.load, work.user, reply).catch((error: Error) => {
-            this.#parts.logger.error({ err: error }, "a command failed");
-            reply(failedReply);
-          }),
-        );
+      case "command":
+        this.#runCommand(work, identity);
         break;
-      }
     }
+  }
+
+  #runCommand(work: Extract<Deferred, { kind: "command" }>, identity: Buffer): void {
+    // Once only: a second reply would be taken for the answer to the client's next request.
+    let isAnswered = false;
+    const reply = (frame: Uint8Array) => {
+      if (!isAnswered) this.#reply(identity, frame);
+      isAnswered = true;
+    };
+    this.#whileAnswering(
+      this.#commands.run(work.command, work.load, work.user, reply).catch((error: Error) => {
+        this.#parts.logger.error({ err: error }, "a command failed");
+        reply(failedReply);
+      }),
+    );
   }
 
   #answerLater(identity: Buffer, answer: Promise<Uint8Array>): void {
@@ -207,18 +230,6 @@ export class Master {
   #whileAnswering(answer: Promise<void>): void {
     this.#answering.add(answer);
     void answer.finally(() => this.#answering.delete(answer));
-  }
-
-  #maintain(): void {
-    const { config, logger, pool } = this.#parts;
-    const report = (error: Error) => logger.error({ err: error }, "maintenance failed");
-    this.#keyRing.rotateIfDue(Date.now()).catch(report);
-    // Workers have no log of their own: their faults come with the counters.
-    this.#gatherCounters().catch(report);
-    if (config.keep_jobs_seconds <= 0) return;
-    const olderThanJid = jidAt(Date.now() - config.keep_jobs_seconds * 1_000, 0);
-    const task = { kind: "trim", olderThanJid, stepsMax: trimStepsMax };
-    pool.offer(0, { bytes: 0, build: () => ({ task, transfer: [] }) }).catch(report);
   }
 
   #fail(error: Error): void {
@@ -249,8 +260,8 @@ export class Master {
     return new JobTracker({
       findJob: async (jid, ids) =>
         (await this.#publisher.publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
-      readFindJob,
-      isConnected: (id) => this.#presence.isConnected(id),
+      readFindJob: readFindJobAnswer,
+      isConnected: (id) => !this.#presence.isGone(id),
       onFault: (error) => logger.error({ err: error }, "find_job could not be published"),
     });
   }
@@ -262,6 +273,7 @@ export class Master {
       accepted: start.accepted,
       ping: async (ids) => {
         const jid = this.#publisher.newJid();
+        keepPresencePing(start, jid);
         await pool.broadcast(() => ({ kind: "presencePing", jid }));
         await this.#publisher.publish({ ...ownJob("test.ping", [], [...ids], "list", config.user, true), jid });
       },
@@ -315,8 +327,20 @@ export class Master {
     ping.catch((error: Error) => logger.warn({ err: error }, "ping after rotation failed"));
   }
 
+  #createMaintenance(): Maintenance {
+    const { config, logger, pool } = this.#parts;
+    return new Maintenance({
+      intervalMs: config.loop_interval * 1_000,
+      keepJobsMs: config.keep_jobs_seconds * 1_000,
+      pool,
+      rotateIfDue: (nowMs) => this.#keyRing.rotateIfDue(nowMs),
+      readFaults: () => this.#gatherCounters(),
+      onFault: (error) => logger.error({ err: error }, "maintenance failed"),
+    });
+  }
+
   #createBatcher(): Batcher {
-    const { config, logger, pool, partitioner } = this.#parts;
+    const { config, logger, pool, partitioner, bus } = this.#parts;
     const minionsMax = config.max_minions;
     return new Batcher({
       pool,
@@ -326,7 +350,8 @@ export class Master {
       authQueueMax: config.auth_queue_max,
       reply: (identity, payload) => this.#reply(identity, payload),
       isOverMinionsMax: (id) =>
-        minionsMax > 0 && this.#presence.connectedCount > minionsMax && !this.#presence.isConnected(id),
+        minionsMax > 0 && !this.#presence.isConnected(id) && this.#presence.connectedCount > minionsMax,
+      isHeard: () => bus.subscriberCount > 0 || this.#tracker.followedCount > 0,
       onResult: (result) => this.#takeResult(result),
       onDeferred: (work, identity) => this.#takeDeferred(work, identity),
       onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
@@ -343,7 +368,12 @@ export class Master {
       pool: () => pool.counters,
       rsa: () => ({ ...rsa.counters, pending: rsa.pending }),
       runners: () => ({ ...runners.counters, pending: runners.pending }),
-      jobs: () => ({ ...this.#publisher.counters, ...this.#tracker.counters, following: this.#tracker.followedCount }),
+      jobs: () => ({
+        ...this.#publisher.counters,
+        ...this.#tracker.counters,
+        following: this.#tracker.followedCount,
+        ...this.#maintenance.counters,
+      }),
       keys: () => this.#keyRing.counters,
       presence: () => ({ ...this.#presence.counters, connected: this.#presence.connectedCount }),
     };
@@ -367,12 +397,4 @@ function later(ms: number): Promise<void> {
 function loadOfFrame(frame: Uint8Array): Uint8Array {
   const [body] = new FrameReader().push(frame);
   return body === undefined ? new Uint8Array() : splitEvent(body).data;
-}
-
-/** find_job answers with the record of the running job, or an empty map. */
-function readFindJob(id: string, body: Uint8Array): FindJobAnswer {
-  const load = decode(body) as ValueMap;
-  const value = load.get("return");
-  const retcode = load.get("retcode");
-  return { id, runsStill: value instanceof Map && value.size > 0, isFault: typeof retcode === "number" && retcode > 0 };
 }

@@ -6,6 +6,8 @@
 /** Silent minions pinged per round: a publish carries their ids, and their returns cost work. */
 const pingedPerRoundMax = 2_000;
 const roundsPerTimeout = 6;
+/** How long the count of connected minions holds, milliseconds. */
+const countedForMs = 250;
 
 export type PresenceOptions = {
   readonly timeoutMs: number;
@@ -22,6 +24,10 @@ export class Presence {
   readonly #timer: NodeJS.Timeout;
   readonly #now: () => number;
   #round = 0;
+  /** Silent for longer than the timeout, and not pinged since the last sixth round. */
+  #untried: string[] = [];
+  #counted = 0;
+  #countedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: PresenceOptions) {
     this.#options = options;
@@ -29,9 +35,10 @@ export class Presence {
     this.#timer = setInterval(() => this.pingSilent(), options.timeoutMs / roundsPerTimeout).unref();
   }
 
+  /** Ids without an accepted key are left out: a request under way when its key went must not be remembered for ever. */
   noteContacts(ids: readonly string[]): void {
     const nowMs = this.#now();
-    for (const id of ids) this.#contactMs.set(id, nowMs);
+    for (const id of ids) if (this.#options.accepted.has(id)) this.#contactMs.set(id, nowMs);
   }
 
   forget(id: string): void {
@@ -45,32 +52,49 @@ export class Presence {
     );
   }
 
+  /**
+   * Whether a minion counts as "not connected" rather than merely silent. As in Salt, never one that this master has not met,
+   * and none while nobody at all is connected.
+   */
+  isGone(id: string): boolean {
+    return this.#contactMs.has(id) && !this.isConnected(id) && this.connectedCount > 0;
+  }
+
   connected(): string[] {
     return [...this.#contactMs.keys()].filter((id) => this.isConnected(id));
   }
 
+  /** Counted anew at most once in a while: `max_minions` asks at every `_auth`, and a storm of them must not walk the fleet each time. */
   get connectedCount(): number {
-    let count = 0;
-    for (const id of this.#contactMs.keys()) if (this.isConnected(id)) count += 1;
-    return count;
+    const nowMs = this.#now();
+    if (nowMs - this.#countedMs >= countedForMs) {
+      this.#countedMs = nowMs;
+      this.#counted = this.connected().length;
+    }
+    return this.#counted;
   }
 
-  /** Pings those that have been silent for half the timeout; those silent for long are tried only every sixth round. */
+  /**
+   * Pings those that have been silent for half the timeout. Those silent for longer take the room that is left, each once in six
+   * rounds: dead minions keep nobody waiting, and a fleet that has yet to be heard after a restart is asked within one timeout.
+   */
   pingSilent(): void {
     const nowMs = this.#now();
     const { timeoutMs, accepted } = this.#options;
-    const isRoundForAll = this.#round % roundsPerTimeout === 0;
-    this.#round += 1;
     const silent: string[] = [];
+    const gone: string[] = [];
     for (const id of accepted) {
       const silentMs = nowMs - (this.#contactMs.get(id) ?? 0);
-      if (silentMs < timeoutMs / 2 || (silentMs > timeoutMs && !isRoundForAll)) continue;
-      silent.push(id);
-      if (silent.length >= pingedPerRoundMax) break;
+      if (silentMs > timeoutMs) gone.push(id);
+      else if (silentMs >= timeoutMs / 2) silent.push(id);
     }
-    if (silent.length === 0) return;
-    this.counters.pings += silent.length;
-    this.#options.ping(silent).catch(this.#options.onFault);
+    const pinged = silent.slice(0, pingedPerRoundMax);
+    if (this.#round % roundsPerTimeout === 0) this.#untried = gone;
+    this.#round += 1;
+    pinged.push(...this.#untried.splice(0, pingedPerRoundMax - pinged.length));
+    if (pinged.length === 0) return;
+    this.counters.pings += pinged.length;
+    this.#options.ping(pinged).catch(this.#options.onFault);
   }
 
   close(): void {

@@ -18,7 +18,7 @@ type Options = Readonly<Record<string, unknown>>;
 
 const startTimeoutMs = 60_000;
 /** Log lines of each program that a failing test shows. */
-const shownLinesMax = 60;
+const shownLinesMax = 25;
 const shownWidthMax = 400;
 
 export function makerName(maker: Maker): string {
@@ -187,7 +187,6 @@ export class MinionUnderTest {
       log_level: "info",
       acceptance_wait_time: 1,
       enable_fqdns_grains: false,
-      mine_interval: 0,
       // A stock minion sends its return over its own event bus, and that bus trims at 1 MiB too.
       max_event_size: 16 * 1024 * 1024,
       ...options,

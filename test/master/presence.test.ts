@@ -41,6 +41,18 @@ describe("Presence", () => {
     assert.deepEqual(presence.connected(), ["a"]);
   });
 
+  it("calls gone only whom it has met, and only while others are connected", () => {
+    const { presence, clock } = openPresence(["a", "b", "never"]);
+    presence.noteContacts(["a", "b"]);
+    clock.nowMs += 60_001;
+    assert.equal(presence.isGone("a"), false);
+    presence.noteContacts(["b"]);
+    assert.deepEqual(
+      ["a", "b", "never"].map((id) => presence.isGone(id)),
+      [true, false, false],
+    );
+  });
+
   it("pings only those that have been silent for half the timeout", () => {
     const { presence, pinged, clock } = openPresence(["fresh", "silent"]);
     presence.noteContacts(["fresh", "silent"]);
