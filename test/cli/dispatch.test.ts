@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { dispatch } from "../../src/cli/dispatch.ts";
+import { Display } from "../../src/cli/display.ts";
+import { openDaemonLog, openToolLog } from "../../src/cli/log.ts";
+import { repositoryRoot } from "../root.ts";
+import { TestHost } from "./test-host.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "saltworks-cli-"));
+after(() => rmSync(folder, { recursive: true }));
+
+async function run(...argv: string[]): Promise<TestHost & { code: number }> {
+  const host = new TestHost();
+  const code = await dispatch(argv, host);
+  return Object.assign(host, { code });
+}
+
+describe("saltworks", () => {
+  it("names its commands and ends with 64 when it is given none of them", async () => {
+    const { err, code } = await run("nosuch");
+    for (const name of ["master", "minion", "salt", "key", "run", "call", "demo"]) {
+      assert.match(err, new RegExp(`^  ${name} `, "m"));
+    }
+    assert.match(err, /there is no command 'nosuch'\n$/);
+    assert.equal(code, 64);
+    assert.equal((await run()).code, 64);
+    assert.equal((await run("--help")).code, 0);
+  });
+
+  it("shows the version of its package", async () => {
+    const { version } = JSON.parse(readFileSync(join(repositoryRoot, "package.json"), "utf8")) as { version: string };
+    assert.equal((await run("--version")).out, `saltworks ${version}\n`);
+    assert.equal((await run("salt", "--version")).out, `salt ${version} (Saltworks)\n`);
+  });
+
+  it("lists every fault of a configuration, with file and line, and ends with 64", async () => {
+    writeFileSync(join(folder, "master"), "ret_port: many\nworker_threads: -1\n");
+    for (const command of ["salt", "master", "key", "run"]) {
+      const { err, code } = await run(command, "-c", folder, "*", "test.ping");
+      assert.match(
+        err,
+        /configuration cannot be used:\n {2}\S*\/master:1: ret_port: .*\n {2}\S*\/master:2: worker_threads: /,
+      );
+      assert.equal(code, 64);
+    }
+  });
+
+  it("refuses a demo of impossible size", async () => {
+    const { err, code } = await run("demo", "--minions", "0");
+    assert.match(err, /--minions takes a number from 1 to 100\n$/);
+    assert.equal(code, 64);
+    assert.equal((await run("demo", "--nosuch")).code, 64);
+    assert.match((await run("demo", "--help")).out, /--exit/);
+  });
+
+  it("runs a function of this machine without a master", async () => {
+    const lines = [`pki_dir: ${folder}/pki`, `cachedir: ${folder}/cache`, `sock_dir: ${folder}/run`, "id: here"];
+    writeFileSync(join(folder, "minion"), `${lines.join("\n")}\n`);
+    const { out, code } = await run("call", "--local", "-c", folder, "--out=json", "test.arg_clean", "1", "k=v");
+    assert.deepEqual(JSON.parse(out), { local: { args: [1], kwargs: { k: "v" } } });
+    assert.equal(code, 0);
+    const unknown = await run("call", "--local", "-c", folder, "nosuch.fun");
+    assert.deepEqual([unknown.err, unknown.code], ["'nosuch.fun' is not available.\n", 255]);
+  });
+});
+
+describe("Display", () => {
+  const choice = {
+    outputter: undefined,
+    defaultOutputter: "nested",
+    indent: undefined,
+    states: undefined,
+    file: undefined,
+    isAppending: false,
+    isColoured: undefined,
+  };
+  const value = new Map([["es1", true]]);
+
+  it("prefers what the operator chose to what the minion suggests, and that to the configuration", () => {
+    const shown = (outputter: string | undefined, suggested: string | undefined): string => {
+      const host = new TestHost();
+      new Display({ ...choice, outputter, defaultOutputter: "json" }, host).show(value, suggested);
+      return host.out;
+    };
+    assert.equal(shown("raw", "nested"), "{'es1': True}\n");
+    assert.equal(shown(undefined, "nested"), "es1:\n    True\n");
+    assert.equal(shown(undefined, undefined), '{\n    "es1": true\n}\n');
+  });
+
+  it("writes to a file instead: from its beginning, or behind what is there", () => {
+    const file = join(folder, "out");
+    writeFileSync(file, "old\n", { mode: 0o640 });
+    const host = new TestHost();
+    const display = new Display({ ...choice, file }, host);
+    display.show(value);
+    display.show(value);
+    display.line("said aside");
+    assert.equal(readFileSync(file, "utf8"), "es1:\n    True\nes1:\n    True\n");
+    assert.equal(statSync(file).mode & 0o777, 0o640);
+    assert.equal(host.out, "said aside\n");
+    new Display({ ...choice, file, isAppending: true }, host).show("more");
+    assert.match(readFileSync(file, "utf8"), /True\nmore\n$/);
+  });
+
+  it("colours on a terminal and where it is forced to, not where it is told not to", () => {
+    const colours = (isTerminal: boolean, isColoured: boolean | undefined): boolean => {
+      const host = new TestHost();
+      host.isTerminal = isTerminal;
+      new Display({ ...choice, isColoured }, host).show(value);
+      return host.out.includes("\x1b[");
+    };
+    assert.deepEqual([colours(true, undefined), colours(false, undefined)], [true, false]);
+    assert.deepEqual([colours(true, false), colours(false, true)], [false, true]);
+  });
+});
+
+describe("logs", () => {
+  it("keep structured lines of their level in the daemon's file", () => {
+    const file = join(folder, "deep", "log");
+    const log = openDaemonLog({ consoleLevel: "quiet", fileLevel: "info", file }, new TestHost());
+    log.debug("too quiet");
+    log.info({ port: 4506 }, "ready");
+    const lines = readFileSync(file, "utf8").trim().split("\n");
+    assert.equal(lines.length, 1);
+    const entry = JSON.parse(lines[0] ?? "") as { msg: string; port: number };
+    assert.deepEqual([entry.msg, entry.port], ["ready", 4506]);
+  });
+
+  it("do without a file that cannot be opened, and say so", () => {
+    const host = new TestHost();
+    const inTheWay = join(folder, "file");
+    writeFileSync(inTheWay, "");
+    const log = openDaemonLog({ consoleLevel: "quiet", fileLevel: "info", file: join(inTheWay, "log") }, host);
+    log.info("nobody hears it");
+    assert.match(host.err, /^\[WARNING \] \S+\/file\/log cannot be written/);
+  });
+
+  it("are shown by tools as Salt's tools show them", () => {
+    const host = new TestHost();
+    const log = openToolLog("warning", host);
+    log.info("quiet");
+    log.warn("mind this");
+    log.error({ err: new Error("why") }, "broken");
+    assert.equal(host.err, "[WARNING ] mind this\n[ERROR   ] broken: why\n");
+  });
+});

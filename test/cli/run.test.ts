@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { dispatch } from "../../src/cli/dispatch.ts";
+import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
+import { encode } from "../../src/wire/msgpack.ts";
+import type { Encodable, ValueMap } from "../../src/wire/values.ts";
+import { FakeMaster } from "../client/fake-master.ts";
+import { TestHost } from "./test-host.ts";
+
+const jid = "20261120155553671842";
+
+describe("saltworks run", () => {
+  let master: FakeMaster;
+  let answer: { readonly value: Encodable; readonly success: boolean };
+  const run = async (...argv: string[]): Promise<TestHost & { code: number }> => {
+    const host = new TestHost();
+    const code = await dispatch(["run", "-c", master.folder, ...argv], host);
+    return Object.assign(host, { code });
+  };
+  const asked = (): ValueMap | undefined => master.requests.at(-1);
+
+  beforeEach(async () => {
+    master = await FakeMaster.start({
+      runner: (load) => ({
+        tag: `salt/run/${jid}`,
+        data: { fun: `runner.${String(load.get("fun"))}`, jid, return: answer.value, success: answer.success },
+      }),
+    });
+  });
+  afterEach(() => master.stop());
+
+  it("asks the master and shows the value itself", async () => {
+    answer = { value: ["es1", "es2"], success: true };
+    const shown = await run("manage.up", "tgt=es*", "--out=json");
+    assert.equal(shown.out, '[\n    "es1",\n    "es2"\n]\n');
+    assert.equal(shown.code, 0);
+    assert.equal(asked()?.get("fun"), "manage.up");
+    assert.deepEqual(asked()?.get("arg"), [
+      new Map<unknown, unknown>([
+        ["__kwarg__", true],
+        ["tgt", "es*"],
+      ]),
+    ]);
+  });
+
+  it("gives -t to functions that wait for minions, unless they are told otherwise", async () => {
+    answer = { value: [], success: true };
+    assert.equal((await run("-t", "2", "manage.down")).out, "");
+    assert.deepEqual(asked()?.get("kwarg"), new Map([["timeout", 2]]));
+    await run("-t", "2", "manage.down", "timeout=7");
+    assert.deepEqual(asked()?.get("kwarg"), new Map());
+    await run("-t", "2", "jobs.list_jobs");
+    assert.deepEqual(asked()?.get("kwarg"), new Map());
+  });
+
+  it("shows results of state runs as such", async () => {
+    const state = { name: "x", result: true, changes: {}, comment: "fine", __run_num__: 0, __id__: "x", duration: 1.5 };
+    answer = { value: { es1: { "test_|-x_|-x_|-nop": state } }, success: true };
+    assert.match((await run("jobs.lookup_jid", jid)).out, /^es1:\n-{10}\n {10}ID: x\n/);
+  });
+
+  it("explains what it cannot run in Salt's words and with its codes", async () => {
+    answer = { value: "'nosuch.fun' is not available.", success: false };
+    const unknown = await run("nosuch.fun");
+    assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 0]);
+    const missing = "lookup_jid() missing 1 required positional argument: 'jid'";
+    answer = { value: `Passed invalid arguments: ${missing}`, success: false };
+    const wrong = await run("jobs.lookup_jid");
+    assert.match(wrong.out, /^\nPassed invalid arguments: lookup_jid\(\) missing .*\n\nUsage:\n\n {4}Return values/);
+    assert.equal(wrong.code, 0);
+    answer = { value: "Passed invalid arguments: up() got an unexpected keyword argument 'x'", success: false };
+    assert.match((await run("manage.up", "x=1")).out, /^manage\.up:\n {4}Ids of the minions/);
+    answer = { value: "Exception occurred in runner manage.up: it broke", success: false };
+    const broken = await run("manage.up");
+    assert.deepEqual([broken.out, broken.code], ["Exception occurred in runner manage.up: it broke\n", 1]);
+    assert.equal((await run("--quiet", "manage.up")).out, "");
+  });
+
+  it("documents its functions when none is named", async () => {
+    const { out, code } = await run();
+    assert.match(out, /^jobs\.active:\n {4}\S/m);
+    assert.match(out, /^manage\.up:\n {4}\S/m);
+    assert.equal(code, 0);
+  });
+
+  it("reads the job cache itself while the master is down, and only that", async () => {
+    await master.closeBus();
+    const store = openLmdbJobCache({ path: `${master.config.cachedir}/jobs.lmdb`, shards: 1, durability: "commit" });
+    const load = { fun: "cmd.run", arg: ["echo hi"], tgt: "es*", tgt_type: "glob", user: "root", jid };
+    await store.putLoad({ jid, load: encode(load, "bin"), minions: ["es1", "es2"] });
+    const body = encode({ return: "hi", retcode: 0, success: true }, "bin");
+    await store.putReturns([{ jid, minionId: "es1", body }]);
+    await store.close();
+    assert.equal((await run("jobs.lookup_jid", jid)).out, "es1:\n    hi\n");
+    const missing = await run("jobs.lookup_jid", jid, "missing=True");
+    assert.equal(missing.out, "es1:\n    hi\nes2:\n    Minion did not return\n");
+    assert.match(
+      (await run("jobs.list_jobs")).out,
+      /^20261120155553671842:\n {4}-{10}\n {4}Arguments:\n {8}- echo hi\n/,
+    );
+    assert.match((await run("jobs.lookup_jid")).out, /^\nPassed invalid arguments: lookup_jid\(\)/);
+    const up = await run("manage.up");
+    const text = "Exception occurred in runner manage.up: The salt master could not be contacted. Is master running?\n";
+    assert.deepEqual([up.out, up.code], [text, 1]);
+  });
+});
