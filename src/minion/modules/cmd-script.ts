@@ -1,11 +1,11 @@
 /** `cmd.script` and `cmd.exec_code`: a script that lives in a file of its own only while it runs. */
-import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import type { Value } from "../../wire/values.ts";
 import { commandError } from "../function-errors.ts";
 import type { BoundArguments, CallContext } from "../module-contract.ts";
-import { readOptions } from "./cmd-options.ts";
+import { type CommandOptions, readOptions } from "./cmd-options.ts";
 import { type CommandResult, runSaltCommand } from "./cmd-run.ts";
 import type { Environment } from "./environment.ts";
 import { fetchMasterFile } from "./master-file.ts";
@@ -35,9 +35,8 @@ export async function runScript(
   const plain = { ...args, named: { ...args.named, template: null } };
   const options = readOptions(context, plain, given);
   const name = `script${extname(source.split("?")[0] ?? "")}`;
-  const result = await withFile(script, name, options.runas, options.isBackground, (path) =>
-    runSaltCommand(context, environment, [path, ...wordsOf(words)], options),
-  );
+  const file = { content: script, name };
+  const result = await runFile(context, environment, file, options, (path) => [path, ...wordsOf(words)]);
   return isTruthy(argument(args, "hide_output")) ? { ...result, stdout: "", stderr: "" } : result;
 }
 
@@ -50,9 +49,8 @@ export async function execCode(
   const code = Buffer.from(pythonText(argument(args, "code")));
   const words = argument(args, "args");
   const more = typeof words === "string" ? [words] : Array.isArray(words) ? words : [];
-  return await withFile(code, "code", options.runas, options.isBackground, (path) =>
-    runSaltCommand(context, environment, [argument(args, "lang"), path, ...more], options),
-  );
+  const file = { content: code, name: "code" };
+  return await runFile(context, environment, file, options, (path) => [argument(args, "lang"), path, ...more]);
 }
 
 function wordsOf(args: Value): readonly Value[] {
@@ -69,26 +67,30 @@ async function readSource(context: CallContext, source: string, saltenv: Value):
   return path.startsWith("/") && existsSync(path) ? readFileSync(path) : undefined;
 }
 
-/** Writes a file that only its runner may read and run, and removes it afterwards; a background command keeps its file. */
-async function withFile<Result>(
-  content: Uint8Array,
-  name: string,
-  runas: string | undefined,
-  isKept: boolean,
-  use: (path: string) => Promise<Result>,
-): Promise<Result> {
+/** Runs the words behind it, then removes the directory that is its `$0`: a script in the background outlives its call. */
+const runThenRemove = '"$@"; code=$?; rm -rf -- "$0"; exit $code';
+
+/** Runs words whose program or argument is a file that only its runner may read, and that is gone afterwards. */
+async function runFile(
+  context: CallContext,
+  environment: Environment,
+  file: { readonly content: Uint8Array; readonly name: string },
+  options: CommandOptions,
+  words: (path: string) => readonly Value[],
+): Promise<CommandResult> {
   const directory = mkdtempSync(join(tmpdir(), "saltworks-script-"));
-  const path = join(directory, name);
+  const path = join(directory, file.name);
   try {
-    writeFileSync(path, content, { mode: 0o500 });
-    if (runas !== undefined) {
-      const user = await findUser(runas);
-      if (user === undefined) throw commandError(`User '${runas}' is not available`);
-      chownSync(path, user.uid, -1);
-      chmodSync(directory, 0o711);
+    writeFileSync(path, file.content, { mode: 0o500 });
+    if (options.runas !== undefined) {
+      const user = await findUser(options.runas);
+      if (user === undefined) throw commandError(`User '${options.runas}' is not available`);
+      for (const owned of [path, directory]) chownSync(owned, user.uid, -1);
     }
-    return await use(path);
+    const argv = options.isBackground ? ["/bin/sh", "-c", runThenRemove, directory, ...words(path)] : words(path);
+    const plain = options.isBackground ? { ...options, isShellUsed: false } : options;
+    return await runSaltCommand(context, environment, [...argv], plain);
   } finally {
-    if (!isKept) rmSync(directory, { recursive: true, force: true });
+    if (!options.isBackground) rmSync(directory, { recursive: true, force: true });
   }
 }

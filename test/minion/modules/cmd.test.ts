@@ -173,6 +173,20 @@ describe("cmd.run_bg", () => {
   });
 });
 
+describe("a script in the background", () => {
+  it("goes on after the call, and its file is removed when it ends", async () => {
+    const script = join(root, "background.sh");
+    const mark = join(root, "background-script");
+    writeFileSync(script, '#!/bin/sh\nsleep 0.2\necho "$0" > "$1"\n');
+    const result = (await valueOfCall(world, "cmd.script", script, `args=${mark}`, "bg=True")) as { pid: number };
+    assert.ok(result.pid > 1);
+    for (let tries = 0; tries < 50 && !existsSync(mark); tries += 1) await delay(50);
+    const path = readFileSync(mark, "utf8").trim();
+    for (let tries = 0; tries < 50 && existsSync(path); tries += 1) await delay(50);
+    assert.equal(existsSync(join(path, "..")), false);
+  });
+});
+
 describe("cmd.script", () => {
   const text = '#!/bin/sh\necho "$# $1 grüße"\nexit 4\n';
 
