@@ -28,8 +28,10 @@ export const rsaModulusBitsMax = 16_384;
 export const requestDrainMax = 256;
 /** Replies that wait for the request socket; each is one client's, so this follows the connection count. */
 export const replyQueueMax = 200_000;
-/** Requests parked for a slow lane (RSA, runners). Over it: the oldest `_auth` of the same id is superseded, others are refused. */
+/** Requests parked for a slow lane (RSA, runners). Over it: refused, with an answer. */
 export const laneQueueMax = 20_000;
+/** Frame of an `_auth`, bytes: key, token and grains take 4,000. Over it: refused unread, since nobody has proved anything yet. */
+export const authFrameBytesMax = 65_536;
 /** Publishes waiting to be sealed. Over it: QUEUE_FULL to the client. */
 export const publishQueueMax = 10_000;
 /** Serials reserved durably at once: a crash skips at most this many, and none is ever used twice. */

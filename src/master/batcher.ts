@@ -5,15 +5,21 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { badLoad, encodeRawReply } from "../wire/reply.ts";
-import { clearLoadHead, type Envelope, readEnvelope } from "../wire/request.ts";
 import { type BatchItem, packBatch } from "../workers/batch.ts";
-import { type BatchResult, type Deferred, itemKinds } from "../workers/messages.ts";
+import { type BatchResult, type BatchTask, type Deferred, itemKinds } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import { type Route, readRoute } from "./route.ts";
 
 /** `identity` is the ROUTER's name for the connection that waits for the reply. */
 type QueuedItem = BatchItem & { readonly identity: Buffer };
-type SlotQueue = { ordinary: QueuedItem[]; ordinaryBytes: number; auths: QueuedItem[]; isFlushPlanned: boolean };
+type SlotQueue = {
+  ordinary: QueuedItem[];
+  ordinaryBytes: number;
+  auths: QueuedItem[];
+  isFlushPlanned: boolean;
+  batchesInFlight: number;
+};
 
 export type BatcherOptions = {
   readonly pool: ShardPool;
@@ -23,11 +29,23 @@ export type BatcherOptions = {
   readonly authQueueMax: number;
   readonly reply: (identity: Buffer, payload: Uint8Array) => void;
   readonly isOverMinionsMax: (id: string) => boolean;
+  /** Whether anybody follows events or jobs now. */
+  readonly isHeard: () => boolean;
   /** Everything of a finished batch but its replies. */
   readonly onResult: (result: BatchResult) => void;
   readonly onDeferred: (work: Deferred, identity: Buffer) => void;
   readonly onFault: (error: Error) => void;
 };
+
+/** A frame that cannot be read goes to any worker, which answers it. */
+function routeOf(frame: Uint8Array): Route {
+  try {
+    return readRoute(frame);
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return { id: undefined, isAuth: false };
+  }
+}
 
 const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
 /** Auths taken along at once: each costs the RSA lane about a millisecond, so a long row of them only waits there. */
@@ -38,7 +56,6 @@ export class Batcher {
   readonly #options: BatcherOptions;
   readonly #queues: SlotQueue[];
   #authCount = 0;
-  #inFlight = 0;
   #onIdle: (() => void)[] = [];
 
   constructor(options: BatcherOptions) {
@@ -48,30 +65,30 @@ export class Batcher {
       ordinaryBytes: 0,
       auths: [],
       isFlushPlanned: false,
+      batchesInFlight: 0,
     }));
   }
 
   /** Takes a frame from the request socket. */
   offer(identity: Buffer, frame: Buffer): void {
     this.counters.frames += 1;
-    const route = this.#route(identity, frame);
-    const queue = this.#queues[route.slot];
+    const { id, isAuth } = routeOf(frame);
+    const slot = this.#slotOf(id, identity);
+    const queue = this.#queues[slot];
     if (queue === undefined) return;
-    if (route.isAuth) {
+    if (isAuth) {
       this.counters.auths += 1;
-      this.#queueAuth(queue, {
-        kind: route.isOverMinionsMax ? itemKinds.overMinionsMax : itemKinds.ordinary,
-        bytes: frame,
-        identity,
-      });
+      const isOver = this.#options.isOverMinionsMax(id ?? "");
+      const kind = isOver ? itemKinds.overMinionsMax : itemKinds.ordinary;
+      this.#queueAuth(queue, { kind, bytes: frame, identity });
     } else {
       queue.ordinary.push({ kind: itemKinds.ordinary, bytes: frame, identity });
       queue.ordinaryBytes += frame.byteLength;
     }
     const isBatchFull =
       queue.ordinary.length >= this.#options.framesMax || queue.ordinaryBytes >= this.#options.bytesMax;
-    if (isBatchFull) this.#flushOrdinary(route.slot, queue);
-    else this.#planFlush(route.slot, queue);
+    if (isBatchFull) this.#flushOrdinary(slot, queue);
+    else this.#planFlush(slot, queue);
   }
 
   /** Takes a load that one worker has opened for another's partition. */
@@ -100,38 +117,11 @@ export class Batcher {
     return this.#authCount;
   }
 
-  /** Which worker: the owner of the id where it is visible, else any, by connection. Reads no more than the envelope. */
-  #route(
-    identity: Buffer,
-    frame: Buffer,
-  ): { readonly slot: number; readonly isAuth: boolean; readonly isOverMinionsMax: boolean } {
+  /** The worker that owns the id where that is visible, else any, by connection. */
+  #slotOf(id: string | undefined, identity: Buffer): number {
     const { partitioner, pool } = this.#options;
-    const byConnection = {
-      slot: identity.length === 0 ? 0 : (identity[identity.length - 1] ?? 0) % pool.slotCount,
-      isAuth: false,
-      isOverMinionsMax: false,
-    };
-    let envelope: Envelope;
-    let head: { cmd: string | undefined; id: string | undefined };
-    try {
-      envelope = readEnvelope(frame);
-      head = envelope.enc === "clear" ? clearLoadHead(envelope.load) : { cmd: undefined, id: undefined };
-    } catch (error) {
-      if (!(error instanceof SaltworksError)) throw error;
-      return byConnection;
-    }
-    if (head.cmd === "_auth") {
-      const id = head.id ?? "";
-      return {
-        slot: partitioner.slotOf(id, pool.slotCount),
-        isAuth: true,
-        isOverMinionsMax: this.#options.isOverMinionsMax(id),
-      };
-    }
-    if (envelope.enc === "aes" && envelope.version >= 3 && envelope.id !== undefined) {
-      return { slot: partitioner.slotOf(envelope.id, pool.slotCount), isAuth: false, isOverMinionsMax: false };
-    }
-    return byConnection;
+    if (id !== undefined) return partitioner.slotOf(id, pool.slotCount);
+    return (identity[identity.length - 1] ?? 0) % pool.slotCount;
   }
 
   #queueAuth(queue: SlotQueue, item: QueuedItem): void {
@@ -168,8 +158,10 @@ export class Batcher {
     this.#dispatch(slot, items);
   }
 
+  /** Holds back only while a batch is under way, whose end comes here again: what else waits in the pool tells nobody. */
   #flushAuths(slot: number, queue: SlotQueue): void {
-    if (queue.auths.length === 0 || queue.ordinary.length > 0 || this.#options.pool.depth(slot) > 0) return;
+    const isBusy = queue.ordinary.length > 0 || this.#options.pool.depth(slot) > 0;
+    if (queue.auths.length === 0 || (isBusy && queue.batchesInFlight > 0)) return;
     const items = queue.auths.splice(0, authsPerBatchMax);
     this.#authCount -= items.length;
     this.#dispatch(slot, items);
@@ -177,12 +169,14 @@ export class Batcher {
 
   #dispatch(slot: number, items: readonly QueuedItem[]): void {
     this.counters.batches += 1;
-    this.#inFlight += 1;
+    const queue = this.#queues[slot];
+    if (queue !== undefined) queue.batchesInFlight += 1;
     let bytes = 0;
     for (const item of items) bytes += item.bytes.byteLength;
     const build = () => {
       const buffer = packBatch(items);
-      return { task: { kind: "batch", buffer }, transfer: [buffer] };
+      const task: BatchTask = { kind: "batch", buffer, isHeard: this.#options.isHeard() };
+      return { task, transfer: [buffer] };
     };
     this.#options.pool.offer<BatchResult>(slot, { bytes, build }).then(
       (result) => this.#deliver(slot, items, result),
@@ -191,6 +185,15 @@ export class Batcher {
   }
 
   #deliver(slot: number, items: readonly QueuedItem[], result: BatchResult): void {
+    try {
+      this.#bringHome(items, result);
+    } catch (error) {
+      this.#options.onFault(error as Error);
+    }
+    this.#finish(slot);
+  }
+
+  #bringHome(items: readonly QueuedItem[], result: BatchResult): void {
     let start = 0;
     for (const [index, end] of result.replyEnds.entries()) {
       const item = items[index];
@@ -203,7 +206,6 @@ export class Batcher {
       const item = items[work.item];
       if (item !== undefined) this.#options.onDeferred(work, item.identity);
     }
-    this.#finish(slot);
   }
 
   #refuse(slot: number, items: readonly QueuedItem[], error: Error): void {
@@ -214,16 +216,18 @@ export class Batcher {
   }
 
   #finish(slot: number): void {
-    this.#inFlight -= 1;
     const queue = this.#queues[slot];
-    if (queue !== undefined) this.#flushAuths(slot, queue);
+    if (queue !== undefined) {
+      queue.batchesInFlight -= 1;
+      this.#flushAuths(slot, queue);
+    }
     if (!this.#isIdle()) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   #isIdle(): boolean {
-    return (
-      this.#inFlight === 0 && this.#queues.every((queue) => queue.ordinary.length === 0 && queue.auths.length === 0)
+    return this.#queues.every(
+      ({ ordinary, auths, batchesInFlight }) => ordinary.length === 0 && auths.length === 0 && batchesInFlight === 0,
     );
   }
 }

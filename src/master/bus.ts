@@ -2,7 +2,7 @@
  * The master's event bus: Salt's two sockets, and the doors by which the master itself fires and listens.
  * docs/protocol.md section 10.
  */
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { EventStreamServer } from "../transport/event-stream-server.ts";
@@ -47,8 +47,11 @@ export class Bus {
       },
     });
     // The Python command line only tests that these exist; nothing listens on them.
-    for (const name of ["publish_pull.ipc", "workers.ipc"])
+    for (const name of ["publish_pull.ipc", "workers.ipc"]) {
+      // A Salt master leaves sockets of these names behind, which cannot be written to.
+      rmSync(join(options.sockDir, name), { force: true });
       writeFileSync(join(options.sockDir, name), "", { mode: 0o600 });
+    }
     opened.bus = new Bus(server);
     return opened.bus;
   }

@@ -10,7 +10,7 @@ import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import type { RunJobAnswer, RunnerAnswer, RunnerAsk, RunnerResult } from "../workers/messages.ts";
 import type { LanePool } from "../workers/pool.ts";
 import type { JobTracker } from "./job-tracker.ts";
-import type { Fire, Job, Publisher } from "./publisher.ts";
+import type { Fire, Job, Published, Publisher } from "./publisher.ts";
 
 export type CommandsOptions = {
   readonly publisher: Publisher;
@@ -39,9 +39,19 @@ export class Commands {
     const fields = decode(load) as ValueMap;
     const job = toJob(fields, user);
     const follow = followOf(fields);
-    const published = await this.#options.publisher.publish(job, (accepted) => {
-      if (follow !== undefined) this.#follow(accepted.jid, accepted.minions, follow);
-    });
+    let published: Published | undefined;
+    try {
+      published = await this.#options.publisher.publish(job, (accepted) => {
+        if (follow !== undefined) this.#follow(accepted.jid, accepted.minions, follow);
+      });
+    } catch (error) {
+      // In the form that Salt's command line shows to its user; any other reply would be a traceback there.
+      this.#options.logger.error({ err: error }, "a publish failed");
+      return encode(
+        { enc: "clear", load: { error: `The master could not publish: ${(error as Error).message}` } },
+        "raw",
+      );
+    }
     if (published === undefined) {
       const error = `Master could not resolve minions for target ${targetText(job.target)}`;
       return encode({ enc: "clear", load: { jid: null, minions: [], error } }, "raw");
@@ -103,7 +113,7 @@ export class Commands {
     });
     const task = { kind, fun, args: encode(args, "bin"), kwargs: encode(kwargs, "bin"), user, jid, port: port2 };
     try {
-      return await this.#options.runners.run<RunnerResult>(task, [port2]);
+      return await this.#options.runners.run<RunnerResult>(task, { transfer: [port2] });
     } catch (error) {
       this.#options.logger.error({ err: error, fun }, "a runner failed");
       return {

@@ -4,6 +4,9 @@
  */
 import { trackedJobsMax } from "../limits.ts";
 
+/** Longest timer of Node; a longer one would fire at once, again and again. */
+const timerMsMax = 2 ** 31 - 1;
+
 export type SilentReason = "No response" | "Not connected";
 
 export type FollowOptions = {
@@ -56,6 +59,9 @@ export class JobTracker {
 
   follow(options: FollowOptions): void {
     this.counters.followed += 1;
+    // A job id that a user gives may be one that is followed already: that one is over, or its timer would end this one.
+    const former = this.#jobs.get(options.jid);
+    if (former !== undefined) this.#finish(former);
     if (this.#jobs.size >= trackedJobsMax) this.#letOldestGo();
     const nowMs = this.#now();
     const job: Followed = {
@@ -108,7 +114,8 @@ export class JobTracker {
 
   #schedule(job: Followed, atMs: number): void {
     clearTimeout(job.timer);
-    job.timer = setTimeout(() => this.#endRound(job), Math.max(1, atMs - this.#now()));
+    const delayMs = Math.min(Math.max(1, atMs - this.#now()), timerMsMax);
+    job.timer = setTimeout(() => this.#endRound(job), delayMs);
   }
 
   /** A round is over: ask again if anybody was running in it, else give up once every personal deadline has passed. */
@@ -127,7 +134,8 @@ export class JobTracker {
       this.#ask(job).catch(this.#options.onFault);
       return job.roundEndsMs;
     }
-    const latestMs = Math.max(...this.#outstanding(job).map((id) => job.deadlineMs.get(id) ?? 0));
+    let latestMs = 0;
+    for (const id of this.#outstanding(job)) latestMs = Math.max(latestMs, job.deadlineMs.get(id) ?? 0);
     return latestMs > nowMs ? latestMs : undefined;
   }
 

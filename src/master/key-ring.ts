@@ -47,7 +47,7 @@ export class KeyRing {
     return { aes: secrets.aes, signature: await signMasterKey(secrets.aes), former: secrets.former };
   }
 
-  /** A worker accepted these ids itself; the others learn of it when the directory watch tells everybody. */
+  /** A worker accepted these ids itself. It alone answers for them; the others learn of it when the directory watch tells everybody. */
   noteAccepted(ids: readonly string[]): void {
     for (const id of ids) this.#options.accepted.add(id);
   }
@@ -77,6 +77,8 @@ export class KeyRing {
     this.counters.changed += change.changed.length;
     if (change.added.length + change.removed.length + change.changed.length > 0) {
       await this.#options.distributeChange({ added: change.added, removed: change.removed, changed: change.changed });
+      // A batch under way when its key went may have noted it as accepted meanwhile; a key that is back is a change of its own.
+      for (const id of change.removed) accepted.delete(id);
       logger.info(
         { added: change.added.length, removed: change.removed.length, changed: change.changed.length },
         "minion keys changed",

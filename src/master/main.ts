@@ -38,11 +38,17 @@ export async function runMaster(config: MasterConfig, logger: Logger): Promise<n
     const signal = await terminationSignal(master);
     logger.info({ signal }, "shutting down");
     await master.stop(drainDeadlineMs);
-    return master.fault === undefined ? 0 : 1;
+    const code = master.fault === undefined ? 0 : 1;
+    // A thread that hangs in native code cannot be ended and would keep the process.
+    setTimeout(() => process.exit(code), exitGraceMs).unref();
+    return code;
   } finally {
     lock.release();
   }
 }
+
+/** Time for the log to be written and threads to end after an orderly shutdown, milliseconds. */
+const exitGraceMs = 2_000;
 
 /** Salt's master makes these, and its command-line tools rely on them. */
 const keyFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied", "minions_autosign"];
@@ -63,7 +69,14 @@ async function startMaster(config: MasterConfig, logger: Logger): Promise<Master
   try {
     return await openParts(config, logger, opened);
   } catch (error) {
-    for (const part of opened.reverse()) await part.close();
+    for (const part of opened.reverse()) {
+      try {
+        await part.close();
+      } catch (fault) {
+        // The reason of the failed start is what the operator needs; the rest is still to be closed.
+        logger.error({ err: fault }, "closing failed");
+      }
+    }
     throw error;
   }
 }
@@ -87,7 +100,7 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger }),
   );
   const rsa = keep(openRsaLane(config, masterKeys, logger));
-  const signMasterKey = (aes: string) => rsa.run<Uint8Array>({ kind: "signMasterKey", aes });
+  const signMasterKey = (aes: string) => rsa.run<Uint8Array>({ kind: "signMasterKey", aes }, { isUrgent: true });
   const start: ShardStart = {
     config,
     masterPrivatePem: masterKeys.privatePem,
@@ -97,11 +110,14 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     slotCount: config.worker_threads,
     accepted,
     keys: await KeyRing.firstKeys(secrets, signMasterKey),
+    presencePings: [],
   };
   const room: { resume?: () => void } = {};
   const pool = keep(openShardPool(config, start, logger, () => room.resume?.()));
   const runners = keep(openRunnerLane(config, logger));
   const partitioner = new Partitioner(start.partitionKey, config.partitions);
+  // Before any port opens: a worker that cannot open its stores would be replaced for ever while clients wait.
+  await pool.broadcast(() => ({ kind: "counters" }));
   const master = await Master.open({
     config,
     logger,
@@ -114,6 +130,9 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     partitioner,
     signMasterKey,
   });
+  // From here on the master closes all of them, in its own order.
+  opened.length = 0;
+  keep({ close: () => master.stop(0) });
   room.resume = () => master.resumeReceiving();
   const watch = watchKeys(config.pki_dir, config.cachedir, (change) => master.applyKeyChange(change), {
     masterId: config.id,
@@ -138,15 +157,17 @@ async function adoptSessions(config: MasterConfig, box: SecretBox, logger: Logge
   }
 }
 
-/** TERM and INT ask for the end; a second one does not wait for the drain. */
+/** TERM and INT ask for the end; a second one, of either kind, does not wait for the drain. */
 function terminationSignal(master: Master): Promise<string> {
   return new Promise((resolve) => {
+    let isAsked = false;
     const onSignal = (signal: NodeJS.Signals) => {
-      process.once(signal, () => process.exit(1));
+      if (isAsked) process.exit(1);
+      isAsked = true;
       resolve(signal);
     };
-    process.once("SIGTERM", onSignal);
-    process.once("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
     master.onFault(() => resolve("fault"));
   });
 }

@@ -15,6 +15,7 @@ import { Batcher } from "./batcher.ts";
 import type { Bus } from "./bus.ts";
 import { Commands, ownJob } from "./commands.ts";
 import { gatherCounters } from "./counters.ts";
+import { endpointOf, portOptions } from "./endpoint.ts";
 import { readFindJobAnswer } from "./find-job.ts";
 import { JobTracker } from "./job-tracker.ts";
 import { KeyRing } from "./key-ring.ts";
@@ -69,13 +70,7 @@ export class Master {
   /** Opens the ports, publish first: a minion that gets an answer may subscribe at once. */
   static async open(parts: MasterParts): Promise<Master> {
     const { config } = parts;
-    const keepalive = {
-      isOn: config.tcp_keepalive,
-      idleSeconds: config.tcp_keepalive_idle,
-      count: config.tcp_keepalive_cnt,
-      intervalSeconds: config.tcp_keepalive_intvl,
-    };
-    const common = { backlog: config.zmq_backlog, keepalive };
+    const common = portOptions(config);
     const publishFront = await PublishFront.bind({
       ...common,
       endpoint: endpointOf(config.interface, config.publish_port),
@@ -382,12 +377,6 @@ export class Master {
 }
 
 const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
-
-/** Interface and port as ZeroMQ writes them; port 0 lets the system choose. */
-function endpointOf(host: string, port: number): string {
-  const address = host.includes(":") ? `[${host}]` : host;
-  return `tcp://${address}:${port === 0 ? "*" : port}`;
-}
 
 function later(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());

@@ -26,6 +26,7 @@ export class Presence {
   #round = 0;
   /** Silent for longer than the timeout, and not pinged since the last sixth round. */
   #untried: string[] = [];
+  #latestContactMs = Number.NEGATIVE_INFINITY;
   #counted = 0;
   #countedMs = Number.NEGATIVE_INFINITY;
 
@@ -38,7 +39,11 @@ export class Presence {
   /** Ids without an accepted key are left out: a request under way when its key went must not be remembered for ever. */
   noteContacts(ids: readonly string[]): void {
     const nowMs = this.#now();
-    for (const id of ids) if (this.#options.accepted.has(id)) this.#contactMs.set(id, nowMs);
+    for (const id of ids) {
+      if (!this.#options.accepted.has(id)) continue;
+      this.#contactMs.set(id, nowMs);
+      this.#latestContactMs = nowMs;
+    }
   }
 
   forget(id: string): void {
@@ -57,7 +62,8 @@ export class Presence {
    * and none while nobody at all is connected.
    */
   isGone(id: string): boolean {
-    return this.#contactMs.has(id) && !this.isConnected(id) && this.connectedCount > 0;
+    const isAnyConnected = this.#now() - this.#latestContactMs <= this.#options.timeoutMs;
+    return isAnyConnected && this.#contactMs.has(id) && !this.isConnected(id);
   }
 
   connected(): string[] {

@@ -2,18 +2,12 @@
 import { createHash } from "node:crypto";
 import { Context, Publisher } from "zeromq";
 import { SaltworksError } from "../errors.ts";
+import { type PortOptions, socketOptions } from "./endpoint.ts";
 
-export type PublishFrontOptions = {
+export type PublishFrontOptions = PortOptions & {
   readonly endpoint: string;
   readonly highWaterMark: number;
-  readonly backlog: number;
   readonly isFiltering: boolean;
-  readonly keepalive: {
-    readonly isOn: boolean;
-    readonly idleSeconds: number;
-    readonly count: number;
-    readonly intervalSeconds: number;
-  };
 };
 
 export class PublishFront {
@@ -30,11 +24,7 @@ export class PublishFront {
       sendHighWaterMark: options.highWaterMark,
       sendTimeout: 0,
       linger: 1_000,
-      backlog: options.backlog,
-      tcpKeepalive: options.keepalive.isOn ? 1 : 0,
-      tcpKeepaliveIdle: options.keepalive.idleSeconds,
-      tcpKeepaliveCount: options.keepalive.count,
-      tcpKeepaliveInterval: options.keepalive.intervalSeconds,
+      ...socketOptions(options),
     });
   }
 

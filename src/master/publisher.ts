@@ -124,7 +124,8 @@ export class Publisher {
     const load = encode(new Map<Encodable, Encodable>([...job.load, ["jid", jid]]), "bin");
     const slot = this.#options.partitioner.slotOf(jid, this.#options.pool.slotCount);
     const task = { kind: "putLoad", jid, load, minions, missing };
-    await this.#options.pool.offer(slot, { bytes: load.byteLength, build: () => ({ task, transfer: [] }) });
+    const build = () => ({ task, transfer: [] });
+    await this.#options.pool.offer(slot, { bytes: load.byteLength, isUrgent: true, build });
     this.#options.fire(jid, { minions });
     this.#options.fire(`salt/job/${jid}/new`, {
       jid,
@@ -156,11 +157,15 @@ export class Publisher {
     const task = { kind: "seal", packed };
     const sealed = await this.#options.pool.offer<Uint8Array>(0, {
       bytes: packed.byteLength,
+      isUrgent: true,
       build: () => ({ task, transfer: [] }),
     });
     const { isSigning, signingAlgorithm: sigAlgorithm } = this.#options;
     const sig = isSigning
-      ? await this.#options.rsa.run<Uint8Array>({ kind: "sign", data: sealed, algorithm: sigAlgorithm })
+      ? await this.#options.rsa.run<Uint8Array>(
+          { kind: "sign", data: sealed, algorithm: sigAlgorithm },
+          { isUrgent: true },
+        )
       : undefined;
     const frame = encodePublish({ load: sealed, ...(sig === undefined ? {} : { sigAlgorithm, sig }) });
     await this.#options.front.send(frame, topicKinds.has(job.targetKind) ? published.minions : undefined);

@@ -5,21 +5,19 @@
 import { Context, Router } from "zeromq";
 import { SaltworksError } from "../errors.ts";
 import { replyQueueMax, requestDrainMax } from "../limits.ts";
+import { badLoad } from "../wire/reply.ts";
+import { type PortOptions, socketOptions } from "./endpoint.ts";
 
-export type RequestFrontOptions = {
+export type RequestFrontOptions = PortOptions & {
   readonly endpoint: string;
   readonly frameBytesMax: number;
-  readonly backlog: number;
-  readonly keepalive: {
-    readonly isOn: boolean;
-    readonly idleSeconds: number;
-    readonly count: number;
-    readonly intervalSeconds: number;
-  };
   readonly onRequest: (identity: Buffer, frame: Buffer) => void;
   /** The socket failed for good. */
   readonly onFault: (error: Error) => void;
 };
+
+/** The empty part between address and content, which REQ sockets expect. */
+const noBytes = Buffer.alloc(0);
 
 export class RequestFront {
   readonly counters = { requests: 0, malformed: 0, replies: 0, repliesDropped: 0, pauses: 0 };
@@ -41,13 +39,9 @@ export class RequestFront {
       // A send completes at once or fails with EAGAIN; without it the 513th unawaited send of a turn throws EBUSY.
       sendTimeout: 0,
       linger: 1_000,
-      backlog: options.backlog,
+      ...socketOptions(options),
       maxMessageSize: options.frameBytesMax,
       mandatory: false,
-      tcpKeepalive: options.keepalive.isOn ? 1 : 0,
-      tcpKeepaliveIdle: options.keepalive.idleSeconds,
-      tcpKeepaliveCount: options.keepalive.count,
-      tcpKeepaliveInterval: options.keepalive.intervalSeconds,
     });
   }
 
@@ -82,7 +76,7 @@ export class RequestFront {
       return;
     }
     this.#repliesUnderWay += 1;
-    this.#router.send([identity, "", payload]).then(
+    this.#router.send([identity, noBytes, payload]).then(
       () => {
         this.#repliesUnderWay -= 1;
         this.counters.replies += 1;
@@ -117,8 +111,7 @@ export class RequestFront {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#isStopped = false;
-    this.resume();
+    this.#resume?.();
     this.#router.close();
     await this.#reading;
   }
@@ -128,14 +121,12 @@ export class RequestFront {
     while (!this.#isClosed) {
       if (this.#paused !== undefined) await this.#paused;
       if (this.#isClosed) return;
-      let parts: Buffer[];
       try {
-        parts = await this.#router.receive();
+        this.#take(await this.#router.receive());
       } catch (error) {
         if (!this.#isClosed && !this.#router.closed) this.#options.onFault(error as Error);
         return;
       }
-      this.#take(parts);
       drained += 1;
       if (drained < requestDrainMax) continue;
       drained = 0;
@@ -144,9 +135,13 @@ export class RequestFront {
   }
 
   #take(parts: Buffer[]): void {
+    // The reader was waiting for this one when receiving stopped: as those behind it, its client sends it again.
+    if (this.#isStopped) return;
     const [identity, empty, frame] = parts;
     if (identity === undefined || frame === undefined || parts.length !== 3 || empty?.byteLength !== 0) {
       this.counters.malformed += 1;
+      // Without the empty part its sender is no REQ socket, and there is no telling where it expects a reply.
+      if (identity !== undefined && empty?.byteLength === 0) this.reply(identity, badLoad);
       return;
     }
     this.counters.requests += 1;

@@ -8,7 +8,6 @@ import { handleClear } from "./requests/clear.ts";
 import type { Answer, BatchEffects, DeferredWork, Opened } from "./requests/context.ts";
 import { emptyAnswers } from "./requests/empty.ts";
 import { handleMinionEvent } from "./requests/events.ts";
-import { field } from "./requests/fields.ts";
 import { handleMasterOpts } from "./requests/master-opts.ts";
 import { handleMine, handleMineDelete, handleMineFlush } from "./requests/mine.ts";
 import { type OpenOutcome, openForwarded, openFrame } from "./requests/open.ts";
@@ -16,10 +15,11 @@ import { handlePillar } from "./requests/pillar.ts";
 import { handleReturn } from "./requests/return.ts";
 import type { Shard } from "./shard.ts";
 
-/** What an item becomes: bytes to send when the batch is durable, or work for somebody else. */
-export type ItemOutcome = { readonly reply: Buffer; readonly isReturn: boolean } | { readonly deferred: DeferredWork };
+/** What an item becomes: bytes to send (`isStoring`: only if the batch's writes succeed), or work for somebody else. */
+export type ItemOutcome = { readonly reply: Buffer; readonly isStoring: boolean } | { readonly deferred: DeferredWork };
 
-const packedNil = encode(null, "raw");
+/** Commands whose answer says that something is kept. */
+const storingCommands = new Set(["_return", "_mine", "_mine_delete", "_mine_flush"]);
 
 export function processItem(shard: Shard, autosign: Autosign, batch: BatchEffects, item: ReceivedItem): ItemOutcome {
   const outcome: OpenOutcome =
@@ -28,11 +28,14 @@ export function processItem(shard: Shard, autosign: Autosign, batch: BatchEffect
       : openFrame(shard, batch, item.bytes);
   if ("refused" in outcome) {
     shard.count(`refused.${outcome.refused}`);
-    return { reply: outcome.reply, isReturn: false };
+    return { reply: outcome.reply, isStoring: false };
   }
   if ("forward" in outcome) return { deferred: { kind: "forward", ...outcome.forward } };
-  if (outcome.isClear) return answerClear(shard, autosign, batch, outcome, item.kind === itemKinds.overMinionsMax);
-  return finish(outcome, answerSealed(shard, batch, outcome), outcome.cmd === "_return");
+  if (outcome.isClear) {
+    const isOverMinionsMax = item.kind === itemKinds.overMinionsMax;
+    return finish(outcome, answerClear(shard, autosign, batch, outcome, isOverMinionsMax), false);
+  }
+  return finish(outcome, answerSealed(shard, batch, outcome), storingCommands.has(outcome.cmd));
 }
 
 function answerClear(
@@ -41,13 +44,10 @@ function answerClear(
   batch: BatchEffects,
   opened: Opened,
   isOverMinionsMax: boolean,
-): ItemOutcome {
-  if (opened.cmd !== "_auth") {
-    shard.count("clearCommands");
-    return finish(opened, handleClear(shard, opened), false);
-  }
-  const outcome = handleAuth(shard, autosign, batch, opened, isOverMinionsMax);
-  return "raw" in outcome ? { reply: outcome.raw, isReturn: false } : finish(opened, outcome, false);
+): Answer {
+  if (opened.cmd === "_auth") return handleAuth(shard, autosign, batch, opened, isOverMinionsMax);
+  shard.count("clearCommands");
+  return handleClear(shard, opened);
 }
 
 function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
@@ -73,22 +73,19 @@ function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer
   }
 }
 
-/** A minion gives up its own key; the request comes back unanswered if the master does not allow that, as in Salt. */
+/**
+ * A minion gives up its own key; the request comes back as it is if the master does not allow that, as in Salt. Older requests are
+ * sealed under a key that all minions hold: without a token one could revoke another's.
+ */
 function revoke(shard: Shard, opened: Opened): Answer {
-  if (opened.id === undefined) return { value: new Map() };
-  if (!shard.start.config.allow_minion_key_revoke) {
-    return {
-      value: new Map(
-        opened.entries.map((entry) => [entry.key ?? null, field(opened.load, opened.entries, entry.key ?? "") ?? null]),
-      ),
-    };
-  }
+  if (opened.id === undefined || !opened.isProven) return { value: new Map() };
+  if (!shard.start.config.allow_minion_key_revoke) return { packed: opened.load };
   shard.stores.keys.remove("accepted", opened.id);
   return { value: true };
 }
 
-function finish(opened: Opened, answer: Answer, isReturn: boolean): ItemOutcome {
+function finish(opened: Opened, answer: Answer, isStoring: boolean): ItemOutcome {
   if ("deferred" in answer) return { deferred: answer.deferred };
-  const packed = answer.value === null ? packedNil : encode(answer.value, "raw");
-  return { reply: opened.seal(packed), isReturn };
+  if ("raw" in answer) return { reply: answer.raw, isStoring };
+  return { reply: opened.seal("packed" in answer ? answer.packed : encode(answer.value, "raw")), isStoring };
 }

@@ -9,7 +9,7 @@ import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openLocalCache, openLocalCacheMirror } from "../store/local-cache.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openSecretBox } from "../store/sealed.ts";
-import { matchesExpected } from "../target/expected.ts";
+import { listedIds, matchesExpected } from "../target/expected.ts";
 import { parseTarget } from "../target/parse.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { MatchTask, ShardStart, ShardTask } from "./messages.ts";
@@ -56,13 +56,19 @@ function noteFault(error: Error): void {
   if (faults.length < faultsKeptMax) faults.push(error.stack ?? error.message);
 }
 
-/** Ids of this worker's partitions that the target expects; a malformed target expects nobody, as in Salt. */
+/** Target types that ask for nothing but the id: grains need not be read, let alone decoded. */
+const idKinds = new Set(["glob", "pcre", "list"]);
+
+/** Ids of this worker's partitions that the target expects. */
 function match(task: MatchTask): string[] {
   const expression = decode(task.target) as string | string[];
   const target = parseTarget(task.targetKind, expression, task.delimiter);
+  const needsFacts = !idKinds.has(target.kind);
+  // A list is looked up, not searched for: find_job and presence name a few of many.
+  const candidates = target.kind === "list" ? shard.ownAmong(listedIds(target) ?? []) : shard.ownIds();
   const matched: string[] = [];
-  for (const id of shard.ownIds()) {
-    if (matchesExpected(target, id, shard.facts(id))) matched.push(id);
+  for (const id of candidates) {
+    if (matchesExpected(target, id, needsFacts ? shard.facts(id) : undefined)) matched.push(id);
   }
   return matched;
 }
@@ -71,21 +77,23 @@ async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>
   for (const id of task.added) start.accepted.add(id);
   for (const id of task.removed) start.accepted.delete(id);
   const owned = [...task.removed, ...task.changed].filter((id) => shard.owns(id));
-  await Promise.all(owned.map((id) => shard.forget(id)));
+  const isDataKept = start.config.preserve_minion_cache;
+  const gone = new Set(isDataKept ? [] : task.removed);
+  await Promise.all(owned.map((id) => shard.forget(id, gone.has(id))));
 }
 
-/** Old jobs leave the store and, where it is kept, Salt's layout. @returns how many left the store */
+/** Old jobs leave the store and, where it is kept, Salt's layout. @returns the larger count: at `stepsMax` there may be more */
 async function trim({ olderThanJid, stepsMax }: Extract<ShardTask, { kind: "trim" }>): Promise<number> {
   const trimmed = await shard.stores.jobs.trim({ olderThanJid, stepsMax });
-  await shard.stores.loads?.trim({ olderThanJid, stepsMax });
-  return trimmed;
+  const files = (await shard.stores.loads?.trim({ olderThanJid, stepsMax })) ?? 0;
+  return Math.max(trimmed, files);
 }
 
 export default async function handle(task: ShardTask): Promise<unknown> {
   shard.slot = task.slot;
   switch (task.kind) {
     case "batch": {
-      const result = await runBatch(shard, autosign, task.buffer, noteFault);
+      const result = await runBatch(shard, autosign, task, noteFault);
       return transferring(result, result.buffer);
     }
     case "match":

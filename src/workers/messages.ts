@@ -24,11 +24,16 @@ export type ShardStart = {
   /** Ids with an accepted key, all partitions. */
   readonly accepted: Set<string>;
   keys: MasterKeys;
+  /** Jobs of the latest presence pings, oldest first. */
+  readonly presencePings: string[];
 };
 
 /** How one item of a batch came in. `ordinary`: as the socket gave it. `opened`: another worker has opened its seal. `overMinionsMax`: an `_auth` while `max_minions` are connected. */
 export const itemKinds = { ordinary: 0, opened: 1, overMinionsMax: 2 } as const;
 export type ItemKind = (typeof itemKinds)[keyof typeof itemKinds];
+
+/** `isHeard`: somebody follows events or jobs; otherwise nothing is encoded for them. */
+export type BatchTask = { readonly kind: "batch"; readonly buffer: ArrayBuffer; readonly isHeard: boolean };
 
 /** `target` is the network encoding of the target expression, which may be a string or a list. */
 export type MatchTask = {
@@ -40,7 +45,7 @@ export type MatchTask = {
 
 /** `slot` says which partitions the worker answers for: those with `partition % slotCount === slot`. */
 export type ShardTask = { readonly slot: number } & (
-  | { readonly kind: "batch"; readonly buffer: ArrayBuffer }
+  | BatchTask
   | MatchTask
   | {
       readonly kind: "putLoad";
@@ -159,11 +164,10 @@ export type Deferred = { readonly item: number } & (
 /** Which master key an older request came under: its reply goes back under the same one. */
 export type SealKey = "current" | "former";
 
-/** One stored return, as the job tracker hears of it. Offsets are into the batch result's buffer. */
+/** One return whose event is heard, as the job tracker hears of it. Offsets are into the batch result's buffer. */
 export type ReturnNote = {
   readonly jid: string;
   readonly id: string;
-  readonly retcode: number;
   readonly bodyStart: number;
   readonly bodyEnd: number;
 };

@@ -8,9 +8,13 @@ import { Piscina } from "piscina";
 import { SaltworksError } from "../errors.ts";
 import { workerTaskTimeoutMs } from "../limits.ts";
 
-/** `build` is called for each try, because a worker that dies takes a transferred buffer with it. `bytes` counts against the queue. */
+/**
+ * `build` is called for each try, because a worker that dies takes a transferred buffer with it. `bytes` counts against the queue.
+ * `isUrgent`: goes before everything that is not, and is never refused: keys and publishes must not wait behind megabytes of returns.
+ */
 export type SlotJob = {
   readonly bytes: number;
+  readonly isUrgent?: boolean;
   readonly build: () => { readonly task: object; readonly transfer: readonly ArrayBuffer[] };
 };
 type Waiting = {
@@ -25,6 +29,7 @@ type Waiting = {
 type Slot = {
   readonly index: number;
   workerId: number | undefined;
+  readonly urgent: Waiting[];
   readonly queue: Waiting[];
   readonly inFlight: Set<Waiting>;
   queuedBytes: number;
@@ -61,6 +66,7 @@ export class ShardPool {
     this.#slots = Array.from({ length: options.slotCount }, (_, index) => ({
       index,
       workerId: undefined,
+      urgent: [],
       queue: [],
       inFlight: new Set<Waiting>(),
       queuedBytes: 0,
@@ -107,13 +113,14 @@ export class ShardPool {
     if (slot === undefined || this.#isClosing) {
       return Promise.reject(new SaltworksError("CHANNEL_CLOSED", "the worker pool is closed"));
     }
-    if (slot.queuedBytes + job.bytes > this.#options.queueBytesMax && slot.queuedBytes > 0) {
+    const isOver = slot.queuedBytes + job.bytes > this.#options.queueBytesMax && slot.queuedBytes > 0;
+    if (isOver && job.isUrgent !== true) {
       this.counters.refused += 1;
       return Promise.reject(new SaltworksError("QUEUE_FULL", "worker queue is full", { slot: slotIndex }));
     }
     return new Promise<Result>((resolve, reject) => {
       const resolveAny = resolve as (result: unknown) => void;
-      slot.queue.push({
+      queueOf(slot, job).push({
         job,
         offeredMs: Date.now(),
         resolve: resolveAny,
@@ -127,11 +134,15 @@ export class ShardPool {
     });
   }
 
-  /** Runs one small job on every slot; `build` gets the slot's index. */
+  /** Runs one small job on every slot, before what waits there; `build` gets the slot's index. */
   broadcast<Result>(build: (slot: number) => object): Promise<Result[]> {
     return Promise.all(
       this.#slots.map((slot) =>
-        this.offer<Result>(slot.index, { bytes: 0, build: () => ({ task: build(slot.index), transfer: [] }) }),
+        this.offer<Result>(slot.index, {
+          bytes: 0,
+          isUrgent: true,
+          build: () => ({ task: build(slot.index), transfer: [] }),
+        }),
       ),
     );
   }
@@ -140,7 +151,7 @@ export class ShardPool {
     this.#isClosing = true;
     clearInterval(this.#overdueTimer);
     for (const slot of this.#slots) {
-      for (const waiting of slot.queue.splice(0))
+      for (const waiting of [...slot.urgent.splice(0), ...slot.queue.splice(0)])
         waiting.reject(new SaltworksError("CHANNEL_CLOSED", "the worker pool is closed"));
     }
     await this.#piscina.destroy();
@@ -171,7 +182,7 @@ export class ShardPool {
 
   #pump(slot: Slot): void {
     while (slot.workerId !== undefined && slot.inFlight.size < this.#options.batchesInFlight) {
-      const waiting = slot.queue.shift();
+      const waiting = slot.urgent.shift() ?? slot.queue.shift();
       if (waiting === undefined) return;
       this.#start(slot, waiting);
     }
@@ -208,7 +219,7 @@ export class ShardPool {
     if (isThreadGone && !this.#isClosing && waiting.tries < triesMax) {
       this.counters.retried += 1;
       slot.inFlight.delete(waiting);
-      slot.queue.unshift(waiting);
+      queueOf(slot, waiting.job).unshift(waiting);
       this.#pump(slot);
       return;
     }
@@ -226,20 +237,27 @@ export class ShardPool {
         this.counters.timeouts += 1;
         waiting.abort?.abort();
       }
-      while (
-        slot.queue[0] !== undefined &&
-        slot.workerId === undefined &&
-        now - slot.queue[0].offeredMs > workerTaskTimeoutMs
-      ) {
-        const waiting = slot.queue.shift();
-        if (waiting === undefined) break;
-        this.counters.timeouts += 1;
-        this.#settle(slot, waiting, () =>
-          waiting.reject(new SaltworksError("TASK_TIMEOUT", "no worker thread took the task", { slot: slot.index })),
-        );
-      }
+      if (slot.workerId !== undefined) continue;
+      for (const queue of [slot.urgent, slot.queue]) this.#endUnserved(slot, queue, now);
     }
   }
+
+  /** A thread that cannot start, again and again, must not keep its slot's callers waiting for ever. */
+  #endUnserved(slot: Slot, queue: Waiting[], now: number): void {
+    for (;;) {
+      const [waiting] = queue;
+      if (waiting === undefined || now - waiting.offeredMs <= workerTaskTimeoutMs) return;
+      queue.shift();
+      this.counters.timeouts += 1;
+      this.#settle(slot, waiting, () =>
+        waiting.reject(new SaltworksError("TASK_TIMEOUT", "no worker thread took the task", { slot: slot.index })),
+      );
+    }
+  }
+}
+
+function queueOf(slot: Slot, job: SlotJob): Waiting[] {
+  return job.isUrgent === true ? slot.urgent : slot.queue;
 }
 
 /** What a thread returns so that `buffer` is transferred with `result`, not copied. Called in the worker thread. */
@@ -265,22 +283,42 @@ export type LanePoolOptions = {
   readonly onThreadLost: (error: Error) => void;
 };
 
-/** Threads without an address, for slow work that any of them can do: RSA, runners. */
+type LaneTask = {
+  readonly task: object;
+  readonly transfer: readonly (ArrayBuffer | MessagePort)[];
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+  readonly abort: AbortController;
+  isSettled: boolean;
+};
+
+export type LaneRunOptions = {
+  readonly transfer?: readonly (ArrayBuffer | MessagePort)[];
+  /** Goes before everything that is not, and is never refused: the signature of a publish must not wait behind an auth storm. */
+  readonly isUrgent?: boolean;
+};
+
+/** Threads without an address, for slow work that any of them can do: RSA, runners. Piscina gets only what they can take now. */
 export class LanePool {
-  readonly counters = { tasks: 0, refused: 0, failed: 0 };
+  readonly counters = { tasks: 0, refused: 0, failed: 0, timeouts: 0 };
   readonly #options: LanePoolOptions;
   readonly #piscina: Piscina;
-  #pending = 0;
+  readonly #urgent: LaneTask[] = [];
+  readonly #queue: LaneTask[] = [];
+  readonly #runningMax: number;
+  #running = 0;
+  #isClosing = false;
 
   constructor(options: LanePoolOptions) {
     this.#options = options;
+    this.#runningMax = options.threadCount * options.concurrentTasksPerThread;
     this.#piscina = new Piscina({
       filename: options.filename,
       minThreads: options.threadCount,
       maxThreads: options.threadCount,
       idleTimeout: Number.POSITIVE_INFINITY,
       concurrentTasksPerWorker: options.concurrentTasksPerThread,
-      maxQueue: options.queueMax,
+      maxQueue: this.#runningMax,
       atomics: "disabled",
       recordTiming: false,
       workerData: options.workerData,
@@ -290,37 +328,72 @@ export class LanePool {
 
   /** Tasks offered and not finished. */
   get pending(): number {
-    return this.#pending;
+    return this.#urgent.length + this.#queue.length + this.#running;
   }
 
-  /** @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what the task threw */
-  async run<Result>(task: object, transfer: readonly (ArrayBuffer | MessagePort)[] = []): Promise<Result> {
-    if (this.#pending >= this.#options.queueMax) {
+  /** @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, CHANNEL_CLOSED, or what the task threw */
+  run<Result>(task: object, options: LaneRunOptions = {}): Promise<Result> {
+    const isUrgent = options.isUrgent === true;
+    if (this.#isClosing) return Promise.reject(new SaltworksError("CHANNEL_CLOSED", "the lane is closed"));
+    if (!isUrgent && this.pending >= this.#options.queueMax) {
       this.counters.refused += 1;
-      throw new SaltworksError("QUEUE_FULL", "the lane's queue is full", { queueMax: this.#options.queueMax });
+      const { queueMax } = this.#options;
+      return Promise.reject(new SaltworksError("QUEUE_FULL", "the lane's queue is full", { queueMax }));
     }
-    this.#pending += 1;
     this.counters.tasks += 1;
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<never>((_, reject) => {
-      const overdue = () => reject(new SaltworksError("TASK_TIMEOUT", "a lane task took too long"));
-      timer = setTimeout(overdue, this.#options.taskTimeoutMs).unref();
+    return new Promise<Result>((resolve, reject) => {
+      const timer = setTimeout(() => this.#endOverdue(waiting), this.#options.taskTimeoutMs).unref();
+      const settle = (finish: () => void) => {
+        clearTimeout(timer);
+        if (!waiting.isSettled) finish();
+        waiting.isSettled = true;
+      };
+      const waiting: LaneTask = {
+        task,
+        transfer: options.transfer ?? [],
+        resolve: (result) => settle(() => resolve(result as Result)),
+        reject: (error) =>
+          settle(() => {
+            this.counters.failed += 1;
+            reject(error);
+          }),
+        abort: new AbortController(),
+        isSettled: false,
+      };
+      (isUrgent ? this.#urgent : this.#queue).push(waiting);
+      this.#pump();
     });
-    try {
-      return await Promise.race([
-        this.#piscina.run(task, { transferList: [...transfer] }) as Promise<Result>,
-        deadline,
-      ]);
-    } catch (error) {
-      this.counters.failed += 1;
-      throw error;
-    } finally {
-      clearTimeout(timer);
-      this.#pending -= 1;
-    }
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
+    for (const waiting of [...this.#urgent.splice(0), ...this.#queue.splice(0)])
+      waiting.reject(new SaltworksError("CHANNEL_CLOSED", "the lane is closed"));
     await this.#piscina.destroy();
+  }
+
+  #pump(): void {
+    while (this.#running < this.#runningMax && !this.#isClosing) {
+      const waiting = this.#urgent.shift() ?? this.#queue.shift();
+      if (waiting === undefined) return;
+      // Its caller has given up in the meantime.
+      if (waiting.isSettled) continue;
+      this.#running += 1;
+      const { task, transfer, abort } = waiting;
+      this.#piscina
+        .run(task, { transferList: [...transfer], signal: abort.signal })
+        .then(waiting.resolve, waiting.reject)
+        .finally(() => {
+          this.#running -= 1;
+          this.#pump();
+        });
+    }
+  }
+
+  /** A thread that runs one task at a time and is still at this one hangs: it is replaced. Others' tasks are never ended with it. */
+  #endOverdue(waiting: LaneTask): void {
+    this.counters.timeouts += 1;
+    waiting.reject(new SaltworksError("TASK_TIMEOUT", "a lane task took too long"));
+    if (this.#options.concurrentTasksPerThread === 1) waiting.abort.abort();
   }
 }

@@ -7,7 +7,7 @@ import type { Autosign } from "../store/autosign.ts";
 import { encodeRawReply } from "../wire/reply.ts";
 import { unpackBatch } from "./batch.ts";
 import { type ItemOutcome, processItem } from "./dispatch.ts";
-import type { BatchResult, Deferred, ReturnNote } from "./messages.ts";
+import type { BatchResult, BatchTask, Deferred, ReturnNote } from "./messages.ts";
 import { BatchEffects } from "./requests/context.ts";
 import type { Shard } from "./shard.ts";
 
@@ -17,20 +17,21 @@ const failedReply = encodeRawReply(Buffer.from("Some exception handling minion p
 export async function runBatch(
   shard: Shard,
   autosign: Autosign,
-  buffer: ArrayBuffer,
+  task: Pick<BatchTask, "buffer" | "isHeard">,
   onFault: (error: Error) => void,
 ): Promise<BatchResult> {
-  const batch = new BatchEffects(Date.now());
-  const items = unpackBatch(buffer);
+  const batch = new BatchEffects(Date.now(), task.isHeard);
+  const items = unpackBatch(task.buffer);
   shard.count("batches");
   shard.count("frames", items.length);
   const outcomes = items.map((item): ItemOutcome => {
     try {
       return processItem(shard, autosign, batch, item);
     } catch (error) {
-      shard.count("refused.fault");
-      onFault(asError(error));
-      return { reply: failedReply, isReturn: false };
+      const isTheirs = error instanceof SaltworksError && error.code.startsWith("WIRE_");
+      shard.count(isTheirs ? "refused.malformed" : "refused.fault");
+      if (!isTheirs) onFault(asError(error));
+      return { reply: failedReply, isStoring: false };
     }
   });
   const isDurable = await commit(shard, batch, onFault);
@@ -66,10 +67,11 @@ function asError(error: unknown): Error {
 function assemble(batch: BatchEffects, outcomes: readonly ItemOutcome[], isDurable: boolean): BatchResult {
   const replies = outcomes.map((outcome) => {
     if ("deferred" in outcome) return undefined;
-    return outcome.isReturn && !isDurable ? failedReply : outcome.reply;
+    return outcome.isStoring && !isDurable ? failedReply : outcome.reply;
   });
-  const returns = isDurable ? batch.returns : [];
-  const eventFrames = isDurable ? [...returns.map((pending) => pending.frame), ...batch.events] : batch.events;
+  const returns = isDurable && batch.isHeard ? batch.returns : [];
+  const returnFrames = returns.flatMap((pending) => pending.frame ?? []);
+  const eventFrames = [...returnFrames, ...batch.events];
   let total = 0;
   for (const reply of replies) total += reply?.byteLength ?? 0;
   const eventsStart = total;
@@ -90,7 +92,7 @@ function assemble(batch: BatchEffects, outcomes: readonly ItemOutcome[], isDurab
     const pending = returns[index];
     if (pending !== undefined) {
       const { jid, minionId: id } = pending.record;
-      returned.push({ jid, id, retcode: pending.retcode, bodyStart: at, bodyEnd: at + frame.byteLength });
+      returned.push({ jid, id, bodyStart: at, bodyEnd: at + frame.byteLength });
     }
     at += frame.byteLength;
   }

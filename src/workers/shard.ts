@@ -5,12 +5,14 @@
 import type { KeyObject } from "node:crypto";
 import { Crypticle, generateKeyString } from "../crypto/crypticle.ts";
 import { loadPublicKey } from "../crypto/pem.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
 import type { JobCache } from "../store/job-cache.ts";
 import type { KeyDirectories } from "../store/keys.ts";
 import type { LocalCacheMirror } from "../store/local-cache.ts";
 import type { MinionData } from "../store/minion-data.ts";
 import type { SecretBox } from "../store/sealed.ts";
 import type { Facts } from "../target/match.ts";
+import { jidAt } from "../wire/jid.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { ValueMap } from "../wire/values.ts";
 import type { MasterKeys, SealKey, ShardStart } from "./messages.ts";
@@ -50,8 +52,10 @@ export class Shard {
   current: Crypticle;
   former: { readonly crypticle: Crypticle; readonly untilMs: number } | undefined;
   masterKeys: MasterKeys;
-  readonly #presencePings = new Set<string>();
   readonly #minions = new Map<string, MinionState>();
+  /** Ids whose stored session is being removed: until then the store still has it. */
+  readonly #dropping = new Set<string>();
+  #lastJidMicros = 0;
 
   constructor(start: ShardStart, stores: ShardStores) {
     this.start = start;
@@ -92,8 +96,9 @@ export class Shard {
     const state = this.#state(id);
     if (state.acceptedKey === undefined) {
       const pem = this.stores.keys.read("accepted", id);
-      if (pem === undefined) return undefined;
-      state.acceptedKey = { pem, key: loadPublicKey(pem), token: undefined };
+      const key = pem === undefined ? undefined : usableKey(pem);
+      if (pem === undefined || key === undefined) return undefined;
+      state.acceptedKey = { pem, key, token: undefined };
     }
     return state.acceptedKey;
   }
@@ -102,7 +107,7 @@ export class Shard {
   session(id: string): Session | undefined {
     if (!this.isAccepted(id)) return undefined;
     const state = this.#state(id);
-    if (state.session === undefined) {
+    if (state.session === undefined && !this.#dropping.has(id)) {
       const sealed = this.stores.minions.getSession(id);
       if (sealed === undefined) return undefined;
       const record = openSession(this.stores.box, id, sealed);
@@ -132,7 +137,7 @@ export class Shard {
     if (state.facts === undefined) {
       const stored = this.stores.minions.get(id);
       if (stored === undefined) return undefined;
-      state.facts = { id, grains: decodeMap(stored.grains), pillar: decodeMap(stored.pillar) };
+      state.facts = { id, grains: this.#readable(stored.grains), pillar: this.#readable(stored.pillar) };
     }
     return state.facts;
   }
@@ -142,33 +147,62 @@ export class Shard {
     if (state !== undefined) state.facts = undefined;
   }
 
-  /** Answers to these jobs prove presence and leave no trace. Only the latest few are still under way. */
+  /** Answers to these jobs prove presence and leave no trace. */
   notePresencePing(jid: string): void {
-    this.#presencePings.add(jid);
-    const [oldest] = this.#presencePings;
-    if (this.#presencePings.size > presencePingsMax && oldest !== undefined) this.#presencePings.delete(oldest);
+    keepPresencePing(this.start, jid);
   }
 
   isPresencePing(jid: string): boolean {
-    return this.#presencePings.has(jid);
+    return this.start.presencePings.includes(jid);
   }
 
-  /** A key was accepted: by this worker (autosign) or by an operator. */
-  accept(id: string): void {
+  /** A job id for what a minion started by itself, later than any before and another than any other worker's. */
+  newJid(nowMs: number): string {
+    const { slotCount } = this.start;
+    const next = Math.max(nowMs * 1_000, this.#lastJidMicros + 1);
+    this.#lastJidMicros = next + ((this.slot - (next % slotCount) + slotCount) % slotCount);
+    return jidAt(Math.floor(this.#lastJidMicros / 1_000), this.#lastJidMicros % 1_000);
+  }
+
+  /** A minion proved itself with the accepted key `pem`. What another key proved before counts no more. */
+  accept(id: string, pem: string): void {
     this.start.accepted.add(id);
     const state = this.#minions.get(id);
-    if (state !== undefined) state.acceptedKey = undefined;
+    if (state?.acceptedKey !== undefined && state.acceptedKey.pem !== pem) state.acceptedKey = undefined;
   }
 
-  /** A key is gone or another one: whatever it proved counts no more. */
-  async forget(id: string): Promise<void> {
+  /** A key is gone or another one: whatever it proved counts no more. `withData`: grains, pillar and mine go too. */
+  async forget(id: string, withData = false): Promise<void> {
     this.#minions.delete(id);
-    await this.stores.minions.dropSession(id);
+    this.#dropping.add(id);
+    try {
+      const { minions } = this.stores;
+      await (withData ? minions.drop(id) : minions.dropSession(id));
+    } finally {
+      this.#dropping.delete(id);
+    }
   }
 
   /** Accepted ids of this worker's partitions. */
   *ownIds(): Generator<string> {
     for (const id of this.start.accepted) if (this.owns(id)) yield id;
+  }
+
+  /** Those of the ids that are accepted and this worker's, each once. */
+  ownAmong(ids: readonly string[]): string[] {
+    return [...new Set(ids)].filter((id) => this.start.accepted.has(id) && this.owns(id));
+  }
+
+  /** One minion's grains must not fail everybody's publish: those that cannot be decoded match nothing. */
+  #readable(bytes: Uint8Array): ValueMap {
+    try {
+      const value = decode(bytes);
+      if (value instanceof Map) return value;
+    } catch (error) {
+      if (!(error instanceof SaltworksError)) throw error;
+    }
+    this.count("facts.unreadable");
+    return new Map();
   }
 
   #state(id: string): MinionState {
@@ -181,7 +215,18 @@ export class Shard {
   }
 }
 
-function decodeMap(bytes: Uint8Array): ValueMap {
-  const value = decode(bytes);
-  return value instanceof Map ? value : new Map();
+/** A file that somebody put there may hold anything: what is no key proves nothing. */
+function usableKey(pem: string): KeyObject | undefined {
+  try {
+    return loadPublicKey(pem);
+  } catch (error) {
+    if (!hasCode(error, "CRYPTO_BAD_KEY")) throw error;
+    return undefined;
+  }
+}
+
+/** Only the latest few are still under way. The main thread keeps the same list, for workers that start later. */
+export function keepPresencePing(start: ShardStart, jid: string): void {
+  start.presencePings.push(jid);
+  if (start.presencePings.length > presencePingsMax) start.presencePings.shift();
 }

@@ -125,6 +125,7 @@ export function openShard(overrides: Overrides = {}) {
       slotCount: 1,
       accepted: new Set(keys.list("accepted")),
       keys: { aes: generateKeyString(), signature: Buffer.from("signature"), former: undefined },
+      presencePings: [],
     },
     {
       jobs: memoryJobs(memory),
@@ -137,8 +138,8 @@ export function openShard(overrides: Overrides = {}) {
   );
   const autosign = openAutosign(config);
   const faults: Error[] = [];
-  const send = (frame: Uint8Array, kind: ItemKind = itemKinds.ordinary): Promise<BatchResult> =>
-    runBatch(shard, autosign, packBatch([{ kind, bytes: frame }]), (error) => faults.push(error));
+  const send = (frame: Uint8Array, kind: ItemKind = itemKinds.ordinary, isHeard = true): Promise<BatchResult> =>
+    runBatch(shard, autosign, { buffer: packBatch([{ kind, bytes: frame }]), isHeard }, (error) => faults.push(error));
   const close = () => rmSync(folder, { recursive: true, force: true });
   return { config, shard, keys, memory, faults, send, close };
 }
@@ -146,7 +147,7 @@ export function openShard(overrides: Overrides = {}) {
 /** Makes `id` an accepted minion with a session, as an `_auth` would, and gives back its session's crypticle. */
 export async function acceptMinion(bench: Bench, id: string) {
   bench.keys.write("accepted", id, minionPair.publicPem);
-  bench.shard.accept(id);
+  bench.shard.accept(id, minionPair.publicPem);
   const { session, stored } = bench.shard.issueSession(id, Date.now());
   await stored;
   return session.crypticle;

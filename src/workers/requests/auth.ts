@@ -21,15 +21,13 @@ type Decision = { readonly ret: boolean | "full"; readonly act: Act };
 
 const refusedKey: Decision = { ret: false, act: undefined };
 
-export type AuthOutcome = Answer | { readonly raw: Buffer };
-
 export function handleAuth(
   shard: Shard,
   autosign: Autosign,
   batch: BatchEffects,
   opened: Opened,
   isOverMinionsMax: boolean,
-): AuthOutcome {
+): Answer {
   shard.count("auths");
   const { load, entries } = opened;
   const id = textOf(load, entries, "id");
@@ -71,7 +69,7 @@ export function handleAuth(
   };
 }
 
-function refuseAlgorithm(shard: Shard, text: string): AuthOutcome {
+function refuseAlgorithm(shard: Shard, text: string): Answer {
   shard.count("refused.algorithm");
   return { raw: encode({ enc: "clear", load: { ret: text } }, "raw") };
 }
@@ -84,7 +82,7 @@ function accept(
   token: Uint8Array | undefined,
 ): AuthReplyJob["outcome"] {
   const isKnown = shard.isAccepted(id);
-  shard.accept(id);
+  shard.accept(id, pub);
   if (!isKnown) batch.accepted.push(id);
   const { session, stored } = shard.issueSession(id, batch.nowMs);
   if (stored !== undefined) batch.writes.push(stored);
@@ -110,7 +108,7 @@ function decide(
 ): Decision {
   if (!idIsValid(id)) return refusedKey;
   if (isOverMinionsMax) return { ret: "full", act: "full" };
-  if (!isUsableKey(pub)) return refusedKey;
+  if (shard.acceptedKey(id)?.pem !== pub && !isUsableKey(pub)) return refusedKey;
   const keys = shard.stores.keys;
   if (shard.start.config.open_mode) return acceptOpenly(shard, id, pub);
   if (keys.read("rejected", id) !== undefined) return { ret: false, act: "reject" };
@@ -133,7 +131,6 @@ function acceptOpenly(shard: Shard, id: string, pub: string): Decision {
   const present = keys.read("accepted", id);
   if (present === undefined || cleanPem(present) !== cleanPem(pub)) {
     keys.write("accepted", id, pub);
-    shard.accept(id);
   }
   return { ret: true, act: "accept" };
 }

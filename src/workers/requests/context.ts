@@ -1,6 +1,6 @@
 /** What a request handler is given: the opened request, and the batch that gathers what must happen before and after the commit. */
 import type { ReturnRecord } from "../../store/job-cache.ts";
-import { encodeEvent, encodeEventBytes, frameEvent } from "../../wire/event.ts";
+import { encodeEvent, frameEvent } from "../../wire/event.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { Entry } from "../../wire/walk.ts";
 import type { Deferred } from "../messages.ts";
@@ -17,6 +17,8 @@ export type Opened = {
   readonly version: number;
   /** Whether it came unsealed: only `_auth` and the commands of local users may. */
   readonly isClear: boolean;
+  /** Whether a token proved that the id's own key made it: always in version 3; older requests may come without. */
+  readonly isProven: boolean;
   readonly load: Uint8Array;
   readonly entries: readonly Entry[];
   readonly nonce: string | undefined;
@@ -25,42 +27,42 @@ export type Opened = {
   readonly seal: (packed: Uint8Array) => Buffer;
 };
 
-/** A handler's answer: a value to seal and send back, or work that somebody else finishes. */
-export type Answer = { readonly value: Encodable } | { readonly deferred: DeferredWork };
+/** A handler's answer: a value to seal and send back (`packed`: its network encoding), a whole reply as it is, or work that somebody else finishes. */
+export type Answer =
+  | { readonly value: Encodable }
+  | { readonly packed: Uint8Array }
+  | { readonly raw: Buffer }
+  | { readonly deferred: DeferredWork };
 
-/** A return that waits for its commit. `event` is its whole frame; `bodyStart`.. are offsets into that frame. */
+/** A return that waits for its commit. `frame`: its whole event frame, if anybody hears events. */
 export type PendingReturn = {
   readonly record: ReturnRecord;
   readonly isStored: boolean;
-  readonly retcode: number;
-  readonly frame: Buffer;
+  readonly frame: Buffer | undefined;
 };
 
 /** Collects a batch's effects; the worker commits `returns`, awaits `writes`, and only then lets replies and events out. */
 export class BatchEffects {
   readonly nowMs: number;
+  /** Whether anybody reads this batch's events: nothing is encoded for nobody. */
+  readonly isHeard: boolean;
   readonly returns: PendingReturn[] = [];
   readonly writes: Promise<unknown>[] = [];
   readonly events: Buffer[] = [];
   readonly contacts = new Set<string>();
   readonly accepted: string[] = [];
 
-  constructor(nowMs: number) {
+  /** UTC time as Salt writes it into `_stamp`, microseconds padded from milliseconds; one for the whole batch. */
+  readonly stamp: string;
+
+  constructor(nowMs: number, isHeard: boolean) {
     this.nowMs = nowMs;
+    this.isHeard = isHeard;
+    this.stamp = `${new Date(nowMs).toISOString().slice(0, -1)}000`;
   }
 
   /** Fires an event when the batch is done; `_stamp` is added last, as Salt does. */
   fire(tag: string, data: { readonly [key: string]: Encodable }): void {
-    this.events.push(frameEvent(encodeEvent(tag, { ...data, _stamp: this.stamp() })));
-  }
-
-  /** The same for data that is already in the event flavour, stamp included. */
-  fireBytes(tag: string, data: Uint8Array): void {
-    this.events.push(frameEvent(encodeEventBytes(tag, data)));
-  }
-
-  /** UTC time as Salt writes it into `_stamp`, microseconds padded from milliseconds. */
-  stamp(): string {
-    return `${new Date(this.nowMs).toISOString().slice(0, -1)}000`;
+    if (this.isHeard) this.events.push(frameEvent(encodeEvent(tag, { ...data, _stamp: this.stamp })));
   }
 }

@@ -22,19 +22,25 @@ const masterOnlyTags = [
   /^saltworks\//,
 ];
 const tagBytesMax = 1_024;
+/** A line feed in a tag would end it for whoever reads the event, and the rest would be taken for its data. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
+const controlCharacter = /[\u0000-\u001f\u007f]/;
+
+const acknowledged: Answer = { value: null };
 
 export function handleMinionEvent(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
   const { load, entries } = opened;
   if (opened.id === undefined) return { value: new Map() };
+  if (!batch.isHeard) return acknowledged;
   const events = field(load, entries, "events");
   if (Array.isArray(events)) {
     fireList(shard, batch, events, textOf(load, entries, "pretag"));
-    return { value: null };
+    return acknowledged;
   }
   const tag = textOf(load, entries, "tag");
   if (tag !== undefined && isAllowed(shard, tag))
-    fireBounded(shard, batch, tag, loadAsEventData(load, entries, batch.stamp()));
-  return { value: null };
+    fireBounded(shard, batch, tag, loadAsEventData(load, entries, batch.stamp));
+  return acknowledged;
 }
 
 function fireList(shard: Shard, batch: BatchEffects, events: Value[], pretag: string | undefined): void {
@@ -45,16 +51,17 @@ function fireList(shard: Shard, batch: BatchEffects, events: Value[], pretag: st
     if (typeof tag !== "string" || !isAllowed(shard, tag)) continue;
     // Salt's event data is always a map; anything else is carried inside one.
     const fields = new Map(data instanceof Map ? data : event);
-    if (!fields.has("_stamp")) fields.set("_stamp", batch.stamp());
+    if (!fields.has("_stamp")) fields.set("_stamp", batch.stamp);
     const packed = encode(fields, "bin");
     fireBounded(shard, batch, tag, packed);
-    if (pretag !== undefined && pretag !== "") fireBounded(shard, batch, `${pretag}/${tag}`, packed);
+    const prefixed = pretag === undefined || pretag === "" ? undefined : `${pretag}/${tag}`;
+    if (prefixed !== undefined && isAllowed(shard, prefixed)) fireBounded(shard, batch, prefixed, packed);
   }
 }
 
 function isAllowed(shard: Shard, tag: string): boolean {
-  const isFine =
-    tag.length > 0 && Buffer.byteLength(tag) <= tagBytesMax && !masterOnlyTags.some((pattern) => pattern.test(tag));
+  const isTag = tag.length > 0 && Buffer.byteLength(tag) <= tagBytesMax && !controlCharacter.test(tag);
+  const isFine = isTag && !masterOnlyTags.some((pattern) => pattern.test(tag));
   if (!isFine) shard.count("events.forbiddenTag");
   return isFine;
 }

@@ -1,11 +1,15 @@
-/** Reading single fields of an opened load without decoding the rest of it. */
+/** Reading single fields of an opened load without decoding the rest of it. Of a key that comes twice the last one counts, as in Salt. */
 import { decode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
-import type { Entry } from "../../wire/walk.ts";
+import { type Entry, stringStart, textOf as textAt } from "../../wire/walk.ts";
+
+function entryOf(entries: readonly Entry[], key: string): Entry | undefined {
+  return entries.findLast((candidate) => candidate.key === key);
+}
 
 /** The encoded value of `key`; undefined if the load has none. */
 export function fieldBytes(load: Uint8Array, entries: readonly Entry[], key: string): Uint8Array | undefined {
-  const entry = entries.find((candidate) => candidate.key === key);
+  const entry = entryOf(entries, key);
   return entry && load.subarray(entry.valueStart, entry.valueEnd);
 }
 
@@ -16,14 +20,48 @@ export function field(load: Uint8Array, entries: readonly Entry[], key: string):
 }
 
 export function textOf(load: Uint8Array, entries: readonly Entry[], key: string): string | undefined {
-  const value = field(load, entries, key);
-  return typeof value === "string" ? value : undefined;
+  const entry = entryOf(entries, key);
+  return entry && textAt(load, entry.valueStart, entry.valueEnd);
 }
 
-/** Signatures, tokens and other byte strings, untouched. */
+/** Signatures, tokens and other byte strings, untouched: a view into the load. */
 export function bytesOf(load: Uint8Array, entries: readonly Entry[], key: string): Uint8Array | undefined {
-  const bytes = fieldBytes(load, entries, key);
-  if (bytes === undefined) return undefined;
-  const value = decode(bytes, "bytes");
-  return value instanceof Uint8Array ? value : undefined;
+  const entry = entryOf(entries, key);
+  return entry && stringBytesAt(load, entry);
+}
+
+function stringBytesAt(load: Uint8Array, { valueStart, valueEnd }: Entry): Uint8Array | undefined {
+  const start = stringStart(load, valueStart);
+  return start < 0 ? undefined : load.subarray(start, valueEnd);
+}
+
+/** What every request carries, read in one pass because every return passes here. `hasForeignId`: there is an id, but it is no text. */
+export type LoadHead = {
+  cmd: string;
+  id: string | undefined;
+  hasForeignId: boolean;
+  nonce: string | undefined;
+  token: Uint8Array | undefined;
+};
+
+export function readHead(load: Uint8Array, entries: readonly Entry[]): LoadHead {
+  const head: LoadHead = { cmd: "", id: undefined, hasForeignId: false, nonce: undefined, token: undefined };
+  for (const entry of entries) {
+    switch (entry.key) {
+      case "cmd":
+        head.cmd = textAt(load, entry.valueStart, entry.valueEnd) ?? "";
+        break;
+      case "id":
+        head.id = textAt(load, entry.valueStart, entry.valueEnd);
+        head.hasForeignId = head.id === undefined;
+        break;
+      case "nonce":
+        head.nonce = textAt(load, entry.valueStart, entry.valueEnd);
+        break;
+      case "tok":
+        head.token = stringBytesAt(load, entry);
+        break;
+    }
+  }
+  return head;
 }

@@ -6,15 +6,16 @@ import { equalSecrets } from "../../crypto/compare.ts";
 import type { Crypticle } from "../../crypto/crypticle.ts";
 import { recoverX931 } from "../../crypto/x931.ts";
 import { SaltworksError } from "../../errors.ts";
+import { authFrameBytesMax } from "../../limits.ts";
 import { idIsValid } from "../../store/keys.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { badLoad, encodeRawReply } from "../../wire/reply.ts";
 import { type Envelope, readEnvelope } from "../../wire/request.ts";
-import { type Entry, mapEntries } from "../../wire/walk.ts";
+import { type Entry, headOf, mapEntries, skipValue } from "../../wire/walk.ts";
 import type { SealKey } from "../messages.ts";
 import type { Shard } from "../shard.ts";
 import type { BatchEffects, Opened } from "./context.ts";
-import { bytesOf, field, textOf } from "./fields.ts";
+import { field, type LoadHead, readHead } from "./fields.ts";
 
 /** `reason` is a counter's name. */
 export type Refused = { readonly refused: string; readonly reply: Buffer };
@@ -38,6 +39,16 @@ function refuse(reason: string, reply: Buffer = badLoad): Refused {
   return { refused: reason, reply };
 }
 
+/** Whether a frame is msgpack at all: Salt has another answer for what is not. */
+function isOneValue(frame: Uint8Array): boolean {
+  try {
+    return skipValue(frame, 0) === frame.byteLength;
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return false;
+  }
+}
+
 /** Opens a frame as the socket gave it. */
 export function openFrame(shard: Shard, batch: BatchEffects, frame: Uint8Array): OpenOutcome {
   let envelope: Envelope;
@@ -45,20 +56,26 @@ export function openFrame(shard: Shard, batch: BatchEffects, frame: Uint8Array):
     envelope = readEnvelope(frame);
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
-    return refuse("unreadable", unreadableReply);
+    return refuse("unreadable", isOneValue(frame) ? badLoad : unreadableReply);
   }
   if (envelope.version < shard.start.config.minimum_auth_version) return refuse("version");
   if (envelope.version > knownVersionMax) return refuse("version");
-  if (envelope.enc === "clear") return openClear(envelope);
+  if (envelope.enc === "clear") return openClear(envelope, frame.byteLength);
   return envelope.version >= 3 ? openSession(shard, batch, envelope) : openUnderMasterKey(shard, batch, envelope);
 }
 
-function openClear(envelope: Envelope): OpenOutcome {
+function openClear(envelope: Envelope, frameBytes: number): OpenOutcome {
   const entries = entriesOf(envelope.load);
   if (entries === undefined) return refuse("notMap", notMapReply);
-  const idFault = faultyId(envelope.load, entries);
+  const head = readHead(envelope.load, entries);
+  if (head.cmd === "_auth" && frameBytes > authFrameBytesMax) return refuse("authTooLarge");
+  const idFault = faultyId(head, envelope.load, entries);
   if (idFault !== undefined) return idFault;
-  return { ...assemble(envelope, envelope.load, entries, (packed) => Buffer.from(packed)), isClear: true };
+  return assemble(envelope, head, envelope.load, entries, false, asItIs);
+}
+
+function asItIs(packed: Uint8Array): Buffer {
+  return Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
 }
 
 /** Version 3: sealed under the session key of the id outside, which the id inside must repeat and `tok` must prove. */
@@ -72,18 +89,20 @@ function openSession(shard: Shard, batch: BatchEffects, envelope: Envelope): Ope
   if (load === undefined) return refuse("badSeal");
   const entries = entriesOf(load);
   if (entries === undefined) return refuse("notMap", notMapReply);
-  const idFault = faultyId(load, entries);
+  const head = readHead(load, entries);
+  const idFault = faultyId(head, load, entries);
   if (idFault !== undefined) return idFault;
   const ttlSeconds = shard.start.config.request_server_ttl;
   if (ttlSeconds > 0) {
     const ts = field(load, entries, "ts");
     if (typeof ts !== "number" || batch.nowMs / 1_000 - ts > ttlSeconds) return refuse("expired");
   }
-  if (textOf(load, entries, "id") !== id) return refuse("idMismatch");
-  if (!tokenProves(shard, id, bytesOf(load, entries, "tok"))) return refuse("badToken");
+  if (head.id !== id) return refuse("idMismatch");
+  if (!tokenProves(shard, id, head.token)) return refuse("badToken");
   batch.contacts.add(id);
-  const nonce = textOf(load, entries, "nonce");
-  return assemble(envelope, load, entries, (packed) => encodeRawReply(session.crypticle.seal(packed, nonce)));
+  return assemble(envelope, head, load, entries, true, (packed) =>
+    encodeRawReply(session.crypticle.seal(packed, head.nonce)),
+  );
 }
 
 /** Versions 0 and 2: under the master's AES key, or for a grace period the former one. */
@@ -94,11 +113,12 @@ function openUnderMasterKey(shard: Shard, batch: BatchEffects, envelope: Envelop
     if (load === undefined) continue;
     const entries = entriesOf(load);
     if (entries === undefined) return refuse("notMap", notMapReply);
-    const idFault = faultyId(load, entries);
+    const head = readHead(load, entries);
+    const idFault = faultyId(head, load, entries);
     if (idFault !== undefined) return idFault;
-    const id = textOf(load, entries, "id");
+    const { id } = head;
     if (id !== undefined && !shard.owns(id)) return { forward: { id, version: envelope.version, sealKey, load } };
-    return finishMasterKey(shard, batch, envelope.version, sealKey, load, entries);
+    return finishMasterKey(shard, batch, envelope.version, sealKey, head, load, entries);
   }
   return refuse("badSeal");
 }
@@ -113,7 +133,7 @@ export function openForwarded(
 ): OpenOutcome {
   const entries = entriesOf(load);
   if (entries === undefined) return refuse("notMap", notMapReply);
-  return finishMasterKey(shard, batch, version, sealKey, load, entries);
+  return finishMasterKey(shard, batch, version, sealKey, readHead(load, entries), load, entries);
 }
 
 function finishMasterKey(
@@ -121,20 +141,22 @@ function finishMasterKey(
   batch: BatchEffects,
   version: number,
   sealKey: SealKey,
+  head: LoadHead,
   load: Uint8Array,
   entries: readonly Entry[],
 ): OpenOutcome {
-  const id = textOf(load, entries, "id");
+  const { id, token } = head;
   // The master key is every minion's: a minion whose key is gone may still hold the former one.
   if (id !== undefined && (!idIsValid(id) || !shard.isAccepted(id))) return refuse("notAccepted");
-  const token = bytesOf(load, entries, "tok");
   if (id !== undefined && token !== undefined && !tokenProves(shard, id, token)) return refuse("badToken");
   const crypticle = shard.masterCrypticle(sealKey);
   if (crypticle === undefined) return refuse("badSeal");
   if (id !== undefined) batch.contacts.add(id);
-  const nonce = version >= 2 ? textOf(load, entries, "nonce") : undefined;
+  const nonce = version >= 2 ? head.nonce : undefined;
   const envelope = { version, encAlgorithm: undefined, sigAlgorithm: undefined };
-  return assemble(envelope, load, entries, (packed) => encodeRawReply(crypticle.seal(packed, nonce)));
+  return assemble(envelope, head, load, entries, token !== undefined, (packed) =>
+    encodeRawReply(crypticle.seal(packed, nonce)),
+  );
 }
 
 /** The token is deterministic: verified once per key, compared in constant time after. */
@@ -171,27 +193,39 @@ function entriesOf(load: Uint8Array): readonly Entry[] | undefined {
   }
 }
 
-function faultyId(load: Uint8Array, entries: readonly Entry[]): Refused | undefined {
-  const id = field(load, entries, "id");
-  if (id === undefined) return undefined;
-  if (typeof id !== "string") return refuse("invalidId", encodeRawReply(Buffer.from("bad load: id is not a string")));
-  return id.includes("\0") ? refuse("invalidId", nulReply) : undefined;
+function faultyId(head: LoadHead, load: Uint8Array, entries: readonly Entry[]): Refused | undefined {
+  if (head.hasForeignId) {
+    const text = `bad load: id ${pythonText(load, entries)}is not a string`;
+    return refuse("invalidId", encodeRawReply(Buffer.from(text)));
+  }
+  return head.id?.includes("\0") ? refuse("invalidId", nulReply) : undefined;
+}
+
+/** An id that is a number, as Salt repeats it; anything larger is not worth repeating. */
+function pythonText(load: Uint8Array, entries: readonly Entry[]): string {
+  const start = entries.findLast((entry) => entry.key === "id")?.valueStart ?? 0;
+  const { kind } = headOf(load, start);
+  const value = kind === "other" ? field(load, entries, "id") : undefined;
+  return typeof value === "number" || typeof value === "bigint" ? `${value} ` : "";
 }
 
 function assemble(
-  envelope: Pick<Envelope, "version" | "encAlgorithm" | "sigAlgorithm">,
+  envelope: Pick<Envelope, "version" | "encAlgorithm" | "sigAlgorithm"> & { readonly enc?: Envelope["enc"] },
+  head: LoadHead,
   load: Uint8Array,
   entries: readonly Entry[],
+  isProven: boolean,
   seal: (packed: Uint8Array) => Buffer,
 ): Opened {
   return {
-    cmd: textOf(load, entries, "cmd") ?? "",
-    id: textOf(load, entries, "id"),
+    cmd: head.cmd,
+    id: head.id,
     version: envelope.version,
-    isClear: false,
+    isClear: envelope.enc === "clear",
+    isProven,
     load,
     entries,
-    nonce: textOf(load, entries, "nonce"),
+    nonce: head.nonce,
     encAlgorithm: envelope.encAlgorithm ?? "OAEP-SHA1",
     sigAlgorithm: envelope.sigAlgorithm ?? "PKCS1v15-SHA1",
     seal,

@@ -3,7 +3,6 @@
  * docs/protocol.md section 9.
  */
 import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
-import { jidAt } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { type ReturnHead, readReturn, trimEvent } from "../../wire/return.ts";
 import type { ValueMap } from "../../wire/values.ts";
@@ -11,16 +10,20 @@ import { mapEntries } from "../../wire/walk.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 
-/** A job id is 20 digits, or more with a pid behind; anything much longer is not one and would only bloat the store's keys. */
-const jidBytesMax = 64;
+/**
+ * A job id is 20 digits, with a pid behind them, or what an operator gave. Anything much longer would only bloat the store's keys,
+ * and a line feed would end the event's tag early: the rest would be taken for its data.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
+const jidPattern = /^[^\u0000-\u001f\u007f]{1,64}$/;
 
-const acknowledged: Answer = { value: null };
+const acknowledged: Answer = { packed: encode(null, "raw") };
 
 export function handleReturn(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
   const { config } = shard.start;
   if (opened.id === undefined) return acknowledged;
-  let head = readReturn(opened.load, opened.entries, batch.stamp());
-  if (head === undefined || head.jid.length > jidBytesMax) {
+  let head = readReturn(opened.load, opened.entries, batch.stamp);
+  if (head === undefined || !jidPattern.test(head.jid)) {
     shard.count("returns.malformed");
     return acknowledged;
   }
@@ -32,24 +35,26 @@ export function handleReturn(shard: Shard, batch: BatchEffects, opened: Opened):
   }
   if (head.jid === "req") head = standalone(shard, batch, head, opened.id);
   else if (head.hasTarget) saveOwnLoad(shard, batch, head, opened.id);
-  let body = encodeEventBytes(`salt/job/${head.jid}/ret/${opened.id}`, head.data);
-  if (body.byteLength > config.max_event_size) {
-    shard.count("events.trimmed");
-    body = trimEvent(body, config.max_event_size);
-  }
   batch.returns.push({
     record: { jid: head.jid, minionId: opened.id, body: head.data },
     isStored: config.job_cache && config.ext_job_cache === "" && head.jid !== "nocache",
-    retcode: head.retcode,
-    frame: frameEvent(body),
+    frame: batch.isHeard ? eventFrame(shard, head, opened.id) : undefined,
   });
   return acknowledged;
+}
+
+function eventFrame(shard: Shard, head: ReturnHead, id: string): Buffer {
+  const { max_event_size: eventBytesMax } = shard.start.config;
+  const body = encodeEventBytes(`salt/job/${head.jid}/ret/${id}`, head.data);
+  if (body.byteLength <= eventBytesMax) return frameEvent(body);
+  shard.count("events.trimmed");
+  return frameEvent(trimEvent(body, eventBytesMax));
 }
 
 /** A job that the minion started by itself (start-up state, schedule): the master gives it an id and makes its load. */
 function standalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id: string): ReturnHead {
   const fields = decode(head.data) as ValueMap;
-  const jid = jidAt(batch.nowMs, Number(process.hrtime.bigint() % 1_000n));
+  const jid = shard.newJid(batch.nowMs);
   fields.set("jid", jid);
   if (!fields.has("arg")) fields.set("arg", fields.get("fun_args") ?? []);
   fields.set("tgt_type", "glob");

@@ -153,9 +153,11 @@ describe("_auth", () => {
     for (const id of ["../etc/passwd", "a/b", "", "..", "x".repeat(10_240)]) {
       assert.equal(outcomeOf(await bench.send(clearFrame(authLoad(id)))), false, `id ${id.slice(0, 20)}`);
     }
-    for (const pub of ["", "no key", tiny, "x".repeat(100_000)]) {
+    for (const pub of ["", "no key", tiny, "x".repeat(10_000)]) {
       assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1", { pub })))), false);
     }
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1", { pub: "x".repeat(65_536) })))), "bad load");
+    assert.equal(bench.shard.counters["refused.authTooLarge"], 1);
     assert.equal(bench.keys.stateOf("web1"), undefined);
   });
 

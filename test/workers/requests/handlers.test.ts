@@ -74,8 +74,8 @@ describe("_return", () => {
     );
     assert.deepEqual(storedBody(bench), event?.data);
     assert.deepEqual(
-      result.returned.map((note) => [note.jid, note.id, note.retcode]),
-      [[jid, "web1", 0]],
+      result.returned.map((note) => [note.jid, note.id]),
+      [[jid, "web1"]],
     );
   });
 
