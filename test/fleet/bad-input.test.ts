@@ -200,10 +200,11 @@ describe("bad input", () => {
       ["an empty public key", ""],
       ["a public key that is none", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"],
       ["a public key of 512 bits", publicPem(512)],
-      ["a public key of 1 MB", "A".repeat(1_000_000)],
+      ["a public key of 20 KB", "A".repeat(20_000)],
     ] as const) {
       it(name, () => isAnswered(authFrame({ pub }), isRefusal));
     }
+    it("more than any _auth has, unread", () => isAnswered(authFrame({ pub: "A".repeat(1_000_000) }), isBadLoad));
     it("an unknown signing algorithm", () =>
       isAnswered(authFrame({ sig_algo: "PKCS1v15-MD5" }), isAlgorithmRefusal("sig")));
     it("an unknown encryption algorithm", () =>
