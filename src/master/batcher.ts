@@ -27,6 +27,12 @@ export type BatcherOptions = {
   readonly framesMax: number;
   readonly bytesMax: number;
   readonly authQueueMax: number;
+  /** Batches that one worker has at a time (`batches_in_flight`). */
+  readonly batchesInFlightMax: number;
+  /** Bytes that may wait for one worker (`queue_max_bytes`). */
+  readonly queueBytesMax: number;
+  /** Not every queue is full any more. */
+  readonly onRoom: () => void;
   readonly reply: (identity: Buffer, payload: Uint8Array) => void;
   readonly isOverMinionsMax: (id: string) => boolean;
   /** Whether anybody follows events or jobs now. */
@@ -47,6 +53,8 @@ function routeOf(frame: Uint8Array): Route {
   }
 }
 
+/** Reading stops when all queues are at their bound; one alone may grow to this many times that before its requests are refused. */
+const refusalFactor = 2;
 const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
 /** Auths taken along at once: each costs the RSA lane about a millisecond, so a long row of them only waits there. */
 const authsPerBatchMax = 32;
@@ -81,21 +89,26 @@ export class Batcher {
       const isOver = this.#options.isOverMinionsMax(id ?? "");
       const kind = isOver ? itemKinds.overMinionsMax : itemKinds.ordinary;
       this.#queueAuth(queue, { kind, bytes: frame, identity });
-    } else {
+    } else if (this.#hasRoom(queue, identity)) {
       queue.ordinary.push({ kind: itemKinds.ordinary, bytes: frame, identity });
       queue.ordinaryBytes += frame.byteLength;
     }
     const isBatchFull =
       queue.ordinary.length >= this.#options.framesMax || queue.ordinaryBytes >= this.#options.bytesMax;
     if (isBatchFull) this.#flushOrdinary(slot, queue);
-    else this.#planFlush(slot, queue);
+    this.#planFlush(slot, queue);
+  }
+
+  /** Whether every slot's queue is at its bound: time to stop reading, and leave the rest to ZeroMQ and TCP. */
+  get isFull(): boolean {
+    return this.#queues.every((queue) => queue.ordinaryBytes >= this.#options.queueBytesMax);
   }
 
   /** Takes a load that one worker has opened for another's partition. */
   offerOpened(identity: Buffer, work: Extract<Deferred, { kind: "forward" }>): void {
     const slot = this.#options.partitioner.slotOf(work.id, this.#options.pool.slotCount);
     const queue = this.#queues[slot];
-    if (queue === undefined) return;
+    if (queue === undefined || !this.#hasRoom(queue, identity)) return;
     queue.ordinary.push({
       kind: itemKinds.opened,
       bytes: work.load,
@@ -150,12 +163,33 @@ export class Batcher {
     });
   }
 
+  /** A busy worker gets what has gathered meanwhile as one batch: one commit instead of many. */
   #flushOrdinary(slot: number, queue: SlotQueue): void {
-    if (queue.ordinary.length === 0) return;
-    const items = queue.ordinary;
-    queue.ordinary = [];
-    queue.ordinaryBytes = 0;
-    this.#dispatch(slot, items);
+    while (queue.ordinary.length > 0 && queue.batchesInFlight < this.#options.batchesInFlightMax) {
+      this.#dispatch(slot, this.#takeBatch(queue));
+    }
+  }
+
+  /** At least one item, so that a frame over `bytesMax` leaves too. */
+  #takeBatch(queue: SlotQueue): readonly QueuedItem[] {
+    const { framesMax, bytesMax } = this.#options;
+    let bytes = queue.ordinary[0]?.bytes.byteLength ?? 0;
+    let count = 1;
+    for (; count < Math.min(framesMax, queue.ordinary.length); count += 1) {
+      const more = queue.ordinary[count]?.bytes.byteLength ?? 0;
+      if (bytes + more > bytesMax) break;
+      bytes += more;
+    }
+    queue.ordinaryBytes -= bytes;
+    return queue.ordinary.splice(0, count);
+  }
+
+  /** @returns false if the slot's queue is so far over its bound that only refusing is left */
+  #hasRoom(queue: SlotQueue, identity: Buffer): boolean {
+    if (queue.ordinaryBytes < refusalFactor * this.#options.queueBytesMax) return true;
+    this.counters.refused += 1;
+    this.#options.reply(identity, failedReply);
+    return false;
   }
 
   /** Holds back only while a batch is under way, whose end comes here again: what else waits in the pool tells nobody. */
@@ -218,8 +252,11 @@ export class Batcher {
   #finish(slot: number): void {
     const queue = this.#queues[slot];
     if (queue !== undefined) {
+      const wasFull = this.isFull;
       queue.batchesInFlight -= 1;
+      this.#flushOrdinary(slot, queue);
       this.#flushAuths(slot, queue);
+      if (wasFull && !this.isFull) this.#options.onRoom();
     }
     if (!this.#isIdle()) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();

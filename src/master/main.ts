@@ -112,8 +112,7 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     keys: await KeyRing.firstKeys(secrets, signMasterKey),
     presencePings: [],
   };
-  const room: { resume?: () => void } = {};
-  const pool = keep(openShardPool(config, start, logger, () => room.resume?.()));
+  const pool = keep(openShardPool(config, start, logger));
   const runners = keep(openRunnerLane(config, logger));
   const partitioner = new Partitioner(start.partitionKey, config.partitions);
   // Before any port opens: a worker that cannot open its stores would be replaced for ever while clients wait.
@@ -133,7 +132,6 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
   // From here on the master closes all of them, in its own order.
   opened.length = 0;
   keep({ close: () => master.stop(0) });
-  room.resume = () => master.resumeReceiving();
   const watch = watchKeys(config.pki_dir, config.cachedir, (change) => master.applyKeyChange(change), {
     masterId: config.id,
     settleMs: keyChangeSettleMs,

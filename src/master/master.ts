@@ -102,10 +102,6 @@ export class Master {
     return this.#requestFront?.boundEndpoint ?? "";
   }
 
-  resumeReceiving(): void {
-    this.#requestFront?.resume();
-  }
-
   applyKeyChange(change: KeyChange): void {
     this.#keyRing
       .apply(change)
@@ -159,7 +155,7 @@ export class Master {
 
   #receive(identity: Buffer, frame: Buffer): void {
     this.#batcher.offer(identity, frame);
-    if (this.#parts.pool.isFull) this.#requestFront?.pause();
+    if (this.#batcher.isFull) this.#requestFront?.pause();
   }
 
   #reply(identity: Buffer, payload: Uint8Array): void {
@@ -343,6 +339,9 @@ export class Master {
       framesMax: config.batch_max_frames,
       bytesMax: config.batch_max_bytes,
       authQueueMax: config.auth_queue_max,
+      batchesInFlightMax: config.batches_in_flight,
+      queueBytesMax: config.queue_max_bytes,
+      onRoom: () => this.#requestFront?.resume(),
       reply: (identity, payload) => this.#reply(identity, payload),
       isOverMinionsMax: (id) =>
         minionsMax > 0 && !this.#presence.isConnected(id) && this.#presence.connectedCount > minionsMax,

@@ -59,7 +59,7 @@ export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
   });
 }
 
-export function openShardPool(config: MasterConfig, start: ShardStart, logger: Logger, onRoom: () => void): ShardPool {
+export function openShardPool(config: MasterConfig, start: ShardStart, logger: Logger): ShardPool {
   return new ShardPool({
     filename: new URL("../workers/entry.js", import.meta.url).href,
     slotCount: start.slotCount,
@@ -67,6 +67,5 @@ export function openShardPool(config: MasterConfig, start: ShardStart, logger: L
     queueBytesMax: config.queue_max_bytes,
     workerData: start,
     onWorkerLost: (slot, error) => logger.error({ slot, err: error }, "a worker thread ended and is replaced"),
-    onRoom,
   });
 }

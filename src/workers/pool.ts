@@ -43,7 +43,6 @@ export type ShardPoolOptions = {
   /** Kept current by the owner: a replaced worker starts with it as it is then. */
   readonly workerData: object;
   readonly onWorkerLost: (slot: number, error: Error) => void;
-  readonly onRoom: () => void;
 };
 
 /** A worker may die under a batch once: stores are idempotent. The second time its requests are answered with an error. */
@@ -92,11 +91,6 @@ export class ShardPool {
     this.#piscina.on("workerDestroy", (worker: { id: number }) => this.#vacate(worker.id));
     this.#piscina.on("error", (error: Error) => options.onWorkerLost(-1, error));
     this.#overdueTimer = setInterval(() => this.#endOverdue(), overdueCheckMs);
-  }
-
-  /** Whether every slot's queue is full: time to stop receiving. */
-  get isFull(): boolean {
-    return this.#slots.every((slot) => slot.queuedBytes >= this.#options.queueBytesMax);
   }
 
   /** Batches that wait in the pool's own queue of this slot. */
@@ -204,12 +198,10 @@ export class ShardPool {
   }
 
   #settle(slot: Slot, waiting: Waiting, finish: () => void): void {
-    const wasFull = slot.queuedBytes >= this.#options.queueBytesMax;
     slot.inFlight.delete(waiting);
     slot.queuedBytes -= waiting.job.bytes;
     finish();
     this.#pump(slot);
-    if (wasFull && slot.queuedBytes < this.#options.queueBytesMax) this.#options.onRoom();
   }
 
   #fail(slot: Slot, waiting: Waiting, error: Error): void {

@@ -140,4 +140,24 @@ describe("JobTracker", () => {
     follow([]);
     assert.deepEqual(done()?.returned, []);
   });
+
+  it("lets a job go when its id is followed again, so that its end does not end the new one", async () => {
+    const { tracker, follow } = openTracker();
+    const ended: string[] = [];
+    follow(["a"], { timeoutMs: 1_000, onDone: () => ended.push("first") });
+    follow(["a"], { timeoutMs: 60_000, onDone: () => ended.push("second") });
+    assert.deepEqual(ended, ["first"]);
+    await tick(30_000);
+    assert.equal(tracker.followedCount, 1);
+    tracker.noteReturn("job", "a", idle);
+    assert.deepEqual(ended, ["first", "second"]);
+  });
+
+  it("waits as long as it is told, also beyond what one timer of Node can", async () => {
+    const { tracker, questions, follow } = openTracker();
+    follow(["a"], { timeoutMs: 30 * 86_400_000 });
+    await tick(60_000);
+    assert.deepEqual([tracker.followedCount, questions.length], [1, 0]);
+    tracker.close();
+  });
 });

@@ -68,6 +68,20 @@ describe("Presence", () => {
     assert.deepEqual(pinged, [["gone"], ["gone"]]);
   });
 
+  it("asks all of a fleet that it has not heard yet within one timeout", () => {
+    const { presence, pinged } = openPresence(Array.from({ length: 5_000 }, (_, index) => `m${index}`));
+    for (let round = 0; round < 6; round += 1) presence.pingSilent();
+    assert.equal(new Set(pinged.flat()).size, 5_000);
+  });
+
+  it("forgets a minion whose key went while a request of it was under way", () => {
+    const { presence } = openPresence(["a"]);
+    presence.noteContacts(["stranger"]);
+    assert.equal(presence.isGone("stranger"), false);
+    presence.noteContacts(["a"]);
+    assert.equal(presence.isGone("stranger"), false);
+  });
+
   it("bounds a round", () => {
     const { presence, pinged } = openPresence(Array.from({ length: 5_000 }, (_, index) => `m${index}`));
     presence.pingSilent();

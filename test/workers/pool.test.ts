@@ -15,7 +15,6 @@ function openPool(options: Partial<ShardPoolOptions> = {}): ShardPool {
     queueBytesMax: 1_000,
     workerData: {},
     onWorkerLost: () => undefined,
-    onRoom: () => undefined,
     ...options,
   });
   opened.push(pool);
@@ -74,23 +73,30 @@ describe("ShardPool", () => {
     assert.equal((await say(pool, 2, { act: "say" })).slot, 2);
   });
 
-  it("refuses with QUEUE_FULL beyond the slot's bytes, and tells when there is room again", async () => {
-    let onRoom: () => void = () => undefined;
-    const hasRoom = new Promise<void>((resolve) => {
-      onRoom = resolve;
-    });
-    const pool = openPool({ slotCount: 1, queueBytesMax: 20, onRoom: () => onRoom() });
+  it("refuses with QUEUE_FULL beyond the slot's bytes, and takes more when there is room again", async () => {
+    const pool = openPool({ slotCount: 1, queueBytesMax: 20 });
     const flag = new SharedArrayBuffer(4);
     const held = [say(pool, 0, { act: "wait", flag }), say(pool, 0, { act: "wait", flag })];
-    assert.equal(pool.isFull, true);
     await assert.rejects(say(pool, 0, { act: "say" }), { code: "QUEUE_FULL" });
     assert.equal(pool.counters.refused, 1);
     // The waiters may not have begun to wait yet: the flag's value, once set, lets them through as well.
     Atomics.store(new Int32Array(flag), 0, 1);
     Atomics.notify(new Int32Array(flag), 0);
     await Promise.all(held);
-    await hasRoom;
-    assert.equal(pool.isFull, false);
+    assert.equal((await say(pool, 0, { act: "say" })).slot, 0);
+  });
+
+  it("runs what is urgent before what waits, also where there is no room for more", async () => {
+    const pool = openPool({ slotCount: 1, batchesInFlight: 1, queueBytesMax: 20 });
+    const flag = new SharedArrayBuffer(4);
+    const order: string[] = [];
+    const held = say(pool, 0, { act: "wait", flag });
+    const ordinary = say(pool, 0, { act: "say" }).then(() => order.push("ordinary"));
+    const urgent = pool.broadcast(() => ({ act: "say" })).then(() => order.push("urgent"));
+    Atomics.store(new Int32Array(flag), 0, 1);
+    Atomics.notify(new Int32Array(flag), 0);
+    await Promise.all([held, ordinary, urgent]);
+    assert.deepEqual(order, ["urgent", "ordinary"]);
   });
 
   it("fails what waits when it is closed", async () => {

@@ -3,7 +3,7 @@ import { threadId } from "node:worker_threads";
 
 export type SlotTask = {
   readonly slot: number;
-  readonly act: "say" | "wait" | "throw" | "die" | "dieOnce";
+  readonly act: "say" | "wait" | "throw" | "die" | "dieOnce" | "hang";
   readonly flag?: SharedArrayBuffer;
 };
 
@@ -24,6 +24,8 @@ export default async function handle(task: SlotTask): Promise<{ readonly slot: n
       await Atomics.waitAsync(flag, 0, 0).value;
       break;
     }
+    case "hang":
+      for (;;);
     case "say":
       break;
   }

@@ -9,7 +9,7 @@ import { SaltworksError } from "../../errors.ts";
 import { authFrameBytesMax } from "../../limits.ts";
 import { idIsValid } from "../../store/keys.ts";
 import { encode } from "../../wire/msgpack.ts";
-import { badLoad, encodeRawReply } from "../../wire/reply.ts";
+import { badLoad, encodeClearReply, encodeRawReply } from "../../wire/reply.ts";
 import { type Envelope, readEnvelope } from "../../wire/request.ts";
 import { type Entry, headOf, mapEntries, skipValue } from "../../wire/walk.ts";
 import type { SealKey } from "../messages.ts";
@@ -33,6 +33,8 @@ const knownVersionMax = 3;
 const notMapReply = encodeRawReply(Buffer.from("payload and load must be a dict"));
 const nulReply = encodeRawReply(Buffer.from("bad load: id contains a null byte"));
 const unreadableReply = encode({ msg: "bad load" }, "raw");
+/** Not worth a signature: no minion sends what this answers. */
+const unsignedRefusal = encodeClearReply({ ret: false });
 const saltBytes = Buffer.from("salt");
 
 function refuse(reason: string, reply: Buffer = badLoad): Refused {
@@ -68,7 +70,7 @@ function openClear(envelope: Envelope, frameBytes: number): OpenOutcome {
   const entries = entriesOf(envelope.load);
   if (entries === undefined) return refuse("notMap", notMapReply);
   const head = readHead(envelope.load, entries);
-  if (head.cmd === "_auth" && frameBytes > authFrameBytesMax) return refuse("authTooLarge");
+  if (head.cmd === "_auth" && frameBytes > authFrameBytesMax) return refuse("authTooLarge", unsignedRefusal);
   const idFault = faultyId(head, envelope.load, entries);
   if (idFault !== undefined) return idFault;
   return assemble(envelope, head, envelope.load, entries, false, asItIs);

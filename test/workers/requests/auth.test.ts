@@ -6,6 +6,7 @@ import { afterEach, describe, it } from "node:test";
 import type { Overrides } from "../../../src/config/load.ts";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
+import { encodeClearReply } from "../../../src/wire/reply.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
 import { type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
 import { type Bench, clearFrame, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
@@ -156,7 +157,9 @@ describe("_auth", () => {
     for (const pub of ["", "no key", tiny, "x".repeat(10_000)]) {
       assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1", { pub })))), false);
     }
-    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1", { pub: "x".repeat(65_536) })))), "bad load");
+    const large = await bench.send(clearFrame(authLoad("web1", { pub: "x".repeat(65_536) })));
+    assert.deepEqual(decode(replyOf(large)), decode(encodeClearReply({ ret: false })));
+    assert.deepEqual(large.deferred, []);
     assert.equal(bench.shard.counters["refused.authTooLarge"], 1);
     assert.equal(bench.keys.stateOf("web1"), undefined);
   });

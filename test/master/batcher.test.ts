@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Batcher, type BatcherOptions } from "../../src/master/batcher.ts";
+import { decode, encode } from "../../src/wire/msgpack.ts";
+import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";
+import { unpackBatch } from "../../src/workers/batch.ts";
+import { type BatchResult, itemKinds } from "../../src/workers/messages.ts";
+import { createPartitionKey, Partitioner } from "../../src/workers/partition.ts";
+import type { ShardPool, SlotJob } from "../../src/workers/pool.ts";
+
+type Taken = {
+  readonly slot: number;
+  readonly items: { kind: number; bytes: Buffer }[];
+  readonly finish: (error?: Error) => void;
+};
+
+/** A pool that keeps every batch until the test finishes it; each item's reply is its own bytes. */
+function openBatcher(options: Partial<BatcherOptions> = {}) {
+  const taken: Taken[] = [];
+  const replies: [string, unknown][] = [];
+  const pool = {
+    slotCount: 1,
+    depth: () => 0,
+    offer: (slot: number, job: SlotJob) =>
+      new Promise((resolve, reject) => {
+        const { task } = job.build() as { task: { buffer: ArrayBuffer } };
+        const items = unpackBatch(task.buffer);
+        const buffer = new Uint8Array(Buffer.concat(items.map((item) => item.bytes))).buffer;
+        let end = 0;
+        const replyEnds = Uint32Array.from(items, (item) => {
+          end += item.bytes.byteLength;
+          return end;
+        });
+        const result: BatchResult = {
+          buffer,
+          replyEnds,
+          eventsStart: end,
+          eventCount: 0,
+          returned: [],
+          deferred: [],
+          contacts: [],
+          accepted: [],
+        };
+        taken.push({ slot, items, finish: (error) => (error === undefined ? resolve(result) : reject(error)) });
+      }),
+  } as unknown as ShardPool;
+  const state = { roomCount: 0 };
+  const batcher = new Batcher({
+    pool,
+    partitioner: new Partitioner(createPartitionKey(), 64),
+    framesMax: 4,
+    bytesMax: 100_000,
+    authQueueMax: 2,
+    batchesInFlightMax: 1,
+    queueBytesMax: 1_000,
+    reply: (identity, payload) => void replies.push([identity.toString(), decode(payload)]),
+    isOverMinionsMax: () => false,
+    isHeard: () => true,
+    onResult: () => undefined,
+    onDeferred: () => undefined,
+    onFault: () => undefined,
+    onRoom: () => {
+      state.roomCount += 1;
+    },
+    ...options,
+  });
+  const send = (name: string, frame = encodeSealedRequest(Buffer.from(name), { version: 3, id: "web1" })) =>
+    batcher.offer(Buffer.from(name), frame);
+  return { batcher, taken, replies, send, state };
+}
+
+/** The batcher flushes at the end of the turn in which the socket drained. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const settle = async () => {
+  await turn();
+  await turn();
+};
+
+describe("Batcher", () => {
+  it("sends what came in one turn as one batch, and each reply to its own connection", async () => {
+    const { taken, replies, send } = openBatcher();
+    for (const name of ["a", "b", "c"]) send(name);
+    await turn();
+    assert.deepEqual(
+      taken.map((batch) => batch.items.length),
+      [3],
+    );
+    taken[0]?.finish();
+    await settle();
+    assert.deepEqual(
+      replies.map(([identity]) => identity),
+      ["a", "b", "c"],
+    );
+  });
+
+  it("gathers for a busy worker, and gives it whole batches when it is free", async () => {
+    const { taken, send } = openBatcher();
+    send("first");
+    await turn();
+    for (let count = 0; count < 6; count += 1) {
+      send(`later${count}`);
+      await turn();
+    }
+    assert.equal(taken.length, 1);
+    taken[0]?.finish();
+    await settle();
+    taken[1]?.finish();
+    await settle();
+    assert.deepEqual(
+      taken.map((batch) => batch.items.length),
+      [1, 4, 2],
+    );
+  });
+
+  it("lets authentications wait behind everything else", async () => {
+    const { taken, send } = openBatcher();
+    send("busy");
+    await turn();
+    send("auth", encodeClearRequest({ cmd: "_auth", id: "web2" }, 3));
+    send("return");
+    await turn();
+    taken[0]?.finish();
+    await settle();
+    taken[1]?.finish();
+    await settle();
+    const kinds = taken.map((batch) =>
+      batch.items.map((item) => decode(item.bytes) instanceof Map && item.bytes.includes("_auth")),
+    );
+    assert.deepEqual(kinds, [[false], [false], [true]]);
+  });
+
+  it("answers the oldest authentication when too many wait", async () => {
+    const { batcher, replies, send } = openBatcher();
+    send("busy");
+    await turn();
+    for (const name of ["one", "two", "three"]) send(name, encodeClearRequest({ cmd: "_auth", id: name }, 3));
+    assert.deepEqual(replies, [["one", "bad load"]]);
+    assert.equal(batcher.counters.authsSuperseded, 1);
+  });
+
+  it("marks an authentication beyond max_minions for the worker", async () => {
+    const { taken, send } = openBatcher({ isOverMinionsMax: (id) => id === "web9" });
+    send("auth", encodeClearRequest({ cmd: "_auth", id: "web9" }, 3));
+    await turn();
+    assert.equal(taken[0]?.items[0]?.kind, itemKinds.overMinionsMax);
+  });
+
+  it("says when it is full, refuses far beyond that, and tells when there is room", async () => {
+    const { batcher, taken, replies, send, state } = openBatcher();
+    const large = encodeSealedRequest(Buffer.alloc(900), { version: 3, id: "web1" });
+    send("busy");
+    await turn();
+    send("one", large);
+    assert.equal(batcher.isFull, false);
+    send("two", large);
+    assert.equal(batcher.isFull, true);
+    send("three", large);
+    send("four", large);
+    assert.deepEqual(replies, [["four", "Some exception handling minion payload"]]);
+    taken[0]?.finish();
+    await settle();
+    assert.equal(batcher.isFull, false);
+    assert.equal(state.roomCount, 1);
+  });
+
+  it("answers a batch that failed, so that no client waits", async () => {
+    const faults: Error[] = [];
+    const { batcher, taken, replies, send } = openBatcher({ onFault: (error) => void faults.push(error) });
+    send("a");
+    await turn();
+    taken[0]?.finish(new Error("thread gone"));
+    await settle();
+    assert.deepEqual(replies, [["a", "Some exception handling minion payload"]]);
+    assert.equal(faults[0]?.message, "thread gone");
+    await batcher.idle();
+  });
+
+  it("hands a frame that it cannot read to a worker, which answers it", async () => {
+    const { taken, send } = openBatcher();
+    send("junk", encode("no map", "raw"));
+    send("junk", Buffer.from([0xc1]));
+    await turn();
+    assert.equal(taken[0]?.items.length, 2);
+  });
+});
