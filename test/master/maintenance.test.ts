@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Maintenance } from "../../src/master/maintenance.ts";
+import type { SlotJob } from "../../src/workers/pool.ts";
+
+function openMaintenance(keepJobsMs: number, oldRecords: number) {
+  const steps: number[] = [];
+  const offer = async (_: number, job: SlotJob) => {
+    const { stepsMax } = job.build().task as { stepsMax: number };
+    const count = Math.min(stepsMax, oldRecords);
+    oldRecords -= count;
+    steps.push(count);
+    return count as never;
+  };
+  const maintenance = new Maintenance({
+    intervalMs: 60_000,
+    keepJobsMs,
+    pool: { offer },
+    rotateIfDue: async () => undefined,
+    readFaults: async () => undefined,
+    onFault: (error) => assert.fail(error),
+  });
+  return { maintenance, steps };
+}
+
+describe("Maintenance", () => {
+  it("trims until nothing old is left, a bounded number of records at a time", async () => {
+    const { maintenance, steps } = openMaintenance(1_000, 1_050);
+    await maintenance.trim(10_000);
+    maintenance.close();
+    assert.equal(maintenance.counters.trimmed, 1_050);
+    assert.ok(Math.max(...steps) <= 200);
+  });
+
+  it("keeps every job when keep_jobs_seconds is 0", async () => {
+    const { maintenance, steps } = openMaintenance(0, 1_050);
+    await maintenance.trim(10_000);
+    maintenance.close();
+    assert.deepEqual(steps, []);
+  });
+
+  it("ends a trim when it is closed", async () => {
+    const { maintenance, steps } = openMaintenance(1_000, 1_000_000);
+    const trimming = maintenance.trim(10_000);
+    maintenance.close();
+    await trimming;
+    assert.equal(steps.length, 1);
+  });
+});

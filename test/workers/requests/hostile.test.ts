@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
+import { decode, encode } from "../../../src/wire/msgpack.ts";
+import type { Encodable } from "../../../src/wire/values.ts";
+import { type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
+import { acceptMinion, type Bench, clearFrame, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
+
+const benches: Bench[] = [];
+const jid = "20261120155553885300";
+const pong = { cmd: "_return", success: true, return: true, retcode: 0, jid, fun: "test.ping", fun_args: [] };
+
+async function open() {
+  const bench = openShard();
+  benches.push(bench);
+  const crypticle = await acceptMinion(bench, "web1");
+  const send = (load: Record<string, Encodable>, isHeard = true) =>
+    bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", load)), "web1"), itemKinds.ordinary, isHeard);
+  return { bench, crypticle, send };
+}
+
+function tags(result: BatchResult): string[] {
+  const frames = new Uint8Array(result.buffer, result.eventsStart);
+  return new FrameReader().push(frames).map((body) => decodeEvent(body).tag);
+}
+
+afterEach(() => {
+  for (const bench of benches.splice(0)) bench.close();
+});
+
+describe("an accepted minion that means harm", () => {
+  it("cannot end an event's tag early with a line feed in its job id or tag", async () => {
+    const { bench, send } = await open();
+    assert.deepEqual(tags(await send({ ...pong, jid: `${jid}\n\nforged` })), []);
+    assert.equal(bench.memory.returns.size, 0);
+    assert.deepEqual(tags(await send({ cmd: "_minion_event", tag: "my\n\ntag", data: {} })), []);
+    assert.deepEqual(tags(await send({ cmd: "_minion_event", tag: "my/tag\n", data: {} })), []);
+  });
+
+  it("cannot make one of the master's tags out of a prefix and a harmless rest", async () => {
+    const { send } = await open();
+    const events = [{ tag: "new", data: { minions: [] } }];
+    assert.deepEqual(tags(await send({ cmd: "_minion_event", pretag: "salt/job/1", events })), ["new"]);
+  });
+
+  it("cannot stop everybody's publishes with grains that no decoder takes", async () => {
+    const { bench, send } = await open();
+    const numericKeys = new Map<Encodable, Encodable>(Array.from({ length: 20_000 }, (_, index) => [index, 0]));
+    await send({ cmd: "_pillar", grains: numericKeys, saltenv: null, ver: "2" });
+    assert.equal(bench.shard.facts("web1")?.grains.size, 0);
+    assert.equal(bench.shard.counters["facts.unreadable"], 1);
+  });
+
+  it("is judged by the last of two ids, as whoever reads the event would be", async () => {
+    const { bench, crypticle } = await open();
+    await acceptMinion(bench, "web2");
+    const load = sealedLoad("web1", pong);
+    // One entry more: a second id behind the first.
+    const doubled = Buffer.concat([load, encode("id", "raw"), encode("web2", "raw")]);
+    doubled[0] = (doubled[0] ?? 0) + 1;
+    const result = await bench.send(sealedFrame(crypticle.seal(doubled), "web1"));
+    assert.equal(decode(replyOf(result)), "bad load");
+    assert.equal(bench.shard.counters["refused.idMismatch"], 1);
+  });
+
+  it("costs no fault report when its values do not decode", async () => {
+    const { bench, send } = await open();
+    const data = new Map<Encodable, Encodable>(Array.from({ length: 20_000 }, (_, index) => [index, 0]));
+    const result = await send({ cmd: "_mine", data });
+    assert.equal(decode(replyOf(result)), "Some exception handling minion payload");
+    assert.deepEqual(bench.faults, []);
+    assert.equal(bench.shard.counters["refused.malformed"], 1);
+  });
+});
+
+describe("a shard", () => {
+  it("encodes no event that nobody hears, and stores the return all the same", async () => {
+    const { bench, send } = await open();
+    const result = await send(pong, false);
+    assert.deepEqual([result.eventCount, result.returned.length], [0, 0]);
+    assert.equal(bench.memory.returns.size, 1);
+  });
+
+  it("does not read a session back while it is being dropped", async () => {
+    const { bench } = await open();
+    let onDropped: () => void = () => undefined;
+    const { minions } = bench.shard.stores;
+    const dropSession = minions.dropSession;
+    minions.dropSession = async (id) => {
+      await new Promise<void>((resolve) => {
+        onDropped = resolve;
+      });
+      return dropSession(id);
+    };
+    const forgotten = bench.shard.forget("web1");
+    assert.equal(bench.shard.session("web1"), undefined);
+    onDropped();
+    await forgotten;
+    assert.equal(bench.shard.session("web1"), undefined);
+  });
+
+  it("gives every standalone job an id of its own, also within one moment", async () => {
+    const { bench } = await open();
+    const given = Array.from({ length: 500 }, () => bench.shard.newJid(1_700_000_000_000));
+    assert.equal(new Set(given).size, 500);
+    assert.deepEqual(given, given.toSorted());
+  });
+
+  it("takes no key for accepted that is none", async () => {
+    const { bench, send } = await open();
+    bench.keys.write("accepted", "web1", "not a key");
+    await bench.shard.forget("web1");
+    assert.equal(bench.shard.acceptedKey("web1"), undefined);
+    assert.equal(decode(replyOf(await send(pong))), "bad load");
+    assert.deepEqual(bench.faults, []);
+  });
+
+  it("echoes a ping without decoding it", async () => {
+    const { bench } = await open();
+    const load = new Map<Encodable, Encodable>([["cmd", "ping"]]);
+    for (let index = 0; index < 20_000; index += 1) load.set(index, null);
+    assert.deepEqual(replyOf(await bench.send(clearFrame(load))), encode(load, "raw"));
+  });
+});
