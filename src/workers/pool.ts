@@ -318,6 +318,10 @@ export class LanePool {
     this.#piscina.on("error", options.onThreadLost);
   }
 
+  get #isThreadShared(): boolean {
+    return this.#options.concurrentTasksPerThread > 1;
+  }
+
   /** Tasks offered and not finished. */
   get pending(): number {
     return this.#urgent.length + this.#queue.length + this.#running;
@@ -372,8 +376,10 @@ export class LanePool {
       if (waiting.isSettled) continue;
       this.#running += 1;
       const { task, transfer, abort } = waiting;
+      // Piscina gives a thread nothing beside a task that can be aborted: without the signal, tasks share their thread.
+      const signal = this.#isThreadShared ? null : abort.signal;
       this.#piscina
-        .run(task, { transferList: [...transfer], signal: abort.signal })
+        .run(task, { transferList: [...transfer], signal })
         .then(waiting.resolve, waiting.reject)
         .finally(() => {
           this.#running -= 1;
@@ -386,6 +392,6 @@ export class LanePool {
   #endOverdue(waiting: LaneTask): void {
     this.counters.timeouts += 1;
     waiting.reject(new SaltworksError("TASK_TIMEOUT", "a lane task took too long"));
-    if (this.#options.concurrentTasksPerThread === 1) waiting.abort.abort();
+    if (!this.#isThreadShared) waiting.abort.abort();
   }
 }

@@ -46,6 +46,21 @@ describe("LanePool", () => {
     assert.equal(lane.pending, 0);
   });
 
+  it("runs several tasks at once on one thread, so that a runner that waits for minions holds up no other", async () => {
+    const lane = openLane({ concurrentTasksPerThread: 4 });
+    const flag = new SharedArrayBuffer(4);
+    let isHeld = true;
+    const held = lane.run({ slot: 0, act: "wait", flag }).then(() => {
+      isHeld = false;
+    });
+    const releaseLater = setTimeout(() => release(flag), 2_000);
+    await lane.run(say);
+    assert.ok(isHeld, "answered while the other still waits");
+    clearTimeout(releaseLater);
+    release(flag);
+    await held;
+  });
+
   it("replaces a thread that hangs, so that others are served", async () => {
     const lane = openLane({ taskTimeoutMs: 200 });
     await assert.rejects(lane.run({ slot: 0, act: "hang" }), { code: "TASK_TIMEOUT" });
