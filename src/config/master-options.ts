@@ -227,7 +227,7 @@ const jobs = {
 const minions = {
   minion_data_cache: boolean(true, "Keep each minion's grains and pillar; targeting by these needs it."),
   minion_data_cache_events: boolean(true, "An event when that data changes.", kept),
-  preserve_minion_cache: boolean(false, "Keep a minion's data when its key is deleted.", kept),
+  preserve_minion_cache: boolean(false, "Keep a minion's data when its key is deleted."),
   cache: text("localfs", "Salt's backend for minion data; here it is always LMDB.", kept),
   con_cache: boolean(false, "Salt's list of connected minions; here presence does that.", kept),
   key_cache: text("", "Salt's list of accepted keys; here it is always in memory.", kept),

@@ -9,7 +9,7 @@ import { type CommandTable, mainName, type OptionTable, type ValuesOf } from "./
 import { runCommand } from "./run-options.ts";
 import { saltCommand } from "./salt-options.ts";
 
-export { type Answered, usageExitCode } from "./line-reader.ts";
+export type { Answered } from "./line-reader.ts";
 
 export const commands = {
   salt: saltCommand,
