@@ -165,9 +165,12 @@ export class Batcher {
 
   /** A busy worker gets what has gathered meanwhile as one batch: one commit instead of many. */
   #flushOrdinary(slot: number, queue: SlotQueue): void {
+    const wasFull = this.isFull;
     while (queue.ordinary.length > 0 && queue.batchesInFlight < this.#options.batchesInFlightMax) {
       this.#dispatch(slot, this.#takeBatch(queue));
     }
+    // Here and nowhere else a queue gets shorter: whoever stopped reading would wait for ever otherwise.
+    if (wasFull && !this.isFull) this.#options.onRoom();
   }
 
   /** At least one item, so that a frame over `bytesMax` leaves too. */
@@ -252,11 +255,9 @@ export class Batcher {
   #finish(slot: number): void {
     const queue = this.#queues[slot];
     if (queue !== undefined) {
-      const wasFull = this.isFull;
       queue.batchesInFlight -= 1;
       this.#flushOrdinary(slot, queue);
       this.#flushAuths(slot, queue);
-      if (wasFull && !this.isFull) this.#options.onRoom();
     }
     if (!this.#isIdle()) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();

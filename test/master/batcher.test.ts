@@ -15,12 +15,12 @@ type Taken = {
 };
 
 /** A pool that keeps every batch until the test finishes it; each item's reply is its own bytes. */
-function openBatcher(options: Partial<BatcherOptions> = {}) {
+function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0) {
   const taken: Taken[] = [];
   const replies: [string, unknown][] = [];
   const pool = {
     slotCount: 1,
-    depth: () => 0,
+    depth: () => depth,
     offer: (slot: number, job: SlotJob) =>
       new Promise((resolve, reject) => {
         const { task } = job.build() as { task: { buffer: ArrayBuffer } };
@@ -161,6 +161,39 @@ describe("Batcher", () => {
     await settle();
     assert.equal(batcher.isFull, false);
     assert.equal(state.roomCount, 1);
+  });
+
+  it("tells that there is room also when an idle worker takes all that made it full", async () => {
+    const { batcher, send, state } = openBatcher();
+    const large = encodeSealedRequest(Buffer.alloc(900), { version: 3, id: "web1" });
+    send("one", large);
+    send("two", large);
+    assert.equal(batcher.isFull, true);
+    await turn();
+    assert.deepEqual([batcher.isFull, state.roomCount], [false, 1]);
+  });
+
+  it("survives whoever takes its results, and is idle after", async () => {
+    const faults: string[] = [];
+    const { batcher, taken, send } = openBatcher({
+      onResult: () => {
+        throw new Error("cannot be read");
+      },
+      onFault: (error) => void faults.push(error.message),
+    });
+    send("a");
+    await turn();
+    taken[0]?.finish();
+    await settle();
+    assert.deepEqual(faults, ["cannot be read"]);
+    await batcher.idle();
+  });
+
+  it("holds no authentication back for what waits in the pool without a batch under way", async () => {
+    const { taken, send } = openBatcher({}, 1);
+    send("auth", encodeClearRequest({ cmd: "_auth", id: "web2" }, 3));
+    await turn();
+    assert.equal(taken.length, 1, "nothing else would come back to bring it on");
   });
 
   it("answers a batch that failed, so that no client waits", async () => {
