@@ -1,17 +1,12 @@
 /** Runner `jobs`: what the job cache holds, and what runs now. Shapes and texts are those that operators know from Salt. */
 import { SaltworksError } from "../errors.ts";
 import { startTimeText } from "../wire/jid.ts";
-import { decode } from "../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import type { JobReader, RunnerContext, RunnerFunction, StoredLoad } from "./contract.ts";
+import { fieldsOf } from "./stored-body.ts";
 
 /** `list_jobs` reads one load per job; beyond this the list is cut, newest kept. */
 const listedJobsMax = 100_000;
-
-function asMap(bytes: Uint8Array): ValueMap {
-  const value = decode(bytes);
-  return value instanceof Map ? value : new Map();
-}
 
 /** Function, arguments, target and user of a job, under Salt's headings. */
 function describe(load: ValueMap): Map<string, Encodable> {
@@ -33,7 +28,7 @@ function metadataOf(load: ValueMap): Value | undefined {
 }
 
 function describeStored(stored: StoredLoad): Map<string, Encodable> {
-  return describe(asMap(stored.load)).set("StartTime", startTimeText(stored.jid));
+  return describe(fieldsOf(stored.load)).set("StartTime", startTimeText(stored.jid));
 }
 
 function textArgument(args: ValueMap, name: string): string {
@@ -55,7 +50,7 @@ function lookupJid(context: RunnerContext, args: ValueMap): Encodable {
   const found = new Map<string, Encodable>();
   if (args.get("returned") !== false) {
     for (const { minionId, body } of context.jobs.getReturns(jid))
-      found.set(minionId, asMap(body).get("return") ?? null);
+      found.set(minionId, fieldsOf(body).get("return") ?? null);
   }
   if (args.get("missing") === true) {
     const returned = new Set(context.jobs.getReturns(jid).map((stored) => stored.minionId));
@@ -68,7 +63,7 @@ function lookupJid(context: RunnerContext, args: ValueMap): Encodable {
 function results(jobs: JobReader, jid: string): Map<string, Encodable> {
   const shown = new Map<string, Encodable>();
   for (const { minionId, body } of jobs.getReturns(jid)) {
-    const fields = asMap(body);
+    const fields = fieldsOf(body);
     const result = new Map<string, Encodable>();
     for (const name of ["return", "retcode", "success"]) if (fields.has(name)) result.set(name, fields.get(name));
     shown.set(minionId, result);
@@ -82,7 +77,7 @@ function jobWithResults(context: RunnerContext, jid: string): Map<string, Encoda
     const unknown = new Map<string, Encodable>([["Error", "Cannot contact returner or no job with this jid"]]);
     return unknown.set("StartTime", startTimeText(jid)).set("Result", new Map());
   }
-  const described = describe(asMap(stored.load));
+  const described = describe(fieldsOf(stored.load));
   described.set("Minions", [...stored.minions].sort());
   described.set("StartTime", startTimeText(jid));
   return described.set("Result", results(context.jobs, jid));

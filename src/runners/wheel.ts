@@ -1,8 +1,8 @@
 /** Wheel functions: what operators and our own command line ask of the master itself, answered in the reply. */
 import { SaltworksError } from "../errors.ts";
-import { decode } from "../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
 import type { RunnerContext } from "./contract.ts";
+import { fieldsOf } from "./stored-body.ts";
 
 /** Returns fetched at once: one return may be as large as `job_cache_max_return_bytes`. */
 const returnsPerCallMax = 10_000;
@@ -22,7 +22,7 @@ function returns(context: RunnerContext, kwargs: ValueMap): Encodable {
   const found = new Map<string, Encodable>();
   for (const id of ids) {
     const body = context.jobs.getReturn(jid, String(id));
-    if (body !== undefined) found.set(String(id), decode(body));
+    if (body !== undefined) found.set(String(id), fieldsOf(body));
   }
   return found;
 }

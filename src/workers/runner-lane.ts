@@ -4,6 +4,7 @@ import { isMainThread, type MessagePort, workerData } from "node:worker_threads"
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../runners/contract.ts";
 import { runRunner } from "../runners/registry.ts";
+import { fieldsOf } from "../runners/stored-body.ts";
 import { runWheel } from "../runners/wheel.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { decode, encode } from "../wire/msgpack.ts";
@@ -81,6 +82,6 @@ async function runJob(ask: (body: AskBody) => Promise<unknown>, request: JobRequ
     gatherTimeoutMs: request.gatherTimeoutMs,
   })) as RunJobAnswer;
   const returns = new Map<string, Value>();
-  for (const { id, body } of answer.returns) returns.set(id, (decode(body) as ValueMap).get("return") ?? null);
+  for (const { id, body } of answer.returns) returns.set(id, fieldsOf(body).get("return") ?? null);
   return { jid: answer.jid, minions: answer.minions, returns, silent: answer.silent };
 }
