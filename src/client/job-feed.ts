@@ -24,6 +24,8 @@ const tagStarts = [Buffer.from("salt/job/"), Buffer.from("saltworks/job/")];
 export type JobFeedRoom = { readonly bytesMax: number; readonly earlyEventsMax: number };
 
 export class JobFeed {
+  /** Events of before the job was known, for which there was no room. */
+  earlyEventsForgotten = 0;
   readonly #room: JobFeedRoom;
   readonly #early: Uint8Array[] = [];
   readonly #items: FeedItem[] = [];
@@ -86,7 +88,10 @@ export class JobFeed {
     if (!tagStarts.some((start) => start.equals(body.subarray(0, start.length)))) return;
     if (this.#jid === undefined) {
       // The reply to the publish is on its way: only a master with very many jobs gets here, and losing the oldest costs a look into the store.
-      if (this.#early.length >= this.#room.earlyEventsMax) this.#early.shift();
+      if (this.#early.length >= this.#room.earlyEventsMax) {
+        this.#early.shift();
+        this.earlyEventsForgotten += 1;
+      }
       this.#early.push(body);
       return;
     }

@@ -35,16 +35,12 @@ describe("JobFeed", () => {
     assert.ok(last.kind === "return" && last.data !== undefined);
   });
 
-  it("forgets the oldest of too many events that come before the job is known", async () => {
+  it("forgets the oldest of too many events that come before the job is known", { timeout: 10_000 }, async () => {
     feed = await open(1_000_000, 3);
     for (const id of ["a", "b", "c"]) master.fireReturn(jid, id, true);
     master.fire("salt/auth", { act: "accept" });
-    // The bus keeps its order: once the probe has its event (which counts as one of the three), the earlier ones have come, too.
-    const probe = await open(1_000_000, 2);
-    probe.follow("20260101000000000000");
     master.fireDone("20260101000000000000", []);
-    await probe.next();
-    probe.close();
+    while (feed.earlyEventsForgotten < 1) await new Promise((resolve) => setImmediate(resolve));
     feed.follow(jid);
     master.fireDone(jid, ["a", "b", "c"]);
     const [first, second, third] = [await feed.next(), await feed.next(), await feed.next()];
