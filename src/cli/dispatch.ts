@@ -64,8 +64,9 @@ export async function dispatch(argv: readonly string[], host: Host): Promise<num
   } catch (error) {
     if (error instanceof Exit) return error.code;
     if (error instanceof SaltworksError) {
-      host.complain(`saltworks ${name}: ${error.code}: ${error.message}\n`);
-      return 1;
+      const isUsage = error.code === "USAGE";
+      host.complain(`saltworks ${name}: ${isUsage ? "error" : error.code}: ${error.message}\n`);
+      return isUsage ? usageExitCode : 1;
     }
     host.complain(`saltworks ${name}: ${error instanceof Error ? error.stack : String(error)}\n`);
     return softwareExitCode;

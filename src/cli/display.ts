@@ -1,5 +1,6 @@
 /** Shows values as the operator chose: outputter, colours, file. Source: docs/compatibility.md, outputters. */
-import { appendFileSync, existsSync, truncateSync } from "node:fs";
+import { appendFileSync, closeSync, openSync } from "node:fs";
+import { SaltworksError } from "../errors.ts";
 import type { Value } from "../wire/values.ts";
 import type { Host } from "./host.ts";
 import { isOutputter, type OutputOptions, renderOutput, unknownOutputterLine } from "./outputters/render.ts";
@@ -22,13 +23,17 @@ export class Display {
   readonly #host: Host;
   readonly #isColoured: boolean;
 
-  /** Empties the output file, keeping its permissions. */
+  /**
+   * Empties the output file, keeping its permissions.
+   *
+   * @throws SaltworksError USAGE if it cannot be written: before a job is sent whose results would be lost
+   */
   constructor(choice: DisplayChoice, host: Host) {
     this.#choice = choice;
     this.#host = host;
     this.#isColoured = choice.isColoured ?? host.isTerminal;
     const { file, isAppending } = choice;
-    if (file !== undefined && !isAppending && existsSync(file)) truncateSync(file);
+    if (file !== undefined) reported(file, "USAGE", () => closeSync(openSync(file, isAppending ? "a" : "w")));
   }
 
   /** Whether the operator named an outputter. */
@@ -62,7 +67,17 @@ export class Display {
   }
 
   #print(text: string): void {
-    if (this.#choice.file === undefined) this.#host.write(text);
-    else appendFileSync(this.#choice.file, text);
+    const { file } = this.#choice;
+    if (file === undefined) this.#host.write(text);
+    else reported(file, "STORE_FAILED", () => appendFileSync(file, text));
+  }
+}
+
+function reported(file: string, code: "USAGE" | "STORE_FAILED", step: () => void): void {
+  try {
+    step();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new SaltworksError(code, `the output file cannot be written: ${why}`, { file }, { cause: error });
   }
 }

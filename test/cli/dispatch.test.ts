@@ -48,6 +48,13 @@ describe("saltworks", () => {
     }
   });
 
+  it("names an output file that cannot be written before anything is done", async () => {
+    writeFileSync(join(folder, "master"), `pki_dir: ${folder}/pki\n`);
+    const { err, code } = await run("key", "-c", folder, "--out-file", join(folder, "nowhere", "out"), "-A", "-y");
+    assert.match(err, /^saltworks key: error: the output file cannot be written: ENOENT/);
+    assert.equal(code, 64);
+  });
+
   it("refuses a demo of impossible size", async () => {
     const { err, code } = await run("demo", "--minions", "0");
     assert.match(err, /--minions takes a number from 1 to 100\n$/);
