@@ -54,6 +54,7 @@ describe("event stream", () => {
       pubMode: 0o660,
       pullMode: 0o600,
       subscriberBytesMax: 1024 * 1024,
+      framingOf: () => Promise.resolve("plain"),
       onEvent: (body) => server?.publish(frameEvent(body)),
       ...options,
     });
