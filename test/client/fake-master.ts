@@ -59,6 +59,7 @@ export class FakeMaster {
       pubMode: 0o660,
       pullMode: 0o600,
       subscriberBytesMax: 256 * 1024 * 1024,
+      framingOf: () => Promise.resolve("plain"),
       onEvent: (body) => started.master?.fired.push(decodeEvent(body)),
     });
     const master = new FakeMaster(folder, config, router, bus, handlers);
