@@ -2,6 +2,9 @@
 import { type Ended, runCommand } from "./program.ts";
 import { type Maker, type MasterUnderTest, makerName, ourProgram } from "./test-bed.ts";
 
+/** What Salt's commands and ours end with when they do not understand their words. */
+const usageExitCode = 64;
+
 type Tool = "salt" | "key" | "run";
 
 export class Operator {
@@ -28,6 +31,7 @@ export class Operator {
   async json(tool: Tool, args: readonly string[]): Promise<unknown> {
     const ended = await this.run(tool, ["--out=json", ...args]);
     const text = ended.stdout.toString();
+    if (ended.code === usageExitCode) throw new Error(`${this.name} ${tool} ${args.join(" ")}: ${ended.stderr}`);
     try {
       return text.trim() === "" ? undefined : JSON.parse(text);
     } catch (error) {

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import type { EventWatch } from "./event-watch.ts";
 import { testJobs } from "./job-list.ts";
@@ -19,11 +21,11 @@ for (const release of releases.all) {
     let watch: EventWatch;
 
     before(async () => {
-      master = await MasterUnderTest.create(bed, release);
+      master = await MasterUnderTest.create(bed, release, { gather_job_timeout: 2 });
       await master.start();
       watch = await bed.watchEvents(master.sockDir);
       operator = new Operator(release, master);
-      new MinionUnderTest(master, "ours", minionId);
+      new MinionUnderTest(master, "ours", minionId, { recon_default: 100, recon_max: 500, recon_randomize: false });
     });
     after(() => bed.close());
 
@@ -52,5 +54,27 @@ for (const release of releases.all) {
       }),
       bed,
     );
+
+    bed.it("answers on through a key rotation", async () => {
+      const shown = (await operator.json("key", ["-p", minionId])) as { minions: Record<string, string> };
+      writeFileSync(join(master.pkiDir, "minions", "gone"), shown.minions[minionId] ?? "");
+      await operator.run("key", ["-y", "-d", "gone"]);
+      await untilAnswered();
+    });
+
+    bed.it("answers again after a restart, at which a real master takes new keys", async () => {
+      await master.program.kill();
+      await master.start();
+      await untilAnswered();
+    });
+
+    async function untilAnswered(): Promise<void> {
+      const deadlineMs = performance.now() + signInTimeoutMs;
+      for (;;) {
+        const answer = await operator.json("salt", ["-t", "2", minionId, "test.ping", "--static"]);
+        if (JSON.stringify(answer) === JSON.stringify({ [minionId]: true })) return;
+        assert.ok(performance.now() < deadlineMs, `no answer: ${JSON.stringify(answer)}`);
+      }
+    }
   });
 }
