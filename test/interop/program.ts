@@ -36,6 +36,14 @@ export async function runCommand(
   return { code, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() + note };
 }
 
+const running = new Set<Program>();
+
+/** A run that is cut short must not leave masters behind: programs are in groups of their own, which no terminal's signal reaches. */
+process.on("exit", () => {
+  for (const program of running) program.killNow();
+});
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+
 export class Program {
   readonly name: string;
   readonly #child: ChildProcess;
@@ -46,6 +54,7 @@ export class Program {
 
   constructor(name: string, command: string, args: readonly string[], env?: NodeJS.ProcessEnv) {
     this.name = name;
+    running.add(this);
     // A group of its own: Salt's daemons start children, and whatever is left of them is ended with the group.
     this.#child = spawn(command, args, { env: environment(env), stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.#child.stdout?.on("data", (chunk: Buffer) => this.#keep(chunk));
@@ -102,7 +111,13 @@ export class Program {
     await this.#exit;
   }
 
+  /** As `kill`, without waiting. */
+  killNow(): void {
+    this.#killGroup();
+  }
+
   #killGroup(): void {
+    running.delete(this);
     if (this.#child.pid === undefined) return;
     try {
       process.kill(-this.#child.pid, "SIGKILL");
