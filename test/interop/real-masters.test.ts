@@ -13,8 +13,10 @@ const releases = await openReleases();
 const minionId = "ours.example.com";
 const signInTimeoutMs = 60_000;
 
-for (const release of releases.all) {
-  describe(`our minion on a real master, Salt ${release.version}`, { skip: releases.skip }, () => {
+if (releases.skip !== false) describe("our minion on a real master", { skip: releases.skip });
+
+for (const release of releases.skip === false ? releases.all : []) {
+  describe(`our minion on a real master, Salt ${release.version}`, () => {
     const bed = new TestBed();
     let master: MasterUnderTest;
     let operator: Operator;
