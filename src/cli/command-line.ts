@@ -1,5 +1,6 @@
 /** What every command does first: read its options, its configuration, and how results are to be shown. */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import { loadMasterConfig, loadMinionConfig, type Overrides } from "../config/load.ts";
 import type { MasterConfig, MinionConfig } from "../config/schema.ts";
 import { hasCode, type SaltworksError } from "../errors.ts";
@@ -38,11 +39,21 @@ export function understand<C extends CommandName>(name: C, argv: readonly string
 }
 
 export function masterConfig(configDir: string | undefined, host: Host, overrides: Overrides = {}): MasterConfig {
-  return explained(host, () => loadMasterConfig(configDir ?? defaultConfigDir, overrides));
+  const directory = announced(configDir, host);
+  return explained(host, () => loadMasterConfig(directory, overrides));
 }
 
 export function minionConfig(configDir: string | undefined, host: Host, overrides: Overrides = {}): MinionConfig {
-  return explained(host, () => loadMinionConfig(configDir ?? defaultConfigDir, overrides));
+  const directory = announced(configDir, host);
+  return explained(host, () => loadMinionConfig(directory, overrides));
+}
+
+/** Salt's words about a directory that is not there: everything would be at its default, which is hardly what was meant. */
+function announced(configDir: string | undefined, host: Host): string {
+  const directory = resolve(configDir ?? defaultConfigDir);
+  const isThere = statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (!isThere) host.complain(`WARNING: CONFIG '${directory}' directory does not exist.\n`);
+  return directory;
 }
 
 /** @throws Exit with the code of a usage error after every fault has been listed */

@@ -19,6 +19,7 @@ export type { MasterConfig, MinionConfig };
 export type Overrides = { readonly [name: string]: ConfigValue | undefined };
 /** Values while they are being worked out. */
 type Draft = Record<string, unknown>;
+type Fault = { readonly file: string; readonly line: number; readonly message: string };
 
 const overrideFile = "command line";
 /** Salt shortens a socket directory whose path is this much longer than the cache directory's. */
@@ -38,13 +39,15 @@ function nearestName(name: string, table: OptionTable): string | undefined {
   return ranked[0]?.known;
 }
 
-function warnOfNearMisses(settings: Settings, table: OptionTable, warnings: string[]): void {
+function nearMisses(settings: Settings, table: OptionTable): Fault[] {
+  const misses: Fault[] = [];
   for (const [name, { file, line }] of settings) {
     // A dot marks a plug-in's setting such as `mysql.host`.
     if (isKnownAnywhere(name) || name.includes(".")) continue;
     const near = nearestName(name, table);
-    if (near !== undefined) warnings.push(`${file}:${line}: "${name}" is not an option; did you mean "${near}"?`);
+    if (near !== undefined) misses.push({ file, line, message: `"${name}" is not an option; did you mean "${near}"?` });
   }
+  return misses;
 }
 
 /** Whoever sets an option should hear that it does nothing yet, above all if it is one that they trust in. */
@@ -64,9 +67,8 @@ function foldedMap(value: unknown): unknown {
   return Object.assign({}, ...value.filter(isConfigMap)) as ConfigMap;
 }
 
-type Fault = { readonly file: string; readonly line: number; readonly message: string };
-
-function checkAll(settings: Settings, table: OptionTable): Draft {
+/** @throws SaltworksError CONFIG_INVALID; whoever reads it learns of misspelt names, too */
+function checkAll(settings: Settings, table: OptionTable, misspelt: readonly Fault[]): Draft {
   const draft: Draft = {};
   const faults: Fault[] = [];
   for (const [name, option] of Object.entries(table)) {
@@ -79,15 +81,15 @@ function checkAll(settings: Settings, table: OptionTable): Draft {
     if ("fault" in checked) faults.push({ ...setting, message: `${name}: ${checked.fault}` });
     else draft[name] = checked.value;
   }
-  if (faults.length > 0) throw invalid(faults);
+  if (faults.length > 0) throw invalid(faults, misspelt);
   return draft;
 }
 
 /** In the order in which an operator meets them: the main file, then the others by name, each from top to bottom. */
-function invalid(faults: readonly Fault[]): SaltworksError {
+function invalid(faults: readonly Fault[], misspelt: readonly Fault[]): SaltworksError {
   const depth = ({ file }: Fault) => file.split("/").length;
   const byPlace = (a: Fault, b: Fault) => depth(a) - depth(b) || a.file.localeCompare(b.file) || a.line - b.line;
-  const lines = faults.toSorted(byPlace).map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  const lines = [...faults, ...misspelt].sort(byPlace).map(({ file, line, message }) => `${file}:${line}: ${message}`);
   return new SaltworksError("CONFIG_INVALID", lines.join("\n"), { faultCount: faults.length });
 }
 
@@ -155,8 +157,9 @@ function load(role: Role, configDir: string, overrides: Overrides): Draft {
     const setting: Setting = { value, file: overrideFile, line: 1 };
     settings.set(name, setting);
   }
-  warnOfNearMisses(settings, role.table, warnings);
-  const draft = checkAll(settings, role.table);
+  const misspelt = nearMisses(settings, role.table);
+  warnings.push(...misspelt.map(({ file, line, message }) => `${file}:${line}: ${message}`));
+  const draft = checkAll(settings, role.table, misspelt);
   const isIdComputed = textOf(draft, "id") === "";
   role.settle(draft, settings, warnings);
   settlePaths(draft, settings, role.table);

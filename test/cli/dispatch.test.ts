@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { masterConfig, minionConfig } from "../../src/cli/command-line.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import { Display } from "../../src/cli/display.ts";
 import { openDaemonLog, openToolLog } from "../../src/cli/log.ts";
@@ -34,6 +35,15 @@ describe("saltworks", () => {
     const { version } = JSON.parse(readFileSync(join(repositoryRoot, "package.json"), "utf8")) as { version: string };
     assert.equal((await run("--version")).out, `saltworks ${version}\n`);
     assert.equal((await run("salt", "--version")).out, `salt ${version} (Saltworks)\n`);
+  });
+
+  it("says that a configuration directory is not there, in Salt's words, and goes on with the defaults", () => {
+    const host = new TestHost();
+    assert.equal(masterConfig(join(folder, "missing"), host).ret_port, 4506);
+    assert.equal(host.err, `WARNING: CONFIG '${join(folder, "missing")}' directory does not exist.\n`);
+    const calm = new TestHost();
+    minionConfig(folder, calm);
+    assert.equal(calm.err, "");
   });
 
   it("lists every fault of a configuration, with file and line, and ends with 64", async () => {

@@ -97,6 +97,13 @@ describe("loadMasterConfig", () => {
     );
   });
 
+  it("names misspelt options among the wrong values: one look at the list must be enough", () => {
+    put("master", "auto_acept: true\nret_port: 0\n");
+    assert.throws(() => loadMasterConfig(root), {
+      message: /:1: "auto_acept" is not an option; did you mean "auto_accept"\?\n.*:2: ret_port: /,
+    });
+  });
+
   it("never shows a secret, even a wrong one", () => {
     put("master", "key_pass: [hunter2]\n");
     assert.throws(
