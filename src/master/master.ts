@@ -23,6 +23,7 @@ import { Maintenance } from "./maintenance.ts";
 import { Presence } from "./presence.ts";
 import { PublishFront } from "./publish-front.ts";
 import { Publisher } from "./publisher.ts";
+import { Refusals } from "./refusals.ts";
 import { RequestFront } from "./request-front.ts";
 
 export type MasterParts = {
@@ -320,12 +321,13 @@ export class Master {
 
   #createMaintenance(): Maintenance {
     const { config, logger, pool } = this.#parts;
+    const refusals = new Refusals((refused) => logger.warn({ refused }, "refused requests since the last look"));
     return new Maintenance({
       intervalMs: config.loop_interval * 1_000,
       keepJobsMs: config.keep_jobs_seconds * 1_000,
       pool,
       rotateIfDue: (nowMs) => this.#keyRing.rotateIfDue(nowMs),
-      readFaults: () => this.#gatherCounters(),
+      readFaults: async () => refusals.note((await this.#gatherCounters()).workers),
       onFault: (error) => logger.error({ err: error }, "maintenance failed"),
     });
   }

@@ -10,7 +10,7 @@ import { generateKeyString } from "../crypto/crypticle.ts";
 import { encryptOaep } from "../crypto/rsa.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { RequestChannel } from "../transport/request-channel.ts";
-import { type AuthAccepted, type AuthReply, decodeAuthReply } from "../wire/reply.ts";
+import { type AuthAccepted, type AuthReply, badLoad, decodeAuthReply } from "../wire/reply.ts";
 import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
 import { type Identity, type PinnedKey, pinMasterKey, readPinnedKey } from "./identity.ts";
@@ -80,6 +80,7 @@ async function tryOnce(options: SignInOptions, channel: Pick<RequestChannel, "re
     if (config.auth_safemode) return "timeout";
     throw new SaltworksError("AUTH_FAILED", "the master did not answer the authentication", {}, { cause: error });
   }
+  if (badLoad.equals(frame)) throw refusedUnread(asked.version);
   const reply = readReply(frame);
   if (!hasKeys(reply)) {
     checkVerdict(reply, asked, pinned, config.signing_algorithm);
@@ -92,6 +93,12 @@ async function tryOnce(options: SignInOptions, channel: Pick<RequestChannel, "re
 
 function hasKeys(reply: AuthReply): reply is AuthReply & { accepted: AuthAccepted } {
   return reply.accepted !== undefined;
+}
+
+/** What a master answers to what it does not read; mostly because its `minimum_auth_version` is higher. */
+function refusedUnread(version: number): SaltworksError {
+  const hint = version < 3 ? "; its minimum_auth_version may be higher" : "";
+  return new SaltworksError("AUTH_FAILED", `the master takes no authentication of request version ${version}${hint}`);
 }
 
 function readReply(frame: Buffer): AuthReply {

@@ -55,6 +55,8 @@ export class FakeMaster {
   readonly silent = new Set<string>();
   /** Requests, by command, that are answered `bad load` once each. */
   readonly refuseOnce: string[] = [];
+  /** Its `minimum_auth_version`. */
+  versionMin = 0;
   encAlgorithm: EncAlgorithm = "OAEP-SHA1";
   sigAlgorithm: SigAlgorithm = "PKCS1v15-SHA1";
   pubSigner: KeyObject | undefined;
@@ -162,6 +164,7 @@ export class FakeMaster {
 
   #answer(frame: Buffer): Uint8Array | undefined {
     const envelope = readEnvelope(frame);
+    if (envelope.version < this.versionMin) return badLoad;
     if (envelope.enc === "clear")
       return this.#answerAuth(mapOf(decode(envelope.load)), envelope.load, envelope.version);
     const seal = new Crypticle(this.#keyOf(envelope.version, envelope.id));

@@ -209,6 +209,17 @@ describe("signIn", () => {
     await assert.rejects(ask(prepare()), { code: "AUTH_MASTER_MISMATCH" }, "signed, but not wanted");
   });
 
+  it("says why a master with a higher minimum_auth_version takes nothing from it", async () => {
+    master.versionMin = 3;
+    for (const version of [0, 2]) {
+      await assert.rejects(ask(prepare({ request_version: version })), {
+        code: "AUTH_FAILED",
+        message: `the master takes no authentication of request version ${version}; its minimum_auth_version may be higher`,
+      });
+    }
+    await ask(prepare());
+  });
+
   it("uses the SHA-224 algorithms when they are configured", async () => {
     master.keys = await makeMasterKeys(2_048);
     master.encAlgorithm = "OAEP-SHA224";

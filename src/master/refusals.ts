@@ -1,0 +1,30 @@
+/** What workers refused, for the log: an operator must not have to read counters to learn why old minions stay away. */
+
+const prefix = "refused.";
+
+export class Refusals {
+  #former: ReadonlyMap<string, number> = new Map();
+  readonly #onRefused: (counts: Readonly<Record<string, number>>) => void;
+
+  constructor(onRefused: (counts: Readonly<Record<string, number>>) => void) {
+    this.#onRefused = onRefused;
+  }
+
+  /** Tells of each reason how often it came since the last time; nothing if there was none. */
+  note(workers: readonly Readonly<Record<string, number>>[]): void {
+    const sums = new Map<string, number>();
+    for (const counters of workers) {
+      for (const [name, count] of Object.entries(counters))
+        if (name.startsWith(prefix)) sums.set(name, (sums.get(name) ?? 0) + count);
+    }
+    const increases: Record<string, number> = {};
+    for (const [name, sum] of sums) {
+      const former = this.#former.get(name) ?? 0;
+      // A worker that was replaced counts from 0 again.
+      const increase = sum >= former ? sum - former : sum;
+      if (increase > 0) increases[name.slice(prefix.length)] = increase;
+    }
+    this.#former = sums;
+    if (Object.keys(increases).length > 0) this.#onRefused(increases);
+  }
+}
