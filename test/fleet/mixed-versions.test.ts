@@ -3,12 +3,25 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Fleet, openFleet } from "../../bench/fleet/fleet.ts";
 import type { MasterProcess } from "../../bench/master-process.ts";
-import { startOurMaster } from "./our-master.ts";
+import { readCounters, startOurMaster, sumOf } from "./our-master.ts";
 import { runCli } from "./run-cli.ts";
 
 const versions = [0, 2, 3] as const;
 const minionsPerVersion = 20;
 const timeoutMs = 60_000;
+
+/** The key directories are watched: what a command did to them takes effect within a second, not before it ends. */
+async function untilRotated(master: MasterProcess): Promise<void> {
+  const client = master.client();
+  const deadlineMs = Date.now() + timeoutMs;
+  try {
+    while (sumOf(await readCounters(client), /^keys\.rotations$/) < 1) {
+      assert.ok(Date.now() < deadlineMs, "the key was not rotated");
+    }
+  } finally {
+    client.close();
+  }
+}
 
 describe("a fleet of several request versions", () => {
   let master: MasterProcess;
@@ -72,6 +85,7 @@ describe("a fleet of several request versions", () => {
     const victim = oldest.ids()[0] ?? "";
     const { exitCode, stderr } = await runCli(["key", "-c", master.configDirectory, "-d", victim, "-y"], timeoutMs);
     assert.equal(exitCode, 0, stderr);
+    await untilRotated(master);
     const args = ["salt", "-c", master.configDirectory, "*", "test.ping", "-t", "30", "--static", "--out", "json"];
     const { stdout } = await runCli(args, timeoutMs);
     const others = fleets.flatMap((fleet) => fleet.ids()).filter((id) => id !== victim);
