@@ -68,9 +68,28 @@ export async function dispatch(argv: readonly string[], host: Host): Promise<num
       host.complain(`saltworks ${name}: ${isUsage ? "error" : error.code}: ${error.message}\n`);
       return isUsage ? usageExitCode : 1;
     }
+    if (error instanceof Error && isRefusedBySystem(error)) {
+      host.complain(`saltworks ${name}: ${error.message}\n`);
+      return 1;
+    }
     host.complain(`saltworks ${name}: ${error instanceof Error ? error.stack : String(error)}\n`);
     return softwareExitCode;
   }
+}
+
+/** What the operator can mend: permissions, a full disk. Where in the program it came up says nothing to him. */
+const systemRefusals: ReadonlySet<unknown> = new Set([
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ENOSPC",
+  "EDQUOT",
+  "ENOTDIR",
+  "EMFILE",
+]);
+
+function isRefusedBySystem(error: Error): boolean {
+  return "syscall" in error && "code" in error && systemRefusals.has(error.code);
 }
 
 function usage(): string {

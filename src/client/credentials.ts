@@ -2,7 +2,7 @@
  * How a local user proves to the master who he is: the content of a key file that only he can read.
  * Source: docs/protocol.md sections 7.2 and 11.1.
  */
-import { readFile } from "node:fs/promises";
+import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
@@ -16,16 +16,30 @@ function keyOwner(user: string, masterUser: string): string {
   return user === "root" || user.startsWith("sudo_") ? masterUser : user;
 }
 
-/** @throws SaltworksError AUTH_FAILED if the key may not be read, MASTER_UNREACHABLE if there is none because no master ran here */
+function keyFile(config: MasterConfig, owner: string): string {
+  return join(config.cachedir, `.${owner.replaceAll("\\", "_")}_key`);
+}
+
+/**
+ * @throws SaltworksError AUTH_FAILED if the key may not be read or this user has none, MASTER_UNREACHABLE if nobody has one because
+ * no master ran here
+ */
 export async function readCredentials(config: MasterConfig, user: string): Promise<Credentials> {
-  const file = join(config.cachedir, `.${keyOwner(user, config.user).replaceAll("\\", "_")}_key`);
+  const file = keyFile(config, keyOwner(user, config.user));
   try {
     return { user, key: await readFile(file, "utf8") };
   } catch (error) {
     const errno = error instanceof Error && "code" in error ? error.code : undefined;
-    if (errno === "ENOENT") {
+    if (errno === "ENOENT" && !(await isThere(keyFile(config, config.user)))) {
       throw new SaltworksError("MASTER_UNREACHABLE", notContactedText, { file }, { cause: error });
     }
     throw new SaltworksError("AUTH_FAILED", notPermittedText, { file }, { cause: error });
   }
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return await access(file).then(
+    () => true,
+    () => false,
+  );
 }

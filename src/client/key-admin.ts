@@ -3,7 +3,7 @@
  * A running master sees the change within a second; the event bus is told what was done.
  * Source: docs/protocol.md sections 6.3 and 10.3.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
 import { fingerprint, loadPublicKey } from "../crypto/pem.ts";
@@ -32,9 +32,9 @@ export class KeyAdmin {
     this.#keys = openKeyDirectories(config.pki_dir);
   }
 
-  /** Whether there is a key directory at all. */
+  /** Whether there is a key directory at all. One that this user may not see is an error of its own, not an absent one. */
   get isThere(): boolean {
-    return existsSync(this.#config.pki_dir);
+    return statSync(this.#config.pki_dir, { throwIfNoEntry: false }) !== undefined;
   }
 
   /** All ids of these states, sorted without regard to case. */

@@ -65,6 +65,14 @@ describe("saltworks", () => {
     assert.equal(code, 64);
   });
 
+  it("says in one line what the system refuses, without a stack", async () => {
+    writeFileSync(join(folder, "file"), "");
+    writeFileSync(join(folder, "master"), `root_dir: ${folder}\npki_dir: ${folder}/file/pki\nlog_level: quiet\n`);
+    const { err, code } = await run("master", "-c", folder);
+    assert.match(err, /^saltworks master: ENOTDIR: .*file\/pki'\n$/);
+    assert.equal(code, 1);
+  });
+
   it("refuses a demo of impossible size", async () => {
     const { err, code } = await run("demo", "--minions", "0");
     assert.match(err, /--minions takes a number from 1 to 100\n$/);

@@ -213,7 +213,10 @@ describe("MasterClient", () => {
       master.requests.map((load) => load.get("user")),
       ["root", "sudo_ann"],
     );
-    await assert.rejects(MasterClient.open(master.config, "ann"), { code: "MASTER_UNREACHABLE" });
+    await assert.rejects(MasterClient.open(master.config, "ann"), {
+      code: "AUTH_FAILED",
+      message: /^Failed to authenticate! .* this user is not permitted/,
+    });
   });
 
   it("waits for a runner's result, and tells its failure", async () => {
