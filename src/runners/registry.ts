@@ -4,8 +4,13 @@ import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
 import { jobsRunner } from "./jobs.ts";
 import { manageRunner } from "./manage.ts";
+import { saltworksRunner } from "./saltworks.ts";
 
-export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([...jobsRunner, ...manageRunner]);
+export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
+  ...jobsRunner,
+  ...manageRunner,
+  ...saltworksRunner,
+]);
 
 /**
  * Runs a runner function by name. `args` are positional; a map among them that is marked `__kwarg__` adds keywords.

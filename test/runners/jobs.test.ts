@@ -177,6 +177,18 @@ describe("runner manage", () => {
   });
 });
 
+describe("runner saltworks", () => {
+  it("gives the running master's counters, and says that a stopped one has none", async () => {
+    const master = {
+      runJob: () => assert.fail("no job"),
+      connected: async () => [],
+      counters: async () => ({ main: { frames: 7 } }),
+    };
+    assert.deepEqual(await run(contextOf({}, master), "saltworks.counters"), { main: { frames: 7 } });
+    await assert.rejects(run(contextOf({}), "saltworks.counters"), { code: "MASTER_UNREACHABLE" });
+  });
+});
+
 describe("wheel saltworks.returns", () => {
   it("gives the whole stored loads of the ids asked for", async () => {
     const answer = await runWheel(
