@@ -147,7 +147,7 @@ const work = {
   pub_ret: boolean(true, "Send returns to the master."),
   return: textOrList("", "Returners for every job.", kept),
   cache_jobs: boolean(false, "Keep jobs on the minion, too."),
-  cmd_safe: boolean(true, "Off: commands run in a shell unless asked otherwise.", kept),
+  cmd_safe: boolean(true, "Off: commands run in a shell unless asked otherwise."),
   loop_interval: number(1, "Time between rounds of the scheduler.", {
     ...kept,
     min: 0.01,
