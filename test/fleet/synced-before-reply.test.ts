@@ -42,6 +42,7 @@ describe("the sync behind an acknowledgement", { skip }, () => {
   it("is not waited for with job_cache_durability: async, which shows that this test can fail", async () => {
     const { exchanges, unsynced } = await countUnsynced("async");
     assert.equal(exchanges, returnCount);
-    assert.ok(unsynced > returnCount / 2, `${unsynced} of ${returnCount} were answered without a sync`);
+    // On a quiet machine the sync of an earlier return often falls between a later one and its reply: one that has none is proof enough.
+    assert.ok(unsynced > 0, `${unsynced} of ${returnCount} were answered without a sync`);
   });
 });
