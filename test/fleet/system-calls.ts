@@ -111,12 +111,22 @@ export function exchangesOn(calls: readonly SystemCall[], port: number): Exchang
 /** O_DSYNC of a descriptor's flags: a write through it returns when it is on the disk. */
 const dataSyncFlag = 0o10000;
 
+/** Undefined for a descriptor that was closed since it was listed, as a connection's may be. */
+function fileOf(processId: number, descriptor: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${processId}/fd/${descriptor}`);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
 /** The process's descriptors of files under `path` whose every write is synced, as `number<file`. */
 export function syncedDescriptors(processId: number, path: string): Set<string> {
   const found = new Set<string>();
   for (const descriptor of readdirSync(`/proc/${processId}/fd`)) {
-    const file = readlinkSync(`/proc/${processId}/fd/${descriptor}`);
-    if (!file.startsWith(path)) continue;
+    const file = fileOf(processId, descriptor);
+    if (file === undefined || !file.startsWith(path)) continue;
     const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(join(`/proc/${processId}/fdinfo`, descriptor), "utf8"))?.[1];
     if (Number.parseInt(flags ?? "0", 8) & dataSyncFlag) found.add(`${descriptor}<${file}`);
   }
