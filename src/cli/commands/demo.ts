@@ -1,17 +1,18 @@
 /** `saltworks demo`: a master and some minions in a private directory, three jobs shown as an operator would see them, and what to try next. */
+
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { KeyAdmin } from "../../client/key-admin.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { demoMinionsMax, demoStartTimeoutMs } from "../../limits.ts";
+import { packageRoot } from "../../minion/modules/program-version.ts";
 import { EventSubscriber } from "../../transport/event-stream-client.ts";
 import { splitEvent } from "../../wire/event.ts";
 import { Exit, masterConfig } from "../command-line.ts";
 import { Children } from "../demo/children.ts";
 import { createSite, type DemoSite } from "../demo/site.ts";
 import type { Host } from "../host.ts";
-import { packageRoot } from "../version.ts";
 import { runKey } from "./key.ts";
 import { runSalt } from "./salt.ts";
 

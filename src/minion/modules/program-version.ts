@@ -8,9 +8,14 @@ export const saltReleaseFollowed = { text: "3007.15", info: [3007, 15] } as cons
 
 type Package = { readonly version: string; readonly dependencies: Readonly<Record<string, string>> };
 
+/** The compiled program lies some folders below its package. */
+export function packageRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
+  return folder;
+}
+
 /** This program's package file: versions of its dependencies are exact in it. */
 export function readOwnPackage(): Package {
-  let directory = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(directory, "package.json"))) directory = dirname(directory);
-  return JSON.parse(readFileSync(join(directory, "package.json"), "utf8")) as Package;
+  return JSON.parse(readFileSync(join(packageRoot(), "package.json"), "utf8")) as Package;
 }
