@@ -1,22 +1,22 @@
 /**
  * Crypticle: AES-CBC then HMAC-SHA256, the seal of every encrypted Salt message.
- * Source: docs/protocol.md section 4.
+ * Source: docs/protocol.md section 4. Ciphers are kept and used on: docs/decisions/0010-seals-without-objects.md.
  */
 import {
+  type Cipher,
   createCipheriv,
   createDecipheriv,
   createHmac,
-  createSecretKey,
-  type KeyObject,
+  type Decipher,
   randomBytes,
   randomFillSync,
   timingSafeEqual,
 } from "node:crypto";
 import { SaltworksError } from "../errors.ts";
+import { hmacSha256, macBytes } from "./hmac.ts";
 
 const ivBytes = 16;
 const blockBytes = 16;
-const macBytes = 32;
 const hmacKeyBytes = 32;
 /** On the wire the AES key is always 192 bits; the class, as Salt's, takes the others too. */
 const aesKeyBytes = 24;
@@ -32,6 +32,9 @@ export function generateKeyString(): string {
   return randomBytes(aesKeyBytes + hmacKeyBytes).toString("base64");
 }
 
+/** What is encrypted and authenticated in half a millisecond or so. */
+const stepBytes = 128 * 1024;
+
 /** Random bytes are drawn for 256 seals at once: one draw of 16 bytes costs a third of a seal. Each is used once. */
 const ivPool = Buffer.allocUnsafeSlow(256 * ivBytes);
 let ivPoolUsed = ivPool.length;
@@ -45,6 +48,10 @@ function randomIv(): Uint8Array {
   return ivPool.subarray(ivPoolUsed - ivBytes, ivPoolUsed);
 }
 
+/** Plaintexts of up to this size are put together in memory that is used again; the ciphers copy what they read. */
+const plainBytesKept = 4_096;
+const plainScratch = Buffer.alloc(plainBytesKept);
+
 /** Seals that this thread has tried to open: the master's main thread must never. */
 let sealsOpened = 0;
 
@@ -52,41 +59,77 @@ export function openedSealCount(): number {
   return sealsOpened;
 }
 
+/** Bytes of a seal over `packedBytes` of content and a nonce of `nonceLength`. */
+export function sealedBytes(packedBytes: number, nonceLength: number): number {
+  return ivBytes + paddedBytes(prefix.length + nonceLength + packedBytes) + macBytes;
+}
+
+/** Padding is never empty. */
+function paddedBytes(length: number): number {
+  return length + blockBytes - (length % blockBytes);
+}
+
 export class Crypticle {
-  readonly #aesKey: KeyObject;
-  readonly #hmacKey: KeyObject;
-  readonly #cipher: "aes-128-cbc" | "aes-192-cbc" | "aes-256-cbc";
+  readonly #key: Buffer;
+  readonly #cipherName: "aes-128-cbc" | "aes-192-cbc" | "aes-256-cbc";
+  #cipher: Cipher | undefined;
+  #isUsed = false;
+  #decipher: Decipher | undefined;
 
   /** @throws SaltworksError CRYPTO_BAD_KEY for text that is not Base64 of 48, 56 or 64 bytes */
   constructor(keyString: string) {
-    const raw = keyPattern.test(keyString) ? Buffer.from(keyString, "base64") : Buffer.alloc(0);
-    const aesBytes = raw.length - hmacKeyBytes;
+    const key = keyPattern.test(keyString) ? Buffer.from(keyString, "base64") : Buffer.alloc(0);
+    const aesBytes = key.length - hmacKeyBytes;
     if (aesBytes !== 16 && aesBytes !== 24 && aesBytes !== 32) {
       throw new SaltworksError("CRYPTO_BAD_KEY", "not a session key string");
     }
-    this.#cipher = aesBytes === 16 ? "aes-128-cbc" : aesBytes === 24 ? "aes-192-cbc" : "aes-256-cbc";
-    this.#aesKey = createSecretKey(raw.subarray(0, aesBytes));
-    this.#hmacKey = createSecretKey(raw.subarray(aesBytes));
-    raw.fill(0);
+    this.#key = key;
+    this.#cipherName = aesBytes === 16 ? "aes-128-cbc" : aesBytes === 24 ? "aes-192-cbc" : "aes-256-cbc";
   }
 
   /** `packed`: msgpack of the value. `nonce`: 32 characters, in replies to version 2 and 3 only. `iv` is random unless given. */
-  seal(packed: Uint8Array, nonce = "", iv: Uint8Array = randomIv()): Buffer {
-    const length = prefix.length + nonce.length + packed.length;
-    const padBytes = blockBytes - (length % blockBytes);
-    const plain = Buffer.allocUnsafe(length + padBytes);
-    prefix.copy(plain);
-    if (nonce !== "") plain.write(nonce, prefix.length, "latin1");
-    plain.set(packed, prefix.length + nonce.length);
-    plain.fill(padBytes, length);
-    // Padded by hand, so that one update gives all of the ciphertext and no final call is needed.
-    const cipher = createCipheriv(this.#cipher, this.#aesKey, iv).setAutoPadding(false);
-    const ciphertext = cipher.update(plain);
-    const token = Buffer.allocUnsafeSlow(ivBytes + ciphertext.length + macBytes);
-    token.set(iv);
-    ciphertext.copy(token, ivBytes);
-    const macStart = ivBytes + ciphertext.length;
-    createHmac("sha256", this.#hmacKey).update(token.subarray(0, macStart)).digest().copy(token, macStart);
+  seal(packed: Uint8Array, nonce = "", iv?: Uint8Array): Buffer {
+    const token = Buffer.allocUnsafeSlow(sealedBytes(packed.length, nonce.length));
+    this.sealTo(token, 0, packed, nonce, iv);
+    return token;
+  }
+
+  /** As `seal`, into `target` from `at` on, which must have room for `sealedBytes`. @returns where the seal ends */
+  sealTo(target: Buffer, at: number, packed: Uint8Array, nonce = "", iv?: Uint8Array): number {
+    const plain = plaintext(packed, nonce);
+    this.#isUsed = true;
+    let macStart = at + ivBytes;
+    if (iv === undefined) {
+      // CBC goes on from message to message, and each begins with a block of random bytes: encrypted it is the message's iv.
+      plain.set(randomIv());
+      this.#cipher ??= createCipheriv(this.#cipherName, this.#aesKey, randomIv()).setAutoPadding(false);
+      macStart = at + copyTo(target, at, this.#cipher.update(plain));
+    } else {
+      target.set(iv, at);
+      const once = createCipheriv(this.#cipherName, this.#aesKey, iv).setAutoPadding(false);
+      macStart += copyTo(target, macStart, once.update(plain.subarray(ivBytes)));
+    }
+    target.set(hmacSha256(this.#hmacKey, target.subarray(at, macStart)), macStart);
+    return macStart + macBytes;
+  }
+
+  /** As `seal`, in steps of under a millisecond, between which `pause` lets others have the thread. */
+  async sealInSteps(packed: Uint8Array, nonce: string, pause: () => Promise<unknown>): Promise<Buffer> {
+    const length = sealedBytes(packed.length, nonce.length);
+    if (length <= stepBytes) return this.seal(packed, nonce);
+    const token = Buffer.allocUnsafeSlow(length);
+    const plain = plaintext(packed, nonce).subarray(ivBytes);
+    const iv = Buffer.from(randomIv());
+    const cipher = createCipheriv(this.#cipherName, this.#aesKey, iv).setAutoPadding(false);
+    const mac = createHmac("sha256", this.#hmacKey).update(iv);
+    let end = copyTo(token, 0, iv);
+    for (let at = 0; at < plain.length; at += stepBytes) {
+      await pause();
+      const step = cipher.update(plain.subarray(at, at + stepBytes));
+      mac.update(step);
+      end += copyTo(token, end, step);
+    }
+    token.set(mac.digest(), end);
     return token;
   }
 
@@ -106,19 +149,55 @@ export class Crypticle {
     return plain.subarray(end);
   }
 
+  /** Lets its ciphers go if it was not used since the last call; the next use makes new ones. @returns whether it had any to let go */
+  rest(): boolean {
+    const isResting = !this.#isUsed && (this.#cipher !== undefined || this.#decipher !== undefined);
+    this.#isUsed = false;
+    if (!isResting) return false;
+    this.#cipher = undefined;
+    this.#decipher = undefined;
+    return true;
+  }
+
+  get #aesKey(): Buffer {
+    return this.#key.subarray(0, -hmacKeyBytes);
+  }
+
+  get #hmacKey(): Buffer {
+    return this.#key.subarray(-hmacKeyBytes);
+  }
+
   #decrypt(token: Uint8Array): Buffer {
     sealsOpened += 1;
+    this.#isUsed = true;
     const macStart = token.length - macBytes;
     if (macStart < ivBytes)
       throw new SaltworksError("CRYPTO_BAD_MAC", "sealed message too short", { bytes: token.length });
-    const mac = createHmac("sha256", this.#hmacKey).update(token.subarray(0, macStart)).digest();
-    if (!timingSafeEqual(mac, token.subarray(macStart)))
+    if (!timingSafeEqual(hmacSha256(this.#hmacKey, token.subarray(0, macStart)), token.subarray(macStart)))
       throw new SaltworksError("CRYPTO_BAD_MAC", "sealed message does not verify");
     if (macStart % blockBytes !== 0) throw new SaltworksError("WIRE_MALFORMED", "sealed message is no whole blocks");
-    const decipher = createDecipheriv(this.#cipher, this.#aesKey, token.subarray(0, ivBytes)).setAutoPadding(false);
-    const padded = decipher.update(token.subarray(ivBytes, macStart));
+    this.#decipher ??= createDecipheriv(this.#cipherName, this.#aesKey, randomIv()).setAutoPadding(false);
+    // CBC goes on from message to message: the iv goes through as a block before the first, which comes out as nothing of use.
+    const padded = this.#decipher.update(token.subarray(0, macStart));
     // The last byte says how many to drop and, as in Salt, nothing else is checked: the MAC already vouches for it.
-    const padBytes = padded[padded.length - 1] ?? 0;
-    return padBytes === 0 ? Buffer.alloc(0) : padded.subarray(0, Math.max(0, padded.length - padBytes));
+    const padBytes = macStart === ivBytes ? 0 : (padded[padded.length - 1] ?? 0);
+    return padBytes === 0 ? Buffer.alloc(0) : padded.subarray(ivBytes, Math.max(ivBytes, padded.length - padBytes));
   }
+}
+
+/** Room for an iv, then the padded plaintext. Padded by hand, so that one update gives all of the ciphertext and no final call is needed. */
+function plaintext(packed: Uint8Array, nonce: string): Buffer {
+  const length = ivBytes + prefix.length + nonce.length + packed.length;
+  const total = paddedBytes(length);
+  const plain = total <= plainBytesKept ? plainScratch.subarray(0, total) : Buffer.allocUnsafeSlow(total);
+  prefix.copy(plain, ivBytes);
+  if (nonce !== "") plain.write(nonce, ivBytes + prefix.length, "latin1");
+  plain.set(packed, ivBytes + prefix.length + nonce.length);
+  plain.fill(total - length, length);
+  return plain;
+}
+
+function copyTo(target: Buffer, at: number, bytes: Buffer): number {
+  target.set(bytes, at);
+  return bytes.length;
 }

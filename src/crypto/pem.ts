@@ -20,6 +20,8 @@ const lineEnd = /\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]/;
 const publicHeader = /^-----BEGIN (?:RSA )?PUBLIC KEY-----$/;
 const publicFooter = /^-----END (?:RSA )?PUBLIC KEY-----$/;
 const base64Line = /^[A-Za-z0-9+/]*={0,2}$/;
+/** The form that nearly every key comes in: SPKI as OpenSSL and Python's cryptography write it. One match instead of ten. */
+const usualForm = /^-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/\n]+={0,2})\n-----END PUBLIC KEY-----\n?$/;
 
 /** White space around the whole removed, line ends made LF, no LF at the end; lines keep their own white space. Keys are compared in this form. */
 export function cleanPem(text: string): string {
@@ -37,13 +39,7 @@ function badKey(message: string, cause?: unknown): SaltworksError {
  */
 export function loadPublicKey(text: string): KeyObject {
   if (text.length > publicKeyBytesMax) throw badKey("public key text too long");
-  const lines = cleanPem(text)
-    .split("\n")
-    .map((line) => line.trim());
-  const body = lines.slice(1, -1);
-  const isPem = publicHeader.test(lines[0] ?? "") && publicFooter.test(lines.at(-1) ?? "");
-  if (!isPem || !body.every((line) => base64Line.test(line))) throw badKey("not a public key in PEM form");
-  const key = readRsaPublicKey(Buffer.from(body.join(""), "base64"));
+  const key = readRsaPublicKey(Buffer.from(usualForm.exec(text)?.[1] ?? armoured(text), "base64"));
   if (key === undefined) throw badKey("not an RSA public key");
   if (key.modulusBits < rsaModulusBitsMin || key.modulusBits > rsaModulusBitsMax) {
     throw new SaltworksError("CRYPTO_BAD_KEY", "RSA modulus of a size that is not accepted", { bits: key.modulusBits });
@@ -54,6 +50,17 @@ export function loadPublicKey(text: string): KeyObject {
   } catch (cause) {
     throw badKey("not a usable RSA public key", cause);
   }
+}
+
+/** The Base64 between the lines of armour. @throws SaltworksError CRYPTO_BAD_KEY */
+function armoured(text: string): string {
+  const lines = cleanPem(text)
+    .split("\n")
+    .map((line) => line.trim());
+  const body = lines.slice(1, -1);
+  const isPem = publicHeader.test(lines[0] ?? "") && publicFooter.test(lines.at(-1) ?? "");
+  if (!isPem || !body.every((line) => base64Line.test(line))) throw badKey("not a public key in PEM form");
+  return body.join("");
 }
 
 /** A private RSA key, PKCS#1 or PKCS#8. @throws SaltworksError CRYPTO_BAD_KEY, also for a wrong passphrase */

@@ -84,6 +84,15 @@ export class EventStreamServer {
     return this.#subscribers.size;
   }
 
+  /** Bytes that wait for the subscriber that is farthest behind. */
+  get fullestSubscriberBytes(): number {
+    let fullest = 0;
+    for (const { socket, waitingBytes } of this.#subscribers) {
+      fullest = Math.max(fullest, socket.writableLength + waitingBytes);
+    }
+    return fullest;
+  }
+
   /** Events that a subscriber did not get because it was too slow, summed over all subscribers. */
   get droppedEvents(): number {
     return this.#droppedEvents;

@@ -4,7 +4,7 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { nestingDepthMax } from "../limits.ts";
-import { type Encodable, Ext, Float } from "./values.ts";
+import { type Encodable, Ext, Float, Packed } from "./values.ts";
 
 /** `raw`: the network's (one kind of string for text and bytes). `bin`: events, IPC and files (str8 and bin exist). */
 export type Flavour = "raw" | "bin";
@@ -81,6 +81,10 @@ export class Encoder {
       this.#writeFloat(value.value);
     } else if (value instanceof Ext) {
       this.#writeExt(value);
+    } else if (value instanceof Packed) {
+      this.#reserve(value.bytes.length);
+      this.#bytes.set(value.bytes, this.#end);
+      this.#end += value.bytes.length;
     } else {
       this.#writeRecord(value as { readonly [key: string]: Encodable }, depth);
     }

@@ -5,6 +5,7 @@
 import { isUtf8 } from "node:buffer";
 import { SaltworksError } from "../errors.ts";
 import { ipcFrameBytesMax, ipcHeadBytesMax } from "../limits.ts";
+import type { ByteWriter } from "./byte-writer.ts";
 import { decode, encode } from "./msgpack.ts";
 import type { Encodable, ValueMap } from "./values.ts";
 import { bufferOf, keyOf, skipValue, stringStart } from "./walk.ts";
@@ -46,25 +47,54 @@ export function decodeEvent(body: Uint8Array): { tag: string; data: ValueMap } {
 /** `{head: {}, body: ` in msgpack: what precedes the body in every frame. */
 const frameHead = Buffer.from("82a46865616480a4626f6479", "hex");
 
-/** The body must be bin: as text it kills subscribers of Salt 3006 and older. */
-export function frameEvent(body: Uint8Array): Buffer {
-  const length = body.length;
-  const headBytes = frameHead.length + (length <= 0xff ? 2 : length <= 0xffff ? 3 : 5);
-  const frame = Buffer.allocUnsafeSlow(headBytes + length);
-  frameHead.copy(frame);
-  const at = frameHead.length;
-  if (length <= 0xff) {
-    frame[at] = 0xc4;
-    frame[at + 1] = length;
-  } else if (length <= 0xffff) {
-    frame[at] = 0xc5;
-    frame.writeUInt16BE(length, at + 1);
-  } else {
-    frame[at] = 0xc6;
-    frame.writeUInt32BE(length, at + 1);
+function frameHeadBytes(bodyBytes: number): number {
+  return frameHead.length + (bodyBytes <= 0xff ? 2 : bodyBytes <= 0xffff ? 3 : 5);
+}
+
+/** The body must be bin: as text it kills subscribers of Salt 3006 and older. @returns where the body starts */
+function writeFrameHead(target: Buffer, start: number, bodyBytes: number): number {
+  frameHead.copy(target, start);
+  const at = start + frameHead.length;
+  if (bodyBytes <= 0xff) {
+    target[at] = 0xc4;
+    target[at + 1] = bodyBytes;
+    return at + 2;
   }
-  frame.set(body, headBytes);
+  if (bodyBytes <= 0xffff) {
+    target[at] = 0xc5;
+    return target.writeUInt16BE(bodyBytes, at + 1);
+  }
+  target[at] = 0xc6;
+  return target.writeUInt32BE(bodyBytes, at + 1);
+}
+
+export function frameEvent(body: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafeSlow(frameHeadBytes(body.length) + body.length);
+  frame.set(body, writeFrameHead(frame, 0, body.length));
   return frame;
+}
+
+/** Bytes of the body of an event with data of `dataBytes`. */
+export function eventBodyBytes(tag: string, dataBytes: number): number {
+  return Buffer.byteLength(tag) + separator.length + dataBytes;
+}
+
+/** Begins an event's frame whose data of `dataBytes` the caller writes at the offset that is returned. */
+export function beginEventFrame(writer: ByteWriter, tag: string, dataBytes: number): number {
+  const bodyBytes = eventBodyBytes(tag, dataBytes);
+  const tagBytes = bodyBytes - separator.length - dataBytes;
+  const start = writer.reserve(frameHeadBytes(bodyBytes) + bodyBytes);
+  const tagStart = writeFrameHead(writer.bytes, start, bodyBytes);
+  writer.bytes.write(tag, tagStart, tagBytes, "utf8");
+  separator.copy(writer.bytes, tagStart + tagBytes);
+  return tagStart + tagBytes + separator.length;
+}
+
+/** Tag and data of one whole frame as this file writes them; `data` is a view. */
+export function splitFrame(frame: Uint8Array): { tag: string; data: Uint8Array } {
+  const code = frame[frameHead.length] ?? 0;
+  const lengthBytes = code === 0xc4 ? 1 : code === 0xc5 ? 2 : 4;
+  return splitEvent(frame.subarray(frameHead.length + 1 + lengthBytes));
 }
 
 const pendingBytesMin = 4_096;

@@ -3,6 +3,7 @@
  * Source: docs/protocol.md sections 2.3 and 3.2. Pure: no I/O, no clock, no randomness.
  */
 import { SaltworksError } from "../errors.ts";
+import type { ByteWriter } from "./byte-writer.ts";
 import { bytesField, intField, mapField, textField } from "./fields.ts";
 import { decode, encode } from "./msgpack.ts";
 import type { Encodable, Value, ValueMap } from "./values.ts";
@@ -18,6 +19,15 @@ export function encodeRawReply(bytes: Uint8Array): Buffer {
   frame[2] = length & 0xff;
   frame.set(bytes, 3);
   return frame;
+}
+
+/** Begins such a reply for a seal of `length` bytes (64 and more), which the caller writes at the offset that is returned. */
+export function beginRawReply(writer: ByteWriter, length: number): number {
+  const headBytes = length <= 0xffff ? 3 : 5;
+  const start = writer.reserve(headBytes + length);
+  writer.bytes[start] = headBytes === 3 ? 0xda : 0xdb;
+  if (headBytes === 3) return writer.bytes.writeUInt16BE(length, start + 1);
+  return writer.bytes.writeUInt32BE(length, start + 1);
 }
 
 /** @throws SaltworksError WIRE_MALFORMED for a reply that is not one string */
@@ -38,8 +48,8 @@ export function encodeClearReply(load: Encodable): Buffer {
 /** The verdicts that give no keys: pending (true), refused (false), no room ("full"), or an algorithm not allowed. */
 export type AuthVerdict = boolean | "full" | "bad enc algo" | "bad sig algo";
 
-/** Signed content of a verdict for version 2 and 3. */
-export function encodeAuthVerdict(ret: AuthVerdict, nonce: string): Buffer {
+/** Signed content of a verdict for version 2 and 3; `nonce` as the request had it. */
+export function encodeAuthVerdict(ret: AuthVerdict, nonce: string | undefined): Buffer {
   return encode({ ret, nonce }, "raw");
 }
 
@@ -154,11 +164,19 @@ export function decodePrivateReply(frame: Uint8Array): PrivateReply {
   return { key, pillar };
 }
 
-/** What is signed in a private reply to version 2 and 3. `key` is the outer key's ciphertext. */
-export type PrivateData = { key: Uint8Array; pillar: Encodable; nonce: string };
+/** What is signed in a private reply to version 2 and 3. `key` is the outer key's ciphertext, `pillar` the network encoding of its value. */
+export type PrivateData = { key: Uint8Array; pillar: Uint8Array; nonce: string };
 
-export function encodePrivateData(data: PrivateData): Buffer {
-  return encode({ key: data.key, pillar: data.pillar, nonce: data.nonce }, "raw");
+const mapOfThree = Buffer.of(0x83);
+const [keyName, pillarName, nonceName] = ["key", "pillar", "nonce"].map((name) => encode(name, "raw")) as [
+  Buffer,
+  Buffer,
+  Buffer,
+];
+
+/** The map is written around `pillar`, which may be large and is encoded already. */
+export function encodePrivateData({ key, pillar, nonce }: PrivateData): Buffer {
+  return Buffer.concat([mapOfThree, keyName, encode(key, "raw"), pillarName, pillar, nonceName, encode(nonce, "raw")]);
 }
 
 /** What is sealed in a private reply to version 2 and 3: the data's bytes and their PKCS1v15 signature. */

@@ -89,24 +89,30 @@ function versionAt(frame: Uint8Array, offset: number): number {
 }
 
 /**
- * The command and the id of a clear load; undefined where they are absent or no text.
+ * The command and the id of a clear load, undefined where they are absent or no text, and the encoded value of `pub`.
  *
  * @throws SaltworksError WIRE_MALFORMED if the load is not a map, WIRE_TRUNCATED, WIRE_TOO_DEEP
  */
-export function clearLoadHead(load: Uint8Array): { cmd: string | undefined; id: string | undefined } {
+export function clearLoadHead(load: Uint8Array): {
+  cmd: string | undefined;
+  id: string | undefined;
+  pub: Uint8Array | undefined;
+} {
   const { count, start } = mapHead(load, 0);
   let position = start;
   let cmd: string | undefined;
   let id: string | undefined;
+  let pub: Uint8Array | undefined;
   for (let index = 0; index < count; index += 1) {
     const keyEnd = skipWhole(load, position);
     const valueEnd = skipWhole(load, keyEnd);
     const key = keyOf(load, position, keyEnd);
     if (key === "cmd") cmd = textOf(load, keyEnd, valueEnd);
     else if (key === "id") id = textOf(load, keyEnd, valueEnd);
+    else if (key === "pub") pub = load.subarray(keyEnd, valueEnd);
     position = valueEnd;
   }
-  return { cmd, id };
+  return { cmd, id, pub };
 }
 
 /** `version` 0 is sent as no version at all. */

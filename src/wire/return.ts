@@ -8,16 +8,25 @@ import { encodeEventBytes, splitEvent } from "./event.ts";
 import { decodeAt, encode } from "./msgpack.ts";
 import { type Entry, editsToBin, headOf, mapHead, skipWhole, textOf } from "./walk.ts";
 
-/** `data`: the event's data and the stored body, in the bin flavour, in memory of its own. `retcode`: 0 where it is absent or, for several functions, no int. `hasTarget`: the load names `tgt`, as `salt-call` does. */
+/** `data`: the event's data and the stored body, yet to be written. `retcode`: 0 where it is absent or, for several functions, no int. `hasTarget`: the load names `tgt`, as `salt-call` does. */
 export type ReturnHead = {
   readonly jid: string;
   readonly retcode: number;
   readonly hasTarget: boolean;
-  readonly data: Buffer;
+  readonly data: EventData;
 };
 
-/** Members that prove and pair the request; they end with it. */
-const requestMembers = new Set(["tok", "nonce"]);
+/** A load as event data of `bytes` in the bin flavour, to be written by `writeEventData`. */
+export type EventData = {
+  readonly bytes: number;
+  readonly load: Uint8Array;
+  readonly contentStart: number;
+  readonly entryCount: number;
+  readonly edits: readonly Edit[];
+  /** The time that is appended; one that replaces a `_stamp` is among the edits. */
+  readonly stamp: Uint8Array | undefined;
+};
+
 const stampKey = encode("_stamp", "bin");
 
 /**
@@ -47,7 +56,7 @@ export function readReturn(load: Uint8Array, entries: readonly Entry[], stamp: s
     }
   }
   if (jid === undefined || !hasReturn) return undefined;
-  return { jid, retcode, hasTarget, data: loadAsEventData(load, entries, stamp) };
+  return { jid, retcode, hasTarget, data: planEventData(load, entries, stamp) };
 }
 
 /** Small ints are their own byte; others, rare, are decoded. */
@@ -60,12 +69,24 @@ function intAt(load: Uint8Array, offset: number): number | undefined {
 
 /** Any load as event data. As in Salt the master's time replaces a `_stamp` that is there, and is appended otherwise. */
 export function loadAsEventData(load: Uint8Array, entries: readonly Entry[], stamp: string): Buffer {
+  return eventDataBytes(planEventData(load, entries, stamp));
+}
+
+/** The data in memory of its own. */
+export function eventDataBytes(data: EventData): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(data.bytes);
+  writeEventData(data, bytes, 0);
+  return bytes;
+}
+
+function planEventData(load: Uint8Array, entries: readonly Entry[], stamp: string): EventData {
   const stampBytes = packedStamp(stamp);
   const cuts: Edit[] = [];
   let count = entries.length;
   let hasStamp = false;
   for (const entry of entries) {
-    if (entry.key !== undefined && requestMembers.has(entry.key)) {
+    // These prove and pair the request, and end with it.
+    if (entry.key === "tok" || entry.key === "nonce") {
       cuts.push({ start: entry.keyStart, end: entry.valueEnd, insert: nothing });
       count -= 1;
     } else if (entry.key === "_stamp") {
@@ -76,15 +97,18 @@ export function loadAsEventData(load: Uint8Array, entries: readonly Entry[], sta
   const edits = merge(cuts, editsToBin(load));
   const { start } = mapHead(load, 0);
   const tailBytes = hasStamp ? 0 : stampKey.length + stampBytes.length;
-  const headBytes = count + 1 <= 15 ? 1 : count + 1 <= 0xffff ? 3 : 5;
-  const data = Buffer.allocUnsafeSlow(headBytes + load.length - start + growthOf(edits) + tailBytes);
-  let at = writeMapHead(data, headBytes, hasStamp ? count : count + 1);
-  at = copyEdited(load, start, edits, data, at);
-  if (!hasStamp) {
-    at += stampKey.copy(data, at);
-    stampBytes.copy(data, at);
-  }
-  return data;
+  const entryCount = hasStamp ? count : count + 1;
+  const bytes = mapHeadBytes(entryCount) + load.length - start + growthOf(edits) + tailBytes;
+  return { bytes, load, contentStart: start, entryCount, edits, stamp: hasStamp ? undefined : stampBytes };
+}
+
+/** Writes `data.bytes` into `target` from `start` on. */
+export function writeEventData(data: EventData, target: Buffer, start: number): void {
+  let at = writeMapHead(target, start, data.entryCount);
+  at = copyEdited(data.load, data.contentStart, data.edits, target, at);
+  if (data.stamp === undefined) return;
+  at += stampKey.copy(target, at);
+  target.set(data.stamp, at);
 }
 
 let lastStamp = "";
@@ -114,10 +138,14 @@ function merge(cuts: readonly Edit[], edits: readonly Edit[]): Edit[] {
   return merged;
 }
 
-function writeMapHead(target: Buffer, headBytes: number, count: number): number {
-  if (headBytes === 1) return target.writeUInt8(0x80 | count, 0);
-  target[0] = headBytes === 3 ? 0xde : 0xdf;
-  return headBytes === 3 ? target.writeUInt16BE(count, 1) : target.writeUInt32BE(count, 1);
+function mapHeadBytes(count: number): number {
+  return count <= 15 ? 1 : count <= 0xffff ? 3 : 5;
+}
+
+function writeMapHead(target: Buffer, at: number, count: number): number {
+  if (count <= 15) return target.writeUInt8(0x80 | count, at);
+  target[at] = count <= 0xffff ? 0xde : 0xdf;
+  return count <= 0xffff ? target.writeUInt16BE(count, at + 1) : target.writeUInt32BE(count, at + 1);
 }
 
 /** What stands in place of a value that made an event too large, as every consumer of Salt's events knows it. */

@@ -21,6 +21,14 @@ export class Ext {
   }
 }
 
+/** A value that is msgpack already: encoders copy it. Whoever makes it answers for its being one value of the flavour it gets into. */
+export class Packed {
+  readonly bytes: Uint8Array;
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
 /** Integers within 2^53 are numbers, beyond (u64, i64) bigints; a number that is not integral is a float. */
 export type Value = null | boolean | number | bigint | string | Uint8Array | Float | Ext | Value[] | ValueMap;
 
@@ -31,6 +39,7 @@ export type ValueMap = Map<Value, Value>;
 export type Encodable =
   | Value
   | undefined
+  | Packed
   | readonly Encodable[]
   | ReadonlyMap<Encodable, Encodable>
   | { readonly [key: string]: Encodable };

@@ -198,9 +198,23 @@ export function mapEntries(bytes: Uint8Array, offset = 0): Entry[] {
 
 /** As `skipValue`, for bytes that must be whole: @throws WIRE_TRUNCATED */
 export function skipWhole(bytes: Uint8Array, offset: number): number {
+  const flatEnd = endOfFlat(bytes, offset);
+  if (flatEnd > 0) return flatEnd;
   const end = walk(bytes, offset, undefined);
   if (end < 0) throw truncated();
   return end;
+}
+
+/** Where a whole value without children ends, which most are; 0 for any other, which `walk` deals with. */
+function endOfFlat(bytes: Uint8Array, offset: number): number {
+  const code = bytes[offset] ?? 0xc1;
+  const kind = classOf[code] ?? isInvalid;
+  if (kind > isBytes) return 0;
+  const width = lengthWidthOf[code] ?? 0;
+  const start = offset + 1 + width;
+  if (start > bytes.length) return 0;
+  const end = start + (width === 0 ? (fixedLengthOf[code] ?? 0) : lengthAt(bytes, offset + 1, width));
+  return end <= bytes.length ? end : 0;
 }
 
 export function afterValue(extra: number): SaltworksError {

@@ -16,6 +16,18 @@ function forge(plainBlocks: Buffer): Buffer {
 }
 
 describe("Crypticle", () => {
+  it("lets its ciphers go once it was not used between two looks, and works on as before", () => {
+    const crypticle = new Crypticle(keyString);
+    const packed = Buffer.from("content");
+    assert.equal(crypticle.rest(), false, "it has none yet");
+    const before = crypticle.seal(packed, nonce);
+    assert.equal(crypticle.rest(), false, "it was used");
+    assert.equal(crypticle.rest(), true);
+    assert.equal(crypticle.rest(), false, "they are gone");
+    assert.deepEqual(crypticle.open(before, nonce), packed);
+    assert.deepEqual(slowOpen(keyString, crypticle.seal(packed)), Buffer.from("pickle::content"));
+  });
+
   it("opens what the slow one seals and seals what the slow one opens, at every length around a block", (test) => {
     const seed = seedFromClock();
     test.diagnostic(`seed ${seed}`);

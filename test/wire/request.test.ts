@@ -117,13 +117,12 @@ describe("readEnvelope", () => {
 });
 
 describe("clearLoadHead", () => {
-  it("finds command and id by walking, and nothing where they are no text", () => {
-    assert.deepEqual(clearLoadHead(encode({ grains: { id: "not this" }, cmd: "_auth", id: "m1" }, "raw")), {
-      cmd: "_auth",
-      id: "m1",
-    });
-    assert.deepEqual(clearLoadHead(encode({ cmd: 5, id: Buffer.of(0xff) }, "raw")), { cmd: undefined, id: undefined });
-    assert.deepEqual(clearLoadHead(encode({}, "raw")), { cmd: undefined, id: undefined });
+  it("finds command, id and key by walking, and nothing where they are no text", () => {
+    const load = { grains: { id: "not this" }, cmd: "_auth", id: "m1", pub: "PEM" };
+    assert.deepEqual(clearLoadHead(encode(load, "raw")), { cmd: "_auth", id: "m1", pub: encode("PEM", "raw") });
+    const nothing = { cmd: undefined, id: undefined, pub: undefined };
+    assert.deepEqual(clearLoadHead(encode({ cmd: 5, id: Buffer.of(0xff) }, "raw")), nothing);
+    assert.deepEqual(clearLoadHead(encode({}, "raw")), nothing);
   });
 
   it("refuses a load that is not a map", () => {

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { decodeEvent, encodeEvent, encodeEventBytes, FrameReader, frameEvent } from "../../src/wire/event.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import { readEnvelope } from "../../src/wire/request.ts";
-import { loadAsEventData, readReturn, trimEvent } from "../../src/wire/return.ts";
+import { eventDataBytes, loadAsEventData, readReturn, trimEvent } from "../../src/wire/return.ts";
 import type { Encodable, Value, ValueMap } from "../../src/wire/values.ts";
 import { mapEntries } from "../../src/wire/walk.ts";
 import { codeThrown } from "./only-typed.ts";
@@ -54,7 +54,10 @@ describe("readReturn", () => {
         const head = readReturn(load, mapEntries(load), String(time));
         assert.ok(head);
         assert.equal(head.jid, jid);
-        assert.deepEqual(frameEvent(encodeEventBytes(String(event.tag), head.data)), bytesFromBase64(event.frame_b64));
+        assert.deepEqual(
+          frameEvent(encodeEventBytes(String(event.tag), eventDataBytes(head.data))),
+          bytesFromBase64(event.frame_b64),
+        );
       }
     });
   }

@@ -68,8 +68,9 @@ function checkHead(load: Uint8Array, plain: unknown): void {
     assert.throws(() => clearLoadHead(load), { code: "WIRE_MALFORMED" });
     return;
   }
-  const { cmd, id } = plain as Record<string, string>;
-  assert.deepEqual(clearLoadHead(load), { cmd, id });
+  const { cmd, id, pub } = plain as Record<string, string>;
+  const head = clearLoadHead(load);
+  assert.deepEqual({ ...head, pub: head.pub && decode(head.pub) }, { cmd, id, pub });
 }
 
 /** The token is the word `salt`, signed by the minion's key. */

@@ -1,0 +1,34 @@
+/** Memory that grows and is written from front to back, then used again: what a batch sends costs no allocation per message. */
+
+const bytesMin = 64 * 1024;
+/** Memory above this is let go after use, so that one large batch does not stay resident. */
+const bytesKept = 4 * 1024 * 1024;
+
+export class ByteWriter {
+  /** Moves when it grows: views made before keep their content, which nobody writes to again until `reset`. */
+  bytes: Buffer = Buffer.allocUnsafeSlow(bytesMin);
+  length = 0;
+
+  /** Makes room for `count` bytes, which the caller writes into `bytes`. @returns where they start */
+  reserve(count: number): number {
+    const start = this.length;
+    const needed = start + count;
+    if (needed > this.bytes.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
+      this.bytes.copy(grown, 0, 0, start);
+      this.bytes = grown;
+    }
+    this.length = needed;
+    return start;
+  }
+
+  add(bytes: Uint8Array): void {
+    const start = this.reserve(bytes.length);
+    this.bytes.set(bytes, start);
+  }
+
+  reset(): void {
+    this.length = 0;
+    if (this.bytes.length > bytesKept) this.bytes = Buffer.allocUnsafeSlow(bytesMin);
+  }
+}

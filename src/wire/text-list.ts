@@ -1,0 +1,53 @@
+/**
+ * A list of texts kept as the bytes that msgpack writes: a list of 100,000 ids goes from the thread that found them into reply, events and
+ * record without being encoded again. Source: docs/protocol.md section 2.6. Pure.
+ */
+import { decode, encode } from "./msgpack.ts";
+import { Packed } from "./values.ts";
+
+/** Some of a list's items, one after the other, without the list's head. Texts of up to 31 or over 255 bytes read the same in both flavours, others in `raw` do. */
+export type PackedTexts = { readonly count: number; readonly bytes: Uint8Array<ArrayBuffer> };
+
+const headBytesMax = 5;
+
+export class TextList {
+  readonly count: number;
+  /** The whole list, to be given to encoders of either flavour. */
+  readonly packed: Packed;
+  #texts: readonly string[] | undefined;
+
+  private constructor(count: number, packed: Packed, texts?: readonly string[]) {
+    this.count = count;
+    this.packed = packed;
+    this.#texts = texts;
+  }
+
+  static of(texts: readonly string[]): TextList {
+    return new TextList(texts.length, new Packed(encode(texts, "raw")), texts);
+  }
+
+  static joined(parts: readonly PackedTexts[]): TextList {
+    let count = 0;
+    for (const part of parts) count += part.count;
+    const head = listHead(count);
+    return new TextList(count, new Packed(Buffer.concat([head, ...parts.map((part) => part.bytes)])));
+  }
+
+  /** Decoded at the first call. */
+  texts(): readonly string[] {
+    this.#texts ??= decode(this.packed.bytes) as string[];
+    return this.#texts;
+  }
+}
+
+export function packTexts(texts: readonly string[]): PackedTexts {
+  const list = encode(texts, "raw");
+  return { count: texts.length, bytes: Uint8Array.from(list.subarray(listHead(texts.length).length)) };
+}
+
+function listHead(count: number): Buffer {
+  const head = Buffer.alloc(headBytesMax);
+  if (count <= 15) return head.subarray(0, head.writeUInt8(0x90 | count, 0));
+  head.writeUInt8(count <= 0xffff ? 0xdc : 0xdd, 0);
+  return head.subarray(0, count <= 0xffff ? head.writeUInt16BE(count, 1) : head.writeUInt32BE(count, 1));
+}
