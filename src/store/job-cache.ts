@@ -3,7 +3,9 @@
  * test/contract/job-cache.ts is what every driver must do.
  */
 
-/** `body`: the whole return load as in its event, a map in the new msgpack flavour. Not changed by the cache, and its own until the put resolves. */
+import type { Packed } from "../wire/values.ts";
+
+/** `body`: the whole return load as in its event, a map in the new msgpack flavour. Its memory may be used again once the write has settled: a driver copies what it keeps for longer. */
 export type ReturnRecord = { readonly jid: string; readonly minionId: string; readonly body: Uint8Array };
 /** `load`: the clear publish load without `key`, a map in the new flavour. `minions`: who is expected; `missing`: named but unknown. */
 export type LoadRecord = {
@@ -12,10 +14,15 @@ export type LoadRecord = {
   readonly minions: string[];
   readonly missing?: string[] | undefined;
 };
+/** As it is put: the list of a large job is packed already, valid in the new flavour. */
+export type LoadToPut = Omit<LoadRecord, "minions"> & { readonly minions: readonly string[] | Packed };
 export type StoredReturn = { readonly minionId: string; readonly body: Uint8Array };
 /** "duplicate": there is a return of this minion for this job already; the first one stays. */
 export type PutOutcome = "stored" | "duplicate";
-/** When a put counts as done: on disk, in the kernel's cache, or handed to the writer. */
+/**
+ * When a put counts as done. "fsync": on disk. "commit" and "async": handed to the kernel, which a master that dies doesn't take with it,
+ * but a machine that does; a driver that needs longer for "commit" resolves "async" at once.
+ */
 export type Durability = "fsync" | "commit" | "async";
 
 export type ListOptions = {
@@ -33,10 +40,13 @@ export type TrimOptions = {
 
 /** Every method that fails does so with SaltworksError STORE_FAILED. */
 export interface JobCache {
-  /** One commit for the whole batch. Resolves when as durable as the cache was opened for; outcomes in the batch's order. */
+  /**
+   * All of the batch or nothing. Resolves when as durable as the cache was opened for; outcomes in the batch's order.
+   * Of several caches on the same data, one puts a minion's returns at a time: which of two is first shows only when both are stored.
+   */
   putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]>;
   /** Replaces what is there under the same job id. */
-  putLoad(record: LoadRecord): Promise<void>;
+  putLoad(record: LoadToPut): Promise<void>;
   /** Further expected minions of a job; of an unknown one, nothing. */
   addMinions(jid: string, minionIds: readonly string[]): Promise<void>;
   getLoad(jid: string): LoadRecord | undefined;

@@ -2,7 +2,9 @@
  * Opening LMDB environments with the settings that all our stores share, and turning its failures into ours.
  * Binary keys and values throughout: what is stored is what was given.
  */
+import { closeSync, openSync, readSync } from "node:fs";
 import { type Database, open, type RootDatabase } from "lmdb";
+import { hasCodeIn } from "../config/file-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { storeCloseTimeoutMs } from "../limits.ts";
 
@@ -23,9 +25,39 @@ export type EnvironmentOptions = {
   readonly isReadOnly: boolean;
 };
 
+/** LMDB's mark in the first page of a data file, and where it stands. */
+const dataMark = Buffer.from("dec0efbe", "hex");
+const dataMarkAt = 24;
+
+/**
+ * Whether something was stored in a file yet. On an empty one that is opened for reading, and on one that is damaged, lmdb would end
+ * the process instead of saying so.
+ *
+ * @throws SaltworksError STORE_FAILED if it is no LMDB file
+ */
+function hasData(file: string): boolean {
+  let handle: number;
+  try {
+    handle = openSync(file, "r");
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return false;
+    throw error;
+  }
+  try {
+    const start = Buffer.alloc(dataMarkAt + dataMark.byteLength);
+    const bytes = readSync(handle, start, 0, start.byteLength, 0);
+    if (bytes === 0) return false;
+    if (start.indexOf(dataMark, dataMarkAt) === dataMarkAt) return true;
+    throw storeFailed(`${file} is no LMDB file, or damaged`, undefined);
+  } finally {
+    closeSync(handle);
+  }
+}
+
 /** @throws SaltworksError STORE_FAILED */
 export function openEnvironment(o: EnvironmentOptions): BinaryEnvironment {
   try {
+    if (!hasData(o.file) && o.isReadOnly) throw storeFailed("nothing was stored yet", undefined);
     return open<Buffer, Buffer>({
       path: o.file,
       noSubdir: true,
@@ -42,12 +74,29 @@ export function openEnvironment(o: EnvironmentOptions): BinaryEnvironment {
       maxDbs: databasesMax,
     });
   } catch (error) {
+    if (error instanceof SaltworksError) throw error;
     throw storeFailed(`${o.file} cannot be opened`, error);
   }
 }
 
 export function openDatabase(environment: BinaryEnvironment, name: string): BinaryDatabase {
   return environment.openDB<Buffer, Buffer>({ name, encoding: "binary", keyEncoding: "binary" });
+}
+
+const anyKey = Buffer.from("any");
+
+/**
+ * One transaction in the calling thread; when this returns it is as durable as the environment was opened for.
+ *
+ * A write of LMDB's own first pages that fails makes the environment refuse everything until it is opened anew. A reader is told so;
+ * a transaction would end the process, so a reader is asked first.
+ *
+ * @throws what LMDB says
+ */
+export function transact(environment: BinaryEnvironment, step: () => void): void {
+  environment.resetReadTxn();
+  environment.doesExist(anyKey);
+  environment.transactionSync(step);
 }
 
 /** Closes after the writes under way. A disk that failed may never finish them: then the process ends without. */

@@ -1,8 +1,9 @@
 /**
- * Job cache in LMDB: `store_shards` files, each with loads (by job id) and returns (by job id and minion id).
+ * Job cache in LMDB: `store_shards` files, each with loads (by job id) and returns (by job id and minion id); returns go through a log per
+ * writing thread (return-writer.ts) first, which whoever reads returns looks into as well.
  * Many threads of one process may have it open at once, and any process may read it. docs/ARCHITECTURE.md, "What lasts".
  */
-import { asyncPendingBytesMax } from "../limits.ts";
+import { SaltworksError } from "../errors.ts";
 import { isJid, jidTime } from "../wire/jid.ts";
 import type {
   Durability,
@@ -14,8 +15,8 @@ import type {
   StoredReturn,
   TrimOptions,
 } from "./job-cache.ts";
-import { type BinaryDatabase, type BinaryEnvironment, closeEnvironment, committed, storeFailed } from "./lmdb-env.ts";
-import { ensureLayout, readLayout } from "./lmdb-layout.ts";
+import { type BinaryDatabase, type BinaryEnvironment, closeEnvironment, storeFailed, transact } from "./lmdb-env.ts";
+import { ensureLayout, makeDirectory, readLayout } from "./lmdb-layout.ts";
 import {
   decodeLoad,
   encodeLoad,
@@ -27,12 +28,17 @@ import {
   openShards,
   otherKey,
   otherPrefix,
+  readShards,
   returnKey,
   returnRange,
   type Shard,
   shardIndexOf,
+  storeReturns,
   timePrefix,
 } from "./lmdb-records.ts";
+import { listLogs, readLog } from "./return-log-files.ts";
+import type { LoggedEntry } from "./return-log-frames.ts";
+import { ReturnWriter } from "./return-writer.ts";
 
 export type LmdbJobCacheOptions = {
   /** A directory of its own. */
@@ -41,57 +47,64 @@ export type LmdbJobCacheOptions = {
   readonly durability: Durability;
   /** Never makes or changes anything; a cache that isn't there reads as empty. */
   readonly isReadOnly?: boolean;
+  /** Work in the background failed, to be tried again. Without it: a warning of the process. */
+  readonly onFault?: (error: Error) => void;
 };
 
-function removeAll(
-  environment: BinaryEnvironment,
-  database: BinaryDatabase,
-  keys: readonly Buffer[],
-): Promise<boolean> {
-  return environment.batch(() => {
-    for (const key of keys) void database.remove(key);
+/** Removes keys in one transaction. */
+function removeAll(environment: BinaryEnvironment, database: BinaryDatabase, keys: readonly Buffer[]): void {
+  if (keys.length === 0) return;
+  transact(environment, () => {
+    for (const key of keys) database.removeSync(key);
   });
 }
 
+/**
+ * Every write is a transaction of the calling thread's own: handing it to another thread costs half as much again, and lmdb would make
+ * a transaction that meets one handed over a part of that, not durable when it returns.
+ */
 class LmdbJobCache implements JobCache {
+  readonly #path: string;
   readonly #shards: readonly Shard[];
-  readonly #durability: Durability;
-  #pendingBytes = 0;
-  readonly #pendingKeys = new Set<string>();
-  #lastWrite: Promise<unknown> = Promise.resolve();
+  readonly #isSynced: boolean;
+  readonly #onFault: (error: Error) => void;
+  /** Made with the first return: who only reads or stores loads needs no log. */
+  #writer: ReturnWriter | undefined;
 
-  constructor(shards: readonly Shard[], durability: Durability) {
+  constructor(o: LmdbJobCacheOptions, shards: readonly Shard[]) {
+    this.#path = o.path;
     this.#shards = shards;
-    this.#durability = durability;
+    this.#isSynced = o.durability === "fsync";
+    this.#onFault = o.onFault ?? ((error) => process.emitWarning(error));
   }
 
   async putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
-    if (this.#durability === "async") return this.#putSoon(batch);
-    const isStored = await committed(this.#writeReturns(batch));
-    return isStored.map((stored) => (stored ? "stored" : "duplicate"));
+    this.#writer ??= attempt("a write failed", () => this.#openWriter());
+    return this.#writer.put(batch);
   }
 
   async putLoad(record: LoadRecord): Promise<void> {
-    const shard = this.#shardOf(record.jid);
-    const write = shard.environment.batch(() => {
-      this.#noteOther(shard, record.jid);
-      void shard.loads.put(loadKey(record.jid), encodeLoad(record));
-    });
-    await committed(write);
+    const { environment, loads, others } = this.#shardOf(record.jid);
+    attempt("a write failed", () =>
+      transact(environment, () => {
+        if (!isJid(record.jid)) others.putSync(otherKey(record.jid, Date.now()), Buffer.alloc(0));
+        loads.putSync(loadKey(record.jid), encodeLoad(record));
+      }),
+    );
   }
 
   async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
-    const { loads } = this.#shardOf(jid);
+    const { environment, loads } = this.#shardOf(jid);
     const key = loadKey(jid);
-    const add = () => {
-      const bytes = loads.getBinary(key);
-      if (bytes === undefined) return;
-      const record = decodeLoad(jid, bytes);
-      const minions = [...new Set([...record.minions, ...minionIds])];
-      // Part of the transaction under way, which is what is awaited.
-      void loads.put(key, encodeLoad({ ...record, minions }));
-    };
-    await committed(loads.transaction(add));
+    attempt("a write failed", () =>
+      transact(environment, () => {
+        const bytes = loads.getBinary(key);
+        if (bytes === undefined) return;
+        const record = decodeLoad(jid, bytes);
+        const minions = [...new Set([...record.minions, ...minionIds])];
+        loads.putSync(key, encodeLoad({ ...record, minions }));
+      }),
+    );
   }
 
   getLoad(jid: string): LoadRecord | undefined {
@@ -106,23 +119,32 @@ class LmdbJobCache implements JobCache {
   getReturns(jid: string): StoredReturn[] {
     return this.#read(() => {
       const { start, end } = returnRange(jid);
-      const found: StoredReturn[] = [];
+      const found = new Map<string, StoredReturn>();
+      // The logs first: what leaves them meanwhile is in the store by then. What is in both is the same, or the store's was first.
+      for (const { key, body } of this.#logged()) {
+        if (!key.subarray(0, start.length).equals(start) || !isReturnOf(key, start)) continue;
+        const minionId = minionIdIn(key);
+        if (!found.has(minionId)) found.set(minionId, { minionId, body });
+      }
       for (const { returns } of this.#shards) {
         returns.resetReadTxn();
         for (const { key, value } of returns.getRange({ start, end })) {
           if (!isReturnOf(key, start)) continue;
-          found.push({ minionId: minionIdIn(key), body: value });
+          const minionId = minionIdIn(key);
+          found.set(minionId, { minionId, body: value });
         }
       }
-      return found.sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
+      return [...found.values()].sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
     });
   }
 
   getReturn(jid: string, minionId: string): Uint8Array | undefined {
     return this.#read(() => {
+      const wanted = returnKey(jid, minionId);
+      const logged = this.#logged().find(({ key }) => key.equals(wanted));
       const { returns } = this.#shardOf(minionId);
       returns.resetReadTxn();
-      return returns.getBinary(returnKey(jid, minionId));
+      return returns.getBinary(wanted) ?? logged?.body;
     });
   }
 
@@ -140,6 +162,11 @@ class LmdbJobCache implements JobCache {
   }
 
   async trim({ olderThanJid, stepsMax }: TrimOptions): Promise<number> {
+    await this.#writer?.flush();
+    return attempt("old jobs cannot be removed", () => this.#trim(olderThanJid, stepsMax));
+  }
+
+  #trim(olderThanJid: string, stepsMax: number): number {
     const end = Buffer.from(timePrefix + olderThanJid, "utf8");
     const start = Buffer.from(timePrefix, "utf8");
     let steps = 0;
@@ -148,120 +175,74 @@ class LmdbJobCache implements JobCache {
       shard.environment.readerCheck();
       for (const database of [shard.returns, shard.loads]) {
         const keys = [...database.getKeys({ start, end, limit: stepsMax - steps })];
-        await committed(removeAll(shard.environment, database, keys));
+        removeAll(shard.environment, database, keys);
         steps += keys.length;
       }
     }
     if (!isJid(olderThanJid)) return steps;
-    return steps + (await this.#trimOthers(jidTime(olderThanJid).getTime(), stepsMax - steps));
+    return steps + this.#trimOthers(jidTime(olderThanJid).getTime(), stepsMax - steps);
   }
 
   async close(): Promise<void> {
-    await this.#lastWrite;
+    await this.#writer?.close();
     for (const { environment } of this.#shards) await closeEnvironment(environment);
   }
 
   /** Jobs under ids that are no times, by the hour in which they were first seen. */
-  async #trimOthers(olderThanMs: number, stepsMax: number): Promise<number> {
+  #trimOthers(olderThanMs: number, stepsMax: number): number {
     const end = otherKey("", olderThanMs);
     let steps = 0;
     for (const { environment, others } of this.#shards) {
       for (const key of [...others.getKeys({ end, limit: Math.max(0, stepsMax - steps) })]) {
         const jid = jidInOtherKey(key);
-        steps += await this.#removeReturns(jid, stepsMax - steps);
+        steps += this.#removeReturns(jid, stepsMax - steps);
         if (steps >= stepsMax) return steps;
         const home = this.#shardOf(jid);
-        await committed(removeAll(home.environment, home.loads, [loadKey(jid)]));
-        await committed(removeAll(environment, others, [key]));
+        removeAll(home.environment, home.loads, [loadKey(jid)]);
+        removeAll(environment, others, [key]);
         steps += 1;
       }
     }
     return steps;
   }
 
-  async #removeReturns(jid: string, countMax: number): Promise<number> {
+  #removeReturns(jid: string, countMax: number): number {
     let count = 0;
     for (const { environment, returns } of this.#shards) {
       const { start, end } = returnRange(jid);
       const keys = [...returns.getKeys({ start, end, limit: countMax - count })].filter((key) =>
         isReturnOf(key, start),
       );
-      await committed(removeAll(environment, returns, keys));
+      removeAll(environment, returns, keys);
       count += keys.length;
     }
     return count;
   }
 
-  /** Durability "async": what is already known is told, the write goes on alone; when too much waits, the caller waits too. */
-  async #putSoon(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
-    const outcomes: PutOutcome[] = [];
-    const fresh: ReturnRecord[] = [];
-    const keys: string[] = [];
-    let bytes = 0;
-    for (const { returns } of this.#shards) returns.resetReadTxn();
-    for (const record of batch) {
-      const key = `${record.jid}\0${record.minionId}`;
-      const { returns } = this.#shardOf(record.minionId);
-      const isKnown = this.#pendingKeys.has(key) || returns.doesExist(returnKey(record.jid, record.minionId));
-      outcomes.push(isKnown ? "duplicate" : "stored");
-      if (isKnown) continue;
-      keys.push(key);
-      this.#pendingKeys.add(key);
-      bytes += record.body.byteLength;
-      // A copy: the caller may reuse its bytes as soon as this resolves.
-      fresh.push({ ...record, body: Uint8Array.from(record.body) });
-    }
-    this.#pendingBytes += bytes;
-    const done = committed(this.#writeReturns(fresh)).finally(() => {
-      this.#pendingBytes -= bytes;
-      for (const key of keys) this.#pendingKeys.delete(key);
+  #openWriter(): ReturnWriter {
+    return new ReturnWriter({
+      directory: this.#path,
+      isSynced: this.#isSynced,
+      stored: {
+        hasAny: (jid) => this.#hasReturns(jid),
+        has: (jid, minionId) => this.#shardOf(minionId).returns.doesExist(returnKey(jid, minionId)),
+      },
+      store: (entries) => storeReturns(this.#shards, entries),
+      onFault: this.#onFault,
     });
-    const isTooMuch = this.#pendingBytes > asyncPendingBytesMax;
-    this.#lastWrite = Promise.allSettled([this.#lastWrite, done]);
-    if (isTooMuch) await done;
-    return outcomes;
   }
 
-  /** One transaction per file that the batch touches. @returns whether each was new */
-  async #writeReturns(batch: readonly ReturnRecord[]): Promise<boolean[]> {
-    const writes: Promise<boolean>[] = [];
-    const transactions: Promise<boolean>[] = [];
-    for (const [shard, indexes] of this.#byShard(batch)) {
-      const putAll = () => {
-        for (const index of indexes) {
-          const record = batch[index];
-          if (record !== undefined) writes[index] = this.#putReturn(shard, record);
-        }
-      };
-      transactions.push(shard.environment.batch(putAll));
-    }
-    const [isStored] = await Promise.all([Promise.all(writes), Promise.all(transactions)]);
-    return isStored;
+  #hasReturns(jid: string): boolean {
+    const { start, end } = returnRange(jid);
+    return this.#shards.some(({ returns }) => {
+      returns.resetReadTxn();
+      return [...returns.getKeys({ start, end, limit: 1 })].length > 0;
+    });
   }
 
-  #byShard(batch: readonly ReturnRecord[]): Map<Shard, number[]> {
-    const groups = new Map<Shard, number[]>();
-    for (const [index, { minionId }] of batch.entries()) {
-      const shard = this.#shardOf(minionId);
-      const group = groups.get(shard);
-      if (group === undefined) groups.set(shard, [index]);
-      else group.push(index);
-    }
-    return groups;
-  }
-
-  #putReturn(shard: Shard, { jid, minionId, body }: ReturnRecord): Promise<boolean> {
-    this.#noteOther(shard, jid);
-    const value = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    const options = { noOverwrite: true };
-    // The typings leave this option out of the asynchronous form.
-    return shard.returns.put(returnKey(jid, minionId), value, options as unknown as number);
-  }
-
-  #noteOther(shard: Shard, jid: string): void {
-    if (isJid(jid)) return;
-    // Part of the batch under way, which is what is awaited.
-    void shard.others.put(otherKey(jid, Date.now()), Buffer.alloc(0));
+  /** What is acknowledged and may not be in LMDB yet, of all writers. */
+  #logged(): LoggedEntry[] {
+    return listLogs(this.#path).flatMap(readLog);
   }
 
   #shardOf(name: string): Shard {
@@ -271,11 +252,15 @@ class LmdbJobCache implements JobCache {
   }
 
   #read<Result>(step: () => Result): Result {
-    try {
-      return step();
-    } catch (error) {
-      throw storeFailed("the job cache cannot be read", error);
-    }
+    return attempt("the job cache cannot be read", step);
+  }
+}
+
+function attempt<Result>(failure: string, step: () => Result): Result {
+  try {
+    return step();
+  } catch (error) {
+    throw error instanceof SaltworksError ? error : storeFailed(failure, error);
   }
 }
 
@@ -320,8 +305,20 @@ const emptyJobCache: JobCache = {
  */
 export function openLmdbJobCache(o: LmdbJobCacheOptions): JobCache {
   const isReadOnly = o.isReadOnly ?? false;
-  const layout = isReadOnly ? readLayout(o.path) : ensureLayout(o.path, o.shards);
-  if (layout === undefined) return emptyJobCache;
-  const shards = openShards(o.path, layout.shards, { isReadOnly, isSyncedOnCommit: o.durability === "fsync" });
-  return new LmdbJobCache(shards, o.durability);
+  const shards = isReadOnly ? openToRead(o.path) : openToWrite(o);
+  return shards === undefined ? emptyJobCache : new LmdbJobCache(o, shards);
+}
+
+function openToRead(path: string): Shard[] | undefined {
+  const layout = readLayout(path);
+  return layout === undefined ? undefined : readShards(path, layout.shards);
+}
+
+/** The layout comes last: with it the cache is there for readers. */
+function openToWrite({ path, shards: shardCount, durability }: LmdbJobCacheOptions): Shard[] {
+  const count = readLayout(path)?.shards ?? shardCount;
+  makeDirectory(path);
+  const shards = openShards(path, count, durability === "fsync");
+  ensureLayout(path, count);
+  return shards;
 }

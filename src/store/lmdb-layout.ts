@@ -32,12 +32,21 @@ export function readLayout(path: string): Layout | undefined {
   throw new SaltworksError("STORE_FAILED", `${path} is of a layout that this release does not know`, { path });
 }
 
+/** @throws SaltworksError STORE_FAILED */
+export function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: directoryMode });
+  } catch (error) {
+    throw new SaltworksError("STORE_FAILED", `${path} cannot be made`, { path }, { cause: error });
+  }
+}
+
 /** The layout of the cache, made with `shards` if it is new. Several threads may come at once: the first decides. */
 export function ensureLayout(path: string, shards: number): Layout {
   const present = readLayout(path);
   if (present !== undefined) return present;
+  makeDirectory(path);
   try {
-    mkdirSync(path, { recursive: true, mode: directoryMode });
     createDurably(join(path, layoutName), `${JSON.stringify({ version: layoutVersion, shards })}\n`, fileMode);
   } catch (error) {
     throw new SaltworksError("STORE_FAILED", `${path} cannot be made`, { path }, { cause: error });

@@ -4,15 +4,18 @@
 import { isJid } from "../wire/jid.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { LoadRecord } from "./job-cache.ts";
-import { type BinaryDatabase, type BinaryEnvironment, openDatabase, openEnvironment } from "./lmdb-env.ts";
+import { type BinaryDatabase, type BinaryEnvironment, openDatabase, openEnvironment, transact } from "./lmdb-env.ts";
 import { shardFile } from "./lmdb-layout.ts";
+import type { LoggedEntry } from "./return-log-frames.ts";
 
 /** Job ids that are times sort by time. Others, which a user may give, stand apart so that trimming and listing needn't step over them. */
 export const timePrefix = "t";
 export const otherPrefix = "u";
+const otherPrefixByte = otherPrefix.charCodeAt(0);
 const separator = 0;
 const msPerHour = 3_600_000;
 const hourBytes = 4;
+const ifAbsent = { noOverwrite: true };
 
 export type Shard = {
   readonly environment: BinaryEnvironment;
@@ -75,24 +78,55 @@ export function encodeLoad({ load, minions, missing }: LoadRecord): Buffer {
   return encode({ load, minions, missing }, "bin");
 }
 
-export type ShardOptions = { readonly isReadOnly: boolean; readonly isSyncedOnCommit: boolean };
+/** Stores each return that isn't there yet, in one transaction per file that they touch. */
+export function storeReturns(shards: readonly Shard[], entries: readonly LoggedEntry[]): void {
+  for (const [index, { environment, returns, others }] of shards.entries()) {
+    const own =
+      shards.length === 1
+        ? entries
+        : entries.filter(({ key }) => shardIndexOf(minionIdIn(key), shards.length) === index);
+    if (own.length === 0) continue;
+    transact(environment, () => {
+      for (const { key, body } of own) {
+        returns.putSync(key, body, ifAbsent);
+        if (key[0] === otherPrefixByte) others.putSync(otherKey(jidInReturnKey(key), Date.now()), Buffer.alloc(0));
+      }
+    });
+  }
+}
 
-/** Opens or, unless read-only, makes the files `0.mdb` to `<count - 1>.mdb`. */
-export function openShards(path: string, count: number, o: ShardOptions): Shard[] {
+/** Opens or makes the files `0.mdb` to `<count - 1>.mdb`. */
+export function openShards(path: string, count: number, isSyncedOnCommit: boolean): Shard[] {
   return Array.from({ length: count }, (_, index): Shard => {
-    const environment = openEnvironment({ file: shardFile(path, index), ...o });
-    return {
-      environment,
-      loads: openDatabase(environment, "loads"),
-      returns: openDatabase(environment, "returns"),
-      others: openDatabase(environment, "others"),
-    };
+    const environment = openEnvironment({ file: shardFile(path, index), isReadOnly: false, isSyncedOnCommit });
+    return databasesOf(environment);
   });
+}
+
+/** The files for reading. @throws SaltworksError STORE_FAILED if one is not there */
+export function readShards(path: string, count: number): Shard[] {
+  return Array.from({ length: count }, (_, index): Shard => {
+    const file = shardFile(path, index);
+    return databasesOf(openEnvironment({ file, isReadOnly: true, isSyncedOnCommit: true }));
+  });
+}
+
+function databasesOf(environment: BinaryEnvironment): Shard {
+  return {
+    environment,
+    loads: openDatabase(environment, "loads"),
+    returns: openDatabase(environment, "returns"),
+    others: openDatabase(environment, "others"),
+  };
 }
 
 /** The minion id at the end of a return's key. */
 export function minionIdIn(key: Buffer): string {
   return key.toString("utf8", key.lastIndexOf(separator) + 1);
+}
+
+function jidInReturnKey(key: Buffer): string {
+  return key.toString("utf8", 1, key.lastIndexOf(separator));
 }
 
 /** The job id in a load's key. */

@@ -7,7 +7,17 @@ import { dirname } from "node:path";
 import { syncDirectory } from "./durable-file.ts";
 import { type BinaryDatabase, closeEnvironment, committed } from "./lmdb-env.ts";
 import { ensureLayout, readLayout } from "./lmdb-layout.ts";
-import { jidInLoadKey, jidInOtherKey, minionIdIn, openShards, type Shard, shardIndexOf } from "./lmdb-records.ts";
+import {
+  jidInLoadKey,
+  jidInOtherKey,
+  minionIdIn,
+  openShards,
+  readShards,
+  type Shard,
+  shardIndexOf,
+  storeReturns,
+} from "./lmdb-records.ts";
+import { absorbLogs } from "./return-log-files.ts";
 
 /** One transaction of the copy, bytes: well under what a small machine spares. */
 const copyBytes = 16 * 1024 * 1024;
@@ -49,6 +59,16 @@ function recover(path: string, before: string, after: string): void {
   for (const leftover of [before, after]) rmSync(leftover, { recursive: true, force: true });
 }
 
+/** Returns that a master which was killed had only in its logs. */
+async function bringLogsIn(path: string, shards: number): Promise<void> {
+  const into = openShards(path, shards, true);
+  try {
+    absorbLogs(path, (entries) => storeReturns(into, entries));
+  } finally {
+    for (const { environment } of into) await closeEnvironment(environment);
+  }
+}
+
 /**
  * Brings the cache at `path` to `shards` files; does nothing if it has them or isn't there.
  *
@@ -61,9 +81,10 @@ export async function reshardJobCache(path: string, shards: number): Promise<num
   recover(path, before, after);
   const layout = readLayout(path);
   if (layout === undefined || layout.shards === shards) return undefined;
+  await bringLogsIn(path, layout.shards);
   ensureLayout(after, shards);
-  const from = openShards(path, layout.shards, { isReadOnly: true, isSyncedOnCommit: true });
-  const to = openShards(after, shards, { isReadOnly: false, isSyncedOnCommit: true });
+  const from = readShards(path, layout.shards);
+  const to = openShards(after, shards, true);
   try {
     await copyAll(from, to);
   } finally {

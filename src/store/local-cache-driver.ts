@@ -13,6 +13,7 @@ import type {
   JobCache,
   ListOptions,
   LoadRecord,
+  LoadToPut,
   PutOutcome,
   ReturnRecord,
   StoredReturn,
@@ -67,7 +68,7 @@ function foldersIn(directory: string): string[] {
 }
 
 /** Writes a job's `jid`, `.load.p` and, if it names minions at all, `.minions.p`. Used for every job: Salt's command line reads them. */
-export function writeLoadFiles(o: LocalCacheOptions, { jid, load, minions }: LoadRecord): void {
+export function writeLoadFiles(o: LocalCacheOptions, { jid, load, minions }: LoadToPut): void {
   const directory = jobDirectory(o.cachedir, o.hashType, jid);
   try {
     mkdirSync(directory, { recursive: true, mode: directoryMode });

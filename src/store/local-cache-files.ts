@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { decode, encode } from "../wire/msgpack.ts";
+import type { Packed } from "../wire/values.ts";
 import { mapEntries } from "../wire/walk.ts";
 
 export const jidFile = "jid";
@@ -60,8 +61,8 @@ export function bodyFromFiles(jid: string, minionId: string, files: ReturnFiles)
   return encode(body, "bin");
 }
 
-export function encodeMinions(minionIds: readonly string[]): Buffer {
-  return encode([...minionIds], "bin");
+export function encodeMinions(minionIds: readonly string[] | Packed): Buffer {
+  return encode(minionIds, "bin");
 }
 
 export function decodeMinions(bytes: Uint8Array): string[] {

@@ -89,6 +89,20 @@ describe("key directories", () => {
     assert.deepEqual(readdirSync(pkiDir), ["master.pem"]);
   });
 
+  it("tell one file from another without reading it", () => {
+    const pkiDir = temporary();
+    const keys = openKeyDirectories(pkiDir);
+    assert.equal(keys.stampOf("accepted", "web1"), undefined);
+    keys.write("accepted", "web1", pem);
+    const stamp = keys.stampOf("accepted", "web1");
+    assert.equal(keys.stampOf("accepted", "web1"), stamp);
+    keys.write("accepted", "web1", pem);
+    assert.notEqual(keys.stampOf("accepted", "web1"), stamp, "another file with the same text");
+    mkdirSync(join(pkiDir, "minions", "folder"));
+    assert.equal(keys.stampOf("accepted", "folder"), undefined);
+    assert.equal(keys.stampOf("accepted", "../minions/web1"), undefined);
+  });
+
   it("count a directory in a key's place as no key, and refuse to write over it", () => {
     const pkiDir = temporary();
     mkdirSync(join(pkiDir, "minions", "web1"), { recursive: true });

@@ -59,11 +59,14 @@ describe("the LMDB job cache", () => {
         worker.once("message", resolve);
         worker.once("error", reject);
       });
-    // Both write minions 200 to 299.
-    const [left, right] = await Promise.all([run(0), run(200)]);
-    const stored = [...(left ?? []), ...(right ?? [])].filter((outcome) => outcome === "stored").length;
-    assert.equal(stored, 500);
-    assert.equal(cache.getReturns(jid).length, 500);
+    const [left, right] = await Promise.all([run(0), run(300)]);
+    assert.ok([...(left ?? []), ...(right ?? [])].every((outcome) => outcome === "stored"));
+    assert.equal(cache.getReturns(jid).length, 600);
+    // A later thread's minions 200 to 499 were the others' before.
+    assert.ok((await run(200)).every((outcome) => outcome === "duplicate"));
+    // Two at a time for the same minions are no way to use it, but leave one return of each.
+    await Promise.all([run(600), run(600)]);
+    assert.equal(cache.getReturns(jid).length, 900);
     await cache.close();
   });
 
@@ -173,7 +176,23 @@ describe("the LMDB job cache", () => {
     });
   });
 
-  it("under async, waits for the disk only when too much is pending, and has it all on close", async () => {
+  it("says STORE_FAILED for a damaged or missing data file", async () => {
+    const path = join(temporary(), "jobs");
+    await openLmdbJobCache({ path, shards: 1, durability: "fsync" }).close();
+    const file = join(path, "0.mdb");
+    for (const content of ["x", "y".repeat(100_000)]) {
+      writeFileSync(file, content);
+      for (const isReadOnly of [true, false]) {
+        const open = () => openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly });
+        assert.throws(open, { code: "STORE_FAILED", message: /damaged/ });
+      }
+    }
+    writeFileSync(file, "");
+    const open = () => openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
+    assert.throws(open, { code: "STORE_FAILED", message: /nothing was stored/ });
+  });
+
+  it("under async, has everything on close, also what was too large for the log", async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "async" });
     const big = "x".repeat(8 * 1024 * 1024);

@@ -1,0 +1,51 @@
+/** Which returns a writer has seen: tells duplicates without asking the store about each. Bounded; what it forgets the store knows. */
+import { knownReturnsMax } from "../limits.ts";
+
+/** `isWhole`: the store had none of this job's returns when it was first met, so those it has are these. */
+type KnownJob = { readonly ids: Set<string>; readonly isWhole: boolean };
+
+/** What is asked of the store about returns not seen here. */
+export type StoredReturns = {
+  readonly hasAny: (jid: string) => boolean;
+  readonly has: (jid: string, minionId: string) => boolean;
+};
+
+export class KnownReturns {
+  readonly #stored: StoredReturns;
+  /** Oldest first. */
+  readonly #jobs = new Map<string, KnownJob>();
+  #count = 0;
+
+  constructor(stored: StoredReturns) {
+    this.#stored = stored;
+  }
+
+  /** @returns false if there is one already */
+  add(jid: string, minionId: string): boolean {
+    let job = this.#jobs.get(jid);
+    if (job === undefined) {
+      job = { ids: new Set(), isWhole: !this.#stored.hasAny(jid) };
+      this.#jobs.set(jid, job);
+      this.#count += 1;
+    }
+    const { size } = job.ids;
+    job.ids.add(minionId);
+    if (job.ids.size === size) return false;
+    this.#count += 1;
+    return job.isWhole || !this.#stored.has(jid, minionId);
+  }
+
+  /** One that could not be stored after all. */
+  remove(jid: string, minionId: string): void {
+    if (this.#jobs.get(jid)?.ids.delete(minionId) === true) this.#count -= 1;
+  }
+
+  /** Forgets the jobs met longest ago while there are too many. Only when the store has all that was added. */
+  shrink(): void {
+    for (const [jid, { ids }] of this.#jobs) {
+      if (this.#count <= knownReturnsMax) return;
+      this.#jobs.delete(jid);
+      this.#count -= ids.size + 1;
+    }
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * The log files that stand beside the job cache's data, one per writing thread: making one, reading them all, telling whose writer is gone.
+ * A name says who writes: `returns-<process>-<thread>-<start of the thread in clock ticks>-<random>.log`.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../config/file-errors.ts";
+import { syncDirectory } from "./durable-file.ts";
+import { blockBytes, blocksFor, decodeFrame, frameBytesIn, type LoggedEntry } from "./return-log-frames.ts";
+
+const namePattern = /^returns-(\d+)-(\d+)-(\d+)-[0-9a-f]+\.log$/;
+const fileMode = 0o600;
+/** Written at once when a log is made, bytes. */
+const zerosBytes = 1024 * 1024;
+/** Ended, but not yet waited for. */
+const endedStates = new Set(["Z", "X"]);
+
+/** Start of a thread in clock ticks since boot: with it a reused id is told apart. Undefined: it has ended. */
+function startTicksOf(processId: string, threadId: string): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${processId}/task/${threadId}/stat`, "utf8");
+    // The second field, the name in parentheses, may itself hold spaces and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return endedStates.has(fields[0] ?? "") ? undefined : fields[19];
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT", "ESRCH")) return undefined;
+    throw error;
+  }
+}
+
+/** The calling thread as the kernel knows it. The link is resolved in this thread, so it names this one. */
+function ownName(): string {
+  const [processId = "", , threadId = ""] = readlinkSync("/proc/thread-self").split("/");
+  return `returns-${processId}-${threadId}-${startTicksOf(processId, threadId) ?? 0}-${randomBytes(6).toString("hex")}.log`;
+}
+
+/** Whether nobody writes this log any more. */
+function isAbandoned(path: string): boolean {
+  const [, processId = "", threadId = "", startTicks] = namePattern.exec(path.slice(path.lastIndexOf("/") + 1)) ?? [];
+  return startTicks !== startTicksOf(processId, threadId);
+}
+
+/** All logs in a cache's directory. */
+export function listLogs(directory: string): string[] {
+  return readdirSync(directory)
+    .filter((name) => namePattern.test(name))
+    .map((name) => join(directory, name));
+}
+
+/**
+ * A new log of the calling thread, its whole length written and synced: later writes then change neither its size nor its place,
+ * which is what makes their sync cheap, and no full disk can stop them.
+ */
+export function createLog(directory: string, bytes: number): { readonly path: string; readonly file: number } {
+  const path = join(directory, ownName());
+  const file = openSync(path, "wx", fileMode);
+  try {
+    const zeros = Buffer.alloc(Math.min(bytes, zerosBytes));
+    for (let at = 0; at < bytes; ) at += writeSync(file, zeros, 0, Math.min(zeros.byteLength, bytes - at), at);
+    fsyncSync(file);
+    syncDirectory(directory);
+  } catch (error) {
+    closeSync(file);
+    removeLog(path);
+    throw error;
+  }
+  return { path, file };
+}
+
+export function removeLog(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (!hasCodeIn(error, "ENOENT")) throw error;
+  }
+}
+
+/** What a log holds that may not be in the store yet, in the order in which it was put. It may be written meanwhile: what is read after in the store completes it. */
+export function readLog(path: string): LoggedEntry[] {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return [];
+    throw error;
+  }
+  try {
+    return readEntries(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function readEntries(file: number): LoggedEntry[] {
+  const found: LoggedEntry[] = [];
+  let generation: number | undefined;
+  for (let serial = 0, at = 0; ; serial += 1) {
+    const block = readAt(file, at, blockBytes);
+    const bytes = frameBytesIn(block);
+    if (bytes === undefined) return found;
+    const frame = decodeFrame(bytes <= block.byteLength ? block.subarray(0, bytes) : readAt(file, at, bytes));
+    if (frame === undefined || frame.name.serial !== serial) return found;
+    generation ??= frame.name.generation;
+    if (frame.name.generation !== generation) return found;
+    found.push(...frame.entries);
+    at += blocksFor(bytes);
+  }
+}
+
+/** Shorter than asked for at the end of the file. A length that a torn header names must not make us allocate it. */
+function readAt(file: number, at: number, bytes: number): Buffer {
+  const parts: Buffer[] = [];
+  for (let done = 0; done < bytes; ) {
+    const part = Buffer.allocUnsafe(Math.min(zerosBytes, bytes - done));
+    const count = readSync(file, part, 0, part.byteLength, at + done);
+    if (count === 0) break;
+    parts.push(part.subarray(0, count));
+    done += count;
+  }
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
+}
+
+/** Hands over what all logs hold, and removes those that nobody writes any more. */
+export function absorbLogs(directory: string, store: (entries: readonly LoggedEntry[]) => void): void {
+  for (const path of listLogs(directory)) {
+    // Asked first: what is read after is all that there will ever be.
+    const isLeft = isAbandoned(path);
+    const entries = readLog(path);
+    if (entries.length > 0) store(entries);
+    if (isLeft) removeLog(path);
+  }
+}
