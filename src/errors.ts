@@ -44,6 +44,7 @@ export const errorCodes = {
   FUNCTION_UNKNOWN: { http: 404, retry: false, about: "No function of that name." },
   FUNCTION_ARGUMENTS: { http: 400, retry: false, about: "Arguments that the function does not take." },
   FUNCTION_FAILED: { http: 500, retry: false, about: "A function stopped with an error of its own." },
+  PILLAR_FAILED: { http: 500, retry: false, about: "A pillar file that cannot be rendered." },
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

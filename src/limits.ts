@@ -32,12 +32,35 @@ export const replyQueueMax = 200_000;
 export const laneQueueMax = 20_000;
 /** Frame of an `_auth`, bytes: key, token and grains take 4,000. Over it: refused unread, since nobody has proved anything yet. */
 export const authFrameBytesMax = 65_536;
+/** Authentications waiting, bytes: `auth_queue_max` of Salt's own size take 26 MB. Over it: strangers' oldest are dropped first, then others'. */
+export const authQueueBytesMax = 64 * 1024 * 1024;
+/** Authentications that a worker and then the RSA lane take at once: enough to make a thread hop cheap, and 6 to 11 ms that a publish's signature may wait behind. */
+export const authsPerBatchMax = 16;
+/** Minions' public keys that an RSA thread keeps ready, 3.4 KB each: a larger fleet's are imported anew each time, for 20 µs. */
+export const laneKeysMax = 1_024;
+/** While returns wait, a worker is given authentications once in so many milliseconds: 16 of them cost it half a millisecond. */
+export const authHoldMsMax = 50;
 /** Publishes waiting to be sealed. Over it: QUEUE_FULL to the client. */
 export const publishQueueMax = 10_000;
 /** Serials reserved durably at once: a crash skips at most this many, and none is ever used twice. */
 export const serialBlockCount = 1_024;
-/** One batch in a worker thread, milliseconds. Over it: the worker is replaced and the batch retried once. */
-export const workerTaskTimeoutMs = 30_000;
+/**
+ * One task in a worker thread, milliseconds. Over it: the worker is replaced and its batches are tried once more. A batch takes some 10 ms, and a
+ * stall of the disk seconds; a minion waits 5 to 10 s for a return's answer, three times, so that its second try is answered.
+ */
+export const workerTaskTimeoutMs = 10_000;
+/** A lane's thread that is not kept ends after so long without work, milliseconds: it holds some 15 MB. */
+export const idleThreadMs = 20_000;
+/** Ciphers of a session that was not used between two looks so far apart are let go, milliseconds: they hold 2 KB a minion and are made again in 3 µs. */
+export const idleCiphersMs = 15_000;
+/** How often a thread looks whether it has come to rest, in order to collect the garbage of its last burst, milliseconds. */
+export const idleLookMs = 5_000;
+/** Heap for young objects of a shard worker or runner thread, MiB: V8's own 48 stays resident once used, and a batch makes little garbage. */
+export const workerYoungHeapMb = 12;
+/** The same of an RSA thread, which makes next to none. */
+export const laneYoungHeapMb = 6;
+/** Heap for what stays in an RSA thread, MiB: some keys. */
+export const laneOldHeapMb = 256;
 /** One RSA task, milliseconds: a private operation takes 0.3 ms, so this only catches a hung thread. */
 export const laneTaskTimeoutMs = 60_000;
 /** Time that TERM gives to requests under way before the master closes its sockets, milliseconds. */
@@ -48,8 +71,14 @@ export const trackedJobsMax = 10_000;
 export const keyChangeSettleMs = 200;
 /** Waiting for a store's last writes when it closes, milliseconds. Over it the disk has failed. */
 export const storeCloseTimeoutMs = 5_000;
-/** Returns acknowledged but not yet committed under `job_cache_durability: async`, bytes in one thread. Over it the caller waits. */
-export const asyncPendingBytesMax = 64 * 1024 * 1024;
+/** A worker's log of returns, bytes: holds `returnsPerTransaction` of them if each came alone and took a block. Written in full when it is made. */
+export const returnLogBytes = 4 * 1024 * 1024;
+/** Returns brought from a worker's log into the job cache at once: some 3 ms in which the worker does nothing else. Twice as many save 0.3 µs a return. */
+export const returnsPerTransaction = 1_024;
+/** Returns wait in a worker's log at most this long, milliseconds, unless they are many: a transaction for each small batch would cost more than the log saves. */
+export const returnTransactionDelayMs = 1_000;
+/** Returns that a worker remembers in order to tell duplicates; beyond it the store is asked, about 1 µs each. An entry takes some 100 bytes. */
+export const knownReturnsMax = 50_000;
 /** Returns waiting to be written in Salt's `local_cache` layout, bytes in one thread. Over it they are left out there and counted. */
 export const localCacheQueueBytesMax = 64 * 1024 * 1024;
 /** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */
@@ -66,6 +95,30 @@ export const targetDepthMax = 64;
 export const patternStepsMax = 100_000;
 /** Largest counted repeat of a regular expression, `x{1000}`: the bound of the linear-time engine. */
 export const patternRepeatMax = 1_000;
+/** Ways to read one `key:key:value` expression, wildcards stepping into any child included, that the index follows. Over it each minion is asked in turn. */
+export const targetReadingsMax = 256;
+/** Pairs of minion and value that the index keeps of one grain path in one worker, about 12 bytes each and the texts. Over it each minion is asked in turn. */
+export const targetPathEntriesMax = 2_000_000;
+/** Grain and pillar paths that a worker keeps indexed; each is looked up again at every refresh. The one asked longest ago goes first. */
+export const targetPathsMax = 128;
+/** Estimated bytes of all path indexes of one worker: of 50,000 minions 8 MB for a value that each has its own, 0.5 MB for others. */
+export const targetIndexBytesMax = 96 * 1024 * 1024;
+/** How long a worker matches targets or builds their index before it looks for batches again, milliseconds: no return waits longer for it. */
+export const matchSliceMs = 2;
+/** CPU time that one target may take in one worker, milliseconds. A first use reads every minion's grains, 1 s for 50,000; over this it is refused. */
+export const matchCpuMsMax = 20_000;
+/** Parsed targets that a thread remembers: a compiled regular expression holds some 100 KB at most. */
+export const parsedTargetsMax = 128;
+/** Packed lists of matched minions that a worker keeps, bytes: eight of 50,000 ids. */
+export const keptListsBytesMax = 12 * 1024 * 1024;
+/** Targets that one worker works on at once. Over it: QUEUE_FULL. */
+export const matchesPendingMax = 64;
+/** An answer that nobody came back for goes after this, milliseconds. */
+export const matchKeptMs = 10_000;
+/** How long a publish waits for its expected minions, milliseconds: workers that are busy with batches index slowly. */
+export const matchWaitMsMax = 120_000;
+/** How long the main thread waits before it asks again for a target's answer that was not ready, milliseconds: first and longest. */
+export const matchPollMs = { first: 1, longest: 20 } as const;
 /** Requests that wait behind the one under way on a REQ socket; a minion's processes share one. */
 export const requestChannelQueueMax = 1_024;
 /** Connections to one socket of the event bus: each is a process of this machine. Over it, new ones are closed. */
@@ -112,12 +165,55 @@ export const clientChannelsMax = 64;
 export const runnerReplyTimeoutMs = 86_400_000;
 /** One wheel call, milliseconds: it reads or changes what the master holds. */
 export const wheelReplyTimeoutMs = 60_000;
+/** Text that one pillar template may render to, bytes: far above any real one; a loop that multiplies it ends here. */
+export const pillarTextBytesMax = 16 * 1024 * 1024;
+/** One pillar file, bytes: it is read whole and kept in memory. */
+export const pillarFileBytesMax = 4 * 1024 * 1024;
+/** Pillar files kept in memory by one rendering thread, with their parsed templates; the one used longest ago goes first. */
+export const pillarFilesMax = 4_096;
+/** Calls of macros, includes and imports within each other; a template that includes itself ends here. */
+export const templateDepthMax = 48;
+/** SLS files of one pillar, each include counted: real ones have some hundred. */
+export const pillarSlsMax = 10_000;
+/** A minion's question that has waited this long for its pillar is not worth rendering, milliseconds: it asks three times for 60 s each. */
+export const pillarWaitMs = 180_000;
+/** Elements of one `range()`: what Jinja's own sandbox allows. */
+export const templateRangeMax = 100_000;
 /** Minions of one demo: each is a process of some 70 MB. */
 export const demoMinionsMax = 100;
 /** How long a demo waits for its processes to come up, milliseconds: a slow machine needs a second or two per process. */
 export const demoStartTimeoutMs = 120_000;
 /** How long a demo's processes have to end before they are killed, milliseconds. */
 export const demoStopTimeoutMs = 15_000;
+/** How long one look at the metrics waits for a busy worker, milliseconds; after it the worker's last values are shown. A batch takes some 10. */
+export const metricsWorkerTimeoutMs = 500;
+/** Connections to the metrics endpoint: a few Prometheus servers and a person. */
+export const metricsConnectionsMax = 16;
+/** Header of a request for metrics, bytes: nothing in it is used. */
+export const metricsHeaderBytesMax = 8_192;
+/** A request for metrics must be there this soon after it began, milliseconds. */
+export const metricsRequestTimeoutMs = 5_000;
+/** An unused connection to the metrics endpoint is kept this long, milliseconds: Prometheus asks every 15 or 60 seconds. */
+export const metricsIdleTimeoutMs = 90_000;
+/** One look of `saltworks top`, milliseconds: it waits behind the worker that checks its key. */
+export const topReplyTimeoutMs = 5_000;
+/** Functions in one question for mines; a minion's mine has a dozen. */
+export const mineFunctionsMax = 1_000;
+/** One answer of mines, bytes: those of 16,000 minions with 2 KiB each. The master holds a few of them at once. */
+export const mineAnswerBytesMax = 32 * 1024 * 1024;
+/** Answers of mines that are put together at once: more do not come sooner, but each takes memory. */
+export const mineReadsMax = 4;
+/** Questions for mines that wait for their turn, some 500 bytes each. */
+export const mineReadsWaitingMax = 20_000;
+/** A question for mines that has waited this long is not worth answering, milliseconds: its minion asks again after 60 s. */
+export const mineWaitMs = 60_000;
+/** Time that reading mines may keep a worker from its batches, milliseconds; one batch takes some 10. */
+export const mineSliceMs = 2;
+/** What one such slice gathers, bytes. */
+export const mineSliceBytes = 256 * 1024;
+/** Ids that a worker is given for one slice, bytes: a few hundred, which is what 2 ms suffice for. */
+export const mineWindowBytes = 4_096;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
+assert(mineWindowBytes > 2 * minionIdBytesMax, "a window of ids must hold a whole one");

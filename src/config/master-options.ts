@@ -2,6 +2,7 @@
  * Every option of the master that this program knows, with Salt's names and defaults.
  * Source: salt.config of Salt 3007 (checked by test/config/defaults.test.ts against its recorded defaults); docs/config.md is generated.
  */
+import { contentOptions } from "./content-options.ts";
 import { any, boolean, choice, integer, list, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
 
 const mebibyte = 1024 * 1024;
@@ -118,11 +119,30 @@ const load = {
     max: 1024 * mebibyte,
     unit: "bytes",
   }),
-  batches_in_flight: integer(2, "Batches handed to one worker at once, so that it needn't wait for the next.", {
-    ...ours,
-    min: 1,
-    max: 16,
-  }),
+  batch_linger_us: integer(
+    0,
+    "How long a request may wait for others to travel with: fewer, larger batches for more latency. Timers tick in milliseconds, so that it is rounded up to one.",
+    { ...ours, max: 1_000_000, unit: "us" },
+  ),
+  connection_buffer_bytes: integer(
+    1_024,
+    "Bytes that libzmq takes from a connection at once, and puts together for it; it keeps as much for each. Longer messages take several reads.",
+    { ...ours, min: 128, max: mebibyte, unit: "bytes" },
+  ),
+  worker_heap_mb: integer(
+    4_096,
+    "JavaScript heap of one worker or runner thread. A thread that outgrows it ends and is replaced; its batches run once more.",
+    { ...ours, min: 64, max: 1_048_576, unit: "MiB" },
+  ),
+  batches_in_flight: integer(
+    1,
+    "Batches handed to one worker at once. With one, batches are larger and cost less; with two, the worker needn't wait for the next.",
+    {
+      ...ours,
+      min: 1,
+      max: 16,
+    },
+  ),
   queue_max_bytes: integer(
     64 * mebibyte,
     "Requests waiting for one worker. When all are full the master stops receiving.",
@@ -138,6 +158,16 @@ const load = {
     20_000,
     "Authentications waiting, one per minion. Above it minions get no answer and try again.",
     { ...ours, min: 1, max: 10_000_000, unit: "requests" },
+  ),
+  auth_client_timeout: integer(
+    5,
+    "How long minions wait for the answer to an authentication (their `auth_timeout`); what waited longer is dropped. Too low drops what could still be answered, too high works for minions that have gone.",
+    { ...ours, min: 1, max: 3_600, unit: "seconds" },
+  ),
+  rsa_threads: integer(
+    2,
+    "Threads for RSA: authentications, pillars, signatures of publishes. They yield to all others; more than cores help nobody.",
+    { ...ours, min: 1, max: 64, unit: "threads" },
   ),
   max_event_size: integer(
     mebibyte,
@@ -184,7 +214,7 @@ const jobs = {
   job_cache_durability: choice(
     "fsync",
     ["fsync", "commit", "async"],
-    "When a return counts as stored and is acknowledged: on disk; committed, but in the kernel's cache; or at once.",
+    "When a return counts as stored and is acknowledged: on disk, or (`commit` and `async`) in the kernel's cache, which outlives the master but not the machine.",
     ours,
   ),
   job_cache_max_return_bytes: integer(100 * mebibyte, "Largest return that is stored.", {
@@ -250,7 +280,10 @@ const minions = {
     unit: "minions",
   }),
   enforce_mine_cache: boolean(false, "Store the mine even without `minion_data_cache`."),
-  mine_get: any(null, "Who may read which minions' mine.", kept),
+  mine_get: any(
+    null,
+    "Who may read which functions of mines: patterns of minions, each with a list of patterns of functions. Not set: everybody, everything.",
+  ),
   peer: map({}, "Which minions may publish which functions.", kept),
   peer_run: map({}, "Which minions may run which runners.", kept),
   nodegroups: listOrMap({}, "Named targets."),
@@ -323,48 +356,18 @@ const trust = {
   keep_acl_in_token: boolean(false, "Store the permissions in the token.", kept),
 };
 
-const content = {
-  file_roots: map(
-    { base: ["/srv/salt", "/srv/spm/salt"] },
-    "Directories that serve files, by environment. Minions are told the environments' names; the files themselves are not served yet.",
+const metrics = {
+  metrics_interface: text(
+    "127.0.0.1",
+    "Address of the Prometheus endpoint. It asks nobody for a password: elsewhere than on loopback everybody who reaches it may read.",
+    ours,
   ),
-  pillar_roots: map({ base: ["/srv/pillar", "/srv/spm/pillar"] }, "Directories of pillar files, by environment.", kept),
-  ext_pillar: list([], "Sources of pillar other than files.", kept),
-  pillar_opts: boolean(false, "Put the master's options into each pillar.", kept),
-  fileserver_backend: list(["roots"], "Sources of files.", kept),
-  file_buffer_size: integer(mebibyte, "Piece in which a file is served.", {
-    ...kept,
-    min: 4_096,
-    max: 64 * mebibyte,
-    unit: "bytes",
+  metrics_port: integer(0, "Port of the Prometheus endpoint; 0: none. `saltworks top` works without it.", {
+    ...ours,
+    min: 0,
+    max: 65_535,
+    unit: "port",
   }),
-  file_recv: boolean(false, "Minions may send files.", kept),
-  file_recv_max_size: integer(100, "Largest such file.", { ...kept, min: 0, max: 1_048_576, unit: "MiB" }),
-  reactor: list([], "Which events start what.", kept),
-  schedule: map({}, "What the master runs by the clock.", kept),
-  engines: list([], "Long-running plug-ins.", kept),
-  runner_dirs: list([], "Runners of one's own.", kept),
-  // What `_master_opts` tells a minion before a state run:
-  renderer: text("jinja|yaml", "How state files are rendered."),
-  failhard: boolean(false, "Stop a state run at the first failure."),
-  state_top: text("top.sls", "Name of the top file."),
-  state_top_saltenv: optional(text("", "Only this environment's top file.")),
-  top_file_merging_strategy: choice(
-    "merge",
-    ["merge", "same", "merge_all"],
-    "How top files of several environments combine.",
-  ),
-  env_order: list([], "Order of environments when merging."),
-  default_top: text("base", "Environment for `top_file_merging_strategy: same`."),
-  state_auto_order: boolean(true, "Run states in the order in which they are written."),
-  state_events: boolean(false, "An event per state."),
-  state_aggregate: any(false, "Combine states where that is possible."),
-  jinja_env: map({}, "Options of Jinja in all files."),
-  jinja_sls_env: map({}, "Options of Jinja in state files."),
-  jinja_lstrip_blocks: boolean(false, "Jinja's `lstrip_blocks`."),
-  jinja_trim_blocks: boolean(false, "Jinja's `trim_blocks`."),
-  saltenv: optional(text("", "Environment of state runs.", kept)),
-  pillarenv: optional(text("", "Environment of pillars.", kept)),
 };
 
 /** By topic, in the order of docs/config.md. */
@@ -375,7 +378,17 @@ export const masterOptionGroups = {
   Jobs: jobs,
   Minions: minions,
   Trust: trust,
-  Content: content,
+  Content: contentOptions,
+  Metrics: metrics,
 } as const;
 
-export const masterOptions = { ...sockets, ...places, ...load, ...jobs, ...minions, ...trust, ...content };
+export const masterOptions = {
+  ...sockets,
+  ...places,
+  ...load,
+  ...jobs,
+  ...minions,
+  ...trust,
+  ...contentOptions,
+  ...metrics,
+};

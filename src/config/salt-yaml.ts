@@ -73,8 +73,14 @@ function meaninglessNodes(document: Document, counter: LineCounter): YamlFault[]
   return faults;
 }
 
-/** Reads one document. Keys become text; `<<` merges; unknown tags and repeated keys are faults, as in Salt. */
-export function parseSaltYaml(source: string): YamlText {
+export type YamlDocument = {
+  readonly document: Document;
+  readonly counter: LineCounter;
+  readonly faults: readonly YamlFault[];
+};
+
+/** One document as a tree whose plain scalars have Salt's types; `faults` are those of its syntax. */
+export function readSaltYaml(source: string): YamlDocument {
   const counter = new LineCounter();
   const document = parseDocument(source, {
     version: "1.1",
@@ -88,6 +94,12 @@ export function parseSaltYaml(source: string): YamlText {
   const problems = [...document.errors, ...document.warnings];
   const faults = problems.map(({ pos, message }) => ({ line: counter.linePos(pos[0]).line, message }));
   if (faults.length === 0) faults.push(...meaninglessNodes(document, counter));
+  return { document, counter, faults };
+}
+
+/** Reads one document. Keys become text; `<<` merges; unknown tags and repeated keys are faults, as in Salt. */
+export function parseSaltYaml(source: string): YamlText {
+  const { document, counter, faults } = readSaltYaml(source);
   if (faults.length > 0) return { faults };
   try {
     return { value: document.toJS({ maxAliasCount: aliasCountMax }), lines: keyLines(document, counter) };

@@ -9,10 +9,19 @@ import { idMatches, needsIdOnly, termMatches } from "./term.ts";
 
 /** `facts` is undefined for an accepted minion that has never sent grains. */
 export function matchesExpected(target: Target, id: string, facts: Facts | undefined): boolean {
+  return matches(target, id, facts, true);
+}
+
+/** For rights and what depends on them: of a minion whose facts are not known, no term that asks for them is true. */
+export function matchesKnown(target: Target, id: string, facts: Facts | undefined): boolean {
+  return matches(target, id, facts, false);
+}
+
+function matches(target: Target, id: string, facts: Facts | undefined, isGreedy: boolean): boolean {
   if (target.masterTree === undefined) return false;
   return evaluateTree(target.masterTree, (term) => {
     if (needsIdOnly(term)) return idMatches(term, id);
-    return facts === undefined || termMatches(term, facts);
+    return facts === undefined ? isGreedy : termMatches(term, facts);
   });
 }
 

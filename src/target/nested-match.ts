@@ -20,7 +20,7 @@ export type NestedQuery = {
 type TextTest = (lowerText: string) => boolean;
 
 /** Inside a map that was found, Salt always goes on with this delimiter, whatever the target's own is. */
-const defaultDelimiter = ":";
+export const defaultDelimiter = ":";
 
 /**
  * @throws SaltworksError TARGET_INVALID for a regular expression that this engine refuses, or none of whose readings is one
@@ -118,13 +118,18 @@ class NestedMatch {
   }
 
   #textMatches(value: Datum, pattern: string): boolean {
-    let test = this.#query.tests.get(pattern);
-    if (test === undefined) {
-      test = compileTest(pattern.toLowerCase(), this.#query.style);
-      this.#query.tests.set(pattern, test);
-    }
-    return test(pythonText(value).toLowerCase());
+    return testOf(this.#query, pattern)(pythonText(value).toLowerCase());
   }
+}
+
+/** The test that one reading of the expression puts to texts in lower case. */
+export function testOf(query: NestedQuery, pattern: string): TextTest {
+  let test = query.tests.get(pattern);
+  if (test === undefined) {
+    test = compileTest(pattern.toLowerCase(), query.style);
+    query.tests.set(pattern, test);
+  }
+  return test;
 }
 
 function compileTest(lowerPattern: string, style: MatchStyle): TextTest {
@@ -160,7 +165,8 @@ function foundByPrefix(data: DatumMap, parts: readonly string[]): Datum[] {
   return found;
 }
 
-function mapChild(map: DatumMap, key: string): Datum | undefined {
+/** The child of that name, or of the number or truth value that it spells. */
+export function mapChild(map: DatumMap, key: string): Datum | undefined {
   const child = map.get(key);
   if (child !== undefined) return child;
   const typed = typedKey(key);
@@ -168,7 +174,7 @@ function mapChild(map: DatumMap, key: string): Datum | undefined {
 }
 
 /** A key as YAML would read it, for maps whose keys are not text. */
-function typedKey(key: string): Datum | undefined {
+export function typedKey(key: string): Datum | undefined {
   if (/^[-+]?(0|[1-9][0-9]*)$/.test(key)) return Number(key);
   if (/^[-+]?[0-9]+\.[0-9]*$/.test(key)) return Number(key);
   if (/^(true|True|TRUE)$/.test(key)) return true;
@@ -177,7 +183,7 @@ function typedKey(key: string): Datum | undefined {
 }
 
 /** A number picks the member of that index, counted from the end when negative; any key is looked up in member maps first. */
-function listChild(list: readonly Datum[], key: string): Datum | undefined {
+export function listChild(list: readonly Datum[], key: string): Datum | undefined {
   const index = /^\s*[-+]?[0-9]+\s*$/.test(key) ? Number(key) : undefined;
   for (const member of list) {
     const child = isMap(member) ? member.get(index ?? key) : undefined;

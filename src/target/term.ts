@@ -9,8 +9,8 @@ import { compilePythonPattern, type PythonPattern } from "./python-pattern.ts";
 import { pythonText } from "./python-text.ts";
 
 export type Term =
-  | { readonly kind: "glob"; readonly glob: Glob }
-  | { readonly kind: "pcre"; readonly pattern: PythonPattern }
+  | { readonly kind: "glob"; readonly text: string; readonly glob: Glob }
+  | { readonly kind: "pcre"; readonly text: string; readonly pattern: PythonPattern }
   | { readonly kind: "list"; readonly ids: ReadonlySet<string> }
   | { readonly kind: "grains" | "pillar"; readonly query: NestedQuery }
   | { readonly kind: "address"; readonly address: IpAddress }
@@ -21,12 +21,12 @@ export type Term =
 
 export function globTerm(expression: string): Term {
   checkLength(expression);
-  return { kind: "glob", glob: compileGlob(expression) };
+  return { kind: "glob", text: expression, glob: compileGlob(expression) };
 }
 
 export function pcreTerm(expression: string): Term {
   checkLength(expression);
-  return { kind: "pcre", pattern: compilePythonPattern(expression) };
+  return { kind: "pcre", text: expression, pattern: compilePythonPattern(expression) };
 }
 
 /** Names as given; the empty ones of stray commas never match. */

@@ -28,6 +28,7 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "mine_get",
     "output",
     "peer_run",
+    "pillarenv_from_saltenv",
     "presence_events",
   ],
   minion: ["append_domain", "autosign_grains", "beacons", "include", "mine_functions", "output", "return"],

@@ -1,0 +1,68 @@
+/** The master's options about what it serves to minions: files, pillar, and what `_master_opts` tells of states. Part of master-options.ts. */
+import { any, boolean, choice, integer, list, map, optional, text } from "./option.ts";
+
+const mebibyte = 1024 * 1024;
+const kept = { isKept: true } as const;
+
+export const contentOptions = {
+  file_roots: map(
+    { base: ["/srv/salt", "/srv/spm/salt"] },
+    "Directories that serve files, by environment. Minions are told the environments' names; the files themselves are not served yet.",
+  ),
+  pillar_roots: map({ base: ["/srv/pillar", "/srv/spm/pillar"] }, "Directories of pillar files, by environment."),
+  ext_pillar: list([], "Sources of pillar other than files.", kept),
+  pillar_opts: boolean(false, "Put the master's options into each pillar, secrets apart."),
+  pillar_merge_lists: boolean(false, "Join lists of several pillar files instead of replacing them."),
+  pillar_includes_override_sls: boolean(false, "What a pillar file includes wins over its own values."),
+  pillar_safe_render_error: boolean(true, "Tell minions which pillar file failed, but not how."),
+  pillar_source_merging_strategy: choice(
+    "smart",
+    ["smart", "recurse", "aggregate", "overwrite", "list", "none"],
+    "How several pillar files combine. Here `smart` and `recurse`, which are one; with others each pillar has an error.",
+  ),
+  pillarenv_from_saltenv: boolean(false, "Without `pillarenv` a minion's `saltenv` counts."),
+  pillar_threads: integer(
+    2,
+    "Threads that render pillars. They yield to all others; more help a fleet that comes up at once, until cores run out.",
+    { isOurs: true, min: 1, max: 64, unit: "threads" },
+  ),
+  pillar_render_timeout: integer(
+    30,
+    "How long one minion's pillar may take to render; then its thread is replaced and the minion gets a pillar that says so (`_errors`). Below minions' own 60 seconds, so that they hear it.",
+    { isOurs: true, min: 1, max: 3_600, unit: "seconds" },
+  ),
+  fileserver_backend: list(["roots"], "Sources of files.", kept),
+  file_buffer_size: integer(mebibyte, "Piece in which a file is served.", {
+    ...kept,
+    min: 4_096,
+    max: 64 * mebibyte,
+    unit: "bytes",
+  }),
+  file_recv: boolean(false, "Minions may send files.", kept),
+  file_recv_max_size: integer(100, "Largest such file.", { ...kept, min: 0, max: 1_048_576, unit: "MiB" }),
+  reactor: list([], "Which events start what.", kept),
+  schedule: map({}, "What the master runs by the clock.", kept),
+  engines: list([], "Long-running plug-ins.", kept),
+  runner_dirs: list([], "Runners of one's own.", kept),
+  // What `_master_opts` tells a minion before a state run:
+  renderer: text("jinja|yaml", "How state files are rendered."),
+  failhard: boolean(false, "Stop a state run at the first failure."),
+  state_top: text("top.sls", "Name of the top file."),
+  state_top_saltenv: optional(text("", "Only this environment's top file.")),
+  top_file_merging_strategy: choice(
+    "merge",
+    ["merge", "same", "merge_all"],
+    "How top files of several environments combine.",
+  ),
+  env_order: list([], "Order of environments when merging."),
+  default_top: text("base", "Environment for `top_file_merging_strategy: same`."),
+  state_auto_order: boolean(true, "Run states in the order in which they are written."),
+  state_events: boolean(false, "An event per state."),
+  state_aggregate: any(false, "Combine states where that is possible."),
+  jinja_env: map({}, "Options of Jinja in all files."),
+  jinja_sls_env: map({}, "Options of Jinja in state files."),
+  jinja_lstrip_blocks: boolean(false, "Jinja's `lstrip_blocks`."),
+  jinja_trim_blocks: boolean(false, "Jinja's `trim_blocks`."),
+  saltenv: optional(text("", "Environment of state runs.", kept)),
+  pillarenv: optional(text("", "Environment of pillars, unless a minion asks for another.")),
+};

@@ -1,0 +1,361 @@
+/**
+ * A minion's pillar: top files, the files they name with their includes, merged. What goes wrong stands in `_errors`, as in Salt.
+ * Source: Salt 3007's pillar compiler, observed; recorded in test/pillar/golden.
+ */
+import { SaltworksError } from "../errors.ts";
+import { pillarSlsMax } from "../limits.ts";
+import { compileGlob } from "../target/glob.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
+import { type PillarFile, PillarFiles } from "./files.ts";
+import { lineOf } from "./jinja/evaluate.ts";
+import { merged } from "./merge.ts";
+import type { Minion } from "./minion-match.ts";
+import type { PillarSettings } from "./settings.ts";
+import { type SlsContext, SlsRenderer } from "./sls.ts";
+import { matchTop, mergeTops } from "./top.ts";
+
+/** What a minion's `_pillar` asks. `override` is merged over everything, as `pillar='{...}'` of a command asks. */
+export type PillarRequest = {
+  readonly minion: Minion;
+  readonly saltenv: string | undefined;
+  readonly pillarenv: string | undefined;
+  readonly override: ValueMap;
+};
+/** `faults` are for the master's log: what is wrong, with file and line, and no values. */
+export type CompiledPillar = { readonly pillar: ValueMap; readonly faults: readonly string[] };
+
+type SlsFile = { readonly file: PillarFile; readonly path: string; readonly isInit: boolean };
+
+/** An error of a file in Salt's words, with file and line. */
+export function faultText(error: SaltworksError): string {
+  const prefixes: Readonly<Record<string, string>> = {
+    undefined: "Jinja variable ",
+    template: "Jinja syntax error: ",
+    python: "Jinja error: ",
+  };
+  const kind = typeof error.detail.kind === "string" ? error.detail.kind : "";
+  const line = lineOf(error) ?? error.detail.line;
+  const file = "file" in error && typeof error.file === "string" ? `; file ${error.file}` : "";
+  return `${prefixes[kind] ?? ""}${error.message}${line === undefined ? "" : `; line ${line}`}${file}`;
+}
+
+/** Compiles pillars, one after the other; keeps files and parsed templates between them. */
+export class PillarCompiler {
+  readonly #settings: PillarSettings;
+  readonly #files: PillarFiles;
+  readonly #renderer: SlsRenderer;
+
+  constructor(settings: PillarSettings, files: PillarFiles = new PillarFiles()) {
+    this.#settings = settings;
+    this.#files = files;
+    this.#renderer = new SlsRenderer(settings, files);
+  }
+
+  compile(request: PillarRequest): CompiledPillar {
+    return new Compilation(this.#settings, this.#files, this.#renderer, request).run();
+  }
+}
+
+class Compilation {
+  readonly #settings: PillarSettings;
+  readonly #files: PillarFiles;
+  readonly #renderer: SlsRenderer;
+  readonly #request: PillarRequest;
+  readonly #context: SlsContext;
+  readonly #roots: ReadonlyMap<string, readonly string[]>;
+  readonly #pillarenv: string | undefined;
+  readonly #errors: string[] = [];
+  readonly #faults: string[] = [];
+  readonly #available = new Map<string, readonly string[]>();
+  readonly #ignored = new Map<string, Set<string>>();
+  #slsCount = 0;
+
+  constructor(settings: PillarSettings, files: PillarFiles, renderer: SlsRenderer, request: PillarRequest) {
+    const { saltenv, pillarenv, minion } = request;
+    this.#settings = settings;
+    this.#files = files;
+    this.#renderer = renderer;
+    this.#request = request;
+    this.#pillarenv = (pillarenv ?? (settings.followsSaltenv ? saltenv : undefined) ?? settings.pillarenv) || undefined;
+    this.#context = { minion, saltenv, pillarenv: this.#pillarenv, opts: undefined };
+    this.#roots = dynamicRoots(settings.roots, this.#pillarenv ?? saltenv ?? "base");
+  }
+
+  run(): CompiledPillar {
+    const { strategy, addsOptions } = this.#settings;
+    if (strategy !== "smart" && strategy !== "recurse")
+      this.#fail(`pillar_source_merging_strategy '${strategy}' is not supported`);
+    const topErrors: string[] = [];
+    const matches = this.#matches(topErrors);
+    let pillar = this.#render(matches);
+    this.#errors.push(...topErrors);
+    if (addsOptions) pillar.set("master", this.#settings.opts().set("id", this.#request.minion.id));
+    if (this.#errors.length > 0) pillar.set("_errors", this.#errors);
+    if (this.#request.override.size > 0) pillar = this.#merge(pillar, this.#request.override);
+    return { pillar, faults: this.#faults };
+  }
+
+  #merge(below: ValueMap, above: ValueMap): ValueMap {
+    return merged(below, above, this.#settings.joinsLists);
+  }
+
+  #fail(message: string, detail = message): void {
+    this.#errors.push(message);
+    this.#faults.push(detail);
+  }
+
+  // Top files
+
+  #topEnvironments(): readonly string[] {
+    if (this.#pillarenv === undefined) return [...this.#roots.keys()];
+    return this.#roots.has(this.#pillarenv) ? [this.#pillarenv] : [];
+  }
+
+  #matches(errors: string[]): ReadonlyMap<string, readonly string[]> {
+    const tops: Value[] = [];
+    const fail = (message: string) => {
+      errors.push(message);
+      this.#faults.push(message);
+    };
+    try {
+      for (const environment of this.#topEnvironments()) this.#readTop(environment, tops, fail);
+    } catch (error) {
+      fail(`Rendering Primary Top file failed, render error:\n${faultText(renderError(error))}`);
+    }
+    try {
+      const top = mergeTops(tops, this.#ignored);
+      return matchTop(top, this.#request.minion, this.#settings, this.#pillarenv, fail);
+    } catch (error) {
+      renderError(error);
+      fail("Error encountered while rendering pillar top file.");
+      return new Map();
+    }
+  }
+
+  /** A top file, then those that its `include` names. */
+  #readTop(environment: string, tops: Value[], fail: (message: string) => void): void {
+    const path = this.#settings.topFile;
+    const file = this.#files.read(this.#roots.get(environment) ?? [], path);
+    if (file === undefined) return;
+    const top = this.#renderer.render(this.#context, file, { path, sls: "", environment }, new Map());
+    tops.push(top);
+    const included = top instanceof Map ? top.get("include") : undefined;
+    if (!Array.isArray(included)) return;
+    for (const sls of new Set(included.map(String))) {
+      const found = this.#find(environment, sls);
+      try {
+        if (found === undefined) continue;
+        tops.push(
+          this.#renderer.render(this.#context, found.file, { path: found.path, sls: "", environment }, new Map()),
+        );
+      } catch (error) {
+        fail(`Rendering Top file ${sls} failed, render error:\n${faultText(renderError(error))}`);
+      }
+    }
+  }
+
+  // SLS files
+
+  #find(environment: string, sls: string): SlsFile | undefined {
+    const roots = this.#roots.get(environment) ?? [];
+    const base = sls.replaceAll(".", "/");
+    for (const [path, isInit] of [
+      [`${base}.sls`, false],
+      [`${base}/init.sls`, true],
+    ] as const) {
+      const file = this.#files.read(roots, path);
+      if (file !== undefined) return { file, path, isInit };
+    }
+    return undefined;
+  }
+
+  /** Files that a name with wildcards stands for; a name without any stands for itself. */
+  #expand(environment: string, pattern: string): readonly string[] {
+    if (!/[*?[]/.test(pattern)) return [];
+    let names = this.#available.get(environment);
+    if (names === undefined) {
+      names = this.#files.slsNames(this.#roots.get(environment) ?? []);
+      this.#available.set(environment, names);
+    }
+    const glob = compileGlob(pattern);
+    return names.filter((name) => glob.matches(name));
+  }
+
+  #render(matches: ReadonlyMap<string, readonly string[]>): ValueMap {
+    let pillar: ValueMap = new Map(this.#request.override);
+    const order = this.#settings.environmentOrder.filter((name) => matches.has(name));
+    const environments = [...order, ...[...matches.keys()].filter((name) => !order.includes(name))];
+    for (const environment of environments) {
+      const done = new Map<string, Value>();
+      if (!this.#roots.has(environment)) this.#noteUnknown(environment, matches.get(environment) ?? []);
+      const files = (matches.get(environment) ?? []).flatMap((name) => {
+        const expanded = this.#expand(environment, name);
+        return expanded.length > 0 ? expanded : [name];
+      });
+      for (const sls of files) {
+        const state = this.#sls(sls, environment, done, new Map());
+        if (state instanceof Map) pillar = this.#merge(pillar, state);
+      }
+    }
+    return pillar;
+  }
+
+  #noteUnknown(environment: string, names: readonly string[]): void {
+    for (const _name of names) this.#fail(`No matching pillar environment for environment '${environment}' found`);
+  }
+
+  /** One file with all that it includes; undefined if there is nothing to merge. */
+  #sls(
+    sls: string,
+    environment: string,
+    done: Map<string, Value>,
+    defaults: ReadonlyMap<Value, Value>,
+  ): Value | undefined {
+    this.#slsCount += 1;
+    if (this.#slsCount > pillarSlsMax)
+      throw new SaltworksError("PILLAR_FAILED", `more than ${pillarSlsMax} files in one pillar`);
+    const found = this.#find(environment, sls);
+    if (found === undefined) {
+      if (this.#ignored.get(environment)?.has(sls) === true) return undefined;
+      if ((this.#roots.get(environment) ?? []).length === 0) return undefined;
+      this.#fail(`Specified SLS '${sls}' in environment '${environment}' is not available on the salt master`);
+      // As in Salt, where rendering the file that is not there fails as well, but gives an empty map.
+      done.set(sls, new Map());
+      return new Map();
+    }
+    const state = this.#renderFile(sls, environment, found, defaults);
+    done.set(sls, state ?? null);
+    if (state === undefined) return undefined;
+    if (!(state instanceof Map)) {
+      this.#fail(`SLS '${sls}' does not render to a dictionary`);
+      return undefined;
+    }
+    const included = state.get("include");
+    if (included === undefined) return state;
+    if (!Array.isArray(included)) {
+      this.#fail(`Include Declaration in SLS '${sls}' is not formed as a list`);
+      return state;
+    }
+    state.delete("include");
+    return this.#withIncludes({ sls, environment, done, isInit: found.isInit, defaults }, state, included);
+  }
+
+  #renderFile(
+    sls: string,
+    environment: string,
+    found: SlsFile,
+    defaults: ReadonlyMap<Value, Value>,
+  ): Value | undefined {
+    try {
+      return this.#renderer.render(this.#context, found.file, { path: found.path, sls, environment }, defaults);
+    } catch (error) {
+      const full = `Rendering SLS '${sls}' failed, render error:\n${faultText(renderError(error))}`;
+      this.#fail(
+        this.#settings.hidesErrors ? `Rendering SLS '${sls}' failed. Please see master log for details.` : full,
+        full,
+      );
+      return undefined;
+    }
+  }
+
+  /** Included files first, so that the file's own values win; with `pillar_includes_override_sls` the other way about. */
+  #withIncludes(
+    place: {
+      readonly sls: string;
+      readonly environment: string;
+      readonly done: Map<string, Value>;
+      readonly isInit: boolean;
+      readonly defaults: ReadonlyMap<Value, Value>;
+    },
+    state: ValueMap,
+    included: readonly Value[],
+  ): ValueMap {
+    const { done, environment } = place;
+    const layers: ValueMap[] = [];
+    // As in Salt the defaults of one include hold for those after it, too, until another names its own.
+    let { defaults } = place;
+    let lastErrors: readonly string[] = [];
+    for (const entry of included) {
+      const { name, key, own } = readInclude(entry);
+      defaults = own ?? defaults;
+      for (const sls of this.#includedNames(place, name)) {
+        const present = done.get(sls);
+        const errorCount = this.#errors.length;
+        const inner = present === undefined ? this.#sls(sls, environment, done, defaults) : present;
+        // Salt repeats the errors of the file before for one that is there already.
+        if (present === undefined) lastErrors = this.#errors.slice(errorCount);
+        else this.#errors.push(...lastErrors);
+        if (!(inner instanceof Map) || inner.size === 0) continue;
+        layers.push(key === undefined ? inner : underKey(key, inner));
+      }
+    }
+    const ordered = this.#settings.includesOverride ? [state, ...layers] : [...layers, state];
+    return ordered.reduce((below, above) => this.#merge(below, above));
+  }
+
+  #includedNames(
+    place: { readonly sls: string; readonly environment: string; readonly isInit: boolean },
+    name: string,
+  ): readonly string[] {
+    const { sls, environment, isInit } = place;
+    const parts = sls.split(".");
+    const own = isInit ? parts : parts.slice(0, -1);
+    const full = name.startsWith(".") ? [...own, name.slice(1)].join(".") : name;
+    const bare = name.replace(/^\.+/, "").replaceAll("/", ".");
+    const exact = this.#existing(environment, bare);
+    const names = [...exact, ...this.#existing(environment, full)];
+    return names.length > 0 ? names : [full];
+  }
+
+  /** Like `fnmatch` over all files there are: a name that is there matches itself. */
+  #existing(environment: string, pattern: string): readonly string[] {
+    if (/[*?[]/.test(pattern)) return this.#expand(environment, pattern);
+    const isDotted = !pattern.includes("/");
+    return isDotted && this.#find(environment, pattern) !== undefined ? [pattern] : [];
+  }
+}
+
+/** `include: [name, {name: {defaults: {...}, key: a:b}}]` */
+function readInclude(entry: Value): {
+  name: string;
+  key: string | undefined;
+  own: ReadonlyMap<Value, Value> | undefined;
+} {
+  if (!(entry instanceof Map)) return { name: String(entry), key: undefined, own: undefined };
+  const [first] = entry;
+  const [name, details] = first ?? ["", null];
+  const defaults = details instanceof Map ? details.get("defaults") : undefined;
+  const key = details instanceof Map ? details.get("key") : undefined;
+  return {
+    name: String(name),
+    key: typeof key === "string" && key !== "" ? key : undefined,
+    own: defaults instanceof Map ? defaults : new Map(),
+  };
+}
+
+function underKey(key: string, state: ValueMap): ValueMap {
+  return key.split(":").reduceRight((inner, part): ValueMap => new Map<Value, Value>([[part, inner]]), state);
+}
+
+/** `__env__` stands for the environment that is asked for, if that has no directories of its own. */
+function dynamicRoots(
+  roots: ReadonlyMap<string, readonly string[]>,
+  environment: string,
+): ReadonlyMap<string, readonly string[]> {
+  const dynamic = roots.get("__env__");
+  if (dynamic === undefined) return roots;
+  const known = new Map([...roots].filter(([name]) => name !== "__env__"));
+  const hasOwn = (known.get(environment)?.length ?? 0) > 0;
+  if (!hasOwn)
+    known.set(
+      environment,
+      dynamic.map((directory) => directory.replaceAll("__env__", environment)),
+    );
+  return known;
+}
+
+/** Errors that a file can cause; everything else is this program's own fault and goes on. */
+function renderError(error: unknown): SaltworksError {
+  if (error instanceof SaltworksError) return error;
+  throw error;
+}

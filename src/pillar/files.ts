@@ -1,0 +1,124 @@
+/**
+ * Files below the pillar roots: found, read, and kept while they do not change. Nothing outside a root has a name here.
+ * A file that changed a moment ago is read again each time: its time stamp could not tell a second change from the first.
+ */
+import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import { SaltworksError } from "../errors.ts";
+import { pillarFileBytesMax, pillarFilesMax } from "../limits.ts";
+
+/** Time stamps are taken for exact from this age on, milliseconds: file systems round them to as much as two seconds. */
+const settledMs = 2_000;
+/** Directories below a root, deeper than any real tree; links that lead in circles end here. */
+const directoryDepthMax = 32;
+
+type Stamp = { readonly modifiedMs: number; readonly changedMs: number; readonly inode: number; readonly size: number };
+type Kept<T> = { readonly stamp: Stamp; readonly value: T };
+
+export type PillarFile = { readonly path: string; readonly text: string };
+
+function stampOf(stats: Stats): Stamp {
+  return { modifiedMs: stats.mtimeMs, changedMs: stats.ctimeMs, inode: stats.ino, size: stats.size };
+}
+
+function isSame(a: Stamp, b: Stamp): boolean {
+  return a.modifiedMs === b.modifiedMs && a.changedMs === b.changedMs && a.inode === b.inode && a.size === b.size;
+}
+
+/** A place for values made of files, by path, of which those used longest ago go first. */
+class FileCache<T> {
+  readonly #kept = new Map<string, Kept<T>>();
+  readonly #nowMs: () => number;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  get(path: string, stats: Stats, make: () => T): T {
+    const stamp = stampOf(stats);
+    const kept = this.#kept.get(path);
+    this.#kept.delete(path);
+    if (kept !== undefined && isSame(kept.stamp, stamp)) {
+      this.#kept.set(path, kept);
+      return kept.value;
+    }
+    const value = make();
+    const isSettled = this.#nowMs() - Math.max(stamp.modifiedMs, stamp.changedMs) > settledMs;
+    if (isSettled) this.#kept.set(path, { stamp, value });
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > pillarFilesMax && oldest !== undefined) this.#kept.delete(oldest);
+    return value;
+  }
+}
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
+
+/** Whether a path stays below its root: no part of it is empty, `.` or `..`. */
+export function isInside(path: string): boolean {
+  return (
+    path !== "" && !path.includes("\0") && path.split("/").every((part) => part !== "" && part !== "." && part !== "..")
+  );
+}
+
+export class PillarFiles {
+  readonly #texts: FileCache<string>;
+  readonly #names: FileCache<readonly { readonly name: string; readonly isDirectory: boolean }[]>;
+
+  constructor(nowMs: () => number = Date.now) {
+    this.#texts = new FileCache(nowMs);
+    this.#names = new FileCache(nowMs);
+  }
+
+  /** The first root's file of that path; undefined if there is none. @throws SaltworksError PILLAR_FAILED for one that is too large */
+  read(roots: readonly string[], path: string): PillarFile | undefined {
+    if (!isInside(path)) return undefined;
+    for (const root of roots) {
+      const full = join(root, path);
+      const stats = statOf(full);
+      if (stats?.isFile() !== true) continue;
+      if (stats.size > pillarFileBytesMax)
+        throw new SaltworksError("PILLAR_FAILED", `${full} has ${stats.size} bytes (most: ${pillarFileBytesMax})`);
+      return { path: full, text: this.#texts.get(full, stats, () => textOf(full)) };
+    }
+    return undefined;
+  }
+
+  /** Names of all SLS files of these roots, `init.sls` by its directory, sorted. */
+  slsNames(roots: readonly string[]): readonly string[] {
+    const names = new Set<string>();
+    for (const root of roots) this.#walk(root, "", 0, names);
+    return [...names].sort((a, b) => (a < b ? -1 : 1));
+  }
+
+  #walk(directory: string, prefix: string, depth: number, names: Set<string>): void {
+    const stats = statOf(directory);
+    if (stats?.isDirectory() !== true || depth > directoryDepthMax) return;
+    const entries = this.#names.get(directory, stats, () => listing(directory));
+    for (const { name, isDirectory } of entries) {
+      if (isDirectory) this.#walk(join(directory, name), `${prefix}${name}.`, depth + 1, names);
+      else if (name === "init.sls" && prefix !== "") names.add(prefix.slice(0, -1));
+      else if (name.endsWith(".sls")) names.add(prefix + name.slice(0, -".sls".length));
+    }
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const { code = "an error" } = error as NodeJS.ErrnoException;
+    throw new SaltworksError("PILLAR_FAILED", `${path} cannot be read: ${code}`, {}, { cause: error });
+  }
+}
+
+/** Links count as what they lead to. */
+function listing(directory: string): readonly { readonly name: string; readonly isDirectory: boolean }[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const isDirectory = entry.isSymbolicLink()
+      ? statOf(join(directory, entry.name))?.isDirectory() === true
+      : entry.isDirectory();
+    return isDirectory || entry.name.endsWith(".sls") ? [{ name: entry.name, isDirectory }] : [];
+  });
+}

@@ -1,0 +1,99 @@
+/** Python's `text.format(...)`, as Jinja's sandbox allows it: fields by number, name, member and item, with specifications. */
+import { formatSpec } from "./format-spec.ts";
+import { itemOf } from "./operators.ts";
+import { repr, str } from "./text.ts";
+import { type CallArguments, demand, type Item, Members, Namespace, typeFault, typeName } from "./values.ts";
+
+const depthMax = 2;
+
+class Formatter {
+  readonly #args: CallArguments;
+  #nextAutomatic = 0;
+
+  constructor(args: CallArguments) {
+    this.#args = args;
+  }
+
+  format(text: string, depth: number): string {
+    if (depth > depthMax) throw typeFault("Max string recursion exceeded");
+    let out = "";
+    for (let at = 0; at < text.length; at += 1) {
+      const letter = text.charAt(at);
+      const isDouble = text.charAt(at + 1) === letter;
+      if (letter === "}") {
+        if (!isDouble) throw typeFault("Single '}' encountered in format string");
+        out += "}";
+        at += 1;
+      } else if (letter !== "{") out += letter;
+      else if (isDouble) {
+        out += "{";
+        at += 1;
+      } else {
+        const end = closingBrace(text, at + 1);
+        out += this.#field(text.slice(at + 1, end), depth);
+        at = end;
+      }
+    }
+    return out;
+  }
+
+  #field(field: string, depth: number): string {
+    const [, name = "", conversion, spec = ""] =
+      /^([^!:[]*(?:\[[^\]]*\][^!:[]*)*)(?:!(.))?(?::([\s\S]*))?$/s.exec(field) ?? [];
+    if (name === "" && field !== "" && !/^[!:]/.test(field)) throw typeFault("expected ':' after conversion specifier");
+    const item = this.#lookUp(name);
+    if (conversion !== undefined && !"rsa".includes(conversion))
+      throw typeFault(`Unknown conversion specifier ${conversion}`);
+    const shown = conversion === "s" ? str(item) : conversion === undefined ? item : repr(item);
+    return formatSpec(shown, this.format(spec, depth + 1));
+  }
+
+  #lookUp(name: string): Item {
+    const [, first = "", rest = ""] = /^([^.[]*)([\s\S]*)$/.exec(name) ?? [];
+    let item = this.#argument(first);
+    for (const [, member, key] of rest.matchAll(/\.([^.[]*)|\[([^\]]*)\]/g)) {
+      if (key !== undefined) {
+        const found = itemOf(item, /^\d+$/.test(key) ? Number(key) : key);
+        if (found === undefined) throw typeFault(`'${typeName(item)}' object is not subscriptable`);
+        item = demand(found);
+      } else item = memberOf(item, member ?? "");
+    }
+    return demand(item);
+  }
+
+  #argument(first: string): Item {
+    if (first === "" || /^\d+$/.test(first)) {
+      const index = first === "" ? this.#nextAutomatic : Number(first);
+      if (first === "") this.#nextAutomatic += 1;
+      const item = this.#args.positional[index];
+      if (item === undefined) throw typeFault(`Replacement index ${index} out of range for positional args tuple`);
+      return item;
+    }
+    const item = this.#args.named.get(first);
+    if (item === undefined) throw typeFault(repr(first));
+    return item;
+  }
+}
+
+/** Members of values are methods, which format to nothing useful: only what has data behind its members is let through. */
+function memberOf(item: Item, name: string): Item {
+  const found =
+    item instanceof Namespace ? item.members.get(name) : item instanceof Members ? item.get(name) : undefined;
+  if (found === undefined) throw typeFault(`'${typeName(item)}' object has no attribute '${name}'`);
+  return demand(found);
+}
+
+function closingBrace(text: string, start: number): number {
+  let depth = 1;
+  for (let at = start; at < text.length; at += 1) {
+    if (text.charAt(at) === "{") depth += 1;
+    if (text.charAt(at) === "}") depth -= 1;
+    if (depth === 0) return at;
+  }
+  throw typeFault("expected '}' before end of string");
+}
+
+/** @throws PILLAR_FAILED as Python would raise */
+export function formatText(text: string, args: CallArguments): string {
+  return new Formatter(args).format(text, 0);
+}

@@ -1,0 +1,21 @@
+/** Merging of pillars: maps key by key, all else replaced, lists joined only if asked. Source: Salt's `recurse` strategy, observed. */
+import type { Value, ValueMap } from "../wire/values.ts";
+import { isEqual } from "./jinja/values.ts";
+
+/** The upper's values win. Neither map is changed. */
+export function merged(below: ValueMap, above: ValueMap, joinsLists: boolean): ValueMap {
+  const result: ValueMap = new Map(below);
+  for (const [key, value] of above) {
+    const present = result.get(key);
+    result.set(key, present === undefined ? value : mergedValue(present, value, joinsLists));
+  }
+  return result;
+}
+
+function mergedValue(below: Value, above: Value, joinsLists: boolean): Value {
+  if (below instanceof Map && above instanceof Map) return merged(below, above, joinsLists);
+  if (!joinsLists || !Array.isArray(below) || !Array.isArray(above)) return above;
+  const joined = [...below];
+  for (const item of above) if (!joined.some((other) => isEqual(other, item))) joined.push(item);
+  return joined;
+}

@@ -1,0 +1,26 @@
+/** Whether a target means the minion whose pillar is made: lines of the top file, and `salt['match.*']` in templates. */
+import { matches } from "../target/match.ts";
+import { parseTarget } from "../target/parse.ts";
+import type { ValueMap } from "../wire/values.ts";
+import { expandNodegroups } from "./nodegroups.ts";
+import type { PillarSettings } from "./settings.ts";
+
+export type Minion = { readonly id: string; readonly grains: ValueMap };
+
+/** No pillar is known while it is being made. */
+const noPillar = new Map();
+
+/** @throws SaltworksError TARGET_INVALID for a kind or expression that is wrong or refused */
+export function matchesMinion(
+  minion: Minion,
+  settings: PillarSettings,
+  kind: string,
+  expression: string | readonly string[],
+  delimiter = ":",
+): boolean {
+  const facts = { id: minion.id, grains: minion.grains, pillar: noPillar };
+  if (kind !== "compound" && kind !== "nodegroup") return matches(parseTarget(kind, expression, delimiter), facts);
+  const text = kind === "nodegroup" ? `N@${String(expression)}` : expression;
+  const words = typeof text === "string" ? text.split(/\s+/).filter((word) => word !== "") : text;
+  return matches(parseTarget("compound", expandNodegroups(words, settings.nodegroups)), facts);
+}

@@ -1,0 +1,176 @@
+/**
+ * What `salt['module.function']` reaches while a pillar is rendered: functions on the minion's grains, on options, and on data.
+ * In Salt such functions run on the master itself; those that would touch it are refused by name.
+ */
+
+import { compileGlob } from "../target/glob.ts";
+import type { ValueMap } from "../wire/values.ts";
+import { type Bound, bind } from "./jinja/call-arguments.ts";
+import { traverse } from "./jinja/filters-data.ts";
+import { str } from "./jinja/text.ts";
+import {
+  Callable,
+  type Dict,
+  demand,
+  fault,
+  getKey,
+  type Item,
+  isEqual,
+  isTrue,
+  iterate,
+  Members,
+  Tuple,
+  typeFault,
+} from "./jinja/values.ts";
+import { merged } from "./merge.ts";
+import { type Minion, matchesMinion } from "./minion-match.ts";
+import type { PillarSettings } from "./settings.ts";
+
+export type FunctionContext = {
+  readonly minion: Minion;
+  readonly settings: PillarSettings;
+  readonly opts: () => Dict;
+};
+type SaltFunction = readonly [signature: string, run: (context: FunctionContext, args: Bound) => Item];
+
+function lookUp(data: Dict, args: Bound, fallback: Item): Item {
+  return traverse(data, args.need("key"), fallback, args.optionalText("delimiter") ?? ":");
+}
+
+function dictArgument(args: Bound, name: string): Dict {
+  const value = demand(args.need(name));
+  if (value instanceof Map) return value;
+  throw typeFault("Cannot update using non-dict types in dictupdate.update()");
+}
+
+function mergedArguments(args: Bound, below: string, above: string): Item {
+  const strategy = args.text("strategy", "smart");
+  if (strategy !== "smart" && strategy !== "recurse")
+    throw fault("template", `the merging strategy '${strategy}' is not supported`);
+  const joinsLists = isTrue(args.get("merge_lists") ?? false);
+  return merged(dictArgument(args, below) as ValueMap, dictArgument(args, above) as ValueMap, joinsLists);
+}
+
+/** The entry whose key is, or as a glob matches, the grain's value; the grain may be a list. */
+function filterBy({ minion }: FunctionContext, args: Bound): Item {
+  const table = dictArgument(args, "lookup_dict");
+  const value = traverse(minion.grains, args.get("grain") ?? "os_family", "", ":");
+  const values = Array.isArray(value) ? value : [value];
+  const wanted = values.map(str).find((text) => [...table.keys()].some((key) => compileGlob(str(key)).matches(text)));
+  const key =
+    wanted === undefined ? undefined : [...table.keys()].find((name) => compileGlob(str(name)).matches(wanted));
+  const fallbackKey = args.get("default") ?? "default";
+  let found: Item = (key === undefined ? getKey(table, fallbackKey) : getKey(table, key)) ?? null;
+  const baseName = args.get("base") ?? null;
+  const base = baseName === null ? undefined : getKey(table, baseName);
+  if (base instanceof Map && isTrue(base)) {
+    if (found !== null && !(found instanceof Map)) throw typeFault("filter_by merge argument must be a dictionary.");
+    found = found === null ? base : merged(base as ValueMap, found as ValueMap, false);
+  }
+  const over = args.get("merge") ?? null;
+  if (over !== null && isTrue(over)) {
+    if (!(over instanceof Map)) throw typeFault("filter_by merge argument must be a dictionary.");
+    found = found === null ? over : merged(found as ValueMap, over as ValueMap, false);
+  }
+  return found;
+}
+
+function namedGrains({ minion }: FunctionContext, keys: readonly Item[]): Item {
+  return new Map(keys.map((key): [Item, Item] => [key, traverse(minion.grains, key, "", ":")]));
+}
+
+/** `match.*`: each takes the expression, and may be asked about another minion, which nobody here knows. */
+function matching(kind: string): SaltFunction {
+  return [
+    kind.startsWith("grain") || kind.startsWith("pillar") ? "tgt delimiter? minion_id?" : "tgt minion_id?",
+    ({ minion, settings }, args) => {
+      const other = args.get("minion_id") ?? null;
+      if (other !== null && !isEqual(other, minion.id))
+        throw fault("template", "match of another minion is not supported");
+      const target = demand(args.need("tgt"));
+      const expression = typeof target === "string" ? target : iterate(target).map(str);
+      return matchesMinion(minion, settings, kind, expression, args.optionalText("delimiter") ?? ":");
+    },
+  ];
+}
+
+const functions: Readonly<Record<string, SaltFunction>> = {
+  "config.get": [
+    "key default? delimiter?",
+    ({ opts, minion }, args) => {
+      const inOptions = lookUp(opts(), args, new Tuple([]));
+      if (!(inOptions instanceof Tuple)) return inOptions;
+      return lookUp(minion.grains, args, args.get("default") ?? "");
+    },
+  ],
+  "defaults.merge": [
+    "dest upd merge_lists? in_place?",
+    (_context, args) => {
+      const target = dictArgument(args, "dest");
+      const result = mergedArguments(args, "dest", "upd") as Dict;
+      if (args.get("in_place") === false) return result;
+      for (const [key, value] of result) target.set(key, value);
+      return target;
+    },
+  ],
+  "grains.equals": [
+    "key value",
+    ({ minion }, args) => str(traverse(minion.grains, args.need("key"), "", ":")) === str(args.need("value")),
+  ],
+  "grains.fetch": [
+    "key default? delimiter?",
+    ({ minion }, args) => lookUp(minion.grains, args, args.get("default") ?? ""),
+  ],
+  "grains.filter_by": ["lookup_dict grain? merge? default? base?", filterBy],
+  "grains.get": [
+    "key default? delimiter? ordered?",
+    ({ minion }, args) => lookUp(minion.grains, args, args.get("default") ?? ""),
+  ],
+  "grains.has_value": ["key", ({ minion }, args) => isTrue(lookUp(minion.grains, args, false))],
+  "grains.items": ["sanitize?", ({ minion }) => minion.grains],
+  "grains.ls": ["", ({ minion }) => [...minion.grains.keys()].map(str).sort()],
+  "match.compound": matching("compound"),
+  "match.glob": matching("glob"),
+  "match.grain": matching("grain"),
+  "match.grain_pcre": matching("grain_pcre"),
+  "match.ipcidr": matching("ipcidr"),
+  "match.list": matching("list"),
+  "match.nodegroup": matching("nodegroup"),
+  "match.pcre": matching("pcre"),
+  "pillar.get": ["key default? merge? delimiter?", (_context, args) => args.get("default") ?? ""],
+  "pillar.items": ["", () => new Map()],
+  "slsutil.merge": [
+    "obj_a obj_b strategy? renderer? merge_lists?",
+    (_context, args) => mergedArguments(args, "obj_a", "obj_b"),
+  ],
+  "slsutil.update": [
+    "dest upd recursive_update? merge_lists?",
+    (_context, args) => mergedArguments(args, "dest", "upd"),
+  ],
+  "test.echo": ["text", (_context, args) => args.need("text")],
+  "test.ping": ["", () => true],
+};
+
+/** Every function that templates may call, sorted. */
+export function saltFunctionNames(): string[] {
+  return [...Object.keys(functions), "grains.item"].sort();
+}
+
+function callable(context: FunctionContext, name: string): Callable {
+  if (name === "grains.item") return new Callable(name, ({ positional }) => namedGrains(context, positional));
+  const found = Object.hasOwn(functions, name) ? functions[name] : undefined;
+  if (found === undefined)
+    return new Callable(name, () => {
+      throw fault("template", `salt['${name}'] is not supported in pillars`);
+    });
+  const [signature, run] = found;
+  return new Callable(name, (args) => run(context, bind(name, signature, args)));
+}
+
+/** The variable `salt`: `salt['grains.get'](...)` and `salt.grains.get(...)`. */
+export function saltFunctions(context: FunctionContext): Members {
+  return new Members("dict", (name) => {
+    if (name.includes(".")) return callable(context, name);
+    return new Members("module", (inner) => callable(context, `${name}.${inner}`));
+  });
+}

@@ -1,0 +1,80 @@
+/** The master's options that shape pillars, read once. docs/pillar.md says which are refused. */
+import type { MasterConfig } from "../config/load.ts";
+import { masterOptions } from "../config/schema.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
+
+export type PillarSettings = {
+  /** Directories of each environment, `base` always among them, in the order of the file. */
+  readonly roots: ReadonlyMap<string, readonly string[]>;
+  readonly topFile: string;
+  readonly renderer: string;
+  readonly trimBlocks: boolean;
+  readonly lstripBlocks: boolean;
+  readonly nodegroups: ReadonlyMap<string, string | readonly string[]>;
+  readonly pillarenv: string | undefined;
+  readonly followsSaltenv: boolean;
+  readonly environmentOrder: readonly string[];
+  readonly joinsLists: boolean;
+  readonly includesOverride: boolean;
+  readonly hidesErrors: boolean;
+  readonly addsOptions: boolean;
+  readonly strategy: string;
+  /** Every option that is no secret, as templates see them. Made anew for each pillar: templates may change it. */
+  readonly opts: () => ValueMap;
+};
+
+function toValue(value: unknown): Value {
+  if (value === null || typeof value !== "object") return (value ?? null) as Value;
+  if (value instanceof Uint8Array) return value;
+  if (Array.isArray(value)) return value.map(toValue);
+  return new Map(Object.entries(value).map(([key, member]): [Value, Value] => [key, toValue(member)]));
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+}
+
+function entriesOf(value: unknown): [string, unknown][] {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+}
+
+const secretOptions = new Set(
+  Object.entries(masterOptions).flatMap(([name, option]) => (option.isSecret === true ? [name] : [])),
+);
+
+function nodegroupsOf(config: MasterConfig): Map<string, string | readonly string[]> {
+  return new Map(
+    entriesOf(config.nodegroups).map(([name, value]) => [name, typeof value === "string" ? value : textsOf(value)]),
+  );
+}
+
+/** Jinja's two options of white space, each under its old and its new name. */
+function jinjaFlag(opts: ReadonlyMap<string, unknown>, name: "trim_blocks" | "lstrip_blocks"): boolean {
+  if (opts.get(`jinja_${name}`) === true) return true;
+  return entriesOf(opts.get("jinja_sls_env")).some(([key, value]) => key.toLowerCase() === name && value === true);
+}
+
+export function pillarSettings(config: MasterConfig): PillarSettings {
+  const opts: ReadonlyMap<string, unknown> = config.opts;
+  const roots = new Map<string, readonly string[]>([["base", []]]);
+  for (const [name, directories] of entriesOf(config.pillar_roots)) roots.set(name, textsOf(directories));
+  const visible = [...opts].filter(([name]) => !secretOptions.has(name));
+  return {
+    roots,
+    topFile: config.state_top.replace(/^salt:\/\//, "").replace(/^\/+/, ""),
+    renderer: config.renderer,
+    trimBlocks: jinjaFlag(opts, "trim_blocks"),
+    lstripBlocks: jinjaFlag(opts, "lstrip_blocks"),
+    nodegroups: nodegroupsOf(config),
+    pillarenv: config.pillarenv ?? undefined,
+    followsSaltenv: config.pillarenv_from_saltenv,
+    environmentOrder: textsOf(config.env_order),
+    joinsLists: config.pillar_merge_lists,
+    includesOverride: config.pillar_includes_override_sls,
+    hidesErrors: config.pillar_safe_render_error,
+    addsOptions: config.pillar_opts,
+    strategy: config.pillar_source_merging_strategy,
+    opts: () => new Map(visible.map(([name, value]): [Value, Value] => [name, toValue(value)])),
+  };
+}

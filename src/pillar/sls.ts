@@ -1,0 +1,205 @@
+/**
+ * One pillar file to a value: the pipe of renderers that its first line or the option `renderer` names, Jinja then YAML as a rule.
+ * Source: Salt's `compile_template`, observed; renderers other than jinja, yaml and json are refused.
+ */
+import { dirname, posix } from "node:path";
+import { SaltworksError } from "../errors.ts";
+import { pillarFilesMax } from "../limits.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
+import { isInside, type PillarFile, type PillarFiles } from "./files.ts";
+import { loadJson } from "./jinja/json.ts";
+import type { LexerOptions } from "./jinja/lexer.ts";
+import { parseTemplate } from "./jinja/parser.ts";
+import { type ParsedTemplate, renderTemplate, type TemplateEnvironment } from "./jinja/template.ts";
+import { type Dict, dataOf, fault, type Item } from "./jinja/values.ts";
+import type { Minion } from "./minion-match.ts";
+import { saltFunctions } from "./salt-functions.ts";
+import type { PillarSettings } from "./settings.ts";
+import { loadYaml } from "./yaml.ts";
+
+/** Values of one pillar that its templates share, made when the first of them asks. */
+export type SlsContext = {
+  readonly minion: Minion;
+  readonly saltenv: string | undefined;
+  readonly pillarenv: string | undefined;
+  opts: ValueMap | undefined;
+};
+
+const oldNames: Readonly<Record<string, string>> = { yaml_jinja: "jinja|yaml", json_jinja: "jinja|json" };
+const renderers = ["jinja", "yaml", "json"];
+
+/** The stages for a text. @throws SaltworksError PILLAR_FAILED for one that is refused */
+function pipeOf(text: string, byDefault: string): readonly string[] {
+  const [first = ""] = text.split("\n", 1);
+  const written = first.startsWith("#!") && !first.startsWith("#!/") ? first.slice(2).trim() : byDefault;
+  const stages = (oldNames[written] ?? written).split("|").map((stage) => stage.trim());
+  const refused = stages.find((stage) => !renderers.includes(stage));
+  if (refused !== undefined) throw fault("template", `the renderer '${refused}' is not supported`);
+  return stages;
+}
+
+/** Names that follow from where a template stands. */
+function placeNames(path: string): [string, Item][] {
+  const directory = path.includes("/") ? dirname(path) : "";
+  return [
+    ["tplfile", path],
+    ["tpldir", directory === "" ? "." : directory],
+    ["tpldot", directory.replaceAll("/", ".")],
+  ];
+}
+
+function slsNames(sls: string, path: string): [string, Item][] {
+  const directory = path.includes("/") ? dirname(path) : "";
+  return [
+    ["sls", sls],
+    ["slspath", directory],
+    ["slsdotpath", directory.replaceAll("/", ".")],
+    ["slscolonpath", directory.replaceAll("/", ":")],
+    ["sls_path", directory.replaceAll("/", "_")],
+    ...placeNames(path),
+  ];
+}
+
+export class SlsRenderer {
+  readonly #settings: PillarSettings;
+  readonly #files: PillarFiles;
+  /** Parsed templates by path; one whose text has changed is parsed anew. */
+  readonly #parsed = new Map<string, { readonly text: string; readonly template: ParsedTemplate }>();
+
+  constructor(settings: PillarSettings, files: PillarFiles) {
+    this.#settings = settings;
+    this.#files = files;
+  }
+
+  /**
+   * `path` is the file's below its root. Text that is empty gives an empty map.
+   *
+   * @throws SaltworksError PILLAR_FAILED with `file` and `line` where they are known
+   */
+  render(
+    context: SlsContext,
+    file: PillarFile,
+    place: { readonly path: string; readonly sls: string; readonly environment: string },
+    defaults: ReadonlyMap<Value, Value>,
+  ): Value {
+    if (file.text.trim() === "") return new Map();
+    let data: Item = file.text;
+    for (const stage of pipeOf(file.text, this.#settings.renderer)) {
+      if (typeof data !== "string")
+        throw fault("template", `the renderer '${stage}' stands behind one that gives no text`);
+      if (stage === "jinja") data = this.#jinja(context, file, data, place, defaults);
+      else data = stage === "json" ? loadJson(stripShebang(data)) : loadYaml(data);
+    }
+    const value = dataOf(data);
+    return value === null || value === "" || value === false || value === 0 || isEmptyList(value) ? new Map() : value;
+  }
+
+  #jinja(
+    context: SlsContext,
+    file: PillarFile,
+    text: string,
+    place: { readonly path: string; readonly sls: string; readonly environment: string },
+    defaults: ReadonlyMap<Value, Value>,
+  ): string {
+    const template = this.#parse(file.path, place.path, text);
+    const isPlain = template.body.length <= 1 && (template.body[0]?.kind ?? "text") === "text";
+    const names: [string, Item][] = [...slsNames(place.sls, place.path), ["tplpath", file.path]];
+    for (const [name, value] of defaults) if (typeof name === "string") names.push([name, value]);
+    if (isPlain) return text;
+    const rendered = renderTemplate(this.#environment(context, place.environment, names), template, names);
+    // Jinja drops the last line break, and Salt puts it back.
+    return text.endsWith("\n") ? `${rendered}\n` : rendered;
+  }
+
+  #environment(context: SlsContext, environment: string, names: readonly [string, Item][]): TemplateEnvironment {
+    const opts = (): Dict => this.#opts(context);
+    const { minion } = context;
+    const salt = saltFunctions({ minion, settings: this.#settings, opts });
+    return {
+      globals: [
+        ["grains", minion.grains],
+        ["opts", opts()],
+        ["pillar", new Map()],
+        ["salt", salt],
+        ["saltenv", environment],
+        ...names,
+      ],
+      globalsOf: placeNames,
+      loadYaml: (text) => loadYaml(text),
+      load: (name, from) => this.#load(environment, name, from),
+    };
+  }
+
+  #opts(context: SlsContext): ValueMap {
+    if (context.opts === undefined) {
+      const { minion, saltenv, pillarenv } = context;
+      context.opts = this.#settings.opts();
+      for (const [name, value] of [
+        ["file_client", "local"],
+        ["id", minion.id],
+        ["minion_id", minion.id],
+        ["grains", minion.grains],
+        ["saltenv", saltenv ?? context.opts.get("saltenv") ?? null],
+        ["pillarenv", pillarenv ?? null],
+      ] as const)
+        context.opts.set(name, value);
+    }
+    return context.opts;
+  }
+
+  /** A template of the environment: by its path from the root, or from the asking one with `./` or `../`. */
+  #load(environment: string, name: string, from: string): ParsedTemplate | undefined {
+    const bare = name.replace(/^salt:\/\//, "");
+    const isRelative = bare.startsWith("./") || bare.startsWith("../");
+    const path = isRelative ? posix.normalize(posix.join(dirname(from), bare)) : bare;
+    if (!isInside(path)) throw fault("python", `'${name}' lies outside the pillar roots`);
+    const file = this.#files.read(this.#settings.roots.get(environment) ?? [], path);
+    return file && this.#parse(file.path, path, file.text);
+  }
+
+  #parse(fullPath: string, path: string, text: string): ParsedTemplate {
+    const kept = this.#parsed.get(fullPath);
+    if (kept !== undefined && kept.text === text) return kept.template;
+    const { source, options } = withHeader(text, this.#settings);
+    let body: ParsedTemplate["body"];
+    try {
+      body = parseTemplate(source.replace(/(?:\r\n|\r|\n)$/, ""), options);
+    } catch (error) {
+      if (error instanceof SaltworksError && !("file" in error)) Object.assign(error, { file: path });
+      throw error;
+    }
+    const template = { name: path, body };
+    this.#parsed.set(fullPath, { text, template });
+    const [oldest] = this.#parsed.keys();
+    if (this.#parsed.size > pillarFilesMax && oldest !== undefined) this.#parsed.delete(oldest);
+    return template;
+  }
+}
+
+function isEmptyList(value: Value): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+function stripShebang(text: string): string {
+  return text.startsWith("#!") ? text.slice(text.indexOf("\n") + 1) : text;
+}
+
+/** A line `#jinja2: {...}` on top sets the options of white space for its own file. */
+function withHeader(text: string, settings: PillarSettings): { source: string; options: LexerOptions } {
+  const options = { trimBlocks: settings.trimBlocks, lstripBlocks: settings.lstripBlocks };
+  const lines = text.split("\n");
+  const at = lines[0]?.startsWith("#!") === true && !lines[0].startsWith("#!/") ? 1 : 0;
+  const header = lines[at];
+  if (header?.startsWith("#jinja2:") !== true || header.slice("#jinja2:".length).trim() === "")
+    return { source: text, options };
+  const values = loadJson(header.slice("#jinja2:".length));
+  if (!(values instanceof Map)) return { source: text, options };
+  for (const [name, value] of values) {
+    const key = String(name).toLowerCase();
+    if (key === "trim_blocks") options.trimBlocks = value === true;
+    else if (key === "lstrip_blocks") options.lstripBlocks = value === true;
+    else throw fault("template", `the option '${key}' of a #jinja2 line is not supported`);
+  }
+  lines.splice(at, 1);
+  return { source: lines.join("\n"), options };
+}

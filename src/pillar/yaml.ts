@@ -1,0 +1,143 @@
+/**
+ * YAML of pillar files to values: Salt's reading of YAML 1.1 with the types of keys and numbers kept, merges and aliases followed.
+ * Source: PyYAML's safe loader as Salt 3007 bends it, observed; test/pillar/golden.
+ */
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type LineCounter,
+  type Node,
+  type Pair,
+  type Scalar,
+} from "yaml";
+import { readSaltYaml } from "../config/salt-yaml.ts";
+import { plainKind, plainValue } from "../config/yaml11.ts";
+import { SaltworksError } from "../errors.ts";
+import { decodedValuesMax, nestingDepthMax } from "../limits.ts";
+import { Float, type Value, type ValueMap } from "../wire/values.ts";
+
+const tagPrefix = "tag:yaml.org,2002:";
+type Kind = Parameters<typeof plainValue>[0];
+const taggedKinds: readonly string[] = ["null", "bool", "int", "float"];
+
+function yamlFault(message: string, line: number): SaltworksError {
+  return new SaltworksError("PILLAR_FAILED", message, { kind: "yaml", line });
+}
+
+class Reader {
+  readonly #document: Document;
+  readonly #counter: LineCounter;
+  #count = 0;
+  #depth = 0;
+
+  constructor(document: Document, counter: LineCounter) {
+    this.#document = document;
+    this.#counter = counter;
+  }
+
+  value(node: unknown): Value {
+    this.#count += 1;
+    if (this.#count > decodedValuesMax) throw yamlFault("more values than any pillar has", 1);
+    if (this.#depth >= nestingDepthMax) throw yamlFault("nested too deep", this.#line(node));
+    this.#depth += 1;
+    const value = this.#inner(node);
+    this.#depth -= 1;
+    return value;
+  }
+
+  #inner(node: unknown): Value {
+    if (node === null || node === undefined) return null;
+    if (isAlias(node)) return this.value(this.#target(node));
+    if (isSeq(node)) return node.items.map((item) => this.value(item));
+    if (isMap(node)) return this.#map(node.items, this.#line(node));
+    if (isScalar(node)) return this.#scalar(node);
+    throw yamlFault("what this node is cannot be told", this.#line(node));
+  }
+
+  #target(node: Node): Node {
+    const target = isAlias(node) ? node.resolve(this.#document) : node;
+    if (target === undefined) throw yamlFault("found undefined alias", this.#line(node));
+    return target;
+  }
+
+  #line(node: unknown): number {
+    const range = (node as Node | null)?.range;
+    return range ? this.#counter.linePos(range[0]).line : 1;
+  }
+
+  #scalar(node: Scalar): Value {
+    const name = node.tag?.startsWith(tagPrefix) === true ? node.tag.slice(tagPrefix.length) : undefined;
+    const source = node.source ?? "";
+    if (name !== undefined && name !== "str") return this.#tagged(node, name, source);
+    if (name === "str" || node.tag === "!" || node.type !== "PLAIN") return String(node.value ?? source);
+    return this.#plain(plainKind(source), source, node);
+  }
+
+  #tagged(node: Scalar, name: string, source: string): Value {
+    if (node.value instanceof Uint8Array) return node.value;
+    return taggedKinds.includes(name) ? this.#plain(name as Kind, source, node) : source;
+  }
+
+  #plain(kind: Kind, source: string, node: Scalar): Value {
+    if (kind === "text" || kind === "timestamp") return source;
+    const read = plainValue(kind, source);
+    if (read === undefined)
+      throw yamlFault(`could not determine a constructor for ${JSON.stringify(source)}`, this.#line(node));
+    return kind === "float" && Number.isInteger(read.value) ? new Float(read.value as number) : read.value;
+  }
+
+  /** Pairs with those that `<<` names in front, save where the map has the key itself. */
+  #pairs(items: readonly Pair[]): readonly Pair[] {
+    const merges = items.filter(({ key }) => isMergeKey(key));
+    if (merges.length === 0) return items;
+    const own = items.filter(({ key }) => !isMergeKey(key));
+    const ownKeys = new Set(own.map(({ key }) => (isScalar(key) ? key.source : undefined)));
+    const merged = merges.flatMap(({ value }) => this.#mergedPairs(value));
+    return [...merged.filter(({ key }) => !(isScalar(key) && ownKeys.has(key.source))), ...own];
+  }
+
+  #mergedPairs(value: unknown): readonly Pair[] {
+    const node = this.#target(value as Node);
+    if (isMap(node)) return this.#pairs(node.items);
+    if (!isSeq(node)) throw yamlFault("expected a mapping or list of mappings for merging", this.#line(node));
+    return node.items.toReversed().flatMap((item) => {
+      const map = this.#target(item as Node);
+      if (!isMap(map)) throw yamlFault("expected a mapping for merging", this.#line(map));
+      return this.#pairs(map.items);
+    });
+  }
+
+  #map(items: readonly Pair[], line: number): ValueMap {
+    const map: ValueMap = new Map();
+    const numbers = new Set<number | bigint>();
+    for (const { key: keyNode, value } of this.#pairs(items)) {
+      const key = isPlainEquals(keyNode) ? "=" : this.value(keyNode);
+      if (Array.isArray(key) || key instanceof Map)
+        throw yamlFault("Invalid YAML, possible double curly-brace", this.#line(keyNode));
+      // Python takes 1, 1.0 and True for one key.
+      const number = key instanceof Float ? key.value : typeof key === "boolean" ? Number(key) : key;
+      const isTaken = typeof number === "number" || typeof number === "bigint" ? numbers.has(number) : map.has(key);
+      if (isTaken) throw yamlFault(`found conflicting ID '${String(number)}'`, this.#line(keyNode) || line);
+      if (typeof number === "number" || typeof number === "bigint") numbers.add(number);
+      map.set(key, this.value(value));
+    }
+    return map;
+  }
+}
+
+function isPlainOf(node: unknown, text: string): boolean {
+  return isScalar(node) && node.type === "PLAIN" && node.source === text && node.tag === undefined;
+}
+const isMergeKey = (node: unknown) => isPlainOf(node, "<<");
+const isPlainEquals = (node: unknown) => isPlainOf(node, "=");
+
+/** @throws SaltworksError PILLAR_FAILED whose detail has the line */
+export function loadYaml(source: string): Value {
+  const { document, counter, faults } = readSaltYaml(source);
+  const [first] = faults;
+  if (first !== undefined) throw yamlFault(first.message, first.line);
+  return new Reader(document, counter).value(document.contents);
+}

@@ -1,0 +1,88 @@
+/** What all minions have at one path: texts of values, keys of maps, and where maps are. Pure. */
+import { targetPathEntriesMax } from "../../limits.ts";
+import { type Datum, type DatumMap, isList, isMap } from "../facts.ts";
+import { pythonText } from "../python-text.ts";
+import { Bitmap } from "./bitmap.ts";
+import { Inverted } from "./inverted.ts";
+import { type Path, reach } from "./path.ts";
+
+/** How keys stand in the index, so that a key that is text is told from a number that reads the same. */
+const textKey = "t";
+const otherKey = "o";
+
+export class PathIndex {
+  readonly path: Path;
+  /** Values that are neither map nor list, and members of lists, as texts in lower case. */
+  texts = new Inverted();
+  keys = new Inverted();
+  /** Minions with a map there, be it empty. */
+  readonly maps = new Bitmap();
+  readonly filledMaps = new Bitmap();
+  /** Minions with a list there that holds a map. */
+  readonly listedMaps = new Bitmap();
+  /** More than is worth keeping: the path is then looked up minion by minion. */
+  isOverfull = false;
+
+  constructor(path: Path) {
+    this.path = path;
+  }
+
+  get bytes(): number {
+    return this.texts.bytes + this.keys.bytes + this.maps.byteLength * 3;
+  }
+
+  /** What the minion has there from now on; undefined: nothing is known of it. */
+  set(minion: number, data: DatumMap | undefined): void {
+    if (this.isOverfull) return;
+    const found = new Found();
+    if (data !== undefined) for (const value of reach(data, this.path.steps)) found.take(value);
+    this.texts.set(minion, [...found.texts]);
+    this.keys.set(minion, [...found.keys]);
+    mark(this.maps, minion, found.hasMap);
+    mark(this.filledMaps, minion, found.hasFilledMap);
+    mark(this.listedMaps, minion, found.hasListedMap);
+    if (this.texts.entries + this.keys.entries > targetPathEntriesMax) this.#giveUp();
+  }
+
+  #giveUp(): void {
+    this.isOverfull = true;
+    this.texts = new Inverted();
+    this.keys = new Inverted();
+  }
+
+  /** Minions with a key there that passes, or that is exactly the pattern. */
+  *withKey(name: string, pattern: string, test: (lowerText: string) => boolean): Generator<void, Bitmap> {
+    const exact = textKey + pattern;
+    return yield* this.keys.passing(name, (key) => key === exact || test(key.slice(1).toLowerCase()));
+  }
+}
+
+class Found {
+  readonly texts = new Set<string>();
+  readonly keys = new Set<string>();
+  hasMap = false;
+  hasFilledMap = false;
+  hasListedMap = false;
+
+  take(value: Datum): void {
+    if (isMap(value)) {
+      this.hasMap = true;
+      if (value.size > 0) this.hasFilledMap = true;
+      for (const key of value.keys()) {
+        this.keys.add(typeof key === "string" ? textKey + key : otherKey + pythonText(key));
+      }
+    } else if (isList(value)) {
+      for (const member of value) {
+        if (isMap(member)) this.hasListedMap = true;
+        this.texts.add(pythonText(member).toLowerCase());
+      }
+    } else {
+      this.texts.add(pythonText(value).toLowerCase());
+    }
+  }
+}
+
+function mark(bitmap: Bitmap, minion: number, isMember: boolean): void {
+  if (isMember) bitmap.add(minion);
+  else bitmap.delete(minion);
+}

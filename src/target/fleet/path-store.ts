@@ -1,0 +1,185 @@
+/**
+ * The path indexes of a worker's minions: built on first use by reading every minion once, then kept current at each refresh. Bounded:
+ * the path asked longest ago goes first. Work is done in small steps, between which whoever drives them may do something else. Pure.
+ */
+import { targetIndexBytesMax, targetPathsMax } from "../../limits.ts";
+import type { Datum, DatumMap } from "../facts.ts";
+import { Bitmap } from "./bitmap.ts";
+import { firstKeys, type Path, type Root } from "./path.ts";
+import { PathIndex } from "./path-index.ts";
+
+/** Which entries at the top of grains and pillar somebody wants. */
+export type Wanted = Readonly<Record<Root, "all" | ReadonlySet<Datum>>>;
+/** Grains and pillar as far as wanted; undefined if nothing is known of the minion. */
+export type FactsPart = Readonly<Record<Root, DatumMap>> | undefined;
+/** Where minions' facts come from. */
+export type ReadFacts = (minion: number, wanted: Wanted) => FactsPart;
+
+type Entry = { readonly index: PathIndex; scan: Scan | undefined };
+/** One reading of every minion, for the paths that were asked for together. */
+type Scan = { readonly indexes: readonly PathIndex[]; readonly wanted: Wanted; nextMinion: number };
+
+/** Minions read between two chances to pause: about 0.2 ms. */
+const minionsPerStep = 16;
+const opensPerSizeCheck = 64;
+
+export class PathStore {
+  readonly counters = { pathsBuilt: 0, pathsEvicted: 0, pathsOverfull: 0 };
+  readonly #live: Bitmap;
+  readonly #read: ReadFacts;
+  /** The one used last at the end. */
+  readonly #entries = new Map<string, Entry>();
+  /** Minions of whom nothing is known; complete from the first scan on. */
+  readonly #unknown = new Bitmap();
+  #firstScan: Scan | undefined;
+  #hasBegun = false;
+  #isKnownComplete = false;
+  /** Minions that came after it began: not yet in any index. */
+  readonly #unread = new Set<number>();
+  #wantedByAll: Wanted | undefined;
+  #opens = 0;
+
+  constructor(live: Bitmap, read: ReadFacts) {
+    this.#live = live;
+    this.#read = read;
+  }
+
+  get pathCount(): number {
+    return this.#entries.size;
+  }
+
+  /** Estimated. */
+  get bytes(): number {
+    let total = 0;
+    for (const { index } of this.#entries.values()) total += index.bytes;
+    return total;
+  }
+
+  /** The indexes of these paths, built where they are not there yet; undefined for one that would hold too much. */
+  *open(paths: readonly Path[]): Generator<void, (PathIndex | undefined)[]> {
+    yield* this.#readNew();
+    const missing = paths.filter((path) => !this.#entries.has(path.text));
+    if (missing.length > 0) this.#begin(missing);
+    const entries = paths.map((path) => this.#touched(path));
+    for (const entry of entries) if (entry?.scan !== undefined) yield* this.#finish(entry.scan);
+    this.#opens += 1;
+    if (missing.length > 0 || this.#opens % opensPerSizeCheck === 0)
+      this.#evict(new Set(paths.map((path) => path.text)));
+    return entries.map((entry) => (entry?.index.isOverfull === false ? entry.index : undefined));
+  }
+
+  /** Minions of whom nothing is known. Not to be written to. */
+  *unknown(): Generator<void, Bitmap> {
+    if (!this.#isKnownComplete) {
+      this.#firstScan ??= scanFor([]);
+      yield* this.#finish(this.#firstScan);
+    }
+    yield* this.#readNew();
+    return this.#unknown;
+  }
+
+  /** A minion that was not there before. */
+  add(minion: number): void {
+    if (this.#hasBegun) this.#unread.add(minion);
+  }
+
+  remove(minion: number): void {
+    this.#unread.delete(minion);
+    this.#unknown.delete(minion);
+    for (const { index } of this.#entries.values()) index.set(minion, undefined);
+  }
+
+  /** What is known of the minion has changed. */
+  refresh(minion: number): void {
+    this.#unread.delete(minion);
+    this.#wantedByAll ??= wantedBy(Array.from(this.#entries.values(), ({ index }) => index));
+    const facts = this.#read(minion, this.#wantedByAll);
+    this.#noteKnown(minion, facts);
+    for (const { index } of this.#entries.values()) index.set(minion, facts?.[index.path.root]);
+  }
+
+  #noteKnown(minion: number, facts: FactsPart): void {
+    if (facts === undefined) this.#unknown.add(minion);
+    else this.#unknown.delete(minion);
+  }
+
+  #begin(paths: readonly Path[]): void {
+    const indexes = new Map(paths.map((path) => [path.text, new PathIndex(path)]));
+    const scan = scanFor([...indexes.values()]);
+    for (const [text, index] of indexes) this.#entries.set(text, { index, scan });
+    this.#wantedByAll = undefined;
+    this.counters.pathsBuilt += indexes.size;
+  }
+
+  #touched(path: Path): Entry | undefined {
+    const entry = this.#entries.get(path.text);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(path.text);
+    this.#entries.set(path.text, entry);
+    return entry;
+  }
+
+  /** Several may drive one scan: each takes the next minions. */
+  *#finish(scan: Scan): Generator<void, void> {
+    this.#hasBegun = true;
+    while (scan.nextMinion < this.#live.words.length * 32) {
+      this.#scanSome(scan);
+      yield;
+    }
+    this.#isKnownComplete = true;
+    for (const entry of this.#entries.values()) {
+      if (entry.scan !== scan) continue;
+      entry.scan = undefined;
+      if (entry.index.isOverfull) this.counters.pathsOverfull += 1;
+    }
+  }
+
+  #scanSome(scan: Scan): void {
+    const end = this.#live.words.length * 32;
+    let minionsLeft = minionsPerStep;
+    while (minionsLeft > 0 && scan.nextMinion < end) {
+      const minion = scan.nextMinion;
+      scan.nextMinion += 1;
+      if (!this.#live.has(minion)) continue;
+      minionsLeft -= 1;
+      const facts = this.#read(minion, scan.wanted);
+      this.#noteKnown(minion, facts);
+      for (const index of scan.indexes) index.set(minion, facts?.[index.path.root]);
+    }
+  }
+
+  *#readNew(): Generator<void, void> {
+    let untilPause = minionsPerStep;
+    for (const minion of this.#unread) {
+      this.refresh(minion);
+      untilPause -= 1;
+      if (untilPause > 0) continue;
+      untilPause = minionsPerStep;
+      yield;
+    }
+  }
+
+  #evict(inUse: ReadonlySet<string>): void {
+    let bytes = this.bytes;
+    for (const [text, { index, scan }] of this.#entries) {
+      if (this.#entries.size <= targetPathsMax && bytes <= targetIndexBytesMax) return;
+      if (inUse.has(text) || scan !== undefined) continue;
+      bytes -= index.bytes;
+      this.#entries.delete(text);
+      this.#wantedByAll = undefined;
+      this.counters.pathsEvicted += 1;
+    }
+  }
+}
+
+function scanFor(indexes: readonly PathIndex[]): Scan {
+  return { indexes, wanted: wantedBy(indexes), nextMinion: 0 };
+}
+
+function wantedBy(indexes: readonly PathIndex[]): Wanted {
+  const of = (root: Root): "all" | ReadonlySet<Datum> => {
+    const keys = indexes.filter(({ path }) => path.root === root).map(({ path }) => firstKeys(path));
+    return keys.includes(undefined) ? "all" : new Set(keys.flatMap((some) => some ?? []));
+  };
+  return { grains: of("grains"), pillar: of("pillar") };
+}

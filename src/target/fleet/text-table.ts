@@ -1,0 +1,107 @@
+/**
+ * Distinct texts under small numbers, and which of them pass a test. A test's verdicts are kept, so that each text is put to it once:
+ * asking again costs only what was numbered since. Pure.
+ */
+import { Bitmap } from "./bitmap.ts";
+
+/** Verdicts kept per table; the one asked longest ago goes first. */
+const testsMax = 64;
+/** Texts put to a test between two chances to pause. */
+const testsPerStep = 64;
+
+type Verdicts = { readonly passed: Bitmap; position: number; edition: number };
+
+export class TextTable {
+  readonly #texts: string[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly #free: number[] = [];
+  /** Numbers in the order in which they were given a text; verdicts know how far they have read. */
+  #assigned: number[] = [];
+  /** Raised when that record is written anew. */
+  #edition = 0;
+  readonly #tests = new Map<string, Verdicts>();
+  #characters = 0;
+
+  get size(): number {
+    return this.#numbers.size;
+  }
+
+  /** What this is estimated to hold. */
+  get bytes(): number {
+    return this.#characters + this.#texts.length * 96 + this.#tests.size * (this.#texts.length / 8 + 256);
+  }
+
+  textOf(number: number): string {
+    return this.#texts[number] ?? "";
+  }
+
+  find(text: string): number | undefined {
+    return this.#numbers.get(text);
+  }
+
+  /** The text's number, a new one if it has none yet. */
+  number(text: string): number {
+    const known = this.#numbers.get(text);
+    if (known !== undefined) return known;
+    const number = this.#free.pop() ?? this.#texts.length;
+    this.#texts[number] = text;
+    this.#numbers.set(text, number);
+    this.#characters += text.length;
+    this.#assigned.push(number);
+    if (this.#assigned.length > 1_024 + 2 * this.#texts.length) this.#rewrite();
+    return number;
+  }
+
+  /** Nobody has this text any more: its number may become another's. */
+  release(number: number): void {
+    const text = this.textOf(number);
+    this.#numbers.delete(text);
+    this.#characters -= text.length;
+    this.#texts[number] = "";
+    this.#free.push(number);
+  }
+
+  /** Numbers of the texts that pass; those released since may still be among them. `name` stands for the test. Not to be written to. */
+  *passing(name: string, test: (text: string) => boolean): Generator<void, Bitmap> {
+    const verdicts = this.#verdicts(name);
+    let untilPause = testsPerStep;
+    for (;;) {
+      if (verdicts.edition !== this.#edition) {
+        verdicts.edition = this.#edition;
+        verdicts.position = 0;
+      }
+      if (verdicts.position >= this.#assigned.length) return verdicts.passed;
+      const number = this.#assigned[verdicts.position] ?? 0;
+      verdicts.position += 1;
+      if (test(this.textOf(number))) verdicts.passed.add(number);
+      else verdicts.passed.delete(number);
+      untilPause -= 1;
+      if (untilPause === 0) {
+        untilPause = testsPerStep;
+        yield;
+      }
+    }
+  }
+
+  #verdicts(name: string): Verdicts {
+    const known = this.#tests.get(name);
+    if (known !== undefined) {
+      this.#tests.delete(name);
+      this.#tests.set(name, known);
+      return known;
+    }
+    const verdicts = { passed: new Bitmap(), position: 0, edition: this.#edition };
+    if (this.#tests.size >= testsMax) {
+      const [oldest = ""] = this.#tests.keys();
+      this.#tests.delete(oldest);
+    }
+    this.#tests.set(name, verdicts);
+    return verdicts;
+  }
+
+  /** The numbers in use, once each: a fleet that comes and goes must not make the record endless. Tests then begin again. */
+  #rewrite(): void {
+    this.#edition += 1;
+    this.#assigned = [...this.#numbers.values()];
+  }
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Records what real Salt makes of the corpus beside this file, into golden/.
+
+Run it with the Python of a Salt 3007 installation: `/path/to/salt-venv/bin/python test/pillar/record.py`.
+It writes nothing outside golden/ but a temporary directory, and opens no sockets.
+"""
+import base64
+import copy
+import json
+import logging
+import os
+import pathlib
+import shutil
+import tempfile
+import warnings
+
+warnings.simplefilter("ignore")
+logging.disable(logging.CRITICAL)
+
+import msgpack
+import salt.config
+import salt.fileclient
+import salt.loader
+import salt.pillar
+import salt.utils.templates
+import salt.utils.yaml
+import salt.version
+import yaml
+
+here = pathlib.Path(__file__).parent
+grains = {
+    "id": "web1.example.org", "os": "Debian", "os_family": "Debian", "osmajorrelease": 12, "num_cpus": 4, "mem_total": 7950,
+    "roles": ["web", "cache"], "ipv4": ["127.0.0.1", "10.0.0.5"], "fqdn": "web1.example.org", "kernel": "Linux",
+    "nested": {"a": {"b": "deep"}, "list": [{"name": "x"}, {"name": "y"}]}, "virtual": "physical", "saltversion": "3007.1",
+    "empty": "", "zero": 0, "none": None, "ratio": 1.5, "whole": 2.0, "flag": True,
+}
+
+
+def master_options(root, extra):
+    options = salt.config.DEFAULT_MASTER_OPTS.copy()
+    options = salt.config.apply_master_config({"root_dir": str(root), "user": "root", "id": "master"}, options)
+    for directory in ("cachedir", "pki_dir"):
+        options[directory] = str(root / directory)
+        pathlib.Path(options[directory]).mkdir(parents=True, exist_ok=True)
+    options["file_roots"] = {"base": [str(root / "states")]}
+    options["extension_modules"] = str(root / "ext")
+    options["__role"] = "master"
+    options["optimization_order"] = [0]
+    options.update(extra)
+    return options
+
+
+def write(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+
+
+def compile_case(case):
+    root = pathlib.Path(tempfile.mkdtemp(prefix="pillar-record-"))
+    try:
+        write(root / "pillar", case.get("files", {}))
+        roots = case.get("roots", {"base": ["base"]})
+        options = master_options(root, case.get("master", {}))
+        options["pillar_roots"] = {env: [str(root / "pillar" / d) for d in dirs] for env, dirs in roots.items()}
+        minion = case.get("minion", {})
+        its_grains = {**copy.deepcopy(grains), **minion.get("grains", {})}
+        identity = minion.get("id", "web1.example.org")
+        its_grains["id"] = identity
+        pillar = salt.pillar.Pillar(
+            options, its_grains, identity, minion.get("saltenv"), pillar_override=minion.get("override", {}),
+            pillarenv=minion.get("pillarenv"),
+        )
+        result = pillar.compile_pillar()
+        if "master" in result:
+            result["master"] = {"id": result["master"]["id"]}
+        packed = msgpack.packb(json_free(result), use_bin_type=True)
+        return {"pillar": base64.b64encode(packed).decode(), "shown": json.loads(json.dumps(result, default=str, skipkeys=True))}
+    except Exception as exc:  # the whole compilation failed: the minion gets no pillar at all
+        return {"raised": type(exc).__name__, "message": str(exc).split("\n")[0]}
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def json_free(value):
+    """Subclasses of dict and str as what they are."""
+    if isinstance(value, dict):
+        return {json_free(key): json_free(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_free(member) for member in value]
+    return str(value) if isinstance(value, str) else value
+
+
+def render_case(template, files, options, functions, root):
+    write(root / "pillar", files)
+    context = {
+        "opts": {"id": "web1.example.org", "nodegroups": {"web": "web*"}, "custom": {"a": 1}, "jinja_env": {}, "file_client": "local",
+                 "pillar_roots": {"base": [str(root / "pillar" / "base")]}, "cachedir": options["cachedir"], "file_roots": {"base": []},
+                 "jinja_trim_blocks": False, "jinja_lstrip_blocks": False, "fileserver_ignoresymlinks": False},
+        "saltenv": "base", "sls": "case", "grains": copy.deepcopy(grains), "pillar": {}, "salt": functions,
+        "_pillar_rend": True, "tpldir": ".", "tplfile": "case.sls", "tpldot": "",
+    }
+    context["fileclient"] = salt.fileclient.get_file_client({**options, **context["opts"], "file_client": "local"}, True)
+    try:
+        text = salt.utils.templates.render_jinja_tmpl(template, context)
+        return {"text": str(text)}
+    except Exception as exc:
+        return {"error": str(exc).split("\n")[0].split("; line ")[0], "line": getattr(exc, "line_num", None)}
+
+
+def main():
+    golden = here / "golden"
+    golden.mkdir(exist_ok=True)
+    about = {"salt": salt.version.__version__, "jinja": __import__("jinja2").__version__, "yaml": yaml.__version__}
+    compiled = {}
+    for case in yaml.safe_load((here / "corpus" / "pillars.yaml").read_text()):
+        compiled[case["name"]] = compile_case(case)
+    root = pathlib.Path(tempfile.mkdtemp(prefix="pillar-record-"))
+    options = master_options(root, {})
+    options["grains"] = grains
+    functions = salt.loader.minion_mods({**options, "id": "web1.example.org", "grains": grains})
+    rendered = {}
+    for expression in yaml.safe_load((here / "corpus" / "expressions.yaml").read_text()):
+        rendered[expression] = render_case("{{ " + expression + " }}", {}, options, functions, root)
+    templates = {}
+    for case in yaml.safe_load((here / "corpus" / "templates.yaml").read_text()):
+        shutil.rmtree(root / "pillar", ignore_errors=True)
+        templates[case["name"]] = render_case(case["template"], case.get("files", {}), options, functions, root)
+    shutil.rmtree(root, ignore_errors=True)
+    documents = {}
+    for text in yaml.safe_load((here / "corpus" / "documents.yaml").read_text()):
+        try:
+            value = salt.utils.yaml.safe_load(text)
+            documents[text] = {"value": base64.b64encode(msgpack.packb(value, use_bin_type=True, strict_types=False)).decode()}
+        except Exception as exc:
+            documents[text] = {"error": str(exc).split("\n")[0]}
+    for name, results in (("pillars", compiled), ("expressions", rendered), ("templates", templates), ("documents", documents)):
+        text = json.dumps({"recordedWith": about, "results": results}, indent=1, sort_keys=False, ensure_ascii=True)
+        (golden / f"{name}.json").write_text(text.replace(str(root), "/ROOT") + "\n")
+
+
+main()
