@@ -4,21 +4,30 @@
  * so that an auth storm cannot starve running jobs.
  */
 import { SaltworksError } from "../errors.ts";
-import { badLoad, encodeRawReply } from "../wire/reply.ts";
+import { authFrameBytesMax } from "../limits.ts";
+import { encodeRawReply } from "../wire/reply.ts";
 import { type BatchItem, packBatch } from "../workers/batch.ts";
-import { type BatchResult, type BatchTask, type Deferred, itemKinds } from "../workers/messages.ts";
+import { type AuthBatch, type BatchResult, type BatchTask, type Deferred, itemKinds } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import { AuthQueue, type AuthQueueOptions } from "./auth-queue.ts";
 import { type Route, readRoute } from "./route.ts";
+import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 
 /** `identity` is the ROUTER's name for the connection that waits for the reply. */
-type QueuedItem = BatchItem & { readonly identity: Buffer };
+type QueuedItem = BatchItem & {
+  readonly identity: Buffer;
+  /** As it stands outside of the seal; undefined where only a worker can know it. */
+  readonly id: string | undefined;
+  /** By `performance.now()`. */
+  readonly queuedMs: number;
+};
 type SlotQueue = {
   ordinary: QueuedItem[];
   ordinaryBytes: number;
-  auths: QueuedItem[];
   isFlushPlanned: boolean;
   batchesInFlight: number;
+  readonly meter: SlotMeter;
 };
 
 export type BatcherOptions = {
@@ -26,7 +35,9 @@ export type BatcherOptions = {
   readonly partitioner: Partitioner;
   readonly framesMax: number;
   readonly bytesMax: number;
-  readonly authQueueMax: number;
+  readonly auths: Omit<AuthQueueOptions, "slotCount">;
+  /** How long a request may wait for others to travel with (`batch_linger_us`); 0: not at all. */
+  readonly lingerMs: number;
   /** Batches that one worker has at a time (`batches_in_flight`). */
   readonly batchesInFlightMax: number;
   /** Bytes that may wait for one worker (`queue_max_bytes`). */
@@ -37,9 +48,15 @@ export type BatcherOptions = {
   readonly isOverMinionsMax: (id: string) => boolean;
   /** Whether anybody follows events or jobs now. */
   readonly isHeard: () => boolean;
+  /** Whether anybody follows jobs now. */
+  readonly isFollowed: () => boolean;
+  /** A minion has proved itself. */
+  readonly onContact: (id: string) => void;
   /** Everything of a finished batch but its replies. */
   readonly onResult: (result: BatchResult) => void;
   readonly onDeferred: (work: Deferred, identity: Buffer) => void;
+  /** Decided authentications and who asked, one for one. Settles when they are answered. */
+  readonly onAuths: (auths: AuthBatch, identities: readonly (Buffer | undefined)[]) => Promise<void>;
   readonly onFault: (error: Error) => void;
 };
 
@@ -56,14 +73,12 @@ function routeOf(frame: Uint8Array): Route {
 /** Reading stops when all queues are at their bound; one alone may grow to this many times that before its requests are refused. */
 const refusalFactor = 2;
 const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
-/** Auths taken along at once: each costs the RSA lane about a millisecond, so a long row of them only waits there. */
-const authsPerBatchMax = 32;
 
 export class Batcher {
-  readonly counters = { batches: 0, frames: 0, auths: 0, authsSuperseded: 0, refused: 0 };
+  readonly counters = { batches: 0, frames: 0, refused: 0 };
   readonly #options: BatcherOptions;
   readonly #queues: SlotQueue[];
-  #authCount = 0;
+  readonly #auths: AuthQueue;
   #onIdle: (() => void)[] = [];
 
   constructor(options: BatcherOptions) {
@@ -71,26 +86,32 @@ export class Batcher {
     this.#queues = Array.from({ length: options.pool.slotCount }, () => ({
       ordinary: [],
       ordinaryBytes: 0,
-      auths: [],
       isFlushPlanned: false,
       batchesInFlight: 0,
+      meter: new SlotMeter(),
     }));
+    this.#auths = new AuthQueue({
+      slotCount: options.pool.slotCount,
+      ...options.auths,
+    });
   }
 
   /** Takes a frame from the request socket. */
   offer(identity: Buffer, frame: Buffer): void {
     this.counters.frames += 1;
-    const { id, isAuth } = routeOf(frame);
+    const route = routeOf(frame);
+    const { id } = route;
     const slot = this.#slotOf(id, identity);
     const queue = this.#queues[slot];
     if (queue === undefined) return;
-    if (isAuth) {
-      this.counters.auths += 1;
-      const isOver = this.#options.isOverMinionsMax(id ?? "");
+    // One that is too large is refused unread, which costs no more than anything else.
+    if (route.isAuth && frame.byteLength <= authFrameBytesMax) {
+      const isOver = this.#options.isOverMinionsMax(route.id);
       const kind = isOver ? itemKinds.overMinionsMax : itemKinds.ordinary;
-      this.#queueAuth(queue, { kind, bytes: frame, identity });
+      const { id: authId, pub } = route;
+      this.#auths.offer(slot, { kind, bytes: frame, identity, id: authId, pub, queuedMs: performance.now() });
     } else if (this.#hasRoom(queue, identity)) {
-      queue.ordinary.push({ kind: itemKinds.ordinary, bytes: frame, identity });
+      queue.ordinary.push({ kind: itemKinds.ordinary, bytes: frame, identity, id, queuedMs: performance.now() });
       queue.ordinaryBytes += frame.byteLength;
     }
     const isBatchFull =
@@ -113,7 +134,10 @@ export class Batcher {
       kind: itemKinds.opened,
       bytes: work.load,
       version: work.version,
+      encAlgorithm: work.encAlgorithm,
       sealKey: work.sealKey,
+      id: undefined,
+      queuedMs: performance.now(),
       identity,
     });
     queue.ordinaryBytes += work.load.byteLength;
@@ -126,8 +150,19 @@ export class Batcher {
     await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
+  /** How every slot's queue stands, by slot. */
+  get queues(): readonly SlotReading[] {
+    return this.#queues.map(({ ordinary, ordinaryBytes, batchesInFlight, meter }) =>
+      meter.read({ items: ordinary.length, bytes: ordinaryBytes, batchesInFlight }),
+    );
+  }
+
   get waitingAuths(): number {
-    return this.#authCount;
+    return this.#auths.waitingCount;
+  }
+
+  get authCounters(): AuthQueue["counters"] {
+    return this.#auths.counters;
   }
 
   /** The worker that owns the id where that is visible, else any, by connection. */
@@ -137,37 +172,23 @@ export class Batcher {
     return (identity[identity.length - 1] ?? 0) % pool.slotCount;
   }
 
-  #queueAuth(queue: SlotQueue, item: QueuedItem): void {
-    if (this.#authCount >= this.#options.authQueueMax) {
-      // The oldest has waited longest: its client is the nearest to giving up. It gets an answer, so that its socket is free.
-      const oldest = queue.auths.shift();
-      this.counters.authsSuperseded += 1;
-      if (oldest === undefined) {
-        this.#options.reply(item.identity, badLoad);
-        return;
-      }
-      this.#authCount -= 1;
-      this.#options.reply(oldest.identity, badLoad);
-    }
-    queue.auths.push(item);
-    this.#authCount += 1;
-  }
-
   #planFlush(slot: number, queue: SlotQueue): void {
     if (queue.isFlushPlanned) return;
     queue.isFlushPlanned = true;
-    setImmediate(() => {
+    const flush = () => {
       queue.isFlushPlanned = false;
       this.#flushOrdinary(slot, queue);
       this.#flushAuths(slot, queue);
-    });
+    };
+    if (this.#options.lingerMs > 0) setTimeout(flush, this.#options.lingerMs);
+    else setImmediate(flush);
   }
 
   /** A busy worker gets what has gathered meanwhile as one batch: one commit instead of many. */
   #flushOrdinary(slot: number, queue: SlotQueue): void {
     const wasFull = this.isFull;
     while (queue.ordinary.length > 0 && queue.batchesInFlight < this.#options.batchesInFlightMax) {
-      this.#dispatch(slot, this.#takeBatch(queue));
+      this.#dispatch(slot, this.#takeBatch(queue), "requests");
     }
     // Here and nowhere else a queue gets shorter: whoever stopped reading would wait for ever otherwise.
     if (wasFull && !this.isFull) this.#options.onRoom();
@@ -198,44 +219,71 @@ export class Batcher {
   /** Holds back only while a batch is under way, whose end comes here again: what else waits in the pool tells nobody. */
   #flushAuths(slot: number, queue: SlotQueue): void {
     const isBusy = queue.ordinary.length > 0 || this.#options.pool.depth(slot) > 0;
-    if (queue.auths.length === 0 || (isBusy && queue.batchesInFlight > 0)) return;
-    const items = queue.auths.splice(0, authsPerBatchMax);
-    this.#authCount -= items.length;
-    this.#dispatch(slot, items);
+    const items = this.#auths.take(slot, isBusy && queue.batchesInFlight > 0);
+    if (items.length > 0) this.#dispatch(slot, items, "auths");
   }
 
-  #dispatch(slot: number, items: readonly QueuedItem[]): void {
+  #dispatch(slot: number, items: readonly QueuedItem[], kind: QueueKind): void {
     this.counters.batches += 1;
     const queue = this.#queues[slot];
+    const leftMs = performance.now();
     if (queue !== undefined) queue.batchesInFlight += 1;
+    // Returns leave in the order they came, authentications do not.
+    const oldestMs = items.reduce((oldest, { queuedMs }) => Math.min(oldest, queuedMs), leftMs);
+    queue?.meter.noteWait(kind, leftMs - oldestMs);
     let bytes = 0;
     for (const item of items) bytes += item.bytes.byteLength;
     const build = () => {
       const buffer = packBatch(items);
-      const task: BatchTask = { kind: "batch", buffer, isHeard: this.#options.isHeard() };
+      const { isHeard, isFollowed } = this.#options;
+      const task: BatchTask = { kind: "batch", buffer, isHeard: isHeard(), isFollowed: isFollowed() };
       return { task, transfer: [buffer] };
     };
     this.#options.pool.offer<BatchResult>(slot, { bytes, build }).then(
-      (result) => this.#deliver(slot, items, result),
-      (error: Error) => this.#refuse(slot, items, error),
+      (result) => this.#deliver(slot, items, result, kind, leftMs),
+      (error: Error) => this.#refuse(slot, items, error, kind),
     );
   }
 
-  #deliver(slot: number, items: readonly QueuedItem[], result: BatchResult): void {
+  #deliver(slot: number, items: readonly QueuedItem[], result: BatchResult, kind: QueueKind, leftMs: number): void {
+    const backMs = performance.now();
     try {
       this.#bringHome(items, result);
+      this.#queues[slot]?.meter.noteResult(backMs - leftMs, result.workedMs, performance.now() - backMs);
     } catch (error) {
       this.#options.onFault(error as Error);
     }
+    if (kind === "auths") this.#answerAuths(slot, items, result).catch(this.#options.onFault);
     this.#finish(slot);
   }
 
+  /** The next ones are taken when these are answered: what waits here can still be given up, what waits in the lane cannot. */
+  async #answerAuths(slot: number, items: readonly QueuedItem[], { auths }: BatchResult): Promise<void> {
+    try {
+      if (auths === undefined) return;
+      const identities = Array.from(auths.items, (item) => items[item]?.identity);
+      await this.#options.onAuths(auths, identities);
+    } finally {
+      this.#settleAuths(slot);
+    }
+  }
+
+  #settleAuths(slot: number): void {
+    this.#auths.settle(slot);
+    const queue = this.#queues[slot];
+    if (queue !== undefined) this.#flushAuths(slot, queue);
+    this.#noteIdle();
+  }
+
   #bringHome(items: readonly QueuedItem[], result: BatchResult): void {
+    const { reply, onContact } = this.#options;
+    const { buffer, replyEnds, proven } = result;
     let start = 0;
-    for (const [index, end] of result.replyEnds.entries()) {
+    for (let index = 0; index < items.length; index += 1) {
       const item = items[index];
-      if (end > start && item !== undefined)
-        this.#options.reply(item.identity, Buffer.from(result.buffer, start, end - start));
+      const end = replyEnds[index] ?? start;
+      if (end > start && item !== undefined) reply(item.identity, Buffer.from(buffer, start, end - start));
+      if (proven[index] === 1 && item?.id !== undefined) onContact(item.id);
       start = end;
     }
     this.#options.onResult(result);
@@ -245,10 +293,12 @@ export class Batcher {
     }
   }
 
-  #refuse(slot: number, items: readonly QueuedItem[], error: Error): void {
+  #refuse(slot: number, items: readonly QueuedItem[], error: Error, kind: QueueKind): void {
     this.counters.refused += items.length;
     this.#options.onFault(error);
-    for (const item of items) this.#options.reply(item.identity, failedReply);
+    // An answer that is no verdict makes a minion give up its `_auth`; none makes it try again.
+    if (kind === "auths") this.#settleAuths(slot);
+    else for (const item of items) this.#options.reply(item.identity, failedReply);
     this.#finish(slot);
   }
 
@@ -256,16 +306,23 @@ export class Batcher {
     const queue = this.#queues[slot];
     if (queue !== undefined) {
       queue.batchesInFlight -= 1;
-      this.#flushOrdinary(slot, queue);
-      this.#flushAuths(slot, queue);
+      // What lingers leaves when its time has come, and at once if that has passed while the worker was busy.
+      const isLingering = this.#options.lingerMs > 0 && queue.isFlushPlanned;
+      if (!isLingering) {
+        this.#flushOrdinary(slot, queue);
+        this.#flushAuths(slot, queue);
+      }
     }
+    this.#noteIdle();
+  }
+
+  #noteIdle(): void {
     if (!this.#isIdle()) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   #isIdle(): boolean {
-    return this.#queues.every(
-      ({ ordinary, auths, batchesInFlight }) => ordinary.length === 0 && auths.length === 0 && batchesInFlight === 0,
-    );
+    if (this.#auths.waitingCount > 0 || this.#auths.batchesUnderWay > 0) return false;
+    return this.#queues.every(({ ordinary, batchesInFlight }) => ordinary.length === 0 && batchesInFlight === 0);
   }
 }

@@ -22,7 +22,7 @@ function stamp(): string {
 }
 
 export class Bus {
-  readonly counters = { fired: 0, pulled: 0, badFrames: 0 };
+  readonly counters = { fired: 0, ofWorkers: 0, pulled: 0, badFrames: 0 };
   readonly #server: EventStreamServer;
 
   private constructor(server: EventStreamServer) {
@@ -60,21 +60,29 @@ export class Bus {
     return this.#server.subscriberCount;
   }
 
+  get fullestSubscriberBytes(): number {
+    return this.#server.fullestSubscriberBytes;
+  }
+
   get droppedEvents(): number {
     return this.#server.droppedEvents;
   }
 
   /** Fires an event of the master's own; `_stamp` is added last. */
   fire(tag: string, data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>): void {
+    this.counters.fired += 1;
+    // The list of a job's 100,000 minions is megabytes that nobody would read.
+    if (this.#server.subscriberCount === 0) return;
     const fields = new Map<Encodable, Encodable>(data instanceof Map ? data : Object.entries(data));
     fields.set("_stamp", stamp());
-    this.counters.fired += 1;
     this.#server.publish(frameEvent(encodeEvent(tag, fields)));
   }
 
   /** Event frames that a worker has encoded already. */
   publishFrames(frames: Uint8Array, eventCount: number): void {
-    if (eventCount > 0) this.#server.publish(frames, eventCount);
+    if (eventCount === 0) return;
+    this.counters.ofWorkers += eventCount;
+    this.#server.publish(frames, eventCount);
   }
 
   /** An event that somebody wrote to the pull socket goes to every subscriber unchanged. */

@@ -6,9 +6,10 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { Logger } from "pino";
 import { hasCode } from "../errors.ts";
 import { decode, encode } from "../wire/msgpack.ts";
+import type { TextList } from "../wire/text-list.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import type { LanePool } from "../workers/lane-pool.ts";
 import type { RunJobAnswer, RunnerAnswer, RunnerAsk, RunnerResult } from "../workers/messages.ts";
-import type { LanePool } from "../workers/pool.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import type { Fire, Job, Published, Publisher } from "./publisher.ts";
 
@@ -19,9 +20,13 @@ export type CommandsOptions = {
   readonly fire: Fire;
   readonly connected: () => readonly string[];
   readonly counters: () => Promise<Encodable>;
+  readonly metrics: () => Promise<Encodable>;
   readonly user: string;
   readonly logger: Logger;
 };
+
+/** A wheel function that is answered here, even while runners are busy, and without events: `saltworks top` asks each second. */
+const metricsFunction = "saltworks.metrics";
 
 /** Fields of a publish request's kwargs that the minions see, in Salt's order. */
 const forwardedKwargs = ["ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs"] as const;
@@ -57,7 +62,7 @@ export class Commands {
       return encode({ enc: "clear", load: { jid: null, minions: [], error } }, "raw");
     }
     const { jid, minions, missing } = published;
-    return encode({ enc: "clear", load: { jid, minions, missing } }, "raw");
+    return encode({ enc: "clear", load: { jid, minions: minions.packed, missing } }, "raw");
   }
 
   /** Runner and wheel requests: `sync` runners and all wheels answer with the result, others with Salt's tag and jid at once. */
@@ -75,17 +80,22 @@ export class Commands {
     const kwargs = command === "runner" ? asMap(fields.get("kwarg")) : wheelArguments(fields);
     const args = Array.isArray(fields.get("arg")) ? (fields.get("arg") as Value[]) : [];
     const head = { fun: `${command}.${name}`, jid, ...(command === "wheel" ? { tag } : {}), user };
+    const finished = (data: Encodable) => encode({ tag, data }, "raw");
+    if (command === "wheel" && name === metricsFunction) {
+      reply(finished({ ...head, return: await this.#options.metrics(), success: true, _stamp: stampNow() }));
+      return;
+    }
     this.#options.fire(`${tag}/new`, command === "runner" ? { ...head, fun_args: [...args, kwargs] } : head);
     if (!isSync) reply(encode({ tag, jid }, "raw"));
     const result = await this.#runInLane(command, name, args, kwargs, user, jid);
     const data = { ...head, return: decode(result.value), success: result.success };
     this.#options.fire(`${tag}/ret`, data);
-    if (isSync) reply(encode({ tag, data: { ...data, _stamp: new Date().toISOString().slice(0, -1) } }, "raw"));
+    if (isSync) reply(finished({ ...data, _stamp: stampNow() }));
   }
 
   #follow(
     jid: string,
-    minions: readonly string[],
+    minions: TextList,
     follow: { readonly timeoutMs: number; readonly gatherTimeoutMs: number },
   ): void {
     this.#options.tracker.follow({
@@ -165,7 +175,8 @@ export class Commands {
           timeoutMs: ask.timeoutMs,
           gatherTimeoutMs: ask.gatherTimeoutMs,
           onReturn: (id, body) => returns.push({ id, body: Uint8Array.from(body()) }),
-          onDone: (_, silent) => resolve({ jid, minions, returns, silent: Object.fromEntries(silent) }),
+          onDone: (_, silent) =>
+            resolve({ jid, minions: minions.texts(), returns, silent: Object.fromEntries(silent) }),
         }),
       );
       published.then((outcome) => {
@@ -173,6 +184,11 @@ export class Commands {
       }, reject);
     });
   }
+}
+
+/** UTC time as Salt writes it. */
+function stampNow(): string {
+  return new Date().toISOString().slice(0, -1);
 }
 
 /** A job that the master starts by itself: find_job, presence, runners. */

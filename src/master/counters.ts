@@ -1,10 +1,11 @@
 /** One view of every counter of the master: main thread, each worker, each queue. Numbers and names only, never contents. */
+import { openedSealCount } from "../crypto/crypticle.ts";
 import type { ShardCounters } from "../workers/messages.ts";
-import type { ShardPool } from "../workers/pool.ts";
+import type { MeteredParts } from "./metrics-sources.ts";
 
-export type CounterSource = () => Readonly<Record<string, number>>;
+type CounterSource = () => Readonly<Record<string, number>>;
 /** What a worker answers: its counters, and the faults since it was last asked. */
-export type WorkerCounters = { readonly counters: ShardCounters; readonly faults: readonly string[] };
+type WorkerCounters = { readonly counters: ShardCounters; readonly faults: readonly string[] };
 
 export type GatheredCounters = {
   readonly main: Readonly<Record<string, number>>;
@@ -12,15 +13,46 @@ export type GatheredCounters = {
 };
 
 export async function gatherCounters(
-  main: Readonly<Record<string, CounterSource>>,
-  pool: ShardPool,
+  parts: MeteredParts,
   onFault: (slot: number, fault: string) => void,
 ): Promise<GatheredCounters> {
   const gathered: Record<string, number> = {};
-  for (const [part, source] of Object.entries(main)) {
+  for (const [part, source] of Object.entries(mainSources(parts))) {
     for (const [name, value] of Object.entries(source())) gathered[part === "" ? name : `${part}.${name}`] = value;
   }
-  const workers = await pool.broadcast<WorkerCounters>(() => ({ kind: "counters" }));
+  const workers = await parts.pool.broadcast<WorkerCounters>(() => ({ kind: "counters" }));
   for (const [slot, worker] of workers.entries()) for (const fault of worker.faults) onFault(slot, fault);
   return { main: gathered, workers: workers.map((worker) => ({ ...worker.counters })) };
+}
+
+function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource>> {
+  const { batcher, authLane, bus, lanes, pillars, pool, publisher, tracker, maintenance, keyRing, presence, mines } =
+    parts;
+  const ofLanes = Object.entries(lanes).map(([name, lane]): [string, CounterSource] => [
+    name,
+    () => ({ ...lane.counters, pending: lane.pending }),
+  ]);
+  return {
+    "": () => ({
+      ...batcher.counters,
+      ...batcher.authCounters,
+      ...authLane.counters,
+      openedSeals: openedSealCount(),
+    }),
+    requests: () => parts.requestFront()?.counters ?? {},
+    publishes: () => parts.publishFront.counters,
+    bus: () => ({ ...bus.counters, subscribers: bus.subscriberCount, droppedEvents: bus.droppedEvents }),
+    pool: () => pool.counters,
+    ...Object.fromEntries(ofLanes),
+    pillars: () => ({ ...pillars.counters, pending: pillars.pending }),
+    mines: () => ({ ...mines.counters, pending: mines.pending }),
+    jobs: () => ({
+      ...publisher.counters,
+      ...tracker.counters,
+      following: tracker.followedCount,
+      ...maintenance.counters,
+    }),
+    keys: () => keyRing.counters,
+    presence: () => ({ ...presence.counters, connected: presence.connectedCount }),
+  };
 }

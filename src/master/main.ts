@@ -14,13 +14,15 @@ import { ensureLocalKey } from "../store/local-key.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openSecretBox, type SecretBox } from "../store/sealed.ts";
 import { openMasterSecrets, takeOverSessions } from "../store/secrets.ts";
+import { collectWhenIdle } from "../workers/idle-collection.ts";
 import type { ShardStart } from "../workers/messages.ts";
 import { createPartitionKey, Partitioner } from "../workers/partition.ts";
 import { sealSession } from "../workers/session-record.ts";
 import { Bus } from "./bus.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Master } from "./master.ts";
-import { openRsaLane, openRunnerLane, openShardPool } from "./threads.ts";
+import { MetricsServer } from "./metrics-server.ts";
+import { openPillarLane, openRsaLane, openRunnerLane, openShardPool } from "./threads.ts";
 
 /**
  * Runs a master until TERM or INT.
@@ -114,6 +116,7 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
   };
   const pool = keep(openShardPool(config, start, logger));
   const runners = keep(openRunnerLane(config, logger));
+  const pillars = keep(openPillarLane(config, logger));
   const partitioner = new Partitioner(start.partitionKey, config.partitions);
   // Before any port opens: a worker that cannot open its stores would be replaced for ever while clients wait.
   await pool.broadcast(() => ({ kind: "counters" }));
@@ -126,6 +129,7 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     pool,
     rsa,
     runners,
+    pillars,
     partitioner,
     signMasterKey,
   });
@@ -139,7 +143,23 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     onError: (error) => logger.error({ err: error }, "the key directories cannot be watched"),
   });
   master.onStop(() => watch.close());
+  const idleCollection = collectWhenIdle();
+  master.onStop(() => idleCollection.close());
+  await serveMetrics(config, logger, master);
   return master;
+}
+
+/** @throws SaltworksError MASTER_RUNNING if the port is taken */
+async function serveMetrics(config: MasterConfig, logger: Logger, master: Master): Promise<void> {
+  if (config.metrics_port === 0) return;
+  const server = await MetricsServer.listen({
+    address: config.metrics_interface,
+    port: config.metrics_port,
+    read: () => master.metrics.text(),
+    onFault: (error) => logger.error({ err: error }, "the metrics could not be served"),
+  });
+  logger.info({ address: config.metrics_interface, port: server.port }, "metrics are served");
+  master.onStop(() => void server.close());
 }
 
 /** Session keys that a Salt master left behind are taken over once, so that its fleet need not authenticate again. */

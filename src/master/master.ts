@@ -1,30 +1,36 @@
 /** The running master: which part hands what to which. Everything here is wiring; each part has its own file. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
-import { openedSealCount } from "../crypto/crypticle.ts";
 import { storeCloseTimeoutMs } from "../limits.ts";
-import type { KeyChange } from "../store/keys.ts";
+import { type KeyChange, openKeyDirectories } from "../store/keys.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
-import { FrameReader, splitEvent } from "../wire/event.ts";
-import { encodeRawReply } from "../wire/reply.ts";
-import type { BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
+import type { LanePool } from "../workers/lane-pool.ts";
+import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
-import type { LanePool, ShardPool } from "../workers/pool.ts";
+import type { ShardPool } from "../workers/pool.ts";
 import { keepPresencePing } from "../workers/shard.ts";
+import { AuthLane } from "./auth-lane.ts";
 import { Batcher } from "./batcher.ts";
 import type { Bus } from "./bus.ts";
 import { Commands, ownJob } from "./commands.ts";
 import { gatherCounters } from "./counters.ts";
+import { finishWithin } from "./deadline.ts";
 import { endpointOf, portOptions } from "./endpoint.ts";
 import { readFindJobAnswer } from "./find-job.ts";
 import { JobTracker } from "./job-tracker.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Maintenance } from "./maintenance.ts";
+import { Metrics } from "./metrics.ts";
+import type { MeteredParts } from "./metrics-sources.ts";
+import { MineAnswers } from "./mine-answers.ts";
+import { OwedAnswers } from "./owed-answers.ts";
+import { type Pillars, pillarsOf } from "./pillars.ts";
 import { Presence } from "./presence.ts";
 import { PublishFront } from "./publish-front.ts";
 import { Publisher } from "./publisher.ts";
 import { Refusals } from "./refusals.ts";
 import { RequestFront } from "./request-front.ts";
+import { returnsIn } from "./return-events.ts";
 
 export type MasterParts = {
   readonly config: MasterConfig;
@@ -35,6 +41,7 @@ export type MasterParts = {
   readonly pool: ShardPool;
   readonly rsa: LanePool;
   readonly runners: LanePool;
+  readonly pillars: LanePool;
   readonly partitioner: Partitioner;
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
 };
@@ -47,25 +54,45 @@ export class Master {
   readonly #publisher: Publisher;
   readonly #commands: Commands;
   readonly #keyRing: KeyRing;
+  readonly #authLane: AuthLane;
+  readonly #pillars: Pillars;
+  readonly #mines: MineAnswers;
   readonly #publishFront: PublishFront;
-  /** Answers that lanes and commands still owe; a shutdown waits for them. */
-  readonly #answering = new Set<Promise<void>>();
+  readonly #answers: OwedAnswers;
   readonly #stopSteps: (() => void)[] = [];
   readonly #faultListeners: (() => void)[] = [];
   #requestFront: RequestFront | undefined;
   readonly #maintenance: Maintenance;
+  readonly #metered: MeteredParts;
+  readonly metrics: Metrics;
   fault: Error | undefined;
 
   private constructor(parts: MasterParts, publishFront: PublishFront) {
     this.#parts = parts;
     this.#publishFront = publishFront;
+    this.#answers = new OwedAnswers({
+      reply: (identity, frame) => this.#reply(identity, frame),
+      logger: parts.logger,
+    });
     this.#publisher = this.#createPublisher();
     this.#tracker = this.#createTracker();
     this.#presence = this.#createPresence();
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
+    this.#authLane = new AuthLane({
+      rsa: parts.rsa,
+      keys: () => parts.start.keys,
+      reply: (identity, frame) => this.#reply(identity, frame),
+      onFault: (error) => parts.logger.error({ err: error }, "authentications could not be answered"),
+    });
+    this.#pillars = pillarsOf(parts);
+    this.#mines = new MineAnswers(parts);
     this.#batcher = this.#createBatcher();
     this.#maintenance = this.#createMaintenance();
+    this.#metered = this.#meteredParts();
+    this.metrics = new Metrics(this.#metered, (error) =>
+      parts.logger.warn({ err: error }, "a worker gave no measures"),
+    );
   }
 
   /** Opens the ports, publish first: a minion that gets an answer may subscribe at once. */
@@ -89,6 +116,7 @@ export class Master {
     master.#requestFront = await bound.catch((error: Error) => {
       master.#presence.close();
       master.#maintenance.close();
+      master.metrics.close();
       publishFront.close();
       throw error;
     });
@@ -119,39 +147,29 @@ export class Master {
 
   /** Stop accepting, drain with a deadline, close. Whatever was not acknowledged by then will be sent again by its minion. */
   async stop(deadlineMs: number): Promise<void> {
+    const { pool, rsa, runners, pillars, bus, secrets, logger } = this.#parts;
+    const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
+      finishWithin(limitMs, step, warning, logger);
     this.#maintenance.close();
+    this.metrics.close();
     for (const step of this.#stopSteps) step();
     this.#presence.close();
     this.#requestFront?.stopReceiving();
-    await this.#within(deadlineMs, this.#drain(), "requests were still under way at the deadline");
+    await within(deadlineMs, this.#drain(), "requests were still under way at the deadline");
     this.#tracker.close();
-    const { pool, rsa, runners, bus, secrets } = this.#parts;
     const storesClosed = pool.broadcast(() => ({ kind: "close" }));
-    await this.#within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
+    await within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
     await this.#requestFront?.close();
     this.#publishFront.close();
-    const threadsEnded = Promise.all([pool.close(), rsa.close(), runners.close()]);
-    await this.#within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time");
+    const threadsEnded = Promise.all([pool, rsa, runners, pillars].map((threads) => threads.close()));
+    await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time");
     await bus.close();
     secrets.close();
   }
 
-  /** Waits no longer than that: whatever hangs or fails by now must not keep the process from ending. */
-  async #within(deadlineMs: number, step: Promise<unknown>, warning: string): Promise<void> {
-    const isDone = step.then(
-      () => true,
-      (error: Error) => {
-        this.#parts.logger.error({ err: error }, "a step of the shutdown failed");
-        return true;
-      },
-    );
-    const inTime = await Promise.race([isDone, later(deadlineMs).then(() => false)]);
-    if (!inTime) this.#parts.logger.warn({ deadlineMs }, warning);
-  }
-
   async #drain(): Promise<void> {
     await this.#batcher.idle();
-    await Promise.allSettled(this.#answering);
+    await this.#answers.settled();
   }
 
   #receive(identity: Buffer, frame: Buffer): void {
@@ -168,11 +186,7 @@ export class Master {
     this.#presence.noteContacts(result.contacts);
     if (result.eventCount === 0) return;
     this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
-    for (const note of result.returned) {
-      this.#tracker.noteReturn(note.jid, note.id, () =>
-        loadOfFrame(new Uint8Array(result.buffer, note.bodyStart, note.bodyEnd - note.bodyStart)),
-      );
-    }
+    for (const { jid, id, data } of returnsIn(result)) this.#tracker.noteReturn(jid, id, () => data);
   }
 
   #takeDeferred(work: Deferred, identity: Buffer): void {
@@ -181,47 +195,27 @@ export class Master {
         this.#batcher.offerOpened(identity, work);
         break;
       case "rsa":
-        this.#answerLater(identity, this.#parts.rsa.run<Uint8Array>(work.job));
+        this.#answers.owe(identity, this.#parts.rsa.run<Uint8Array>(work.job));
+        break;
+      case "pillar":
+        this.#answers.owe(identity, this.#pillars.answer(work));
+        break;
+      case "mineGet":
+        this.#answers.owe(identity, this.#mines.answer(work.ask));
         break;
       case "publish":
-        this.#answerLater(identity, this.#commands.publish(work.load, work.user));
+        this.#answers.owe(identity, this.#commands.publish(work.load, work.user));
         break;
       case "command":
-        this.#runCommand(work, identity);
+        this.#answers.oweBy(identity, (reply) => this.#commands.run(work.command, work.load, work.user, reply));
         break;
     }
   }
 
-  #runCommand(work: Extract<Deferred, { kind: "command" }>, identity: Buffer): void {
-    // Once only: a second reply would be taken for the answer to the client's next request.
-    let isAnswered = false;
-    const reply = (frame: Uint8Array) => {
-      if (!isAnswered) this.#reply(identity, frame);
-      isAnswered = true;
-    };
-    this.#whileAnswering(
-      this.#commands.run(work.command, work.load, work.user, reply).catch((error: Error) => {
-        this.#parts.logger.error({ err: error }, "a command failed");
-        reply(failedReply);
-      }),
-    );
-  }
-
-  #answerLater(identity: Buffer, answer: Promise<Uint8Array>): void {
-    this.#whileAnswering(
-      answer.then(
-        (frame) => this.#reply(identity, frame),
-        (error: Error) => {
-          this.#parts.logger.error({ err: error }, "a request could not be answered");
-          this.#reply(identity, failedReply);
-        },
-      ),
-    );
-  }
-
-  #whileAnswering(answer: Promise<void>): void {
-    this.#answering.add(answer);
-    void answer.finally(() => this.#answering.delete(answer));
+  #answerAuths(auths: AuthBatch, identities: readonly (Buffer | undefined)[]): Promise<void> {
+    const answered = this.#authLane.answer(auths, identities);
+    this.#answers.track(answered);
+    return answered;
   }
 
   #fail(error: Error): void {
@@ -282,6 +276,7 @@ export class Master {
       fire: (tag, data) => bus.fire(tag, data),
       connected: () => this.#presence.connected(),
       counters: () => this.#gatherCounters(),
+      metrics: () => this.metrics.rows(),
       user: config.user,
       logger,
     });
@@ -333,14 +328,24 @@ export class Master {
   }
 
   #createBatcher(): Batcher {
-    const { config, logger, pool, partitioner, bus } = this.#parts;
+    const { config, logger, pool, partitioner, bus, start } = this.#parts;
+    const keys = openKeyDirectories(config.pki_dir);
     const minionsMax = config.max_minions;
     return new Batcher({
       pool,
       partitioner,
       framesMax: config.batch_max_frames,
       bytesMax: config.batch_max_bytes,
-      authQueueMax: config.auth_queue_max,
+      auths: {
+        // One batch in each RSA thread and one on its way there.
+        batchesPerSlotMax: Math.ceil((2 * config.rsa_threads) / pool.slotCount),
+        authsMax: config.auth_queue_max,
+        clientTimeoutMs: config.auth_client_timeout * 1_000,
+        isAccepted: (id) => start.accepted.has(id),
+        knownKey: (id) => keys.read("accepted", id) ?? keys.read("pending", id),
+        nowMs: () => performance.now(),
+      },
+      lingerMs: Math.ceil(config.batch_linger_us / 1_000),
       batchesInFlightMax: config.batches_in_flight,
       queueBytesMax: config.queue_max_bytes,
       onRoom: () => this.#requestFront?.resume(),
@@ -348,43 +353,39 @@ export class Master {
       isOverMinionsMax: (id) =>
         minionsMax > 0 && !this.#presence.isConnected(id) && this.#presence.connectedCount > minionsMax,
       isHeard: () => bus.subscriberCount > 0 || this.#tracker.followedCount > 0,
+      isFollowed: () => this.#tracker.followedCount > 0,
+      onContact: (id) => this.#presence.noteContact(id),
       onResult: (result) => this.#takeResult(result),
       onDeferred: (work, identity) => this.#takeDeferred(work, identity),
+      onAuths: (auths, identities) => this.#answerAuths(auths, identities),
       onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
     });
   }
 
-  #gatherCounters() {
-    const { bus, pool, rsa, runners, logger } = this.#parts;
-    const sources = {
-      "": () => ({ ...this.#batcher.counters, openedSeals: openedSealCount() }),
-      requests: () => this.#requestFront?.counters ?? {},
-      publishes: () => this.#publishFront.counters,
-      bus: () => ({ ...bus.counters, subscribers: bus.subscriberCount, droppedEvents: bus.droppedEvents }),
-      pool: () => pool.counters,
-      rsa: () => ({ ...rsa.counters, pending: rsa.pending }),
-      runners: () => ({ ...runners.counters, pending: runners.pending }),
-      jobs: () => ({
-        ...this.#publisher.counters,
-        ...this.#tracker.counters,
-        following: this.#tracker.followedCount,
-        ...this.#maintenance.counters,
-      }),
-      keys: () => this.#keyRing.counters,
-      presence: () => ({ ...this.#presence.counters, connected: this.#presence.connectedCount }),
+  #meteredParts(): MeteredParts {
+    const { config, start, bus, pool, rsa, runners, pillars: pillar } = this.#parts;
+    return {
+      config,
+      accepted: start.accepted,
+      requestFront: () => this.#requestFront,
+      publishFront: this.#publishFront,
+      batcher: this.#batcher,
+      authLane: this.#authLane,
+      pool,
+      lanes: { rsa, runners, pillar },
+      pillars: this.#pillars,
+      mines: this.#mines,
+      bus,
+      publisher: this.#publisher,
+      tracker: this.#tracker,
+      keyRing: this.#keyRing,
+      presence: this.#presence,
+      maintenance: this.#maintenance,
     };
-    return gatherCounters(sources, pool, (slot, fault) => logger.error({ slot, fault }, "a worker met a fault"));
   }
-}
 
-const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
-
-function later(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
-}
-
-/** The load inside a worker's event frame. */
-function loadOfFrame(frame: Uint8Array): Uint8Array {
-  const [body] = new FrameReader().push(frame);
-  return body === undefined ? new Uint8Array() : splitEvent(body).data;
+  #gatherCounters() {
+    const { logger } = this.#parts;
+    return gatherCounters(this.#metered, (slot, fault) => logger.error({ slot, fault }, "a worker met a fault"));
+  }
 }

@@ -38,12 +38,13 @@ export class Presence {
 
   /** Ids without an accepted key are left out: a request under way when its key went must not be remembered for ever. */
   noteContacts(ids: readonly string[]): void {
-    const nowMs = this.#now();
-    for (const id of ids) {
-      if (!this.#options.accepted.has(id)) continue;
-      this.#contactMs.set(id, nowMs);
-      this.#latestContactMs = nowMs;
-    }
+    for (const id of ids) this.noteContact(id);
+  }
+
+  noteContact(id: string): void {
+    if (!this.#options.accepted.has(id)) return;
+    this.#latestContactMs = this.#now();
+    this.#contactMs.set(id, this.#latestContactMs);
   }
 
   forget(id: string): void {

@@ -1,8 +1,8 @@
 /** The publish port (PUB): sends finished publishes, in the order of their serials. docs/protocol.md section 1.2. */
 import { createHash } from "node:crypto";
-import { Context, Publisher } from "zeromq";
+import { Context, type Publisher } from "zeromq";
 import { SaltworksError } from "../errors.ts";
-import { type PortOptions, socketOptions } from "./endpoint.ts";
+import { BufferedPublisher, type PortOptions, socketOptions } from "./endpoint.ts";
 
 export type PublishFrontOptions = PortOptions & {
   readonly endpoint: string;
@@ -19,13 +19,15 @@ export class PublishFront {
   private constructor(options: PublishFrontOptions) {
     this.#options = options;
     this.#context = new Context({ ioThreads: 1 });
-    this.#publisher = new Publisher({
+    const publisher = new BufferedPublisher({
       context: this.#context,
       sendHighWaterMark: options.highWaterMark,
       sendTimeout: 0,
       linger: 1_000,
       ...socketOptions(options),
     });
+    publisher.setBufferBytes(options.bufferBytes);
+    this.#publisher = publisher;
   }
 
   /** @throws SaltworksError MASTER_RUNNING if the port is taken */
@@ -49,10 +51,11 @@ export class PublishFront {
     return this.#publisher.lastEndpoint ?? this.#options.endpoint;
   }
 
-  /** `topicIds`: the minions that a filtering master addresses one by one; undefined or empty goes to all. */
-  async send(frame: Uint8Array, topicIds: readonly string[] | undefined): Promise<void> {
+  /** `addressed`: the minions that a filtering master addresses one by one, asked only then; undefined or nobody goes to all. */
+  async send(frame: Uint8Array, addressed: (() => readonly string[]) | undefined): Promise<void> {
     this.counters.publishes += 1;
     if (!this.#options.isFiltering) return this.#sendParts([frame]);
+    const topicIds = addressed?.();
     if (topicIds === undefined || topicIds.length === 0) return this.#sendParts(["broadcast", frame]);
     for (const id of topicIds) await this.#sendParts([createHash("sha1").update(id).digest("hex"), frame]);
   }

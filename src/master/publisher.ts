@@ -6,13 +6,16 @@ import type { Logger } from "pino";
 import { SaltworksError } from "../errors.ts";
 import { publishQueueMax } from "../limits.ts";
 import { listedIds } from "../target/expected.ts";
-import { parseTarget } from "../target/parse.ts";
+import { ParsedTargets } from "../target/parsed.ts";
 import { jidAt } from "../wire/jid.ts";
 import { encode } from "../wire/msgpack.ts";
 import { encodePublish } from "../wire/publish.ts";
+import { TextList } from "../wire/text-list.ts";
 import type { Encodable } from "../wire/values.ts";
+import type { LanePool } from "../workers/lane-pool.ts";
 import type { Partitioner } from "../workers/partition.ts";
-import type { LanePool, ShardPool } from "../workers/pool.ts";
+import type { ShardPool } from "../workers/pool.ts";
+import { expectedMinions } from "./expected-minions.ts";
 import type { PublishFront } from "./publish-front.ts";
 
 export type Fire = (
@@ -49,20 +52,27 @@ export type Job = {
   /** A presence ping leaves no trace in cache or on the bus. */
   readonly isQuiet: boolean;
 };
-export type Published = { readonly jid: string; readonly minions: string[]; readonly missing: string[] };
+export type Published = { readonly jid: string; readonly minions: TextList; readonly missing: string[] };
 
 /** Target types whose topics a filtering master can address. */
 const topicKinds = new Set(["glob", "list", "pcre"]);
 
 export class Publisher {
-  readonly counters = { jobs: 0, unmatched: 0 };
+  /** The last publish from outside: microseconds until its expected minions were known, and until it was sent. */
+  readonly counters = { jobs: 0, unmatched: 0, refused: 0, lastMatchUs: 0, lastPublishUs: 0 };
   readonly #options: PublisherOptions;
+  readonly #targets = new ParsedTargets();
   #tail: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #lastJidMicros = 0;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
+  }
+
+  /** Publishes begun and not yet sent. */
+  get waitingCount(): number {
+    return this.#waiting;
   }
 
   /** A job id from the clock, later than any before it: two jobs never share one, however fast they come. */
@@ -79,12 +89,16 @@ export class Publisher {
    * @throws SaltworksError QUEUE_FULL, or what store and workers throw
    */
   async publish(job: Job, onAccepted?: (published: Published) => void): Promise<Published | undefined> {
-    if (this.#waiting >= publishQueueMax)
+    if (this.#waiting >= publishQueueMax) {
+      this.counters.refused += 1;
       throw new SaltworksError("QUEUE_FULL", "too many publishes are waiting", { publishQueueMax });
+    }
     this.#waiting += 1;
+    const startedMs = performance.now();
     try {
       const { minions, missing } = await this.#expected(job);
-      if (minions.length === 0) {
+      if (!job.isQuiet) this.counters.lastMatchUs = microsSince(startedMs);
+      if (minions.count === 0) {
         this.counters.unmatched += 1;
         return undefined;
       }
@@ -93,37 +107,33 @@ export class Publisher {
       onAccepted?.(published);
       await this.#inTurn(() => this.#send(job, published));
       this.counters.jobs += 1;
+      if (!job.isQuiet) this.counters.lastPublishUs = microsSince(startedMs);
       return published;
     } finally {
       this.#waiting -= 1;
     }
   }
 
-  /** Every worker matches its own partitions; a target that cannot be parsed expects nobody, as in Salt. */
-  async #expected(job: Job): Promise<{ minions: string[]; missing: string[] }> {
+  /** A target that cannot be parsed expects nobody, as in Salt. */
+  async #expected(job: Job): Promise<{ minions: TextList; missing: string[] }> {
     let listed: readonly string[] | undefined;
     try {
-      listed = listedIds(parseTarget(job.targetKind, job.target, job.delimiter));
+      listed = listedIds(this.#targets.parse(job.targetKind, job.target, job.delimiter));
     } catch (error) {
       this.#options.logger.warn({ error: (error as Error).message, targetKind: job.targetKind }, "target refused");
-      return { minions: [], missing: [] };
+      return { minions: TextList.of([]), missing: [] };
     }
-    const target = encode(job.target, "raw");
-    const matched = await this.#options.pool.broadcast<string[]>(() => ({
-      kind: "match",
-      target,
-      targetKind: job.targetKind,
-      delimiter: job.delimiter,
-    }));
+    const minions = await expectedMinions(this.#options.pool, job);
     const missing = listed?.filter((id) => !this.#options.accepted.has(id)) ?? [];
-    return { minions: matched.flat(), missing };
+    return { minions, missing };
   }
 
   async #record(job: Job, published: Published): Promise<void> {
-    const { jid, minions, missing } = published;
+    const { jid, missing } = published;
+    const minions = published.minions.packed;
     const load = encode(new Map<Encodable, Encodable>([...job.load, ["jid", jid]]), "bin");
     const slot = this.#options.partitioner.slotOf(jid, this.#options.pool.slotCount);
-    const task = { kind: "putLoad", jid, load, minions, missing };
+    const task = { kind: "putLoad", jid, load, minions: minions.bytes, missing };
     const build = () => ({ task, transfer: [] });
     await this.#options.pool.offer(slot, { bytes: load.byteLength, isUrgent: true, build });
     this.#options.fire(jid, { minions });
@@ -168,7 +178,7 @@ export class Publisher {
         )
       : undefined;
     const frame = encodePublish({ load: sealed, ...(sig === undefined ? {} : { sigAlgorithm, sig }) });
-    await this.#options.front.send(frame, topicKinds.has(job.targetKind) ? published.minions : undefined);
+    await this.#options.front.send(frame, topicKinds.has(job.targetKind) ? () => published.minions.texts() : undefined);
   }
 
   /** Runs `step` while no publish is between its serial and the socket: a rotation must not come in between. */
@@ -181,4 +191,8 @@ export class Publisher {
     this.#tail = Promise.allSettled([turn]);
     return turn;
   }
+}
+
+function microsSince(startedMs: number): number {
+  return Math.round((performance.now() - startedMs) * 1_000);
 }

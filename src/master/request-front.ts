@@ -2,11 +2,11 @@
  * The request port (ROUTER): one reader, one writer. It hands frames on as they come and never looks inside.
  * docs/ARCHITECTURE.md, "Overload": a paused reader leaves the rest to ZeroMQ's high-water mark and TCP.
  */
-import { Context, Router } from "zeromq";
+import { Context, type Router } from "zeromq";
 import { SaltworksError } from "../errors.ts";
 import { replyQueueMax, requestDrainMax } from "../limits.ts";
 import { badLoad } from "../wire/reply.ts";
-import { type PortOptions, socketOptions } from "./endpoint.ts";
+import { BufferedRouter, type PortOptions, socketOptions } from "./endpoint.ts";
 
 export type RequestFrontOptions = PortOptions & {
   readonly endpoint: string;
@@ -25,6 +25,8 @@ export class RequestFront {
   readonly #context: Context;
   readonly #router: Router;
   #repliesUnderWay = 0;
+  /** Of the requests so far. */
+  largestFrameBytes = 0;
   #isClosed = false;
   #isStopped = false;
   #resume: (() => void) | undefined;
@@ -34,7 +36,7 @@ export class RequestFront {
   private constructor(options: RequestFrontOptions) {
     this.#options = options;
     this.#context = new Context({ ioThreads: 1 });
-    this.#router = new Router({
+    const router = new BufferedRouter({
       context: this.#context,
       // A send completes at once or fails with EAGAIN; without it the 513th unawaited send of a turn throws EBUSY.
       sendTimeout: 0,
@@ -42,7 +44,11 @@ export class RequestFront {
       ...socketOptions(options),
       maxMessageSize: options.frameBytesMax,
       mandatory: false,
+      // Minions since 3006.28 and 3007.15 name their connections: one that comes again before the loss of the former was noticed must be heard.
+      handover: true,
     });
+    router.setBufferBytes(options.bufferBytes);
+    this.#router = router;
   }
 
   /** Binds and starts reading. @throws SaltworksError MASTER_RUNNING if the port is taken */
@@ -76,16 +82,22 @@ export class RequestFront {
       return;
     }
     this.#repliesUnderWay += 1;
-    this.#router.send([identity, noBytes, payload]).then(
-      () => {
-        this.#repliesUnderWay -= 1;
-        this.counters.replies += 1;
-      },
-      () => {
-        this.#repliesUnderWay -= 1;
-        this.counters.repliesDropped += 1;
-      },
-    );
+    this.#router.send([identity, noBytes, payload]).then(this.#onSent, this.#onDropped);
+  }
+
+  readonly #onSent = (): void => {
+    this.#repliesUnderWay -= 1;
+    this.counters.replies += 1;
+  };
+
+  readonly #onDropped = (): void => {
+    this.#repliesUnderWay -= 1;
+    this.counters.repliesDropped += 1;
+  };
+
+  /** Replies that the socket has not taken yet. */
+  get repliesUnderWay(): number {
+    return this.#repliesUnderWay;
   }
 
   pause(): void {
@@ -145,6 +157,7 @@ export class RequestFront {
       return;
     }
     this.counters.requests += 1;
+    if (frame.byteLength > this.largestFrameBytes) this.largestFrameBytes = frame.byteLength;
     this.#options.onRequest(identity, frame);
   }
 }

@@ -6,8 +6,10 @@ import { authFrameBytesMax } from "../limits.ts";
 import { clearLoadHead } from "../wire/request.ts";
 import { headOf, keyOf, mapHead, skipWhole, textOf } from "../wire/walk.ts";
 
-/** `id`: of the sealed request's outside, or of a clear `_auth`; undefined where any worker will do. */
-export type Route = { readonly id: string | undefined; readonly isAuth: boolean };
+/** `id`: of the sealed request's outside, or of a clear `_auth`; undefined where any worker will do. `pub`: the key of an `_auth`, encoded. */
+export type Route =
+  | { readonly isAuth: false; readonly id: string | undefined }
+  | { readonly isAuth: true; readonly id: string; readonly pub: Uint8Array | undefined };
 
 const anyWorker: Route = { id: undefined, isAuth: false };
 /** Version 3 carries the id outside of the seal. */
@@ -45,7 +47,7 @@ export function readRoute(frame: Uint8Array): Route {
   }
   if (isSealed) return version >= versionWithId ? { id, isAuth: false } : anyWorker;
   const head = clearLoad && clearLoadHead(clearLoad);
-  return head?.cmd === "_auth" ? { id: head.id ?? "", isAuth: true } : anyWorker;
+  return head?.cmd === "_auth" ? { id: head.id ?? "", isAuth: true, pub: head.pub } : anyWorker;
 }
 
 /** Where the value at `offset` ends; -1 if finding out would take a walk through too much. */

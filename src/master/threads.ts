@@ -3,13 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
-import { laneQueueMax, laneTaskTimeoutMs } from "../limits.ts";
+import { laneOldHeapMb, laneQueueMax, laneTaskTimeoutMs, laneYoungHeapMb, workerYoungHeapMb } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys.ts";
-import type { RsaStart, RunnerStart, ShardStart } from "../workers/messages.ts";
-import { LanePool, ShardPool } from "../workers/pool.ts";
+import { LanePool } from "../workers/lane-pool.ts";
+import type { PillarStart, RsaStart, RunnerStart, ShardStart } from "../workers/messages.ts";
+import { ShardPool } from "../workers/pool.ts";
 
-/** Two threads of RSA keep a burst of authentications from queueing behind one slow core; more would take cores from returns. */
-const rsaThreadCount = 2;
 /** Runners mostly wait for minions; this many may wait at once. */
 const runnersAtOnce = 64;
 /** A runner waits for minions as long as its caller asked; this only ends one that is lost. */
@@ -37,10 +36,27 @@ export function openRsaLane(config: MasterConfig, master: MasterKeyFiles, logger
   };
   return new LanePool({
     filename: new URL("../workers/rsa-lane.js", import.meta.url).href,
-    threadCount: rsaThreadCount,
+    heap: { youngMb: laneYoungHeapMb, oldMb: laneOldHeapMb },
+    threadCount: config.rsa_threads,
+    threadsKept: 1,
     concurrentTasksPerThread: 1,
     queueMax: laneQueueMax,
     taskTimeoutMs: laneTaskTimeoutMs,
+    workerData,
+    onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
+  });
+}
+
+export function openPillarLane(config: MasterConfig, logger: Logger): LanePool {
+  const workerData: PillarStart = { config };
+  return new LanePool({
+    filename: new URL("../workers/pillar-lane.js", import.meta.url).href,
+    heap: { youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb },
+    threadCount: config.pillar_threads,
+    threadsKept: 0,
+    concurrentTasksPerThread: 1,
+    queueMax: laneQueueMax,
+    taskTimeoutMs: config.pillar_render_timeout * 1_000,
     workerData,
     onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
   });
@@ -50,7 +66,9 @@ export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
   const workerData: RunnerStart = { config };
   return new LanePool({
     filename: new URL("../workers/runner-lane.js", import.meta.url).href,
+    heap: { youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb },
     threadCount: 1,
+    threadsKept: 0,
     concurrentTasksPerThread: runnersAtOnce,
     queueMax: laneQueueMax,
     taskTimeoutMs: runnerTimeoutMs,
@@ -62,6 +80,7 @@ export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
 export function openShardPool(config: MasterConfig, start: ShardStart, logger: Logger): ShardPool {
   return new ShardPool({
     filename: new URL("../workers/entry.js", import.meta.url).href,
+    heap: { youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb },
     slotCount: start.slotCount,
     batchesInFlight: config.batches_in_flight,
     queueBytesMax: config.queue_max_bytes,

@@ -1,23 +1,33 @@
 /**
  * How frames travel to a worker: one transferred buffer a batch, because a thread hop costs more than the crypto does.
- * Layout: u32 count; per item u8 kind, u8 version, u8 seal key, u8 0, u32 end of its bytes (counted from the first byte after the table); the bytes.
+ * Layout: u32 count; per item u8 kind, u8 version, u8 seal key, u8 encryption algorithm, u32 end of its bytes (counted from the first byte after the table); the bytes.
  */
 import { SaltworksError } from "../errors.ts";
 import type { ItemKind, SealKey } from "./messages.ts";
 
-/** `version` and `sealKey` count only for an opened item; an ordinary frame says its own. */
+/** `version`, `sealKey` and `encAlgorithm` count only for an opened item; an ordinary frame says its own. */
 export type BatchItem = {
   readonly kind: ItemKind;
   readonly bytes: Uint8Array;
   readonly version?: number;
   readonly sealKey?: SealKey;
+  readonly encAlgorithm?: string | undefined;
 };
 export type ReceivedItem = {
   readonly kind: number;
   readonly version: number;
   readonly sealKey: SealKey;
+  readonly encAlgorithm: string | undefined;
   readonly bytes: Buffer;
 };
+
+/** By number, none first. One that this master does not know stays unknown, and is refused as it would be under its name. */
+const encAlgorithms = [undefined, "OAEP-SHA1", "OAEP-SHA224", "unknown"] as const;
+
+function numberOf(encAlgorithm: string | undefined): number {
+  const number = (encAlgorithms as readonly (string | undefined)[]).indexOf(encAlgorithm);
+  return number < 0 ? encAlgorithms.length - 1 : number;
+}
 
 const headerBytes = 4;
 const entryBytes = 8;
@@ -39,6 +49,7 @@ export function packBatch(items: readonly BatchItem[]): ArrayBuffer {
     view.setUint8(entry, item.kind);
     view.setUint8(entry + 1, item.version ?? 0);
     view.setUint8(entry + 2, item.sealKey === "former" ? 1 : 0);
+    view.setUint8(entry + 3, numberOf(item.encAlgorithm));
     view.setUint32(entry + 4, end);
     entry += entryBytes;
   }
@@ -63,6 +74,7 @@ export function unpackBatch(buffer: ArrayBuffer): ReceivedItem[] {
       kind: view.getUint8(entry),
       version: view.getUint8(entry + 1),
       sealKey: view.getUint8(entry + 2) === 1 ? "former" : "current",
+      encAlgorithm: encAlgorithms[view.getUint8(entry + 3)],
       bytes: Buffer.from(buffer, start, end - start),
     };
     start = end;

@@ -1,8 +1,13 @@
 /** From an opened request to its handler: the list of commands that this master answers. docs/protocol.md section 7. */
+
+import { type Crypticle, sealedBytes } from "../crypto/crypticle.ts";
 import type { Autosign } from "../store/autosign.ts";
+import type { ByteWriter } from "../wire/byte-writer.ts";
 import { encode } from "../wire/msgpack.ts";
+import { beginRawReply } from "../wire/reply.ts";
+import { bufferOf } from "../wire/walk.ts";
 import type { ReceivedItem } from "./batch.ts";
-import { itemKinds } from "./messages.ts";
+import { type AuthJob, itemKinds } from "./messages.ts";
 import { handleAuth } from "./requests/auth.ts";
 import { handleClear } from "./requests/clear.ts";
 import type { Answer, BatchEffects, DeferredWork, Opened } from "./requests/context.ts";
@@ -10,13 +15,22 @@ import { emptyAnswers } from "./requests/empty.ts";
 import { handleMinionEvent } from "./requests/events.ts";
 import { handleMasterOpts } from "./requests/master-opts.ts";
 import { handleMine, handleMineDelete, handleMineFlush } from "./requests/mine.ts";
+import { handleMineGet } from "./requests/mine-get.ts";
 import { type OpenOutcome, openForwarded, openFrame } from "./requests/open.ts";
 import { handlePillar } from "./requests/pillar.ts";
 import { handleReturn } from "./requests/return.ts";
 import type { Shard } from "./shard.ts";
 
 /** What an item becomes: bytes to send (`isStoring`: only if the batch's writes succeed), or work for somebody else. */
-export type ItemOutcome = { readonly reply: Buffer; readonly isStoring: boolean } | { readonly deferred: DeferredWork };
+export type ItemOutcome =
+  | { readonly isStoring: boolean }
+  | { readonly reply: Buffer; readonly isStoring: boolean }
+  | { readonly deferred: DeferredWork }
+  | { readonly auth: AuthJob };
+
+/** The reply lies in the batch's memory, sealed. */
+const sealed: ItemOutcome = { isStoring: false };
+const sealedStoring: ItemOutcome = { isStoring: true };
 
 /** Commands whose answer says that something is kept. */
 const storingCommands = new Set(["_return", "_mine", "_mine_delete", "_mine_flush"]);
@@ -24,18 +38,24 @@ const storingCommands = new Set(["_return", "_mine", "_mine_delete", "_mine_flus
 export function processItem(shard: Shard, autosign: Autosign, batch: BatchEffects, item: ReceivedItem): ItemOutcome {
   const outcome: OpenOutcome =
     item.kind === itemKinds.opened
-      ? openForwarded(shard, batch, item.version, item.sealKey, item.bytes)
+      ? openForwarded(shard, batch, item, item.sealKey, item.bytes)
       : openFrame(shard, batch, item.bytes);
+  batch.clock.lap("open");
   if ("refused" in outcome) {
     shard.count(`refused.${outcome.refused}`);
     return { reply: outcome.reply, isStoring: false };
   }
   if ("forward" in outcome) return { deferred: { kind: "forward", ...outcome.forward } };
-  if (outcome.isClear) {
-    const isOverMinionsMax = item.kind === itemKinds.overMinionsMax;
-    return finish(outcome, answerClear(shard, autosign, batch, outcome, isOverMinionsMax), false);
-  }
-  return finish(outcome, answerSealed(shard, batch, outcome), storingCommands.has(outcome.cmd));
+  batch.command = outcome.cmd;
+  const isOverMinionsMax = item.kind === itemKinds.overMinionsMax;
+  const answer = outcome.isClear
+    ? answerClear(shard, autosign, batch, outcome, isOverMinionsMax)
+    : answerSealed(shard, batch, outcome);
+  shard.meter.noteRequest(outcome.cmd, "deferred" in answer || "auth" in answer ? "deferred" : "answered");
+  batch.clock.lap("handle");
+  const finished = finish(batch, outcome, answer, !outcome.isClear && storingCommands.has(outcome.cmd));
+  batch.clock.lap("seal");
+  return finished;
 }
 
 function answerClear(
@@ -57,9 +77,11 @@ function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer
     case "_minion_event":
       return handleMinionEvent(shard, batch, opened);
     case "_pillar":
-      return handlePillar(shard, batch, opened);
+      return handlePillar(shard, opened);
     case "_mine":
       return handleMine(shard, batch, opened);
+    case "_mine_get":
+      return handleMineGet(shard, opened);
     case "_mine_delete":
       return handleMineDelete(shard, batch, opened);
     case "_mine_flush":
@@ -84,8 +106,18 @@ function revoke(shard: Shard, opened: Opened): Answer {
   return { value: true };
 }
 
-function finish(opened: Opened, answer: Answer, isStoring: boolean): ItemOutcome {
-  if ("deferred" in answer) return { deferred: answer.deferred };
+function finish(batch: BatchEffects, opened: Opened, answer: Answer, isStoring: boolean): ItemOutcome {
+  if ("deferred" in answer || "auth" in answer) return answer;
   if ("raw" in answer) return { reply: answer.raw, isStoring };
-  return { reply: opened.seal("packed" in answer ? answer.packed : encode(answer.value, "raw")), isStoring };
+  const packed = "packed" in answer ? answer.packed : encode(answer.value, "raw");
+  if (opened.sealer === undefined) return { reply: bufferOf(packed), isStoring };
+  writeSealedReply(batch.replies, opened.sealer, packed, opened.replyNonce);
+  return isStoring ? sealedStoring : sealed;
+}
+
+/** As `encodeRawReply` of a seal, without a copy in between: every return's reply passes here. */
+function writeSealedReply(replies: ByteWriter, sealer: Crypticle, packed: Uint8Array, nonce: string): void {
+  const bytes = sealedBytes(packed.length, nonce.length);
+  const start = beginRawReply(replies, bytes);
+  sealer.sealTo(replies.bytes, start, packed, nonce);
 }

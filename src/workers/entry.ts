@@ -3,24 +3,34 @@ import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { openedSealCount } from "../crypto/crypticle.ts";
 import { SaltworksError } from "../errors.ts";
+import { idleCiphersMs } from "../limits.ts";
 import { type Autosign, openAutosign } from "../store/autosign.ts";
 import { openKeyDirectories } from "../store/keys.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openLocalCache, openLocalCacheMirror } from "../store/local-cache.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openSecretBox } from "../store/sealed.ts";
-import { listedIds, matchesExpected } from "../target/expected.ts";
-import { parseTarget } from "../target/parse.ts";
-import { decode } from "../wire/msgpack.ts";
-import type { MatchTask, ShardStart, ShardTask } from "./messages.ts";
+import { encode } from "../wire/msgpack.ts";
+import { Packed } from "../wire/values.ts";
+import { collectWhenIdle } from "./idle-collection.ts";
+import { Matcher } from "./match.ts";
+import type { ShardStart, ShardTask } from "./messages.ts";
+import { findMines, readMines } from "./mine-read.ts";
 import { transferring } from "./pool.ts";
 import { runBatch } from "./run-batch.ts";
+import { sealReply } from "./seal-reply.ts";
 import { Shard } from "./shard.ts";
+import { nameThread } from "./thread-name.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/entry.ts runs in a worker thread only");
 
 const start = workerData as ShardStart;
 const { shard, autosign } = openShard(start);
+const idleCollection = collectWhenIdle();
+setInterval(() => {
+  if (shard.restSessions() > 0) idleCollection.want();
+}, idleCiphersMs).unref();
+const matcher = new Matcher(shard);
 /** Faults are reported with the next counters; a worker has no log of its own. */
 const faultsKeptMax = 20;
 const faults: string[] = [];
@@ -31,6 +41,7 @@ function openShard(from: ShardStart): { readonly shard: Shard; readonly autosign
     path: join(config.cachedir, "jobs.lmdb"),
     shards: config.store_shards,
     durability: config.job_cache_durability,
+    onFault: noteFault,
   });
   const localCache = { cachedir: config.cachedir, hashType: config.hash_type };
   const isMirroring = config.master_job_cache === "local_cache" && config.job_cache;
@@ -56,26 +67,13 @@ function noteFault(error: Error): void {
   if (faults.length < faultsKeptMax) faults.push(error.stack ?? error.message);
 }
 
-/** Target types that ask for nothing but the id: grains need not be read, let alone decoded. */
-const idKinds = new Set(["glob", "pcre", "list"]);
-
-/** Ids of this worker's partitions that the target expects. */
-function match(task: MatchTask): string[] {
-  const expression = decode(task.target) as string | string[];
-  const target = parseTarget(task.targetKind, expression, task.delimiter);
-  const needsFacts = !idKinds.has(target.kind);
-  // A list is looked up, not searched for: find_job and presence name a few of many.
-  const candidates = target.kind === "list" ? shard.ownAmong(listedIds(target) ?? []) : shard.ownIds();
-  const matched: string[] = [];
-  for (const id of candidates) {
-    if (matchesExpected(target, id, needsFacts ? shard.facts(id) : undefined)) matched.push(id);
-  }
-  return matched;
-}
-
 async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>): Promise<void> {
   for (const id of task.added) start.accepted.add(id);
   for (const id of task.removed) start.accepted.delete(id);
+  shard.facts.noteKeys(
+    task.added.filter((id) => shard.owns(id)),
+    task.removed,
+  );
   const owned = [...task.removed, ...task.changed].filter((id) => shard.owns(id));
   const isDataKept = start.config.preserve_minion_cache;
   const gone = new Set(isDataKept ? [] : task.removed);
@@ -89,23 +87,57 @@ async function trim({ olderThanJid, stepsMax }: Extract<ShardTask, { kind: "trim
   return Math.max(trimmed, files);
 }
 
+/** A minion whose key went while its pillar was rendered is not remembered. */
+async function keepFacts({ id, grains, pillar }: Extract<ShardTask, { kind: "keepFacts" }>): Promise<void> {
+  if (!shard.isAccepted(id)) return;
+  await shard.facts.keep(id, grains, pillar ?? shard.facts.stored(id)?.pillar ?? emptyMap);
+}
+
+const emptyMap = encode(new Map(), "bin");
+
+let seat: number | undefined;
+
+/** A thread learns with its first task which slot it serves; it keeps it for life. */
+function takeSeat(slot: number): void {
+  if (seat === slot) return;
+  seat = slot;
+  shard.slot = slot;
+  nameThread(`sw-shard-${slot}`);
+}
+
 export default async function handle(task: ShardTask): Promise<unknown> {
-  shard.slot = task.slot;
+  takeSeat(task.slot);
   switch (task.kind) {
     case "batch": {
       const result = await runBatch(shard, autosign, task, noteFault);
       return transferring(result, result.buffer);
     }
-    case "match":
-      return match(task);
+    case "match": {
+      const answer = matcher.match(task);
+      return answer.state === "ready" ? transferring(answer, answer.ids.buffer) : answer;
+    }
     case "putLoad": {
-      const { jid, load, minions, missing } = task;
+      const { jid, load, missing } = task;
+      const minions = new Packed(task.minions);
       await Promise.all([
         shard.stores.jobs.putLoad({ jid, load, minions, missing }),
         shard.stores.loads?.putLoad({ jid, load, minions }),
       ]);
       return undefined;
     }
+    case "keepFacts":
+      return keepFacts(task);
+    case "mineFind": {
+      const found = findMines(shard, matcher.match(task.match), task);
+      const slice = found.state === "ready" ? found.slice : undefined;
+      return slice?.state === "read" ? transferring(found, slice.pairs.buffer) : found;
+    }
+    case "mineRead": {
+      const slice = readMines(shard, task);
+      return slice.state === "read" ? transferring(slice, slice.pairs.buffer) : slice;
+    }
+    case "sealReply":
+      return sealReply(shard, task);
     case "seal":
       return shard.current.seal(task.packed);
     case "masterKeys":
@@ -117,7 +149,12 @@ export default async function handle(task: ShardTask): Promise<unknown> {
     case "trim":
       return trim(task);
     case "counters":
-      return { counters: { ...shard.counters, openedSeals: openedSealCount() }, faults: faults.splice(0) };
+      return {
+        counters: { ...shard.counters, ...matcher.gauges, openedSeals: openedSealCount() },
+        faults: faults.splice(0),
+      };
+    case "measures":
+      return shard.meter.read(shard.counters);
     case "close":
       await shard.stores.localCache?.close();
       await shard.stores.jobs.close();

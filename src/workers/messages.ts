@@ -32,8 +32,13 @@ export type ShardStart = {
 export const itemKinds = { ordinary: 0, opened: 1, overMinionsMax: 2 } as const;
 export type ItemKind = (typeof itemKinds)[keyof typeof itemKinds];
 
-/** `isHeard`: somebody follows events or jobs; otherwise nothing is encoded for them. */
-export type BatchTask = { readonly kind: "batch"; readonly buffer: ArrayBuffer; readonly isHeard: boolean };
+/** `isHeard`: somebody follows events or jobs; otherwise nothing is encoded for them. `isFollowed`: the job tracker wants to know which events are returns. */
+export type BatchTask = {
+  readonly kind: "batch";
+  readonly buffer: ArrayBuffer;
+  readonly isHeard: boolean;
+  readonly isFollowed: boolean;
+};
 
 /** `target` is the network encoding of the target expression, which may be a string or a list. */
 export type MatchTask = {
@@ -41,7 +46,60 @@ export type MatchTask = {
   readonly target: Uint8Array;
   readonly targetKind: string;
   readonly delimiter: string;
+  /** False: minions of whom nothing is known match no term that asks for grains or pillar. */
+  readonly isGreedy?: boolean;
 };
+
+/** What a minion may have of others' mines. `isByFunction`: the answer is by function, then minion, else by minion alone. */
+export type MineAsk = {
+  /** Who asks. */
+  readonly id: string;
+  /** Network encoding, as in a `MatchTask`. */
+  readonly target: Uint8Array;
+  readonly targetKind: string;
+  readonly functions: readonly string[];
+  readonly isByFunction: boolean;
+  readonly seal: MineSeal;
+};
+/** How the answer goes back. `key`: of the minion's session, or the master's that an older request came under. */
+export type MineSeal = { readonly key: "session" | SealKey; readonly nonce: string };
+
+/** A stretch of mines to read. `ids`: packed texts, the last one maybe cut off; of what fits into `bytesMax` and a slice of time. */
+export type MineReadTask = {
+  readonly kind: "mineRead";
+  readonly asker: string;
+  readonly functions: readonly string[];
+  readonly ids: Uint8Array;
+  readonly bytesMax: number;
+};
+/** The first stretch, of the minions that a target names: matched and read in one go, since handing a task over costs more than most readings. */
+export type MineFindTask = Omit<MineReadTask, "kind" | "ids"> & {
+  readonly kind: "mineFind";
+  readonly match: MatchTask;
+};
+/** `rest`: packed texts that are still to be read. */
+export type MineFindAnswer =
+  | { readonly state: "ready"; readonly count: number; readonly rest: Uint8Array; readonly slice: MineSlice }
+  | Exclude<MatchAnswer, { state: "ready" }>;
+/** `readBytes`: how much of `ids` is done. Of function i, `counts[i]` pairs of id and value (network encoding) end at `ends[i]` of `pairs`. */
+export type MineSlice =
+  | {
+      readonly state: "read";
+      readonly readBytes: number;
+      readonly counts: number[];
+      readonly ends: number[];
+      readonly pairs: Uint8Array<ArrayBuffer>;
+    }
+  | { readonly state: "tooLarge" };
+
+/**
+ * `ids` (whose memory is transferred) holds the expected minions as items of a packed list. `pending`: ask the same again soon; what the target needs is being
+ * indexed between batches.
+ */
+export type MatchAnswer =
+  | { readonly state: "ready"; readonly count: number; readonly ids: Uint8Array<ArrayBuffer> }
+  | { readonly state: "pending" }
+  | { readonly state: "refused"; readonly reason: string };
 
 /** `slot` says which partitions the worker answers for: those with `partition % slotCount === slot`. */
 export type ShardTask = { readonly slot: number } & (
@@ -51,36 +109,52 @@ export type ShardTask = { readonly slot: number } & (
       readonly kind: "putLoad";
       readonly jid: string;
       readonly load: Uint8Array;
-      readonly minions: string[];
+      /** A packed list. */
+      readonly minions: Uint8Array;
       readonly missing: string[];
     }
+  /** What a minion has told and was told. Maps in the new flavour; without `pillar` the one that is kept stays. */
+  | {
+      readonly kind: "keepFacts";
+      readonly id: string;
+      readonly grains: Uint8Array;
+      readonly pillar: Uint8Array | undefined;
+    }
   | { readonly kind: "seal"; readonly packed: Uint8Array }
+  | MineFindTask
+  | MineReadTask
+  /** The whole reply to a minion, sealed little by little; nothing if its key is gone. */
+  | {
+      readonly kind: "sealReply";
+      readonly id: string;
+      readonly seal: MineSeal;
+      readonly parts: readonly Uint8Array[];
+    }
   | { readonly kind: "masterKeys"; readonly keys: MasterKeys }
   | { readonly kind: "minionKeys"; readonly added: string[]; readonly removed: string[]; readonly changed: string[] }
   | { readonly kind: "presencePing"; readonly jid: string }
   | { readonly kind: "trim"; readonly olderThanJid: string; readonly stepsMax: number }
   | { readonly kind: "counters" }
+  | { readonly kind: "measures" }
   | { readonly kind: "close" }
 );
 
-/** RSA work of an accepted, pending or refused `_auth`, section 3.2 of docs/protocol.md. The lane keeps nothing of it. */
-export type AuthReplyJob = {
-  readonly kind: "authReply";
+/** RSA work of an `_auth` that is decided, section 3.2 of docs/protocol.md. `pub`: the minion's key as it came. The lane keeps nothing of it. */
+export type AuthJob = {
   readonly version: number;
   readonly nonce: string | undefined;
   readonly encAlgorithm: string;
   readonly sigAlgorithm: string;
   readonly outcome:
     | { readonly ret: boolean | "full" }
-    | {
-        readonly minionPem: string;
-        readonly aes: string;
-        readonly aesSignature: Uint8Array;
-        readonly session: string;
-        readonly token: Uint8Array | undefined;
-        readonly publishPort: number;
-      };
+    | { readonly pub: string; readonly session: string; readonly token: Uint8Array | undefined };
 };
+
+/** The decided `_auth`s of a batch (workers/auth-jobs.ts): `items[i]` is the index in the batch of what job i answers. */
+export type AuthBatch = { readonly items: Uint16Array; readonly jobs: ArrayBuffer };
+
+/** Reply i ends at `ends[i]` and starts where the one before ended; no bytes: it could not be made. */
+export type AuthReplies = { readonly bytes: Uint8Array; readonly ends: Uint32Array };
 
 /** RSA work of a `_pillar` reply, section 2.3 of docs/protocol.md. `pillar` is the network encoding of the pillar map. */
 export type PillarReplyJob = {
@@ -93,11 +167,35 @@ export type PillarReplyJob = {
   readonly pillar: Uint8Array;
 };
 
+/** What a minion's `_pillar` asks. Maps in the new flavour; without grains nothing is kept. */
+export type PillarTask = {
+  readonly id: string;
+  readonly grains: Uint8Array | undefined;
+  readonly saltenv: string | undefined;
+  readonly pillarenv: string | undefined;
+  readonly override: Uint8Array | undefined;
+};
+/** A rendered pillar, for the minion (network encoding) and for the store (new flavour). `faults` are for the log. */
+export type PillarResult = {
+  readonly pillar: Uint8Array;
+  readonly record: Uint8Array;
+  readonly faults: readonly string[];
+};
+export type PillarStart = { readonly config: MasterConfig };
+
 export type RsaTask =
-  | AuthReplyJob
+  | {
+      readonly kind: "authReplies";
+      readonly jobs: ArrayBuffer;
+      readonly aes: string;
+      readonly aesSignature: Uint8Array;
+    }
   | PillarReplyJob
   | { readonly kind: "sign"; readonly data: Uint8Array; readonly algorithm: string }
   | { readonly kind: "signMasterKey"; readonly aes: string };
+
+/** What every lane's threads are started with besides their own: how many threads the lane has started, counted in place. */
+export type LaneStart = { readonly startedThreads: SharedArrayBuffer };
 
 export type RsaStart = {
   readonly config: MasterConfig;
@@ -150,27 +248,22 @@ export type RunJobAnswer = {
 
 /** Work that a worker found in a batch but does not finish itself; `item` is its index in the batch. */
 export type Deferred = { readonly item: number } & (
-  | { readonly kind: "rsa"; readonly job: AuthReplyJob | PillarReplyJob }
+  | { readonly kind: "rsa"; readonly job: PillarReplyJob }
+  | { readonly kind: "pillar"; readonly task: PillarTask; readonly reply: Omit<PillarReplyJob, "kind" | "pillar"> }
   | {
       readonly kind: "forward";
       readonly id: string;
       readonly version: number;
+      readonly encAlgorithm: string | undefined;
       readonly sealKey: SealKey;
       readonly load: Uint8Array;
     }
+  | { readonly kind: "mineGet"; readonly ask: MineAsk }
   | { readonly kind: "publish"; readonly load: Uint8Array; readonly user: string }
   | { readonly kind: "command"; readonly command: "runner" | "wheel"; readonly load: Uint8Array; readonly user: string }
 );
 /** Which master key an older request came under: its reply goes back under the same one. */
 export type SealKey = "current" | "former";
-
-/** One return whose event is heard, as the job tracker hears of it. Offsets are into the batch result's buffer. */
-export type ReturnNote = {
-  readonly jid: string;
-  readonly id: string;
-  readonly bodyStart: number;
-  readonly bodyEnd: number;
-};
 
 /**
  * What becomes of a batch. `buffer` (transferred) holds the replies, then whole event frames from `eventsStart` on.
@@ -181,12 +274,18 @@ export type BatchResult = {
   readonly replyEnds: Uint32Array;
   readonly eventsStart: number;
   readonly eventCount: number;
-  readonly returned: ReturnNote[];
+  /** Where the events of returns start and end, counted from `eventsStart`, pair by pair. */
+  readonly returnEvents: Uint32Array;
   readonly deferred: Deferred[];
-  /** Ids that proved themselves in this batch: presence. */
+  readonly auths: AuthBatch | undefined;
+  /** Per item, 1: the id outside of its seal proved itself. */
+  readonly proven: Uint8Array;
+  /** Ids that proved themselves and stand inside a seal, or in an `_auth`. */
   readonly contacts: string[];
   /** Ids whose key this worker accepted just now. */
   readonly accepted: string[];
+  /** From the batch's beginning in the worker to this result. */
+  readonly workedMs: number;
 };
 
 export type ShardCounters = Readonly<Record<string, number>>;

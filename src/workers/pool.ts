@@ -1,12 +1,11 @@
 /**
- * The worker threads as the main thread sees them, and the only file that names Piscina.
+ * The shard workers as the main thread sees them, and the only file that names Piscina.
  * A shard pool keeps a bounded queue per slot and hands Piscina only what that slot's worker can take now: a balancer that
  * answered null would leave the task waiting behind another worker's. docs/ARCHITECTURE.md, "Threads".
  */
-import type { MessagePort } from "node:worker_threads";
 import { Piscina } from "piscina";
 import { SaltworksError } from "../errors.ts";
-import { workerTaskTimeoutMs } from "../limits.ts";
+import { idleThreadMs, workerTaskTimeoutMs } from "../limits.ts";
 
 /**
  * `build` is called for each try, because a worker that dies takes a transferred buffer with it. `bytes` counts against the queue.
@@ -23,7 +22,6 @@ type Waiting = {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
   tries: number;
-  abort: AbortController | undefined;
   startedMs: number;
 };
 type Slot = {
@@ -35,8 +33,41 @@ type Slot = {
   queuedBytes: number;
 };
 
+/** Bounds of a thread's heap: young objects cost memory in proportion to it, old ones end the thread when they outgrow theirs. */
+export type HeapLimits = { readonly youngMb: number; readonly oldMb: number };
+
+export type ThreadOptions = {
+  readonly filename: string;
+  readonly heap: HeapLimits;
+  readonly threads: number;
+  /** How many of them stay when there is nothing to do; default all. */
+  readonly threadsKept?: number;
+  readonly tasksPerThread: number;
+  readonly workerData: object;
+};
+
+/** Threads for any pool. No waiting on shared memory, which would freeze an idle thread's timers. */
+export function openThreads(o: ThreadOptions, loadBalancer?: LoadBalancer): Piscina {
+  return new Piscina({
+    filename: o.filename,
+    minThreads: o.threadsKept ?? o.threads,
+    maxThreads: o.threads,
+    idleTimeout: o.threadsKept === undefined ? Number.POSITIVE_INFINITY : idleThreadMs,
+    concurrentTasksPerWorker: o.tasksPerThread,
+    maxQueue: o.threads * o.tasksPerThread,
+    atomics: "disabled",
+    recordTiming: false,
+    resourceLimits: { maxYoungGenerationSizeMb: o.heap.youngMb, maxOldGenerationSizeMb: o.heap.oldMb },
+    workerData: o.workerData,
+    ...(loadBalancer === undefined ? {} : { loadBalancer }),
+  });
+}
+
+type LoadBalancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>["loadBalancer"]>;
+
 export type ShardPoolOptions = {
   readonly filename: string;
+  readonly heap: HeapLimits;
   readonly slotCount: number;
   readonly batchesInFlight: number;
   readonly queueBytesMax: number;
@@ -47,6 +78,8 @@ export type ShardPoolOptions = {
 
 /** A worker may die under a batch once: stores are idempotent. The second time its requests are answered with an error. */
 const triesMax = 2;
+/** Urgent tasks that a worker gets beside its batches: a batch may wait for the disk, and a publish must not wait with it. */
+const urgentBeside = 1;
 const overdueCheckMs = 1_000;
 
 /** Worker threads with an address: what is offered to a slot runs on that slot's thread, in order, a few at a time. */
@@ -70,21 +103,11 @@ export class ShardPool {
       inFlight: new Set<Waiting>(),
       queuedBytes: 0,
     }));
-    this.#piscina = new Piscina({
-      filename: options.filename,
-      minThreads: options.slotCount,
-      maxThreads: options.slotCount,
-      idleTimeout: Number.POSITIVE_INFINITY,
-      concurrentTasksPerWorker: options.batchesInFlight,
-      maxQueue: options.slotCount * options.batchesInFlight,
-      atomics: "disabled",
-      recordTiming: false,
-      workerData: options.workerData,
-      loadBalancer: (task, workers) => {
-        const choice = task[Piscina.queueOptionsSymbol as never] as { slot: number } | undefined;
-        const workerId = choice === undefined ? undefined : this.#slots[choice.slot]?.workerId;
-        return workers.find((worker) => worker.id === workerId) ?? null;
-      },
+    const threads = { ...options, threads: options.slotCount, tasksPerThread: options.batchesInFlight + urgentBeside };
+    this.#piscina = openThreads(threads, (task, workers) => {
+      const choice = task[Piscina.queueOptionsSymbol as never] as { slot: number } | undefined;
+      const workerId = choice === undefined ? undefined : this.#slots[choice.slot]?.workerId;
+      return workers.find((worker) => worker.id === workerId) ?? null;
     });
     // Piscina announces a replaced worker just before it offers it to the balancer: a task given at once would wait in its queue for good.
     this.#piscina.on("workerCreate", (worker: { id: number }) => setImmediate(() => this.#seat(worker.id)));
@@ -120,7 +143,6 @@ export class ShardPool {
         resolve: resolveAny,
         reject,
         tries: 0,
-        abort: undefined,
         startedMs: 0,
       });
       slot.queuedBytes += job.bytes;
@@ -175,8 +197,9 @@ export class ShardPool {
   }
 
   #pump(slot: Slot): void {
-    while (slot.workerId !== undefined && slot.inFlight.size < this.#options.batchesInFlight) {
-      const waiting = slot.urgent.shift() ?? slot.queue.shift();
+    const { batchesInFlight } = this.#options;
+    while (slot.workerId !== undefined && slot.inFlight.size < batchesInFlight + urgentBeside) {
+      const waiting = slot.urgent.shift() ?? (slot.inFlight.size < batchesInFlight ? slot.queue.shift() : undefined);
       if (waiting === undefined) return;
       this.#start(slot, waiting);
     }
@@ -184,14 +207,12 @@ export class ShardPool {
 
   #start(slot: Slot, waiting: Waiting): void {
     const { task, transfer } = waiting.job.build();
-    const abort = new AbortController();
-    waiting.abort = abort;
     waiting.startedMs = Date.now();
     waiting.tries += 1;
     slot.inFlight.add(waiting);
     this.counters.tasks += 1;
     const addressed = { ...task, slot: slot.index, [Piscina.queueOptionsSymbol as symbol]: { slot: slot.index } };
-    this.#piscina.run(addressed, { transferList: [...transfer], signal: abort.signal }).then(
+    this.#piscina.run(addressed, { transferList: transfer as ArrayBuffer[] }).then(
       (result) => this.#settle(slot, waiting, () => waiting.resolve(result)),
       (error: Error) => this.#fail(slot, waiting, error),
     );
@@ -205,9 +226,8 @@ export class ShardPool {
   }
 
   #fail(slot: Slot, waiting: Waiting, error: Error): void {
-    // An error that the handler threw is its answer; only a dead or aborted thread is worth a second try.
-    const isThreadGone =
-      slot.workerId === undefined || error.name === "AbortError" || /worker exited/.test(error.message);
+    // An error that the handler threw is its answer; only a dead thread is worth a second try.
+    const isThreadGone = slot.workerId === undefined || /worker exited|Terminating worker/.test(error.message);
     if (isThreadGone && !this.#isClosing && waiting.tries < triesMax) {
       this.counters.retried += 1;
       slot.inFlight.delete(waiting);
@@ -224,14 +244,18 @@ export class ShardPool {
   #endOverdue(): void {
     const now = Date.now();
     for (const slot of this.#slots) {
-      for (const waiting of slot.inFlight) {
-        if (now - waiting.startedMs <= workerTaskTimeoutMs) continue;
-        this.counters.timeouts += 1;
-        waiting.abort?.abort();
-      }
+      const [oldest] = slot.inFlight;
+      if (oldest !== undefined && now - oldest.startedMs > workerTaskTimeoutMs) this.#endThread(slot);
       if (slot.workerId !== undefined) continue;
       for (const queue of [slot.urgent, slot.queue]) this.#endUnserved(slot, queue, now);
     }
+  }
+
+  /** Piscina replaces a thread that has ended. A signal per task, its own way to end one, costs more than handing the task over. */
+  #endThread(slot: Slot): void {
+    this.counters.timeouts += 1;
+    const thread = this.#piscina.threads.find(({ threadId }) => threadId === slot.workerId);
+    thread?.terminate().catch((error: Error) => this.#options.onWorkerLost(slot.index, error));
   }
 
   /** A thread that cannot start, again and again, must not keep its slot's callers waiting for ever. */
@@ -262,136 +286,4 @@ export function transferring<Result extends object>(result: Result, buffer: Arra
       return result;
     },
   } as never) as unknown as Result;
-}
-
-export type LanePoolOptions = {
-  readonly filename: string;
-  readonly threadCount: number;
-  readonly concurrentTasksPerThread: number;
-  readonly queueMax: number;
-  readonly taskTimeoutMs: number;
-  readonly workerData: object;
-  /** A thread of the lane died outside a task. */
-  readonly onThreadLost: (error: Error) => void;
-};
-
-type LaneTask = {
-  readonly task: object;
-  readonly transfer: readonly (ArrayBuffer | MessagePort)[];
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: Error) => void;
-  readonly abort: AbortController;
-  isSettled: boolean;
-};
-
-export type LaneRunOptions = {
-  readonly transfer?: readonly (ArrayBuffer | MessagePort)[];
-  /** Goes before everything that is not, and is never refused: the signature of a publish must not wait behind an auth storm. */
-  readonly isUrgent?: boolean;
-};
-
-/** Threads without an address, for slow work that any of them can do: RSA, runners. Piscina gets only what they can take now. */
-export class LanePool {
-  readonly counters = { tasks: 0, refused: 0, failed: 0, timeouts: 0 };
-  readonly #options: LanePoolOptions;
-  readonly #piscina: Piscina;
-  readonly #urgent: LaneTask[] = [];
-  readonly #queue: LaneTask[] = [];
-  readonly #runningMax: number;
-  #running = 0;
-  #isClosing = false;
-
-  constructor(options: LanePoolOptions) {
-    this.#options = options;
-    this.#runningMax = options.threadCount * options.concurrentTasksPerThread;
-    this.#piscina = new Piscina({
-      filename: options.filename,
-      minThreads: options.threadCount,
-      maxThreads: options.threadCount,
-      idleTimeout: Number.POSITIVE_INFINITY,
-      concurrentTasksPerWorker: options.concurrentTasksPerThread,
-      maxQueue: this.#runningMax,
-      atomics: "disabled",
-      recordTiming: false,
-      workerData: options.workerData,
-    });
-    this.#piscina.on("error", options.onThreadLost);
-  }
-
-  get #isThreadShared(): boolean {
-    return this.#options.concurrentTasksPerThread > 1;
-  }
-
-  /** Tasks offered and not finished. */
-  get pending(): number {
-    return this.#urgent.length + this.#queue.length + this.#running;
-  }
-
-  /** @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, CHANNEL_CLOSED, or what the task threw */
-  run<Result>(task: object, options: LaneRunOptions = {}): Promise<Result> {
-    const isUrgent = options.isUrgent === true;
-    if (this.#isClosing) return Promise.reject(new SaltworksError("CHANNEL_CLOSED", "the lane is closed"));
-    if (!isUrgent && this.pending >= this.#options.queueMax) {
-      this.counters.refused += 1;
-      const { queueMax } = this.#options;
-      return Promise.reject(new SaltworksError("QUEUE_FULL", "the lane's queue is full", { queueMax }));
-    }
-    this.counters.tasks += 1;
-    return new Promise<Result>((resolve, reject) => {
-      const timer = setTimeout(() => this.#endOverdue(waiting), this.#options.taskTimeoutMs).unref();
-      const settle = (finish: () => void) => {
-        clearTimeout(timer);
-        if (!waiting.isSettled) finish();
-        waiting.isSettled = true;
-      };
-      const waiting: LaneTask = {
-        task,
-        transfer: options.transfer ?? [],
-        resolve: (result) => settle(() => resolve(result as Result)),
-        reject: (error) =>
-          settle(() => {
-            this.counters.failed += 1;
-            reject(error);
-          }),
-        abort: new AbortController(),
-        isSettled: false,
-      };
-      (isUrgent ? this.#urgent : this.#queue).push(waiting);
-      this.#pump();
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#isClosing = true;
-    for (const waiting of [...this.#urgent.splice(0), ...this.#queue.splice(0)])
-      waiting.reject(new SaltworksError("CHANNEL_CLOSED", "the lane is closed"));
-    await this.#piscina.destroy();
-  }
-
-  #pump(): void {
-    while (this.#running < this.#runningMax && !this.#isClosing) {
-      const waiting = this.#urgent.shift() ?? this.#queue.shift();
-      if (waiting === undefined) return;
-      // Its caller has given up in the meantime.
-      if (waiting.isSettled) continue;
-      this.#running += 1;
-      const { task, transfer, abort } = waiting;
-      // Piscina gives a thread nothing beside a task that can be aborted: without the signal, tasks share their thread.
-      const signal = this.#isThreadShared ? null : abort.signal;
-      this.#piscina
-        .run(task, { transferList: [...transfer], signal })
-        .then(waiting.resolve, waiting.reject)
-        .finally(() => {
-          this.#running -= 1;
-          this.#pump();
-        });
-    }
-  }
-
-  /** A thread that runs one task at a time and is still at this one hangs: it is replaced. Others' tasks are never ended with it. */
-  #endOverdue(waiting: LaneTask): void {
-    this.counters.timeouts += 1;
-    waiting.reject(new SaltworksError("TASK_TIMEOUT", "a lane task took too long"));
-    if (!this.#isThreadShared) waiting.abort.abort();
-  }
 }

@@ -9,24 +9,45 @@ import { cleanPem, loadPrivateKey, loadPublicKey } from "../crypto/pem.ts";
 import { decryptOaep, type EncAlgorithm, encryptOaep, isSigAlgorithm, type SigAlgorithm, sign } from "../crypto/rsa.ts";
 import { signX931 } from "../crypto/x931.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
+import { laneKeysMax } from "../limits.ts";
 import { encode } from "../wire/msgpack.ts";
-import type { Encodable } from "../wire/values.ts";
-import type { AuthReplyJob, PillarReplyJob, RsaStart, RsaTask } from "./messages.ts";
+import {
+  encodeAuthAccepted,
+  encodeAuthVerdict,
+  encodeClearReply,
+  encodePrivateData,
+  encodePrivateReply,
+  encodePrivateSigned,
+  encodeSignedReply,
+} from "../wire/reply.ts";
+import { packReplies, unpackAuthJobs } from "./auth-jobs.ts";
+import type { AuthJob, AuthReplies, LaneStart, PillarReplyJob, RsaStart, RsaTask } from "./messages.ts";
+import { nameLaneThread } from "./thread-name.ts";
+import { yieldToOthers } from "./thread-priority.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/rsa-lane.ts runs in a worker thread only");
 
-const start = workerData as RsaStart;
+const start = workerData as RsaStart & LaneStart;
+nameLaneThread("rsa", start.startedThreads);
+yieldToOthers();
 const masterKey = loadPrivateKey(start.masterPrivatePem);
 const signingKey: KeyObject | undefined =
   start.signingPrivatePem === undefined ? undefined : loadPrivateKey(start.signingPrivatePem);
 const cleanMasterPem = cleanPem(start.masterPublicPem);
 /** The signature of the master's public key depends on nothing that changes: made once per algorithm. */
 const publicKeySignatures = new Map<SigAlgorithm, string>();
+/** Minions' keys by their text, least recently used first: to import one and use it for the first time costs as much as one more RSA operation. */
+const minionKeys = new Map<string, KeyObject>();
+/** What a file holds is sent as it is; it is Base64 with a line end. */
+const preparedSignature = start.publicKeySignature && Buffer.from(start.publicKeySignature).toString("latin1");
 
-export default function handle(task: RsaTask): Buffer {
+type AuthReplyTask = Extract<RsaTask, { kind: "authReplies" }>;
+type Accepted = Exclude<AuthJob["outcome"], { ret: unknown }>;
+
+export default function handle(task: RsaTask): Buffer | AuthReplies {
   switch (task.kind) {
-    case "authReply":
-      return authReply(task);
+    case "authReplies":
+      return packReplies(unpackAuthJobs(task.jobs).map((job) => authReply(task, job)));
     case "pillarReply":
       return pillarReply(task);
     case "sign":
@@ -45,37 +66,51 @@ function sigAlgorithmOf(name: string): SigAlgorithm {
   return name;
 }
 
-function authReply(job: AuthReplyJob): Buffer {
-  const fields =
-    "ret" in job.outcome ? new Map<string, Encodable>([["ret", job.outcome.ret]]) : acceptedFields(job, job.outcome);
-  if (job.version < 2) {
-    return fields.has("ret") ? encode({ enc: "clear", load: fields }, "raw") : encode(fields, "raw");
+/** @returns undefined where a key cannot be used: its job must not cost its neighbours their replies */
+function authReply(task: AuthReplyTask, job: AuthJob): Buffer | undefined {
+  try {
+    return "ret" in job.outcome ? verdict(job, job.outcome.ret) : acceptance(task, job, job.outcome);
+  } catch (error) {
+    if (!hasCode(error, "CRYPTO_BAD_KEY") && !hasCode(error, "CRYPTO_BAD_ALGORITHM")) throw error;
+    return undefined;
   }
-  if (job.nonce !== undefined) fields.set("nonce", job.nonce);
-  const load = encode(fields, "raw");
-  return encode({ enc: "clear", load, sig: sign(masterKey, load, sigAlgorithmOf(job.sigAlgorithm)) }, "raw");
 }
 
-function acceptedFields(
-  job: AuthReplyJob,
-  outcome: Exclude<AuthReplyJob["outcome"], { ret: unknown }>,
-): Map<string, Encodable> {
-  const minionKey = loadPublicKey(outcome.minionPem);
+function verdict(job: AuthJob, ret: boolean | "full"): Buffer {
+  return job.version < 2 ? encodeClearReply({ ret }) : signed(job, encodeAuthVerdict(ret, job.nonce));
+}
+
+function signed(job: AuthJob, content: Buffer): Buffer {
+  return encodeSignedReply(content, sign(masterKey, content, sigAlgorithmOf(job.sigAlgorithm)));
+}
+
+function acceptance(task: AuthReplyTask, job: AuthJob, outcome: Accepted): Buffer {
+  const isOld = job.version < 2;
+  const minionKey = minionKeyOf(outcome.pub);
   const algorithm = job.encAlgorithm as EncAlgorithm;
-  // Minions before version 2 compare the text with the file that they stored, trailing line end included; newer ones with the clean text.
-  const fields = new Map<string, Encodable>([
-    ["enc", "pub"],
-    ["pub_key", job.version < 2 ? start.masterPublicPem : cleanMasterPem],
-    ["publish_port", outcome.publishPort],
-  ]);
-  const signature = publicKeySignature(job.version < 2 ? "PKCS1v15-SHA1" : sigAlgorithmOf(job.sigAlgorithm));
-  if (signature !== undefined) fields.set("pub_sig", signature);
+  const pubSig = publicKeySignature(isOld ? "PKCS1v15-SHA1" : sigAlgorithmOf(job.sigAlgorithm));
   const token = outcome.token && reseal(outcome.token, minionKey, algorithm);
-  if (token !== undefined) fields.set("token", token);
-  fields.set("aes", encryptOaep(minionKey, Buffer.from(outcome.aes, "latin1"), algorithm));
-  fields.set("session", encryptOaep(minionKey, Buffer.from(outcome.session, "latin1"), algorithm));
-  fields.set("sig", outcome.aesSignature);
-  return fields;
+  const content = encodeAuthAccepted({
+    // Minions before version 2 compare the text with the file that they stored, trailing line end included; newer ones with the clean text.
+    pubKey: isOld ? start.masterPublicPem : cleanMasterPem,
+    publishPort: start.config.publish_port,
+    ...(pubSig === undefined ? {} : { pubSig }),
+    ...(token === undefined ? {} : { token }),
+    aes: encryptOaep(minionKey, Buffer.from(task.aes, "latin1"), algorithm),
+    session: encryptOaep(minionKey, Buffer.from(outcome.session, "latin1"), algorithm),
+    sig: task.aesSignature,
+    ...(isOld || job.nonce === undefined ? {} : { nonce: job.nonce }),
+  });
+  return isOld ? content : signed(job, content);
+}
+
+function minionKeyOf(pem: string): KeyObject {
+  const key = minionKeys.get(pem) ?? loadPublicKey(pem);
+  minionKeys.delete(pem);
+  minionKeys.set(pem, key);
+  const [oldest] = minionKeys.keys();
+  if (minionKeys.size > laneKeysMax && oldest !== undefined) minionKeys.delete(oldest);
+  return key;
 }
 
 /** The token that the minion sent proves to it that the master holds its private key. One that does not decrypt is left out. */
@@ -88,8 +123,8 @@ function reseal(token: Uint8Array, minionKey: KeyObject, algorithm: EncAlgorithm
   }
 }
 
-function publicKeySignature(algorithm: SigAlgorithm): Encodable | undefined {
-  if (start.publicKeySignature !== undefined) return start.publicKeySignature;
+function publicKeySignature(algorithm: SigAlgorithm): string | undefined {
+  if (preparedSignature !== undefined) return preparedSignature;
   if (signingKey === undefined) return undefined;
   let text = publicKeySignatures.get(algorithm);
   if (text === undefined) {
@@ -100,24 +135,17 @@ function publicKeySignature(algorithm: SigAlgorithm): Encodable | undefined {
 }
 
 function pillarReply(job: PillarReplyJob): Buffer {
-  const minionKey = loadPublicKey(job.minionPem);
+  if (job.version >= 2 && job.nonce === undefined) return encode({ error: "Nonce not included in request" }, "raw");
   const keyString = generateKeyString();
-  const key = encryptOaep(minionKey, Buffer.from(keyString, "latin1"), job.encAlgorithm as EncAlgorithm);
-  let payload: Uint8Array = job.pillar;
-  if (job.version >= 2) {
-    if (job.nonce === undefined) return encode({ error: "Nonce not included in request" }, "raw");
-    // `pillar` is already encoded: a map of three entries is written around it by hand.
-    const data = Buffer.concat([
-      Buffer.from([0x83]),
-      encode("key", "raw"),
-      encode(key, "raw"),
-      encode("pillar", "raw"),
-      payload,
-      encode("nonce", "raw"),
-      encode(job.nonce, "raw"),
-    ]);
-    const algorithm = job.version >= 3 ? sigAlgorithmOf(job.sigAlgorithm) : "PKCS1v15-SHA1";
-    payload = encode({ data, sig: sign(masterKey, data, algorithm) }, "raw");
-  }
-  return encode({ key, pillar: new Crypticle(keyString).seal(payload) }, "raw");
+  const key = encryptOaep(
+    minionKeyOf(job.minionPem),
+    Buffer.from(keyString, "latin1"),
+    job.encAlgorithm as EncAlgorithm,
+  );
+  const seal = new Crypticle(keyString);
+  if (job.version < 2 || job.nonce === undefined) return encodePrivateReply({ key, pillar: seal.seal(job.pillar) });
+  const data = encodePrivateData({ key, pillar: job.pillar, nonce: job.nonce });
+  const algorithm = job.version >= 3 ? sigAlgorithmOf(job.sigAlgorithm) : "PKCS1v15-SHA1";
+  const content = encodePrivateSigned(data, sign(masterKey, data, algorithm));
+  return encodePrivateReply({ key, pillar: seal.seal(content) });
 }

@@ -4,38 +4,71 @@
  */
 import { SaltworksError } from "../errors.ts";
 import type { Autosign } from "../store/autosign.ts";
+import { ByteWriter } from "../wire/byte-writer.ts";
 import { encodeRawReply } from "../wire/reply.ts";
-import { unpackBatch } from "./batch.ts";
+import { packAuthJobs } from "./auth-jobs.ts";
+import { type ReceivedItem, unpackBatch } from "./batch.ts";
 import { type ItemOutcome, processItem } from "./dispatch.ts";
-import type { BatchResult, BatchTask, Deferred, ReturnNote } from "./messages.ts";
-import { BatchEffects } from "./requests/context.ts";
+import type { AuthBatch, BatchResult, BatchTask, Deferred } from "./messages.ts";
+import { BatchEffects, type BatchMemory } from "./requests/context.ts";
 import type { Shard } from "./shard.ts";
 
 /** Salt's words for a handler that raised; it makes the minion authenticate again and retry. */
 const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
 
+/** Memory of batches that are done. Never more than have been under way at once (`batches_in_flight`). */
+const spareMemory: BatchMemory[] = [];
+
 export async function runBatch(
   shard: Shard,
   autosign: Autosign,
-  task: Pick<BatchTask, "buffer" | "isHeard">,
+  task: Omit<BatchTask, "kind">,
   onFault: (error: Error) => void,
 ): Promise<BatchResult> {
-  const batch = new BatchEffects(Date.now(), task.isHeard);
   const items = unpackBatch(task.buffer);
+  const memory = spareMemory.pop() ?? { replies: new ByteWriter(), events: new ByteWriter() };
+  const batch = new BatchEffects(Date.now(), task.isHeard, items.length, memory);
   shard.count("batches");
   shard.count("frames", items.length);
-  const outcomes = items.map((item): ItemOutcome => {
-    try {
-      return processItem(shard, autosign, batch, item);
-    } catch (error) {
-      const isTheirs = error instanceof SaltworksError && error.code.startsWith("WIRE_");
-      shard.count(isTheirs ? "refused.malformed" : "refused.fault");
-      if (!isTheirs) onFault(asError(error));
-      return { reply: failedReply, isStoring: false };
-    }
+  const replyEnds = new Uint32Array(items.length);
+  const outcomes = items.map((item, index): ItemOutcome => {
+    batch.item = index;
+    batch.command = undefined;
+    const outcome = answer(shard, autosign, batch, item, onFault);
+    if ("reply" in outcome) batch.replies.add(outcome.reply);
+    replyEnds[index] = batch.replies.length;
+    return outcome;
   });
   const isDurable = await commit(shard, batch, onFault);
-  return assemble(batch, outcomes, isDurable);
+  batch.clock.lap("commit");
+  if (!isDurable) takeBack(shard, batch, outcomes, replyEnds);
+  const result = assemble(batch, outcomes, replyEnds, task.isFollowed);
+  shard.meter.noteBatch(items.length, batch.clock);
+  memory.replies.reset();
+  memory.events.reset();
+  spareMemory.push(memory);
+  return result;
+}
+
+function answer(
+  shard: Shard,
+  autosign: Autosign,
+  batch: BatchEffects,
+  item: ReceivedItem,
+  onFault: (error: Error) => void,
+): ItemOutcome {
+  const { length } = batch.replies;
+  try {
+    return processItem(shard, autosign, batch, item);
+  } catch (error) {
+    const isTheirs = error instanceof SaltworksError && error.code.startsWith("WIRE_");
+    shard.count(isTheirs ? "refused.malformed" : "refused.fault");
+    if (batch.command !== undefined) shard.meter.noteRequest(batch.command, "failed");
+    batch.clock.lap("handle");
+    if (!isTheirs) onFault(asError(error));
+    batch.replies.length = length;
+    return { reply: failedReply, isStoring: false };
+  }
 }
 
 /** @returns false if the store failed: then no return of this batch may be acknowledged */
@@ -49,8 +82,10 @@ async function commit(shard: Shard, batch: BatchEffects, onFault: (error: Error)
     if (stored.length > 0) shard.count("commits");
     for (const [index, outcome] of outcomes.entries()) {
       shard.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
-      if (outcome === "stored" && stored[index] !== undefined)
-        shard.stores.localCache?.offerReturn(stored[index].record);
+      const record = stored[index]?.record;
+      // A copy: it is written later, and the batch's memory is the next batch's by then.
+      if (shard.stores.localCache !== undefined && outcome === "stored" && record !== undefined)
+        shard.stores.localCache.offerReturn({ ...record, body: Uint8Array.from(record.body) });
     }
     return true;
   } catch (error) {
@@ -64,51 +99,71 @@ function asError(error: unknown): Error {
   return error instanceof Error ? error : new SaltworksError("STORE_FAILED", String(error));
 }
 
-function assemble(batch: BatchEffects, outcomes: readonly ItemOutcome[], isDurable: boolean): BatchResult {
-  const replies = outcomes.map((outcome) => {
-    if ("deferred" in outcome) return undefined;
-    return outcome.isStoring && !isDurable ? failedReply : outcome.reply;
-  });
-  const returns = isDurable && batch.isHeard ? batch.returns : [];
-  const returnFrames = returns.flatMap((pending) => pending.frame ?? []);
-  const eventFrames = [...returnFrames, ...batch.events];
-  let total = 0;
-  for (const reply of replies) total += reply?.byteLength ?? 0;
-  const eventsStart = total;
-  for (const frame of eventFrames) total += frame.byteLength;
-  const bytes = new Uint8Array(new ArrayBuffer(total));
-  const replyEnds = new Uint32Array(replies.length);
-  let at = 0;
-  for (const [index, reply] of replies.entries()) {
-    if (reply !== undefined) {
-      bytes.set(reply, at);
-      at += reply.byteLength;
-    }
-    replyEnds[index] = at;
+/** Nothing was stored: whoever asked for that hears so, and nobody hears of the returns. */
+function takeBack(shard: Shard, batch: BatchEffects, outcomes: readonly ItemOutcome[], replyEnds: Uint32Array): void {
+  const { replies, events, returnEvents } = batch;
+  const written = Buffer.from(replies.bytes.subarray(0, replies.length));
+  replies.reset();
+  let start = 0;
+  for (const [index, outcome] of outcomes.entries()) {
+    const end = replyEnds[index] ?? start;
+    const isTakenBack = "isStoring" in outcome && outcome.isStoring;
+    if (isTakenBack) shard.count("replies.withdrawn");
+    replies.add(isTakenBack ? failedReply : written.subarray(start, end));
+    replyEnds[index] = replies.length;
+    start = end;
   }
-  const returned: ReturnNote[] = [];
-  for (const [index, frame] of eventFrames.entries()) {
-    bytes.set(frame, at);
-    const pending = returns[index];
-    if (pending !== undefined) {
-      const { jid, minionId: id } = pending.record;
-      returned.push({ jid, id, bodyStart: at, bodyEnd: at + frame.byteLength });
-    }
-    at += frame.byteLength;
+  const fired = Buffer.from(events.bytes.subarray(0, events.length));
+  events.reset();
+  let kept = 0;
+  for (let index = 0; index < returnEvents.length; index += 2) {
+    events.add(fired.subarray(kept, returnEvents[index]));
+    kept = returnEvents[index + 1] ?? kept;
+    batch.eventCount -= 1;
   }
+  events.add(fired.subarray(kept));
+  returnEvents.length = 0;
+}
+
+function assemble(
+  batch: BatchEffects,
+  outcomes: readonly ItemOutcome[],
+  replyEnds: Uint32Array,
+  isFollowed: boolean,
+): BatchResult {
+  const { replies, events, eventCount } = batch;
+  const eventsStart = replies.length;
+  const bytes = new Uint8Array(new ArrayBuffer(eventsStart + (batch.isHeard ? events.length : 0)));
+  bytes.set(replies.bytes.subarray(0, replies.length));
+  if (batch.isHeard) bytes.set(events.bytes.subarray(0, events.length), eventsStart);
   const deferred = outcomes.flatMap((outcome, item): Deferred[] =>
     "deferred" in outcome ? [{ item, ...outcome.deferred }] : [],
   );
-  const eventCount = eventFrames.length;
-  const contacts = [...batch.contacts];
+  const auths = authsOf(outcomes);
+  // Putting the replies together is the end of sealing them.
+  batch.clock.lap("seal");
   return {
     buffer: bytes.buffer,
     replyEnds,
     eventsStart,
     eventCount,
-    returned,
+    returnEvents: isFollowed ? Uint32Array.from(batch.returnEvents) : noEvents,
     deferred,
-    contacts,
+    auths,
+    proven: batch.proven,
+    contacts: [...batch.contacts],
     accepted: batch.accepted,
+    workedMs: batch.clock.totalMs,
   };
+}
+
+const noEvents = new Uint32Array(0);
+
+function authsOf(outcomes: readonly ItemOutcome[]): AuthBatch | undefined {
+  const decided = outcomes.flatMap((outcome, item) => ("auth" in outcome ? [{ item, job: outcome.auth }] : []));
+  if (decided.length === 0) return undefined;
+  return packAuthJobs(
+    decided.map(({ item }) => item),
+    decided.map(({ job }) => job),
+  );
 }

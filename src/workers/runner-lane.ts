@@ -9,11 +9,21 @@ import { runWheel } from "../runners/wheel.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
-import type { RunJobAnswer, RunnerAnswer, RunnerAsk, RunnerResult, RunnerStart, RunnerTask } from "./messages.ts";
+import type {
+  LaneStart,
+  RunJobAnswer,
+  RunnerAnswer,
+  RunnerAsk,
+  RunnerResult,
+  RunnerStart,
+  RunnerTask,
+} from "./messages.ts";
+import { nameLaneThread } from "./thread-name.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/runner-lane.ts runs in a worker thread only");
 
-const { config } = workerData as RunnerStart;
+const { config, startedThreads } = workerData as RunnerStart & LaneStart;
+nameLaneThread("runner", startedThreads);
 const jobs = openLmdbJobCache({
   path: join(config.cachedir, "jobs.lmdb"),
   shards: config.store_shards,

@@ -5,29 +5,29 @@
 import type { KeyObject } from "node:crypto";
 import { Crypticle, generateKeyString } from "../crypto/crypticle.ts";
 import { loadPublicKey } from "../crypto/pem.ts";
-import { hasCode, SaltworksError } from "../errors.ts";
+import { hasCode } from "../errors.ts";
 import type { JobCache } from "../store/job-cache.ts";
 import type { KeyDirectories } from "../store/keys.ts";
 import type { LocalCacheMirror } from "../store/local-cache.ts";
 import type { MinionData } from "../store/minion-data.ts";
 import type { SecretBox } from "../store/sealed.ts";
-import type { Facts } from "../target/match.ts";
 import { jidAt } from "../wire/jid.ts";
-import { decode } from "../wire/msgpack.ts";
-import type { ValueMap } from "../wire/values.ts";
+import { MinionFacts } from "./facts.ts";
+import { BatchMeter } from "./measures.ts";
 import type { MasterKeys, SealKey, ShardStart } from "./messages.ts";
 import { Partitioner } from "./partition.ts";
 import { openSession, sealSession } from "./session-record.ts";
 
 export type Session = { readonly keyString: string; readonly crypticle: Crypticle; readonly createdMs: number };
 
-/** A minion's public key as accepted; `token` is its `tok` once that has been verified. */
-export type AcceptedKey = { readonly pem: string; readonly key: KeyObject; token: Uint8Array | undefined };
-
+/** `token`: the `tok` that `acceptedPem`'s owner has proved itself with; once there is one `acceptedKey` is not needed again and let go. */
 type MinionState = {
   session: Session | undefined;
-  acceptedKey: AcceptedKey | undefined;
-  facts: Facts | undefined;
+  acceptedPem: string | undefined;
+  /** Which file `acceptedPem` was read from. */
+  acceptedStamp: string | undefined;
+  acceptedKey: KeyObject | undefined;
+  token: Uint8Array | undefined;
 };
 
 export type ShardStores = {
@@ -47,7 +47,9 @@ export class Shard {
   readonly start: ShardStart;
   readonly stores: ShardStores;
   readonly counters: Record<string, number> = {};
+  readonly meter = new BatchMeter();
   readonly partitioner: Partitioner;
+  readonly facts: MinionFacts;
   slot = 0;
   current: Crypticle;
   former: { readonly crypticle: Crypticle; readonly untilMs: number } | undefined;
@@ -61,6 +63,7 @@ export class Shard {
     this.start = start;
     this.stores = stores;
     this.partitioner = new Partitioner(start.partitionKey, start.config.partitions);
+    this.facts = new MinionFacts(stores.minions, (name) => this.count(name));
     this.masterKeys = start.keys;
     this.current = new Crypticle(start.keys.aes);
     this.useMasterKeys(start.keys);
@@ -90,17 +93,46 @@ export class Shard {
     return this.start.accepted.has(id);
   }
 
-  /** The accepted public key, from memory or the key directory; undefined if there is none or it is not usable. */
-  acceptedKey(id: string): AcceptedKey | undefined {
+  /** The accepted public key's text, from memory or the key directory; undefined if there is none or it is not usable. */
+  acceptedPem(id: string): string | undefined {
     if (!this.isAccepted(id)) return undefined;
     const state = this.#state(id);
-    if (state.acceptedKey === undefined) {
+    if (state.acceptedPem === undefined) {
+      state.acceptedStamp = this.stores.keys.stampOf("accepted", id);
       const pem = this.stores.keys.read("accepted", id);
-      const key = pem === undefined ? undefined : usableKey(pem);
-      if (pem === undefined || key === undefined) return undefined;
-      state.acceptedKey = { pem, key, token: undefined };
+      state.acceptedKey = pem === undefined ? undefined : usableKey(pem);
+      if (state.acceptedKey === undefined) return undefined;
+      state.acceptedPem = pem;
     }
-    return state.acceptedKey;
+    return state.acceptedPem;
+  }
+
+  /** The same as the key directory has it now: text in memory counts while its file is untouched, which costs one look instead of reading. */
+  acceptedPemNow(id: string): string | undefined {
+    const stamp = this.stores.keys.stampOf("accepted", id);
+    if (stamp === undefined) return undefined;
+    const state = this.#minions.get(id);
+    return state?.acceptedStamp === stamp && this.isAccepted(id)
+      ? (state.acceptedPem ?? this.stores.keys.read("accepted", id))
+      : this.stores.keys.read("accepted", id);
+  }
+
+  /** The key itself, for verifying a token. */
+  acceptedKey(id: string): KeyObject | undefined {
+    const pem = this.acceptedPem(id);
+    return pem === undefined ? undefined : (this.#state(id).acceptedKey ?? usableKey(pem));
+  }
+
+  /** The `tok` with which the accepted key's owner has proved itself, if it has. */
+  verifiedToken(id: string): Uint8Array | undefined {
+    return this.isAccepted(id) ? this.#minions.get(id)?.token : undefined;
+  }
+
+  /** `token` has been verified under `acceptedPem`. */
+  keepToken(id: string, token: Uint8Array): void {
+    const state = this.#state(id);
+    state.token = Uint8Array.from(token);
+    state.acceptedKey = undefined;
   }
 
   /** The session key that this minion was given last, from memory or the store. */
@@ -127,24 +159,15 @@ export class Shard {
     return { session, stored: this.stores.minions.putSession(id, sealSession(this.stores.box, id, session)) };
   }
 
+  /** Sessions that were not used since the last call let their ciphers go. @returns how many did */
+  restSessions(): number {
+    let count = 0;
+    for (const { session } of this.#minions.values()) if (session?.crypticle.rest() === true) count += 1;
+    return count;
+  }
+
   isExpired(session: Session, nowMs: number): boolean {
     return nowMs - session.createdMs > this.start.config.publish_session * 1_000;
-  }
-
-  /** Grains and pillar for targeting; undefined if the minion never sent any. */
-  facts(id: string): Facts | undefined {
-    const state = this.#state(id);
-    if (state.facts === undefined) {
-      const stored = this.stores.minions.get(id);
-      if (stored === undefined) return undefined;
-      state.facts = { id, grains: this.#readable(stored.grains), pillar: this.#readable(stored.pillar) };
-    }
-    return state.facts;
-  }
-
-  forgetFacts(id: string): void {
-    const state = this.#minions.get(id);
-    if (state !== undefined) state.facts = undefined;
   }
 
   /** Answers to these jobs prove presence and leave no trace. */
@@ -167,8 +190,12 @@ export class Shard {
   /** A minion proved itself with the accepted key `pem`. What another key proved before counts no more. */
   accept(id: string, pem: string): void {
     this.start.accepted.add(id);
+    this.facts.accept(id);
     const state = this.#minions.get(id);
-    if (state?.acceptedKey !== undefined && state.acceptedKey.pem !== pem) state.acceptedKey = undefined;
+    if (state?.acceptedPem === undefined || state.acceptedPem === pem) return;
+    state.acceptedPem = undefined;
+    state.acceptedKey = undefined;
+    state.token = undefined;
   }
 
   /** A key is gone or another one: whatever it proved counts no more. `withData`: grains, pillar and mine go too. */
@@ -177,7 +204,7 @@ export class Shard {
     this.#dropping.add(id);
     try {
       const { minions } = this.stores;
-      await (withData ? minions.drop(id) : minions.dropSession(id));
+      await (withData ? this.facts.drop(id, minions.drop(id)) : minions.dropSession(id));
     } finally {
       this.#dropping.delete(id);
     }
@@ -193,22 +220,16 @@ export class Shard {
     return [...new Set(ids)].filter((id) => this.start.accepted.has(id) && this.owns(id));
   }
 
-  /** One minion's grains must not fail everybody's publish: those that cannot be decoded match nothing. */
-  #readable(bytes: Uint8Array): ValueMap {
-    try {
-      const value = decode(bytes);
-      if (value instanceof Map) return value;
-    } catch (error) {
-      if (!(error instanceof SaltworksError)) throw error;
-    }
-    this.count("facts.unreadable");
-    return new Map();
-  }
-
   #state(id: string): MinionState {
     let state = this.#minions.get(id);
     if (state === undefined) {
-      state = { session: undefined, acceptedKey: undefined, facts: undefined };
+      state = {
+        session: undefined,
+        acceptedPem: undefined,
+        acceptedStamp: undefined,
+        acceptedKey: undefined,
+        token: undefined,
+      };
       this.#minions.set(id, state);
     }
     return state;

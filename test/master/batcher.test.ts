@@ -11,13 +11,14 @@ import type { ShardPool, SlotJob } from "../../src/workers/pool.ts";
 type Taken = {
   readonly slot: number;
   readonly items: { kind: number; bytes: Buffer }[];
-  readonly finish: (error?: Error) => void;
+  readonly finish: (error?: Error, more?: Partial<BatchResult>) => void;
 };
 
 /** A pool that keeps every batch until the test finishes it; each item's reply is its own bytes. */
 function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0) {
   const taken: Taken[] = [];
   const replies: [string, unknown][] = [];
+  const contacts: string[] = [];
   const pool = {
     slotCount: 1,
     depth: () => depth,
@@ -36,12 +37,17 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0) {
           replyEnds,
           eventsStart: end,
           eventCount: 0,
-          returned: [],
+          returnEvents: new Uint32Array(0),
+          proven: Uint8Array.from(items, () => 1),
           deferred: [],
+          auths: undefined,
           contacts: [],
           accepted: [],
+          workedMs: 0,
         };
-        taken.push({ slot, items, finish: (error) => (error === undefined ? resolve(result) : reject(error)) });
+        const finish: Taken["finish"] = (error, more) =>
+          error === undefined ? resolve({ ...result, ...more }) : reject(error);
+        taken.push({ slot, items, finish });
       }),
   } as unknown as ShardPool;
   const state = { roomCount: 0 };
@@ -50,14 +56,25 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0) {
     partitioner: new Partitioner(createPartitionKey(), 64),
     framesMax: 4,
     bytesMax: 100_000,
-    authQueueMax: 2,
+    auths: {
+      batchesPerSlotMax: 2,
+      authsMax: 2,
+      clientTimeoutMs: 5_000,
+      isAccepted: () => false,
+      knownKey: () => undefined,
+      nowMs: () => 0,
+    },
+    lingerMs: 0,
     batchesInFlightMax: 1,
     queueBytesMax: 1_000,
     reply: (identity, payload) => void replies.push([identity.toString(), decode(payload)]),
     isOverMinionsMax: () => false,
     isHeard: () => true,
+    isFollowed: () => false,
+    onContact: (id) => void contacts.push(id),
     onResult: () => undefined,
     onDeferred: () => undefined,
+    onAuths: async () => undefined,
     onFault: () => undefined,
     onRoom: () => {
       state.roomCount += 1;
@@ -66,7 +83,7 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0) {
   });
   const send = (name: string, frame = encodeSealedRequest(Buffer.from(name), { version: 3, id: "web1" })) =>
     batcher.offer(Buffer.from(name), frame);
-  return { batcher, taken, replies, send, state };
+  return { batcher, taken, replies, contacts, send, state };
 }
 
 /** The batcher flushes at the end of the turn in which the socket drained. */
@@ -78,7 +95,7 @@ const settle = async () => {
 
 describe("Batcher", () => {
   it("sends what came in one turn as one batch, and each reply to its own connection", async () => {
-    const { taken, replies, send } = openBatcher();
+    const { taken, replies, contacts, send } = openBatcher();
     for (const name of ["a", "b", "c"]) send(name);
     await turn();
     assert.deepEqual(
@@ -90,6 +107,27 @@ describe("Batcher", () => {
     assert.deepEqual(
       replies.map(([identity]) => identity),
       ["a", "b", "c"],
+    );
+    assert.deepEqual(contacts, ["web1", "web1", "web1"], "who proved itself is noted under the id outside of the seal");
+  });
+
+  it("lets a request linger for others, and no longer once a batch is full", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const { taken, send } = openBatcher({ lingerMs: 2, batchesInFlightMax: 2 });
+    send("first");
+    await settle();
+    send("second");
+    await settle();
+    assert.equal(taken.length, 0);
+    context.mock.timers.tick(2);
+    assert.deepEqual(
+      taken.map((batch) => batch.items.length),
+      [2],
+    );
+    for (const name of ["a", "b", "c", "d"]) send(name);
+    assert.deepEqual(
+      taken.map((batch) => batch.items.length),
+      [2, 4],
     );
   });
 
@@ -129,13 +167,37 @@ describe("Batcher", () => {
     assert.deepEqual(kinds, [[false], [false], [true]]);
   });
 
-  it("answers the oldest authentication when too many wait", async () => {
-    const { batcher, replies, send } = openBatcher();
-    send("busy");
+  it("takes further authentications when those of a worker are answered, not when they are decided", async () => {
+    const answered: (() => void)[] = [];
+    const { batcher, taken, send } = openBatcher({
+      onAuths: () => new Promise((resolve) => answered.push(resolve)),
+    });
+    for (let count = 0; count < 3; count += 1) {
+      send(`auth${count}`, encodeClearRequest({ cmd: "_auth", id: "web2", pub: `${count}` }, 3));
+      await turn();
+    }
+    assert.equal(taken.length, 1, "the others wait where they can still be given up");
+    const auths = { items: Uint16Array.of(0), jobs: new ArrayBuffer(0) };
+    taken[0]?.finish(undefined, { auths });
+    await settle();
+    assert.equal(taken.length, 1);
+    answered[0]?.();
+    await settle();
+    assert.deepEqual(
+      taken.map((batch) => batch.items.length),
+      [1, 2],
+    );
+    taken[1]?.finish();
+    await batcher.idle();
+  });
+
+  it("leaves authentications of a lost worker unanswered: their minions try again", async () => {
+    const { batcher, taken, replies, send } = openBatcher();
+    send("auth", encodeClearRequest({ cmd: "_auth", id: "web2" }, 3));
     await turn();
-    for (const name of ["one", "two", "three"]) send(name, encodeClearRequest({ cmd: "_auth", id: name }, 3));
-    assert.deepEqual(replies, [["one", "bad load"]]);
-    assert.equal(batcher.counters.authsSuperseded, 1);
+    taken[0]?.finish(new Error("thread gone"));
+    await batcher.idle();
+    assert.deepEqual(replies, []);
   });
 
   it("marks an authentication beyond max_minions for the worker", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it, mock } from "node:test";
 import { type FollowOptions, JobTracker, type SilentReason } from "../../src/master/job-tracker.ts";
+import { TextList } from "../../src/wire/text-list.ts";
 
 type Question = { readonly atMs: number; readonly jid: string; readonly ids: readonly string[] };
 
@@ -21,7 +22,7 @@ function openTracker(isConnected: (id: string) => boolean = () => true) {
   const follow = (minions: string[], more: Partial<FollowOptions> = {}) =>
     tracker.follow({
       jid: "job",
-      minions,
+      minions: TextList.of(minions),
       timeoutMs: 5_000,
       gatherTimeoutMs: 10_000,
       onDone: (returned, silent) => {

@@ -20,8 +20,12 @@ describe("readRoute", () => {
   });
 
   it("knows an _auth and its id", () => {
-    assert.deepEqual(readRoute(encodeClearRequest({ cmd: "_auth", id: "web1" }, 3)), { id: "web1", isAuth: true });
-    assert.deepEqual(readRoute(encodeClearRequest({ cmd: "_auth" }, 3)), { id: "", isAuth: true });
+    assert.deepEqual(readRoute(encodeClearRequest({ cmd: "_auth", id: "web1", pub: "PEM" }, 3)), {
+      id: "web1",
+      isAuth: true,
+      pub: encode("PEM", "raw"),
+    });
+    assert.deepEqual(readRoute(encodeClearRequest({ cmd: "_auth" }, 3)), { id: "", isAuth: true, pub: undefined });
     assert.deepEqual(readRoute(encodeClearRequest({ cmd: "publish", id: "web1" }, 3)).isAuth, false);
   });
 

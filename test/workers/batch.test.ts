@@ -21,6 +21,13 @@ describe("a batch on its way to a worker", () => {
     );
   });
 
+  it("keeps the algorithm that an older minion asked for, and whether it is one that this master knows", () => {
+    const algorithms = [undefined, "OAEP-SHA1", "OAEP-SHA224", "ROT13"];
+    const items = algorithms.map((encAlgorithm) => ({ kind: itemKinds.opened, bytes: Buffer.alloc(1), encAlgorithm }));
+    const received = unpackBatch(packBatch(items)).map((item) => item.encAlgorithm);
+    assert.deepEqual(received, [undefined, "OAEP-SHA1", "OAEP-SHA224", "unknown"]);
+  });
+
   it("copies, so that the sender's frames survive the transfer", () => {
     const bytes = Buffer.from("keep me");
     const buffer = packBatch([{ kind: itemKinds.ordinary, bytes }]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { LanePool, type LanePoolOptions } from "../../src/workers/pool.ts";
+import { LanePool, type LanePoolOptions } from "../../src/workers/lane-pool.ts";
 import type { SlotTask } from "./slot-worker.ts";
 
 const opened: LanePool[] = [];
@@ -9,6 +9,8 @@ function openLane(options: Partial<LanePoolOptions> = {}): LanePool {
   const lane = new LanePool({
     filename: new URL("slot-worker.js", import.meta.url).href,
     threadCount: 1,
+    threadsKept: 1,
+    heap: { youngMb: 6, oldMb: 256 },
     concurrentTasksPerThread: 1,
     queueMax: 3,
     taskTimeoutMs: 30_000,
@@ -30,6 +32,15 @@ function release(flag: SharedArrayBuffer): void {
 describe("LanePool", () => {
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((lane) => lane.close()));
+  });
+
+  it("starts threads that are not kept when there is work for them", async () => {
+    const lane = openLane({ threadsKept: 0, threadCount: 2 });
+    const flag = new SharedArrayBuffer(4);
+    const held = lane.run({ slot: 0, act: "wait", flag });
+    assert.notEqual(await lane.run(say), undefined, "a second thread takes it while the first is held");
+    release(flag);
+    await held;
   });
 
   it("runs what is urgent before what waits, and never refuses it", async () => {

@@ -7,10 +7,11 @@ import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/c
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { signX931 } from "../../src/crypto/x931.ts";
 import { openAutosign } from "../../src/store/autosign.ts";
-import type { JobCache, LoadRecord, ReturnRecord } from "../../src/store/job-cache.ts";
+import type { JobCache, LoadRecord, LoadToPut, ReturnRecord } from "../../src/store/job-cache.ts";
 import { openKeyDirectories } from "../../src/store/keys.ts";
 import type { MinionData } from "../../src/store/minion-data.ts";
 import { openSecretBox } from "../../src/store/sealed.ts";
+import { splitFrame } from "../../src/wire/event.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";
 import type { Encodable } from "../../src/wire/values.ts";
@@ -34,7 +35,7 @@ export const minionPair = newPair();
 export const otherPair = newPair();
 
 export type MemoryStores = {
-  readonly loads: Map<string, LoadRecord>;
+  readonly loads: Map<string, LoadToPut>;
   readonly returns: Map<string, ReturnRecord>;
   readonly minions: Map<string, { grains?: Uint8Array; mine?: Uint8Array; session?: Uint8Array }>;
   /** Set to make the next commit fail. */
@@ -49,7 +50,8 @@ function memoryJobs(memory: MemoryStores): JobCache {
       return batch.map((record) => {
         const key = keyOf(record.jid, record.minionId);
         if (memory.returns.has(key)) return "duplicate";
-        memory.returns.set(key, record);
+        // The body lies in the batch's memory, which the next batch uses.
+        memory.returns.set(key, { ...record, body: Uint8Array.from(record.body) });
         return "stored";
       });
     },
@@ -57,7 +59,7 @@ function memoryJobs(memory: MemoryStores): JobCache {
       memory.loads.set(record.jid, record);
     },
     addMinions: async () => undefined,
-    getLoad: (jid) => memory.loads.get(jid),
+    getLoad: (jid) => memory.loads.get(jid) as LoadRecord | undefined,
     getReturns: (jid) => [...memory.returns.values()].filter((record) => record.jid === jid),
     getReturn: (jid, id) => memory.returns.get(keyOf(jid, id))?.body,
     listJids: () => [...memory.loads.keys()],
@@ -139,7 +141,9 @@ export function openShard(overrides: Overrides = {}) {
   const autosign = openAutosign(config);
   const faults: Error[] = [];
   const send = (frame: Uint8Array, kind: ItemKind = itemKinds.ordinary, isHeard = true): Promise<BatchResult> =>
-    runBatch(shard, autosign, { buffer: packBatch([{ kind, bytes: frame }]), isHeard }, (error) => faults.push(error));
+    runBatch(shard, autosign, { buffer: packBatch([{ kind, bytes: frame }]), isHeard, isFollowed: isHeard }, (error) =>
+      faults.push(error),
+    );
   const close = () => rmSync(folder, { recursive: true, force: true });
   return { config, shard, keys, memory, faults, send, close };
 }
@@ -177,4 +181,12 @@ export function clearFrame(load: Encodable, version = 3): Buffer {
 /** The only reply of a one-item batch; empty if the work was deferred. */
 export function replyOf(result: BatchResult): Buffer {
   return Buffer.from(result.buffer, 0, result.replyEnds[0] ?? 0);
+}
+
+/** Tags of the returns' events, as the job tracker is told of them. */
+export function returnTags({ buffer, eventsStart, returnEvents }: BatchResult): string[] {
+  return Array.from({ length: returnEvents.length / 2 }, (_, pair) => {
+    const [start = 0, end = 0] = returnEvents.subarray(pair * 2);
+    return splitFrame(Buffer.from(buffer, eventsStart + start, end - start)).tag;
+  });
 }

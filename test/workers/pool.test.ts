@@ -10,6 +10,7 @@ const opened: ShardPool[] = [];
 function openPool(options: Partial<ShardPoolOptions> = {}): ShardPool {
   const pool = new ShardPool({
     filename: new URL("slot-worker.js", import.meta.url).href,
+    heap: { youngMb: 24, oldMb: 256 },
     slotCount: 3,
     batchesInFlight: 2,
     queueBytesMax: 1_000,
@@ -71,6 +72,25 @@ describe("ShardPool", () => {
     const pool = openPool();
     await assert.rejects(say(pool, 2, { act: "die" }), { code: "WORKER_LOST" });
     assert.equal((await say(pool, 2, { act: "say" })).slot, 2);
+  });
+
+  it("replaces a thread that outgrows its heap, and nothing else of the process goes with it", async () => {
+    const pool = openPool({ heap: { youngMb: 4, oldMb: 32 } });
+    const other = await say(pool, 1, { act: "say" });
+    await assert.rejects(say(pool, 0, { act: "grow" }), { code: "WORKER_LOST" });
+    assert.equal(pool.counters.workersLost, 2, "the first and the one that tried it again");
+    assert.equal((await say(pool, 0, { act: "say" })).slot, 0);
+    assert.deepEqual(await say(pool, 1, { act: "say" }), other);
+  });
+
+  it("replaces a thread that hangs when its task is overdue, and answers what waited behind it", async () => {
+    const pool = openPool({ slotCount: 1, batchesInFlight: 1 });
+    const before = await say(pool, 0, { act: "say" });
+    const hung = say(pool, 0, { act: "hangOnce", flag: new SharedArrayBuffer(4) });
+    const behind = await say(pool, 0, { act: "say" });
+    assert.notEqual(behind.threadId, before.threadId);
+    assert.equal((await hung).threadId, behind.threadId);
+    assert.equal(pool.counters.timeouts, 1);
   });
 
   it("refuses with QUEUE_FULL beyond the slot's bytes, and takes more when there is room again", async () => {

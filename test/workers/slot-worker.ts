@@ -3,7 +3,7 @@ import { threadId } from "node:worker_threads";
 
 export type SlotTask = {
   readonly slot: number;
-  readonly act: "say" | "wait" | "throw" | "die" | "dieOnce" | "hang";
+  readonly act: "say" | "wait" | "throw" | "die" | "dieOnce" | "grow" | "hang" | "hangOnce";
   readonly flag?: SharedArrayBuffer;
 };
 
@@ -19,9 +19,18 @@ export default async function handle(task: SlotTask): Promise<{ readonly slot: n
       if (Atomics.exchange(flag, 0, 1) === 0) process.exit(3);
       break;
     }
+    case "grow": {
+      const kept: string[][] = [];
+      for (;;) kept.push(Array.from({ length: 100_000 }, (_, index) => `${kept.length} ${index}`));
+    }
     case "wait": {
       const flag = new Int32Array(task.flag ?? new SharedArrayBuffer(4));
       await Atomics.waitAsync(flag, 0, 0).value;
+      break;
+    }
+    case "hangOnce": {
+      const flag = new Int32Array(task.flag ?? new SharedArrayBuffer(4));
+      if (Atomics.exchange(flag, 0, 1) === 0) for (;;);
       break;
     }
     case "hang":

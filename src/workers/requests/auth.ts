@@ -10,7 +10,7 @@ import type { Autosign } from "../../store/autosign.ts";
 import { idIsValid } from "../../store/keys.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { badLoad } from "../../wire/reply.ts";
-import type { AuthReplyJob } from "../messages.ts";
+import type { AuthJob } from "../messages.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { bytesOf, field, textOf } from "./fields.ts";
@@ -51,22 +51,9 @@ export function handleAuth(
       pub: pub.slice(0, publicKeyBytesMax),
     });
   }
-  const common = {
-    kind: "authReply",
-    version: opened.version,
-    nonce: opened.nonce,
-    encAlgorithm,
-    sigAlgorithm,
-  } as const;
-  if (decision.act !== "accept") {
-    return { deferred: { kind: "rsa", job: { ...common, outcome: { ret: decision.ret } } } };
-  }
-  return {
-    deferred: {
-      kind: "rsa",
-      job: { ...common, outcome: accept(shard, batch, id, pub, bytesOf(load, entries, "token")) },
-    },
-  };
+  const outcome =
+    decision.act === "accept" ? accept(shard, batch, id, pub, bytesOf(load, entries, "token")) : { ret: decision.ret };
+  return { auth: { version: opened.version, nonce: opened.nonce, encAlgorithm, sigAlgorithm, outcome } };
 }
 
 function refuseAlgorithm(shard: Shard, text: string): Answer {
@@ -80,21 +67,14 @@ function accept(
   id: string,
   pub: string,
   token: Uint8Array | undefined,
-): AuthReplyJob["outcome"] {
+): AuthJob["outcome"] {
   const isKnown = shard.isAccepted(id);
   shard.accept(id, pub);
   if (!isKnown) batch.accepted.push(id);
   const { session, stored } = shard.issueSession(id, batch.nowMs);
   if (stored !== undefined) batch.writes.push(stored);
   batch.contacts.add(id);
-  return {
-    minionPem: pub,
-    aes: shard.masterKeys.aes,
-    aesSignature: shard.masterKeys.signature,
-    session: session.keyString,
-    token: token && Uint8Array.from(token),
-    publishPort: shard.start.config.publish_port,
-  };
+  return { pub, session: session.keyString, token };
 }
 
 /** Steps 1 to 9. Key files are written here, by the partition's worker, so that two `_auth`s of one id never race. */
@@ -108,16 +88,12 @@ function decide(
 ): Decision {
   if (!idIsValid(id)) return refusedKey;
   if (isOverMinionsMax) return { ret: "full", act: "full" };
-  if (shard.acceptedKey(id)?.pem !== pub && !isUsableKey(pub)) return refusedKey;
+  if (shard.acceptedPem(id) !== pub && !isUsableKey(pub)) return refusedKey;
   const keys = shard.stores.keys;
   if (shard.start.config.open_mode) return acceptOpenly(shard, id, pub);
-  if (keys.read("rejected", id) !== undefined) return { ret: false, act: "reject" };
-  const accepted = keys.read("accepted", id);
-  if (accepted !== undefined) {
-    if (cleanPem(accepted) === cleanPem(pub)) return { ret: true, act: "accept" };
-    keys.write("denied", id, pub);
-    return { ret: false, act: "denied" };
-  }
+  if (keys.stampOf("rejected", id) !== undefined) return { ret: false, act: "reject" };
+  const accepted = shard.acceptedPemNow(id);
+  if (accepted !== undefined) return isSameKey(accepted, pub) ? { ret: true, act: "accept" } : deny(shard, id, pub);
   const isAutoRejected = autosign.isAutoRejected(id);
   const isAutoSigned = autosign.isAutoSigned(id, grains instanceof Map ? grains : undefined);
   const pending = keys.read("pending", id);
@@ -126,12 +102,21 @@ function decide(
     : decidePending(shard, id, pub, pending, isAutoRejected, isAutoSigned);
 }
 
+function isSameKey(stored: string, pub: string): boolean {
+  return stored === pub || cleanPem(stored) === cleanPem(pub);
+}
+
+/** Written once: whoever repeats a wrong key must not make the master write a file each time. */
+function deny(shard: Shard, id: string, pub: string): Decision {
+  const { keys } = shard.stores;
+  if (keys.read("denied", id) !== pub) keys.write("denied", id, pub);
+  return { ret: false, act: "denied" };
+}
+
 function acceptOpenly(shard: Shard, id: string, pub: string): Decision {
   const keys = shard.stores.keys;
-  const present = keys.read("accepted", id);
-  if (present === undefined || cleanPem(present) !== cleanPem(pub)) {
-    keys.write("accepted", id, pub);
-  }
+  const present = shard.acceptedPemNow(id);
+  if (present === undefined || !isSameKey(present, pub)) keys.write("accepted", id, pub);
   return { ret: true, act: "accept" };
 }
 
@@ -168,10 +153,7 @@ function decidePending(
     keys.move(id, "pending", "rejected");
     return { ret: false, act: "reject" };
   }
-  if (cleanPem(pending) !== cleanPem(pub)) {
-    keys.write("denied", id, pub);
-    return { ret: false, act: "denied" };
-  }
+  if (!isSameKey(pending, pub)) return deny(shard, id, pub);
   if (!isAutoSigned) return { ret: true, act: "pend" };
   keys.remove("pending", id);
   keys.write("accepted", id, pub);

@@ -1,9 +1,13 @@
 /** What a request handler is given: the opened request, and the batch that gathers what must happen before and after the commit. */
+
+import type { Crypticle } from "../../crypto/crypticle.ts";
 import type { ReturnRecord } from "../../store/job-cache.ts";
+import type { ByteWriter } from "../../wire/byte-writer.ts";
 import { encodeEvent, frameEvent } from "../../wire/event.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { Entry } from "../../wire/walk.ts";
-import type { Deferred } from "../messages.ts";
+import { StageClock } from "../measures.ts";
+import type { AuthJob, Deferred } from "../messages.ts";
 
 /** A deferred item without its index, which only the batch knows. */
 type WithoutItem<T> = T extends unknown ? Omit<T, "item"> : never;
@@ -24,22 +28,25 @@ export type Opened = {
   readonly nonce: string | undefined;
   readonly encAlgorithm: string;
   readonly sigAlgorithm: string;
-  readonly seal: (packed: Uint8Array) => Buffer;
+  /** What seals the reply; undefined: it goes out as it is. */
+  readonly sealer: Crypticle | undefined;
+  /** The nonce that the reply's seal repeats; empty for versions without. */
+  readonly replyNonce: string;
 };
 
-/** A handler's answer: a value to seal and send back (`packed`: its network encoding), a whole reply as it is, or work that somebody else finishes. */
+/** A handler's answer: a value to seal and send back (`packed`: its network encoding), a whole reply as it is, work that somebody else finishes, or an `_auth` that is decided and wants its RSA. */
 export type Answer =
   | { readonly value: Encodable }
   | { readonly packed: Uint8Array }
   | { readonly raw: Buffer }
-  | { readonly deferred: DeferredWork };
+  | { readonly deferred: DeferredWork }
+  | { readonly auth: AuthJob };
 
-/** A return that waits for its commit. `frame`: its whole event frame, if anybody hears events. */
-export type PendingReturn = {
-  readonly record: ReturnRecord;
-  readonly isStored: boolean;
-  readonly frame: Buffer | undefined;
-};
+/** A return that waits for its commit; its body lies in the batch's memory. */
+export type PendingReturn = { readonly record: ReturnRecord; readonly isStored: boolean };
+
+/** Memory that batches use one after the other: a batch under way has its own, and gives it back when its result is put together. */
+export type BatchMemory = { readonly replies: ByteWriter; readonly events: ByteWriter };
 
 /** Collects a batch's effects; the worker commits `returns`, awaits `writes`, and only then lets replies and events out. */
 export class BatchEffects {
@@ -48,21 +55,44 @@ export class BatchEffects {
   readonly isHeard: boolean;
   readonly returns: PendingReturn[] = [];
   readonly writes: Promise<unknown>[] = [];
-  readonly events: Buffer[] = [];
+  /** Replies in the order of the batch's items. */
+  readonly replies: ByteWriter;
+  /** Whole event frames if anybody hears them, bodies of returns alone otherwise. */
+  readonly events: ByteWriter;
+  eventCount = 0;
+  /** Start and end, in `events`, of each return's frame. */
+  readonly returnEvents: number[] = [];
+  /** Which item is being answered. */
+  item = 0;
+  /** Its command, once it is open. */
+  command: string | undefined;
+  readonly clock = new StageClock();
+  /** Per item: its outside id, which the main thread knows, has proved itself. */
+  readonly proven: Uint8Array;
+  /** Ids that proved themselves and that only this thread knows. */
   readonly contacts = new Set<string>();
   readonly accepted: string[] = [];
 
   /** UTC time as Salt writes it into `_stamp`, microseconds padded from milliseconds; one for the whole batch. */
   readonly stamp: string;
 
-  constructor(nowMs: number, isHeard: boolean) {
+  constructor(nowMs: number, isHeard: boolean, itemCount: number, memory: BatchMemory) {
     this.nowMs = nowMs;
     this.isHeard = isHeard;
+    this.replies = memory.replies;
+    this.events = memory.events;
+    this.proven = new Uint8Array(itemCount);
     this.stamp = `${new Date(nowMs).toISOString().slice(0, -1)}000`;
   }
 
   /** Fires an event when the batch is done; `_stamp` is added last, as Salt does. */
   fire(tag: string, data: { readonly [key: string]: Encodable }): void {
-    if (this.isHeard) this.events.push(frameEvent(encodeEvent(tag, { ...data, _stamp: this.stamp })));
+    if (this.isHeard) this.addEvent(frameEvent(encodeEvent(tag, { ...data, _stamp: this.stamp })));
+  }
+
+  /** One whole frame. */
+  addEvent(frame: Uint8Array): void {
+    this.events.add(frame);
+    this.eventCount += 1;
   }
 }

@@ -17,7 +17,6 @@ export const emptyAnswers: ReadonlyMap<string, Encodable> = new Map<string, Enco
   ["_file_recv", false],
   ["_master_tops", new Map()],
   ["_ext_nodes", new Map()],
-  ["_mine_get", new Map()],
   ["minion_pub", new Map()],
   ["minion_publish", new Map()],
   ["minion_runner", new Map()],

@@ -69,6 +69,7 @@ function isAllowed(shard: Shard, tag: string): boolean {
 function fireBounded(shard: Shard, batch: BatchEffects, tag: string, data: Uint8Array): void {
   const body = encodeEventBytes(tag, data);
   const { max_event_size: eventBytesMax } = shard.start.config;
+  shard.meter.noteSize("event", body.byteLength);
   if (body.byteLength > eventBytesMax) shard.count("events.trimmed");
-  batch.events.push(frameEvent(body.byteLength > eventBytesMax ? trimEvent(body, eventBytesMax) : body));
+  batch.addEvent(frameEvent(body.byteLength > eventBytesMax ? trimEvent(body, eventBytesMax) : body));
 }

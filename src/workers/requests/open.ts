@@ -23,6 +23,7 @@ export type Forward = {
   readonly forward: {
     readonly id: string;
     readonly version: number;
+    readonly encAlgorithm: string | undefined;
     readonly sealKey: SealKey;
     readonly load: Uint8Array;
   };
@@ -51,6 +52,9 @@ function isOneValue(frame: Uint8Array): boolean {
   }
 }
 
+/** What an older request says outside its seal: minions of 3006.9 to 3006.11 name the algorithms that they know. */
+type OlderEnvelope = Pick<Envelope, "version" | "encAlgorithm">;
+
 /** Opens a frame as the socket gave it. */
 export function openFrame(shard: Shard, batch: BatchEffects, frame: Uint8Array): OpenOutcome {
   let envelope: Envelope;
@@ -73,11 +77,7 @@ function openClear(envelope: Envelope, frameBytes: number): OpenOutcome {
   if (head.cmd === "_auth" && frameBytes > authFrameBytesMax) return refuse("authTooLarge", unsignedRefusal);
   const idFault = faultyId(head, envelope.load, entries);
   if (idFault !== undefined) return idFault;
-  return assemble(envelope, head, envelope.load, entries, false, asItIs);
-}
-
-function asItIs(packed: Uint8Array): Buffer {
-  return Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
+  return assemble(envelope, head, envelope.load, entries, false, undefined, "");
 }
 
 /** Version 3: sealed under the session key of the id outside, which the id inside must repeat and `tok` must prove. */
@@ -101,10 +101,8 @@ function openSession(shard: Shard, batch: BatchEffects, envelope: Envelope): Ope
   }
   if (head.id !== id) return refuse("idMismatch");
   if (!tokenProves(shard, id, head.token)) return refuse("badToken");
-  batch.contacts.add(id);
-  return assemble(envelope, head, load, entries, true, (packed) =>
-    encodeRawReply(session.crypticle.seal(packed, head.nonce)),
-  );
+  batch.proven[batch.item] = 1;
+  return assemble(envelope, head, load, entries, true, session.crypticle, head.nonce ?? "");
 }
 
 /** Versions 0 and 2: under the master's AES key, or for a grace period the former one. */
@@ -119,8 +117,9 @@ function openUnderMasterKey(shard: Shard, batch: BatchEffects, envelope: Envelop
     const idFault = faultyId(head, load, entries);
     if (idFault !== undefined) return idFault;
     const { id } = head;
-    if (id !== undefined && !shard.owns(id)) return { forward: { id, version: envelope.version, sealKey, load } };
-    return finishMasterKey(shard, batch, envelope.version, sealKey, head, load, entries);
+    if (id !== undefined && !shard.owns(id))
+      return { forward: { id, version: envelope.version, encAlgorithm: envelope.encAlgorithm, sealKey, load } };
+    return finishMasterKey(shard, batch, envelope, sealKey, head, load, entries);
   }
   return refuse("badSeal");
 }
@@ -129,19 +128,19 @@ function openUnderMasterKey(shard: Shard, batch: BatchEffects, envelope: Envelop
 export function openForwarded(
   shard: Shard,
   batch: BatchEffects,
-  version: number,
+  envelope: OlderEnvelope,
   sealKey: SealKey,
   load: Uint8Array,
 ): OpenOutcome {
   const entries = entriesOf(load);
   if (entries === undefined) return refuse("notMap", notMapReply);
-  return finishMasterKey(shard, batch, version, sealKey, readHead(load, entries), load, entries);
+  return finishMasterKey(shard, batch, envelope, sealKey, readHead(load, entries), load, entries);
 }
 
 function finishMasterKey(
   shard: Shard,
   batch: BatchEffects,
-  version: number,
+  { version, encAlgorithm }: OlderEnvelope,
   sealKey: SealKey,
   head: LoadHead,
   load: Uint8Array,
@@ -155,25 +154,31 @@ function finishMasterKey(
   if (crypticle === undefined) return refuse("badSeal");
   if (id !== undefined) batch.contacts.add(id);
   const nonce = version >= 2 ? head.nonce : undefined;
-  const envelope = { version, encAlgorithm: undefined, sigAlgorithm: undefined };
-  return assemble(envelope, head, load, entries, token !== undefined, (packed) =>
-    encodeRawReply(crypticle.seal(packed, nonce)),
+  return assemble(
+    { version, encAlgorithm, sigAlgorithm: undefined },
+    head,
+    load,
+    entries,
+    token !== undefined,
+    crypticle,
+    nonce ?? "",
   );
 }
 
 /** The token is deterministic: verified once per key, compared in constant time after. */
 function tokenProves(shard: Shard, id: string, token: Uint8Array | undefined): boolean {
-  const accepted = shard.acceptedKey(id);
-  if (accepted === undefined || token === undefined) return false;
-  if (accepted.token !== undefined) return equalSecrets(accepted.token, token);
+  const known = shard.verifiedToken(id);
+  if (known !== undefined) return token !== undefined && equalSecrets(known, token);
+  const key = shard.acceptedKey(id);
+  if (key === undefined || token === undefined) return false;
   shard.count("tokensVerified");
   try {
-    if (!equalSecrets(recoverX931(accepted.key, token), saltBytes)) return false;
+    if (!equalSecrets(recoverX931(key, token), saltBytes)) return false;
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
     return false;
   }
-  accepted.token = Uint8Array.from(token);
+  shard.keepToken(id, token);
   return true;
 }
 
@@ -217,7 +222,8 @@ function assemble(
   load: Uint8Array,
   entries: readonly Entry[],
   isProven: boolean,
-  seal: (packed: Uint8Array) => Buffer,
+  sealer: Crypticle | undefined,
+  replyNonce: string,
 ): Opened {
   return {
     cmd: head.cmd,
@@ -230,6 +236,7 @@ function assemble(
     nonce: head.nonce,
     encAlgorithm: envelope.encAlgorithm ?? "OAEP-SHA1",
     sigAlgorithm: envelope.sigAlgorithm ?? "PKCS1v15-SHA1",
-    seal,
+    sealer,
+    replyNonce,
   };
 }

@@ -1,42 +1,42 @@
 /**
- * `_pillar`: keeps the minion's grains for targeting and answers its pillar, sealed for it alone by the RSA lane.
- * Pillars are empty until pillar rendering exists. docs/protocol.md sections 2.3 and 7.1.
+ * `_pillar`: what the minion says of itself goes to the pillar lane; what comes of it is kept for targeting, then sealed for this
+ * minion alone by the RSA lane. docs/protocol.md sections 2.3 and 7.1.
  */
 import { encode } from "../../wire/msgpack.ts";
 import { rawToBin } from "../../wire/walk.ts";
 import type { Shard } from "../shard.ts";
-import type { Answer, BatchEffects, Opened } from "./context.ts";
-import { fieldBytes } from "./fields.ts";
+import type { Answer, Opened } from "./context.ts";
+import { fieldBytes, textOf } from "./fields.ts";
 
 const emptyPillar = encode(new Map(), "raw");
 /** Salt's words for a minion whose key file is gone. */
 const keyNotFound = encode({ error: "AES key not found" }, "raw");
-const emptyPillarRecord = encode(new Map(), "bin");
+/** An empty map, as an override that changes nothing is sent. */
+const emptyMapByte = 0x80;
 
-export function handlePillar(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
-  const { load, entries, id } = opened;
+export function handlePillar(shard: Shard, opened: Opened): Answer {
+  const { load, entries, id, version, nonce, encAlgorithm, sigAlgorithm } = opened;
   if (id === undefined) return { value: new Map() };
-  const accepted = shard.acceptedKey(id);
-  if (accepted === undefined) return { raw: keyNotFound };
+  const minionPem = shard.acceptedPem(id);
+  if (minionPem === undefined) return { raw: keyNotFound };
+  const reply = { version, nonce, encAlgorithm, sigAlgorithm, minionPem };
   const grains = fieldBytes(load, entries, "grains");
   // As in Salt a request without grains gets an empty pillar, in the same private form.
-  if (grains !== undefined && shard.start.config.minion_data_cache) {
-    batch.writes.push(shard.stores.minions.putGrains(id, rawToBin(grains), emptyPillarRecord));
-    shard.forgetFacts(id);
-    batch.fire(`minion/refresh/${id}`, { "Minion data cache refresh": id });
-  }
-  return {
-    deferred: {
-      kind: "rsa",
-      job: {
-        kind: "pillarReply",
-        version: opened.version,
-        nonce: opened.nonce,
-        encAlgorithm: opened.encAlgorithm,
-        sigAlgorithm: opened.sigAlgorithm,
-        minionPem: accepted.pem,
-        pillar: emptyPillar,
-      },
-    },
+  if (grains === undefined)
+    return { deferred: { kind: "rsa", job: { kind: "pillarReply", ...reply, pillar: emptyPillar } } };
+  const override = fieldBytes(load, entries, "pillar_override");
+  const isOverride = override !== undefined && override[0] !== emptyMapByte && override[0] !== 0xc0;
+  const task = {
+    id,
+    grains: ownBytes(grains),
+    saltenv: textOf(load, entries, "saltenv"),
+    pillarenv: textOf(load, entries, "pillarenv"),
+    override: isOverride ? ownBytes(override) : undefined,
   };
+  return { deferred: { kind: "pillar", task, reply } };
+}
+
+/** In the store's flavour, and in memory of its own: a view would take the whole batch along to the other thread. */
+function ownBytes(raw: Uint8Array): Uint8Array {
+  return Uint8Array.from(rawToBin(raw));
 }

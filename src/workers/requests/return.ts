@@ -2,9 +2,9 @@
  * `_return`: the hot path. One walk over the load gives event and record; the reply is sealed while the batch commits.
  * docs/protocol.md section 9.
  */
-import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
+import { beginEventFrame, encodeEventBytes, eventBodyBytes, frameEvent } from "../../wire/event.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import { type ReturnHead, readReturn, trimEvent } from "../../wire/return.ts";
+import { eventDataBytes, type ReturnHead, readReturn, trimEvent, writeEventData } from "../../wire/return.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import { mapEntries } from "../../wire/walk.ts";
 import type { Shard } from "../shard.ts";
@@ -22,38 +22,74 @@ const acknowledged: Answer = { packed: encode(null, "raw") };
 export function handleReturn(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
   const { config } = shard.start;
   if (opened.id === undefined) return acknowledged;
-  let head = readReturn(opened.load, opened.entries, batch.stamp);
+  const head = readReturn(opened.load, opened.entries, batch.stamp);
   if (head === undefined || !jidPattern.test(head.jid)) {
     shard.count("returns.malformed");
     return acknowledged;
   }
   shard.count("openedReturns");
   if (shard.isPresencePing(head.jid)) return acknowledged;
-  if (head.data.byteLength > config.job_cache_max_return_bytes) {
+  shard.meter.noteSize("return", head.data.bytes);
+  if (head.data.bytes > config.job_cache_max_return_bytes) {
     shard.count("returns.tooLarge");
     return acknowledged;
   }
-  if (head.jid === "req") head = standalone(shard, batch, head, opened.id);
-  else if (head.hasTarget) saveOwnLoad(shard, batch, head, opened.id);
-  batch.returns.push({
-    record: { jid: head.jid, minionId: opened.id, body: head.data },
-    isStored: config.job_cache && config.ext_job_cache === "" && head.jid !== "nocache",
-    frame: batch.isHeard ? eventFrame(shard, head, opened.id) : undefined,
-  });
+  if (head.jid === "req") keepStandalone(shard, batch, head, opened.id);
+  else {
+    if (head.hasTarget) saveOwnLoad(shard, batch, head, opened.id);
+    keep(shard, batch, head.jid, opened.id, writeReturn(shard, batch, head, opened.id));
+  }
   return acknowledged;
 }
 
-function eventFrame(shard: Shard, head: ReturnHead, id: string): Buffer {
+function keep(shard: Shard, batch: BatchEffects, jid: string, minionId: string, body: Uint8Array): void {
+  const { config } = shard.start;
+  const isStored = config.job_cache && config.ext_job_cache === "" && jid !== "nocache";
+  batch.returns.push({ record: { jid, minionId, body }, isStored });
+}
+
+/** Writes the event, if anybody hears it, and the body, which is the event's data: once, into the batch's memory. @returns the body */
+function writeReturn(shard: Shard, batch: BatchEffects, { jid, data }: ReturnHead, id: string): Uint8Array {
+  const { events } = batch;
+  if (!batch.isHeard) {
+    const start = events.reserve(data.bytes);
+    writeEventData(data, events.bytes, start);
+    return events.bytes.subarray(start, start + data.bytes);
+  }
+  const tag = returnTag(jid, id);
+  const bodyBytes = eventBodyBytes(tag, data.bytes);
+  shard.meter.noteSize("event", bodyBytes);
+  if (bodyBytes > shard.start.config.max_event_size) {
+    const body = eventDataBytes(data);
+    fireReturn(shard, batch, tag, body);
+    return body;
+  }
+  const frameStart = events.length;
+  const start = beginEventFrame(events, tag, data.bytes);
+  writeEventData(data, events.bytes, start);
+  batch.returnEvents.push(frameStart, events.length);
+  batch.eventCount += 1;
+  return events.bytes.subarray(start, start + data.bytes);
+}
+
+function returnTag(jid: string, id: string): string {
+  return `salt/job/${jid}/ret/${id}`;
+}
+
+function fireReturn(shard: Shard, batch: BatchEffects, tag: string, data: Uint8Array): void {
+  if (!batch.isHeard) return;
   const { max_event_size: eventBytesMax } = shard.start.config;
-  const body = encodeEventBytes(`salt/job/${head.jid}/ret/${id}`, head.data);
-  if (body.byteLength <= eventBytesMax) return frameEvent(body);
-  shard.count("events.trimmed");
-  return frameEvent(trimEvent(body, eventBytesMax));
+  const body = encodeEventBytes(tag, data);
+  const isTooLarge = body.byteLength > eventBytesMax;
+  if (isTooLarge) shard.count("events.trimmed");
+  const frameStart = batch.events.length;
+  batch.addEvent(frameEvent(isTooLarge ? trimEvent(body, eventBytesMax) : body));
+  batch.returnEvents.push(frameStart, batch.events.length);
 }
 
 /** A job that the minion started by itself (start-up state, schedule): the master gives it an id and makes its load. */
-function standalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id: string): ReturnHead {
-  const fields = decode(head.data) as ValueMap;
+function keepStandalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id: string): void {
+  const fields = decode(eventDataBytes(head.data)) as ValueMap;
   const jid = shard.newJid(batch.nowMs);
   fields.set("jid", jid);
   if (!fields.has("arg")) fields.set("arg", fields.get("fun_args") ?? []);
@@ -61,13 +97,15 @@ function standalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id: str
   fields.set("tgt", id);
   const data = encode(fields, "bin");
   batch.writes.push(shard.stores.jobs.putLoad({ jid, load: data, minions: [id] }));
-  return { ...head, jid, data };
+  fireReturn(shard, batch, returnTag(jid, id), data);
+  keep(shard, batch, jid, id, data);
 }
 
 /** `salt-call` sends its own jid with the target inside: the return is also its job's load. */
 function saveOwnLoad(shard: Shard, batch: BatchEffects, head: ReturnHead, id: string): void {
   if (shard.stores.jobs.getLoad(head.jid) !== undefined) return;
-  batch.writes.push(shard.stores.jobs.putLoad({ jid: head.jid, load: withoutReturn(head.data), minions: [id] }));
+  const load = withoutReturn(eventDataBytes(head.data));
+  batch.writes.push(shard.stores.jobs.putLoad({ jid: head.jid, load, minions: [id] }));
 }
 
 /** The load of a job is who asked for what; the result itself is stored as the return. */

@@ -8,7 +8,8 @@ import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { encodeClearReply } from "../../../src/wire/reply.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
-import { type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
+import { unpackAuthJobs } from "../../../src/workers/auth-jobs.ts";
+import { type AuthJob, type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
 import { type Bench, clearFrame, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
 
 const benches: Bench[] = [];
@@ -31,10 +32,15 @@ function authLoad(id: Encodable, more: Record<string, Encodable> = {}): Record<s
   };
 }
 
+/** What the only item of a batch asks of the RSA lane. */
+function jobOf(result: BatchResult): AuthJob | undefined {
+  return result.auths && unpackAuthJobs(result.auths.jobs)[0];
+}
+
 function outcomeOf(result: BatchResult): unknown {
-  const [deferred] = result.deferred;
-  if (deferred?.kind !== "rsa" || deferred.job.kind !== "authReply") return decode(replyOf(result));
-  return "ret" in deferred.job.outcome ? deferred.job.outcome.ret : "accepted";
+  const outcome = jobOf(result)?.outcome;
+  if (outcome === undefined) return decode(replyOf(result));
+  return "ret" in outcome ? outcome.ret : "accepted";
 }
 
 function eventsOf(result: BatchResult): { tag: string; data: ValueMap }[] {
@@ -75,6 +81,28 @@ describe("_auth", () => {
     assert.equal(bench.keys.read("denied", "web1"), minionPair.publicPem);
     assert.equal(bench.keys.read("accepted", "web1"), otherPair.publicPem);
     assert.equal(eventsOf(result)[0]?.data.get("act"), "denied");
+  });
+
+  it("decides by the key file as it is now, whatever it remembers", async () => {
+    const bench = open();
+    bench.keys.write("accepted", "web1", minionPair.publicPem);
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
+    bench.keys.write("accepted", "web1", otherPair.publicPem);
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), false);
+    bench.keys.move("web1", "accepted", "rejected");
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1", { pub: otherPair.publicPem })))), false);
+    bench.keys.remove("rejected", "web1");
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), true, "unknown again");
+  });
+
+  it("keeps a denied key once, however often it comes", async () => {
+    const bench = open();
+    bench.keys.write("accepted", "web1", otherPair.publicPem);
+    await bench.send(clearFrame(authLoad("web1")));
+    const stamp = bench.keys.stampOf("denied", "web1");
+    await bench.send(clearFrame(authLoad("web1")));
+    assert.equal(bench.keys.stampOf("denied", "web1"), stamp);
   });
 
   it("denies another key under a pending id", async () => {
@@ -159,7 +187,7 @@ describe("_auth", () => {
     }
     const large = await bench.send(clearFrame(authLoad("web1", { pub: "x".repeat(65_536) })));
     assert.deepEqual(decode(replyOf(large)), decode(encodeClearReply({ ret: false })));
-    assert.deepEqual(large.deferred, []);
+    assert.equal(large.auths, undefined);
     assert.equal(bench.shard.counters["refused.authTooLarge"], 1);
     assert.equal(bench.keys.stateOf("web1"), undefined);
   });
@@ -184,8 +212,8 @@ describe("_auth", () => {
   it("gives the same session key again while it is fresh", async () => {
     const bench = open({ auto_accept: true });
     const sessionOf = (result: BatchResult) => {
-      const job = result.deferred[0]?.kind === "rsa" ? result.deferred[0].job : undefined;
-      return job?.kind === "authReply" && "session" in job.outcome ? job.outcome.session : undefined;
+      const outcome = jobOf(result)?.outcome;
+      return outcome !== undefined && "session" in outcome ? outcome.session : undefined;
     };
     const first = sessionOf(await bench.send(clearFrame(authLoad("web1"))));
     const second = sessionOf(await bench.send(clearFrame(authLoad("web1"))));

@@ -4,7 +4,8 @@ import type { Overrides } from "../../../src/config/load.ts";
 import type { Crypticle } from "../../../src/crypto/crypticle.ts";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { isJid } from "../../../src/wire/jid.ts";
-import { decode } from "../../../src/wire/msgpack.ts";
+import { decode, encode } from "../../../src/wire/msgpack.ts";
+import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";
 import type { BatchResult } from "../../../src/workers/messages.ts";
 import {
@@ -14,6 +15,7 @@ import {
   nonce,
   openShard,
   replyOf,
+  returnTags,
   sealedFrame,
   sealedLoad,
 } from "../open-shard.ts";
@@ -73,10 +75,7 @@ describe("_return", () => {
       [],
     );
     assert.deepEqual(storedBody(bench), event?.data);
-    assert.deepEqual(
-      result.returned.map((note) => [note.jid, note.id]),
-      [[jid, "web1"]],
-    );
+    assert.deepEqual(returnTags(result), [`salt/job/${jid}/ret/web1`]);
   });
 
   it("is stored once and fired again when it comes twice", async () => {
@@ -93,7 +92,7 @@ describe("_return", () => {
     bench.memory.fault = new Error("disk full");
     const result = await send(pong);
     assert.equal(decode(replyOf(result)), "Some exception handling minion payload");
-    assert.deepEqual([events(result), result.returned], [[], []]);
+    assert.deepEqual([events(result), returnTags(result)], [[], []]);
     assert.match(bench.faults[0]?.message ?? "", /disk full/);
   });
 
@@ -114,7 +113,7 @@ describe("_return", () => {
   it("of a job that the minion started itself gets a job id and a load", async () => {
     const { bench, send } = await open();
     const result = await send({ ...pong, jid: "req", fun: "state.highstate" });
-    const given = result.returned[0]?.jid ?? "";
+    const given = returnTags(result)[0]?.split("/")[2] ?? "";
     assert.ok(isJid(given));
     const load = decode(bench.memory.loads.get(given)?.load ?? new Uint8Array()) as ValueMap;
     assert.deepEqual([load.get("fun"), load.get("tgt"), load.get("jid")], ["state.highstate", "web1", given]);
@@ -134,8 +133,8 @@ describe("_return", () => {
     const result = await send(pong);
     assert.equal(answer(result, crypticle), null);
     assert.deepEqual(
-      [events(result), result.returned, bench.memory.returns.size, result.contacts],
-      [[], [], 0, ["web1"]],
+      [events(result), returnTags(result), bench.memory.returns.size, [...result.proven]],
+      [[], [], 0, [1]],
     );
   });
 
@@ -204,19 +203,41 @@ describe("_minion_event", () => {
 });
 
 describe("_pillar", () => {
-  it("keeps the grains for targeting and hands the sealing to the RSA lane", async () => {
-    const { bench, send } = await open();
-    const result = await send({ cmd: "_pillar", grains: { os: "Debian" }, saltenv: null, ver: "2" });
-    const [deferred] = result.deferred;
-    assert.equal(deferred?.kind === "rsa" && deferred.job.kind, "pillarReply");
-    assert.equal(bench.shard.facts("web1")?.grains.get("os"), "Debian");
-    assert.equal(events(result)[0]?.tag, "minion/refresh/web1");
+  it("hands the rendering to the pillar lane, with what the minion says of itself", async () => {
+    const { send } = await open();
+    const asked = { saltenv: "dev", pillarenv: null, pillar_override: { x: 1 } };
+    const [deferred] = (await send({ cmd: "_pillar", grains: { os: "Debian" }, ...asked, ver: "2" })).deferred;
+    assert.ok(deferred?.kind === "pillar");
+    const { id, grains, saltenv, pillarenv, override } = deferred.task;
+    assert.deepEqual([id, saltenv, pillarenv], ["web1", "dev", undefined]);
+    assert.deepEqual(decode(grains ?? new Uint8Array()), new Map([["os", "Debian"]]));
+    assert.deepEqual(decode(override ?? new Uint8Array()), new Map([["x", 1]]));
+    assert.equal(grains?.buffer.byteLength, grains?.byteLength, "no more than the grains crosses threads");
   });
 
-  it("keeps nothing with minion_data_cache off", async () => {
-    const { bench, send } = await open({ minion_data_cache: false });
-    await send({ cmd: "_pillar", grains: { os: "Debian" }, ver: "2" });
-    assert.equal(bench.shard.facts("web1"), undefined);
+  it("takes an empty override for none", async () => {
+    const { send } = await open();
+    const [deferred] = (await send({ cmd: "_pillar", grains: {}, pillar_override: {}, ver: "2" })).deferred;
+    assert.ok(deferred?.kind === "pillar");
+    assert.equal(deferred.task.override, undefined);
+  });
+
+  it("without grains is answered with an empty pillar at once", async () => {
+    const { send } = await open();
+    const [deferred] = (await send({ cmd: "_pillar", ver: "2" })).deferred;
+    assert.equal(deferred?.kind === "rsa" && deferred.job.kind, "pillarReply");
+  });
+
+  it("is sealed under the algorithm that a version 2 minion names outside of its request", async () => {
+    const { bench } = await open({ minimum_auth_version: 0 });
+    const load = encode({ cmd: "_pillar", id: "web1", nonce, grains: {}, ver: "2" }, "raw");
+    for (const encAlgorithm of ["OAEP-SHA224", undefined]) {
+      const request = { version: 2, ...(encAlgorithm === undefined ? {} : { encAlgorithm }) };
+      const result = await bench.send(encodeSealedRequest(bench.shard.current.seal(load), request));
+      const [deferred] = result.deferred;
+      assert.ok(deferred?.kind === "pillar");
+      assert.equal(deferred.reply.encAlgorithm, encAlgorithm ?? "OAEP-SHA1");
+    }
   });
 });
 

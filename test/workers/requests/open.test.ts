@@ -46,7 +46,7 @@ describe("a sealed request", () => {
     const crypticle = await acceptMinion(bench, "web1");
     const result = await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_file_envs" })), "web1"));
     assert.deepEqual(opened(result, crypticle), ["base"]);
-    assert.deepEqual(result.contacts, ["web1"]);
+    assert.deepEqual([...result.proven], [1]);
   });
 
   it("is refused as bad load for each of the ways in which it can be wrong, and counted", async () => {
@@ -72,7 +72,7 @@ describe("a sealed request", () => {
       const result = await bench.send(frame);
       assert.equal(unpacked(replyOf(result)), "bad load", reason);
       assert.equal(bench.shard.counters[`refused.${reason}`], before + 1, reason);
-      assert.deepEqual(result.contacts, []);
+      assert.deepEqual([[...result.proven], result.contacts], [[0], []]);
     }
   });
 

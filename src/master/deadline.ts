@@ -1,0 +1,23 @@
+/** A step of the shutdown with a limit: whatever hangs or fails by then must not keep the process from ending. */
+import type { Logger } from "pino";
+
+export async function finishWithin(
+  deadlineMs: number,
+  step: Promise<unknown>,
+  warning: string,
+  logger: Logger,
+): Promise<void> {
+  const isDone = step.then(
+    () => true,
+    (error: Error) => {
+      logger.error({ err: error }, "a step of the shutdown failed");
+      return true;
+    },
+  );
+  const inTime = await Promise.race([isDone, later(deadlineMs).then(() => false)]);
+  if (!inTime) logger.warn({ deadlineMs }, warning);
+}
+
+function later(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

@@ -1,0 +1,235 @@
+/** What the parts of the main thread and the workers know, under the names of the metrics table. Reads only; each number is kept by its part. */
+import type { MasterConfig } from "../config/load.ts";
+import { laneQueueMax, publishQueueMax, replyQueueMax, trackedJobsMax } from "../limits.ts";
+import type { LanePool } from "../workers/lane-pool.ts";
+import { outcomes, type SizedThing, type WorkerMeasures, workerStages } from "../workers/measures.ts";
+import type { ShardPool } from "../workers/pool.ts";
+import type { ThreadMeasures } from "../workers/thread-meter.ts";
+import type { AuthLane } from "./auth-lane.ts";
+import type { Batcher } from "./batcher.ts";
+import type { Bus } from "./bus.ts";
+import type { JobTracker } from "./job-tracker.ts";
+import type { KeyRing } from "./key-ring.ts";
+import type { Maintenance } from "./maintenance.ts";
+import type { Samples } from "./metrics-samples.ts";
+import { threadCpuSeconds } from "./metrics-threads.ts";
+import type { MineAnswers } from "./mine-answers.ts";
+import type { Pillars } from "./pillars.ts";
+import type { Presence } from "./presence.ts";
+import type { PublishFront } from "./publish-front.ts";
+import type { Publisher } from "./publisher.ts";
+import type { RequestFront } from "./request-front.ts";
+
+/** The parts of the main thread that count something. */
+export type MeteredParts = {
+  readonly config: MasterConfig;
+  readonly accepted: ReadonlySet<string>;
+  /** Opened after the rest: undefined until then. */
+  readonly requestFront: () => Pick<RequestFront, "counters" | "repliesUnderWay" | "largestFrameBytes"> | undefined;
+  readonly publishFront: PublishFront;
+  readonly batcher: Batcher;
+  readonly authLane: AuthLane;
+  readonly pool: ShardPool;
+  readonly lanes: Readonly<Record<string, LanePool>>;
+  readonly pillars: Pillars;
+  readonly mines: MineAnswers;
+  readonly bus: Bus;
+  readonly publisher: Publisher;
+  readonly tracker: JobTracker;
+  readonly keyRing: KeyRing;
+  readonly presence: Presence;
+  readonly maintenance: Maintenance;
+};
+
+/** Everything that the main thread knows without asking anybody. */
+export function sampleMain(samples: Samples, parts: MeteredParts): void {
+  sampleRequests(samples, parts);
+  sampleQueues(samples, parts);
+  sampleFleet(samples, parts);
+  sampleEvents(samples, parts);
+  samplePillars(samples, parts);
+  for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
+  for (const [thread, seconds] of threadCpuSeconds()) {
+    samples.set("saltworks_thread_cpu_seconds_total", { thread }, seconds);
+  }
+  sampleProcess(samples);
+}
+
+function sampleRequests(samples: Samples, { requestFront, batcher, pool }: MeteredParts): void {
+  const front = requestFront()?.counters;
+  samples.set("saltworks_frames_received_total", {}, front?.requests ?? 0);
+  samples.set("saltworks_frames_malformed_total", {}, front?.malformed ?? 0);
+  samples.set("saltworks_requests_rejected_total", {}, batcher.counters.refused);
+  samples.set("saltworks_replies_total", { outcome: "sent" }, front?.replies ?? 0);
+  samples.set("saltworks_replies_total", { outcome: "dropped" }, front?.repliesDropped ?? 0);
+  samples.set("saltworks_reading_pauses_total", {}, front?.pauses ?? 0);
+  samples.set("saltworks_workers_lost_total", {}, pool.counters.workersLost);
+  samples.set("saltworks_batches_retried_total", {}, pool.counters.retried);
+  samples.set("saltworks_worker_timeouts_total", {}, pool.counters.timeouts);
+}
+
+function sampleQueues(samples: Samples, { batcher }: MeteredParts): void {
+  for (const [slot, queue] of batcher.queues.entries()) {
+    const worker = String(slot);
+    samples.set("saltworks_queue_items", { worker }, queue.items);
+    samples.set("saltworks_queue_bytes", { worker }, queue.bytes);
+    samples.set("saltworks_batches_in_flight", { worker }, queue.batchesInFlight);
+    samples.histogram("saltworks_queue_wait_seconds", { worker, queue: "requests" }, queue.waits.requests);
+    samples.histogram("saltworks_queue_wait_seconds", { worker, queue: "auths" }, queue.waits.auths);
+    samples.histogram("saltworks_stage_seconds", { worker, stage: "wait" }, queue.handOver);
+    samples.histogram("saltworks_stage_seconds", { worker, stage: "reply" }, queue.reply);
+  }
+  samples.set("saltworks_auths_received_total", {}, batcher.authCounters.auths);
+  const { authsCoalesced, authsExpired, authsRefused } = batcher.authCounters;
+  samples.set("saltworks_auths_dropped_total", { reason: "coalesced" }, authsCoalesced);
+  samples.set("saltworks_auths_dropped_total", { reason: "expired" }, authsExpired);
+  samples.set("saltworks_auths_dropped_total", { reason: "refused" }, authsRefused);
+  samples.set("saltworks_auth_queue_items", {}, batcher.waitingAuths);
+}
+
+function sampleFleet(samples: Samples, parts: MeteredParts): void {
+  const { accepted, presence, publisher, tracker, publishFront, keyRing } = parts;
+  samples.set("saltworks_minions", { state: "accepted" }, accepted.size);
+  samples.set("saltworks_minions", { state: "connected" }, presence.connectedCount);
+  samples.set("saltworks_presence_pings_total", {}, presence.counters.pings);
+  samples.set("saltworks_jobs_total", { outcome: "published" }, publisher.counters.jobs);
+  samples.set("saltworks_jobs_total", { outcome: "unmatched" }, publisher.counters.unmatched);
+  samples.set("saltworks_jobs_followed", {}, tracker.followedCount);
+  samples.set("saltworks_publishes_total", { outcome: "sent" }, publishFront.counters.publishes);
+  samples.set("saltworks_publishes_total", { outcome: "dropped" }, publishFront.counters.dropped);
+  samples.set("saltworks_key_rotations_total", {}, keyRing.counters.rotations);
+  for (const change of ["added", "removed", "changed"] as const) {
+    samples.set("saltworks_key_changes_total", { change }, keyRing.counters[change]);
+  }
+}
+
+function sampleEvents(samples: Samples, { bus }: MeteredParts): void {
+  samples.set("saltworks_event_subscribers", {}, bus.subscriberCount);
+  samples.set("saltworks_events_total", { source: "master" }, bus.counters.fired);
+  samples.set("saltworks_events_total", { source: "workers" }, bus.counters.ofWorkers);
+  samples.set("saltworks_events_total", { source: "program" }, bus.counters.pulled);
+  samples.set("saltworks_events_dropped_total", {}, bus.droppedEvents);
+}
+
+function samplePillars(samples: Samples, { pillars }: MeteredParts): void {
+  for (const outcome of ["rendered", "shared", "failed", "refused"] as const) {
+    samples.set("saltworks_pillars_total", { outcome }, pillars.counters[outcome]);
+  }
+  samples.set("saltworks_pillars_waiting", {}, pillars.waitingCount);
+  samples.histogram("saltworks_pillar_seconds", { part: "wait" }, pillars.times.wait);
+  samples.histogram("saltworks_pillar_seconds", { part: "render" }, pillars.times.render);
+}
+
+function sampleLane(samples: Samples, lane: string, { counters, pending }: LanePool): void {
+  samples.set("saltworks_lane_pending", { lane }, pending);
+  samples.set("saltworks_lane_tasks_total", { lane }, counters.tasks);
+  samples.set("saltworks_lane_failures_total", { lane, outcome: "refused" }, counters.refused);
+  samples.set("saltworks_lane_failures_total", { lane, outcome: "failed" }, counters.failed);
+  samples.set("saltworks_lane_failures_total", { lane, outcome: "timeout" }, counters.timeouts);
+}
+
+function sampleProcess(samples: Samples): void {
+  const { user, system } = process.cpuUsage();
+  samples.set("process_cpu_seconds_total", {}, (user + system) / 1e6);
+  samples.set("process_resident_memory_bytes", {}, process.memoryUsage.rss());
+  samples.set("process_start_time_seconds", {}, Math.round(performance.timeOrigin) / 1_000);
+}
+
+export function sampleThread(samples: Samples, thread: string, measures: ThreadMeasures): void {
+  samples.histogram("saltworks_event_loop_delay_seconds", { thread }, measures.loopDelay);
+  samples.set("saltworks_event_loop_busy_seconds_total", { thread }, measures.loopBusySeconds);
+  samples.set("saltworks_event_loop_idle_seconds_total", { thread }, measures.loopIdleSeconds);
+  samples.set("saltworks_heap_used_bytes", { thread }, measures.heapUsedBytes);
+  samples.set("saltworks_heap_limit_bytes", { thread }, measures.heapLimitBytes);
+  samples.set("saltworks_external_bytes", { thread }, measures.externalBytes);
+}
+
+export function sampleWorker(samples: Samples, worker: string, measures: WorkerMeasures): void {
+  for (const [command, counts] of Object.entries(measures.requests)) {
+    for (const outcome of outcomes) {
+      if (counts[outcome] > 0) samples.set("saltworks_requests_total", { worker, command, outcome }, counts[outcome]);
+    }
+  }
+  samples.histogram("saltworks_batch_items", { worker }, measures.batchItems);
+  for (const stage of workerStages) {
+    samples.histogram("saltworks_stage_seconds", { worker, stage }, measures.stages[stage]);
+  }
+  sampleThread(samples, `sw-shard-${worker}`, measures.thread);
+  sampleWorkerCounters(samples, worker, measures.counters);
+}
+
+const refusalPrefix = "refused.";
+/** Shown from the first look on, at 0: what appears at 1 has no rate. */
+const usualRefusals = [
+  "badSeal",
+  "badToken",
+  "credential",
+  "fault",
+  "malformed",
+  "noSession",
+  "notAccepted",
+  "version",
+];
+const authResults = ["accept", "pend", "reject", "denied", "full", "refused"] as const;
+
+function sampleWorkerCounters(samples: Samples, worker: string, counters: WorkerMeasures["counters"]): void {
+  const count = (name: string): number => counters[name] ?? 0;
+  const seen = Object.keys(counters).filter((name) => name.startsWith(refusalPrefix));
+  const reasons = new Set([...usualRefusals, ...seen.map((name) => name.slice(refusalPrefix.length))]);
+  for (const reason of reasons) {
+    samples.set("saltworks_refusals_total", { worker, reason }, count(`${refusalPrefix}${reason}`));
+  }
+  samples.set("saltworks_commits_total", { worker, outcome: "done" }, count("commits"));
+  samples.set("saltworks_commits_total", { worker, outcome: "failed" }, count("commits.failed"));
+  samples.set("saltworks_returns_total", { worker, outcome: "stored" }, count("returns.stored"));
+  samples.set("saltworks_returns_total", { worker, outcome: "duplicate" }, count("returns.duplicate"));
+  samples.set("saltworks_returns_total", { worker, outcome: "too_large" }, count("returns.tooLarge"));
+  samples.set("saltworks_returns_total", { worker, outcome: "malformed" }, count("returns.malformed"));
+  for (const result of authResults) {
+    samples.set("saltworks_auths_total", { worker, result }, count(`auth.${result}`));
+  }
+  samples.set("saltworks_replies_withdrawn_total", { worker }, count("replies.withdrawn"));
+  samples.set("saltworks_tokens_verified_total", { worker }, count("tokensVerified"));
+  samples.set("saltworks_events_trimmed_total", { worker }, count("events.trimmed"));
+}
+
+/** How near each bound is. Those that are options go by the option's name, the others by their name in src/limits.ts. */
+export function sampleLimits(samples: Samples, parts: MeteredParts, workers: readonly WorkerMeasures[]): void {
+  const { config, batcher, pool, lanes, bus, publisher, tracker, presence } = parts;
+  const ofWorkers = (name: string): number => workers.reduce((sum, { counters }) => sum + (counters[name] ?? 0), 0);
+  const largest = (thing: SizedThing): number => Math.max(0, ...workers.map((worker) => worker.largest[thing]));
+  const ofLanes = (read: (lane: LanePool) => number): number[] => Object.values(lanes).map(read);
+  const front = parts.requestFront();
+  const limit = (name: string, used: number, max: number, hits: number | undefined): void => {
+    samples.set("saltworks_limit_used", { limit: name }, used);
+    samples.set("saltworks_limit_max", { limit: name }, max);
+    if (hits !== undefined) samples.set("saltworks_limit_hits_total", { limit: name }, hits);
+  };
+  const fullestBytes = Math.max(...batcher.queues.map(({ bytes }) => bytes));
+  limit("queue_max_bytes", fullestBytes, config.queue_max_bytes, (front?.counters.pauses ?? 0) + pool.counters.refused);
+  limit("auth_queue_max", batcher.waitingAuths, config.auth_queue_max, batcher.authCounters.authsRefused);
+  const minionsMax = config.max_minions === 0 ? Number.POSITIVE_INFINITY : config.max_minions;
+  limit("max_minions", presence.connectedCount, minionsMax, ofWorkers("auth.full"));
+  limit("event_subscriber_max_bytes", bus.fullestSubscriberBytes, config.event_subscriber_max_bytes, bus.droppedEvents);
+  limit("max_event_size", largest("event"), config.max_event_size, ofWorkers("events.trimmed"));
+  limit(
+    "job_cache_max_return_bytes",
+    largest("return"),
+    config.job_cache_max_return_bytes,
+    ofWorkers("returns.tooLarge"),
+  );
+  // ZeroMQ ends the connection of whoever sends more, and tells nobody.
+  limit("request_max_bytes", front?.largestFrameBytes ?? 0, config.request_max_bytes, undefined);
+  const laneRefusals = ofLanes(({ counters }) => counters.refused).reduce((sum, count) => sum + count, 0);
+  limit("laneQueueMax", Math.max(...ofLanes(({ pending }) => pending)), laneQueueMax, laneRefusals);
+  const { pillar } = lanes;
+  limit(
+    "pillar_render_timeout",
+    parts.pillars.times.slowestSeconds,
+    config.pillar_render_timeout,
+    pillar?.counters.timeouts ?? 0,
+  );
+  limit("replyQueueMax", front?.repliesUnderWay ?? 0, replyQueueMax, front?.counters.repliesDropped ?? 0);
+  limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);
+  limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);
+}

@@ -1,0 +1,233 @@
+/**
+ * Every metric of the master: name, kind, labels and meaning. docs/metrics.md is generated from this table.
+ * Names follow Prometheus' habit: base units, and `_total` for what only grows.
+ */
+import { delayBounds, itemsBounds, secondsBounds } from "../workers/histogram.ts";
+
+export type MetricKind = "counter" | "gauge" | "histogram";
+export type Metric = {
+  readonly kind: MetricKind;
+  readonly labels: readonly string[];
+  readonly help: string;
+  /** Of a histogram. */
+  readonly bounds?: readonly number[];
+};
+
+function metric<const Label extends string>(kind: MetricKind, labels: readonly Label[], help: string) {
+  return { kind, labels, help };
+}
+
+function histogram<const Label extends string>(labels: readonly Label[], bounds: readonly number[], help: string) {
+  return { kind: "histogram", labels, help, bounds } as const;
+}
+
+const requests = {
+  saltworks_frames_received_total: metric("counter", [], "Frames that came in on the request port."),
+  saltworks_frames_malformed_total: metric("counter", [], "Of these, frames that are no request of a REQ socket."),
+  saltworks_requests_total: metric(
+    "counter",
+    ["worker", "command", "outcome"],
+    "Opened requests by command: `answered` by the worker itself, `deferred` to a lane or the main thread, `failed` in handler or store. Commands that Salt does not have are `other`.",
+  ),
+  saltworks_refusals_total: metric(
+    "counter",
+    ["worker", "reason"],
+    "Requests that a worker refused, by reason; most were never opened.",
+  ),
+  saltworks_requests_rejected_total: metric(
+    "counter",
+    [],
+    "Requests answered with an error because a queue was full or a worker was lost twice.",
+  ),
+  saltworks_replies_total: metric(
+    "counter",
+    ["outcome"],
+    "Replies `sent`, and those `dropped` because their client was gone or did not read.",
+  ),
+  saltworks_replies_withdrawn_total: metric(
+    "counter",
+    ["worker"],
+    "Answers that became an error because their batch could not be committed; `saltworks_requests_total` counts them as answered.",
+  ),
+  saltworks_reading_pauses_total: metric(
+    "counter",
+    [],
+    "Times that the master stopped reading requests because every worker's queue was full.",
+  ),
+};
+
+const batches = {
+  saltworks_batch_items: histogram(
+    ["worker"],
+    itemsBounds,
+    "Requests of a batch. Its sum counts requests, its count batches.",
+  ),
+  saltworks_queue_wait_seconds: histogram(
+    ["worker", "queue"],
+    secondsBounds,
+    "How long a batch's oldest request waited on the main thread before the batch left for its worker: `requests`, or `auths`, which go behind.",
+  ),
+  saltworks_stage_seconds: histogram(
+    ["worker", "stage"],
+    secondsBounds,
+    "Time of a batch by stage: `wait` from leaving the main thread's queue until the worker begins, `open`, `handle`, `commit` and `seal` in the worker, `reply` on the main thread. Divided by `saltworks_batch_items_sum` it is the time per request.",
+  ),
+  saltworks_queue_items: metric("gauge", ["worker"], "Requests that wait on the main thread for a worker."),
+  saltworks_queue_bytes: metric("gauge", ["worker"], "Bytes of these."),
+  saltworks_batches_in_flight: metric("gauge", ["worker"], "Batches that a worker has now."),
+  saltworks_commits_total: metric(
+    "counter",
+    ["worker", "outcome"],
+    "Transactions of the job cache, `done` or `failed`: one for all returns of a batch.",
+  ),
+  saltworks_returns_total: metric(
+    "counter",
+    ["worker", "outcome"],
+    "Returns: `stored`, `duplicate` of a stored one, `too_large` for `job_cache_max_return_bytes`, or `malformed`.",
+  ),
+};
+
+const threads = {
+  saltworks_worker_stale: metric(
+    "gauge",
+    ["worker"],
+    "1 if the worker did not answer in time and its values are those of its last answer; otherwise 0.",
+  ),
+  saltworks_workers_lost_total: metric("counter", [], "Worker threads that ended and were replaced."),
+  saltworks_batches_retried_total: metric("counter", [], "Batches given to a replaced worker once more."),
+  saltworks_worker_timeouts_total: metric("counter", [], "Tasks that a worker did not finish in time."),
+  saltworks_thread_cpu_seconds_total: metric(
+    "counter",
+    ["thread"],
+    "CPU time by the thread's name in the system: `sw-shard-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `ZMQbg/IO/N`; `main`, and `other` for Node's own helpers. Linux only.",
+  ),
+  saltworks_event_loop_delay_seconds: histogram(
+    ["thread"],
+    delayBounds,
+    "How late a timer ran, ten samples a second while the thread is busy and one while it is idle: what anything that waits for this thread waits at least.",
+  ),
+  saltworks_event_loop_busy_seconds_total: metric("counter", ["thread"], "Time that a thread's event loop worked."),
+  saltworks_event_loop_idle_seconds_total: metric(
+    "counter",
+    ["thread"],
+    "Time that a thread's event loop waited for something to do.",
+  ),
+  saltworks_heap_used_bytes: metric("gauge", ["thread"], "JavaScript heap of a thread."),
+  saltworks_heap_limit_bytes: metric("gauge", ["thread"], "Size at which that thread would end for want of memory."),
+  saltworks_external_bytes: metric("gauge", ["thread"], "Memory of a thread's buffers outside its heap."),
+  saltworks_lane_pending: metric("gauge", ["lane"], "Tasks offered to a lane and not finished."),
+  saltworks_lane_tasks_total: metric("counter", ["lane"], "Tasks that a lane was given."),
+  saltworks_lane_failures_total: metric(
+    "counter",
+    ["lane", "outcome"],
+    "Tasks `refused` because the lane's queue was full, `failed`, or ended by a `timeout`.",
+  ),
+};
+
+const auths = {
+  saltworks_auths_total: metric(
+    "counter",
+    ["worker", "result"],
+    "Authentications decided: `accept`, `pend`, `reject`, `denied` (another key), `full` (`max_minions`), `refused` (no usable key or id).",
+  ),
+  saltworks_auths_received_total: metric("counter", [], "Authentications that came in, decided or not."),
+  saltworks_auths_dropped_total: metric(
+    "counter",
+    ["reason"],
+    "Authentications given up before a worker saw them: `coalesced` (the minion asked again), `expired` (`auth_client_timeout`), `refused` (`auth_queue_max`).",
+  ),
+  saltworks_auth_queue_items: metric("gauge", [], "Authentications that wait on the main thread."),
+  saltworks_tokens_verified_total: metric(
+    "counter",
+    ["worker"],
+    "RSA verifications of a minion's token: one for each key, the rest are compared.",
+  ),
+};
+
+const fleet = {
+  saltworks_minions: metric(
+    "gauge",
+    ["state"],
+    "Minions: `accepted` keys, and `connected` ones, from which verified contact came within `presence_timeout`.",
+  ),
+  saltworks_presence_pings_total: metric("counter", [], "Minions asked for a sign of life because they were silent."),
+  saltworks_pillars_total: metric(
+    "counter",
+    ["outcome"],
+    "Pillars asked for: `rendered`, `shared` with an equal question that waited, `failed`, or `refused` because too many waited or the minion had given up.",
+  ),
+  saltworks_pillars_waiting: metric("gauge", [], "Pillars that wait to be rendered."),
+  saltworks_pillar_seconds: histogram(
+    ["part"],
+    secondsBounds,
+    "A pillar's time: `wait` for a thread of its lane, and `render`.",
+  ),
+  saltworks_jobs_total: metric("counter", ["outcome"], "Jobs `published`, and those whose target was `unmatched`."),
+  saltworks_jobs_followed: metric("gauge", [], "Jobs whose end somebody waits for."),
+  saltworks_publishes_total: metric("counter", ["outcome"], "Messages on the publish port, `sent` or `dropped`."),
+  saltworks_key_rotations_total: metric("counter", [], "Times that the AES key of publications was replaced."),
+  saltworks_key_changes_total: metric("counter", ["change"], "Minions' keys `added`, `removed` or `changed` on disk."),
+};
+
+const events = {
+  saltworks_event_subscribers: metric("gauge", [], "Programs that follow the event bus."),
+  saltworks_events_total: metric(
+    "counter",
+    ["source"],
+    "Events by where they came from: the `master` itself, its `workers` (encoded only while somebody follows), or a `program` of this machine.",
+  ),
+  saltworks_events_dropped_total: metric(
+    "counter",
+    [],
+    "Events that a subscriber did not get because it read too slowly, over all subscribers.",
+  ),
+  saltworks_events_trimmed_total: metric("counter", ["worker"], "Events over `max_event_size`, cut as Salt cuts them."),
+};
+
+const limits = {
+  saltworks_limit_used: metric(
+    "gauge",
+    ["limit"],
+    "How much of a limit is in use, in the limit's own unit: of a queue what waits now, the fullest where there are several; of a size (`request_max_bytes`, `max_event_size`, `job_cache_max_return_bytes`) the largest so far; of `pillar_render_timeout` the slowest so far.",
+  ),
+  saltworks_limit_max: metric("gauge", ["limit"], "The limit itself. `+Inf` where none is set."),
+  saltworks_limit_hits_total: metric(
+    "counter",
+    ["limit"],
+    "How often something met the limit and was refused, dropped or cut.",
+  ),
+};
+
+const process = {
+  process_cpu_seconds_total: metric("counter", [], "CPU time of the whole master."),
+  process_resident_memory_bytes: metric("gauge", [], "Memory of the whole master."),
+  process_start_time_seconds: metric("gauge", [], "When the master started, seconds since 1970."),
+};
+
+/** By topic, in the order of docs/metrics.md. */
+export const metricGroups = {
+  Requests: requests,
+  "Batches, queues and stages": batches,
+  "Threads and lanes": threads,
+  Authentication: auths,
+  "Fleet and jobs": fleet,
+  Events: events,
+  Limits: limits,
+  Process: process,
+} as const satisfies Record<string, Readonly<Record<string, Metric>>>;
+
+export const metrics = {
+  ...requests,
+  ...batches,
+  ...threads,
+  ...auths,
+  ...fleet,
+  ...events,
+  ...limits,
+  ...process,
+} as const;
+
+export type MetricName = keyof typeof metrics;
+type LabelOf<Name extends MetricName> = (typeof metrics)[Name]["labels"][number];
+/** Exactly the labels that the table gives the metric. */
+export type LabelsOf<Name extends MetricName> = Readonly<Record<LabelOf<Name>, string>>;

@@ -1,0 +1,66 @@
+/** One look at the whole master, main thread and workers, for the endpoint and for `saltworks top`. Looks at the same time share one. */
+import { metricsWorkerTimeoutMs } from "../limits.ts";
+import type { Encodable } from "../wire/values.ts";
+import type { WorkerMeasures } from "../workers/measures.ts";
+import { ThreadMeter } from "../workers/thread-meter.ts";
+import { Samples } from "./metrics-samples.ts";
+import { type MeteredParts, sampleLimits, sampleMain, sampleThread, sampleWorker } from "./metrics-sources.ts";
+import { WorkerReader } from "./metrics-workers.ts";
+
+export class Metrics {
+  readonly #parts: MeteredParts;
+  readonly #workers: WorkerReader;
+  readonly #mainThread = new ThreadMeter();
+  #underWay: Promise<Samples> | undefined;
+
+  constructor(parts: MeteredParts, onFault: (error: Error) => void) {
+    this.#parts = parts;
+    this.#workers = new WorkerReader({
+      slotCount: parts.pool.slotCount,
+      ask: (slot) =>
+        parts.pool.offer<WorkerMeasures>(slot, {
+          bytes: 0,
+          isUrgent: true,
+          build: () => ({ task: { kind: "measures" }, transfer: [] }),
+        }),
+      timeoutMs: metricsWorkerTimeoutMs,
+      onFault,
+    });
+  }
+
+  /** In Prometheus' text format. */
+  async text(): Promise<string> {
+    return (await this.#look()).text();
+  }
+
+  /** Rows of name, labels and value. */
+  async rows(): Promise<Encodable> {
+    return (await this.#look()).rows();
+  }
+
+  close(): void {
+    this.#mainThread.close();
+  }
+
+  #look(): Promise<Samples> {
+    this.#underWay ??= this.#gather().finally(() => {
+      this.#underWay = undefined;
+    });
+    return this.#underWay;
+  }
+
+  async #gather(): Promise<Samples> {
+    const readings = await this.#workers.read();
+    const samples = new Samples();
+    sampleMain(samples, this.#parts);
+    sampleThread(samples, "main", this.#mainThread.read());
+    for (const [slot, { isStale, measures }] of readings.entries()) {
+      const worker = String(slot);
+      samples.set("saltworks_worker_stale", { worker }, isStale ? 1 : 0);
+      if (measures !== undefined) sampleWorker(samples, worker, measures);
+    }
+    const known = readings.flatMap(({ measures }) => (measures === undefined ? [] : [measures]));
+    sampleLimits(samples, this.#parts, known);
+    return samples;
+  }
+}

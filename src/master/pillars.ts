@@ -1,0 +1,223 @@
+/**
+ * Pillars on their way: rendered in their lane, kept by the worker that owns the minion, sealed by the RSA lane, answered.
+ * Equal questions that wait share one rendering; one that is under way is shared with nobody, because files may have changed since.
+ */
+import { createHash } from "node:crypto";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../config/load.ts";
+import { SaltworksError } from "../errors.ts";
+import { laneQueueMax, pillarWaitMs } from "../limits.ts";
+import { encode } from "../wire/msgpack.ts";
+import type { Value } from "../wire/values.ts";
+import { Histogram, type HistogramSnapshot, secondsBounds } from "../workers/histogram.ts";
+import type { LanePool } from "../workers/lane-pool.ts";
+import type { Deferred, PillarResult, PillarTask } from "../workers/messages.ts";
+import type { Partitioner } from "../workers/partition.ts";
+import type { ShardPool } from "../workers/pool.ts";
+import type { Bus } from "./bus.ts";
+
+type PillarWork = Extract<Deferred, { kind: "pillar" }>;
+
+export type PillarsOptions = {
+  readonly lane: LanePool;
+  readonly threadCount: number;
+  readonly rsa: LanePool;
+  readonly pool: ShardPool;
+  readonly partitioner: Partitioner;
+  /** `minion_data_cache` */
+  readonly isKept: boolean;
+  readonly renderTimeoutMs: number;
+  readonly fire: (tag: string, data: { readonly [key: string]: string }) => void;
+  readonly logger: Logger;
+};
+
+type Waiting = {
+  readonly key: string;
+  readonly task: PillarTask;
+  readonly askedMs: number;
+  readonly resolve: (pillar: Uint8Array) => void;
+  readonly reject: (error: Error) => void;
+  readonly answer: Promise<Uint8Array>;
+};
+
+export class Pillars {
+  readonly counters = { asked: 0, shared: 0, rendered: 0, failed: 0, refused: 0 };
+  readonly #options: PillarsOptions;
+  readonly #waitSeconds = new Histogram(secondsBounds);
+  readonly #renderSeconds = new Histogram(secondsBounds);
+  #slowestSeconds = 0;
+  /** In the order in which they were asked; rendering takes them out. */
+  readonly #waiting = new Map<string, Waiting>();
+  #running = 0;
+
+  constructor(options: PillarsOptions) {
+    this.#options = options;
+  }
+
+  get pending(): number {
+    return this.#waiting.size + this.#running;
+  }
+
+  /** How long pillars waited to be rendered, and how long that took, the longest apart. */
+  get times(): {
+    readonly wait: HistogramSnapshot;
+    readonly render: HistogramSnapshot;
+    readonly slowestSeconds: number;
+  } {
+    const slowestSeconds = this.#slowestSeconds;
+    return { wait: this.#waitSeconds.snapshot(), render: this.#renderSeconds.snapshot(), slowestSeconds };
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.size;
+  }
+
+  /** The whole reply frame. @throws SaltworksError QUEUE_FULL, or what sealing throws */
+  async answer(work: PillarWork): Promise<Uint8Array> {
+    const pillar = await this.#pillarFor(work.task);
+    return await this.#options.rsa.run<Uint8Array>({ kind: "pillarReply", ...work.reply, pillar });
+  }
+
+  #pillarFor(task: PillarTask): Promise<Uint8Array> {
+    this.counters.asked += 1;
+    const key = keyOf(task);
+    const present = this.#waiting.get(key);
+    if (present !== undefined) {
+      this.counters.shared += 1;
+      return present.answer;
+    }
+    if (this.#waiting.size >= laneQueueMax) {
+      this.counters.refused += 1;
+      return Promise.reject(
+        new SaltworksError("QUEUE_FULL", "too many pillars wait to be rendered", { max: laneQueueMax }),
+      );
+    }
+    const { promise, resolve, reject } = pledge();
+    this.#waiting.set(key, { key, task, askedMs: Date.now(), resolve, reject, answer: promise });
+    this.#pump();
+    return promise;
+  }
+
+  /** The lane gets no more than it has threads for: its time limit is that of rendering, not of waiting. */
+  #pump(): void {
+    while (this.#running < this.#options.threadCount) {
+      const [next] = this.#waiting.values();
+      if (next === undefined) return;
+      this.#waiting.delete(next.key);
+      if (Date.now() - next.askedMs > pillarWaitMs) {
+        this.counters.refused += 1;
+        next.reject(
+          new SaltworksError("QUEUE_FULL", "the minion has given up on its pillar by now", { waitMs: pillarWaitMs }),
+        );
+        continue;
+      }
+      this.#running += 1;
+      this.#waitSeconds.observe((Date.now() - next.askedMs) / 1_000);
+      void this.#render(next).finally(() => {
+        this.#running -= 1;
+        this.#pump();
+      });
+    }
+  }
+
+  async #render({ task, resolve, reject }: Waiting): Promise<void> {
+    try {
+      const { pillar, record } = await this.#rendered(task);
+      await this.#keep(task, record);
+      resolve(pillar);
+    } catch (error) {
+      reject(error as Error);
+    }
+  }
+
+  /** What cannot be rendered becomes a pillar that says so: the minion comes up, and its states refuse to run. */
+  async #rendered(task: PillarTask): Promise<{ pillar: Uint8Array; record: Uint8Array | undefined }> {
+    const { lane, logger } = this.#options;
+    const startedMs = performance.now();
+    try {
+      const { pillar, record, faults } = await lane.run<PillarResult>(task);
+      this.counters.rendered += 1;
+      for (const fault of faults) logger.error({ id: task.id, fault }, "a pillar has an error");
+      return { pillar, record };
+    } catch (error) {
+      this.counters.failed += 1;
+      logger.error({ id: task.id, err: error }, "a pillar could not be rendered");
+      const pillar = new Map<Value, Value>([["_errors", [this.#sentenceFor(error as Error)]]]);
+      return { pillar: encode(pillar, "raw"), record: undefined };
+    } finally {
+      const seconds = (performance.now() - startedMs) / 1_000;
+      this.#renderSeconds.observe(seconds);
+      this.#slowestSeconds = Math.max(this.#slowestSeconds, seconds);
+    }
+  }
+
+  #sentenceFor(error: Error): string {
+    const isLate = "code" in error && error.code === "TASK_TIMEOUT";
+    if (!isLate) return "Rendering the pillar failed. Please see master log for details.";
+    return `Rendering the pillar took longer than pillar_render_timeout (${this.#options.renderTimeoutMs / 1_000} seconds).`;
+  }
+
+  /** Without a record the pillar that was kept before stays. One that a caller's own values were merged into is not kept. */
+  async #keep(task: PillarTask, record: Uint8Array | undefined): Promise<void> {
+    const { pool, partitioner, isKept, fire, logger } = this.#options;
+    if (!isKept || task.grains === undefined || task.override !== undefined) return;
+    const { id, grains } = task;
+    const slot = partitioner.slotOf(id, pool.slotCount);
+    try {
+      const keeping = { kind: "keepFacts", id, grains, pillar: record };
+      await pool.offer(slot, {
+        bytes: grains.byteLength + (record?.byteLength ?? 0),
+        isUrgent: true,
+        build: () => ({ task: keeping, transfer: [] }),
+      });
+      fire(`minion/refresh/${id}`, { "Minion data cache refresh": id });
+    } catch (error) {
+      // The minion is served all the same: targeting goes on with what is known of it.
+      logger.error({ id, err: error }, "grains and pillar could not be kept");
+    }
+  }
+}
+
+/** The master's pillars, of the parts that it is made of. */
+export function pillarsOf(parts: {
+  readonly config: MasterConfig;
+  readonly pillars: LanePool;
+  readonly rsa: LanePool;
+  readonly pool: ShardPool;
+  readonly partitioner: Partitioner;
+  readonly bus: Pick<Bus, "fire">;
+  readonly logger: Logger;
+}): Pillars {
+  const { config, pillars, rsa, pool, partitioner, bus, logger } = parts;
+  return new Pillars({
+    lane: pillars,
+    threadCount: config.pillar_threads,
+    rsa,
+    pool,
+    partitioner,
+    isKept: config.minion_data_cache,
+    renderTimeoutMs: config.pillar_render_timeout * 1_000,
+    fire: (tag, data) => bus.fire(tag, data),
+    logger,
+  });
+}
+
+function pledge() {
+  let resolve: (pillar: Uint8Array) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<Uint8Array>((settle, fail) => {
+    resolve = settle;
+    reject = fail;
+  });
+  return { promise, resolve, reject };
+}
+
+/** Questions with the same key have the same answer, as long as no file changes. */
+function keyOf(task: PillarTask): string {
+  const hash = createHash("sha256");
+  for (const part of [task.saltenv, task.pillarenv, task.grains, task.override]) {
+    hash.update(part === undefined ? "-" : `+${part.length}:`);
+    if (part !== undefined) hash.update(part);
+  }
+  return `${task.id} ${hash.digest("base64")}`;
+}

@@ -1,0 +1,132 @@
+/**
+ * Reading minions' mines for another minion, a slice at a time: the main thread asks for the next one, so that batches come in between
+ * however much is read. Entries that are for some minions only (`allow_tgt`) stay out for others. docs/protocol.md section 7.1.
+ */
+import { SaltworksError } from "../errors.ts";
+import { mineSliceBytes, mineSliceMs } from "../limits.ts";
+import { matchesKnown } from "../target/expected.ts";
+import { ParsedTargets } from "../target/parsed.ts";
+import { encode } from "../wire/msgpack.ts";
+import { pickEntries } from "../wire/pick.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
+import { skipValue, textOf } from "../wire/walk.ts";
+import type { MatchAnswer, MineFindAnswer, MineFindTask, MineReadTask, MineSlice } from "./messages.ts";
+import type { Shard } from "./shard.ts";
+
+const guardKey = "__saltmine_acl__";
+const dataKey = "__data__";
+const empty: ValueMap = new Map();
+const targets = new ParsedTargets();
+
+/** What of a shard it needs. */
+type MineSite = Pick<Shard, "facts" | "isAccepted" | "count"> & { readonly stores: Pick<Shard["stores"], "minions"> };
+
+/** What the target names, and the first slice of it. */
+export function findMines(shard: MineSite, matched: MatchAnswer, task: MineFindTask): MineFindAnswer {
+  if (matched.state !== "ready") return matched;
+  const { count, ids } = matched;
+  const slice = readMines(shard, { ...task, ids });
+  return { state: "ready", count, rest: slice.state === "read" ? ids.slice(slice.readBytes) : ids.slice(0, 0), slice };
+}
+
+/** From the first id on, as far as a slice goes; at least one. */
+export function readMines(shard: MineSite, task: Omit<MineReadTask, "kind">): MineSlice {
+  const untilMs = performance.now() + mineSliceMs;
+  const wanted = new Set<Value>(task.functions);
+  const access = new Access(shard, task.asker);
+  const found = task.functions.map((): Buffer[] => []);
+  const counts = task.functions.map(() => 0);
+  let pairBytes = 0;
+  let readBytes = 0;
+  do {
+    const end = readBytes < task.ids.length ? skipValue(task.ids, readBytes) : -1;
+    if (end < 0) break;
+    const id = textOf(task.ids, readBytes, end) ?? "";
+    const mine = storedMine(shard, id, wanted);
+    for (const [index, name] of task.functions.entries()) {
+      const entry = mine.get(name);
+      const value = entry === undefined ? undefined : access.open(entry);
+      if (value === undefined) continue;
+      const pair = [encode(id, "raw"), encode(value, "raw")];
+      pairBytes += pair.reduce((bytes, part) => bytes + part.length, 0);
+      found[index]?.push(...pair);
+      counts[index] = (counts[index] ?? 0) + 1;
+    }
+    readBytes = end;
+    if (pairBytes > task.bytesMax) return { state: "tooLarge" };
+  } while (pairBytes < mineSliceBytes && performance.now() < untilMs);
+  let end = 0;
+  const ends = found.map((pairs) => {
+    end += pairs.reduce((bytes, part) => bytes + part.length, 0);
+    return end;
+  });
+  return { state: "read", readBytes, counts, ends, pairs: joined(found.flat(), end) };
+}
+
+/** In memory that can be handed over. */
+function joined(parts: readonly Buffer[], length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(new ArrayBuffer(length));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}
+
+/** The wanted entries; a minion whose key went meanwhile has none. */
+function storedMine(shard: MineSite, id: string, wanted: ReadonlySet<Value>): ValueMap {
+  const stored = shard.isAccepted(id) ? shard.stores.minions.getMine(id) : undefined;
+  if (stored === undefined) return empty;
+  try {
+    return pickEntries(stored, wanted);
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    shard.count("mines.unreadable");
+    return empty;
+  }
+}
+
+/** What one minion may see; what it was allowed before is remembered for the slice. */
+class Access {
+  readonly #shard: MineSite;
+  readonly #asker: string;
+  readonly #known = new Map<string, boolean>();
+  #facts: { readonly value: ReturnType<MineSite["facts"]["of"]> } | undefined;
+
+  constructor(shard: MineSite, asker: string) {
+    this.#shard = shard;
+    this.#asker = asker;
+  }
+
+  /** The entry's value; undefined if it is not for this minion. */
+  open(entry: Value): Value | undefined {
+    if (!(entry instanceof Map) || !entry.has(guardKey)) return entry;
+    const isAllowed = !entry.has("allow_tgt") || this.#isAmong(entry.get("allow_tgt"), entry.get("allow_tgt_type"));
+    return isAllowed ? entry.get(dataKey) : undefined;
+  }
+
+  #isAmong(target: Value | undefined, kind: Value | undefined): boolean {
+    const name = encode([target, kind], "bin").toString("latin1");
+    let isAmong = this.#known.get(name);
+    if (isAmong === undefined) {
+      isAmong = this.#matches(target, kind);
+      this.#known.set(name, isAmong);
+    }
+    return isAmong;
+  }
+
+  /** A target that cannot be read lets nobody in. */
+  #matches(target: Value | undefined, kind: Value | undefined): boolean {
+    const expression = Array.isArray(target) ? target.filter((part) => typeof part === "string") : target;
+    if (typeof expression !== "string" && !Array.isArray(expression)) return false;
+    if (kind !== undefined && typeof kind !== "string") return false;
+    try {
+      this.#facts ??= { value: this.#shard.facts.of(this.#asker) };
+      return matchesKnown(targets.parse(kind ?? "glob", expression, ":"), this.#asker, this.#facts.value);
+    } catch (error) {
+      if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
+      return false;
+    }
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * `_mine_get`: a minion asks what others have left in their mines. Which functions it may have is decided here; whose mines, and what is in
+ * them, concerns every worker. docs/protocol.md section 7.1.
+ */
+import { SaltworksError } from "../../errors.ts";
+import { mineFunctionsMax } from "../../limits.ts";
+import { ParsedTargets } from "../../target/parsed.ts";
+import { compilePythonPattern } from "../../target/python-pattern.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { Value } from "../../wire/values.ts";
+import type { Shard } from "../shard.ts";
+import type { Answer, Opened } from "./context.ts";
+import { field, fieldBytes, textOf } from "./fields.ts";
+
+const nothing: Answer = { value: new Map() };
+const targets = new ParsedTargets();
+
+/** As in Salt nobody hears why he gets nothing. Whoever asks has to prove itself: entries may be for some minions only. */
+export function handleMineGet(shard: Shard, opened: Opened): Answer {
+  const { load, entries, id, isProven } = opened;
+  const target = field(load, entries, "tgt");
+  const asked = functionsOf(field(load, entries, "fun"));
+  if (id === undefined || !isProven || target === undefined || asked === undefined) return nothing;
+  const functions = allowedFunctions(shard.start.config.mine_get, id, asked.functions);
+  // Up to 2017 the kind came as `expr_form`.
+  const kindKey = fieldBytes(load, entries, "tgt_type") === undefined ? "expr_form" : "tgt_type";
+  const kind = fieldBytes(load, entries, kindKey) === undefined ? "glob" : textOf(load, entries, kindKey);
+  if (functions.length === 0 || functions.length > mineFunctionsMax || kind === undefined) return nothing;
+  const targetKind = guarded(kind);
+  if (!isReadable(target, targetKind)) {
+    shard.count("mines.targetsRefused");
+    return nothing;
+  }
+  const ask = {
+    id,
+    target: encode(target, "raw"),
+    targetKind,
+    functions,
+    isByFunction: asked.isByFunction,
+    seal: { key: sealKeyOf(shard, opened), nonce: opened.replyNonce },
+  };
+  return { deferred: { kind: "mineGet", ask } };
+}
+
+/** One name, names with commas in between, or a list of names, which is answered by function however short it is. */
+function functionsOf(fun: Value | undefined): { functions: string[]; isByFunction: boolean } | undefined {
+  if (typeof fun === "string") {
+    const functions = [...new Set(fun.split(","))];
+    return { functions, isByFunction: functions.length > 1 };
+  }
+  if (!Array.isArray(fun)) return undefined;
+  const names = fun.filter((name) => typeof name === "string");
+  return { functions: [...new Set(names)], isByFunction: true };
+}
+
+/** `mine_get`: patterns of minions, each with a list of patterns of functions; unset, everybody may ask for everything. */
+function allowedFunctions(rules: unknown, id: string, functions: readonly string[]): readonly string[] {
+  if (rules === null || rules === undefined) return functions;
+  const mine = entriesOf(rules).flatMap(([minions, allowed]) =>
+    Array.isArray(allowed) && matchesStart(minions, id) ? allowed : [],
+  );
+  return functions.filter((name) => mine.some((pattern) => matchesStart(pattern, name)));
+}
+
+function entriesOf(rules: unknown): [unknown, unknown][] {
+  if (rules instanceof Map) return [...rules];
+  return typeof rules === "object" && rules !== null && !Array.isArray(rules) ? Object.entries(rules) : [];
+}
+
+/** A pattern that cannot be read allows nothing. */
+function matchesStart(pattern: unknown, text: string): boolean {
+  if (typeof pattern !== "string") return false;
+  try {
+    return compilePythonPattern(pattern).matchesStart(text);
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return false;
+  }
+}
+
+/** A target that cannot be read matches nobody; the other threads are only told of those that can. */
+function isReadable(target: Value, kind: string): target is string | string[] {
+  if (typeof target !== "string" && !isTexts(target)) return false;
+  try {
+    targets.parse(kind, target, ":");
+    return true;
+  } catch (error) {
+    if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
+    return false;
+  }
+}
+
+function isTexts(value: Value): value is string[] {
+  return Array.isArray(value) && value.every((part) => typeof part === "string");
+}
+
+/** A minion must not fish for pillar values with patterns. */
+function guarded(targetKind: string): string {
+  const kind = targetKind.toLowerCase();
+  if (kind === "pillar") return "pillar_exact";
+  return kind === "compound" ? "compound_pillar_exact" : targetKind;
+}
+
+function sealKeyOf(shard: Shard, { version, sealer }: Opened): "session" | "current" | "former" {
+  if (version >= 3) return "session";
+  return sealer === shard.former?.crypticle ? "former" : "current";
+}

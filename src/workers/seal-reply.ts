@@ -1,0 +1,22 @@
+/** Seals a reply that other threads have made, for a minion of this worker: under its session's key or, for older ones, the master's. */
+import { setImmediate as turn } from "node:timers/promises";
+import { ByteWriter } from "../wire/byte-writer.ts";
+import { badLoad, beginRawReply } from "../wire/reply.ts";
+import type { ShardTask } from "./messages.ts";
+import { transferring } from "./pool.ts";
+import type { Shard } from "./shard.ts";
+
+/** A large reply leaves the thread to others in between. @returns the whole reply; a minion whose key went meanwhile has to authenticate */
+export async function sealReply(
+  shard: Pick<Shard, "session" | "masterCrypticle">,
+  { id, seal, parts }: Extract<ShardTask, { kind: "sealReply" }>,
+): Promise<Uint8Array> {
+  const crypticle = seal.key === "session" ? shard.session(id)?.crypticle : shard.masterCrypticle(seal.key);
+  if (crypticle === undefined) return badLoad;
+  const sealed = await crypticle.sealInSteps(Buffer.concat(parts), seal.nonce, () => turn());
+  const frame = new ByteWriter();
+  const start = beginRawReply(frame, sealed.length);
+  frame.bytes.set(sealed, start);
+  const reply = new Uint8Array(frame.bytes.buffer as ArrayBuffer, 0, frame.length);
+  return transferring(reply, reply.buffer);
+}
