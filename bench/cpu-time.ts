@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 
 /** Unit of the times in /proc/<pid>/stat on every Linux that Node runs on. */
 const ticksPerSecond = 100;
-const ticksToMs = 1_000 / ticksPerSecond;
+export const ticksToMs = 1_000 / ticksPerSecond;
 
 type ProcessTimes = { readonly pid: number; readonly parent: number; readonly ms: number };
 
@@ -24,16 +24,30 @@ function readTimes(pid: string): ProcessTimes | undefined {
   return { pid: Number(pid), parent: tick(4), ms: (tick(14) + tick(15) + tick(16) + tick(17)) * ticksToMs };
 }
 
-/** Milliseconds that a process and everything below it have used, children that ended included. Resolution: 10 ms per process. */
-export function cpuTimeMs(rootProcessId: number): number {
-  const all = readdirSync("/proc")
+function allTimes(): ProcessTimes[] {
+  return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => readTimes(name) ?? []);
+}
+
+function familyAmong(all: readonly ProcessTimes[], rootProcessId: number): Set<number> {
   const family = new Set([rootProcessId]);
   for (let grew = true; grew; ) {
     const before = family.size;
     for (const { pid, parent } of all) if (family.has(parent)) family.add(pid);
     grew = family.size > before;
   }
+  return family;
+}
+
+/** A process and everything below it. */
+export function familyOf(rootProcessId: number): Set<number> {
+  return familyAmong(allTimes(), rootProcessId);
+}
+
+/** Milliseconds that a process and everything below it have used, children that ended included. Resolution: 10 ms per process. */
+export function cpuTimeMs(rootProcessId: number): number {
+  const all = allTimes();
+  const family = familyAmong(all, rootProcessId);
   return all.filter(({ pid }) => family.has(pid)).reduce((sum, { ms }) => sum + ms, 0);
 }

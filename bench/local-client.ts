@@ -38,14 +38,19 @@ export class LocalClient {
   }
 
   /** @throws SaltworksError REQUEST_REFUSED if the master did not publish */
-  async publish(tgt: string, fun: string, arg: readonly Encodable[] = []): Promise<Job> {
+  async publish(
+    tgt: string | readonly string[],
+    fun: string,
+    arg: readonly Encodable[] = [],
+    targetKind = "glob",
+  ): Promise<Job> {
     const kwargs = { show_timeout: true, show_jid: false, delimiter: ":" };
-    const rest = { tgt_type: "glob", ret: "", jid: "", kwargs, user: "root" };
+    const rest = { tgt_type: targetKind, ret: "", jid: "", kwargs, user: "root" };
     const reply = await this.#ask({ cmd: "publish", tgt, fun, arg, key: this.#key(), ...rest });
     const load = mapField(reply, "load");
     const jid = load && textField(load, "jid");
     if (load === undefined || jid === undefined) {
-      throw new SaltworksError("REQUEST_REFUSED", `publish of ${fun} to ${tgt} was refused`);
+      throw new SaltworksError("REQUEST_REFUSED", `publish of ${fun} to ${String(tgt).slice(0, 200)} was refused`);
     }
     const minions = (listField(load, "minions") ?? []).filter((id) => typeof id === "string");
     return { jid, minions };

@@ -1,8 +1,10 @@
 /** Where a number was measured: what every bench prints beside it. */
 import { spawnSync } from "node:child_process";
-import { availableParallelism, cpus } from "node:os";
+import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readOwnPackage } from "../src/minion/modules/program-version.ts";
+import type { MachineFingerprint } from "./results/schema.ts";
 
 export type Machine = {
   readonly node: string;
@@ -19,6 +21,18 @@ export function thisMachine(): Machine {
     cores: availableParallelism(),
     commit: commit(),
   };
+}
+
+/** What two results must have in common before their figures compare; ask when a run begins, for the load average. */
+export function machineFingerprint(): MachineFingerprint {
+  const { node, cpu, cores } = thisMachine();
+  const [loadAverage = 0] = loadavg();
+  return { node, cpu, cores, memoryBytes: totalmem(), kernel: release(), loadAverage };
+}
+
+/** The program that measured. */
+export function thisTool(): { version: string; commit: string } {
+  return { version: readOwnPackage().version, commit: commit() };
 }
 
 function commit(): string {

@@ -1,7 +1,7 @@
 /** A master as a program of its own in a private directory on free ports: ours, or real Salt's, started, asked, killed and started again. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,6 +34,11 @@ export class MasterProcess {
   readonly #options: MasterOptions;
   #child: ChildProcess | undefined;
   #hasEnded: Promise<void> = Promise.resolve();
+  /** Whatever ends this process, an uncaught error included, takes the master with it: in its own group it would go on for ever. */
+  readonly #onExit = (): void => {
+    const isRunning = this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+    if (isRunning) this.#signalGroup("SIGKILL");
+  };
 
   private constructor(options: MasterOptions, [requestPort, publishPort]: readonly [number, number]) {
     this.#options = options;
@@ -59,7 +64,9 @@ export class MasterProcess {
 
   /** Resolves when it answers requests. */
   static async start(options: MasterOptions): Promise<MasterProcess> {
-    const master = new MasterProcess(options, await freePorts());
+    const [requestPort, publishPort] = await freePorts(2);
+    if (requestPort === undefined || publishPort === undefined) throw new RangeError("no ports");
+    const master = new MasterProcess(options, [requestPort, publishPort]);
     try {
       await master.restart();
       return master;
@@ -99,6 +106,8 @@ export class MasterProcess {
     const env = { ...process.env, ...this.#options.env };
     // A process group of its own: Salt's master is many processes, and all must go with it.
     const child = spawn(file, args, { stdio: ["ignore", log, log], detached: true, env });
+    closeSync(log);
+    process.off("exit", this.#onExit).once("exit", this.#onExit);
     this.#child = child;
     this.#hasEnded = new Promise((resolve) => child.once("exit", () => resolve()));
     await this.#untilAnswering(child);
@@ -154,6 +163,7 @@ export class MasterProcess {
   /** Ends it if it runs, and removes its directories. */
   async remove(): Promise<void> {
     await this.stop();
+    process.off("exit", this.#onExit);
     rmSync(this.directory, { recursive: true, force: true, maxRetries: 3 });
   }
 
@@ -177,15 +187,14 @@ const portMin = 10_240;
 const portMax = 32_767;
 const portTriesMax = 100;
 
-/** Two ports that were free a moment ago. */
-async function freePorts(): Promise<[number, number]> {
+/** So many ports that were free a moment ago. @throws SaltworksError MASTER_UNREACHABLE */
+export async function freePorts(count: number): Promise<number[]> {
   const found: number[] = [];
-  for (let tried = 0; tried < portTriesMax; tried += 1) {
+  for (let tried = 0; tried < portTriesMax && found.length < count; tried += 1) {
     const port = randomInt(portMin, portMax + 1);
     if (!found.includes(port) && (await isFree(port))) found.push(port);
-    const [first, second] = found;
-    if (first !== undefined && second !== undefined) return [first, second];
   }
+  if (found.length === count) return found;
   throw new SaltworksError("MASTER_UNREACHABLE", `no free port among ${portTriesMax} that were tried`);
 }
 

@@ -6,7 +6,7 @@ import { encodeEventBytes, frameEvent } from "../src/wire/event.ts";
 import { decode, encode } from "../src/wire/msgpack.ts";
 import { encodeRawReply } from "../src/wire/reply.ts";
 import { encodeSealedRequest, readEnvelope } from "../src/wire/request.ts";
-import { readReturn } from "../src/wire/return.ts";
+import { loadAsEventData } from "../src/wire/return.ts";
 import { mapEntries, skipValue } from "../src/wire/walk.ts";
 import { thisMachine } from "./machine.ts";
 
@@ -55,14 +55,14 @@ function makeSteps(returnBytes: number): Readonly<Record<string, () => unknown>>
   const names = { version: 3, id: "minion1", encAlgorithm: "OAEP-SHA1", sigAlgorithm: "PKCS1v15-SHA1" };
   const frame = encodeSealedRequest(sealed, names);
   const entries = mapEntries(load);
-  const data = readReturn(load, entries, stamp)?.data ?? nil;
+  const data = loadAsEventData(load, entries, stamp);
   const tag = "salt/job/20261120155553885300/ret/minion1";
   return {
     readEnvelope: () => readEnvelope(frame),
     open: () => crypticle.open(sealed),
     skipValue: () => skipValue(load, 0),
     mapEntries: () => mapEntries(load),
-    readReturn: () => readReturn(load, entries, stamp),
+    readReturn: () => loadAsEventData(load, entries, stamp),
     frameEvent: () => frameEvent(encodeEventBytes(tag, data)),
     sealReply: () => encodeRawReply(crypticle.seal(nil, nonce)),
     decode: () => decode(load),

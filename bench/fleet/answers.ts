@@ -67,7 +67,7 @@ export function returnLoad(
 }
 
 /** As Python prints a time in UTC with microseconds. */
-function stampNow(): string {
+export function stampNow(): string {
   const digits = jidAt(Date.now(), 0);
   const date = `${digits.slice(0, 4)}-${digits.slice(4, 6)}-${digits.slice(6, 8)}`;
   return `${date}T${digits.slice(8, 10)}:${digits.slice(10, 12)}:${digits.slice(12, 14)}.${digits.slice(14)}`;

@@ -38,6 +38,24 @@ export function descriptorsForMaster(minionCount: number): DescriptorNeed {
   return { least, wanted: least };
 }
 
+/**
+ * Refuses a fleet whose connections a master on this machine could not hold, before anybody signs in.
+ *
+ * @throws SaltworksError QUEUE_FULL with what would fit
+ */
+export function demandRoomForMaster(minionCount: number, connections: number): void {
+  const { hard } = descriptorLimits();
+  const room = hard - masterDescriptors;
+  if (connections <= room) return;
+  const most = Math.floor(room / 2);
+  throw new SaltworksError(
+    "QUEUE_FULL",
+    `${minionCount} minions with ${connections} connections do not fit: a process may have ${hard} descriptors, ` +
+      `so a master takes ${most} minions with two connections each; let more of them share with connections=${most}`,
+    { minionCount, connections, hard },
+  );
+}
+
 /** What the limits allow, in a sentence for whoever starts a fleet. */
 export function describeLimits(limits: DescriptorLimits): string {
   const perProcess = minionsPerProcessMax(limits);

@@ -32,9 +32,21 @@ const commands: { readonly [name: string]: { readonly about: string; readonly lo
     about: "Run a function on this machine, as salt-call does.",
     load: async () => (await import("./commands/call.ts")).runCallCommand,
   },
+  top: {
+    about: "Show live what the master does.",
+    load: async () => (await import("./commands/top.ts")).runTop,
+  },
   demo: {
     about: "Start a master and minions in a directory of their own, and show some jobs.",
     load: async () => (await import("./commands/demo.ts")).runDemo,
+  },
+  bench: {
+    about: "Measure a master under simulated load, compare results, write reports.",
+    load: async () => (await import("./commands/bench.ts")).runBench,
+  },
+  tune: {
+    about: "Find worker_threads and batch limits for this machine.",
+    load: async () => (await import("./commands/tune.ts")).runTune,
   },
 };
 
@@ -59,8 +71,13 @@ export async function dispatch(argv: readonly string[], host: Host): Promise<num
     host.complain(`${usage()}\nsaltworks: error: ${complaint}\n`);
     return usageExitCode;
   }
+  return await answered(name ?? "", host, async () => await (await command.load())(rest, host));
+}
+
+/** What a command ends with, errors included: those are said in one line where the operator can do something about them. */
+export async function answered(name: string, host: Host, run: () => Promise<number>): Promise<number> {
   try {
-    return await (await command.load())(rest, host);
+    return await run();
   } catch (error) {
     if (error instanceof Exit) return error.code;
     if (error instanceof SaltworksError) {

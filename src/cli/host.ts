@@ -1,6 +1,7 @@
 /** What the commands use of the process they run in: streams, signals, who the user is. Tests give one of their own. */
 import { userInfo } from "node:os";
 import { createInterface } from "node:readline";
+import { openTerminal, type Screen } from "./top/terminal.ts";
 
 export type Host = {
   /** To standard output, as it is. */
@@ -10,6 +11,8 @@ export type Host = {
   readonly isTerminal: boolean;
   /** Width of the terminal, if there is one. */
   readonly columns: number | undefined;
+  /** Takes the terminal over until the screen is closed. Only where `isTerminal`. */
+  openScreen(): Screen;
   /** One line of standard input without its end; undefined when there is no more. */
   readLine(): Promise<string | undefined>;
   /** As whom the master records what is asked: the user's name, or `sudo_NAME` for root by sudo. */
@@ -35,6 +38,7 @@ export function processHost(): Host {
       process.stderr.write(text);
     },
     isTerminal: process.stdout.isTTY === true,
+    openScreen: () => openTerminal(process.stdin, process.stdout),
     columns: process.stdout.columns,
     readLine: async () => {
       lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]();

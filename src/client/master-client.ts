@@ -145,9 +145,22 @@ export class MasterClient {
   }
 
   /** @throws SaltworksError as `publish` */
-  async wheel(fun: string, kwargs: { readonly [name: string]: Encodable }): Promise<CommandOutcome> {
+  async wheel(
+    fun: string,
+    kwargs: { readonly [name: string]: Encodable },
+    timeoutMs = wheelReplyTimeoutMs,
+  ): Promise<CommandOutcome> {
     const { key, user } = this.#credentials;
-    return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, key, user }, wheelReplyTimeoutMs));
+    return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, key, user }, timeoutMs));
+  }
+
+  /** Tells at once whether a master is there: its event bus takes a connection. @throws SaltworksError MASTER_UNREACHABLE */
+  async reach(): Promise<void> {
+    const nothing = () => undefined;
+    const link = await this.#contact(() =>
+      EventSubscriber.connect(this.#eventPath(), { onEvent: nothing, onClose: nothing }),
+    );
+    link.close();
   }
 
   /** Gives up what is under way. */

@@ -22,7 +22,7 @@ async function run(...argv: string[]): Promise<TestHost & { code: number }> {
 describe("saltworks", () => {
   it("names its commands and ends with 64 when it is given none of them", async () => {
     const { err, code } = await run("nosuch");
-    for (const name of ["master", "minion", "salt", "key", "run", "call", "demo"]) {
+    for (const name of ["master", "minion", "salt", "key", "run", "call", "demo", "bench", "tune"]) {
       assert.match(err, new RegExp(`^  ${name} `, "m"));
     }
     assert.match(err, /there is no command 'nosuch'\n$/);

@@ -1,5 +1,6 @@
 /** A process of a test's own: what commands write is kept, what they read is given. */
 import type { Host } from "../../src/cli/host.ts";
+import type { Screen } from "../../src/cli/top/terminal.ts";
 
 export class TestHost implements Host {
   out = "";
@@ -7,7 +8,7 @@ export class TestHost implements Host {
   isTerminal = false;
   columns = undefined;
   user = "root";
-  environment = {};
+  environment: { readonly [name: string]: string } = {};
   readonly #input: string[];
   readonly #listeners = new Set<() => void>();
   #onWrite: ((out: string) => void) | undefined;
@@ -25,6 +26,23 @@ export class TestHost implements Host {
     this.err += text;
   }
 
+  /** What was drawn last, until it is closed. */
+  screen: TestScreen | undefined;
+  #onScreen: (() => void) | undefined;
+
+  openScreen(): Screen {
+    this.screen = new TestScreen();
+    this.#onScreen?.();
+    return this.screen;
+  }
+
+  /** Called before the command that opens it runs on. */
+  untilScreen(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onScreen = resolve;
+    });
+  }
+
   readLine(): Promise<string | undefined> {
     return Promise.resolve(this.#input.shift());
   }
@@ -40,5 +58,54 @@ export class TestHost implements Host {
 
   onWrite(listener: (out: string) => void): void {
     this.#onWrite = listener;
+  }
+}
+
+/** A terminal of 100 by 40 whose keys a test presses. */
+export class TestScreen implements Screen {
+  isClosed = false;
+  lines: readonly string[] = [];
+  columns = 100;
+  readonly #keyListeners: ((key: string) => void)[] = [];
+  readonly #resizeListeners: (() => void)[] = [];
+  #onDraw: (() => void) | undefined;
+
+  size(): { columns: number; rows: number } {
+    return { columns: this.columns, rows: 40 };
+  }
+
+  draw(lines: readonly string[]): void {
+    this.lines = lines;
+    this.#onDraw?.();
+  }
+
+  onKey(listener: (key: string) => void): void {
+    this.#keyListeners.push(listener);
+  }
+
+  onResize(listener: () => void): void {
+    this.#resizeListeners.push(listener);
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+
+  press(key: string): void {
+    for (const listener of this.#keyListeners) listener(key);
+  }
+
+  resize(columns: number): void {
+    this.columns = columns;
+    for (const listener of this.#resizeListeners) listener();
+  }
+
+  /** Settles when lines are drawn that match. */
+  async shows(expected: RegExp): Promise<void> {
+    while (!expected.test(this.lines.join("\n"))) {
+      await new Promise<void>((resolve) => {
+        this.#onDraw = resolve;
+      });
+    }
   }
 }

@@ -34,7 +34,7 @@ type Shapes = NonNullable<ParseArgsConfig["options"]>;
 type Known = { readonly key: string; readonly option: AnyOption };
 
 export class LineReader {
-  readonly values = new Map<string, boolean | string | number>();
+  readonly values = new Map<string, boolean | string | number | readonly string[]>();
   readonly positionals: string[] = [];
   readonly #command: CommandTable;
   readonly #context: ParseContext;
@@ -123,7 +123,8 @@ export class LineReader {
       const choices = option.choices.map((word) => `'${word}'`).join(", ");
       return this.#error(`option ${name}: invalid choice: '${value}' (choose from ${choices})`);
     }
-    this.values.set(key, value);
+    const former = this.values.get(key);
+    this.values.set(key, option.kind === "texts" ? [...(Array.isArray(former) ? former : []), value] : value);
     return undefined;
   }
 

@@ -1,10 +1,10 @@
 /** What an option table is made of: options, groups of them, and commands. The parser, the help and the types of results come from it. */
 
 /** `V` is the type of the option's value; a flag is false and any other undefined unless it was given. */
-export type Option<V extends boolean | string | number | undefined> = {
+export type Option<V extends boolean | string | number | readonly string[] | undefined> = {
   /** Short names first, as Salt writes them: `-t`, `--timeout`. */
   readonly names: readonly [string, ...string[]];
-  readonly kind: "flag" | "text" | "int" | "choice";
+  readonly kind: "flag" | "text" | "texts" | "int" | "choice";
   /** Stands for the value in help. */
   readonly metavar: string;
   readonly about: string;
@@ -13,7 +13,11 @@ export type Option<V extends boolean | string | number | undefined> = {
   readonly example?: V;
 };
 
-export type AnyOption = Option<boolean> | Option<string | undefined> | Option<number | undefined>;
+export type AnyOption =
+  | Option<boolean>
+  | Option<string | undefined>
+  | Option<readonly string[] | undefined>
+  | Option<number | undefined>;
 export type OptionTable = { readonly [key: string]: AnyOption };
 
 export type OptionGroup<T extends OptionTable = OptionTable> = {
@@ -45,6 +49,11 @@ export function flag(names: Names, about: string): Option<boolean> {
 
 export function text(names: Names, metavar: string, about: string): Option<string | undefined> {
   return { names, kind: "text", metavar, about, choices: [] };
+}
+
+/** May be given several times: all values count, in their order. */
+export function texts(names: Names, metavar: string, about: string): Option<readonly string[] | undefined> {
+  return { names, kind: "texts", metavar, about, choices: [] };
 }
 
 export function int(names: Names, metavar: string, about: string): Option<number | undefined> {

@@ -1,5 +1,6 @@
 /** From a command line to options and words, or to what the user gets to read instead. Source: docs/compatibility.md, the command line. */
 import { wordsExitCode } from "../args/functions.ts";
+import { benchCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
 import { masterCommand, minionCommand } from "./daemon-options.ts";
 import { helpText } from "./help.ts";
@@ -8,6 +9,7 @@ import { type Answered, LineReader, type ParseContext, usageError } from "./line
 import { type CommandTable, mainName, type OptionTable, type ValuesOf } from "./option.ts";
 import { runCommand } from "./run-options.ts";
 import { saltCommand } from "./salt-options.ts";
+import { topCommand } from "./top-options.ts";
 
 export type { Answered } from "./line-reader.ts";
 
@@ -18,6 +20,9 @@ export const commands = {
   call: callCommand,
   master: masterCommand,
   minion: minionCommand,
+  top: topCommand,
+  bench: benchCommand,
+  tune: tuneCommand,
 } as const;
 export type CommandName = keyof typeof commands;
 export type OptionsOf<C extends CommandName> =

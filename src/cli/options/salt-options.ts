@@ -55,11 +55,16 @@ export const targetOptions = {
     ["-C", "--compound"],
     "The target is an expression of several targets, each but globs with the letter of its kind: 'G@os:Debian and web* or E@db[12]'.",
   ),
+  pillar: flag(["-I", "--pillar"], "The target is a pillar value and a glob for it: 'role:web*'."),
+  pillar_pcre: flag(
+    ["-J", "--pillar-pcre"],
+    "The target is a pillar value and a regular expression for it: 'role:web.*'.",
+  ),
   ipcidr: flag(["-S", "--ipcidr"], "The target is an IP address or a network."),
 };
 
 const delimiterOptions = {
-  delimiter: text(["--delimiter"], "DELIMITER", "What stands between the levels of a grain. Default: ':'."),
+  delimiter: text(["--delimiter"], "DELIMITER", "What stands between the levels of a grain or pillar. Default: ':'."),
 };
 
 type SaltOptions = typeof generalOptions &
@@ -108,8 +113,6 @@ export const saltCommand: CommandTable<SaltOptions> = {
     ["-H", "--hosts"],
     ["-N", "--nodegroup"],
     ["-R", "--range"],
-    ["-I", "--pillar"],
-    ["-J", "--pillar-pcre"],
     ["-a", "--auth", "--eauth", "--external-auth"],
     ...unavailableAuthentication,
     ...unavailableLogFile,

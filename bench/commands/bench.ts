@@ -1,0 +1,28 @@
+/** `saltworks bench`: which of its four things a command line asks for. */
+import type { Host } from "../../src/cli/host.ts";
+import type { Progress } from "../../src/cli/progress.ts";
+import { SaltworksError } from "../../src/errors.ts";
+import { scenarios } from "../scenarios/registry.ts";
+import { compareFiles } from "./compare.ts";
+import { scenarioList } from "./list.ts";
+import { writeReport } from "./report.ts";
+import { runRequest } from "./run.ts";
+import { readRunRequest, understandBench } from "./run-request.ts";
+
+/** @returns the exit code */
+export async function benchCommand(argv: readonly string[], host: Host, progress: Progress): Promise<number> {
+  const { options, positionals } = understandBench(argv, host);
+  if (options.isListAsked) {
+    host.write(scenarioList());
+    return 0;
+  }
+  const [word, ...rest] = positionals;
+  if (word === undefined) {
+    const names = scenarios.map(({ name }) => name).join(", ");
+    throw new SaltworksError("USAGE", `which scenario? There are: ${names}; and compare, report`);
+  }
+  if (word === "compare") return compareFiles(rest, options, host);
+  if (word === "report") return writeReport(rest, options.reportFile, host);
+  if (rest.length > 0) throw new SaltworksError("USAGE", `one scenario at a time; '${rest.join(" ")}' is too much`);
+  return await runRequest(readRunRequest(word, options, host), progress, host);
+}

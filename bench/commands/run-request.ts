@@ -1,0 +1,171 @@
+/** From the command line of `saltworks bench` to what is to be run; every wrong word is named with what would have been right. */
+import { join } from "node:path";
+import { understand } from "../../src/cli/command-line.ts";
+import type { Host } from "../../src/cli/host.ts";
+import type { OptionsOf } from "../../src/cli/options/parse.ts";
+import { checkValue } from "../../src/config/check-value.ts";
+import { editDistance } from "../../src/config/edit-distance.ts";
+import type { ConfigValue, OptionTable } from "../../src/config/option.ts";
+import { masterOptions } from "../../src/config/schema.ts";
+import { SaltworksError } from "../../src/errors.ts";
+import type { ParameterValues } from "../results/schema.ts";
+import type { MasterChoice } from "../scenarios/master-under-test.ts";
+import { scenarios } from "../scenarios/registry.ts";
+import { readParameters } from "../scenarios/run.ts";
+import type { Scenario } from "../scenarios/scenario.ts";
+
+type BenchOptions = OptionsOf<"bench">;
+/** The options that give a parameter of the load its value. */
+type LoadOptions = Partial<Pick<BenchOptions, "minions" | "rate" | "seconds" | "set">>;
+
+export type RunRequest = {
+  readonly scenario: Scenario<ParameterValues>;
+  /** Those that were given. */
+  readonly parameters: ParameterValues;
+  /** Ours first, then its peers. */
+  readonly masters: readonly [MasterChoice, ...MasterChoice[]];
+  readonly repeats: number;
+  readonly directory: string;
+  readonly isJson: boolean;
+};
+
+const repeatsMax = 100;
+/** Fewer rounds than these give no verdict. */
+const repeatsAgainst = 4;
+/** The only load that the C program knows. */
+const floorScenario = "return-storm";
+const resultDirectory = "bench-results";
+
+export function understandBench(argv: readonly string[], host: Host) {
+  return understand("bench", argv, host);
+}
+
+/** @throws SaltworksError USAGE */
+export function readRunRequest(word: string, options: BenchOptions, host: Host): RunRequest {
+  const scenario = findScenario(word);
+  const parameters = readLoad(scenario, options);
+  const workers = inRange("--workers", options.workers, 1, masterOptions.worker_threads.max ?? 1);
+  const ours: MasterChoice = {
+    kind: "saltworks",
+    ...(workers === undefined ? {} : { workers }),
+    config: readMasterConfig(options.masterConfig ?? []),
+  };
+  const repeats = inRange("--repeats", options.repeats, 1, repeatsMax);
+  return {
+    scenario,
+    parameters,
+    masters: [ours, ...readPeers(scenario, options, host, workers)],
+    repeats: repeats ?? (options.against === undefined ? 1 : repeatsAgainst),
+    directory: directoryOf(options),
+    isJson: options.isJson,
+  };
+}
+
+export function directoryOf({ outputDirectory }: { readonly outputDirectory: string | undefined }): string {
+  return outputDirectory ?? join(".", resultDirectory);
+}
+
+/** @throws SaltworksError USAGE with the nearest names, or all */
+export function findScenario(name: string): Scenario<ParameterValues> {
+  const found = scenarios.find((scenario) => scenario.name === name);
+  if (found !== undefined) return found;
+  const names = scenarios.map((scenario) => scenario.name);
+  throw new SaltworksError("USAGE", `there is no scenario '${name}'${suggestion(name, names)}`);
+}
+
+/** "; did you mean 'x'?" where something is near, "; there are: ..." where nothing is. */
+export function suggestion(name: string, known: readonly string[]): string {
+  const distanceMax = Math.max(2, Math.floor(name.length / 3));
+  const ranked = known
+    .map((candidate) => ({ candidate, distance: editDistance(name, candidate, distanceMax) }))
+    .filter(({ candidate, distance }) => distance <= distanceMax || (name.length > 2 && candidate.includes(name)))
+    .sort((a, b) => a.distance - b.distance);
+  if (ranked.length === 0) return `; there are: ${known.join(", ")}`;
+  const names = ranked.slice(0, 3).map(({ candidate }) => `'${candidate}'`);
+  return `; did you mean ${names.join(" or ")}?`;
+}
+
+/** @throws SaltworksError USAGE for a parameter that the scenario does not have, or a value that is none of its kind */
+export function readLoad(scenario: Scenario<ParameterValues>, options: LoadOptions): ParameterValues {
+  const given = new Map<string, string | number>();
+  for (const [key, value] of pairs("--set", options.set ?? [])) given.set(key, value);
+  for (const key of ["minions", "rate", "seconds"] as const) {
+    const number = inRange(`--${key}`, options[key], key === "rate" ? 0 : 1, Number.MAX_SAFE_INTEGER);
+    if (number !== undefined) given.set(key, number);
+  }
+  const known = Object.keys(scenario.defaults);
+  for (const key of given.keys()) {
+    if (known.includes(key)) continue;
+    throw new SaltworksError("USAGE", `${scenario.name} has no parameter '${key}'; it has: ${known.join(", ")}`);
+  }
+  const parameters = Object.fromEntries(given);
+  // Only to refuse wrong values before anything is started.
+  readParameters(scenario, parameters);
+  return parameters;
+}
+
+/** @throws SaltworksError USAGE for an option that the master does not have, or a value that it does not take */
+export function readMasterConfig(settings: readonly string[]): Record<string, unknown> {
+  const table: OptionTable = masterOptions;
+  const config: Record<string, unknown> = {};
+  for (const [name, text] of pairs("--master-config", settings)) {
+    const option = table[name];
+    if (option === undefined) {
+      throw new SaltworksError("USAGE", `the master has no option '${name}'${suggestion(name, Object.keys(table))}`);
+    }
+    const checked = checkValue(option, plainValue(text));
+    if ("fault" in checked) throw new SaltworksError("USAGE", `--master-config ${name}: ${checked.fault}`);
+    config[name] = checked.value;
+  }
+  return config;
+}
+
+/** Numbers, true and false as such; anything else is text. */
+function plainValue(text: string): ConfigValue {
+  if (text === "true" || text === "false") return text === "true";
+  return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function pairs(option: string, words: readonly string[]): [string, string][] {
+  return words.map((word) => {
+    const at = word.indexOf("=");
+    if (at < 1) throw new SaltworksError("USAGE", `${option} takes KEY=VALUE, not '${word}'`);
+    return [word.slice(0, at), word.slice(at + 1)];
+  });
+}
+
+/** @throws SaltworksError USAGE */
+export function inRange(option: string, value: number | undefined, min: number, max: number): number | undefined {
+  if (value === undefined || (value >= min && value <= max)) return value;
+  const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} on` : `from ${min} to ${max}`;
+  throw new SaltworksError("USAGE", `${option} takes a number ${range}, not ${value}`);
+}
+
+function readPeers(
+  scenario: Scenario<ParameterValues>,
+  options: BenchOptions,
+  host: Host,
+  workers: number | undefined,
+): MasterChoice[] {
+  const { against } = options;
+  if (against === undefined) {
+    if (options.salt !== undefined)
+      throw new SaltworksError("USAGE", "--salt means something with --against salt only");
+    return [];
+  }
+  if (against === "floor") {
+    if (scenario.name === floorScenario) return [{ kind: "floor" }];
+    throw new SaltworksError(
+      "USAGE",
+      `the floor answers returns and nothing else: --against floor goes with ${floorScenario}`,
+    );
+  }
+  const salt = options.salt ?? host.environment.SALTWORKS_SALT_VENV;
+  if (salt === undefined) {
+    throw new SaltworksError(
+      "USAGE",
+      "--against salt needs --salt VENV, the virtual environment that Salt is installed in",
+    );
+  }
+  return [{ kind: "salt", salt, ...(workers === undefined ? {} : { workers }) }];
+}

@@ -1,0 +1,83 @@
+/** `saltworks bench SCENARIO`: runs it, as often as asked and beside whom, prints what was found, and keeps it in a file. */
+import type { Host } from "../../src/cli/host.ts";
+import type { Progress } from "../../src/cli/progress.ts";
+import { SaltworksError } from "../../src/errors.ts";
+import { runAgainst } from "../peers/against.ts";
+import { writeResult } from "../results/files.ts";
+import type { Point, RunResult } from "../results/schema.ts";
+import { runScenario } from "../scenarios/run.ts";
+import { Interruption } from "./interruption.ts";
+import { resultText } from "./result-text.ts";
+import type { RunRequest } from "./run-request.ts";
+
+/** The load generator was the limit: the figures say nothing of the master. */
+export const voidExitCode = 2;
+const incorrectExitCode = 1;
+
+/** @returns 0; 2 if a run was void; 1 if returns are missing; 130 if it was interrupted */
+export async function runRequest(request: RunRequest, progress: Progress, host: Host): Promise<number> {
+  const interruption = new Interruption(host);
+  try {
+    const result = await measure(request, progress, interruption.signal);
+    if (result === undefined) {
+      host.complain("saltworks bench: interrupted before anything was measured\n");
+      return interruption.exitCode;
+    }
+    const path = writeResult(request.directory, result);
+    if (request.isJson) {
+      host.write(`${JSON.stringify(result)}\n`);
+      host.complain(`Result: ${path}\n`);
+    } else host.write(`${resultText(result)}\nResult: ${path}\nPlots:  saltworks bench report ${path}\n`);
+    if (interruption.signal.aborted) return interruption.exitCode;
+    return exitCodeOf(result, host);
+  } finally {
+    interruption.end();
+  }
+}
+
+async function measure(request: RunRequest, progress: Progress, signal: AbortSignal): Promise<RunResult | undefined> {
+  const { scenario, parameters, masters, repeats } = request;
+  const about = { scenario: scenario.name, parameters, progress, signal };
+  const points: Point[] = [];
+  let result: RunResult | undefined;
+  const phase = repeats > 1 ? progress.phase(scenario.name, masters.length > 1 ? undefined : repeats) : undefined;
+  try {
+    if (masters.length > 1) return besideEachOther(await runAgainst({ ...about, masters, repeats }));
+    for (let repeat = 1; repeat <= repeats && !signal.aborted; repeat += 1) {
+      const once = await runScenario({ ...about, master: masters[0] });
+      points.push(...(repeats === 1 ? once.points : once.points.map((point) => repeated(point, repeat))));
+      result ??= once;
+      phase?.step();
+    }
+  } catch (error) {
+    // Whatever a run stopped with after Ctrl-C is Ctrl-C.
+    if (!signal.aborted) throw error;
+  } finally {
+    phase?.end();
+  }
+  return result && { ...result, points };
+}
+
+function repeated(point: Point, repeat: number): Point {
+  return { ...point, parameters: { ...point.parameters, repeat } };
+}
+
+/** One result that has the peers' points beside ours. */
+function besideEachOther(results: readonly RunResult[]): RunResult {
+  const [own, ...others] = results;
+  if (own === undefined) throw new SaltworksError("FUNCTION_FAILED", "the turns left no result");
+  return { ...own, peers: others.map(({ master, points }) => ({ master, points })) };
+}
+
+function exitCodeOf({ points, peers = [] }: RunResult, host: Host): number {
+  const all = [...points, ...peers.flatMap((peer) => peer.points)];
+  const voids = all.filter(({ generator }) => generator.isVoid).length;
+  const missing = points.reduce((sum, { correctness }) => sum + correctness.missing, 0);
+  if (missing > 0) host.complain(`saltworks bench: ${missing} answers are missing from the master's store\n`);
+  if (voids > 0) {
+    host.complain(
+      `saltworks bench: ${voids} of ${all.length} runs are void: the load generator was the limit, not the master\n`,
+    );
+  }
+  return missing > 0 ? incorrectExitCode : voids > 0 ? voidExitCode : 0;
+}

@@ -1,0 +1,136 @@
+/** `saltworks tune`: finds settings for this machine, prints them as a `master.d` file, and keeps every run in a result. */
+import { writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { understand } from "../../src/cli/command-line.ts";
+import type { Host } from "../../src/cli/host.ts";
+import type { OptionsOf } from "../../src/cli/options/parse.ts";
+import type { Progress } from "../../src/cli/progress.ts";
+import { masterOptions } from "../../src/config/schema.ts";
+import { SaltworksError } from "../../src/errors.ts";
+import { readResult, writeResult } from "../results/files.ts";
+import type { ParameterValues, RunResult } from "../results/schema.ts";
+import { remarksOn } from "../tune/remarks.ts";
+import { knobs, workerCounts } from "../tune/settings.ts";
+import { searchText, snippetText } from "../tune/snippet.ts";
+import { type Known, type TunePlan, Tuner } from "../tune/tuner.ts";
+import { Interruption } from "./interruption.ts";
+import { voidExitCode } from "./run.ts";
+import { directoryOf, findScenario, inRange, readLoad } from "./run-request.ts";
+import { emptyTuneResult, StormMeasurer, tuneParameters } from "./tune-runs.ts";
+
+type TuneOptions = OptionsOf<"tune">;
+
+const p99MsDefault = 50;
+const p99MsLargest = 600_000;
+const repeatsMax = 100;
+const repeatsDefault = 2;
+const measurementsMax = { quick: 8, whole: 24 } as const;
+/** Beyond twice the cores no worker has ever helped; four points are what a curve needs. */
+const workersPerCore = 2;
+const workersLeast = 4;
+
+/** @returns 0; 2 if the load generator was the limit in every run; 130 if it was interrupted */
+export async function tuneCommand(argv: readonly string[], host: Host, progress: Progress): Promise<number> {
+  const { options, positionals } = understand("tune", argv, host);
+  if (positionals.length > 0)
+    throw new SaltworksError("USAGE", `tune takes no words; '${positionals.join(" ")}' is too much`);
+  const plan = readPlan(options);
+  const parameters = tuneParameters(readLoad(findScenario("return-storm"), options), plan.isQuick);
+  const empty = emptyTuneResult(parameters, { p99Ms: plan.p99MsMax, isQuick: plan.isQuick, repeats: plan.repeats });
+  const earlier = options.resumeFile === undefined ? [] : earlierPoints(options.resumeFile, empty);
+  const directory = directoryOf(options);
+  const interruption = new Interruption(host);
+  const { signal } = interruption;
+  const measurer = new StormMeasurer({ parameters, progress, signal, earlier });
+  let result = empty;
+  let path: string | undefined;
+  const keep = (known: Known): void => {
+    result = withAdvice(empty, known, plan);
+    // After every run: whatever ends this process, what was measured can be gone on with.
+    if (known.points.length > 0) path = writeResult(directory, result);
+  };
+  try {
+    const tuner = new Tuner(plan, { measure: (measurement) => measurer.measure(measurement), progress, onKnown: keep });
+    try {
+      await tuner.run();
+    } catch (error) {
+      if (!signal.aborted) {
+        if (path !== undefined) host.complain(resumeText(path));
+        throw error;
+      }
+    }
+  } finally {
+    interruption.end();
+  }
+  show(result, path, options, host);
+  if (signal.aborted) {
+    if (path !== undefined) host.complain(resumeText(path));
+    return interruption.exitCode;
+  }
+  if (result.points.some(({ generator }) => !generator.isVoid)) return 0;
+  host.complain("saltworks tune: every run was void: the load generator was the limit, not the master\n");
+  return voidExitCode;
+}
+
+/** @throws SaltworksError USAGE */
+function readPlan(options: TuneOptions): TunePlan {
+  const cores = availableParallelism();
+  const workersMost = masterOptions.worker_threads.max ?? 1;
+  const workersMax = inRange("--workers-max", options.workersMax, 1, workersMost);
+  const isQuick = options.isQuick;
+  return {
+    workerCounts: workerCounts(workersMax ?? Math.max(workersLeast, workersPerCore * cores), isQuick),
+    knobs,
+    isQuick,
+    repeats: inRange("--repeats", options.repeats, 1, repeatsMax) ?? (isQuick ? 1 : repeatsDefault),
+    p99MsMax: inRange("--p99-ms", options.p99Ms, 1, p99MsLargest) ?? p99MsDefault,
+    cores,
+    measurementsMax: isQuick ? measurementsMax.quick : measurementsMax.whole,
+  };
+}
+
+/** @throws SaltworksError USAGE if that run measured something else, or elsewhere */
+function earlierPoints(path: string, now: RunResult): RunResult["points"] {
+  const earlier = readResult(path);
+  const differences: string[] = [];
+  if (earlier.scenario.name !== now.scenario.name || earlier.scenario.version !== now.scenario.version) {
+    differences.push(`it is of ${earlier.scenario.name} version ${earlier.scenario.version}`);
+  }
+  for (const key of ["cpu", "cores", "node"] as const) {
+    if (earlier.machine[key] !== now.machine[key]) differences.push(`its machine's ${key} is ${earlier.machine[key]}`);
+  }
+  for (const [key, value] of Object.entries(now.scenario.parameters)) {
+    // More repeats, or another objective, use the same runs.
+    if (key === "repeats" || key === "p99Ms" || key === "isQuick") continue;
+    const was = (earlier.scenario.parameters as ParameterValues)[key];
+    if (was !== value) differences.push(`its ${key} is ${was ?? "not given"}, not ${value}`);
+  }
+  if (differences.length === 0) return earlier.points;
+  throw new SaltworksError("USAGE", `cannot go on with ${path}: ${differences.join("; ")}`);
+}
+
+function withAdvice(empty: RunResult, known: Known, plan: TunePlan): RunResult {
+  const { points, choices, search } = known;
+  const remarks = remarksOn(known, plan, empty.machine);
+  const masterConfig =
+    choices.size === 0 ? "" : snippetText(empty, { choices, search, p99MsMax: plan.p99MsMax, remarks });
+  const found = search === undefined ? [] : [searchText(search, plan.p99MsMax)];
+  return { ...empty, points: [...points], advice: { masterConfig, remarks: [...found, ...remarks] } };
+}
+
+function resumeText(path: string): string {
+  return `What was measured is kept: the same command with --resume ${path} goes on from there.\n`;
+}
+
+function show(result: RunResult, path: string | undefined, options: TuneOptions, host: Host): void {
+  const text = result.advice?.masterConfig ?? "";
+  if (options.isJson) host.write(`${JSON.stringify(result)}\n`);
+  else if (text === "") host.write("Nothing was measured that could be counted: no settings to propose.\n");
+  else host.write(text);
+  if (options.writeFile !== undefined && text !== "") {
+    writeFileSync(options.writeFile, text);
+    host.complain(`Written to ${options.writeFile}; it takes effect when the master is started again.\n`);
+  }
+  // Beside the settings, which may be piped to a file.
+  if (path !== undefined) host.complain(`Result: ${path}\nPlots:  saltworks bench report ${path}\n`);
+}

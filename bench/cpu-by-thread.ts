@@ -1,0 +1,71 @@
+/** CPU time of each thread of a program and of everything below it, by the thread's name, from /proc/<pid>/task. */
+import { readdirSync, readFileSync } from "node:fs";
+import { familyOf, ticksToMs } from "./cpu-time.ts";
+
+/** By thread, since it started. `id` is unique while it runs. */
+export type ThreadTimes = ReadonlyMap<string, { readonly name: string; readonly ms: number }>;
+
+/** What the first thread of the program itself is called here: its own name is that of the program. */
+const mainThread = "main";
+
+/** Node 24 gives a program's first thread a name of its own. */
+const sameNames: ReadonlyMap<string, string> = new Map([["MainThread", "node"]]);
+
+export function threadTimes(rootProcessId: number): ThreadTimes {
+  const times = new Map<string, { name: string; ms: number }>();
+  for (const pid of familyOf(rootProcessId)) {
+    for (const thread of entriesOf(`/proc/${pid}/task`)) {
+      const stat = textOf(`/proc/${pid}/task/${thread}/stat`);
+      if (stat === undefined) continue;
+      const end = stat.lastIndexOf(")");
+      const isMain = pid === rootProcessId && Number(thread) === pid;
+      const own = stat.slice(stat.indexOf("(") + 1, end);
+      // A program that writes a title over its command line, as Salt's do, has the beginning of its path as its threads' name.
+      const name = isMain ? mainThread : own.startsWith("/") ? (titleOf(pid) ?? own) : (sameNames.get(own) ?? own);
+      // Fields are numbered from 1; the third follows the name.
+      const fields = stat.slice(end + 2).split(" ");
+      times.set(`${pid}/${thread}`, { name, ms: (Number(fields[11]) + Number(fields[12])) * ticksToMs });
+    }
+  }
+  return times;
+}
+
+/** The last word of a process' title, such as `MWorker-0`; undefined where that is an argument. */
+function titleOf(pid: number): string | undefined {
+  const word = textOf(`/proc/${pid}/cmdline`)?.replaceAll("\0", " ").trimEnd().split(" ").at(-1);
+  return word === undefined || word === "" || /^[/-]/.test(word) ? undefined : word;
+}
+
+/** Milliseconds by name between two looks; threads that ended in between are not in it. */
+export function threadTimesBetween(before: ThreadTimes, after: ThreadTimes): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const [thread, { name, ms }] of after) {
+    const spent = ms - (before.get(thread)?.ms ?? 0);
+    if (spent > 0) sums[name] = (sums[name] ?? 0) + spent;
+  }
+  return sums;
+}
+
+function entriesOf(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (hasEnded(error)) return [];
+    throw error;
+  }
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (hasEnded(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The process or thread ended since it was listed. */
+function hasEnded(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ESRCH";
+}

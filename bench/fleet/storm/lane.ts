@@ -1,0 +1,258 @@
+/**
+ * One class of requests of a storm: sends them over its connections, one outstanding on each, and notes when each was planned, sent and answered.
+ * Replies are kept as they come and verified after the measured span.
+ */
+import { LatencyHistogram } from "../../load/histogram.ts";
+import { lateMs, Pacer } from "../../load/open-loop.ts";
+import type { Connection } from "./connection.ts";
+import type { LaneOutcome } from "./messages.ts";
+import type { Work } from "./work.ts";
+
+/** What a lane is sent over: the connections of the minions that take turns on them. */
+export type Line = { connection: Connection; reopen(): Promise<void> };
+
+const nobody = -1;
+/** Replies to returns have 99 bytes or less; longer ones are kept one by one. */
+const keptReplyBytes = 128;
+const timeoutLookMs = 100;
+
+export type LaneOptions = {
+  readonly timeoutMs: number;
+  readonly tries: number;
+  readonly onProgress: () => void;
+};
+
+export class Lane {
+  readonly #work: Work;
+  readonly #lines: readonly Line[];
+  readonly #options: LaneOptions;
+  /** By request: when it should have been sent, was sent first, was answered; NaN until then. */
+  readonly #plannedMs: Float64Array;
+  readonly #answeredMs: Float64Array;
+  /** By request: the next one that waits for the same line. */
+  readonly #after: Int32Array;
+  /** By line: the request that is out, those that wait, when the one that is out was sent last, and how often. */
+  readonly #out: Int32Array;
+  readonly #head: Int32Array;
+  readonly #tail: Int32Array;
+  readonly #sentMs: Float64Array;
+  readonly #tries: Uint8Array;
+  readonly #replyBytes: Uint32Array;
+  readonly #replies: Buffer;
+  readonly #longReplies = new Map<number, Buffer>();
+  #counts = { sent: 0, completed: 0, failed: 0, timedOut: 0, late: 0, repeated: 0, sentBytes: 0 };
+  #isOpen = false;
+  #wanted = 0;
+  #startedMs = 0;
+  #resolve: () => void = () => {};
+  #timer: NodeJS.Timeout | undefined;
+  #pacer: Pacer | undefined;
+
+  constructor(work: Work, lines: readonly Line[], options: LaneOptions) {
+    this.#work = work;
+    this.#lines = lines;
+    this.#options = options;
+    this.#plannedMs = new Float64Array(work.count).fill(Number.NaN);
+    this.#answeredMs = new Float64Array(work.count).fill(Number.NaN);
+    this.#after = new Int32Array(work.count).fill(nobody);
+    this.#out = new Int32Array(lines.length).fill(nobody);
+    this.#head = new Int32Array(lines.length).fill(nobody);
+    this.#tail = new Int32Array(lines.length).fill(nobody);
+    this.#sentMs = new Float64Array(lines.length);
+    this.#tries = new Uint8Array(lines.length);
+    this.#replyBytes = new Uint32Array(work.count);
+    this.#replies = Buffer.alloc(work.count * keptReplyBytes);
+    for (const index of lines.keys()) this.#listen(index);
+  }
+
+  /** Resolves when every request was answered or given up. `plannedMs` holds the first so many requests' times; without it, closed loop. */
+  run(startedMs: number, plannedMs?: Float64Array): Promise<void> {
+    this.#startedMs = startedMs;
+    this.#isOpen = plannedMs !== undefined;
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      this.#timer = setInterval(() => this.#giveUpSilent(), timeoutLookMs);
+      if (plannedMs === undefined) {
+        this.#wanted = this.#work.count;
+        for (let index = 0; index < this.#work.count; index += 1) this.#enqueue(index);
+        for (const line of this.#lines.keys()) this.#sendNext(line);
+        return;
+      }
+      this.#wanted = Math.min(plannedMs.length, this.#work.count);
+      this.#plannedMs.set(plannedMs.subarray(0, this.#wanted));
+      this.#pacer = new Pacer(plannedMs.subarray(0, this.#wanted), startedMs, this.#onDue);
+      this.#endIfDone();
+    });
+  }
+
+  /** Leaves what is not answered: a run is cut short. */
+  abandon(): void {
+    this.#pacer?.stop();
+    clearInterval(this.#timer);
+    this.#resolve();
+  }
+
+  readonly #onDue = (index: number): void => {
+    const line = this.#lineOf(index);
+    // What a busy minion makes wait is the master's time; what the generator took up late is its own.
+    if (performance.now() - this.#startedMs - (this.#plannedMs[index] ?? 0) > lateMs) this.#counts.late += 1;
+    this.#enqueue(index);
+    if (this.#out[line] === nobody) this.#sendNext(line);
+  };
+
+  #lineOf(index: number): number {
+    return this.#work.minion(index) % this.#lines.length;
+  }
+
+  #enqueue(index: number): void {
+    const line = this.#lineOf(index);
+    const last = this.#tail[line] ?? nobody;
+    if (last === nobody) this.#head[line] = index;
+    else this.#after[last] = index;
+    this.#tail[line] = index;
+  }
+
+  #sendNext(line: number): void {
+    const index = this.#head[line] ?? nobody;
+    this.#out[line] = index;
+    if (index === nobody) return;
+    const next = this.#after[index] ?? nobody;
+    this.#head[line] = next;
+    if (next === nobody) this.#tail[line] = nobody;
+    this.#tries[line] = 0;
+    this.#send(line, index);
+  }
+
+  #send(line: number, index: number): void {
+    const frame = this.#work.frame(index);
+    const nowMs = performance.now() - this.#startedMs;
+    if (this.#tries[line] === 0) {
+      this.#counts.sent += 1;
+      if (!this.#isOpen) this.#plannedMs[index] = nowMs;
+    } else this.#counts.repeated += 1;
+    this.#tries[line] = (this.#tries[line] ?? 0) + 1;
+    this.#sentMs[line] = nowMs;
+    this.#counts.sentBytes += frame.length;
+    this.#lines[line]?.connection.send(frame);
+  }
+
+  #listen(line: number): void {
+    const { connection } = this.#lines[line] ?? {};
+    if (connection === undefined) return;
+    connection.onMessage = (payload) => this.#take(line, payload);
+    connection.onClose = () => {
+      if (this.#out[line] !== nobody) this.#sendAgain(line);
+    };
+  }
+
+  #take(line: number, payload: Buffer): void {
+    const index = this.#out[line] ?? nobody;
+    if (index === nobody) return;
+    this.#answeredMs[index] = performance.now() - this.#startedMs;
+    if (this.#work.isPlausible(payload)) {
+      this.#counts.completed += 1;
+      this.#replyBytes[index] = payload.length;
+      if (payload.length <= keptReplyBytes) payload.copy(this.#replies, index * keptReplyBytes);
+      else this.#longReplies.set(index, Buffer.from(payload));
+    } else {
+      this.#counts.failed += 1;
+      this.#answeredMs[index] = Number.NaN;
+    }
+    this.#sendNext(line);
+    this.#endIfDone();
+  }
+
+  #giveUpSilent(): void {
+    const oldestMs = performance.now() - this.#startedMs - this.#options.timeoutMs;
+    for (const line of this.#lines.keys()) {
+      if (this.#out[line] !== nobody && (this.#sentMs[line] ?? 0) < oldestMs) this.#sendAgain(line);
+    }
+    this.#options.onProgress();
+  }
+
+  /** As a real minion: on a new connection, so that a late reply answers nobody. */
+  #sendAgain(line: number): void {
+    const index = this.#out[line] ?? nobody;
+    const isLastTry = (this.#tries[line] ?? 0) >= this.#options.tries;
+    // Not looked at again while it connects.
+    this.#sentMs[line] = Number.POSITIVE_INFINITY;
+    const giveUp = (): void => {
+      this.#counts.timedOut += 1;
+      this.#out[line] = nobody;
+    };
+    this.#lines[line]?.reopen().then(
+      () => {
+        this.#listen(line);
+        if (!isLastTry) return this.#send(line, index);
+        giveUp();
+        this.#sendNext(line);
+        this.#endIfDone();
+      },
+      () => {
+        // Nobody there: what waits for this line will not be sent either.
+        for (giveUp(); (this.#head[line] ?? nobody) !== nobody; giveUp()) {
+          this.#head[line] = this.#after[this.#head[line] ?? 0] ?? nobody;
+        }
+        this.#tail[line] = nobody;
+        this.#endIfDone();
+      },
+    );
+  }
+
+  /** Answered or given up. */
+  get done(): number {
+    return this.#counts.completed + this.#counts.failed + this.#counts.timedOut;
+  }
+
+  #endIfDone(): void {
+    if (this.done < this.#wanted) return;
+    clearInterval(this.#timer);
+    this.#resolve();
+  }
+
+  /** To be called once, after the span. */
+  outcome(verifyMax: number): LaneOutcome {
+    const histogram = new LatencyHistogram();
+    let lastReplyMs = 0;
+    for (let index = 0; index < this.#work.count; index += 1) {
+      const answeredMs = this.#answeredMs[index] ?? Number.NaN;
+      if (Number.isNaN(answeredMs)) continue;
+      histogram.recordMs(answeredMs - (this.#plannedMs[index] ?? 0));
+      lastReplyMs = Math.max(lastReplyMs, answeredMs);
+    }
+    const { sealedAhead } = this.#work;
+    const { verified, wrong, empty } = this.#verify(verifyMax);
+    const planned = this.#wanted;
+    return {
+      planned,
+      ...this.#counts,
+      histogram: histogram.encode(),
+      lastReplyMs,
+      verified,
+      wrong,
+      empty,
+      sealedAhead,
+    };
+  }
+
+  #verify(max: number): { verified: number; wrong: number; empty: number } {
+    const step = Math.max(1, Math.ceil(this.#counts.completed / Math.max(1, max)));
+    let verified = 0;
+    let wrong = 0;
+    let empty = 0;
+    let seen = 0;
+    for (let index = 0; index < this.#work.count; index += 1) {
+      const bytes = this.#replyBytes[index] ?? 0;
+      if (bytes === 0) continue;
+      seen += 1;
+      if (seen % step !== 0) continue;
+      const start = index * keptReplyBytes;
+      const payload = this.#longReplies.get(index) ?? this.#replies.subarray(start, start + bytes);
+      verified += 1;
+      const verdict = this.#work.check(index, payload);
+      if (verdict === "wrong") wrong += 1;
+      else if (verdict === "empty") empty += 1;
+    }
+    return { verified, wrong, empty };
+  }
+}

@@ -1,0 +1,148 @@
+/** The whole contract between a storm and its processes. Types only. */
+import type { SelfReport } from "../../load/self-check.ts";
+import type { RequestVersion } from "../minion-options.ts";
+
+/** Minions `first` to `first + count - 1` sign in, each as a real one does, and stay connected. */
+export type SignIn = {
+  readonly kind: "sign-in";
+  readonly host: string;
+  readonly requestPort: number;
+  /** Undefined: the port that the auth reply names; 0: nobody subscribes. */
+  readonly publishPort: number | undefined;
+  readonly idPrefix: string;
+  readonly first: number;
+  readonly count: number;
+  readonly primes: readonly string[];
+  readonly version: RequestVersion;
+  /** The master knows no `_auth`: this is everybody's session key. */
+  readonly sessionKey: string | undefined;
+  /** Request connections of this process; fewer than minions means that they take turns on them. */
+  readonly connections: number;
+  readonly subscriptions: number;
+  readonly signInsAtOnce: number;
+};
+
+/** One return of every minion for each of the jobs, sealed now, as far as memory goes. */
+export type PrepareReturns = {
+  readonly kind: "prepare-returns";
+  readonly lane: string;
+  readonly jids: readonly string[];
+  readonly fun: string;
+  /** Bytes of the value that is returned: see load/distribution.ts. */
+  readonly returnBytes: string;
+  readonly seed: number;
+  readonly sealedBytesMax: number;
+};
+
+/** `_auth` of every minion, so often, over connections of their own, as minions do. */
+export type PrepareAuths = {
+  readonly kind: "prepare-auths";
+  readonly lane: string;
+  readonly rounds: number;
+  readonly connections: number;
+  /** With a token in it the master proves itself, which costs both sides one operation more with each key. */
+  readonly hasToken: boolean;
+};
+
+/** What minions ask or tell beside returns. */
+export type Asking = "_mine" | "_mine_get" | "_pillar" | "_minion_event";
+
+/** Sealed requests of every minion, so often, over so many connections of their own: each job of a minion's has its own. */
+export type PrepareAsks = {
+  readonly kind: "prepare-asks";
+  readonly lane: string;
+  readonly asking: Asking;
+  readonly rounds: number;
+  readonly connections: number;
+  /** `_mine_get`: whose mine, as a glob. */
+  readonly target: string;
+  /** `_mine` and `_minion_event`: bytes of the text that is told. */
+  readonly textBytes: number;
+};
+
+/** From now on minions answer what is published to them, and the process tells how far it is. Undefined: no longer. */
+export type Respond = {
+  readonly kind: "respond";
+  /** Text of the value of any function but `test.*` and `saltutil.*`, and how long each takes: see load/distribution.ts. */
+  readonly returnBytes: string;
+  readonly delayMs: string;
+  readonly timeoutMs: number;
+  readonly tries: number;
+  readonly seed: number;
+};
+
+/** Sums since the process responds. */
+export type ResponderCounts = {
+  readonly publishes: number;
+  readonly matched: number;
+  readonly sent: number;
+  readonly acknowledged: number;
+  readonly repeated: number;
+  readonly failed: number;
+  readonly timedOut: number;
+  readonly wrong: number;
+  /** `Date.now()` of the last reply. */
+  readonly lastReplyAtMs: number;
+};
+
+/** `plannedMs`: open loop; without, closed: every connection has one request outstanding until nothing is left. */
+export type LaneRun = { readonly lane: string; readonly plannedMs?: Float64Array };
+
+export type Run = {
+  readonly kind: "run";
+  readonly lanes: readonly LaneRun[];
+  /** `Date.now()` at which the span begins, for all processes alike. */
+  readonly startAtMs: number;
+  readonly timeoutMs: number;
+  readonly tries: number;
+  /** Replies that are verified after the span; more are sampled evenly. */
+  readonly verifyMax: number;
+};
+
+export type ToStormProcess =
+  | SignIn
+  | PrepareReturns
+  | PrepareAuths
+  | PrepareAsks
+  | Respond
+  | Run
+  /** How the responder has done; answered with `responded`, which also comes by itself while counts change. */
+  | { readonly kind: "responded"; readonly isReset: boolean }
+  | { readonly kind: "abandon" }
+  | { readonly kind: "stop" };
+
+export type LaneOutcome = {
+  readonly planned: number;
+  readonly sent: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly timedOut: number;
+  readonly late: number;
+  readonly repeated: number;
+  readonly histogram: string;
+  /** From the start of the span to the last reply. */
+  readonly lastReplyMs: number;
+  /** Replies whose seal or signatures were checked after the span, and those that were wrong. */
+  readonly verified: number;
+  readonly wrong: number;
+  /** Right ones with nothing in them where there should be something. */
+  readonly empty: number;
+  /** Bytes of what was sent. */
+  readonly sentBytes: number;
+  readonly sealedAhead: number;
+};
+
+export type RunOutcome = { readonly lanes: Readonly<Record<string, LaneOutcome>>; readonly self: SelfReport };
+
+/** Of a responder since it was last reset: from the publish's arrival to the reply to the return. */
+export type ResponderReport = {
+  readonly counts: ResponderCounts;
+  readonly histogram: string;
+  readonly self: SelfReport;
+};
+
+export type FromStormProcess =
+  | { readonly kind: "counts"; readonly counts: ResponderCounts }
+  | { readonly kind: "progress"; readonly done: number }
+  | { readonly kind: "done"; readonly outcome?: RunOutcome; readonly report?: ResponderReport }
+  | { readonly kind: "fault"; readonly message: string };

@@ -1,0 +1,250 @@
+/** One process of a storm: signs its minions in, seals what they will send, sends it, and accounts for the replies. Told by `storm.ts`. */
+import { setTimeout as wait } from "node:timers/promises";
+import { parseDistribution } from "../../load/distribution.ts";
+import { SelfCheck } from "../../load/self-check.ts";
+import { Gate } from "../gate.ts";
+import { minionKey } from "../keys.ts";
+import { Connection } from "./connection.ts";
+import { Lane, type Line } from "./lane.ts";
+import type {
+  FromStormProcess,
+  LaneOutcome,
+  PrepareAsks,
+  PrepareAuths,
+  Respond,
+  ResponderReport,
+  Run,
+  RunOutcome,
+  SignIn,
+  ToStormProcess,
+} from "./messages.ts";
+import { Responder } from "./responder.ts";
+import { minionWithKey, type StormMinion, signIn } from "./storm-minion.ts";
+import { asksWork, authsWork, returnsWork, type Work } from "./work.ts";
+
+/** Between two words on how far it is. */
+const tellEveryMs = 250;
+/** What waits for the responder hears of it this late. */
+const tellCountsEveryMs = 50;
+
+class StormProcess {
+  readonly #minions: StormMinion[] = [];
+  readonly #lines: Line[] = [];
+  /** Of lanes that do not share the minions' own connections. */
+  readonly #ownLines = new Map<string, Line[]>();
+  readonly #subscriptions: Connection[] = [];
+  readonly #lanes = new Map<string, { readonly work: Work; readonly lines: readonly Line[] }>();
+  #running: Lane[] = [];
+  #responder: Responder | undefined;
+  readonly #selfCheck = new SelfCheck();
+  #toldCounts = "";
+  #order: SignIn | undefined;
+  #toldMs = 0;
+
+  async signIn(order: SignIn): Promise<void> {
+    this.#order = order;
+    this.#lines.push(...(await openLines(order, order.connections)));
+    const gate = new Gate(order.signInsAtOnce);
+    const lineGates = this.#lines.map(() => new Gate(1));
+    let done = 0;
+    const one = async (offset: number): Promise<void> => {
+      const line = this.#lines[offset % this.#lines.length];
+      const lineGate = lineGates[offset % this.#lines.length];
+      if (line === undefined || lineGate === undefined) return;
+      await gate.run(() =>
+        lineGate.run(async () => {
+          this.#minions[offset] = await this.#newMinion(order, order.first + offset, line.connection);
+        }),
+      );
+      done += 1;
+      this.#tellProgress(done);
+    };
+    await Promise.all(Array.from({ length: order.count }, (_, offset) => one(offset)));
+    await this.#subscribe(order);
+  }
+
+  async #newMinion(order: SignIn, index: number, connection: Connection): Promise<StormMinion> {
+    const id = `${order.idPrefix}${index}`;
+    if (order.sessionKey !== undefined) return minionWithKey(id, order.sessionKey, order.version);
+    // A turn of the loop before each key, so that those that are signing in are served meanwhile.
+    await wait(0);
+    return signIn(connection, id, minionKey(order.primes, index), order.version);
+  }
+
+  async #subscribe({ host, publishPort, subscriptions }: SignIn): Promise<void> {
+    const port = publishPort ?? this.#minions[0]?.keys.publishPort ?? 0;
+    if (port === 0) return;
+    const gate = new Gate(signInsAtOnceMax);
+    const open = () => gate.run(() => Connection.open({ host, port, type: "SUB" }));
+    this.#subscriptions.push(...(await Promise.all(Array.from({ length: subscriptions }, open))));
+  }
+
+  prepare(lane: string, work: Work, lines: readonly Line[] = this.#lines): void {
+    this.#lanes.set(lane, { work, lines });
+  }
+
+  prepareReturns(order: Extract<ToStormProcess, { kind: "prepare-returns" }>): void {
+    const returnBytes = parseDistribution(order.returnBytes);
+    this.prepare(order.lane, returnsWork(this.#minions, { ...order, returnBytes }));
+  }
+
+  async prepareAuths(order: PrepareAuths): Promise<void> {
+    const lines = await this.#linesOf(order.lane, order.connections);
+    this.prepare(order.lane, authsWork(this.#minions, order), lines);
+  }
+
+  async prepareAsks(order: PrepareAsks): Promise<void> {
+    const lines = await this.#linesOf(order.lane, order.connections);
+    this.prepare(order.lane, asksWork(this.#minions, order), lines);
+  }
+
+  async #linesOf(lane: string, count: number): Promise<Line[]> {
+    const present = this.#ownLines.get(lane);
+    if (present?.length === count) return present;
+    for (const { connection } of present ?? []) connection.close();
+    if (this.#order === undefined) throw new Error("nobody has signed in");
+    const lines = await openLines(this.#order, count);
+    this.#ownLines.set(lane, lines);
+    return lines;
+  }
+
+  respond(order: Respond): void {
+    this.#responder = new Responder(this.#minions, this.#order?.first ?? 0, this.#lines, order);
+    for (const [first, subscription] of this.#subscriptions.entries()) {
+      subscription.onMessage = (payload) => {
+        this.#responder?.onPublish(payload, first, this.#subscriptions.length);
+      };
+    }
+    setInterval(() => this.#tellCounts(), tellCountsEveryMs);
+    this.#selfCheck.start();
+  }
+
+  responded(isReset: boolean): ResponderReport {
+    const responder = this.#responder;
+    if (responder === undefined) throw new Error("nobody responds");
+    const report = { counts: responder.counts, histogram: responder.histogram(), self: this.#selfCheck.report() };
+    if (isReset) {
+      responder.reset();
+      this.#selfCheck.start();
+    }
+    return report;
+  }
+
+  #tellCounts(): void {
+    const counts = this.#responder?.counts;
+    const now = JSON.stringify(counts);
+    if (counts === undefined || now === this.#toldCounts) return;
+    this.#toldCounts = now;
+    tell({ kind: "counts", counts });
+  }
+
+  async run(order: Run): Promise<RunOutcome> {
+    const options = { timeoutMs: order.timeoutMs, tries: order.tries, onProgress: () => this.#tellRunning() };
+    const lanes = order.lanes.map(({ lane, plannedMs }) => {
+      const prepared = this.#lanes.get(lane);
+      if (prepared === undefined) throw new Error(`no lane ${lane}`);
+      return { name: lane, plannedMs, lane: new Lane(prepared.work, prepared.lines, options) };
+    });
+    this.#running = lanes.map(({ lane }) => lane);
+    await wait(Math.max(0, order.startAtMs - Date.now()));
+    const check = new SelfCheck();
+    check.start();
+    const startedMs = performance.now();
+    await Promise.all(lanes.map(({ lane, plannedMs }) => lane.run(startedMs, plannedMs)));
+    const self = check.stop();
+    this.#running = [];
+    const outcomes: Record<string, LaneOutcome> = {};
+    for (const { name, lane } of lanes) outcomes[name] = lane.outcome(order.verifyMax);
+    for (const { lane } of order.lanes) this.#lanes.delete(lane);
+    return { lanes: outcomes, self };
+  }
+
+  abandon(): void {
+    for (const lane of this.#running) lane.abandon();
+  }
+
+  stop(): void {
+    this.#responder?.close();
+    for (const { connection } of [...this.#lines, ...[...this.#ownLines.values()].flat()]) connection.close();
+    for (const connection of this.#subscriptions) connection.close();
+    process.disconnect();
+  }
+
+  #tellRunning(): void {
+    this.#tellProgress(this.#running.reduce((sum, lane) => sum + lane.done, 0));
+  }
+
+  #tellProgress(done: number): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#toldMs < tellEveryMs) return;
+    this.#toldMs = nowMs;
+    tell({ kind: "progress", done });
+  }
+}
+
+const signInsAtOnceMax = 32;
+
+async function openLines({ host, requestPort: port }: SignIn, count: number): Promise<Line[]> {
+  const gate = new Gate(signInsAtOnceMax);
+  const open = () => gate.run(() => Connection.open({ host, port, type: "REQ" }));
+  const openLine = async (): Promise<Line> => {
+    const line: Line = {
+      connection: await open(),
+      reopen: async () => {
+        line.connection.close();
+        line.connection = await open();
+      },
+    };
+    return line;
+  };
+  return Promise.all(Array.from({ length: count }, openLine));
+}
+
+/** An owner that has died while it was told something is no error of ours: `disconnect` follows. */
+function tell(message: FromStormProcess): void {
+  process.send?.(message, undefined, undefined, (error) => {
+    if (error !== null && (error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
+  });
+}
+
+const storm = new StormProcess();
+
+async function obey(message: ToStormProcess): Promise<void> {
+  switch (message.kind) {
+    case "sign-in":
+      await storm.signIn(message);
+      return tell({ kind: "done" });
+    case "prepare-returns":
+      storm.prepareReturns(message);
+      return tell({ kind: "done" });
+    case "prepare-auths":
+      await storm.prepareAuths(message);
+      return tell({ kind: "done" });
+    case "prepare-asks":
+      await storm.prepareAsks(message);
+      return tell({ kind: "done" });
+    case "respond":
+      storm.respond(message);
+      return tell({ kind: "done" });
+    case "responded":
+      return tell({ kind: "done", report: storm.responded(message.isReset) });
+    case "run":
+      return tell({ kind: "done", outcome: await storm.run(message) });
+    case "abandon":
+      return storm.abandon();
+    case "stop":
+      return storm.stop();
+    default: {
+      const never: never = message;
+      throw new TypeError(`unknown message ${String(never)}`);
+    }
+  }
+}
+
+process.on("message", (message: ToStormProcess) => {
+  obey(message).catch((error: unknown) => {
+    tell({ kind: "fault", message: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  });
+});
+// A storm whose owner died must not go on loading a master.
+process.on("disconnect", () => process.exit(0));

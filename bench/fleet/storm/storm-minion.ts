@@ -1,0 +1,55 @@
+/**
+ * A minion of a storm: a real sign-in, then nothing but what it needs to seal and to check what comes back.
+ * It answers no publishes: a storm sends the returns of jobs that were published before.
+ */
+import { randomBytes } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { Crypticle } from "../../../src/crypto/crypticle.ts";
+import { hasCode, SaltworksError } from "../../../src/errors.ts";
+import { finishAuth, type Keys, type Master, requestToken, startAuth } from "../handshake.ts";
+import type { MinionKey } from "../keys.ts";
+import type { RequestVersion } from "../minion-options.ts";
+import type { Sender } from "../sealed-request.ts";
+import type { Connection } from "./connection.ts";
+
+const authTimeoutMs = 30_000;
+const authTriesMax = 20;
+const retryWaitMs = 500;
+/** X9.31 of a 2,048-bit key. */
+const tokenBytes = 256;
+
+export type StormMinion = { readonly sender: Sender; keys: Keys; readonly master: Master | undefined };
+
+/** @throws SaltworksError AUTH_FAILED when the master refuses, or does not accept in some tries */
+export async function signIn(
+  connection: Connection,
+  id: string,
+  key: MinionKey,
+  version: RequestVersion,
+): Promise<StormMinion> {
+  const sender = { id, key, token: requestToken(key), version };
+  for (let tried = 0; tried < authTriesMax; tried += 1) {
+    if (tried > 0) await wait(retryWaitMs);
+    const attempt = startAuth(id, key, version, undefined);
+    let reply: Buffer;
+    try {
+      reply = await connection.request(attempt.request, authTimeoutMs);
+    } catch (error) {
+      if (hasCode(error, "REQUEST_TIMEOUT")) break;
+      throw error;
+    }
+    const outcome = finishAuth(attempt, reply, key, version, undefined);
+    if (outcome.kind === "accepted") return { sender, keys: outcome.keys, master: outcome.master };
+    if (outcome.kind === "refused") break;
+  }
+  throw new SaltworksError("AUTH_FAILED", `${id} was not accepted`, { id });
+}
+
+/** For a server that knows no `_auth`: sealed as ever, with a token that nobody can check. */
+export function minionWithKey(id: string, sessionKey: string, version: RequestVersion): StormMinion {
+  const requestKey = { text: sessionKey, crypticle: new Crypticle(sessionKey) };
+  // Never used: whoever has no `_auth` has no use for the minion's own key.
+  const key = undefined as unknown as MinionKey;
+  const sender = { id, key, token: randomBytes(tokenBytes), version };
+  return { sender, keys: { aes: requestKey, requestKey, publishPort: 0 }, master: undefined };
+}

@@ -1,0 +1,327 @@
+/**
+ * A storm: a fleet made for load. Its minions sign in as real ones do and hold a REQ and a SUB connection each, but what they send is
+ * sealed before the measured span and verified after it, so that the generator costs a tenth of what a master does.
+ * docs/decisions/0015-storm-connections.md says why these speak ZMTP themselves.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { SaltworksError } from "../../../src/errors.ts";
+import { demandRoomForMaster, descriptorLimits, withDescriptors } from "../descriptors.ts";
+import { defaultKeyDirectory, loadPrimes } from "../keys.ts";
+import type { RequestVersion } from "../minion-options.ts";
+import type {
+  FromStormProcess,
+  PrepareAsks,
+  PrepareReturns,
+  Respond,
+  ResponderCounts,
+  ResponderReport,
+  RunOutcome,
+  ToStormProcess,
+} from "./messages.ts";
+import {
+  addCounts,
+  joinOutcomes,
+  joinReports,
+  type LanePlan,
+  type ResponderTotal,
+  type StormOutcome,
+  splitSchedule,
+} from "./outcome.ts";
+
+export type { LaneTotal, StormOutcome } from "./outcome.ts";
+
+export type StormOptions = {
+  readonly masterHost: string;
+  readonly requestPort: number;
+  /** Default: the port that the auth reply names; 0: nobody subscribes. */
+  readonly publishPort?: number;
+  readonly minionCount: number;
+  readonly version?: RequestVersion;
+  readonly processCount?: number;
+  /** Request connections of the whole storm; default one for each minion. Fewer: minions take turns on them. */
+  readonly connections?: number;
+  /** Default as `connections`. */
+  readonly subscriptions?: number;
+  /** The master knows no `_auth`: everybody's session key. */
+  readonly sessionKey?: string;
+  readonly idPrefix?: string;
+  readonly firstIndex?: number;
+  readonly keyDirectory?: string;
+  readonly onProgress?: (done: number) => void;
+};
+
+/** One process keeps up with a master on two cores; several matter when signing in, which is RSA. */
+const minionsPerProcess = 4_000;
+const spareDescriptors = 128;
+/** Request, authentication and subscription. */
+const descriptorsPerMinion = 3;
+/** Stores, threads and subscribers of a master. */
+const masterDescriptors = 1_024;
+const stopDeadlineMs = 5_000;
+/** From the word to run until the span begins, for the word to reach every process. */
+const startLeadMs = 100;
+const signInsAtOnce = 16;
+/** Memory for what is sealed ahead, over all processes; what is beyond is sealed when it is sent, and said. */
+const sealedBytesMax = 768 * 1024 * 1024;
+/** A minion's own is 5 to 10 s; with thousands of requests outstanding at once a busy machine takes longer, and repeats would be measured. */
+const timeoutMsDefault = 60_000;
+const triesDefault = 3;
+const verifyMaxDefault = 200_000;
+
+type Done = { readonly outcome?: RunOutcome; readonly report?: ResponderReport };
+type Member = {
+  readonly child: ChildProcess;
+  readonly hasEnded: Promise<void>;
+  readonly count: number;
+  done: number;
+  counts: ResponderCounts | undefined;
+};
+type Call = { readonly resolve: (done: Done) => void; readonly reject: (error: Error) => void };
+
+export class Storm {
+  readonly minionCount: number;
+  readonly idPrefix: string;
+  readonly firstIndex: number;
+  readonly #members: Member[] = [];
+  readonly #calls = new Map<Member, Call>();
+  readonly #onProgress: (done: number) => void;
+  #onCounts: () => void = () => {};
+  readonly #connections: number;
+  readonly #subscriptions: number;
+  #isClosing = false;
+
+  private constructor(options: StormOptions) {
+    this.minionCount = options.minionCount;
+    this.idPrefix = options.idPrefix ?? "sim-";
+    this.firstIndex = options.firstIndex ?? 0;
+    this.#onProgress = options.onProgress ?? (() => {});
+    this.#connections = Math.min(this.minionCount, options.connections ?? this.minionCount);
+    this.#subscriptions = Math.min(this.minionCount, options.subscriptions ?? this.#connections);
+    demandRoomForMaster(this.minionCount, this.#connections + this.#subscriptions);
+  }
+
+  /** Resolves when everybody has signed in and subscribed. @throws SaltworksError QUEUE_FULL when descriptors do not reach */
+  static async open(options: StormOptions): Promise<Storm> {
+    const storm = new Storm(options);
+    const keyCount = (options.firstIndex ?? 0) + options.minionCount;
+    const isKeyless = options.sessionKey !== undefined;
+    const primes = isKeyless ? [] : await loadPrimes(options.keyDirectory ?? defaultKeyDirectory(), keyCount);
+    try {
+      await storm.#signIn(options, primes);
+      return storm;
+    } catch (error) {
+      await storm.close();
+      throw error;
+    }
+  }
+
+  ids(): string[] {
+    return Array.from({ length: this.minionCount }, (_, index) => `${this.idPrefix}${this.firstIndex + index}`);
+  }
+
+  get processIds(): number[] {
+    return this.#members.flatMap(({ child }) => (child.pid === undefined ? [] : [child.pid]));
+  }
+
+  /** One return of each minion to each job. `returnBytes`: see load/distribution.ts; 0 returns `true`. */
+  async prepareReturns(o: { lane: string; jids: readonly string[]; fun: string; returnBytes: string; seed: number }) {
+    const share = Math.floor(sealedBytesMax / this.#members.length);
+    const order = { kind: "prepare-returns", ...o, sealedBytesMax: share } satisfies PrepareReturns;
+    await this.#tellAll((_, index) => ({ ...order, seed: o.seed + index }));
+  }
+
+  /** `_auth` of each minion, `rounds` times, over connections of their own: one for each minion, or as many as there is room for. */
+  async prepareAuths(o: { lane: string; rounds: number; hasToken: boolean; connections?: number }): Promise<number> {
+    const connections = this.#roomFor(o.connections);
+    await this.#tellAll((_, index) => ({ kind: "prepare-auths", ...o, connections: this.#part(connections, index) }));
+    return connections;
+  }
+
+  /** Requests of each minion beside its returns, over connections of their own. */
+  async prepareAsks(o: Omit<PrepareAsks, "kind">): Promise<void> {
+    const connections = this.#roomFor(o.connections);
+    await this.#tellAll((_, index) => ({ kind: "prepare-asks", ...o, connections: this.#part(connections, index) }));
+  }
+
+  /** From now on the minions answer what is published. */
+  async respond(o: Omit<Respond, "kind">): Promise<void> {
+    await this.#tellAll((_, index) => ({ kind: "respond", ...o, seed: o.seed + index }));
+  }
+
+  /** @throws SaltworksError TASK_TIMEOUT with the counts as they were */
+  async until(what: string, condition: (counts: ResponderCounts) => boolean, timeoutMs: number): Promise<void> {
+    const counts = (): ResponderCounts => addCounts(this.#members.flatMap((member) => member.counts ?? []));
+    let timer: NodeJS.Timeout | undefined;
+    const waiting = new Promise<void>((resolve, reject) => {
+      this.#onCounts = () => {
+        if (condition(counts())) resolve();
+      };
+      timer = setTimeout(() => {
+        const now = JSON.stringify(counts());
+        reject(new SaltworksError("TASK_TIMEOUT", `no "${what}" in ${timeoutMs} ms: ${now}`));
+      }, timeoutMs);
+      this.#onCounts();
+    });
+    try {
+      await waiting;
+    } finally {
+      clearTimeout(timer);
+      this.#onCounts = () => {};
+    }
+  }
+
+  /** What was answered since the last time that was reset. */
+  async responded(o: { isReset: boolean }): Promise<ResponderTotal> {
+    const done = await this.#tellAll(() => ({ kind: "responded", ...o }));
+    if (o.isReset) for (const member of this.#members) member.counts = undefined;
+    return joinReports(done.flatMap(({ report }) => report ?? []));
+  }
+
+  /** Connections that the master still has descriptors for, beside a request and a subscription of each minion. */
+  #roomFor(wanted = this.minionCount): number {
+    const room = descriptorLimits().hard - this.#connections - this.#subscriptions - masterDescriptors;
+    return Math.max(this.#members.length, Math.min(wanted, this.minionCount, room));
+  }
+
+  #part(total: number, index: number): number {
+    return share(total, index + 1, this.#members.length) - share(total, index, this.#members.length);
+  }
+
+  /** A lane that was prepared is used up by this. */
+  async run(
+    lanes: readonly LanePlan[],
+    o: { timeoutMs?: number; tries?: number; verifyMax?: number; signal?: AbortSignal } = {},
+  ): Promise<StormOutcome> {
+    const startAtMs = Date.now() + startLeadMs;
+    const abandon = (): void => {
+      for (const { child } of this.#members) if (child.connected) child.send({ kind: "abandon" });
+    };
+    o.signal?.addEventListener("abort", abandon, { once: true });
+    const processes = this.#members.length;
+    const counts = this.#members.map(({ count }) => count);
+    const parts = lanes.map(({ lane, plannedMs }) => ({
+      lane,
+      plannedMs: plannedMs === undefined ? [] : splitSchedule(plannedMs, counts),
+    }));
+    const done = await this.#tellAll((_, index) => ({
+      kind: "run",
+      lanes: parts.map(({ lane, plannedMs }) => {
+        const own = plannedMs[index];
+        return own === undefined ? { lane } : { lane, plannedMs: own };
+      }),
+      startAtMs,
+      timeoutMs: o.timeoutMs ?? timeoutMsDefault,
+      tries: o.tries ?? triesDefault,
+      verifyMax: Math.ceil((o.verifyMax ?? verifyMaxDefault) / processes),
+    }));
+    o.signal?.removeEventListener("abort", abandon);
+    o.signal?.throwIfAborted();
+    return joinOutcomes(
+      lanes,
+      done.flatMap(({ outcome }) => outcome ?? []),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all(
+      this.#members.map(async ({ child, hasEnded }) => {
+        if (child.connected) child.send({ kind: "stop" });
+        const timer = setTimeout(() => child.kill("SIGKILL"), stopDeadlineMs);
+        await hasEnded;
+        clearTimeout(timer);
+      }),
+    );
+  }
+
+  async #signIn(options: StormOptions, primes: readonly string[]): Promise<void> {
+    const { minionCount } = this;
+    const connections = this.#connections;
+    const subscriptions = this.#subscriptions;
+    const perMinion = (descriptorsPerMinion * Math.max(connections, subscriptions)) / minionCount;
+    const most = Math.floor((descriptorLimits().hard - spareDescriptors) / perMinion);
+    const processCount =
+      options.processCount ?? Math.max(Math.ceil(minionCount / minionsPerProcess), Math.ceil(minionCount / most));
+    const shares = Array.from({ length: processCount }, (_, index) => ({
+      first: share(minionCount, index, processCount),
+      count: share(minionCount, index + 1, processCount) - share(minionCount, index, processCount),
+      connections: share(connections, index + 1, processCount) - share(connections, index, processCount),
+      subscriptions: share(subscriptions, index + 1, processCount) - share(subscriptions, index, processCount),
+    }));
+    for (const part of shares) {
+      const least = part.connections * 2 + part.subscriptions + spareDescriptors;
+      this.#startProcess(part.count, { least, wanted: least });
+    }
+    await this.#tellAll((_, index) => {
+      const part = shares[index];
+      if (part === undefined) throw new RangeError(`no process ${index}`);
+      return {
+        kind: "sign-in",
+        host: options.masterHost,
+        requestPort: options.requestPort,
+        publishPort: options.publishPort,
+        idPrefix: this.idPrefix,
+        primes,
+        version: options.version ?? 3,
+        sessionKey: options.sessionKey,
+        signInsAtOnce: Math.ceil(signInsAtOnce / processCount),
+        ...part,
+        first: this.firstIndex + part.first,
+        connections: Math.max(1, part.connections),
+      };
+    });
+  }
+
+  #startProcess(count: number, descriptors: { least: number; wanted: number }): void {
+    const script = fileURLToPath(new URL("process.js", import.meta.url));
+    const { file, args } = withDescriptors(descriptors, [process.execPath, "--enable-source-maps", script]);
+    const child = spawn(file, args, { stdio: ["ignore", "inherit", "inherit", "ipc"], serialization: "advanced" });
+    const hasEnded = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    const member: Member = { child, hasEnded, count, done: 0, counts: undefined };
+    child.on("message", (message: FromStormProcess) => this.#hear(member, message));
+    child.once("error", (error) => this.#calls.get(member)?.reject(error));
+    child.once("exit", (code, signal) => {
+      if (this.#isClosing) return;
+      const error = new SaltworksError("FUNCTION_FAILED", `a process of the storm ended: ${code ?? signal}`);
+      this.#calls.get(member)?.reject(error);
+    });
+    this.#members.push(member);
+  }
+
+  #tellAll(order: (member: Member, index: number) => ToStormProcess): Promise<Done[]> {
+    return Promise.all(
+      this.#members.map((member, index) => {
+        member.done = 0;
+        return new Promise<Done>((resolve, reject) => {
+          this.#calls.set(member, { resolve, reject });
+          member.child.send(order(member, index));
+        });
+      }),
+    );
+  }
+
+  #hear(member: Member, message: FromStormProcess): void {
+    const call = this.#calls.get(member);
+    switch (message.kind) {
+      case "progress":
+        member.done = message.done;
+        this.#onProgress(this.#members.reduce((sum, { done }) => sum + done, 0));
+        return;
+      case "done":
+        call?.resolve(message);
+        return;
+      case "counts":
+        member.counts = message.counts;
+        this.#onCounts();
+        return;
+      case "fault":
+        call?.reject(new SaltworksError("FUNCTION_FAILED", `the storm failed: ${message.message}`));
+    }
+  }
+}
+
+/** The part of `total` below process `index` of `count`. */
+function share(total: number, index: number, count: number): number {
+  return Math.floor((total * index) / count);
+}

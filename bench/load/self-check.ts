@@ -1,0 +1,83 @@
+/** What a load generator knows of itself, and whether it was the generator, not the master, that limited a run. */
+import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
+import type { Point } from "../results/schema.ts";
+
+/** Of one process of the generator over the measured span. */
+export type SelfReport = {
+  /** CPU time to wall time: 1 is one core, busy all the time. */
+  readonly cpuShare: number;
+  readonly cpuMs: number;
+  readonly loopDelayP99Ms: number;
+};
+
+/** Resolution of the loop delay's own timer: what it reports for an idle loop lies near it and is subtracted. */
+const resolutionMs = 1;
+
+export class SelfCheck {
+  readonly #delay: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });
+  #cpu = process.cpuUsage();
+  #startedMs = performance.now();
+
+  start(): void {
+    this.#delay.reset();
+    this.#delay.enable();
+    this.#cpu = process.cpuUsage();
+    this.#startedMs = performance.now();
+  }
+
+  /** Since `start`; it goes on. */
+  report(): SelfReport {
+    const { user, system } = process.cpuUsage(this.#cpu);
+    const wallMs = performance.now() - this.#startedMs;
+    const p99Ms = this.#delay.percentile(99) / 1e6;
+    return {
+      cpuMs: (user + system) / 1_000,
+      cpuShare: wallMs === 0 ? 0 : (user + system) / 1_000 / wallMs,
+      loopDelayP99Ms: Number.isFinite(p99Ms) ? Math.max(0, p99Ms - resolutionMs) : 0,
+    };
+  }
+
+  stop(): SelfReport {
+    const report = this.report();
+    this.#delay.disable();
+    return report;
+  }
+}
+
+export type Loop = "open" | "closed";
+
+/** Above this share of a core a process has no room left: what waits, waits for the generator. */
+const cpuShareMax = 0.9;
+/** A loop that is this late shifts every latency it measures. Closed loops measure no latency under a plan and may be later. */
+const loopDelayP99MsMax = { open: 25, closed: 250 } as const;
+/** Of an open loop's operations that may be late. */
+const lateShareMax = 0.01;
+
+/** Joins the processes' reports; the busiest one decides. */
+export function judgeGenerator(o: {
+  reports: readonly SelfReport[];
+  loop: Loop;
+  sent: number;
+  late: number;
+}): Point["generator"] {
+  const cpuShare = Math.max(0, ...o.reports.map((report) => report.cpuShare));
+  const loopDelayP99Ms = Math.max(0, ...o.reports.map((report) => report.loopDelayP99Ms));
+  const voidReasons: string[] = [];
+  if (cpuShare > cpuShareMax) {
+    voidReasons.push(`the generator used ${percent(cpuShare)} of a core, more than ${percent(cpuShareMax)}`);
+  }
+  const delayMax = loopDelayP99MsMax[o.loop];
+  if (loopDelayP99Ms > delayMax) {
+    voidReasons.push(
+      `the generator's event loop was ${loopDelayP99Ms.toFixed(1)} ms late at p99, more than ${delayMax} ms`,
+    );
+  }
+  if (o.loop === "open" && o.late > o.sent * lateShareMax) {
+    voidReasons.push(`${o.late} of ${o.sent} operations were sent late, more than ${percent(lateShareMax)}`);
+  }
+  return { cpuShare, loopDelayP99Ms, lateSends: o.late, isVoid: voidReasons.length > 0, voidReasons };
+}
+
+function percent(share: number): string {
+  return `${Number((share * 100).toFixed(1))} %`;
+}

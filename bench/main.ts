@@ -1,0 +1,13 @@
+/** The bench program: what `saltworks bench` and `saltworks tune` start, with their name and command line as its arguments. */
+import { answered } from "../src/cli/dispatch.ts";
+import { processHost } from "../src/cli/host.ts";
+import { openProgress } from "../src/cli/progress.ts";
+import { benchCommand } from "./commands/bench.ts";
+import { tuneCommand } from "./commands/tune.ts";
+
+const [name = "bench", ...argv] = process.argv.slice(2);
+const host = processHost();
+/** On standard error: standard output is the result. */
+const progress = openProgress({ stream: process.stderr, isTerminal: process.stderr.isTTY === true });
+const command = name === "tune" ? tuneCommand : benchCommand;
+process.exitCode = await answered(name, host, () => command(argv, host, progress));

@@ -1,0 +1,37 @@
+/** Several masters under the same load, one at a time, in alternating order: what drifts on the machine meets all alike. */
+import type { Progress } from "../scenarios/scenario.ts";
+import type { Turn } from "./bootstrap.ts";
+
+/** `turn` puts the load on it once; the others are up and idle meanwhile. */
+export type Side<T extends Turn> = { readonly name: string; turn(): Promise<T> };
+
+/** Positions in the order in which they have their turns, round by round: A B, B A, A B, ... */
+export function turnOrder(sideCount: number, rounds: number): number[][] {
+  const forth = Array.from({ length: sideCount }, (_, index) => index);
+  const back = forth.toReversed();
+  return Array.from({ length: rounds }, (_, round) => (round % 2 === 0 ? forth : back));
+}
+
+/** @returns the turns of each side by name, one for each round */
+export async function takeTurns<T extends Turn>(
+  sides: readonly Side<T>[],
+  rounds: number,
+  { progress, signal }: { progress: Progress; signal: AbortSignal },
+): Promise<Map<string, T[]>> {
+  const turns = new Map<string, T[]>(sides.map(({ name }) => [name, []]));
+  const phase = progress.phase("turns", sides.length * rounds);
+  try {
+    for (const order of turnOrder(sides.length, rounds)) {
+      for (const position of order) {
+        signal.throwIfAborted();
+        const side = sides[position];
+        if (side === undefined) continue;
+        turns.get(side.name)?.push(await side.turn());
+        phase.step();
+      }
+    }
+  } finally {
+    phase.end();
+  }
+  return turns;
+}

@@ -1,0 +1,115 @@
+/**
+ * One scenario against several masters that are up at the same time and take turns: the same load, on the same machine, in alternating order.
+ * Every turn is a whole run of the scenario with a fleet of its own; the first round warms up and does not count.
+ */
+import { SaltworksError } from "../../src/errors.ts";
+import type { Comparison, Point, RunResult } from "../results/schema.ts";
+import { type MasterChoice, type MasterUnderTest, startMaster } from "../scenarios/master-under-test.ts";
+import { beginRun, configOf, type RunHead, type RunOptions, resultOf } from "../scenarios/run.ts";
+import { takeTurns } from "./abba.ts";
+import { compareTurns, type Turn } from "./bootstrap.ts";
+
+export type AgainstOptions = Omit<RunOptions, "master"> & {
+  /** The first is compared with each of the others. */
+  readonly masters: readonly MasterChoice[];
+  /** Turns of each that count; fewer than four give no verdict. */
+  readonly repeats: number;
+};
+
+type Contender = {
+  readonly name: string;
+  readonly master: MasterUnderTest;
+  readonly config: Record<string, unknown>;
+};
+
+/** One round of points. */
+type Round = Turn & { readonly points: readonly Point[] };
+
+/**
+ * @returns a result for each master, in their order; the first one's has the comparisons
+ * @throws SaltworksError USAGE for an unknown scenario or parameter or fewer than two masters, and what a run throws
+ */
+export async function runAgainst(options: AgainstOptions): Promise<RunResult[]> {
+  if (options.masters.length < 2) throw new SaltworksError("USAGE", "a comparison needs two masters");
+  const head = beginRun(options);
+  const contenders: Contender[] = [];
+  try {
+    for (const choice of options.masters) contenders.push(await open(head, choice, options, contenders));
+    const sides = contenders.map((contender) => ({
+      name: contender.name,
+      turn: () => runOnce(head, contender.master, options),
+    }));
+    for (const side of sides) await side.turn();
+    const rounds = await takeTurns(sides, options.repeats, options);
+    const results = contenders.map(({ name, master, config }) =>
+      resultOf(head, master, config, withTurn(rounds.get(name) ?? [])),
+    );
+    const [own, ...others] = contenders.map(({ name }) => name);
+    const comparisons = others.flatMap((other) => compareByLabel(other, own ?? "", rounds));
+    return results.map((result, index) => (index === 0 ? { ...result, comparisons } : result));
+  } finally {
+    await Promise.all(contenders.map(({ master }) => master.remove()));
+  }
+}
+
+async function open(
+  head: RunHead,
+  choice: MasterChoice,
+  { progress }: AgainstOptions,
+  others: readonly Contender[],
+): Promise<Contender> {
+  const config = configOf(head, choice);
+  const phase = progress.phase(`start ${choice.kind}`);
+  const master = await startMaster(choice, config);
+  phase.end();
+  const name = contenderName(choice, master.version);
+  const alike = others.filter((other) => other.name.startsWith(name)).length;
+  return { name: alike === 0 ? name : `${name} (${alike + 1})`, master, config };
+}
+
+/** "salt 3007.15, 2 workers". */
+export function contenderName({ kind, workers }: MasterChoice, version: string): string {
+  const threads = workers === undefined || kind === "floor" ? "" : `, ${workers} worker${workers === 1 ? "" : "s"}`;
+  return `${kind} ${version}${threads}`;
+}
+
+async function runOnce(head: RunHead, master: MasterUnderTest, options: AgainstOptions): Promise<Round> {
+  const { progress, signal } = options;
+  const points = await head.scenario.run({ master, parameters: head.parameters, progress, signal });
+  return { ...sumOf(points.map(turnOf)), points };
+}
+
+function turnOf({ cpu }: Point): Turn {
+  return { cpuMs: cpu.totalMs, operations: (cpu.totalMs * 1_000) / cpu.usPerOperation };
+}
+
+function sumOf(turns: readonly Turn[]): Turn {
+  return turns.reduce(
+    (sum, turn) => ({ cpuMs: sum.cpuMs + turn.cpuMs, operations: sum.operations + turn.operations }),
+    { cpuMs: 0, operations: 0 },
+  );
+}
+
+function withTurn(rounds: readonly Round[]): Point[] {
+  return rounds.flatMap(({ points }, index) =>
+    points.map((point) => ({ ...point, parameters: { ...point.parameters, repeat: index + 1 } })),
+  );
+}
+
+/** The points of a round that have the same label are one figure. */
+function compareByLabel(
+  baseline: string,
+  candidate: string,
+  rounds: ReadonlyMap<string, readonly Round[]>,
+): Comparison[] {
+  const labels = new Set(rounds.get(candidate)?.[0]?.points.map(({ label }) => label));
+  const turns = (name: string, label: string): Turn[] =>
+    (rounds.get(name) ?? []).map(({ points }) => sumOf(points.filter((point) => point.label === label).map(turnOf)));
+  return [...labels].map((label) =>
+    compareTurns(
+      `CPU per operation, ${label}`,
+      { name: baseline, turns: turns(baseline, label) },
+      { name: candidate, turns: turns(candidate, label) },
+    ),
+  );
+}

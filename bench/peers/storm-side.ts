@@ -1,0 +1,143 @@
+/** One master with a storm of its own: a turn is the same load each time, and what it cost the master. */
+import { SaltworksError } from "../../src/errors.ts";
+import { type LaneTotal, Storm } from "../fleet/storm/storm.ts";
+import { planSchedule } from "../load/open-loop.ts";
+import {
+  type MasterChoice,
+  type MasterUnderTest,
+  masterConfigOf,
+  startMaster,
+} from "../scenarios/master-under-test.ts";
+import { measured } from "../scenarios/measure.ts";
+import { noProgress } from "../scenarios/scenario.ts";
+import { type Follower, follow, publishJobs } from "../scenarios/storm-setup.ts";
+import { contenderName } from "./against.ts";
+import type { LoadTurn } from "./load-report.ts";
+
+/**
+ * `returns`: one of each minion to each of `jobs`; as fast as they are answered, or `ratePerSecond` of them at random times.
+ * `auths`: of each minion, `rounds` times, as fast as they are answered.
+ */
+export type Load =
+  | {
+      readonly kind: "returns";
+      readonly jobs: number;
+      readonly returnBytes: string;
+      readonly ratePerSecond?: number;
+    }
+  | { readonly kind: "auths"; readonly rounds: number; readonly hasToken: boolean };
+
+export type StormSideOptions = {
+  /** Default: kind, version and workers of the master. */
+  readonly name?: string;
+  readonly master: MasterChoice;
+  readonly minionCount: number;
+  /** Request connections; default one for each minion. */
+  readonly connections?: number;
+  readonly keyDirectory?: string;
+};
+
+/** A closed loop of thousands over one slow worker: the last one waits for all before it. */
+const requestTimeoutMs = 120_000;
+const lane = "load";
+const fun = "test.ping";
+
+export class StormSide {
+  readonly name: string;
+  readonly minionCount: number;
+  readonly #master: MasterUnderTest;
+  readonly #storm: Storm;
+  readonly #events: Follower;
+  #turns = 0;
+
+  private constructor(options: StormSideOptions, master: MasterUnderTest, storm: Storm, events: Follower) {
+    this.name = options.name ?? contenderName(options.master, master.version);
+    this.minionCount = options.minionCount;
+    this.#master = master;
+    this.#storm = storm;
+    this.#events = events;
+  }
+
+  /** Resolves when the whole fleet has signed in. */
+  static async open(options: StormSideOptions): Promise<StormSide> {
+    const { minionCount, connections, keyDirectory } = options;
+    const master = await startMaster(options.master, masterConfigOf(options.master, {}));
+    let storm: Storm | undefined;
+    try {
+      storm = await Storm.open({
+        masterHost: "127.0.0.1",
+        requestPort: master.requestPort,
+        minionCount,
+        ...(connections === undefined ? {} : { connections }),
+        ...(keyDirectory === undefined ? {} : { keyDirectory }),
+        ...(master.sessionKey === undefined ? {} : { sessionKey: master.sessionKey }),
+      });
+      return new StormSide(options, master, storm, await follow(master));
+    } catch (error) {
+      await storm?.close();
+      await master.remove();
+      throw error;
+    }
+  }
+
+  /** Return events that a subscriber of this master has seen so far. */
+  get returnEvents(): number {
+    return this.#events.counts.returns;
+  }
+
+  /** @throws SaltworksError FUNCTION_FAILED if a request was refused, lost, or answered wrongly */
+  async turn(load: Load): Promise<LoadTurn> {
+    await this.#prepare(load);
+    const { signal } = new AbortController();
+    const { span, result } = await measured(this.#master, signal, () =>
+      this.#storm.run([this.#plan(load)], { timeoutMs: requestTimeoutMs, tries: 1 }),
+    );
+    const total = result.lanes[lane];
+    if (total === undefined) throw new SaltworksError("FUNCTION_FAILED", "the storm told nothing of its requests");
+    this.#demandAll(total);
+    const { p50, p99 } = total.operation.percentilesUs;
+    return {
+      cpuMs: span.cpuMs,
+      operations: total.completed,
+      wallMs: result.wallMs,
+      generatorCpuMs: result.generatorCpuMs,
+      storm: {
+        bytesPerRequest: total.sentBytes / total.sent,
+        latencyUsP50: p50,
+        latencyUsP99: p99,
+        voidReasons: result.generator.voidReasons,
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#events.close();
+    await this.#storm.close();
+    await this.#master.remove();
+  }
+
+  async #prepare(load: Load): Promise<void> {
+    this.#turns += 1;
+    if (load.kind === "auths") {
+      await this.#storm.prepareAuths({ lane, rounds: load.rounds, hasToken: load.hasToken });
+      return;
+    }
+    const jids = await publishJobs(this.#master, load.jobs, fun, noProgress);
+    await this.#storm.prepareReturns({ lane, jids, fun, returnBytes: load.returnBytes, seed: this.#turns });
+  }
+
+  #plan(load: Load) {
+    if (load.kind === "auths" || load.ratePerSecond === undefined) return { lane };
+    const { ratePerSecond } = load;
+    const seconds = (load.jobs * this.minionCount) / ratePerSecond;
+    const schedule = planSchedule({ ratePerSecond, seconds, arrivals: "poisson", seed: this.#turns });
+    return { lane, plannedMs: schedule.plannedMs };
+  }
+
+  #demandAll({ planned, completed, failed, timedOut, wrong }: LaneTotal): void {
+    if (completed === planned && wrong === 0) return;
+    const counts = `${completed} answered, ${failed} refused, ${timedOut} without answer, ${wrong} answered wrongly`;
+    const message = `${this.name}: of ${planned} requests ${counts}\n${this.#master.logTail()}`;
+    throw new SaltworksError("FUNCTION_FAILED", message);
+  }
+}

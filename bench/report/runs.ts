@@ -1,0 +1,54 @@
+/** The points of a result, each with the master that it measured: ours first, then the peers beside it. */
+import type { OperationResult, Point, RunResult } from "../results/schema.ts";
+
+export type Run = {
+  readonly master: RunResult["master"];
+  readonly point: Point;
+  /** The same for repeats of one run. */
+  readonly name: string;
+  /** Unlike any other of the result. */
+  readonly title: string;
+};
+
+export function runsOf(result: RunResult): Run[] {
+  const sides = [{ master: result.master, points: result.points }, ...(result.peers ?? [])];
+  const named = sides.flatMap(({ master, points }) =>
+    points.map((point) => {
+      const name = sides.length === 1 ? point.label : `${masterName(master)}: ${point.label}`;
+      return { master, point, name };
+    }),
+  );
+  const uses = new Map<string, number>();
+  return named.map(({ master, point, name }) => {
+    const isRepeated = named.filter((other) => other.name === name).length > 1;
+    const use = (uses.get(name) ?? 0) + 1;
+    uses.set(name, use);
+    const title = `${name}${isRepeated ? ` (run ${use})` : ""}${point.generator.isVoid ? ", void" : ""}`;
+    return { master, point, name, title };
+  });
+}
+
+export function masterName({ kind, version }: RunResult["master"]): string {
+  return { saltworks: `Saltworks ${version}`, salt: `Salt ${version}`, floor: "C floor" }[kind];
+}
+
+/** By name, in the order in which the scenario lists them. */
+export function operationsOf(point: Point): [string, OperationResult][] {
+  return Object.entries(point.operations);
+}
+
+/** `sw-shard-0` and `sw-shard-1` do the same work: what a thread is, without its number. */
+export function threadRole(name: string): string {
+  return name.replace(/[-/ ]*\d+$/, "") || name;
+}
+
+/** Microseconds of CPU per operation by role of thread, greatest first; what the operations share is `usPerOperation`. */
+export function cpuByRole({ cpu }: Point): Map<string, number> {
+  const roles = new Map<string, number>();
+  for (const [name, ms] of Object.entries(cpu.byThreadMs)) {
+    roles.set(threadRole(name), (roles.get(threadRole(name)) ?? 0) + ms);
+  }
+  const sum = [...roles.values()].reduce((total, ms) => total + ms, 0);
+  const scale = sum > 0 ? cpu.usPerOperation / sum : 0;
+  return new Map([...roles].sort((a, b) => b[1] - a[1]).map(([role, ms]) => [role, ms * scale]));
+}

@@ -1,0 +1,168 @@
+/** The report's tables: figures, correctness, the generator's check of itself, comparisons, machine and configuration. All text is escaped here. */
+import type { Comparison, RunResult } from "../results/schema.ts";
+import { escapeHtml, formatMebibytes, formatMs, formatNumber, formatValue } from "./format.ts";
+import { operationsOf, type Run } from "./runs.ts";
+
+type Cell = string | number | { readonly text: string; readonly className: string };
+
+/** Numbers stand to the right; a text that holds one is given as `{ text, className: "number" }`. */
+function cellHtml(cell: Cell): string {
+  if (typeof cell === "number") return `<td class="number">${escapeHtml(formatNumber(cell))}</td>`;
+  if (typeof cell === "string") return `<td>${escapeHtml(cell)}</td>`;
+  return `<td class="${escapeHtml(cell.className)}">${escapeHtml(cell.text)}</td>`;
+}
+
+function right(text: string, className = ""): Cell {
+  return { text, className: `number ${className}`.trim() };
+}
+
+type Row = { readonly head: string; readonly cells: readonly Cell[] };
+
+function tableHtml(headings: readonly string[], rows: readonly Row[]): string {
+  const [first = "", ...others] = headings;
+  const isNumber = (index: number): boolean => {
+    const cell = rows[0]?.cells[index];
+    return typeof cell === "number" || (typeof cell === "object" && cell.className.startsWith("number"));
+  };
+  const head = others.map((text, index) => `<th${isNumber(index) ? ' class="number"' : ""}>${escapeHtml(text)}</th>`);
+  const body = rows.map(
+    ({ head: name, cells }) => `<tr><th>${escapeHtml(name)}</th>${cells.map(cellHtml).join("")}</tr>`,
+  );
+  const top = headings.length === 0 ? "" : `<thead><tr><th>${escapeHtml(first)}</th>${head.join("")}</tr></thead>`;
+  return `<div class="scroll"><table>${top}<tbody>${body.join("")}</tbody></table></div>`;
+}
+
+/** One row for each class of operation of each run. */
+export function operationsTable(runs: readonly Run[]): string {
+  const headings = [
+    "run",
+    "operation",
+    "answered",
+    "per second",
+    "p50 ms",
+    "p90 ms",
+    "p99 ms",
+    "p99.9 ms",
+    "max ms",
+    "failed",
+    "timed out",
+    "late",
+  ];
+  const rows = runs.flatMap(({ title, point }) =>
+    operationsOf(point).map(([name, operation], index) => {
+      const { p50, p90, p99, p999, max } = operation.percentilesUs;
+      const latencies = [p50, p90, p99, p999, max].map((us) => right(formatMs(us)));
+      const faults = [operation.failed, operation.timedOut].map((count) =>
+        right(formatNumber(count), count > 0 ? "bad" : ""),
+      );
+      return {
+        head: index === 0 ? title : "",
+        cells: [name, operation.completed, operation.perSecond, ...latencies, ...faults, operation.late],
+      };
+    }),
+  );
+  return tableHtml(headings, rows);
+}
+
+export function costTable(runs: readonly Run[]): string {
+  const rows = runs.map(({ title, point: { cpu, memory, wallMs } }) => ({
+    head: title,
+    cells: [
+      cpu.usPerOperation,
+      cpu.totalMs / 1_000,
+      wallMs / 1_000,
+      right(formatMebibytes(memory.rssBytes)),
+      right(formatMebibytes(memory.peakRssBytes)),
+    ],
+  }));
+  return tableHtml(["run", "CPU µs / operation", "CPU s", "span s", "memory MiB", "peak MiB"], rows);
+}
+
+/** The scenario's own figures: a column each, since each has its unit in its name. */
+export function figuresTable(runs: readonly Run[]): string {
+  const names = [...new Set(runs.flatMap(({ point }) => Object.keys(point.figures)))];
+  if (names.length === 0) return "";
+  // Many figures of few runs read better downwards.
+  if (names.length > runs.length) {
+    const rows = names.map((name) => ({ head: name, cells: runs.map(({ point }) => point.figures[name] ?? "–") }));
+    return tableHtml(["figure", ...runs.map(({ title }) => title)], rows);
+  }
+  const rows = runs.map(({ title, point }) => ({
+    head: title,
+    cells: names.map((name) => point.figures[name] ?? "–"),
+  }));
+  return tableHtml(["run", ...names], rows);
+}
+
+export function correctnessTable(runs: readonly Run[]): string {
+  const rows = runs.map(({ title, point: { correctness } }) => {
+    const { expected, accounted, missing, duplicates, errors } = correctness;
+    const told = Object.entries(errors).map(([name, count]) => `${name}: ${formatNumber(count)}`);
+    const isWhole = missing === 0 && told.length === 0;
+    return {
+      head: title,
+      cells: [
+        expected,
+        accounted,
+        right(formatNumber(missing), missing > 0 ? "bad" : ""),
+        duplicates,
+        { text: isWhole ? "all accounted for" : told.join(", ") || "missing", className: isWhole ? "good" : "bad" },
+      ],
+    };
+  });
+  return tableHtml(["run", "expected", "accounted for", "missing", "duplicates", ""], rows);
+}
+
+export function generatorTable(runs: readonly Run[]): string {
+  const rows = runs.map(({ title, point: { generator } }) => ({
+    head: title,
+    cells: [
+      right(`${Math.round(generator.cpuShare * 100)} %`),
+      generator.loopDelayP99Ms,
+      generator.lateSends,
+      generator.isVoid
+        ? { text: `void: ${generator.voidReasons.join("; ")}`, className: "bad" }
+        : { text: "kept up", className: "good" },
+    ],
+  }));
+  return tableHtml(["run", "CPU share", "loop delay p99 ms", "late sends", "verdict"], rows);
+}
+
+export function comparisonsTable(comparisons: readonly Comparison[]): string {
+  const verdicts = { less: "good", more: "bad", "no verdict": "" } as const;
+  const rows = comparisons.map(({ name, baseline, candidate, ratio, low, high, repeats, verdict }) => ({
+    head: name,
+    cells: [
+      `${candidate} to ${baseline}`,
+      ratio,
+      right(`${formatNumber(low)} to ${formatNumber(high)}`),
+      // Which way round is easier to say aloud.
+      right(ratio < 1 ? `${formatNumber(1 / ratio)} times less` : `${formatNumber(ratio)} times`),
+      repeats,
+      { text: verdict, className: verdicts[verdict] },
+    ],
+  }));
+  return tableHtml(["cost", "of", "ratio", "interval of 95 %", "", "rounds", "verdict"], rows);
+}
+
+export function machineTable({ machine, tool, startedAt }: RunResult): string {
+  const facts: readonly (readonly [string, string])[] = [
+    ["processor", machine.cpu],
+    ["cores", String(machine.cores)],
+    ["memory", `${formatMebibytes(machine.memoryBytes)} MiB`],
+    ["kernel", machine.kernel],
+    ["Node.js", machine.node],
+    ["load average at the start", formatNumber(machine.loadAverage)],
+    ["measured by", `saltworks ${tool.version}, commit ${tool.commit}`],
+    ["started", startedAt],
+  ];
+  return tableHtml(
+    [],
+    facts.map(([head, text]) => ({ head, cells: [text] })),
+  );
+}
+
+export function valuesTable(values: Readonly<Record<string, unknown>>): string {
+  const rows = Object.entries(values).map(([head, value]) => ({ head, cells: [formatValue(value)] }));
+  return rows.length === 0 ? "" : tableHtml([], rows);
+}

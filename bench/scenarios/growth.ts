@@ -1,0 +1,146 @@
+/** Question: does the master's memory grow while jobs go on, minute after minute? */
+import { setTimeout as wait } from "node:timers/promises";
+import { LatencyHistogram } from "../load/histogram.ts";
+import { planSchedule } from "../load/open-loop.ts";
+import { memoryOf } from "../memory.ts";
+import type { Point } from "../results/schema.ts";
+import { account, duplicatesSeen } from "./accounting.ts";
+import { cpuOf, measured } from "./measure.ts";
+import { oneByOne } from "./operations.ts";
+import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { answered, errorsOf } from "./storm-point.ts";
+import {
+  aboutStorm,
+  follow,
+  openStorm,
+  publishJobs,
+  type StormParameters,
+  type StormSite,
+  stormDefaults,
+  versionConfig,
+} from "./storm-setup.ts";
+
+type Growth = StormParameters & {
+  readonly minutes: number;
+  readonly rate: number;
+  readonly cycleSeconds: number;
+  readonly returnBytes: string;
+};
+
+const fun = "test.ping";
+const lane = "return";
+const msPerMinute = 60_000;
+const minutesPerHour = 60;
+/** The first part of a run fills caches and pools; its samples do not count for the slope. */
+const settlingShare = 0.3;
+
+export const growth = defineScenario<Growth>({
+  name: "growth",
+  version: 1,
+  question: "Does the master's memory grow while jobs go on, minute after minute?",
+  defaults: { ...stormDefaults, minions: 500, minutes: 10, rate: 1_000, cycleSeconds: 15, returnBytes: "64..2048" },
+  about: {
+    ...aboutStorm,
+    minutes: "how long jobs go on; the first 30 % do not count for the slope",
+    rate: "returns a second",
+    cycleSeconds: "of returns between two looks at memory, which are taken when nothing is under way",
+    returnBytes: "size of the returned text",
+  },
+  masterConfig: versionConfig,
+  async run(context) {
+    const { master, parameters: p, progress } = context;
+    const site = await openStorm(master, p, progress);
+    const follower = await follow(master);
+    try {
+      return [await grow(context, site)];
+    } finally {
+      follower.close();
+      await site.storm.close();
+    }
+  },
+});
+
+async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<Point> {
+  const { master, parameters: p, progress, signal } = context;
+  const rounds = Math.max(1, Math.round((p.rate * p.cycleSeconds) / p.minions));
+  const seconds = (rounds * p.minions) / p.rate;
+  const looks: { atMs: number; rssBytes: number }[] = [];
+  const histogram = new LatencyHistogram();
+  const jids: string[] = [];
+  let generator: Point["generator"] | undefined;
+  const errors: Record<string, number> = {};
+  let undone = 0;
+  const duplicatesBefore = await duplicatesSeen(master);
+  const phase = progress.phase("jobs", Math.ceil(p.minutes));
+  const { span } = await measured(master, signal, async () => {
+    const startedMs = performance.now();
+    let minutesTold = 0;
+    while (performance.now() - startedMs < p.minutes * msPerMinute) {
+      const cycle = await publishJobs(master, rounds, fun, quiet);
+      jids.push(...cycle);
+      await site.storm.prepareReturns({ lane, jids: cycle, fun, returnBytes: p.returnBytes, seed: jids.length });
+      const { plannedMs } = planSchedule({ ratePerSecond: p.rate, seconds, arrivals: "poisson", seed: jids.length });
+      const outcome = await site.storm.run([{ lane, plannedMs }], { signal });
+      const { expected, accounted } = answered(outcome);
+      undone += expected - accounted;
+      for (const [name, times] of Object.entries(errorsOf(outcome))) errors[name] = (errors[name] ?? 0) + times;
+      const operation = outcome.lanes[lane]?.operation;
+      if (operation !== undefined) histogram.add(LatencyHistogram.decode(operation.histogram));
+      generator = worse(generator, outcome.generator);
+      await wait(settleMs, undefined, { signal });
+      const atMs = performance.now() - startedMs;
+      looks.push({ atMs, rssBytes: memoryOf(master.processId).rssBytes });
+      const minutes = Math.floor(atMs / msPerMinute);
+      phase.step(minutes - minutesTold);
+      minutesTold = minutes;
+    }
+  });
+  phase.end();
+  const counted = looks.filter(({ atMs }) => atMs >= p.minutes * msPerMinute * settlingShare);
+  const slope = slopeOf(counted.map(({ atMs, rssBytes }) => [atMs / msPerMinute, rssBytes]));
+  const acknowledged = jids.length * p.minions - undone;
+  return {
+    label: `${p.minutes} minutes`,
+    parameters: { ...p },
+    wallMs: span.wallMs,
+    operations: { return: oneByOne(histogram, span.wallMs, { failed: undone, timedOut: 0 }) },
+    cpu: cpuOf(span, acknowledged),
+    memory: span.memory,
+    series: { atMs: looks.map(({ atMs }) => atMs), values: { rssBytes: looks.map(({ rssBytes }) => rssBytes) } },
+    correctness: await account(master, { jids, ids: site.storm.ids() }, { acknowledged, duplicatesBefore, errors }),
+    generator: generator ?? noGenerator,
+    figures: {
+      rssSlopeBytesPerHour: slope * minutesPerHour,
+      rssFirstBytes: counted[0]?.rssBytes ?? 0,
+      rssLastBytes: counted.at(-1)?.rssBytes ?? 0,
+      looks: counted.length,
+      jobs: jids.length,
+    },
+  };
+}
+
+/** After the last reply of a cycle, for what the master puts off. */
+const settleMs = 500;
+const quiet = { phase: () => ({ step() {}, end() {} }) };
+const noGenerator = { cpuShare: 0, loopDelayP99Ms: 0, lateSends: 0, isVoid: true, voidReasons: ["no cycle was run"] };
+
+function worse(one: Point["generator"] | undefined, other: Point["generator"]): Point["generator"] {
+  if (one === undefined) return other;
+  const voidReasons = [...new Set([...one.voidReasons, ...other.voidReasons])];
+  return {
+    cpuShare: Math.max(one.cpuShare, other.cpuShare),
+    loopDelayP99Ms: Math.max(one.loopDelayP99Ms, other.loopDelayP99Ms),
+    lateSends: one.lateSends + other.lateSends,
+    isVoid: one.isVoid || other.isVoid,
+    voidReasons,
+  };
+}
+
+/** Of a straight line through the points, by least squares; 0 for fewer than two. */
+export function slopeOf(points: readonly (readonly [number, number])[]): number {
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [meanX, meanY] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))];
+  const over = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
+  const under = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+  return points.length < 2 || under === 0 ? 0 : over / under;
+}

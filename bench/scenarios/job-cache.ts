@@ -1,0 +1,133 @@
+/** Question: what does a durable return cost in the job cache alone, by driver, size of batch, number of writing threads and of LMDB files? */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { SaltworksError } from "../../src/errors.ts";
+import type { Point } from "../results/schema.ts";
+import type { StoreResult } from "../store/main.ts";
+import { histogramOf, oneByOne } from "./operations.ts";
+import { defineScenario, type ScenarioContext } from "./scenario.ts";
+
+type JobCacheParameters = {
+  readonly batches: string;
+  readonly writers: string;
+  readonly shards: string;
+  readonly drivers: string;
+  readonly durability: string;
+  readonly returns: number;
+  readonly minions: number;
+};
+type Case = {
+  readonly driver: keyof typeof batchesMin;
+  readonly writers: string;
+  readonly shards: string;
+  readonly batch: string;
+};
+
+const program = fileURLToPath(new URL("../store/main.js", import.meta.url));
+/** A run of one case, milliseconds; each takes seconds. */
+const caseTimeoutMs = 300_000;
+/** Latencies of every put are in the answer. */
+const answerBytesMax = 256 * 1024 * 1024;
+/** Fewer say nothing about the time of one; Salt's layout takes a third of a second for a large one. */
+const batchesMin = { lmdb: 50, local_cache: 5 } as const;
+/** More only take time: a batch of one is a sync each. */
+const batchesMax = 5_000;
+/** Of Salt's layout, a thousand times slower. */
+const localCacheReturnsMax = 2_000;
+
+export const jobCache = defineScenario<JobCacheParameters>({
+  name: "job-cache",
+  version: 1,
+  question:
+    "What does a durable return cost in the job cache alone, by driver, size of batch, number of writing threads and of LMDB files?",
+  defaults: {
+    batches: "1,4,16,64,256",
+    writers: "1,2",
+    shards: "1",
+    drivers: "lmdb,local_cache",
+    durability: "fsync",
+    returns: 100_000,
+    minions: 1_000,
+  },
+  about: {
+    batches: "returns per put, a list",
+    writers: "threads that put at the same time, each its own minions' returns, a list",
+    shards: "LMDB files (store_shards), a list",
+    drivers: "lmdb, local_cache (Salt's layout: three files a return), a list",
+    durability: "fsync, commit or async, as job_cache_durability",
+    returns: "returns of one case, less where batches are small",
+    minions: "minions of each job",
+  },
+  async run(context) {
+    const points: Point[] = [];
+    const cases = casesOf(context.parameters);
+    const phase = context.progress.phase("job cache", cases.length);
+    for (const one of cases) {
+      points.push(await pointOf(context, one));
+      phase.step();
+    }
+    phase.end();
+    return points;
+  },
+});
+
+function casesOf({ drivers, writers, shards, batches }: JobCacheParameters): Case[] {
+  return drivers
+    .split(",")
+    .map(driverNamed)
+    .flatMap((driver) =>
+      (driver === "lmdb" ? shards.split(",") : ["1"]).flatMap((shard) =>
+        writers
+          .split(",")
+          .flatMap((writer) =>
+            batches.split(",").map((batch): Case => ({ driver, writers: writer, shards: shard, batch })),
+          ),
+      ),
+    );
+}
+
+/** @throws SaltworksError USAGE */
+function driverNamed(name: string): Case["driver"] {
+  if (name === "lmdb" || name === "local_cache") return name;
+  throw new SaltworksError("USAGE", `no driver ${name}; there are lmdb, local_cache`, { name });
+}
+
+/** The store has a process of its own, so that its CPU time is nobody else's; the master that every scenario gets stands idle. */
+async function pointOf({ parameters: p, signal }: ScenarioContext<JobCacheParameters>, one: Case): Promise<Point> {
+  const returns = one.driver === "lmdb" ? p.returns : Math.min(p.returns, localCacheReturnsMax);
+  const wanted = Math.round(returns / Number(one.batch) / Number(one.writers));
+  const batches = Math.min(batchesMax, Math.max(batchesMin[one.driver], wanted));
+  const flags = { ...one, batches, minions: p.minions, durability: p.durability };
+  const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const limits = { timeout: caseTimeoutMs, maxBuffer: answerBytesMax, signal };
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], limits);
+  const result = JSON.parse(stdout) as StoreResult;
+  const put = oneByOne(histogramOf(result.latenciesMs), result.wallMs);
+  return {
+    label: `${one.driver}, ${one.writers} writing, ${one.shards} file(s), batches of ${one.batch}`,
+    parameters: { ...p, ...flags },
+    wallMs: result.wallMs,
+    operations: { put },
+    cpu: {
+      totalMs: (result.cpuUsPerReturn * result.returns) / 1_000,
+      usPerOperation: result.cpuUsPerReturn,
+      byThreadMs: {},
+    },
+    memory: { rssBytes: result.rssBytes, peakRssBytes: result.rssBytes },
+    series: { atMs: [], values: {} },
+    correctness: {
+      expected: result.returns,
+      accounted: result.returns - result.missing,
+      missing: result.missing,
+      duplicates: result.duplicates,
+      errors: {},
+    },
+    generator: { cpuShare: 0, loopDelayP99Ms: 0, lateSends: 0, isVoid: false, voidReasons: [] },
+    figures: {
+      returnsPerSecond: result.returnsPerSecond,
+      cpuUsPerReturn: result.cpuUsPerReturn,
+      cpuUsPerBatch: result.cpuUsPerBatch,
+    },
+  };
+}

@@ -1,0 +1,141 @@
+/** Question: how long does each kind of request wait when returns, mine reads, events, pillars and authentications come together, as on a working day? */
+import { planSchedule } from "../load/open-loop.ts";
+import type { Point } from "../results/schema.ts";
+import { account, duplicatesSeen } from "./accounting.ts";
+import { fillMines } from "./asks.ts";
+import { measured } from "./measure.ts";
+import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { errorsOf, stormPoint } from "./storm-point.ts";
+import {
+  aboutStorm,
+  follow,
+  openStorm,
+  publishJobs,
+  type StormParameters,
+  type StormSite,
+  stormDefaults,
+  versionConfig,
+} from "./storm-setup.ts";
+
+type MixedDay = StormParameters & {
+  readonly seconds: number;
+  readonly returnRate: number;
+  readonly returnBytes: string;
+  readonly mineRate: number;
+  readonly mineBytes: number;
+  readonly target: string;
+  readonly eventRate: number;
+  readonly pillarRate: number;
+  readonly authRate: number;
+  readonly warmUp: number;
+  readonly seed: number;
+};
+
+const fun = "state.apply";
+/** Connections of each kind but returns: jobs of minions open their own. */
+const askConnections = 100;
+
+export const mixedDay = defineScenario<MixedDay>({
+  name: "mixed-day",
+  version: 1,
+  question:
+    "How long does each kind of request wait when returns, mine reads, events, pillars and authentications come together, as on a working day?",
+  defaults: {
+    ...stormDefaults,
+    seconds: 20,
+    returnRate: 500,
+    returnBytes: "64:70%,4096:25%,262144:5%",
+    mineRate: 20,
+    mineBytes: 256,
+    target: "sim-1?",
+    eventRate: 50,
+    pillarRate: 20,
+    authRate: 20,
+    warmUp: 5,
+    seed: 1,
+  },
+  about: {
+    ...aboutStorm,
+    seconds: "how long",
+    returnRate: "returns a second; every rate is of random times (Poisson)",
+    returnBytes: "size of the returned text",
+    mineRate: "mine reads a second; 0: none",
+    mineBytes: "in each minion's mine",
+    target: "whose mine is read, as a glob",
+    eventRate: "events that minions fire, a second; 0: none",
+    pillarRate: "pillars asked for, a second; 0: none",
+    authRate: "authentications a second; 0: none",
+    warmUp: "returns of each minion before, that do not count",
+    seed: "of sizes and arrival times",
+  },
+  masterConfig: versionConfig,
+  async run(context) {
+    const { master, parameters: p, progress, signal } = context;
+    const site = await openStorm(master, p, progress);
+    const follower = await follow(master);
+    try {
+      const jids = await publishJobs(master, p.warmUp, fun, progress);
+      await site.storm.prepareReturns({ lane: "return", jids, fun, returnBytes: "64", seed: p.seed });
+      await site.phase(progress, "warm up", jids.length * p.minions, () =>
+        site.storm.run([{ lane: "return" }], { signal }),
+      );
+      await fillMines(context, site);
+      return [await day(context, site)];
+    } finally {
+      follower.close();
+      await site.storm.close();
+    }
+  },
+});
+
+async function day(context: ScenarioContext<MixedDay>, site: StormSite): Promise<Point> {
+  const { master, parameters: p, progress, signal } = context;
+  const rounds = Math.max(1, Math.round((p.returnRate * p.seconds) / p.minions));
+  const jids = await publishJobs(master, rounds, fun, progress);
+  await site.storm.prepareReturns({ lane: "return", jids, fun, returnBytes: p.returnBytes, seed: p.seed });
+  const lanes = [planned("return", p.returnRate, (rounds * p.minions) / p.returnRate, p.seed)];
+  const asks = [
+    ["mine_get", "_mine_get", p.mineRate],
+    ["event", "_minion_event", p.eventRate],
+    ["pillar", "_pillar", p.pillarRate],
+  ] as const;
+  for (const [index, [lane, asking, rate]] of asks.entries()) {
+    if (rate <= 0) continue;
+    const plan = planned(lane, rate, p.seconds, p.seed + 1 + index);
+    const each = { rounds: Math.ceil(plan.plannedMs.length / p.minions), connections: askConnections };
+    await site.storm.prepareAsks({ lane, asking, ...each, target: p.target, textBytes: p.mineBytes });
+    lanes.push(plan);
+  }
+  if (p.authRate > 0) {
+    const plan = planned("auth", p.authRate, p.seconds, p.seed + asks.length + 1);
+    const each = { rounds: Math.ceil(plan.plannedMs.length / p.minions), connections: askConnections };
+    await site.storm.prepareAuths({ lane: "auth", hasToken: true, ...each });
+    lanes.push(plan);
+  }
+  const duplicatesBefore = await duplicatesSeen(master);
+  const total = lanes.reduce((sum, { plannedMs }) => sum + plannedMs.length, 0);
+  const { span, result: outcome } = await measured(master, signal, () =>
+    site.phase(progress, "a mixed day", total, () => site.storm.run(lanes, { signal })),
+  );
+  const returns = outcome.lanes.return;
+  return stormPoint({
+    label: "all together",
+    parameters: { ...p },
+    outcome,
+    span,
+    correctness: await account(
+      master,
+      { jids, ids: site.storm.ids() },
+      {
+        acknowledged: (returns?.completed ?? 0) - (returns?.wrong ?? 0),
+        duplicatesBefore,
+        errors: errorsOf(outcome),
+      },
+    ),
+    figures: { returnBytesMean: (returns?.sentBytes ?? 0) / Math.max(1, returns?.sent ?? 0) },
+  });
+}
+
+function planned(lane: string, ratePerSecond: number, seconds: number, seed: number) {
+  return { lane, plannedMs: planSchedule({ ratePerSecond, seconds, arrivals: "poisson", seed }).plannedMs };
+}

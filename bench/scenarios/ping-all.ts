@@ -1,0 +1,121 @@
+/** Question: how long does it take from a publish of test.ping to everybody until the last return is stored, and what is the master's share of it? */
+import type { Point } from "../results/schema.ts";
+import { account, duplicatesSeen } from "./accounting.ts";
+import { cpuOf, measured } from "./measure.ts";
+import { histogramOf, oneByOne } from "./operations.ts";
+import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import {
+  aboutStorm,
+  openStorm,
+  type StormParameters,
+  type StormSite,
+  stormDefaults,
+  versionConfig,
+} from "./storm-setup.ts";
+
+type PingAll = StormParameters & {
+  readonly publishes: number;
+  readonly warmUp: number;
+  readonly delayMs: string;
+  readonly seed: number;
+};
+
+const returnsTimeoutMs = 120_000;
+const requestTimeoutMs = 10_000;
+const triesMax = 3;
+
+export const pingAll = defineScenario<PingAll>({
+  name: "ping-all",
+  version: 1,
+  question:
+    "How long does it take from a publish of test.ping to everybody until the last return is stored, and what is the master's share of it?",
+  defaults: { ...stormDefaults, publishes: 10, warmUp: 5, delayMs: "0", seed: 1 },
+  about: {
+    ...aboutStorm,
+    publishes: "of test.ping to everybody, each when all returns to the one before are stored",
+    warmUp: "publishes before them that do not count",
+    delayMs: "how long each minion takes: 0, 0..100 or lognormal:50:0.5",
+    seed: "of delays",
+  },
+  masterConfig: versionConfig,
+  async run(context) {
+    const { master, parameters: p, progress } = context;
+    const site = await openStorm(master, p, progress);
+    try {
+      const own = { returnBytes: "64", delayMs: p.delayMs, seed: p.seed };
+      await site.storm.respond({ ...own, timeoutMs: requestTimeoutMs, tries: triesMax });
+      if (p.warmUp > 0) await publishAll(context, site, p.warmUp, "warm up");
+      return [await ping(context, site)];
+    } finally {
+      await site.storm.close();
+    }
+  },
+});
+
+async function ping(context: ScenarioContext<PingAll>, site: StormSite): Promise<Point> {
+  const { master, parameters: p, signal } = context;
+  const duplicatesBefore = await duplicatesSeen(master);
+  await site.storm.responded({ isReset: true });
+  const { span, result } = await measured(master, signal, () => publishAll(context, site, p.publishes, "publishes"));
+  const total = await site.storm.responded({ isReset: false });
+  const { acknowledged, failed, timedOut, wrong, repeated } = total.counts;
+  const replies = oneByOne(total.histogram, span.wallMs, { failed: failed + wrong, timedOut });
+  const whole = oneByOne(histogramOf(result.lastReturnMs), span.wallMs);
+  return {
+    label: "test.ping to everybody",
+    parameters: { ...p },
+    wallMs: span.wallMs,
+    operations: { return: replies, publishToLastReturn: whole },
+    cpu: cpuOf(span, acknowledged),
+    memory: span.memory,
+    series: span.series,
+    correctness: await account(
+      master,
+      { jids: result.jids, ids: site.storm.ids() },
+      {
+        acknowledged,
+        duplicatesBefore,
+        errors: { "refused replies": failed, "no reply": timedOut, "wrong replies": wrong },
+      },
+    ),
+    generator: total.generator,
+    figures: {
+      publishToLastReturnMsMean: result.lastReturnMs.reduce((sum, ms) => sum + ms, 0) / result.lastReturnMs.length,
+      masterCpuMsPerPublish: span.cpuMs / p.publishes,
+      generatorCpuMsPerPublish: total.generatorCpuMs / p.publishes,
+      masterShareOfCpu: span.cpuMs / Math.max(1, span.cpuMs + total.generatorCpuMs),
+      returnsRepeated: repeated,
+    },
+  };
+}
+
+async function publishAll(
+  { master, parameters: p, progress, signal }: ScenarioContext<PingAll>,
+  site: StormSite,
+  count: number,
+  name: string,
+): Promise<{ jids: string[]; lastReturnMs: number[] }> {
+  const phase = progress.phase(name, count);
+  const client = master.client();
+  const jids: string[] = [];
+  const lastReturnMs: number[] = [];
+  try {
+    const { counts } = await site.storm.responded({ isReset: false });
+    let wanted = counts.acknowledged;
+    for (let index = 0; index < count; index += 1) {
+      signal.throwIfAborted();
+      wanted += p.minions;
+      const publishedAtMs = Date.now();
+      jids.push((await client.publish("*", "test.ping")).jid);
+      await site.storm.until("all returns", ({ acknowledged }) => acknowledged >= wanted, returnsTimeoutMs);
+      const { counts: now } = await site.storm.responded({ isReset: false });
+      const tookMs = now.lastReplyAtMs - publishedAtMs;
+      lastReturnMs.push(tookMs);
+      phase.step();
+    }
+    return { jids, lastReturnMs };
+  } finally {
+    client.close();
+    phase.end();
+  }
+}

@@ -1,0 +1,135 @@
+/** Question: what does a return cost the master, when the whole fleet answers its jobs at once or at a given rate? */
+import { type Arrivals, planSchedule } from "../load/open-loop.ts";
+import type { Point } from "../results/schema.ts";
+import { account, duplicatesSeen } from "./accounting.ts";
+import { cpuOf, measured } from "./measure.ts";
+import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import {
+  aboutStorm,
+  follow,
+  openStorm,
+  publishJobs,
+  type StormParameters,
+  type StormSite,
+  stormDefaults,
+  versionConfig,
+} from "./storm-setup.ts";
+
+type ReturnStorm = StormParameters & {
+  readonly returns: number;
+  readonly warmUp: number;
+  readonly rate: number;
+  readonly seconds: number;
+  readonly arrivals: string;
+  readonly returnBytes: string;
+  readonly isFollowed: boolean;
+  readonly seed: number;
+};
+
+const fun = "test.ping";
+const lane = "return";
+
+export const returnStorm = defineScenario<ReturnStorm>({
+  name: "return-storm",
+  version: 1,
+  question: "What does a return cost the master, when the whole fleet answers its jobs at once or at a given rate?",
+  defaults: {
+    ...stormDefaults,
+    returns: 20,
+    warmUp: 20,
+    rate: 0,
+    seconds: 20,
+    arrivals: "constant",
+    returnBytes: "64",
+    isFollowed: true,
+    seed: 1,
+  },
+  about: {
+    ...aboutStorm,
+    returns: "returns of each minion, in a closed loop",
+    warmUp: "returns of each minion before them that do not count",
+    rate: "returns a second of the whole fleet, in an open loop; 0: closed loop, every minion has one request outstanding",
+    seconds: "how long the open loop goes on",
+    arrivals: "of the open loop: constant or poisson",
+    returnBytes: "size of the returned text: 64, 64..4096, lognormal:700:0.8 or 64:70%,4096:25%,262144:5%; 0: true",
+    isFollowed: "whether an event subscriber follows everything meanwhile, as an operator's command does",
+    seed: "of sizes and arrivals",
+  },
+  masterConfig: versionConfig,
+  async run(context) {
+    const { master, parameters: p, progress } = context;
+    const site = await openStorm(master, p, progress);
+    const follower = p.isFollowed ? await follow(master) : undefined;
+    try {
+      if (p.warmUp > 0) await warmUp(context, site);
+      const returnsBefore = follower?.counts.returns ?? 0;
+      const point = await storm(context, site);
+      if (follower !== undefined) point.figures.returnEvents = follower.counts.returns - returnsBefore;
+      return [point];
+    } finally {
+      follower?.close();
+      await site.storm.close();
+    }
+  },
+});
+
+/** Always the closed loop: what compiles its code while it runs needs some ten thousand returns to be done with that. */
+async function warmUp({ master, parameters: p, progress, signal }: ScenarioContext<ReturnStorm>, site: StormSite) {
+  const jids = await publishJobs(master, p.warmUp, fun, progress);
+  await site.storm.prepareReturns({ lane, jids, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
+  await site.phase(progress, "warm up", jids.length * p.minions, () => site.storm.run([{ lane }], { signal }));
+}
+
+async function storm(context: ScenarioContext<ReturnStorm>, site: StormSite): Promise<Point> {
+  const { master, parameters: p, progress, signal } = context;
+  // Whole rounds, so that every job x minion is expected.
+  const rounds = p.rate > 0 ? Math.max(1, Math.round((p.rate * p.seconds) / p.minions)) : p.returns;
+  const count = rounds * p.minions;
+  const jids = await publishJobs(master, rounds, fun, progress);
+  await site.storm.prepareReturns({ lane, jids, fun, returnBytes: p.returnBytes, seed: p.seed });
+  const plan =
+    p.rate > 0
+      ? planSchedule({
+          ratePerSecond: p.rate,
+          seconds: count / p.rate,
+          arrivals: p.arrivals as Arrivals,
+          seed: p.seed,
+        })
+      : undefined;
+  const lanes = [plan === undefined ? { lane } : { lane, plannedMs: plan.plannedMs }];
+  const duplicatesBefore = await duplicatesSeen(master);
+  const { span, result } = await measured(master, signal, () =>
+    site.phase(progress, p.rate > 0 ? `returns at ${p.rate}/s` : "returns", count, () =>
+      site.storm.run(lanes, { signal }),
+    ),
+  );
+  const total = result.lanes[lane];
+  if (total === undefined) throw new Error("the storm told nothing of its returns");
+  const { failed, timedOut, wrong } = total;
+  return {
+    label: p.rate > 0 ? `${p.rate} returns/s` : "closed loop",
+    parameters: { ...p },
+    wallMs: result.wallMs,
+    operations: { return: total.operation },
+    cpu: cpuOf(span, total.completed),
+    memory: span.memory,
+    series: span.series,
+    correctness: await account(
+      master,
+      { jids, ids: site.storm.ids() },
+      {
+        acknowledged: total.completed - wrong,
+        duplicatesBefore,
+        errors: { "refused replies": failed, "no reply": timedOut, "wrong replies": wrong },
+      },
+    ),
+    generator: result.generator,
+    figures: {
+      generatorCpuUsPerReturn: (result.generatorCpuMs * 1_000) / Math.max(1, total.sent),
+      requestBytesMean: total.sentBytes / Math.max(1, total.sent + total.repeated),
+      repliesVerified: total.verified,
+      returnsRepeated: total.repeated,
+      sealedAheadShare: total.sealedAhead / Math.max(1, count),
+    },
+  };
+}

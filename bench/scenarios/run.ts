@@ -1,0 +1,102 @@
+/** Runs one scenario against one master: starts it, lets the scenario measure, and puts the result together. */
+import { SaltworksError } from "../../src/errors.ts";
+import { machineFingerprint, thisTool } from "../machine.ts";
+import {
+  type MachineFingerprint,
+  type ParameterValue,
+  type ParameterValues,
+  type Point,
+  type RunResult,
+  resultSchema,
+} from "../results/schema.ts";
+import { type MasterChoice, type MasterUnderTest, masterConfigOf, startMaster } from "./master-under-test.ts";
+import { scenarioNamed } from "./registry.ts";
+import type { Progress, Scenario } from "./scenario.ts";
+
+export type RunOptions = {
+  /** Its name. */
+  readonly scenario: string;
+  /** Those that differ from the defaults; texts are read as the default's type. */
+  readonly parameters?: ParameterValues;
+  readonly master: MasterChoice;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+};
+
+/** @throws SaltworksError USAGE for an unknown scenario or parameter, and what its run throws */
+export async function runScenario(options: RunOptions): Promise<RunResult> {
+  const run = beginRun(options);
+  const { scenario, parameters } = run;
+  const config = configOf(run, options.master);
+  const phase = options.progress.phase(`start ${options.master.kind}`);
+  const master = await startMaster(options.master, config);
+  phase.end();
+  try {
+    const points = await scenario.run({ master, parameters, progress: options.progress, signal: options.signal });
+    return resultOf(run, master, config, points);
+  } finally {
+    await master.remove();
+  }
+}
+
+/** What every master's result of one run says alike. */
+export type RunHead = {
+  readonly startedAt: string;
+  readonly machine: MachineFingerprint;
+  readonly scenario: Scenario<ParameterValues>;
+  readonly parameters: ParameterValues;
+};
+
+/** @throws SaltworksError USAGE for an unknown scenario or parameter */
+export function beginRun(options: Pick<RunOptions, "scenario" | "parameters">): RunHead {
+  const scenario = scenarioNamed(options.scenario);
+  const parameters = readParameters(scenario, options.parameters ?? {});
+  return { startedAt: new Date().toISOString(), machine: machineFingerprint(), scenario, parameters };
+}
+
+/** The configuration that this master gets for the run. */
+export function configOf({ scenario, parameters }: RunHead, choice: MasterChoice): Record<string, unknown> {
+  return masterConfigOf(choice, scenario.masterConfig?.(parameters) ?? {});
+}
+
+export function resultOf(
+  { startedAt, machine, scenario, parameters }: RunHead,
+  master: MasterUnderTest,
+  config: Record<string, unknown>,
+  points: Point[],
+): RunResult {
+  const { name, version, question } = scenario;
+  return {
+    schema: resultSchema,
+    startedAt,
+    tool: thisTool(),
+    machine,
+    scenario: { name, version, question, parameters: { ...parameters } },
+    master: { kind: master.kind, version: master.version, config },
+    points,
+  };
+}
+
+/** The scenario's defaults with what was given in their place. */
+export function readParameters(scenario: Scenario<ParameterValues>, given: ParameterValues): ParameterValues {
+  const read: Record<string, ParameterValue> = { ...scenario.defaults };
+  for (const [name, value] of Object.entries(given)) {
+    const byDefault = scenario.defaults[name];
+    if (byDefault === undefined) {
+      const known = Object.keys(scenario.defaults).join(", ");
+      throw new SaltworksError("USAGE", `${scenario.name} has no parameter ${name}; it has ${known}`, { name });
+    }
+    read[name] = readValue(name, value, byDefault);
+  }
+  return read;
+}
+
+function readValue(name: string, value: ParameterValue, byDefault: ParameterValue): ParameterValue {
+  if (typeof value === typeof byDefault) return value;
+  const text = String(value);
+  if (typeof byDefault === "string") return text;
+  if (typeof byDefault === "boolean" && (text === "true" || text === "false")) return text === "true";
+  const number = Number(text);
+  if (typeof byDefault === "number" && text.trim() !== "" && Number.isFinite(number)) return number;
+  throw new SaltworksError("USAGE", `${name} takes a ${typeof byDefault}, not ${text}`, { name });
+}

@@ -1,0 +1,102 @@
+/** Question: are returns still answered in time while somebody's pillar takes two seconds to render, again and again? */
+import { planSchedule } from "../load/open-loop.ts";
+import type { Point } from "../results/schema.ts";
+import { account, duplicatesSeen } from "./accounting.ts";
+import { measured } from "./measure.ts";
+import { PillarAsker, pillarDirectory } from "./pillar-asker.ts";
+import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { errorsOf, stormPoint } from "./storm-point.ts";
+import {
+  aboutStorm,
+  openStorm,
+  publishJobs,
+  type StormParameters,
+  type StormSite,
+  stormDefaults,
+  versionConfig,
+} from "./storm-setup.ts";
+
+type SlowPillar = StormParameters & {
+  readonly rate: number;
+  readonly seconds: number;
+  readonly pillarSeconds: number;
+  readonly returnBytes: string;
+  readonly seed: number;
+};
+
+const fun = "test.ping";
+const verifyMax = 20_000;
+
+export const slowPillar = defineScenario<SlowPillar>({
+  name: "slow-pillar",
+  version: 1,
+  question: "Are returns still answered in time while somebody's pillar takes two seconds to render, again and again?",
+  defaults: { ...stormDefaults, minions: 200, rate: 500, seconds: 10, pillarSeconds: 2, returnBytes: "64", seed: 1 },
+  about: {
+    ...aboutStorm,
+    rate: "returns a second, at random times (Poisson)",
+    seconds: "of returns, first alone, then beside the pillar",
+    pillarSeconds: "that one pillar takes; it is asked for anew as soon as it is there",
+    returnBytes: "size of the returned text",
+    seed: "of arrival times",
+  },
+  masterConfig: (p) => ({ ...versionConfig(p), pillar_roots: { base: [pillarDirectory] } }),
+  async run(context) {
+    const { master, parameters: p, progress } = context;
+    const site = await openStorm(master, p, progress);
+    const asker = await PillarAsker.open(master);
+    try {
+      const pillarSeconds = await asker.makeSlow(p.pillarSeconds);
+      const alone = await span(context, site, undefined);
+      const beside = await span(context, site, asker);
+      const [before, during] = [alone, beside].map((point) => point.operations.return?.percentilesUs.p99 ?? 0);
+      beside.figures.returnP99ToAlone = (during ?? 0) / Math.max(1, before ?? 0);
+      beside.figures.pillarSeconds = pillarSeconds;
+      return [alone, beside];
+    } finally {
+      asker.close();
+      await site.storm.close();
+    }
+  },
+});
+
+async function span(
+  { master, parameters: p, progress, signal }: ScenarioContext<SlowPillar>,
+  site: StormSite,
+  asker: PillarAsker | undefined,
+): Promise<Point> {
+  const rounds = Math.max(1, Math.round((p.rate * p.seconds) / p.minions));
+  const count = rounds * p.minions;
+  const jids = await publishJobs(master, rounds, fun, progress);
+  await site.storm.prepareReturns({ lane: "return", jids, fun, returnBytes: p.returnBytes, seed: p.seed });
+  const seconds = count / p.rate;
+  const { plannedMs } = planSchedule({ ratePerSecond: p.rate, seconds, arrivals: "poisson", seed: p.seed });
+  const duplicatesBefore = await duplicatesSeen(master);
+  const label = asker === undefined ? "alone" : "beside the pillar";
+  let isOver = false;
+  const asking = asker?.askUntil(() => isOver);
+  const { span: spent, result: outcome } = await measured(master, signal, () =>
+    site.phase(progress, `returns ${label}`, count, () =>
+      site.storm.run([{ lane: "return", plannedMs }], { signal, verifyMax }),
+    ),
+  );
+  isOver = true;
+  const pillars = (await asking) ?? 0;
+  const returns = outcome.lanes.return;
+  return stormPoint({
+    label,
+    parameters: { ...p, hasPillar: asker !== undefined },
+    outcome,
+    span: spent,
+    correctness: await account(
+      master,
+      { jids, ids: site.storm.ids() },
+      {
+        acknowledged: (returns?.completed ?? 0) - (returns?.wrong ?? 0),
+        duplicatesBefore,
+        errors: errorsOf(outcome),
+      },
+    ),
+    figures: { pillars },
+  });
+}

@@ -1,0 +1,110 @@
+/** Question: what does an event subscriber that never reads cost the master, and do the others still get every event? */
+import { createConnection, type Socket } from "node:net";
+import { join } from "node:path";
+import type { Point } from "../results/schema.ts";
+import { account, duplicatesSeen } from "./accounting.ts";
+import type { MasterUnderTest } from "./master-under-test.ts";
+import { measured } from "./measure.ts";
+import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { errorsOf, stormPoint } from "./storm-point.ts";
+import {
+  aboutStorm,
+  type Follower,
+  follow,
+  openStorm,
+  publishJobs,
+  type StormParameters,
+  type StormSite,
+  stormDefaults,
+  versionConfig,
+} from "./storm-setup.ts";
+
+type SlowSubscriber = StormParameters & {
+  readonly returns: number;
+  readonly warmUp: number;
+  readonly returnBytes: string;
+  readonly slow: number;
+  readonly seed: number;
+};
+
+const fun = "test.ping";
+const lane = "return";
+
+export const slowSubscriber = defineScenario<SlowSubscriber>({
+  name: "slow-subscriber",
+  version: 1,
+  question: "What does an event subscriber that never reads cost the master, and do the others still get every event?",
+  defaults: { ...stormDefaults, returns: 20, warmUp: 10, returnBytes: "4096", slow: 1, seed: 1 },
+  about: {
+    ...aboutStorm,
+    returns: "returns of each minion at each point, in a closed loop",
+    warmUp: "returns of each minion before them that do not count",
+    returnBytes: "size of the returned text: what fills the slow one's buffer",
+    slow: "subscribers that connect and never read, at the second point",
+    seed: "of sizes",
+  },
+  masterConfig: versionConfig,
+  async run(context) {
+    const { master, parameters: p, progress } = context;
+    const site = await openStorm(master, p, progress);
+    const follower = await follow(master);
+    const stuck: Socket[] = [];
+    try {
+      if (p.warmUp > 0) await storm(context, site, follower, p.warmUp, "warm up");
+      const points = [await storm(context, site, follower, p.returns, "everybody reads")];
+      for (let index = 0; index < p.slow; index += 1) stuck.push(await connectAndSleep(master));
+      points.push(await storm(context, site, follower, p.returns, "beside one that does not"));
+      return points;
+    } finally {
+      for (const socket of stuck) socket.destroy();
+      follower.close();
+      await site.storm.close();
+    }
+  },
+});
+
+async function storm(
+  { master, parameters: p, progress, signal }: ScenarioContext<SlowSubscriber>,
+  site: StormSite,
+  follower: Follower,
+  returns: number,
+  label: string,
+): Promise<Point> {
+  const jids = await publishJobs(master, returns, fun, progress);
+  await site.storm.prepareReturns({ lane, jids, fun, returnBytes: p.returnBytes, seed: p.seed });
+  const duplicatesBefore = await duplicatesSeen(master);
+  const before = follower.counts.returns;
+  const count = returns * p.minions;
+  const { span, result: outcome } = await measured(master, signal, () =>
+    site.phase(progress, label, count, () => site.storm.run([{ lane }], { signal })),
+  );
+  const total = outcome.lanes[lane];
+  const events = follower.counts.returns - before;
+  const correctness = await account(
+    master,
+    { jids, ids: site.storm.ids() },
+    {
+      acknowledged: (total?.completed ?? 0) - (total?.wrong ?? 0),
+      duplicatesBefore,
+      errors: { ...errorsOf(outcome), "events that the reader missed": count - events },
+    },
+  );
+  const [firstRss = 0] = span.series.values.rssBytes ?? [];
+  return stormPoint({
+    label,
+    parameters: { ...p },
+    outcome,
+    span,
+    correctness,
+    figures: { returnEvents: events, rssGrowthBytes: span.memory.rssBytes - firstRss },
+  });
+}
+
+function connectAndSleep(master: MasterUnderTest): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = createConnection(join(master.socketDirectory, "master_event_pub.ipc"));
+    socket.pause();
+    socket.once("error", reject);
+    socket.once("connect", () => resolve(socket));
+  });
+}

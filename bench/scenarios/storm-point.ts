@@ -1,0 +1,56 @@
+/** From what a storm did and what its master spent to a point: the parts that every scenario with a storm fills alike. */
+import type { StormOutcome } from "../fleet/storm/storm.ts";
+import type { Point } from "../results/schema.ts";
+import { cpuOf, type Span } from "./measure.ts";
+
+/** Replies that were none, or wrong, over all lanes. */
+export function errorsOf(outcome: StormOutcome): Record<string, number> {
+  const errors: Record<string, number> = {};
+  for (const [name, { failed, timedOut, wrong, empty }] of Object.entries(outcome.lanes)) {
+    errors[`${name}: refused replies`] = failed;
+    errors[`${name}: no reply`] = timedOut;
+    errors[`${name}: wrong replies`] = wrong;
+    errors[`${name}: empty replies`] = empty;
+  }
+  return errors;
+}
+
+/** `figures` come beside those of the generator. CPU is divided by the operations of all lanes. */
+export function stormPoint(o: {
+  label: string;
+  parameters: Point["parameters"];
+  outcome: StormOutcome;
+  span: Span;
+  correctness: Point["correctness"];
+  figures: Record<string, number>;
+}): Point {
+  const lanes = Object.values(o.outcome.lanes);
+  const sum = (name: "completed" | "sent" | "repeated" | "verified"): number =>
+    lanes.reduce((total, lane) => total + lane[name], 0);
+  return {
+    label: o.label,
+    parameters: { ...o.parameters },
+    wallMs: o.outcome.wallMs,
+    operations: Object.fromEntries(Object.entries(o.outcome.lanes).map(([name, lane]) => [name, lane.operation])),
+    cpu: cpuOf(o.span, sum("completed")),
+    memory: o.span.memory,
+    series: o.span.series,
+    correctness: o.correctness,
+    generator: o.outcome.generator,
+    figures: {
+      generatorCpuUsPerOperation: (o.outcome.generatorCpuMs * 1_000) / Math.max(1, sum("sent")),
+      repliesVerified: sum("verified"),
+      requestsRepeated: sum("repeated"),
+      ...o.figures,
+    },
+  };
+}
+
+/** For scenarios without jobs: every request is to be answered, once. */
+export function answered(outcome: StormOutcome): Point["correctness"] {
+  const lanes = Object.values(outcome.lanes);
+  const expected = lanes.reduce((total, { planned }) => total + planned, 0);
+  const accounted = lanes.reduce((total, { completed, wrong }) => total + completed - wrong, 0);
+  const errors = Object.fromEntries(Object.entries(errorsOf(outcome)).filter(([, times]) => times > 0));
+  return { expected, accounted, missing: expected - accounted, duplicates: 0, errors };
+}

@@ -1,0 +1,108 @@
+/** Question: how long does a publish to a target take on a master that has accepted 100,000 minions, and how much of that is matching? */
+import { LatencyHistogram } from "../load/histogram.ts";
+import type { OperationResult, Point } from "../results/schema.ts";
+import { seedFleet } from "../targeting/seed.ts";
+import { type TargetCase, targetCases } from "../targeting/synthetic-fleet.ts";
+import type { MasterUnderTest } from "./master-under-test.ts";
+import { cpuOf, measured } from "./measure.ts";
+import { defineScenario, type ScenarioContext } from "./scenario.ts";
+
+type Targeting = { readonly minions: number; readonly samples: number; readonly warmUp: number; readonly only: string };
+
+export const targeting = defineScenario<Targeting>({
+  name: "targeting-100k",
+  version: 1,
+  question:
+    "How long does a publish to a target take on a master that has accepted 100,000 minions, and how much of that is matching?",
+  defaults: { minions: 100_000, samples: 100, warmUp: 20, only: "everybody,list of 100,grain,pillar,compound of five" },
+  about: {
+    minions: "accepted keys, with grains and pillar on record; none is connected",
+    samples: "publishes per target that count, one after the other; as many again are timed inside the master",
+    warmUp: "publishes per target before them; the very first is told apart",
+    only: "which targets, by name (bench/targeting/synthetic-fleet.ts); empty for all",
+  },
+  // Nobody is there: pings for presence and Salt's batches of files would only add noise.
+  masterConfig: () => ({ presence_timeout: 86_400, timeout: 1 }),
+  async run(context) {
+    const { master, parameters: p, progress } = context;
+    const phase = progress.phase("write keys and grains", p.minions);
+    await seedFleet(master, p.minions, phase);
+    phase.end();
+    await master.restart();
+    const wanted = new Set(p.only === "" ? [] : p.only.split(","));
+    const cases = targetCases(p.minions).filter(({ name }) => wanted.size === 0 || wanted.has(name));
+    const points: Point[] = [];
+    for (const target of cases) points.push(await pointOf(context, target));
+    return points;
+  },
+});
+
+async function pointOf(context: ScenarioContext<Targeting>, target: TargetCase): Promise<Point> {
+  const { master, parameters: p, progress, signal } = context;
+  const phase = progress.phase(target.name, 2 * p.samples + p.warmUp);
+  const client = master.client();
+  const publish = async (): Promise<number> => {
+    signal.throwIfAborted();
+    const startedMs = performance.now();
+    const { minions } = await client.publish(target.expression, "test.ping", [], target.kind);
+    const tookMs = performance.now() - startedMs;
+    phase.step();
+    expected = minions.length;
+    return tookMs;
+  };
+  let expected = 0;
+  try {
+    const firstMs = await publish();
+    for (let done = 1; done < p.warmUp; done += 1) await publish();
+    const whole = new LatencyHistogram();
+    const matching = new LatencyHistogram();
+    const sending = new LatencyHistogram();
+    const { span } = await measured(master, signal, async () => {
+      for (let sample = 0; sample < p.samples; sample += 1) whole.recordMs(await publish());
+    });
+    // Apart, because to ask for them costs CPU time too.
+    for (let sample = 0; sample < p.samples; sample += 1) {
+      await publish();
+      const inside = await timesInside(master);
+      if (inside === undefined) break;
+      matching.recordMs(inside.matchUs / 1_000);
+      sending.recordMs(inside.publishUs / 1_000);
+    }
+    const operations: Record<string, OperationResult> = { publish: operation(whole, span.wallMs) };
+    if (matching.count > 0) operations.match = operation(matching, span.wallMs);
+    if (sending.count > 0) operations.publishInMaster = operation(sending, span.wallMs);
+    return {
+      label: target.name,
+      parameters: { ...p, kind: target.kind, target: String(target.expression).slice(0, 200) },
+      wallMs: span.wallMs,
+      operations,
+      cpu: cpuOf(span, p.samples),
+      memory: span.memory,
+      series: span.series,
+      correctness: { expected: p.samples, accounted: p.samples, missing: 0, duplicates: 0, errors: {} },
+      generator: { cpuShare: 0, loopDelayP99Ms: 0, lateSends: 0, isVoid: false, voidReasons: [] },
+      figures: { expectedMinions: expected, firstPublishMs: firstMs },
+    };
+  } finally {
+    client.close();
+    phase.end();
+  }
+}
+
+/** What our master says of its last publish. */
+async function timesInside(master: MasterUnderTest): Promise<{ matchUs: number; publishUs: number } | undefined> {
+  const counters = await master.counters?.();
+  if (counters === undefined) return undefined;
+  const read = (name: string): number => counters.main.get(name) ?? 0;
+  return { matchUs: read("jobs.lastMatchUs"), publishUs: read("jobs.lastPublishUs") };
+}
+
+function operation(histogram: LatencyHistogram, wallMs: number): OperationResult {
+  const { count } = histogram;
+  return {
+    ...{ planned: count, sent: count, completed: count, failed: 0, timedOut: 0, late: 0 },
+    histogram: histogram.encode(),
+    percentilesUs: histogram.percentilesUs(),
+    perSecond: count / (wallMs / 1_000),
+  };
+}

@@ -1,0 +1,157 @@
+/** From measurements to one value of a setting with the reason for it, in words for the operator. Pure. */
+import { formatChange, formatNumber } from "../report/format.ts";
+import { trustFit } from "./trust.ts";
+import { fitUsl, predictPerSecond } from "./usl.ts";
+
+export type Sample = {
+  readonly value: number;
+  readonly perSecond: number;
+  readonly cpuUs: number;
+  readonly p99Ms: number;
+};
+
+export type Choice = {
+  readonly value: number;
+  /** One sentence or two; no line breaks. */
+  readonly reason: string;
+  readonly trust: "low" | "fair" | "good";
+};
+
+/**
+ * Fewer workers that come this near to the best throughput are the better choice: the rest costs CPU, memory and switches. Nearer than repeats
+ * differ by nobody can tell them apart; noise beyond the largest is no reason to take few.
+ */
+const nearEnoughLeast = 0.05;
+const nearEnoughUnrepeated = 0.1;
+const nearEnoughMost = 0.2;
+/** Differences below this are not worth leaving a default, however often they were seen. */
+const worthwhileShare = 0.05;
+/** What two single runs may differ by, as a guess: where nothing was repeated, only more than this counts. */
+const unknownNoiseShare = 0.25;
+/** What a delay must save of the CPU to be worth its latency. */
+const lingerSavingMin = 0.15;
+
+/** @returns undefined without samples */
+export function chooseWorkers(samples: readonly Sample[], cores: number): Choice | undefined {
+  const byCount = [...grouped(samples)].sort(([a], [b]) => a - b);
+  const best = byCount.toSorted(([, a], [, b]) => throughput(b) - throughput(a))[0];
+  if (best === undefined) return undefined;
+  const [bestCount, bestSamples] = best;
+  const noise = noiseOf(byCount.map(([, some]) => some)) ?? nearEnoughUnrepeated;
+  const enough = (1 - Math.min(nearEnoughMost, Math.max(nearEnoughLeast, noise))) * throughput(bestSamples);
+  const [count, chosen] = byCount.find(([, some]) => throughput(some) >= enough) ?? best;
+  const points = samples.map(({ value, perSecond }) => ({ workers: value, perSecond }));
+  const fit = fitUsl(points);
+  const { level, reasons } = trustFit(fit, points, cores);
+  const tried = byCount.map(([value]) => value).join(", ");
+  const share =
+    count === bestCount
+      ? `the most of ${tried} workers`
+      : `${formatNumber((100 * throughput(chosen)) / throughput(bestSamples))} % of the ${formatNumber(throughput(bestSamples))}/s of ${bestCount}, the most of ${tried}`;
+  const curve =
+    fit === undefined
+      ? ""
+      : Number.isFinite(fit.peakWorkers)
+        ? ` The scalability law puts the peak at ${fit.peakWorkers.toFixed(1)} workers, ${formatNumber(predictPerSecond(fit, fit.peakWorkers))}/s.`
+        : " The scalability law sees no peak.";
+  const spread = chosen.length > 1 ? `, repeats differ by ${percent(noise)}` : "";
+  const doubt = reasons.length === 0 ? "" : ` Trust ${level}: ${reasons.join("; ")}.`;
+  const reason = `${count} answered ${formatNumber(throughput(chosen))} returns/s, ${share}${spread}.${curve}${doubt}`;
+  return { value: count, reason, trust: level === "none" ? "low" : level };
+}
+
+/** A default is left for something better by more than what repeats differ by. */
+export function chooseByThroughput(name: string, samples: readonly Sample[], byDefault: number): Choice | undefined {
+  const groups = grouped(samples);
+  const usual = groups.get(byDefault);
+  if (usual === undefined) return undefined;
+  const others = [...groups].filter(([value]) => value !== byDefault);
+  if (others.length === 0) return unjudged(byDefault);
+  const noise = noiseOf([...groups.values()]);
+  const [value, best] = others.toSorted(([, a], [, b]) => throughput(b) - throughput(a))[0] ?? [byDefault, usual];
+  const tried = [...groups.keys()].sort((a, b) => a - b).join(", ");
+  const gain = throughput(best) / throughput(usual);
+  const bar = Math.max(worthwhileShare, noise ?? unknownNoiseShare);
+  const trust = noise === undefined ? "low" : noise > worthwhileShare ? "fair" : "good";
+  const seen = noise === undefined ? "one run each, so the noise is unknown" : `repeats differ by ${percent(noise)}`;
+  if (gain > 1 + bar) {
+    return { value, reason: `${formatChange(gain)} throughput against the default ${byDefault} (${seen}).`, trust };
+  }
+  const nearest = `; the best other, ${value}, gives ${formatChange(gain)}`;
+  return {
+    value: byDefault,
+    reason: `The default: of ${tried} no ${name} is better by more than ${percent(bar)} (${seen})${nearest}.`,
+    trust,
+  };
+}
+
+/** A delay gathers larger batches: worth it where it saves much CPU and the latency objective still has room. */
+export function chooseLinger(samples: readonly Sample[], byDefault: number, p99MsMax: number): Choice | undefined {
+  const groups = grouped(samples);
+  const usual = groups.get(byDefault);
+  if (usual === undefined) return undefined;
+  if (groups.size === 1) return unjudged(byDefault);
+  const noise = noiseOf([...groups.values()], "cpuUs");
+  const bar = 1 - Math.max(lingerSavingMin, noise ?? unknownNoiseShare);
+  const usualCpuUs = median(usual, "cpuUs");
+  const better = [...groups].filter(
+    ([value, some]) =>
+      value !== byDefault && median(some, "cpuUs") < bar * usualCpuUs && median(some, "p99Ms") <= p99MsMax / 2,
+  );
+  const [value, best] = better.toSorted(([, a], [, b]) => median(a, "cpuUs") - median(b, "cpuUs"))[0] ?? [
+    byDefault,
+    usual,
+  ];
+  const trust = noise === undefined ? "low" : "fair";
+  const tried = [...groups.keys()].sort((a, b) => a - b).join(", ");
+  if (value === byDefault) {
+    const saving = `saves ${percent(1 - bar)} of the CPU at a light load`;
+    return {
+      value,
+      reason: `The default: of ${tried} µs none ${saving} with the 99th percentile below half the objective.`,
+      trust,
+    };
+  }
+  const [cpu, p99] = [formatChange(median(best, "cpuUs") / usualCpuUs), formatNumber(median(best, "p99Ms"))];
+  return { value, reason: `At a light load ${cpu} CPU per return against ${byDefault} µs, p99 ${p99} ms.`, trust };
+}
+
+/** Every run with another value was void. */
+function unjudged(byDefault: number): Choice {
+  return {
+    value: byDefault,
+    reason: "The default: no other value could be judged, their runs were void.",
+    trust: "low",
+  };
+}
+
+function grouped(samples: readonly Sample[]): Map<number, Sample[]> {
+  const groups = new Map<number, Sample[]>();
+  for (const sample of samples) groups.set(sample.value, [...(groups.get(sample.value) ?? []), sample]);
+  return groups;
+}
+
+function throughput(samples: readonly Sample[]): number {
+  return median(samples, "perSecond");
+}
+
+function median(samples: readonly Sample[], key: "perSecond" | "cpuUs" | "p99Ms"): number {
+  const sorted = samples.map((sample) => sample[key]).sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
+}
+
+/** The widest spread among repeats of one value, as a share; undefined where nothing was repeated. */
+function noiseOf(groups: readonly (readonly Sample[])[], key: "perSecond" | "cpuUs" = "perSecond"): number | undefined {
+  const repeated = groups.filter((samples) => samples.length > 1);
+  if (repeated.length === 0) return undefined;
+  const spreads = repeated.map((samples) => {
+    const values = samples.map((sample) => sample[key]);
+    return Math.max(...values) / Math.min(...values) - 1;
+  });
+  return Math.max(...spreads);
+}
+
+function percent(share: number): string {
+  return `${formatNumber(Math.round(share * 1_000) / 10)} %`;
+}

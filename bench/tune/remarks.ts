@@ -1,0 +1,55 @@
+/** What an operator must know before the tuner's settings are believed: what shared the machine, what was left out, what is still missing. Pure. */
+import { formatNumber } from "../report/format.ts";
+import type { MachineFingerprint } from "../results/schema.ts";
+import type { Known, TunePlan } from "./tuner.ts";
+
+/** Of all CPU time that a run used: above it the generator takes what workers could have used. */
+const generatorShareNotable = 0.15;
+
+/** Of the cores, by the load average. */
+const busyShareNotable = 0.5;
+
+export function remarksOn(
+  { points, choices, search }: Known,
+  plan: TunePlan,
+  { loadAverage }: Pick<MachineFingerprint, "loadAverage">,
+): string[] {
+  const counted = points.filter(({ generator }) => !generator.isVoid);
+  const remarks: string[] = [];
+  const shares = counted
+    .map(
+      ({ cpu, figures }) =>
+        (figures.generatorCpuUsPerReturn ?? 0) / ((figures.generatorCpuUsPerReturn ?? 0) + cpu.usPerOperation),
+    )
+    .filter((share) => Number.isFinite(share))
+    .sort((a, b) => a - b);
+  const share = shares[Math.floor(shares.length / 2)] ?? 0;
+  if (share > generatorShareNotable) {
+    remarks.push(
+      `The load generator shared the ${plan.cores} cores and took ${formatNumber(Math.round(share * 100))} % of the CPU time used: with minions elsewhere the master has that too, so more workers may help than here.`,
+    );
+  }
+  if (loadAverage > plan.cores * busyShareNotable) {
+    remarks.push(
+      `The machine was busy with something else when the tuner began (load average ${formatNumber(loadAverage)}): run it on a quiet one.`,
+    );
+  }
+  const voids = points.length - counted.length;
+  if (voids > 0)
+    remarks.push(`${voids} of ${points.length} runs were void (the generator was the limit) and do not count.`);
+  const missing = points.reduce((sum, { correctness }) => sum + correctness.missing, 0);
+  if (missing > 0)
+    remarks.push(
+      `${missing} returns are missing from the master's store: do not use these settings before that is explained.`,
+    );
+  if (plan.isQuick) remarks.push("A quick run: few values, short spans; run it without --quick before you rely on it.");
+  const open = [
+    "worker_threads",
+    ...plan.knobs
+      .filter(({ values, quickValues }) => (plan.isQuick ? quickValues : values).length > 0)
+      .map(({ name }) => name),
+  ].filter((name) => ![...choices.keys()].some((chosen) => chosen === name));
+  if (open.length > 0) remarks.push(`Not decided: ${open.join(", ")}.`);
+  else if (search === undefined) remarks.push("The highest rate was not looked for.");
+  return remarks;
+}

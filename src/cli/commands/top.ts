@@ -1,0 +1,124 @@
+/** `saltworks top`: the master's metrics, live on a terminal or once in a pipe, asked by the request port with the user's key. */
+import { setTimeout as wait } from "node:timers/promises";
+import { MasterClient, requestEndpoint } from "../../client/master-client.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import { topReplyTimeoutMs } from "../../limits.ts";
+import { masterConfig, understand } from "../command-line.ts";
+import type { Host } from "../host.ts";
+import { paintFor } from "../outputters/colours.ts";
+import { screenLines } from "../top/screen.ts";
+import { Change, Snapshot } from "../top/snapshot.ts";
+import type { Screen } from "../top/terminal.ts";
+import { type View, viewOf } from "../top/view.ts";
+
+type Look = { readonly snapshot: Snapshot; readonly atMs: number };
+type Ask = () => Promise<Look>;
+type Lines = (view: View, size: { readonly columns?: number; readonly rows?: number }, trouble?: string) => string[];
+
+/** How often the master is looked at; a view is what lies between two looks. */
+const defaultIntervalSeconds = 1;
+
+/** @returns the exit code: 0. @throws SaltworksError as other commands do while no master answers */
+export async function runTop(argv: readonly string[], host: Host): Promise<number> {
+  const { options } = understand("top", argv, host);
+  const config = masterConfig(options.configDir, host);
+  const intervalMs = Math.max(1, options.intervalSeconds ?? defaultIntervalSeconds) * 1_000;
+  const isScreen = host.isTerminal && host.environment.TERM !== "dumb";
+  const isPlain = options.isOnce || options.isJson || !isScreen;
+  const isColourWanted = isScreen && (host.environment.NO_COLOR ?? "") === "" && !options.isColourOff;
+  const paint = paintFor(options.isColourForced || isColourWanted);
+  const endpoint = requestEndpoint(config);
+  const lines: Lines = (view, size, trouble) => {
+    const clock = new Date().toTimeString().slice(0, 8);
+    return screenLines(view, { endpoint, clock, paint, ...size, ...(trouble === undefined ? {} : { trouble }) });
+  };
+  const client = await MasterClient.open(config, host.user);
+  try {
+    await client.reach();
+    const ask: Ask = async () => {
+      const { value, isSuccess } = await client.wheel("saltworks.metrics", {}, topReplyTimeoutMs);
+      if (!isSuccess) throw new SaltworksError("REQUEST_REFUSED", String(value));
+      return { snapshot: new Snapshot(value), atMs: performance.now() };
+    };
+    const first = await ask();
+    if (!isPlain) return await showLive(host, ask, first, intervalMs, lines);
+    await wait(intervalMs);
+    const view = viewOf(changeBetween(first, await ask()));
+    host.write(options.isJson ? `${JSON.stringify(view, undefined, 2)}\n` : `${lines(view, {}).join("\n")}\n`);
+    return 0;
+  } finally {
+    client.close();
+  }
+}
+
+function changeBetween(before: Look, now: Look): Change {
+  return new Change(before.snapshot, now.snapshot, (now.atMs - before.atMs) / 1_000);
+}
+
+/** Until q, Ctrl-C or TERM. A master that does not answer any more stays on the screen as it was last, and is asked on. */
+async function showLive(host: Host, ask: Ask, first: Look, intervalMs: number, lines: Lines): Promise<number> {
+  const screen = host.openScreen();
+  const end = new AbortController();
+  const forgetInterrupt = host.onInterrupt(() => end.abort(), ["SIGINT", "SIGTERM", "SIGHUP"]);
+  try {
+    screen.onKey((key) => {
+      if (endKeys.has(key)) end.abort();
+    });
+    await refresh(screen, ask, first, intervalMs, lines, end.signal);
+    return 0;
+  } finally {
+    forgetInterrupt();
+    screen.close();
+  }
+}
+
+/** q, Q, Ctrl-C, Ctrl-D, Escape. */
+const endKeys: ReadonlySet<string> = new Set(["q", "Q", "\x03", "\x04", "\x1b"]);
+
+async function refresh(
+  screen: Screen,
+  ask: Ask,
+  first: Look,
+  intervalMs: number,
+  lines: Lines,
+  end: AbortSignal,
+): Promise<void> {
+  let last = first;
+  let view: View | undefined;
+  const draw = () => {
+    const silentMs = performance.now() - last.atMs;
+    const trouble = silentMs < intervalMs + patienceMs ? undefined : `no answer for ${Math.round(silentMs / 1_000)} s`;
+    const size = screen.size();
+    screen.draw(view === undefined ? ["saltworks top: looking ..."] : lines(view, size, trouble));
+  };
+  screen.onResize(draw);
+  const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve(), { once: true }));
+  const clock = setInterval(draw, 1_000);
+  draw();
+  try {
+    for (;;) {
+      await Promise.race([wait(intervalMs), ended]);
+      if (end.aborted) return;
+      const look = await Promise.race([answerOf(ask), ended]);
+      if (look === undefined) continue;
+      view = viewOf(changeBetween(last, look));
+      last = look;
+      draw();
+    }
+  } finally {
+    clearInterval(clock);
+  }
+}
+
+/** A master that answers later than that is said to be silent. */
+const patienceMs = 1_500;
+
+/** @returns undefined if the master does not answer now, or says that it cannot: it may be on its way down or up. @throws SaltworksError anything else */
+async function answerOf(ask: Ask): Promise<Look | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (hasCode(error, "REQUEST_TIMEOUT") || hasCode(error, "REQUEST_REFUSED")) return undefined;
+    throw error;
+  }
+}

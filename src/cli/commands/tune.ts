@@ -1,0 +1,8 @@
+/** `saltworks tune`: finds settings for this machine. The work is done by the bench program. */
+import { runBenchProgram } from "../bench-program.ts";
+import type { Host } from "../host.ts";
+
+/** @returns the exit code: 0, 2 if the load generator was the limit in every run, 64 for a command line that means nothing */
+export function runTune(argv: readonly string[], host: Host): Promise<number> {
+  return runBenchProgram("tune", argv, host);
+}

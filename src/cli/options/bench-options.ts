@@ -1,0 +1,106 @@
+/** The options of `saltworks bench` and `saltworks tune`, which are this program's own: Salt has no such commands. */
+import { type CommandTable, choice, flag, int, text, texts } from "./option.ts";
+
+const firstOptions = {
+  isVersionAsked: flag(["--version"], "Show the version and exit."),
+  isHelpAsked: flag(["-h", "--help"], "Show this help and exit."),
+};
+
+/** How large the load is; a scenario that has no such parameter refuses it. */
+const loadOptions = {
+  minions: int(["--minions"], "N", "Simulated minions; the same as --set minions=N."),
+  rate: int(["--rate"], "R", "Operations a second; the same as --set rate=R."),
+  seconds: int(["--seconds"], "S", "Length of the measured span; the same as --set seconds=S."),
+  set: texts(
+    ["--set"],
+    "KEY=VALUE",
+    "Give a parameter of the scenario another value than its default. May be given several times; --list names them.",
+  ),
+};
+
+const masterOptions = {
+  workers: int(["--workers"], "W", "worker_threads of the master."),
+  masterConfig: texts(
+    ["--master-config"],
+    "KEY=VALUE",
+    "Give an option of the master's configuration this value. May be given several times.",
+  ),
+};
+
+const outputOptions = {
+  outputDirectory: text(["--output"], "DIR", "Write the result file to this directory. Default: 'bench-results'."),
+  isJson: flag(["--json"], "Print the whole result as one line of JSON."),
+};
+
+const benchOwnOptions = {
+  isListAsked: flag(["--list"], "List the scenarios with their questions and parameters."),
+  isForced: flag(["--force"], "compare: show the difference of results that do not compare, too."),
+  reportFile: text(["-o", "--out-file"], "FILE", "report: the file to write. Default: beside the result, .html."),
+};
+
+const repeatOptions = {
+  repeats: int(["--repeats"], "N", "Run it this many times, for intervals. Default: 1; 4 beside another master."),
+};
+
+const peerOptions = {
+  against: choice(
+    ["--against"],
+    "PEER",
+    ["salt", "floor"],
+    "Run the same load against a peer in turns: 'salt', a real Salt master, or 'floor', the least that a C program needs.",
+  ),
+  salt: text(["--salt"], "VENV", "The virtual environment that Salt is installed in. Default: SALTWORKS_SALT_VENV."),
+};
+
+type BenchOptions = typeof firstOptions &
+  typeof benchOwnOptions &
+  typeof loadOptions &
+  typeof masterOptions &
+  typeof repeatOptions &
+  typeof peerOptions &
+  typeof outputOptions;
+
+export const benchCommand: CommandTable<BenchOptions> = {
+  program: "saltworks bench",
+  usage:
+    "saltworks bench <scenario> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>",
+  about:
+    "Drives a master of its own with simulated minions, measures it, and writes one result file. Nothing that runs on this machine is touched.",
+  groups: [
+    { title: "", options: { ...firstOptions, ...benchOwnOptions } },
+    { title: "Load Options", options: { ...loadOptions, ...repeatOptions } },
+    { title: "Master Options", options: { ...masterOptions, ...peerOptions } },
+    { title: "Output Options", options: outputOptions },
+  ],
+  unavailable: [],
+};
+
+const tuneOptions = {
+  isQuick: flag(["--quick"], "A few minutes: fewer values, shorter spans, one repeat. Trusts its figures less."),
+  p99Ms: int(["--p99-ms"], "MS", "Latency objective: the highest rate whose 99th percentile stays below. Default: 50."),
+  workersMax: int(["--workers-max"], "W", "Most worker_threads to try. Default: twice the cores, at least 4."),
+  writeFile: text(["--write"], "FILE", "Write the settings to this file, such as /etc/salt/master.d/tuned.conf."),
+  resumeFile: text(["--resume"], "RESULT", "Take over the points of an earlier run that ended early, and go on."),
+};
+
+type TuneOptions = typeof firstOptions &
+  typeof tuneOptions &
+  typeof loadOptions &
+  typeof repeatOptions &
+  typeof outputOptions;
+
+export const tuneCommand: CommandTable<Omit<TuneOptions, "rate">> = {
+  program: "saltworks tune",
+  usage: "saltworks tune [options]",
+  about:
+    "Finds worker_threads, batch limits and batches in flight for this machine: runs return storms against a master of its own and prints settings with a reason for each. Ctrl-C ends it early with what is known by then.",
+  groups: [
+    { title: "", options: { ...firstOptions, ...tuneOptions } },
+    {
+      title: "Load Options",
+      options: { minions: loadOptions.minions, seconds: loadOptions.seconds, set: loadOptions.set, ...repeatOptions },
+    },
+    { title: "Output Options", options: outputOptions },
+  ],
+  unavailable: [],
+};

@@ -1,0 +1,21 @@
+/** The options of `saltworks top`, which is this program's own: Salt has no such command. */
+
+import { generalOptions } from "./general-options.ts";
+import { type CommandTable, flag, int } from "./option.ts";
+
+const viewOptions = {
+  intervalSeconds: int(["-n", "--interval"], "SECONDS", "Look at the master this often. Default: 1."),
+  isOnce: flag(["--once"], "Print one view and end, as where the output is no terminal."),
+  isJson: flag(["--json"], "Print one view as JSON and end. Times in seconds, shares of 1."),
+  isColourOff: flag(["--no-color", "--no-colour"], "Show no colours. The same as NO_COLOR in the environment."),
+  isColourForced: flag(["--force-color", "--force-colour"], "Show colours even where the output is no terminal."),
+};
+
+export const topCommand: CommandTable<typeof generalOptions & typeof viewOptions> = {
+  program: "saltworks top",
+  usage: "saltworks top [options]",
+  about:
+    "Shows what the master of this machine does, second by second: requests, batches, queues, stages, workers, limits. Keys: q ends it.",
+  groups: [{ title: "", options: { ...generalOptions, ...viewOptions } }],
+  unavailable: [],
+};

@@ -1,0 +1,99 @@
+/** How far a long run is: a bar for each phase under way on a terminal, one line for each outermost phase in a pipe. */
+import { MultiBar, type SingleBar } from "cli-progress";
+
+export type Phase = {
+  /** `count` more of the phase's total are done. */
+  step(count?: number): void;
+  end(): void;
+};
+
+export type Progress = {
+  /** Without a total only the time that it takes is shown. A phase begun before another has ended belongs to that. */
+  phase(name: string, total?: number): Phase;
+};
+
+export type ProgressOutput = {
+  readonly stream: NodeJS.WriteStream;
+  readonly isTerminal: boolean;
+};
+
+const redrawsPerSecond = 8;
+const redrawMs = 1_000 / redrawsPerSecond;
+const barFormat = "  {bar} {percentage}%  {name}  {value}/{total}  {duration_formatted}";
+const endlessFormat = "  … {name}  {duration_formatted}";
+
+export function openProgress({ stream, isTerminal }: ProgressOutput): Progress {
+  return isTerminal ? new TerminalProgress(stream) : new LineProgress((line) => stream.write(line));
+}
+
+/** One line when an outermost phase ends: a log that is read later needs no more. */
+export class LineProgress implements Progress {
+  readonly #write: (line: string) => void;
+  readonly #nowMs: () => number;
+  #depth = 0;
+
+  constructor(write: (line: string) => void, nowMs: () => number = () => performance.now()) {
+    this.#write = write;
+    this.#nowMs = nowMs;
+  }
+
+  phase(name: string): Phase {
+    const startedMs = this.#nowMs();
+    const isOutermost = this.#depth === 0;
+    this.#depth += 1;
+    let hasEnded = false;
+    return {
+      step: () => undefined,
+      end: () => {
+        if (hasEnded) return;
+        hasEnded = true;
+        this.#depth -= 1;
+        if (isOutermost) this.#write(`${name}: ${((this.#nowMs() - startedMs) / 1_000).toFixed(1)} s\n`);
+      },
+    };
+  }
+}
+
+class TerminalProgress implements Progress {
+  readonly #stream: NodeJS.WriteStream;
+  /** Only while a phase is under way: its redrawing keeps the process alive. */
+  #bars: MultiBar | undefined;
+  readonly #active = new Set<SingleBar>();
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+  }
+
+  phase(name: string, total?: number): Phase {
+    this.#bars ??= new MultiBar({
+      stream: this.#stream,
+      format: barFormat,
+      fps: redrawsPerSecond,
+      barsize: 24,
+      barCompleteChar: "█",
+      barIncompleteChar: "░",
+      hideCursor: true,
+      clearOnComplete: true,
+      // Signals are the program's own business: a run that is interrupted still shows what it knows.
+      gracefulExit: false,
+    });
+    const bars = this.#bars;
+    const options = total === undefined ? { format: endlessFormat } : {};
+    const bar = bars.create(total ?? 1, 0, { name }, options);
+    this.#active.add(bar);
+    // Without steps nothing would redraw the time that has passed.
+    const timer = setInterval(() => bar.update({ name }), redrawMs);
+    timer.unref();
+    return {
+      step: (count = 1) => bar.increment(count),
+      end: () => {
+        clearInterval(timer);
+        if (!this.#active.delete(bar)) return;
+        bars.remove(bar);
+        if (this.#active.size > 0) return;
+        bars.stop();
+        this.#bars = undefined;
+      },
+    };
+  }
+}

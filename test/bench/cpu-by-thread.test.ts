@@ -1,0 +1,40 @@
+/** CPU time is told by thread: a worker that works shows under its own name, and what it used is in the difference of two looks. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, it } from "node:test";
+import { threadTimes, threadTimesBetween } from "../../bench/cpu-by-thread.ts";
+
+/** Works for a while in its main thread and in a child, says so, and waits. */
+const program = `
+const work = "const end = Date.now() + 200; while (Date.now() < end);";
+process.stdin.once("data", () => {
+  eval(work);
+  const child = require("node:child_process").spawn(process.execPath, ["-e", work + "process.stdout.write('x'); process.stdin.on('close', () => process.exit()).resume()"], { stdio: ["pipe", "pipe", "inherit"] });
+  child.stdout.once("data", () => process.stdout.write("done"));
+});
+process.stdout.write("ready");
+`;
+
+describe("threadTimes", () => {
+  it("tells the main thread from those of children, and counts only what came between", async () => {
+    const child = spawn(process.execPath, ["-e", program], { stdio: ["pipe", "pipe", "inherit"] });
+    try {
+      await once(child.stdout, "data");
+      const before = threadTimes(child.pid ?? 0);
+      child.stdin.write("go");
+      await once(child.stdout, "data");
+      const spent = threadTimesBetween(before, threadTimes(child.pid ?? 0));
+      assert.ok((spent.main ?? 0) >= 50, JSON.stringify(spent));
+      assert.ok((spent.node ?? 0) >= 50, JSON.stringify(spent));
+      assert.deepEqual(threadTimesBetween(before, before), {});
+    } finally {
+      // The child's own child ends with the pipe to it.
+      child.kill();
+    }
+  });
+
+  it("is empty for a process that is gone", () => {
+    assert.equal(threadTimes(2 ** 22 + 1).size, 0);
+  });
+});

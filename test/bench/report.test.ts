@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { reportHtml } from "../../bench/report/page.ts";
+import type { RunResult } from "../../bench/results/schema.ts";
+import { sampleOperation, samplePoint, sampleResult } from "./sample-result.ts";
+
+type PageData = {
+  scaling?: { cores: number; sides: { name: string; measured: [number, number][]; curve: [number, number][] }[] };
+  latency: { title: string; lines: { name: string; oneIn: number[]; ms: number[] }[] }[];
+  series: { title: string; atMs: number[]; values: Record<string, number[]> }[];
+};
+
+function dataOf(html: string): PageData {
+  const json = /<script id="data" type="application\/json">(.*?)<\/script>/s.exec(html)?.[1];
+  assert.ok(json);
+  return JSON.parse(json) as PageData;
+}
+
+/** What a reader sees: without scripts and styles. */
+function bodyOf(html: string): string {
+  return html.slice(html.indexOf("<body>")).replaceAll(/<script.*?<\/script>/gs, "");
+}
+
+function scalingResult(): RunResult {
+  const points = [1, 2, 3, 4].flatMap((workers) =>
+    [1, 2].map((repeat) =>
+      samplePoint({
+        label: `${workers} workers`,
+        parameters: { worker_threads: workers, repeat },
+        operations: { return: sampleOperation(3, (9_000 * workers) / (1 + 0.2 * (workers - 1))) },
+      }),
+    ),
+  );
+  return sampleResult({ points });
+}
+
+describe("reportHtml", () => {
+  it("is one file: no address of anything else in it", () => {
+    const html = reportHtml(sampleResult());
+    assert.doesNotMatch(html.replaceAll(/<script>.*?<\/script>/gs, ""), /(?:src|href)\s*=|url\(|@import|https?:/);
+    assert.match(html, /uPlot=function|var uPlot/);
+  });
+
+  it("holds every series, class of operation and run", () => {
+    const point = samplePoint({ operations: { return: sampleOperation(4), auth: sampleOperation(40) } });
+    const points = [point, samplePoint({ label: "later" })];
+    const { latency, series, scaling } = dataOf(reportHtml(sampleResult({ points })));
+    const named = latency.map(({ title, lines }) => [title, lines.map(({ name }) => name)]);
+    assert.deepEqual(named, [
+      ["all runs, repeats together", ["storm: return", "storm: auth", "later: return"]],
+      ["storm", ["return", "auth"]],
+      ["later", ["return"]],
+    ]);
+    assert.deepEqual(series[0], { title: "storm", ...point.series });
+    assert.equal(series.length, 2);
+    assert.equal(scaling, undefined);
+  });
+
+  it("draws latency from the median to the slowest in percentiles of the histogram", () => {
+    const operation = sampleOperation(4);
+    const line = dataOf(reportHtml(sampleResult({ points: [samplePoint({ operations: { return: operation } })] })))
+      .latency[0]?.lines[0];
+    assert.ok(line);
+    const at = (rarity: number): number => line.ms[line.oneIn.findIndex((oneIn) => oneIn >= rarity * 0.999)] ?? 0;
+    assert.ok(Math.abs(at(100) - operation.percentilesUs.p99 / 1_000) < 0.5);
+    assert.ok(Math.abs((line.ms.at(-1) ?? 0) - operation.percentilesUs.max / 1_000) < 0.1);
+    assert.ok(line.ms.every((ms, index) => index === 0 || ms >= (line.ms[index - 1] ?? 0)));
+  });
+
+  it("draws throughput by workers with the law's curve, and says how far to believe it", () => {
+    const html = reportHtml(scalingResult());
+    const { scaling } = dataOf(html);
+    assert.equal(scaling?.sides[0]?.measured.length, 8);
+    const [first] = scaling?.sides[0]?.curve ?? [];
+    assert.deepEqual([first?.[0], Math.round((first?.[1] ?? 0) / 100)], [1, 90]);
+    assert.match(bodyOf(html), /contention σ 0\.200.*Trust: good/);
+  });
+
+  it("leaves void runs out of the curve and says at the top why", () => {
+    const result = scalingResult();
+    const [first] = result.points;
+    assert.ok(first);
+    first.generator = { ...first.generator, isVoid: true, voidReasons: ["the generator used all of its core"] };
+    const html = reportHtml(result);
+    assert.equal(dataOf(html).scaling?.sides[0]?.measured.length, 7);
+    assert.match(bodyOf(html), /1 of 8 runs is void.*1 workers \(run 1\), void: the generator used all of its core/s);
+  });
+
+  it("shows a peer's runs and the comparisons beside ours", () => {
+    const salt = { kind: "salt", version: "3007.15", config: {} } as const;
+    const html = reportHtml(
+      sampleResult({
+        peers: [{ master: salt, points: [samplePoint()] }],
+        comparisons: [
+          {
+            name: "CPU per return",
+            baseline: "Salt 3007.15",
+            candidate: "Saltworks 0.1.0",
+            ratio: 0.0125,
+            low: 0.011,
+            high: 0.014,
+            repeats: 6,
+            verdict: "less",
+          },
+        ],
+      }),
+    );
+    assert.deepEqual(
+      dataOf(html).series.map(({ title }) => title),
+      ["Saltworks 0.1.0: storm", "Salt 3007.15: storm"],
+    );
+    assert.match(bodyOf(html), /CPU per return.*0\.011 to 0\.014.*80 times less.*>6<.*less/s);
+  });
+
+  it("cuts CPU by what threads do, not by their number, in parts that sum to the whole", () => {
+    const html = bodyOf(reportHtml(sampleResult()));
+    const widths = [...html.matchAll(/style="width:([\d.]+)%"/g)].map(([, percent]) => Number(percent));
+    assert.ok(Math.abs(widths.reduce((sum, percent) => sum + percent, 0) - 100) < 0.1);
+    assert.match(html, /<i class="p0"><\/i>sw-shard<\/li><li><i class="p1"><\/i>saltworks/);
+    assert.doesNotMatch(html, /sw-shard-0/);
+  });
+
+  it("lets no name or value become markup or script", () => {
+    const hostile = `</script><script>alert(1)</script><img src=x onerror="alert(2)">'&`;
+    const html = reportHtml(
+      sampleResult({
+        scenario: { name: hostile, version: 1, question: hostile, parameters: { [hostile]: hostile } },
+        master: { kind: "saltworks", version: hostile, config: { [hostile]: { nested: hostile } } },
+        advice: { masterConfig: hostile, remarks: [hostile] },
+        points: [
+          samplePoint({
+            label: hostile,
+            parameters: { worker_threads: 1 },
+            operations: { [hostile]: sampleOperation(1) },
+            cpu: { totalMs: 1, usPerOperation: 1, byThreadMs: { [hostile]: 1 } },
+            series: { atMs: [0, 1], values: { [hostile]: [1, 2] } },
+            correctness: { expected: 1, accounted: 0, missing: 1, duplicates: 0, errors: { [hostile]: 1 } },
+            generator: { cpuShare: 1, loopDelayP99Ms: 1, lateSends: 1, isVoid: true, voidReasons: [hostile] },
+            figures: { [hostile]: 1 },
+          }),
+        ],
+      }),
+    );
+    assert.doesNotMatch(html, /<img|alert\(1\)<\/script>|<script>alert/);
+    assert.equal(html.split("</script>").length, 4);
+    assert.equal(dataOf(html).series[0]?.title, `${hostile}, void`);
+  });
+
+  it("leaves out what a result does not have, rather than showing it empty", () => {
+    const bare = samplePoint({ operations: {}, series: { atMs: [], values: {} }, figures: {} });
+    const html = bodyOf(reportHtml(sampleResult({ points: [bare] })));
+    for (const id of ["latency", "series", "figures", "scaling", "comparisons", "advice"]) {
+      assert.ok(!html.includes(`id="${id}"`), id);
+    }
+    assert.match(html, /id="correctness"/);
+  });
+});

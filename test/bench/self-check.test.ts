@@ -1,0 +1,47 @@
+/** A generator that limited its own run says so, and why. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { judgeGenerator, SelfCheck } from "../../bench/load/self-check.ts";
+
+const calm = { cpuMs: 100, cpuShare: 0.3, loopDelayP99Ms: 2 };
+
+describe("judgeGenerator", () => {
+  it("lets a calm run count", () => {
+    const { isVoid, voidReasons } = judgeGenerator({ reports: [calm], loop: "open", sent: 1_000, late: 10 });
+    assert.deepEqual({ isVoid, voidReasons }, { isVoid: false, voidReasons: [] });
+  });
+
+  it("voids one whose busiest process had no core left", () => {
+    const judged = judgeGenerator({ reports: [calm, { ...calm, cpuShare: 0.95 }], loop: "closed", sent: 1, late: 0 });
+    assert.equal(judged.isVoid, true);
+    assert.equal(judged.cpuShare, 0.95);
+    assert.match(judged.voidReasons[0] ?? "", /95 % of a core/);
+  });
+
+  it("voids an open loop that was late, in its sends or its turns", () => {
+    const late = judgeGenerator({ reports: [calm], loop: "open", sent: 1_000, late: 11 });
+    assert.match(late.voidReasons.join(), /11 of 1000 operations were sent late/);
+    const slow = judgeGenerator({ reports: [{ ...calm, loopDelayP99Ms: 60 }], loop: "open", sent: 1_000, late: 0 });
+    assert.match(slow.voidReasons.join(), /60\.0 ms late at p99/);
+  });
+
+  it("allows a closed loop, which measures no latency under a plan, more delay", () => {
+    const report = { ...calm, loopDelayP99Ms: 60 };
+    assert.equal(judgeGenerator({ reports: [report], loop: "closed", sent: 1, late: 0 }).isVoid, false);
+  });
+});
+
+describe("SelfCheck", () => {
+  it("sees a turn of the loop that took long, and the CPU that it used", async () => {
+    const check = new SelfCheck();
+    check.start();
+    // The monitor's own timer has to be running before it can be late.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const untilMs = performance.now() + 120;
+    while (performance.now() < untilMs);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const { cpuMs, cpuShare, loopDelayP99Ms } = check.stop();
+    assert.ok(loopDelayP99Ms > 80, `delay ${loopDelayP99Ms} ms`);
+    assert.ok(cpuMs > 20 && cpuShare > 0.1, `${cpuMs} ms, ${cpuShare}`);
+  });
+});

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { benchCommand } from "../../bench/commands/bench.ts";
+import { tuneCommand } from "../../bench/commands/tune.ts";
+import { writeResult } from "../../bench/results/files.ts";
+import { noProgress } from "../../bench/scenarios/scenario.ts";
+import { answered } from "../../src/cli/dispatch.ts";
+import { samplePoint, sampleResult } from "../bench/sample-result.ts";
+import { TestHost } from "./test-host.ts";
+
+const timeoutMs = 60_000;
+const folder = mkdtempSync(join(tmpdir(), "saltworks-bench-"));
+after(() => rmSync(folder, { recursive: true }));
+
+type Ended = { readonly code: number; readonly out: string; readonly err: string };
+
+/** The bench program within this process: without the environment's Salt. */
+async function run(name: "bench" | "tune", ...argv: string[]): Promise<Ended> {
+  const host = new TestHost();
+  const command = name === "bench" ? benchCommand : tuneCommand;
+  const code = await answered(name, host, () => command(argv, host, noProgress));
+  return { code, out: host.out, err: host.err };
+}
+
+/** The real program, which starts the bench program. */
+function runProgram(...argv: string[]): Promise<Ended> {
+  const program = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
+  return new Promise((resolve) => {
+    execFile(process.execPath, [program, ...argv], { timeout: timeoutMs }, (error, out, err) => {
+      resolve({ code: error === null ? 0 : Number(error.code), out, err });
+    });
+  });
+}
+
+describe("saltworks bench", () => {
+  it("is a command of the program, which hands on what the bench program says and ends with", async () => {
+    const help = await runProgram("bench", "--help");
+    assert.equal(help.code, 0);
+    assert.match(help.out, /^Usage: saltworks bench <scenario> \[options\]\n/);
+    const unknown = await runProgram("bench", "nosuch-scenario");
+    assert.match(unknown.err, /^saltworks bench: error: there is no scenario 'nosuch-scenario'/);
+    assert.deepEqual([unknown.code, unknown.out], [64, ""]);
+    const tune = await runProgram("tune", "fast");
+    assert.match(tune.err, /^saltworks tune: error: tune takes no words/);
+    assert.equal(tune.code, 64);
+  });
+
+  it("lists the scenarios with the meaning of each parameter, without starting anything", async () => {
+    const list = await run("bench", "--list");
+    assert.equal(list.code, 0);
+    assert.match(list.out, /^return-storm \(version \d+\)\n {2}\S.*\?\n/m);
+    assert.match(list.out, /^ {4}minions=1000 {2}\S/m);
+  });
+
+  /** Each is answered with 64, the command's name, and what was wrong. */
+  const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ["no scenario", [], /which scenario\? There are: .*return-storm/],
+    ["a misspelt scenario", ["retrun-storm"], /there is no scenario 'retrun-storm'; did you mean 'return-storm'/],
+    ["a scenario far from any", ["zzz"], /there is no scenario 'zzz'; there are: .*return-storm/],
+    ["two scenarios", ["return-storm", "ping-all"], /one scenario at a time; 'ping-all' is too much/],
+    [
+      "an unknown parameter",
+      ["return-storm", "--set", "minoins=5"],
+      /return-storm has no parameter 'minoins'; it has: minions, /,
+    ],
+    ["a parameter without a value", ["return-storm", "--set", "minions"], /--set takes KEY=VALUE, not 'minions'/],
+    ["a value of another kind", ["return-storm", "--set", "minions=many"], /minions takes a number, not many/],
+    ["no minions", ["return-storm", "--minions", "0"], /--minions takes a number from 1 on, not 0/],
+    ["no number", ["return-storm", "--minions", "few"], /--minions: invalid integer value: 'few'/],
+    ["too many workers", ["return-storm", "--workers", "1000"], /--workers takes a number from 1 to 256, not 1000/],
+    [
+      "an unknown peer",
+      ["return-storm", "--against", "puppet"],
+      /invalid choice: 'puppet' \(choose from 'salt', 'floor'\)/,
+    ],
+    [
+      "a load that the floor does not know",
+      ["ping-all", "--against", "floor"],
+      /the floor answers returns and nothing else/,
+    ],
+    ["Salt without a place", ["return-storm", "--against", "salt"], /--against salt needs --salt VENV/],
+    ["a place without Salt", ["return-storm", "--salt", "/x"], /--salt means something with --against salt only/],
+    [
+      "an option that the master lacks",
+      ["return-storm", "--master-config", "worker_thread=2"],
+      /no option 'worker_thread'; did you mean 'worker_threads'/,
+    ],
+    [
+      "a value that the master refuses",
+      ["return-storm", "--master-config", "worker_threads=-2"],
+      /--master-config worker_threads: /,
+    ],
+    ["an unknown option", ["return-storm", "--nosuch"], /no such option: --nosuch/],
+    ["one result to compare", ["compare", "a.json"], /compare takes two result files/],
+    ["no result to report", ["report"], /report takes one result file/],
+  ];
+  for (const [what, argv, message] of refused) {
+    it(`refuses ${what} and says so`, async () => {
+      const { code, out, err } = await run("bench", ...argv);
+      assert.match(err, message);
+      assert.match(err, /saltworks bench: error: /);
+      assert.deepEqual([code, out], [64, ""]);
+    });
+  }
+
+  it("says what is wrong with a file that is no result", async () => {
+    writeFileSync(join(folder, "text.json"), "not json");
+    writeFileSync(join(folder, "other.json"), '{"schema":"other/1"}');
+    assert.match((await run("bench", "report", join(folder, "text.json"))).err, /text\.json: it is not JSON/);
+    assert.match(
+      (await run("bench", "report", join(folder, "other.json"))).err,
+      /other\.json: its schema is other\/1, not saltworks-bench\/1/,
+    );
+    const missing = await run("bench", "compare", "none.json", "none.json");
+    assert.match(missing.err, /none\.json: ENOENT/);
+    assert.equal(missing.code, 1);
+    assert.ok(!existsSync(join(folder, "text.html")));
+  });
+
+  it("writes the report beside the result, or where it is told", async () => {
+    const path = writeResult(folder, sampleResult());
+    const { out, code } = await run("bench", "report", path);
+    assert.deepEqual([out, code], [`${path.replace(/json$/, "html")}\n`, 0]);
+    assert.match(readFileSync(out.trim(), "utf8"), /^<!doctype html>/);
+    await run("bench", "report", path, "-o", join(folder, "elsewhere.html"));
+    assert.ok(existsSync(join(folder, "elsewhere.html")));
+    const same = await run("bench", "report", path, "-o", path);
+    assert.match(same.err, /would overwrite the result/);
+    assert.equal(same.code, 64);
+  });
+
+  it("compares two results, and refuses those of different loads unless forced", async () => {
+    const cheap = { totalMs: 1, usPerOperation: 32.5, byThreadMs: {} };
+    const [first, second] = [join(folder, "first"), join(folder, "second")];
+    const before = writeResult(first, sampleResult());
+    const after = writeResult(second, sampleResult({ points: [samplePoint({ cpu: cheap })] }));
+    const { out, code } = await run("bench", "compare", before, after);
+    assert.match(out, /^storm: CPU µs per operation +65 +32\.5 +−50 % +– +1\/1 +no verdict$/m);
+    assert.equal(code, 0);
+    const base = sampleResult();
+    const scenario = { ...base.scenario, parameters: { minions: 7 } };
+    const other = writeResult(join(folder, "third"), sampleResult({ scenario }));
+    const refusal = await run("bench", "compare", before, other);
+    assert.match(refusal.err, /do not compare .*:\n {2}the parameter minions differs: 1000 and 7\n/);
+    assert.deepEqual([refusal.code, refusal.out], [64, ""]);
+    const forced = await run("bench", "compare", "--force", "--json", before, other);
+    assert.equal(forced.code, 0);
+    assert.match(forced.err, /^Note: the parameter minions differs/);
+    assert.ok((JSON.parse(forced.out) as unknown[]).length > 5);
+  });
+});
+
+describe("saltworks tune", () => {
+  const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ["words", ["fast"], /tune takes no words; 'fast' is too much/],
+    ["an impossible objective", ["--p99-ms", "0"], /--p99-ms takes a number from 1 to \d+, not 0/],
+    [
+      "more workers than a master may have",
+      ["--workers-max", "500"],
+      /--workers-max takes a number from 1 to 256, not 500/,
+    ],
+    ["a rate, which it looks for itself", ["--set", "rate=5"], /tune chooses the rate itself/],
+    ["an unknown parameter", ["--set", "x=5"], /return-storm has no parameter 'x'; it has: minions, /],
+    ["an unknown option", ["--fast"], /no such option: --fast/],
+  ];
+  for (const [what, argv, message] of refused) {
+    it(`refuses ${what} and says so`, async () => {
+      const { code, out, err } = await run("tune", ...argv);
+      assert.match(err, message);
+      assert.deepEqual([code, out], [64, ""]);
+    });
+  }
+
+  it("does not go on with the result of something else", async () => {
+    const path = writeResult(join(folder, "resume"), sampleResult());
+    const { code, err } = await run("tune", "--resume", path);
+    assert.match(err, /cannot go on with .*: it is of return-storm version 1; its machine's cpu is A processor/);
+    assert.equal(code, 64);
+    assert.equal(readdirSync(folder).includes("bench-results"), false);
+  });
+});

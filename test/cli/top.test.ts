@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { stripVTControlCharacters } from "node:util";
+import { dispatch } from "../../src/cli/dispatch.ts";
+import type { Encodable } from "../../src/wire/values.ts";
+import { FakeMaster } from "../client/fake-master.ts";
+import { TestHost } from "./test-host.ts";
+
+/** What a master of one worker would answer after that many returns. */
+function rowsAfter(returns: number): Encodable {
+  const histogram = (name: string, labels: { readonly [label: string]: string }, count: number, sum: number) => [
+    [`${name}_bucket`, { ...labels, le: "0.001" }, count],
+    [`${name}_bucket`, { ...labels, le: "+Inf" }, count],
+    [`${name}_sum`, labels, sum],
+    [`${name}_count`, labels, count],
+  ];
+  return [
+    ["process_start_time_seconds", {}, 1],
+    ["saltworks_minions", { state: "connected" }, 790],
+    ["saltworks_minions", { state: "accepted" }, 800],
+    ["saltworks_frames_received_total", {}, returns],
+    ["saltworks_returns_total", { worker: "0", outcome: "stored" }, returns],
+    ["saltworks_requests_total", { worker: "0", command: "_return", outcome: "answered" }, returns],
+    ["saltworks_worker_stale", { worker: "0" }, 0],
+    ...histogram("saltworks_batch_items", { worker: "0" }, returns / 10, returns),
+    ...histogram("saltworks_stage_seconds", { worker: "0", stage: "open" }, returns / 10, returns * 0.000_005),
+    ["saltworks_limit_used", { limit: "auth_queue_max" }, 950],
+    ["saltworks_limit_max", { limit: "auth_queue_max" }, 1_000],
+  ];
+}
+
+describe("saltworks top", () => {
+  let master: FakeMaster;
+  let returns: number;
+  let isAnswering: boolean;
+  const start = (host: TestHost, ...argv: string[]) => dispatch(["top", "-c", master.folder, ...argv], host);
+
+  beforeEach(async () => {
+    returns = 0;
+    isAnswering = true;
+    master = await FakeMaster.start({
+      wheel: (load) => {
+        if (!isAnswering) return undefined;
+        assert.equal(load.get("fun"), "saltworks.metrics");
+        returns += 1_000;
+        return { tag: "t", data: { jid: "1", return: rowsAfter(returns), success: true } };
+      },
+    });
+  });
+  afterEach(() => master.stop());
+
+  it("prints one plain view where the output is no terminal", async () => {
+    const host = new TestHost();
+    assert.equal(await start(host), 0);
+    assert.match(host.out, /^Minions {3}790 of 800 connected /m);
+    assert.match(host.out, /^µs\/request +0 +5 /m);
+    assert.match(host.out, /^LIMITS {4}auth_queue_max 95%$/m);
+    assert.equal(stripVTControlCharacters(host.out), host.out);
+    assert.equal(host.screen, undefined);
+  });
+
+  it("prints the same as JSON", async () => {
+    const host = new TestHost();
+    assert.equal(await start(host, "--json"), 0);
+    const view = JSON.parse(host.out);
+    assert.deepEqual(view.minions, { connected: 790, accepted: 800 });
+    assert.ok(view.returnsPerSecond > 100 && view.returnsPerSecond <= 1_000, `${view.returnsPerSecond}`);
+    assert.equal(view.requestsPerBatch, 10);
+    assert.equal(view.commands[0].command, "_return");
+  });
+
+  it("refreshes a terminal until q, fits it when its size changes, and gives it back", async () => {
+    const host = new TestHost();
+    host.isTerminal = true;
+    const ended = start(host);
+    await host.untilScreen();
+    await host.screen?.shows(/790 of 800 connected/);
+    const drawn = host.screen?.lines.join("\n") ?? "";
+    assert.notEqual(stripVTControlCharacters(drawn), drawn);
+    host.screen?.resize(20);
+    assert.ok(host.screen?.lines.every((line) => stripVTControlCharacters(line).length <= 20));
+    host.screen?.press("x");
+    assert.equal(host.screen?.isClosed, false);
+    host.screen?.press("q");
+    assert.equal(await ended, 0);
+    assert.equal(host.screen?.isClosed, true);
+    assert.equal(host.out, "");
+  });
+
+  it("shows no colours where NO_COLOR is set", async () => {
+    const host = new TestHost();
+    host.isTerminal = true;
+    host.environment = { NO_COLOR: "1" };
+    const ended = start(host);
+    await host.untilScreen();
+    await host.screen?.shows(/790 of 800 connected/);
+    const drawn = host.screen?.lines.join("\n") ?? "";
+    assert.equal(stripVTControlCharacters(drawn), drawn);
+    host.interrupt();
+    assert.equal(await ended, 0);
+  });
+
+  it("says how long a master has been silent and keeps what it knew", async () => {
+    const host = new TestHost();
+    host.isTerminal = true;
+    const ended = start(host);
+    await host.untilScreen();
+    await host.screen?.shows(/790 of 800 connected/);
+    isAnswering = false;
+    await host.screen?.shows(/no answer for \d+ s[\s\S]*790 of 800 connected/);
+    host.screen?.press("\x03");
+    assert.equal(await ended, 0);
+    assert.equal(host.screen?.isClosed, true);
+  });
+
+  it("ends with the usual error where there is no master", async () => {
+    await master.closeBus();
+    const host = new TestHost();
+    assert.equal(await start(host), 1);
+    assert.match(host.err, /^saltworks top: MASTER_UNREACHABLE: The salt master could not be contacted\./);
+  });
+
+  it("says so when the master is of another release", async () => {
+    await master.stop();
+    master = await FakeMaster.start({
+      wheel: () => ({ tag: "t", data: { jid: "1", return: "what?", success: true } }),
+    });
+    const host = new TestHost();
+    assert.equal(await start(host), 1);
+    assert.match(host.err, /REQUEST_REFUSED: the master's metrics have another form/);
+  });
+});
