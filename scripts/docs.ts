@@ -1,5 +1,5 @@
 /**
- * Writes docs/config.md, docs/errors.md and docs/limits.md from the tables in src, so that they list exactly what exists.
+ * Writes docs/config.md, docs/errors.md, docs/limits.md and docs/metrics.md from the tables in src, so that they list exactly what exists.
  * `npm run docs` writes them; test/tidy.test.ts compares.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,6 +11,7 @@ import { minionOptionGroups } from "../src/config/minion-options.ts";
 import type { Option, OptionTable } from "../src/config/option.ts";
 import { errorCodes } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";
+import { type Metric, metricGroups } from "../src/master/metrics-table.ts";
 
 const generatedNote = "<!-- Written by `npm run docs`. Change the table in src instead. -->";
 
@@ -103,6 +104,43 @@ Bounds and timeouts that are not options (those stand in [config.md](config.md))
   return `${[generatedNote, introduction, "| limit | value | reason |", "| --- | --- | --- |", ...rows].join("\n")}\n`;
 }
 
+const metricsIntroduction = `# Metrics
+
+One endpoint for the whole master, every worker thread included, in Prometheus' text format. It is off until \`metrics_port\` is set:
+
+\`\`\`yaml
+metrics_port: 4510          # metrics_interface: 127.0.0.1
+\`\`\`
+
+\`\`\`yaml
+scrape_configs:
+  - job_name: saltworks
+    static_configs: [{ targets: ["127.0.0.1:4510"] }]
+\`\`\`
+
+\`saltworks top\` shows the same in a terminal, by the request port and with the local key; it needs no endpoint.
+
+- **Cost.** Workers add up plain numbers, once per batch; names are put to them when somebody looks. A look costs a few milliseconds of the main thread.
+- **Workers** are asked at each look and have ${limits.metricsWorkerTimeoutMs} ms to answer. One that is busy or hangs shows its last values, and \`saltworks_worker_stale\` is 1. A replaced
+  worker counts from 0 again, which \`rate()\` understands.
+- **Time per request** of a stage: \`rate(saltworks_stage_seconds_sum[1m]) / on(worker) group_left rate(saltworks_batch_items_sum[1m])\`.
+- **How near a limit is**: \`saltworks_limit_used / saltworks_limit_max\`; \`increase(saltworks_limit_hits_total[5m]) > 0\` when it was met.
+- **Nothing of a minion** is in any label: no ids, no functions, no targets. \`command\` is one of Salt's commands or \`other\`.
+`;
+
+export function metricsDoc(): string {
+  const lines = [generatedNote, metricsIntroduction];
+  for (const [group, table] of Object.entries(metricGroups)) {
+    lines.push(`## ${group}`, "", "| metric | kind | labels | meaning |", "| --- | --- | --- | --- |");
+    for (const [name, { kind, labels, help }] of Object.entries<Metric>(table)) {
+      const shownLabels = labels.map((label) => `\`${label}\``).join(", ");
+      lines.push(`| \`${name}\` | ${kind} | ${shownLabels} | ${cell(help)} |`);
+    }
+    lines.push("");
+  }
+  return `${lines.join("\n").trimEnd()}\n`;
+}
+
 function repositoryRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
@@ -116,6 +154,7 @@ export function generatedDocs(root = repositoryRoot()): Map<string, string> {
     ["docs/config.md", configDoc()],
     ["docs/errors.md", errorsDoc()],
     ["docs/limits.md", limitsDoc(limitsSource)],
+    ["docs/metrics.md", metricsDoc()],
   ]);
 }
 

@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import type { SideSummary } from "../../bench/peers/load-report.ts";
 import { startOurMaster } from "./our-master.ts";
 
 const timeoutMs = 120_000;
@@ -30,11 +31,15 @@ describe("benches", () => {
   });
 
   it("cpu-per-return says what a return costs, and on which machine", async () => {
-    const line = await runBench("cpu-per-return.js", ["--minions", "50", "--publishes", "4", "--warm-up", "0"]);
-    const { saltworks, salt } = line as { saltworks: { returns: number; cpuUsPerReturn: number }; salt?: unknown };
-    assert.equal(saltworks.returns, 400);
-    assert.ok(saltworks.cpuUsPerReturn > 0);
-    assert.equal(salt, undefined);
-    assert.equal(line.node, process.version);
+    for (const load of ["storm", "ping"]) {
+      const brief = ["--minions", "50", "--jobs", "4", "--rounds", "2", "--warm-up", "0", "--no-floor"];
+      const line = await runBench("peers/cpu-per-return.js", ["--load", load, ...brief]);
+      const { masters, comparisons } = line as { masters: SideSummary[]; comparisons: unknown[] };
+      const [saltworks, ...others] = masters;
+      assert.equal(saltworks?.operations, 400);
+      assert.ok(saltworks.cpuUsPerOperation > 0);
+      assert.deepEqual([others, comparisons], [[], []]);
+      assert.equal(line.node, process.version);
+    }
   });
 });

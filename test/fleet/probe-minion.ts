@@ -4,13 +4,14 @@ import {
   encAlgorithm,
   finishAuth,
   type Keys,
+  type Master,
   newNonce,
   requestToken,
   sigAlgorithm,
   startAuth,
 } from "../../bench/fleet/handshake.ts";
 import type { MinionKey } from "../../bench/fleet/keys.ts";
-import { openReply, type Sealed } from "../../bench/fleet/sealed-request.ts";
+import { openPrivateReply, openReply, type Sealed } from "../../bench/fleet/sealed-request.ts";
 import { RequestChannel } from "../../src/transport/request-channel.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../src/wire/request.ts";
@@ -26,12 +27,14 @@ export class ProbeMinion {
   readonly token: Buffer;
   readonly keys: Keys;
   readonly #channel: RequestChannel;
+  readonly #master: Master;
 
-  private constructor(id: string, key: MinionKey, keys: Keys, channel: RequestChannel) {
+  private constructor(id: string, key: MinionKey, keys: Keys, master: Master, channel: RequestChannel) {
     this.id = id;
     this.key = key;
     this.token = requestToken(key);
     this.keys = keys;
+    this.#master = master;
     this.#channel = channel;
   }
 
@@ -45,7 +48,7 @@ export class ProbeMinion {
     const attempt = startAuth(id, key, 3, undefined);
     const outcome = finishAuth(attempt, await channel.request(attempt.request), key, 3, undefined);
     if (outcome.kind !== "accepted") throw new Error(`${id} was not accepted: ${outcome.kind}`);
-    return new ProbeMinion(id, key, outcome.keys, channel);
+    return new ProbeMinion(id, key, outcome.keys, outcome.master, channel);
   }
 
   /** A sealed request as it should be, but for what `changes` says; undefined leaves a member out. */
@@ -69,6 +72,26 @@ export class ProbeMinion {
   async ask({ frame, nonce }: Sealed): Promise<Value> {
     const sender = { id: this.id, key: this.key, token: this.token, version: 3 } as const;
     return openReply(await this.#channel.request(frame), nonce, sender, this.keys);
+  }
+
+  /** The pillar that these grains get, on a connection of its own: others go on meanwhile. */
+  async pillar(grains: Encodable, requestPort: number): Promise<Value> {
+    const { frame, nonce } = this.seal({
+      cmd: "_pillar",
+      grains,
+      saltenv: null,
+      pillarenv: null,
+      pillar_override: {},
+      ver: "2",
+    });
+    const options = { endpoint: `tcp://127.0.0.1:${requestPort}`, timeoutMs: requestTimeoutMs, tries: 1 };
+    const channel = new RequestChannel(options);
+    try {
+      const sender = { id: this.id, key: this.key, token: this.token, version: 3 } as const;
+      return openPrivateReply(await channel.request(frame), nonce, sender, this.#master);
+    } finally {
+      channel.close();
+    }
   }
 
   close(): void {

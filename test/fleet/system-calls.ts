@@ -133,6 +133,9 @@ export function syncedDescriptors(processId: number, path: string): Set<string> 
   return found;
 }
 
+/** The job cache's log of one worker, which returns go to first. */
+const logFile = /\/returns-[^/>]*\.log>/;
+
 /**
  * Whether, between the two lines of an exchange, files under `path` were synced with success, and whatever was written to them
  * last is on the disk as well: by a later sync, or because its descriptor (one of `synced`) syncs each write.
@@ -149,6 +152,14 @@ export function isSyncedWithin(
     name === "msync" ? args.includes("MS_SYNC") : name.endsWith("sync") && args.includes(path),
   );
   const writes = inside.filter(({ name, args }) => name.includes("write") && args.includes(path));
+  // Behind the log's sync the store's own files may be written already: those writes are not what the reply stands for.
+  const logged = writes.filter(({ args }) => logFile.test(args));
+  if (logged.length > 0) {
+    const fileIn = (args: string): string | undefined => /^\d+<[^>]*/.exec(args)?.[0];
+    return logged.some((call) =>
+      syncs.some(({ args, start }) => fileIn(args) === fileIn(call.args) && start > call.end),
+    );
+  }
   const lastSync = syncs.at(-1);
   const lastWrite = writes.at(-1);
   if (lastSync === undefined || lastWrite === undefined) return false;

@@ -166,8 +166,8 @@ export class MinionUnderTest {
   readonly configDir: string;
   readonly program: Program;
 
-  constructor(master: MasterUnderTest, maker: Maker, id: string, options: Options = {}) {
-    const folder = join(master.bed.folder, id);
+  constructor(master: MasterUnderTest, maker: Maker, id: string, options: Options = {}, group = "") {
+    const folder = join(master.bed.folder, group, id);
     this.id = id;
     this.maker = maker;
     this.configDir = join(folder, "etc");

@@ -201,7 +201,7 @@ export class FakeMaster {
     const key = encryptOaep(this.#knownMinionKey(), Buffer.from(keyString), this.encAlgorithm);
     const seal = new Crypticle(keyString);
     if (version < 2) return encodePrivateReply({ key, pillar: seal.seal(encode(pillar, "raw")) });
-    const data = encodePrivateData({ key, pillar, nonce: textField(load, "nonce") ?? "" });
+    const data = encodePrivateData({ key, pillar: encode(pillar, "raw"), nonce: textField(load, "nonce") ?? "" });
     const sig = sign(this.replySigner ?? this.keys.privateKey, data, this.sigAlgorithm);
     return encodePrivateReply({ key, pillar: seal.seal(encodePrivateSigned(data, sig)) });
   }

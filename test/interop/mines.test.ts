@@ -1,0 +1,97 @@
+/** `mine.get` as minions of Salt and of ours ask it, of our master and of Salt's: the same questions have the same answers. */
+import assert from "node:assert/strict";
+import { after, before, describe } from "node:test";
+import { Operator } from "./operator.ts";
+import { openReleases } from "./salt-releases.ts";
+import { type Maker, MasterUnderTest, MinionUnderTest, makerName, TestBed } from "./test-bed.ts";
+
+const releases = await openReleases();
+const startTimeoutMs = 120_000;
+const settleMs = 20_000;
+
+/** What minions leave: in the open, under another name, and for one of the two alone. */
+const mine_functions = {
+  "test.ping": [],
+  words: [{ mine_function: "test.echo" }, "grüße"],
+  guarded: { mine_function: "test.echo", text: "for one", allow_tgt: "salted" },
+  closed: { mine_function: "test.echo", text: "for nobody", allow_tgt: "nobody" },
+};
+
+const questions: readonly (readonly string[])[] = [
+  ["*", "test.ping"],
+  ["*", "words"],
+  ["salted", "test.ping,words"],
+  ["*", "[test.ping, none]"],
+  ["*", "none"],
+  ["nobody", "test.ping"],
+  ["*", "guarded"],
+  ["*", "closed"],
+  ["kind:first", "words", "tgt_type=grain"],
+  ["G@kind:first or ours", "words", "tgt_type=compound"],
+  ["not G@kind:first", "words", "tgt_type=compound"],
+  ["kind:*", "words", "tgt_type=pillar"],
+  ["ours,salted", "words", "tgt_type=list"],
+  ["o.*", "words", "tgt_type=pcre"],
+  ["*", "words", "tgt_type=nothing"],
+];
+
+type Answers = Readonly<Record<string, unknown>>;
+
+describe("mine.get", { skip: releases.skip }, () => {
+  const release = releases.all.find(({ name }) => name === "3007");
+  if (release === undefined) return;
+  const bed = new TestBed();
+  const answers = new Map<Maker, Promise<Answers>>();
+
+  before(async () => {
+    for (const maker of ["ours", release] as const) answers.set(maker, answersOf(maker));
+    const all = await Promise.all(answers.values());
+    const both = { ours: "grüße", salted: "grüße" };
+    for (const found of all) assert.deepEqual(found["* words"], { ours: both, salted: both }, "mines are filled");
+  });
+  after(() => bed.close());
+
+  async function answersOf(maker: Maker): Promise<Answers> {
+    const name = maker === "ours" ? "our" : "their";
+    const options = { auto_accept: true, pillar_roots: { base: [] } };
+    const master = await MasterUnderTest.create(bed, maker, options, name);
+    await master.start();
+    const watch = await bed.watchEvents(master.sockDir);
+    const minionOptions = (kind: string) => ({ mine_functions, grains: { kind } });
+    new MinionUnderTest(master, release as Maker, "salted", minionOptions("first"), name);
+    new MinionUnderTest(master, "ours", "ours", minionOptions("second"), name);
+    for (const id of ["salted", "ours"]) {
+      await watch.until(`${id} start`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs);
+    }
+    const operator = new Operator("ours", master);
+    const get = (words: readonly string[]) => operator.json("salt", ["--static", "*", "mine.get", ...words]);
+    await operator.run("salt", ["*", "mine.update"]);
+    const deadlineMs = performance.now() + settleMs;
+    const both = { ours: "grüße", salted: "grüße" };
+    let found: unknown;
+    do found = await get(["*", "words"]);
+    while (!sameAs(found, { ours: both, salted: both }) && performance.now() < deadlineMs);
+    const all: Record<string, unknown> = {};
+    for (const words of questions) all[words.join(" ")] = await get(words);
+    return all;
+  }
+
+  for (const words of questions) {
+    const question = words.join(" ");
+    bed.it(`${question}: our master answers both minions as ${makerName(release)} does`, async () => {
+      const ours = (await answers.get("ours"))?.[question];
+      assert.deepEqual(ours, (await answers.get(release))?.[question]);
+      assert.deepEqual(Object.keys(ours as object).toSorted(), ["ours", "salted"], "both have an answer");
+    });
+  }
+});
+
+function sameAs(found: unknown, expected: unknown): boolean {
+  try {
+    assert.deepEqual(found, expected);
+    return true;
+  } catch (error) {
+    if (!(error instanceof assert.AssertionError)) throw error;
+    return false;
+  }
+}
