@@ -1,0 +1,295 @@
+/**
+ * The fleet on which Salt's transcripts were recorded, built of our programs: one master, six minions, and the commands that an
+ * operator types there. Everything lies in one folder, which transcripts call ROOT.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { freePorts } from "../../bench/master-process.ts";
+import { EventWatch } from "../interop/event-watch.ts";
+import { Program } from "../interop/program.ts";
+import {
+  es1Mine,
+  goldenIds,
+  goldenMaster,
+  goldenMinion,
+  goldenNodegroups,
+  writeGoldenFiles,
+  writeSettings,
+} from "./golden-files.ts";
+import { cliFile } from "./our-master.ts";
+
+type Settings = Readonly<Record<string, unknown>>;
+
+const startTimeoutMs = 120_000;
+/** No command of a transcript takes half as long on a quiet machine. */
+const commandTimeoutMs = 120_000;
+
+/** Salt's programs by the names of our subcommands. */
+const tools: { readonly [program: string]: string } = {
+  salt: "salt",
+  "salt-run": "run",
+  "salt-key": "key",
+  "salt-call": "call",
+  "salt-cp": "cp",
+};
+
+export type CommandOptions = {
+  /** For salt-call: on whose machine it is typed. */
+  readonly onMinion?: string;
+  readonly stdin?: string;
+  readonly timeoutMs?: number;
+  /** Instead of the fleet's own configuration directory. */
+  readonly configDir?: string;
+};
+
+/** `atMs`: since the command was started. */
+export type PrintedLine = { readonly atMs: number; readonly text: string };
+
+export type CommandResult = {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** null: ended by a signal. */
+  readonly rc: number | null;
+  readonly lines: readonly PrintedLine[];
+  readonly tookMs: number;
+};
+
+/** A command that runs. */
+export class RunningCommand {
+  readonly child: ChildProcess;
+  readonly done: Promise<CommandResult>;
+  readonly #onOutput = new Set<() => void>();
+  #stdout = "";
+
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv, options: CommandOptions) {
+    const startedMs = performance.now();
+    this.child = spawn(process.execPath, [cliFile, ...args], { env, stdio: "pipe" });
+    const timer = setTimeout(() => this.child.kill("SIGKILL"), options.timeoutMs ?? commandTimeoutMs);
+    const lines: PrintedLine[] = [];
+    let stderr = "";
+    this.child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
+      this.#stdout += chunk;
+      for (const text of chunk.split(/(?<=\n)/)) lines.push({ atMs: performance.now() - startedMs, text });
+      for (const listener of [...this.#onOutput]) listener();
+    });
+    this.child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+      stderr += chunk;
+    });
+    // A command that reads nothing may have ended already.
+    this.child.stdin?.on("error", () => undefined);
+    this.child.stdin?.end(options.stdin ?? "");
+    this.done = once(this.child, "close").then(([code]) => {
+      clearTimeout(timer);
+      const rc = code as number | null;
+      return { stdout: this.#stdout, stderr, rc, lines, tookMs: performance.now() - startedMs };
+    });
+  }
+
+  /** Resolves when what was printed so far holds `text`, or when the command has ended. */
+  async untilPrinted(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.#stdout)) {
+      const next = new Promise<void>((resolve) => {
+        const listener = () => {
+          this.#onOutput.delete(listener);
+          resolve();
+        };
+        this.#onOutput.add(listener);
+      });
+      const hasEnded = await Promise.race([next.then(() => false), this.done.then(() => true)]);
+      if (hasEnded) return;
+    }
+  }
+}
+
+export class GoldenFleet {
+  /** What transcripts call ROOT. */
+  readonly root = mkdtempSync(join(tmpdir(), "swg-"));
+  readonly #ports: readonly [number, number];
+  readonly #minions = new Map<string, Program>();
+  #master: Program | undefined;
+
+  private constructor(ports: readonly [number, number]) {
+    this.#ports = ports;
+    writeGoldenFiles(this.root);
+    mkdirSync(this.homeDir);
+  }
+
+  /** Resolves when all minions are up. `settings`: options of the master beside the recorded ones. */
+  static async start(settings: Settings = {}): Promise<GoldenFleet> {
+    const [publishPort = 0, requestPort = 0] = await freePorts(2);
+    const fleet = new GoldenFleet([publishPort, requestPort]);
+    try {
+      await fleet.startMaster(settings);
+      await fleet.#startMinions();
+      return fleet;
+    } catch (error) {
+      const logs = fleet.logs();
+      await fleet.close();
+      throw new Error(`the fleet did not come up:\n${logs}`, { cause: error });
+    }
+  }
+
+  get configDir(): string {
+    return join(this.root, "etc/salt");
+  }
+
+  get sockDir(): string {
+    return join(this.root, "var/run/salt/master");
+  }
+
+  get cacheDir(): string {
+    return join(this.root, "var/cache/salt/master");
+  }
+
+  get pkiDir(): string {
+    return join(this.root, "etc/salt/pki/master");
+  }
+
+  /** Home of the user that runs everything; transcripts call it HOMEDIR. */
+  get homeDir(): string {
+    return join(this.root, "home");
+  }
+
+  minionConfigDir(id: string): string {
+    return join(this.root, "minions", id, "etc/salt");
+  }
+
+  /** Starts the master, again with other options if it was stopped; resolves when its ports and its event bus are served. */
+  async startMaster(settings: Settings = {}): Promise<void> {
+    const [publishPort, requestPort] = this.#ports;
+    writeSettings(join(this.configDir, "master"), {
+      interface: "127.0.0.1",
+      publish_port: publishPort,
+      ret_port: requestPort,
+      user: userInfo().username,
+      root_dir: this.root,
+      log_level: "info",
+      file_roots: { base: [join(this.root, "srv/salt")] },
+      pillar_roots: { base: [join(this.root, "srv/pillar")] },
+      ...goldenMaster,
+      ...settings,
+    });
+    writeSettings(join(this.configDir, "master.d/nodegroups.conf"), goldenNodegroups);
+    this.#master = this.#start("master", ["master", "-c", this.configDir], {});
+    await this.#master.untilLine(/master is ready/, startTimeoutMs);
+  }
+
+  async stopMaster(): Promise<void> {
+    await this.#master?.stop();
+    this.#master = undefined;
+  }
+
+  /** The master's process ends without a word, its sockets stay behind. */
+  async killMaster(): Promise<void> {
+    await this.#master?.kill();
+    this.#master = undefined;
+  }
+
+  /** The master with other options; resolves when all minions are back. */
+  async restartMaster(settings: Settings): Promise<void> {
+    await this.stopMaster();
+    await this.startMaster(settings);
+    await this.untilAllAnswer();
+  }
+
+  watchEvents(): Promise<EventWatch> {
+    return EventWatch.open(this.sockDir, startTimeoutMs);
+  }
+
+  /** Asks until every minion answers: after a restart each reconnects in its own time. */
+  async untilAllAnswer(): Promise<void> {
+    const deadlineMs = performance.now() + startTimeoutMs;
+    for (;;) {
+      const { rc, stdout, stderr } = await this.run(["salt", "-t", "1", "--out=txt", "*", "test.ping"]);
+      if (rc === 0 && stdout.trim().split("\n").length === goldenIds.length) return;
+      if (performance.now() > deadlineMs) throw new Error(`not all minions are back: ${stdout}${stderr}`);
+    }
+  }
+
+  /** Stops the minion's processes where they stand, as `kill -STOP` does; jobs of its own go on. */
+  freeze(id: string): void {
+    process.kill(this.#minion(id).pid, "SIGSTOP");
+  }
+
+  thaw(id: string): void {
+    process.kill(this.#minion(id).pid, "SIGCONT");
+  }
+
+  /** A command line as in a transcript: the program, its words, ROOT for the fleet's folder. */
+  open(argv: readonly string[], options: CommandOptions = {}): RunningCommand {
+    const [program = "", ...words] = argv.map((word) => word.replaceAll("ROOT", this.root));
+    const tool = tools[program];
+    if (tool === undefined) throw new Error(`no program ${program}`);
+    const onMinion = tool === "call" ? (options.onMinion ?? "es1") : undefined;
+    const ownConfigDir = onMinion === undefined ? this.configDir : this.minionConfigDir(onMinion);
+    const args = [tool, "-c", options.configDir ?? ownConfigDir, ...words];
+    return new RunningCommand(args, this.#environment(onMinion), options);
+  }
+
+  run(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+    return this.open(argv, options).done;
+  }
+
+  /** The ends of all programs' logs. */
+  logs(): string {
+    const programs = [this.#master, ...this.#minions.values()].filter((program) => program !== undefined);
+    return programs.map((program) => `--- ${program.name}\n${program.output.slice(-2_000)}`).join("\n");
+  }
+
+  async close(): Promise<void> {
+    for (const minion of this.#minions.values()) minion.killNow();
+    await this.stopMaster();
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async #startMinions(): Promise<void> {
+    const watch = await this.watchEvents();
+    try {
+      for (const id of goldenIds) this.#startMinion(id);
+      for (const id of goldenIds) {
+        await watch.until(`${id} start`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs);
+      }
+    } finally {
+      watch.close();
+    }
+    await this.untilAllAnswer();
+  }
+
+  #startMinion(id: string): void {
+    const configDir = this.minionConfigDir(id);
+    const [publishPort, requestPort] = this.#ports;
+    writeSettings(join(configDir, "minion"), {
+      id,
+      master: "127.0.0.1",
+      publish_port: publishPort,
+      master_port: requestPort,
+      user: userInfo().username,
+      root_dir: join(this.root, "minions", id),
+      log_level: "info",
+      acceptance_wait_time: 1,
+      ...goldenMinion(id, this.root),
+    });
+    if (id === "es1") writeSettings(join(configDir, "minion.d/mine.conf"), es1Mine);
+    this.#minions.set(id, this.#start(`minion ${id}`, ["minion", "-c", configDir], this.#environment(id)));
+  }
+
+  #start(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Program {
+    return new Program(name, process.execPath, [cliFile, ...args], env);
+  }
+
+  #environment(minionId: string | undefined): NodeJS.ProcessEnv {
+    const { FORCE_COLOR: _color, NO_COLOR: _none, NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
+    const ownPrograms = minionId === undefined ? "" : `${join(this.root, "minions", minionId, "bin")}:`;
+    const text = { LANG: "C.UTF-8", LC_ALL: "C.UTF-8", HOME: this.homeDir };
+    return { ...inherited, ...text, PATH: `${ownPrograms}${process.env.PATH ?? ""}` };
+  }
+
+  #minion(id: string): Program {
+    const minion = this.#minions.get(id);
+    if (minion === undefined) throw new Error(`no minion ${id}`);
+    return minion;
+  }
+}
