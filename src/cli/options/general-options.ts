@@ -2,9 +2,10 @@
 import { outputterNames } from "../outputters/render.ts";
 import { choice, flag, int, text } from "./option.ts";
 
-/** First in every command. The parser itself answers the first two. */
+/** First in every command. The parser itself answers the first three. */
 export const generalOptions = {
   isVersionAsked: flag(["--version"], "Show the version and exit."),
+  isVersionsAsked: flag(["-V", "--versions-report"], "Show the versions of what this program is made of and exit."),
   isHelpAsked: flag(["-h", "--help"], "Show this help and exit."),
   configDir: text(
     ["-c", "--config-dir"],
@@ -22,6 +23,14 @@ export const wordOptions = {
     "Keyword arguments, separated by commas, whose values are passed on as the text that they are.",
   ),
 };
+
+export const hardCrashOptions = {
+  isHardCrash: flag(["--hard-crash"], "Show where in the program an error came up, instead of one line about it."),
+};
+
+/** The group of options that Salt's command of the same name does not have. */
+export const ownTitle = "Saltworks Options";
+export const ownAbout = "Options that Salt does not have.";
 
 const outputters = outputterNames.filter((name) => name !== "text").join(", ");
 
@@ -75,7 +84,7 @@ export function logLevelOption(names: readonly [string, ...string[]] = ["-l", "-
   return { logLevel: choice(names, "LOG_LEVEL", logLevels, about) };
 }
 
-/** Of the programs that keep running. */
+/** Where the log goes besides the terminal. */
 export const logFileOptions = {
   logFile: text(["--log-file"], "LOG_FILE", "The file that the log is written to."),
   logFileLevel: choice(
@@ -87,7 +96,16 @@ export const logFileOptions = {
 };
 
 /** Salt's options of programs that this version has in none of its commands. */
-export const unavailableEverywhere = [["-V", "--versions-report"], ["--saltfile"]];
+export const unavailableEverywhere = [["--saltfile"]];
+const localKeyOnly =
+  "external authentication is not built yet; commands are authorised by the key file of the local user, so run this as the master's user or with sudo";
+/** Why options of external authentication are refused, of every command that Salt has them in. */
+export const authenticationReasons = {
+  "-a": localKeyOnly,
+  "-T": localKeyOnly,
+  "--username": localKeyOnly,
+  "--password": localKeyOnly,
+};
 export const unavailableAuthentication = [["-T", "--make-token"], ["--username"], ["--password"]];
 export const unavailableLogFile = [["--log-file"], ["--log-file-level"]];
 export const unavailableStateOutput = [

@@ -19,6 +19,8 @@ export type Answered = {
 
 export type ParseContext = {
   readonly version: string;
+  /** The text that `-V` shows. */
+  readonly versionsReport: () => string;
   /** Width of the terminal, for help. */
   readonly columns?: number | undefined;
   /** The lines of standard input, read when `--args-stdin` is given. */
@@ -40,6 +42,7 @@ export class LineReader {
   readonly #context: ParseContext;
   readonly #known = new Map<string, Known>();
   readonly #unavailable = new Map<string, string>();
+  readonly #own = new Set<string>();
 
   constructor(command: CommandTable, context: ParseContext) {
     this.#command = command;
@@ -47,10 +50,14 @@ export class LineReader {
     for (const group of command.groups) {
       for (const [key, option] of Object.entries(group.options)) {
         for (const name of option.names) this.#known.set(name, { key, option });
+        if (group.isOwn) for (const name of option.names) this.#own.add(name);
       }
     }
     for (const names of command.unavailable) {
-      for (const name of names) this.#unavailable.set(name, names.join("/"));
+      const reason = command.reasons?.[names[0] ?? ""];
+      const why = reason === undefined ? "" : `: ${reason}`;
+      for (const name of names)
+        this.#unavailable.set(name, `option ${names.join("/")} is not available in this version${why}`);
     }
   }
 
@@ -89,11 +96,13 @@ export class LineReader {
     return shapes;
   }
 
-  /** Names that a long option stands for: itself, or all that begin with it. */
+  /** Names that a long option stands for: itself, or all of Salt's that begin with it, or else all of our own. */
   #meant(name: string): string[] {
     const names = [...this.#known.keys(), ...this.#unavailable.keys()];
     if (names.includes(name)) return [name];
-    return name.startsWith("--") ? names.filter((full) => full.startsWith(name)).sort() : [];
+    const meant = name.startsWith("--") ? names.filter((full) => full.startsWith(name)).sort() : [];
+    const salts = meant.filter((full) => !this.#own.has(full));
+    return salts.length > 0 ? salts : meant;
   }
 
   #option(given: string, value: string | undefined, isInline: boolean): Answered | undefined {
@@ -101,7 +110,7 @@ export class LineReader {
     if (name === undefined) return this.#error(`no such option: ${given}`);
     if (others.length > 0) return this.#error(`ambiguous option: ${given} (${[name, ...others].join(", ")}?)`);
     const known = this.#known.get(name);
-    if (!known) return this.#error(`option ${this.#unavailable.get(name)} is not available in this version`);
+    if (!known) return this.#error(this.#unavailable.get(name) ?? "");
     const { key, option } = known;
     if (option.kind === "flag") {
       if (isInline) return this.#error(`${name} option does not take a value`);
@@ -130,6 +139,7 @@ export class LineReader {
 
   #request(key: string): Answered | undefined {
     const { program } = this.#command;
+    if (key === "isVersionsAsked") return shown(this.#context.versionsReport());
     if (key === "isHelpAsked") return shown(helpText(this.#command, this.#context.columns));
     return key === "isVersionAsked" ? shown(`${program} ${this.#context.version} (Saltworks)\n`) : undefined;
   }

@@ -27,6 +27,8 @@ export type OptionGroup<T extends OptionTable = OptionTable> = {
   readonly options: T;
   /** At most one option of the group may be given. */
   readonly isExclusive?: boolean;
+  /** Options that Salt does not have: they make no beginning of one of Salt's ambiguous. */
+  readonly isOwn?: boolean;
 };
 
 export type CommandTable<T extends OptionTable = OptionTable> = {
@@ -37,6 +39,8 @@ export type CommandTable<T extends OptionTable = OptionTable> = {
   readonly groups: readonly OptionGroup[];
   /** Options of Salt's that this version does not have. They are refused by name. */
   readonly unavailable: readonly (readonly string[])[];
+  /** Why, and what to do instead, by the first name. */
+  readonly reasons?: Readonly<Record<string, string>>;
   /** Only there to carry the type. */
   readonly example?: T;
 };

@@ -1,0 +1,92 @@
+/** The options of `saltworks salt` that say what is sent and how it is followed, in Salt's order. */
+import { flag, int, text } from "./option.ts";
+
+/** Beside the job, for the minions. */
+export const executorOptions = {
+  moduleExecutors: text(
+    ["--module-executors"],
+    "EXECUTOR_LIST",
+    "The executors that minions use instead of those in their configuration: a list in YAML, '[direct_call]'.",
+  ),
+  executorOpts: text(
+    ["--executor-opts"],
+    "EXECUTOR_OPTS",
+    "Options of these executors instead of those in the minions' configuration: a map in YAML.",
+  ),
+};
+
+export const timeoutOptions = {
+  timeoutSeconds: int(
+    ["-t", "--timeout"],
+    "TIMEOUT",
+    "Seconds after which silent minions are asked whether they still run the job. Default: the configured timeout, 5.",
+  ),
+};
+
+export const followOptions = {
+  isStatic: flag(["-s", "--static"], "Show all returns together once they are there."),
+  isProgressShown: flag(
+    ["-p", "--progress"],
+    "Show a bar of minions targeted, running, returned and failed on the terminal, and the summary at the end; returns only with --out.",
+  ),
+  isFailHard: flag(["--failhard"], "With -b: start no more minions after the first that fails."),
+  isAsync: flag(["--async"], "Send the job, show its id and do not wait for returns."),
+  subset: int(
+    ["--subset"],
+    "SUBSET",
+    "Run the function on this many minions of the target, chosen at random among those that have it.",
+  ),
+  isVerbose: flag(["-v", "--verbose"], "Show the job's id first, and more in the summary."),
+  isTimeoutHidden: flag(["--hide-timeout"], "Do not show minions that did not return."),
+  isJidShown: flag(["--show-jid"], "Show the job's id first."),
+};
+
+export const returnerOptions = {
+  returner: text(
+    ["--return"],
+    "RETURNER",
+    "Minions send their result to these returners, too: names separated by commas.",
+  ),
+  returnConfig: text(
+    ["--return_config"],
+    "RETURNER_CONF",
+    "The alternative set of settings that returners take from the minions' configuration.",
+  ),
+  returnKwargs: text(
+    ["--return_kwargs"],
+    "RETURNER_KWARGS",
+    "Settings of returners that go before those in the minions' configuration: a map in YAML.",
+  ),
+};
+
+export const resultOptions = {
+  isDocAsked: flag(
+    ["-d", "--doc", "--documentation"],
+    "Show what a function or module does, as the minions of the target know it, or all functions.",
+  ),
+  argsSeparator: text(
+    ["--args-separator"],
+    "ARGS_SEPARATOR",
+    "The word that stands between the arguments of several functions, where commas are needed in arguments. Default: ','.",
+  ),
+  isSummaryShown: flag(
+    ["--summary"],
+    "Show the numbers of minions that returned, failed and stayed silent at the end.",
+  ),
+  metadata: text(
+    ["--metadata"],
+    "METADATA",
+    "Stored with the job and given to the minions: a map in YAML, by which jobs can be searched.",
+  ),
+  isStateDiffOnly: flag(["--output-diff"], "Show only states that changed something."),
+  isConfigDumped: flag(["--config-dump"], "Show the master's configuration as it is understood, and exit."),
+};
+
+/** Salt has no such options. */
+export const gatherOptions = {
+  gatherJobTimeoutSeconds: int(
+    ["--gather-job-timeout"],
+    "GATHER_JOB_TIMEOUT",
+    "Seconds that minions have to answer whether they run the job. Default: the configured gather_job_timeout, 10.",
+  ),
+};
