@@ -8,7 +8,7 @@ import type { DisplayChoice } from "./display.ts";
 import type { Host } from "./host.ts";
 import { usageExitCode } from "./options/line-reader.ts";
 import { type CommandName, type OptionsOf, parseCommandLine, type Understood } from "./options/parse.ts";
-import { programVersion } from "./version.ts";
+import { programVersion, versionsText } from "./version.ts";
 
 export const defaultConfigDir = "/etc/salt";
 
@@ -26,6 +26,7 @@ export class Exit extends Error {
 export function understand<C extends CommandName>(name: C, argv: readonly string[], host: Host): Understood<C> {
   const line = parseCommandLine(name, argv, {
     version: programVersion(),
+    versionsReport: versionsText,
     columns: host.columns,
     readStdin: () =>
       readFileSync(0, "utf8")

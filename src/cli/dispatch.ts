@@ -2,7 +2,7 @@
 import { SaltworksError } from "../errors.ts";
 import { Exit } from "./command-line.ts";
 import type { Host } from "./host.ts";
-import { programVersion } from "./version.ts";
+import { programVersion, versionsText } from "./version.ts";
 
 type Command = (argv: readonly string[], host: Host) => Promise<number>;
 
@@ -59,6 +59,10 @@ export async function dispatch(argv: readonly string[], host: Host): Promise<num
   const [name, ...rest] = argv;
   if (name === "--version") {
     host.write(`saltworks ${programVersion()}\n`);
+    return 0;
+  }
+  if (name === "-V" || name === "--versions-report") {
+    host.write(versionsText());
     return 0;
   }
   if (name === "--help" || name === "-h") {

@@ -1,6 +1,15 @@
-/** The program's version, from the package it runs from. */
+/** The program's version, from the package it runs from, and those of what it is made of. */
+import { readDistribution } from "../minion/modules/grains-os.ts";
 import { readOwnPackage } from "../minion/modules/program-version.ts";
+import { versionsReport } from "../minion/modules/versions.ts";
 
 export function programVersion(): string {
   return readOwnPackage().version;
+}
+
+/** Ends, as Salt's report does, with an empty line. */
+export function versionsText(): string {
+  const { os, osrelease, oscodename } = readDistribution();
+  const distribution = [os.toLowerCase(), osrelease, oscodename].filter((part) => part !== "").join(" ");
+  return `${versionsReport(distribution)}\n \n`;
 }

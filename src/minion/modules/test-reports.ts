@@ -1,15 +1,13 @@
 /** Execution module `test`: what this minion is and has loaded. */
-
-import { machine, release, type } from "node:os";
 import type { Encodable, Value } from "../../wire/values.ts";
 import type { CallContext } from "../module-contract.ts";
 import { describe } from "./describe.ts";
-import { readTextIfAny } from "./file-error.ts";
 import { type ModuleFunctions, moduleNames } from "./module-functions.ts";
-import { readOwnPackage, saltReleaseFollowed } from "./program-version.ts";
+import { readOwnPackage } from "./program-version.ts";
 import { isTruthy, pythonText } from "./python-values.ts";
 import { findSetting, optionsOf } from "./settings.ts";
 import { argument, signature } from "./signature.ts";
+import { versionsInformation, versionsReport } from "./versions.ts";
 
 export const reportFunctions: ModuleFunctions = {
   "test.version": {
@@ -26,17 +24,17 @@ export const reportFunctions: ModuleFunctions = {
       "Versions of this program, of what it is built on and of the machine, as a map.",
       "test.versions_information",
     ),
-    run: versionsInformation,
+    run: (context) => versionsInformation(distributionOf(context)),
   },
   "test.versions_report": {
     ...signature(""),
     doc: describe("The same as a text.", "test.versions_report"),
-    run: versionsReport,
+    run: (context) => versionsReport(distributionOf(context)),
   },
   "test.versions": {
     ...signature(""),
     doc: describe("The same as test.versions_report.", "test.versions"),
-    run: versionsReport,
+    run: (context) => versionsReport(distributionOf(context)),
   },
   "test.conf_test": {
     ...signature(""),
@@ -128,34 +126,7 @@ function moduleReport(context: CallContext): Encodable {
   };
 }
 
-type Section = { readonly [name: string]: string };
-
-function versionsInformation(context: CallContext): { readonly [title: string]: Section } {
-  const own = readOwnPackage();
-  const osRelease = /^PRETTY_NAME="?([^"\n]*)/m.exec(readTextIfAny("/etc/os-release") ?? "")?.[1] ?? "";
+function distributionOf(context: CallContext): string {
   const grain = (name: string) => pythonText(context.grains().get(name) ?? "");
-  return {
-    "Saltworks Version": { Saltworks: own.version, "Salt followed": saltReleaseFollowed.text },
-    "Node.js Version": { "Node.js": process.versions.node },
-    "Dependency Versions": { ...own.dependencies, OpenSSL: process.versions.openssl },
-    "System Versions": {
-      system: type(),
-      dist: [grain("os").toLowerCase(), grain("osrelease"), grain("oscodename")].filter(isTruthy).join(" "),
-      release: release(),
-      machine: machine(),
-      version: osRelease,
-      locale: "utf-8",
-    },
-  };
-}
-
-/** Titles at the margin, below each a block of `name: version` aligned at the colon. */
-function versionsReport(context: CallContext): string {
-  const sections = Object.entries(versionsInformation(context));
-  const width = Math.max(...sections.flatMap(([, section]) => Object.keys(section).map((name) => name.length)));
-  const blocks = sections.map(([title, section]) => {
-    const names = Object.keys(section).sort((a, b) => a.toLowerCase().localeCompare(b.toLowerCase()));
-    return [`${title}:`, ...names.map((name) => `${name.padStart(width)}: ${section[name]}`)].join("\n");
-  });
-  return blocks.join("\n \n");
+  return [grain("os").toLowerCase(), grain("osrelease"), grain("oscodename")].filter(isTruthy).join(" ");
 }

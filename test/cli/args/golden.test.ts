@@ -38,7 +38,7 @@ type Played = { stdout: string; stderr: string; rc: number };
 function play(transcript: Transcript): Played | undefined {
   const [program, ...argv] = transcript.argv;
   const name = program === "salt" ? "salt" : program === "salt-call" ? "call" : "run";
-  const line = parseCommandLine(name, argv, { version: "0", readStdin: () => [] });
+  const line = parseCommandLine(name, argv, { version: "0", versionsReport: () => "", readStdin: () => [] });
   if (!line.ok) return { stdout: line.stdout, stderr: line.stderr, rc: line.exitCode };
   const { options, positionals } = line;
   const [target, fun = "", ...words] = name === "salt" ? positionals : ["local", ...positionals];
