@@ -1,8 +1,8 @@
 /** Whether a target means the minion whose pillar is made: lines of the top file, and `salt['match.*']` in templates. */
 import { matches } from "../target/match.ts";
+import { expandTarget } from "../target/nodegroups.ts";
 import { parseTarget } from "../target/parse.ts";
 import type { ValueMap } from "../wire/values.ts";
-import { expandNodegroups } from "./nodegroups.ts";
 import type { PillarSettings } from "./settings.ts";
 
 export type Minion = { readonly id: string; readonly grains: ValueMap };
@@ -19,8 +19,6 @@ export function matchesMinion(
   delimiter = ":",
 ): boolean {
   const facts = { id: minion.id, grains: minion.grains, pillar: noPillar };
-  if (kind !== "compound" && kind !== "nodegroup") return matches(parseTarget(kind, expression, delimiter), facts);
-  const text = kind === "nodegroup" ? `N@${String(expression)}` : expression;
-  const words = typeof text === "string" ? text.split(/\s+/).filter((word) => word !== "") : text;
-  return matches(parseTarget("compound", expandNodegroups(words, settings.nodegroups)), facts);
+  const target = expandTarget(kind, expression, settings.nodegroups);
+  return matches(parseTarget(target.kind, target.expression, delimiter), facts);
 }

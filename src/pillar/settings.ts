@@ -1,6 +1,7 @@
 /** The master's options that shape pillars, read once. docs/pillar.md says which are refused. */
 import type { MasterConfig } from "../config/load.ts";
 import { masterOptions } from "../config/schema.ts";
+import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 
 export type PillarSettings = {
@@ -10,7 +11,7 @@ export type PillarSettings = {
   readonly renderer: string;
   readonly trimBlocks: boolean;
   readonly lstripBlocks: boolean;
-  readonly nodegroups: ReadonlyMap<string, string | readonly string[]>;
+  readonly nodegroups: Nodegroups;
   readonly pillarenv: string | undefined;
   readonly followsSaltenv: boolean;
   readonly environmentOrder: readonly string[];
@@ -43,12 +44,6 @@ const secretOptions = new Set(
   Object.entries(masterOptions).flatMap(([name, option]) => (option.isSecret === true ? [name] : [])),
 );
 
-function nodegroupsOf(config: MasterConfig): Map<string, string | readonly string[]> {
-  return new Map(
-    entriesOf(config.nodegroups).map(([name, value]) => [name, typeof value === "string" ? value : textsOf(value)]),
-  );
-}
-
 /** Jinja's two options of white space, each under its old and its new name. */
 function jinjaFlag(opts: ReadonlyMap<string, unknown>, name: "trim_blocks" | "lstrip_blocks"): boolean {
   if (opts.get(`jinja_${name}`) === true) return true;
@@ -66,7 +61,7 @@ export function pillarSettings(config: MasterConfig): PillarSettings {
     renderer: config.renderer,
     trimBlocks: jinjaFlag(opts, "trim_blocks"),
     lstripBlocks: jinjaFlag(opts, "lstrip_blocks"),
-    nodegroups: nodegroupsOf(config),
+    nodegroups: readNodegroups(config.nodegroups),
     pillarenv: config.pillarenv ?? undefined,
     followsSaltenv: config.pillarenv_from_saltenv,
     environmentOrder: textsOf(config.env_order),

@@ -3,8 +3,9 @@
  * Master and minion read the same text by slightly different rules (docs/compatibility.md, "Targeting"), so each gets its tree.
  */
 import { SaltworksError } from "../errors.ts";
-import { targetDepthMax, targetTermsMax } from "../limits.ts";
-import { globTerm, ipTerm, listTerm, nestedTerm, pcreTerm, type Term } from "./term.ts";
+import { targetDepthMax, targetPatternStepsMax, targetTermsMax } from "../limits.ts";
+import { tooManySteps } from "./nested-match.ts";
+import { globTerm, ipTerm, listTerm, nestedTerm, patternSteps, pcreTerm, type Term } from "./term.ts";
 
 export type Tree =
   | { readonly kind: "term"; readonly term: Term }
@@ -20,7 +21,10 @@ export type Compound = {
   readonly listedIds: readonly string[];
 };
 
-type Word = { readonly kind: "operator"; readonly text: string } | { readonly kind: "term"; readonly term: Term };
+/** One word of an expression, its term already read. */
+export type CompoundWord =
+  | { readonly kind: "operator"; readonly text: string }
+  | { readonly kind: "term"; readonly term: Term };
 /** What one side accepts: the master closes what was left open, the minion evaluates `( )`. */
 type Rules = { readonly closesUnclosed: boolean; readonly allowsEmpty: boolean };
 
@@ -31,14 +35,18 @@ const operators = new Set(["and", "or", "not", "(", ")"]);
 /** @throws SaltworksError TARGET_INVALID when neither side can read it, or when a term is refused */
 export function parseCompound(expression: string | readonly string[], isPillarExact: boolean): Compound {
   const texts = typeof expression === "string" ? expression.split(/\s+/).filter((text) => text !== "") : expression;
-  if (texts.length > targetTermsMax) throw invalid(`more than ${targetTermsMax} words`);
+  if (texts.length > targetTermsMax) throw overLimit(`more than ${targetTermsMax} words`);
   const listedIds: string[] = [];
-  const words = texts.map((text, index): Word => {
+  let stepCount = 0;
+  const words = texts.map((text, index): CompoundWord => {
     if (operators.has(text)) return { kind: "operator", text };
     if (text.startsWith("L@") && texts[index - 1] !== "not") listedIds.push(...listNames(text.slice(2)));
-    return { kind: "term", term: parseTerm(text, isPillarExact) };
+    const term = parseTerm(text, isPillarExact);
+    stepCount += patternSteps(term);
+    if (stepCount > targetPatternStepsMax) throw tooManySteps();
+    return { kind: "term", term };
   });
-  const minion = readTree(words, minionRules);
+  const minion = readMinionTree(words);
   const master = readTree(words, masterRules);
   if (typeof minion === "string" && typeof master === "string") throw invalid(master);
   return {
@@ -69,6 +77,11 @@ export function evaluateTree(tree: Tree, holds: (term: Term) => boolean): boolea
 
 function invalid(reason: string): SaltworksError {
   return new SaltworksError("TARGET_INVALID", `compound target invalid: ${reason}`, { isRefused: false });
+}
+
+/** What Salt itself would take, given time. */
+function overLimit(reason: string): SaltworksError {
+  return new SaltworksError("TARGET_INVALID", `target refused: ${reason}`, { isRefused: true });
 }
 
 /** Letters as Salt knows them; any other `X@...` is a glob. One character before the `@` of G, P, I and J is a delimiter. */
@@ -107,8 +120,13 @@ export function refused(kind: "range" | "nodegroup"): SaltworksError {
   return new SaltworksError("TARGET_INVALID", `${kind} refused: ${reason}`, { isRefused: true });
 }
 
+/** As `readTree`, for the minion's side. */
+export function readMinionTree(words: readonly CompoundWord[]): Tree | string {
+  return readTree(words, minionRules);
+}
+
 /** The tree, or the reason why this side cannot read the words. */
-function readTree(words: readonly Word[], rules: Rules): Tree | string {
+function readTree(words: readonly CompoundWord[], rules: Rules): Tree | string {
   if (words.length === 0) return "empty expression";
   const reader = new TreeReader(words, rules);
   try {
@@ -123,12 +141,12 @@ function readTree(words: readonly Word[], rules: Rules): Tree | string {
 class SyntaxFault extends Error {}
 
 class TreeReader {
-  readonly #words: readonly Word[];
+  readonly #words: readonly CompoundWord[];
   readonly #rules: Rules;
   #at = 0;
   #depth = 0;
 
-  constructor(words: readonly Word[], rules: Rules) {
+  constructor(words: readonly CompoundWord[], rules: Rules) {
     this.#words = words;
     this.#rules = rules;
   }
@@ -183,7 +201,7 @@ class TreeReader {
 
   #parenthesis(): Tree {
     this.#depth += 1;
-    if (this.#depth > targetDepthMax) throw invalid(`more than ${targetDepthMax} parentheses deep`);
+    if (this.#depth > targetDepthMax) throw overLimit(`more than ${targetDepthMax} parentheses deep`);
     if (this.#rules.allowsEmpty && this.#accept(")")) {
       this.#depth -= 1;
       return { kind: "nothing" };

@@ -3,7 +3,7 @@
  * `subdict_match`: the longest key is tried first, values compare as lower-cased text, `*:` steps into any child.
  */
 import { SaltworksError } from "../errors.ts";
-import { targetDepthMax } from "../limits.ts";
+import { targetDepthMax, targetPatternStepsMax } from "../limits.ts";
 import { type Datum, type DatumMap, isList, isMap } from "./facts.ts";
 import { compileGlob } from "./glob.ts";
 import { compilePythonPattern } from "./python-pattern.ts";
@@ -16,6 +16,8 @@ export type NestedQuery = {
   readonly style: MatchStyle;
   /** Compiled once each: the patterns of an expression are its suffixes, so they are few. */
   readonly tests: Map<string, TextTest>;
+  /** Of the regular expressions of all its readings. */
+  readonly stepCount: number;
 };
 type TextTest = (lowerText: string) => boolean;
 
@@ -31,9 +33,8 @@ export function openNestedQuery(expression: string, delimiter: string, style: Ma
     const reason = `${partCount} parts (most: ${targetDepthMax})`;
     throw new SaltworksError("TARGET_INVALID", `target refused: ${reason}`, { isRefused: true });
   }
-  const query: NestedQuery = { expression, delimiter, style, tests: new Map() };
-  if (style === "pcre") checkPatterns(query);
-  return query;
+  const stepCount = style === "pcre" ? checkPatterns(expression.split(delimiter), delimiter) : 0;
+  return { expression, delimiter, style, tests: new Map(), stepCount };
 }
 
 /** Whether the expression has a value part at all: without a delimiter it matches nobody. */
@@ -45,21 +46,29 @@ export function matchesNested(query: NestedQuery, data: DatumMap): boolean {
   return new NestedMatch(query).matches(data, query.expression, query.delimiter);
 }
 
-function checkPatterns(query: NestedQuery): void {
-  const parts = query.expression.split(query.delimiter);
+/** @returns the steps of all readings together */
+function checkPatterns(parts: readonly string[], delimiter: string): number {
   let invalid: unknown;
   let validCount = 0;
+  let stepCount = 0;
   for (let index = parts.length - 1; index > 0; index -= 1) {
-    const pattern = parts.slice(index).join(query.delimiter).toLowerCase();
+    const pattern = parts.slice(index).join(delimiter).toLowerCase();
     try {
-      compilePythonPattern(pattern);
+      stepCount += compilePythonPattern(pattern).stepCount;
       validCount += 1;
     } catch (error) {
       if (!(error instanceof SaltworksError) || error.detail.isRefused !== false) throw error;
       invalid = error;
     }
+    if (stepCount > targetPatternStepsMax) throw tooManySteps();
   }
   if (validCount === 0 && invalid !== undefined) throw invalid;
+  return stepCount;
+}
+
+export function tooManySteps(): SaltworksError {
+  const reason = `regular expressions of more than ${targetPatternStepsMax} steps together`;
+  return new SaltworksError("TARGET_INVALID", `target refused: ${reason}`, { isRefused: true });
 }
 
 class NestedMatch {

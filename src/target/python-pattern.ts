@@ -12,7 +12,8 @@ import { patternStepsMax } from "../limits.ts";
 import { codeText } from "./python-classes.ts";
 import { type Anchor, type PatternNode, parsePythonRegex, refusal } from "./python-regex.ts";
 
-export type PythonPattern = { matchesStart(text: string): boolean };
+/** `stepCount`: what it costs to compile. */
+export type PythonPattern = { readonly stepCount: number; matchesStart(text: string): boolean };
 
 /** @throws SaltworksError TARGET_INVALID; `detail.isRefused` tells what Python would accept from what it would not */
 export function compilePythonPattern(source: string, options: { ignoreCase?: boolean } = {}): PythonPattern {
@@ -24,8 +25,8 @@ export function compilePythonPattern(source: string, options: { ignoreCase?: boo
   const isReversed = looks.has(true);
   const body = writeBranches(branches, isReversed);
   const engine = compileEngine(isReversed ? `(?s:.*)${body}` : `${body}(?s:.*)`);
-  if (!isReversed) return { matchesStart: (text) => engine.testExact(text) };
-  return { matchesStart: (text) => engine.testExact(Array.from(text).reverse().join("")) };
+  if (!isReversed) return { stepCount, matchesStart: (text) => engine.testExact(text) };
+  return { stepCount, matchesStart: (text) => engine.testExact(Array.from(text).reverse().join("")) };
 }
 
 function compileEngine(expression: string): RE2JS {

@@ -65,6 +65,12 @@ function checkLength(expression: string): void {
   throw new SaltworksError("TARGET_INVALID", `target refused: ${reason}`, { isRefused: true });
 }
 
+/** Steps of its regular expressions. */
+export function patternSteps(term: Term): number {
+  if (term.kind === "pcre") return term.pattern.stepCount;
+  return term.kind === "grains" || term.kind === "pillar" ? term.query.stepCount : 0;
+}
+
 /** Whether the term can be decided from the id alone. */
 export function needsIdOnly(term: Term): boolean {
   return term.kind === "glob" || term.kind === "pcre" || term.kind === "list" || term.kind === "nobody";
