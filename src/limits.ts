@@ -83,6 +83,8 @@ export const knownReturnsMax = 50_000;
 export const indexedTextsMax = 64;
 /** Returns waiting to be written in Salt's `local_cache` layout, bytes in one thread. Over it they are left out there and counted. */
 export const localCacheQueueBytesMax = 64 * 1024 * 1024;
+/** A mark that keeps a deleted minion's data counts for so long, milliseconds: a master that runs sees the deletion within a second or two. */
+export const keepMarkMs = 60_000;
 /** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */
 export const keyRescanMs = 10_000;
 /** A target expression, bytes of UTF-8: a list that names a fleet of 100,000 by ids of 40 characters. */

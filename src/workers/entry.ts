@@ -9,10 +9,12 @@ import { openKeyDirectories } from "../store/keys.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openLocalCache, openLocalCacheMirror } from "../store/local-cache.ts";
 import { openMinionData } from "../store/minion-data.ts";
+import { takeKeepMark } from "../store/keep-marks.ts";
 import { openSecretBox } from "../store/sealed.ts";
 import { encode } from "../wire/msgpack.ts";
 import { Packed } from "../wire/values.ts";
 import { collectWhenIdle } from "./idle-collection.ts";
+import { forgetFacts } from "./forget-facts.ts";
 import { Matcher } from "./match.ts";
 import type { ShardStart, ShardTask } from "./messages.ts";
 import { findMines, readMines } from "./mine-read.ts";
@@ -75,9 +77,10 @@ async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>
     task.removed,
   );
   const owned = [...task.removed, ...task.changed].filter((id) => shard.owns(id));
-  const isDataKept = start.config.preserve_minion_cache;
-  const gone = new Set(isDataKept ? [] : task.removed);
-  await Promise.all(owned.map((id) => shard.forget(id, gone.has(id))));
+  const { preserve_minion_cache: isDataKept, cachedir } = start.config;
+  const removed = new Set(task.removed);
+  const isGone = (id: string) => removed.has(id) && !takeKeepMark(cachedir, id) && !isDataKept;
+  await Promise.all(owned.map((id) => shard.forget(id, isGone(id))));
 }
 
 /** Old jobs leave the store and, where it is kept, Salt's layout. @returns the larger count: at `stepsMax` there may be more */
@@ -127,6 +130,8 @@ export default async function handle(task: ShardTask): Promise<unknown> {
     }
     case "keepFacts":
       return keepFacts(task);
+    case "forgetFacts":
+      return forgetFacts(shard, task);
     case "mineFind": {
       const found = findMines(shard, matcher.match(task.match), task);
       const slice = found.state === "ready" ? found.slice : undefined;
