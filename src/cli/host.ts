@@ -9,6 +9,10 @@ export type Host = {
   /** To standard error, as it is. */
   complain(text: string): void;
   readonly isTerminal: boolean;
+  /** Standard error, where it is a terminal: what moves is drawn there, so that standard output holds results only. */
+  readonly errorTerminal: NodeJS.WriteStream | undefined;
+  /** The directory that the command was started in; undefined if that is gone. */
+  readonly directory: string | undefined;
   /** Width of the terminal, if there is one. */
   readonly columns: number | undefined;
   /** Takes the terminal over until the screen is closed. Only where `isTerminal`. */
@@ -38,6 +42,8 @@ export function processHost(): Host {
       process.stderr.write(text);
     },
     isTerminal: process.stdout.isTTY === true,
+    errorTerminal: process.stderr.isTTY === true ? process.stderr : undefined,
+    directory: currentDirectory(),
     openScreen: () => openTerminal(process.stdin, process.stdout),
     columns: process.stdout.columns,
     readLine: async () => {
@@ -54,6 +60,15 @@ export function processHost(): Host {
       };
     },
   };
+}
+
+function currentDirectory(): string | undefined {
+  try {
+    return process.cwd();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 function currentUser(): string {

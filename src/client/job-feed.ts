@@ -17,13 +17,15 @@ export type FeedItem =
   | { readonly kind: "done"; readonly returned: readonly string[]; readonly silent: ReadonlyMap<string, string> }
   | { readonly kind: "expected"; readonly minions: readonly string[]; readonly missing: readonly string[] };
 
-const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|ret\/(.+)$)/s;
+const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|(prog)\/|ret\/(.+)$)/s;
 const tagStarts = [Buffer.from("salt/job/"), Buffer.from("saltworks/job/")];
 
 /** How much may wait; smaller in tests. */
 export type JobFeedRoom = { readonly bytesMax: number; readonly earlyEventsMax: number };
 
 export class JobFeed {
+  /** Called for each state of a run that a minion with `state_events` reports. */
+  onState: (() => void) | undefined;
   /** Events of before the job was known, for which there was no room. */
   earlyEventsForgotten = 0;
   readonly #room: JobFeedRoom;
@@ -96,9 +98,10 @@ export class JobFeed {
       return;
     }
     const { tag, data } = splitEvent(body);
-    const [, jid, name, id] = tagPattern.exec(tag) ?? [];
+    const [, jid, name, state, id] = tagPattern.exec(tag) ?? [];
     if (jid !== this.#jid) return;
-    if (id !== undefined) this.#offerReturn(id, data);
+    if (state !== undefined) this.onState?.();
+    else if (id !== undefined) this.#offerReturn(id, data);
     else if (name === "done" && tag.startsWith("saltworks/")) this.#offer(readDone(data));
     else if (name === "new") this.#offer(readExpected(data));
   }

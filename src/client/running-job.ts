@@ -74,6 +74,11 @@ export class RunningJob implements Published {
     for (const id of unknown) if (!seen.has(id) && id !== "") yield { kind: "unknown", id };
   }
 
+  /** Calls `listener` for each state of a run that a minion with `state_events` reports. */
+  onState(listener: () => void): void {
+    this.#feed.onState = listener;
+  }
+
   close(): void {
     this.#feed.close();
   }

@@ -6,6 +6,8 @@ export class TestHost implements Host {
   out = "";
   err = "";
   isTerminal = false;
+  errorTerminal: NodeJS.WriteStream | undefined;
+  directory: string | undefined;
   columns = undefined;
   user = "root";
   environment: { readonly [name: string]: string } = {};

@@ -31,8 +31,8 @@ export function parseArguments(words: readonly string[], options: WordOptions = 
   return keywordCount > 0 ? [...positional, named] : positional;
 }
 
-/** One word that is no keyword. */
-function valueOfWord(word: string): Value {
+/** One word that is no keyword, and the value of an option that takes YAML. */
+export function valueOfWord(word: string): Value {
   return parseWord(word, (value) => new Float(value));
 }
 

@@ -1,24 +1,16 @@
 /** `saltworks salt`: publishes a job and shows its returns as Salt does. Source: docs/compatibility.md, the command line. */
-import type { JobRequest, MasterClient } from "../../client/master-client.ts";
+import type { Logger } from "pino";
+import type { MasterClient } from "../../client/master-client.ts";
 import type { JobEvent, RunningJob } from "../../client/running-job.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Display } from "../display.ts";
 import type { Host } from "../host.ts";
+import { JobBar } from "../job-bar.ts";
 import { lateReturnsText, silentText, unknownNameText } from "../silent-texts.ts";
 import { type SummaryEntry, summaryLines } from "../summary.ts";
-
-/** What the words and options of one command line ask for. */
-export type SaltJob = {
-  readonly request: JobRequest & { readonly follow: NonNullable<JobRequest["follow"]> };
-  readonly isAsync: boolean;
-  readonly isStatic: boolean;
-  readonly isVerbose: boolean;
-  readonly isJidShown: boolean;
-  /** Whether silent minions are named. */
-  readonly isTimeoutShown: boolean;
-  readonly isSummarised: boolean;
-};
+import type { SaltJob } from "./salt-request.ts";
+import { chooseSubset, modulesOf } from "./salt-subset.ts";
 
 /** Salt's exit codes. */
 export const saltExitCodes = { done: 0, failed: 1, nothingReturned: 2 } as const;
@@ -35,23 +27,28 @@ export class SaltCommand {
   readonly #client: MasterClient;
   readonly #display: Display;
   readonly #host: Host;
+  readonly #log: Logger;
   #running: RunningJob | undefined;
+  #bar: JobBar | undefined;
   #isInterrupted = false;
 
-  constructor(job: SaltJob, client: MasterClient, display: Display, host: Host) {
+  constructor(job: SaltJob, client: MasterClient, display: Display, host: Host, log: Logger) {
     this.#job = job;
     this.#client = client;
     this.#display = display;
     this.#host = host;
+    this.#log = log;
   }
 
   /** @returns the exit code */
   async run(): Promise<number> {
     const ignore = this.#host.onInterrupt(() => this.#interrupt());
     try {
-      if (this.#job.isStatic) return await this.#runStatic();
-      if (this.#job.isAsync) return await this.#publishOnly();
-      return this.#job.request.fun === "sys.doc" ? await this.#showDocs() : await this.#follow();
+      const request = await this.#request();
+      if (request === undefined) return this.#matchesNobody();
+      if (this.#job.isStatic) return await this.#runStatic(request);
+      if (this.#job.isAsync) return await this.#publishOnly(request);
+      return request.fun === "sys.doc" ? await this.#showDocs(request) : await this.#follow(request);
     } catch (error) {
       if (this.#isInterrupted) return this.#sayGoodbye();
       // Before a job runs this is a failure to publish, which the caller explains.
@@ -64,45 +61,111 @@ export class SaltCommand {
     }
   }
 
-  async #publishOnly(): Promise<number> {
-    const { follow: _, ...request } = this.#job.request;
+  /** The job, narrowed to the minions of `--subset`; undefined if no minion has the function. */
+  async #request(): Promise<SaltJob["request"] | undefined> {
+    const { request, subset } = this.#job;
+    if (subset === undefined) return request;
+    const functions = typeof request.fun === "string" ? [request.fun] : [...request.fun];
+    const { ret: _, ...question } = request;
+    const asked = await this.#client.run({ ...question, fun: "sys.list_functions", args: modulesOf(functions) });
+    if (asked === undefined) return undefined;
+    this.#running = asked;
+    if (!this.#job.isStatic && !this.#job.isAsync) this.#announce(asked.jid);
+    const ids = await chooseSubset(asked.minions, this.#events(asked), functions, subset);
+    asked.close();
+    return ids.length === 0 ? undefined : { ...request, target: ids, targetKind: "list" };
+  }
+
+  #matchesNobody(): number {
+    this.#display.line(noMatchText);
+    if (!this.#job.isAsync) return this.#nothing(new Map());
+    this.#display.line("Executed command with job ID: 0");
+    return saltExitCodes.done;
+  }
+
+  async #publishOnly({ follow: _, ...request }: SaltJob["request"]): Promise<number> {
     const published = await this.#client.publish(request);
     if (published === undefined) this.#display.line(noMatchText);
     this.#display.line(`Executed command with job ID: ${published?.jid ?? 0}`);
     return saltExitCodes.done;
   }
 
-  async #follow(): Promise<number> {
-    const running = await this.#start(this.#job.request);
+  async #follow(request: SaltJob["request"]): Promise<number> {
+    const running = await this.#start(request);
     if (running === undefined) return this.#nothing(new Map());
     this.#announce(running.jid);
     const entries = new Map<string, SummaryEntry>();
     let isFailed = false;
-    for await (const event of running.events()) {
+    for await (const event of this.#events(running)) {
       const shown = this.#toShown(event, running.jid);
       if (shown === undefined) continue;
-      this.#display.show(new Map([[shown.id, shown.value]]), shown.outputter, shown.retcode);
+      this.#showReturn(shown);
       entries.set(shown.id, shown);
       isFailed ||= shown.retcode !== 0;
     }
-    if (this.#job.isSummarised && !this.#display.isOutputterChosen)
-      for (const line of summaryLines(entries, this.#job.isVerbose)) this.#display.line(line);
+    if (this.#isSummaryWanted) for (const line of summaryLines(entries, this.#job.isVerbose)) this.#display.line(line);
     if (!isFailed) return saltExitCodes.done;
     this.#host.complain(failedText);
     return saltExitCodes.failed;
   }
 
+  /** With `-p` the bar stands for the returns, unless an outputter is asked for: then it makes room for each. */
+  #showReturn({ id, value, retcode, outputter }: Shown): void {
+    if (this.#job.isProgressShown && !this.#display.isOutputterChosen) return;
+    const show = () => this.#display.show(new Map([[id, value]]), outputter, retcode);
+    if (this.#bar === undefined) show();
+    else this.#bar.around(show);
+  }
+
+  /** After a bar the summary is what remains to be seen. In a pipe `-p` shows nothing, as Salt's without its library. */
+  get #isSummaryWanted(): boolean {
+    if (this.#display.isOutputterChosen) return false;
+    const hasBar = this.#job.isProgressShown && this.#host.errorTerminal !== undefined;
+    return this.#job.isSummarised || hasBar;
+  }
+
+  /** A job's events, while the bar of `-p` goes with them. */
+  async *#events(running: RunningJob): AsyncGenerator<JobEvent, void, void> {
+    this.#log.debug(`jid ${running.jid} sent to ${running.minions.length} minions`);
+    if (!this.#job.isProgressShown) {
+      yield* this.#logged(running);
+      return;
+    }
+    const bar = new JobBar(this.#host.errorTerminal, running.minions);
+    this.#bar = bar;
+    running.onState(() => bar.noteState());
+    try {
+      for await (const event of this.#logged(running)) {
+        if (event.kind === "return") bar.noteReturn(event.id, event.retcode !== 0);
+        else bar.noteSilent(event.id);
+        yield event;
+      }
+    } finally {
+      bar.close();
+      this.#bar = undefined;
+    }
+  }
+
+  async *#logged(running: RunningJob): AsyncGenerator<JobEvent, void, void> {
+    for await (const event of running.events()) {
+      if (event.kind === "return") this.#log.debug(`jid ${running.jid} return from ${event.id}`);
+      else this.#log.debug(`jid ${running.jid} no return from ${event.id}`);
+      yield event;
+    }
+    this.#log.debug(`jid ${running.jid} is over`);
+  }
+
   /** Salt makes of `--static` one batch of all: those that answer a ping get the job, and one document shows it. */
-  async #runStatic(): Promise<number> {
-    const { request } = this.#job;
+  async #runStatic(request: SaltJob["request"]): Promise<number> {
     const alive: string[] = [];
     const ping = await this.#start({ ...request, fun: "test.ping", args: [] });
-    for await (const event of ping?.events() ?? []) if (event.kind === "return") alive.push(event.id);
+    for await (const event of ping ? this.#events(ping) : []) if (event.kind === "return") alive.push(event.id);
     ping?.close();
     const returns: ValueMap = new Map();
     if (alive.length > 0) {
       const job = await this.#start({ ...request, target: alive, targetKind: "list" });
-      for await (const event of job?.events() ?? []) if (event.kind === "return") returns.set(event.id, event.value);
+      for await (const event of job ? this.#events(job) : [])
+        if (event.kind === "return") returns.set(event.id, event.value);
       // Who answered the ping but not the job is shown with nothing, as Salt does.
       for (const id of alive) if (!returns.has(id)) returns.set(id, new Map());
     }
@@ -113,11 +176,11 @@ export class SaltCommand {
     return saltExitCodes.done;
   }
 
-  async #showDocs(): Promise<number> {
-    const running = await this.#start(this.#job.request);
+  async #showDocs(request: SaltJob["request"]): Promise<number> {
+    const running = await this.#start(request);
     const returns: ValueMap = new Map();
     if (running !== undefined) this.#announce(running.jid);
-    for await (const event of running?.events() ?? []) {
+    for await (const event of running ? this.#events(running) : []) {
       const shown = this.#toShown(event, running?.jid ?? "");
       if (shown !== undefined) returns.set(shown.id, shown.value);
     }
@@ -195,11 +258,17 @@ export class SaltCommand {
  *
  * @returns undefined if it is no failure of this kind
  */
-export function explainFailure(error: unknown, isStatic: boolean, display: Display, host: Host): number | undefined {
+export function explainFailure(
+  error: unknown,
+  isStatic: boolean,
+  display: Display,
+  host: Host,
+  log: Logger,
+): number | undefined {
   const codes = ["REQUEST_TIMEOUT", "MASTER_UNREACHABLE", "AUTH_FAILED", "REQUEST_REFUSED"] as const;
   if (!codes.some((code) => hasCode(error, code))) return undefined;
   const { message } = error as SaltworksError;
-  if (hasCode(error, "REQUEST_TIMEOUT")) host.complain("[ERROR   ] Message timed out\n");
+  if (hasCode(error, "REQUEST_TIMEOUT")) log.error("Message timed out");
   if (isStatic) {
     host.complain(`${message}\n`);
     return saltExitCodes.failed;

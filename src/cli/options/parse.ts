@@ -4,7 +4,7 @@ import { benchCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
 import { masterCommand, minionCommand } from "./daemon-options.ts";
 import { helpText } from "./help.ts";
-import { keyCommand, keyListPrefixes } from "./key-options.ts";
+import { keyCommand, keyFault } from "./key-options.ts";
 import { type Answered, LineReader, type ParseContext, usageError } from "./line-reader.ts";
 import { type CommandTable, mainName, type OptionTable, type ValuesOf } from "./option.ts";
 import { runCommand } from "./run-options.ts";
@@ -67,17 +67,21 @@ type Check = (command: CommandTable, reader: LineReader, context: ParseContext) 
 
 /** What a command demands of its words and values once every option has been read. */
 const checks: Readonly<Partial<Record<CommandName, Check>>> = {
-  salt(command, { positionals }, { columns }) {
+  salt(command, { positionals, values }, { columns }) {
+    if (values.has("isConfigDumped")) return undefined;
+    if (values.has("isDocAsked")) return docFault(command, positionals);
+    const subset = values.get("subset");
+    if (typeof subset === "number" && subset < 0) {
+      return usageError(command, `option --subset: ${subset} minions cannot be chosen; give a number from 1 on`);
+    }
     if (positionals.length > 1) return undefined;
     const missing =
       positionals.length === 0 ? "Cannot execute command without defining a target." : "Incomplete options passed.";
     return { ok: false, stdout: helpText(command, columns), stderr: `\n${missing}\n\n`, exitCode: wordsExitCode };
   },
-  key(command, { values }) {
-    const list = values.get("list");
-    if (typeof list !== "string" || list === "") return undefined;
-    if (keyListPrefixes.some((prefix) => list.startsWith(prefix))) return undefined;
-    return usageError(command, `'${list}' is not a valid argument to '--list'`);
+  key(command, { values, positionals }) {
+    const fault = keyFault(values, positionals);
+    return fault === undefined ? undefined : usageError(command, fault);
   },
   call(command, { positionals, values }, { columns }) {
     if (positionals.length > 0 && values.has("isGrainsAsked")) {
@@ -90,3 +94,10 @@ const checks: Readonly<Partial<Record<CommandName, Check>>> = {
     return { ...usageError(command, "Requires function, --grains or --doc"), stdout: helpText(command, columns) };
   },
 };
+
+/** A target, the word sys.doc where somebody writes it, and one function or module. */
+function docFault(command: CommandTable, positionals: readonly string[]): Answered | undefined {
+  const wordsMax = positionals[1] === "sys.doc" ? 3 : 2;
+  if (positionals.length <= wordsMax) return undefined;
+  return usageError(command, "You can only get documentation for one method at one time.");
+}
