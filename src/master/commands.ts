@@ -2,26 +2,25 @@
  * What local users ask in clear: `publish`, `runner`, `wheel`. A worker has checked their key already; here the work is done
  * and answered in Salt's shapes. docs/protocol.md sections 7.2 and 11.2.
  */
-import { MessageChannel, type MessagePort } from "node:worker_threads";
+import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
-import { hasCode } from "../errors.ts";
+import type { RunnerCaller } from "../runners/contract.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { TextList } from "../wire/text-list.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
-import type { RunJobAnswer, RunnerAnswer, RunnerAsk, RunnerResult } from "../workers/messages.ts";
+import type { RunnerAsk, RunnerResult, RunnerTask } from "../workers/messages.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import type { Fire, Job, Published, Publisher } from "./publisher.ts";
+import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
 
 export type CommandsOptions = {
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
   readonly runners: LanePool;
   readonly fire: Fire;
-  readonly connected: () => readonly string[];
-  readonly counters: () => Promise<Encodable>;
+  readonly asks: RunnerAsks;
   readonly metrics: () => Promise<Encodable>;
-  readonly user: string;
   readonly logger: Logger;
 };
 
@@ -31,6 +30,10 @@ const metricsFunction = "saltworks.metrics";
 /** Fields of a publish request's kwargs that the minions see, in Salt's order. */
 const forwardedKwargs = ["ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs"] as const;
 const secondsMax = 86_400 * 365;
+/** As clocks write it, with a process id where `unique_jid` is set. */
+const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
+/** What of a wheel request is no argument. */
+const credentialFields = ["cmd", "fun", "key", "user", "arg", "kwarg", "client", "eauth", "token", "__jid__"] as const;
 
 export class Commands {
   readonly #options: CommandsOptions;
@@ -73,22 +76,22 @@ export class Commands {
     reply: (frame: Uint8Array) => void,
   ): Promise<void> {
     const fields = decode(load) as ValueMap;
-    const jid = this.#options.publisher.newJid();
+    const jid = givenJid(fields) ?? this.#options.publisher.newJid();
     const name = String(fields.get("fun") ?? "");
     const tag = `${command === "runner" ? "salt/run" : "salt/wheel"}/${jid}`;
     const isSync = command === "wheel" || fields.get("sync") === true;
-    const kwargs = command === "runner" ? asMap(fields.get("kwarg")) : wheelArguments(fields);
-    const args = Array.isArray(fields.get("arg")) ? (fields.get("arg") as Value[]) : [];
+    const { args, kwargs } = command === "runner" ? runnerArguments(fields) : wheelArguments(fields);
     const head = { fun: `${command}.${name}`, jid, ...(command === "wheel" ? { tag } : {}), user };
     const finished = (data: Encodable) => encode({ tag, data }, "raw");
     if (command === "wheel" && name === metricsFunction) {
       reply(finished({ ...head, return: await this.#options.metrics(), success: true, _stamp: stampNow() }));
       return;
     }
-    this.#options.fire(`${tag}/new`, command === "runner" ? { ...head, fun_args: [...args, kwargs] } : head);
+    const called = { ...head, fun_args: kwargs.size > 0 ? [...args, kwargs] : args };
+    this.#options.fire(`${tag}/new`, command === "runner" ? called : head);
     if (!isSync) reply(encode({ tag, jid }, "raw"));
-    const result = await this.#runInLane(command, name, args, kwargs, user, jid);
-    const data = { ...head, return: decode(result.value), success: result.success };
+    const result = await this.#runInLane(name, args, kwargs, { kind: command, jid, tag, user });
+    const data = { ...(command === "runner" ? called : head), return: decode(result.value), success: result.success };
     this.#options.fire(`${tag}/ret`, data);
     if (isSync) reply(finished({ ...data, _stamp: stampNow() }));
   }
@@ -107,122 +110,31 @@ export class Commands {
     });
   }
 
-  async #runInLane(
-    kind: "runner" | "wheel",
-    fun: string,
-    args: Value[],
-    kwargs: ValueMap,
-    user: string,
-    jid: string,
-  ): Promise<RunnerResult> {
+  async #runInLane(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {
     const { port1, port2 } = new MessageChannel();
     port1.on("message", (ask: RunnerAsk) => {
-      this.#answer(port1, ask).catch((error: Error) =>
+      answerRunner(this.#options.asks, port1, ask, caller).catch((error: Error) =>
         this.#options.logger.error({ err: error }, "a runner's question failed"),
       );
     });
-    const task = { kind, fun, args: encode(args, "bin"), kwargs: encode(kwargs, "bin"), user, jid, port: port2 };
+    const task: RunnerTask = { fun, args: encode(args, "bin"), kwargs: encode(kwargs, "bin"), caller, port: port2 };
     try {
       return await this.#options.runners.run<RunnerResult>(task, { transfer: [port2] });
     } catch (error) {
       this.#options.logger.error({ err: error, fun }, "a runner failed");
       return {
-        value: encode(`Exception occurred in ${kind} ${fun}: ${(error as Error).message}`, "bin"),
+        value: encode(`Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`, "bin"),
         success: false,
       };
     } finally {
       port1.close();
     }
   }
-
-  async #answer(port: MessagePort, ask: RunnerAsk): Promise<void> {
-    let answer: RunnerAnswer;
-    try {
-      answer = { id: ask.id, ok: true, value: await this.#valueFor(ask) };
-    } catch (error) {
-      const code = hasCode(error, "QUEUE_FULL") ? "QUEUE_FULL" : "FUNCTION_FAILED";
-      answer = { id: ask.id, ok: false, code, message: (error as Error).message };
-    }
-    port.postMessage(answer);
-  }
-
-  #valueFor(ask: RunnerAsk): Promise<unknown> | unknown {
-    switch (ask.ask) {
-      case "connected":
-        return [...this.#options.connected()];
-      case "counters":
-        return this.#options.counters();
-      case "runJob":
-        return this.#runJob(ask);
-    }
-  }
-
-  /** Publishes a job of the master's own and settles when it is over. */
-  #runJob(ask: Extract<RunnerAsk, { ask: "runJob" }>): Promise<RunJobAnswer> {
-    const job = ownJob(
-      ask.fun,
-      decode(ask.arg) as Value[],
-      decode(ask.target) as string | string[],
-      ask.targetKind,
-      this.#options.user,
-    );
-    return new Promise((resolve, reject) => {
-      const returns: { id: string; body: Uint8Array }[] = [];
-      const published = this.#options.publisher.publish(job, ({ jid, minions }) =>
-        this.#options.tracker.follow({
-          jid,
-          minions,
-          timeoutMs: ask.timeoutMs,
-          gatherTimeoutMs: ask.gatherTimeoutMs,
-          onReturn: (id, body) => returns.push({ id, body: Uint8Array.from(body()) }),
-          onDone: (_, silent) =>
-            resolve({ jid, minions: minions.texts(), returns, silent: Object.fromEntries(silent) }),
-        }),
-      );
-      published.then((outcome) => {
-        if (outcome === undefined) resolve({ jid: "", minions: [], returns: [], silent: {} });
-      }, reject);
-    });
-  }
 }
 
 /** UTC time as Salt writes it. */
 function stampNow(): string {
   return new Date().toISOString().slice(0, -1);
-}
-
-/** A job that the master starts by itself: find_job, presence, runners. */
-export function ownJob(
-  fun: string,
-  arg: Encodable[],
-  target: string | readonly string[],
-  targetKind: string,
-  user: string,
-  isQuiet = false,
-): Job {
-  const load = new Map<Encodable, Encodable>([
-    ["cmd", "publish"],
-    ["tgt", target],
-    ["fun", fun],
-    ["arg", arg],
-    ["tgt_type", targetKind],
-    ["ret", ""],
-    ["jid", ""],
-    ["user", user],
-  ]);
-  return {
-    fun,
-    arg,
-    target,
-    targetKind,
-    delimiter: ":",
-    ret: "",
-    user,
-    jid: undefined,
-    load,
-    publishFields: new Map(),
-    isQuiet,
-  };
 }
 
 function toJob(fields: ValueMap, user: string): Job {
@@ -261,10 +173,34 @@ function followOf(fields: ValueMap): { readonly timeoutMs: number; readonly gath
   return { timeoutMs: milliseconds("timeout", 5), gatherTimeoutMs: milliseconds("gather_job_timeout", 10) };
 }
 
-function wheelArguments(fields: ValueMap): ValueMap {
+type CallArguments = { readonly args: Value[]; readonly kwargs: ValueMap };
+
+/** Our own client names them `arg` and `kwarg`; Salt's packs both into `kwarg`. */
+function runnerArguments(fields: ValueMap): CallArguments {
+  const kwarg = asMap(fields.get("kwarg"));
+  const [args, kwargs] = [kwarg.get("arg"), kwarg.get("kwarg")];
+  if (Array.isArray(args) && kwargs instanceof Map) return { args, kwargs: new Map(kwargs) };
+  return { args: asList(fields.get("arg")), kwargs: kwarg };
+}
+
+/** A wheel's arguments stand beside `fun` by name, or as `arg` and `kwarg`. */
+function wheelArguments(fields: ValueMap): CallArguments {
+  const kwarg = fields.get("kwarg");
+  if (Array.isArray(fields.get("arg")) || kwarg instanceof Map)
+    return { args: asList(fields.get("arg")), kwargs: asMap(kwarg) };
   const kwargs = new Map(fields);
-  for (const name of ["cmd", "fun", "key", "user", "arg"]) kwargs.delete(name);
-  return kwargs;
+  for (const name of credentialFields) kwargs.delete(name);
+  return { args: [], kwargs };
+}
+
+/** A client that wants to hear of its call from the start names the job id itself. */
+function givenJid(fields: ValueMap): string | undefined {
+  const jid = fields.get("__jid__");
+  return typeof jid === "string" && jidPattern.test(jid) ? jid : undefined;
+}
+
+function asList(value: Value | undefined): Value[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function asMap(value: Value | undefined): ValueMap {

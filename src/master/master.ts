@@ -12,7 +12,7 @@ import { keepPresencePing } from "../workers/shard.ts";
 import { AuthLane } from "./auth-lane.ts";
 import { Batcher } from "./batcher.ts";
 import type { Bus } from "./bus.ts";
-import { Commands, ownJob } from "./commands.ts";
+import { Commands } from "./commands.ts";
 import { gatherCounters } from "./counters.ts";
 import { finishWithin } from "./deadline.ts";
 import { endpointOf, portOptions } from "./endpoint.ts";
@@ -24,13 +24,15 @@ import { Metrics } from "./metrics.ts";
 import type { MeteredParts } from "./metrics-sources.ts";
 import { MineAnswers } from "./mine-answers.ts";
 import { OwedAnswers } from "./owed-answers.ts";
+import { ownJob } from "./own-job.ts";
 import { type Pillars, pillarsOf } from "./pillars.ts";
 import { Presence } from "./presence.ts";
 import { PublishFront } from "./publish-front.ts";
-import { Publisher } from "./publisher.ts";
+import { type Fire, Publisher } from "./publisher.ts";
 import { Refusals } from "./refusals.ts";
 import { RequestFront } from "./request-front.ts";
 import { returnsIn } from "./return-events.ts";
+import { runnerAsks } from "./runner-asks.ts";
 
 export type MasterParts = {
   readonly config: MasterConfig;
@@ -269,17 +271,17 @@ export class Master {
 
   #createCommands(): Commands {
     const { config, runners, bus, logger } = this.#parts;
-    return new Commands({
-      publisher: this.#publisher,
-      tracker: this.#tracker,
-      runners,
-      fire: (tag, data) => bus.fire(tag, data),
+    const jobs = { publisher: this.#publisher, tracker: this.#tracker };
+    const fire: Fire = (tag, data) => bus.fire(tag, data);
+    const asks = runnerAsks({
+      ...this.#parts,
+      ...jobs,
+      fire,
       connected: () => this.#presence.connected(),
       counters: () => this.#gatherCounters(),
-      metrics: () => this.metrics.rows(),
       user: config.user,
-      logger,
     });
+    return new Commands({ ...jobs, runners, asks, fire, metrics: () => this.metrics.rows(), logger });
   }
 
   #createKeyRing(): KeyRing {

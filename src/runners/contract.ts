@@ -1,4 +1,4 @@
-/** What a runner function is and what it may use: the store's reader, and the master for jobs and presence. */
+/** What runner and wheel functions are and what they may use: the store's readers, and the running master. */
 import type { MasterConfig } from "../config/load.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 
@@ -23,30 +23,87 @@ export type JobRequest = {
   readonly gatherTimeoutMs: number;
 };
 
-/** `returns`: the return value of each minion that answered. `silent`: why each other one is missing. */
+/** `returns`: the return value of each minion that answered, `retcodes` its exit code. `silent`: why each other one is missing. */
 export type JobOutcome = {
   readonly jid: string;
   readonly minions: readonly string[];
   readonly returns: ReadonlyMap<string, Value>;
+  readonly retcodes?: ReadonlyMap<string, number>;
   readonly silent: Readonly<Record<string, string>>;
 };
 
-/** What only a running master can do. Absent when a runner reads the store of a master that is down. */
+/** What the master keeps of a minion and can forget: `functions` are names of a mine. */
+export type ForgottenFacts = {
+  readonly ids: readonly string[];
+  readonly hasGrains: boolean;
+  readonly hasPillar: boolean;
+  readonly mine: "whole" | readonly string[];
+};
+
+/**
+ * What only a running master can do; absent when a runner reads the store of a master that is down. One question each, and an answer: plain
+ * data, which travels between threads (values of operators and minions packed). `src/master/runner-asks.ts` answers; nothing else knows the names.
+ */
 export type MasterAccess = {
   runJob(request: JobRequest): Promise<JobOutcome>;
   connected(): Promise<readonly string[]>;
   counters(): Promise<Encodable>;
+  /** The accepted minions that a target names. @throws SaltworksError FUNCTION_FAILED for a target that cannot be read */
+  match(question: {
+    readonly target: string | readonly string[];
+    readonly targetKind: string;
+  }): Promise<readonly string[]>;
+  /** `data`: a map, packed in the new flavour. */
+  fire(event: { readonly tag: string; readonly data: Uint8Array }): Promise<void>;
+  /** @returns how many of the minions had something to forget */
+  forget(facts: ForgottenFacts): Promise<number>;
+  /** Reads a minion's pillar anew; as it would be sent. Maps in the new flavour. */
+  renderPillar(question: {
+    readonly id: string;
+    readonly grains: Uint8Array;
+    readonly saltenv: string | undefined;
+    readonly pillarenv: string | undefined;
+  }): Promise<{ readonly pillar: Uint8Array; readonly faults: readonly string[] }>;
+};
+
+/** What the master keeps of minions, to be read: maps in the new flavour. */
+export type MinionReader = {
+  get(id: string): { readonly grains: Uint8Array; readonly pillar: Uint8Array } | undefined;
+  getMine(id: string): Uint8Array | undefined;
+  ids(): readonly string[];
+};
+
+/** Who calls, and under which job id; events of the call are under `tag`. */
+export type RunnerCaller = {
+  readonly kind: "runner" | "wheel";
+  readonly jid: string;
+  readonly tag: string;
+  readonly user: string;
 };
 
 export type RunnerContext = {
   readonly config: MasterConfig;
   readonly jobs: JobReader;
+  readonly minions?: MinionReader;
   readonly master: MasterAccess | undefined;
+  readonly caller?: RunnerCaller;
 };
 
-/** `parameters`: names in order; one with `isRequired` must be given. Others keep the function's own default. */
+/** A named argument. One with `isRequired` must be given; others keep the function's own default. */
+export type RunnerParameter = { readonly name: string; readonly isRequired: boolean };
+
+/** What a function takes beyond its parameters, for those that say so in `takes`. */
+export type ExtraArguments = { readonly positional: readonly Value[]; readonly keywords: ValueMap };
+
+/**
+ * `parameters` in order. `takes`: whatever else is given goes to the function, too; without it, that is an error. `isOffline`: it needs no
+ * running master. `shortName`: what error texts call it, where that is not the name after the dot.
+ */
 export type RunnerFunction = {
-  readonly parameters: readonly { readonly name: string; readonly isRequired: boolean }[];
+  readonly parameters: readonly RunnerParameter[];
+  readonly takes?: "positional" | "keywords" | "all";
   readonly doc: string;
-  readonly run: (context: RunnerContext, args: ValueMap) => Promise<Encodable> | Encodable;
+  readonly isOffline?: boolean;
+  readonly shortName?: string;
+  readonly run: (context: RunnerContext, args: ValueMap, extra: ExtraArguments) => Promise<Encodable> | Encodable;
 };

@@ -135,16 +135,22 @@ export const jobsRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
     "jobs.active",
     { parameters: [], doc: "Jobs that run now, by job id, with the minions that run them.", run: active },
   ],
-  ["jobs.list_jobs", { parameters: [], doc: "Every job in the job cache, by job id.", run: listJobs }],
+  ["jobs.list_jobs", { parameters: [], doc: "Every job in the job cache, by job id.", isOffline: true, run: listJobs }],
   [
     "jobs.list_job",
-    { parameters: [jidParameter], doc: "One job: who asked for what, and every result.", run: listJob },
+    {
+      parameters: [jidParameter],
+      doc: "One job: who asked for what, and every result.",
+      isOffline: true,
+      run: listJob,
+    },
   ],
   [
     "jobs.print_job",
     {
       parameters: [jidParameter],
       doc: "One job under its job id: who asked for what, and every result.",
+      isOffline: true,
       run: printJob,
     },
   ],
@@ -153,6 +159,7 @@ export const jobsRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
     {
       parameters: [jidParameter, { name: "missing", isRequired: false }, { name: "returned", isRequired: false }],
       doc: "Return values of a job by minion. missing=True adds the expected minions that have not returned; returned=False leaves the others out.",
+      isOffline: true,
       run: lookupJid,
     },
   ],

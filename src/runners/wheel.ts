@@ -1,18 +1,18 @@
-/** Wheel functions: what operators and our own command line ask of the master itself, answered in the reply. */
+/** Which wheel functions exist: what operators and our own command line ask of the master itself, answered in the reply. */
 import { SaltworksError } from "../errors.ts";
-import type { Encodable, ValueMap } from "../wire/values.ts";
-import type { RunnerContext } from "./contract.ts";
+import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { callFunction } from "./call.ts";
+import type { RunnerContext, RunnerFunction } from "./contract.ts";
+import { saltworksRunner } from "./saltworks.ts";
 import { fieldsOf } from "./stored-body.ts";
 
 /** Returns fetched at once: one return may be as large as `job_cache_max_return_bytes`. */
 const returnsPerCallMax = 10_000;
 
-type WheelFunction = (context: RunnerContext, kwargs: ValueMap) => Promise<Encodable> | Encodable;
-
 /** The whole stored loads of a job's returns: for events whose values were trimmed. */
-function returns(context: RunnerContext, kwargs: ValueMap): Encodable {
-  const jid = String(kwargs.get("jid") ?? "");
-  const ids = kwargs.get("ids");
+function returns(context: RunnerContext, args: ValueMap): Encodable {
+  const jid = String(args.get("jid") ?? "");
+  const ids = args.get("ids");
   if (!Array.isArray(ids) || ids.length > returnsPerCallMax) {
     throw new SaltworksError(
       "FUNCTION_ARGUMENTS",
@@ -27,20 +27,36 @@ function returns(context: RunnerContext, kwargs: ValueMap): Encodable {
   return found;
 }
 
-function needMaster(context: RunnerContext): NonNullable<RunnerContext["master"]> {
-  if (context.master === undefined) throw new SaltworksError("MASTER_UNREACHABLE", "the master is not running");
-  return context.master;
-}
-
-export const wheelFunctions: ReadonlyMap<string, WheelFunction> = new Map<string, WheelFunction>([
-  ["saltworks.returns", returns],
-  ["saltworks.counters", (context) => needMaster(context).counters()],
-  ["minions.connected", async (context) => [...(await needMaster(context).connected())].sort()],
+export const wheelFunctions: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "minions.connected",
+    {
+      parameters: [],
+      doc: "Ids of the minions that are connected, sorted.",
+      run: async ({ master }) => [...((await master?.connected()) ?? [])].sort(),
+    },
+  ],
+  [
+    "saltworks.returns",
+    {
+      parameters: [
+        { name: "jid", isRequired: true },
+        { name: "ids", isRequired: true },
+      ],
+      doc: "Returns of a job as they are stored, by minion id.",
+      isOffline: true,
+      run: returns,
+    },
+  ],
+  ...saltworksRunner,
 ]);
 
-/** @throws SaltworksError FUNCTION_UNKNOWN, FUNCTION_ARGUMENTS, MASTER_UNREACHABLE */
-export async function runWheel(context: RunnerContext, name: string, kwargs: ValueMap): Promise<Encodable> {
-  const found = wheelFunctions.get(name);
-  if (found === undefined) throw new SaltworksError("FUNCTION_UNKNOWN", `'${name}' is not available.`, { name });
-  return found(context, kwargs);
+/** @throws SaltworksError as `callFunction` */
+export function runWheel(
+  context: RunnerContext,
+  name: string,
+  args: readonly Value[],
+  kwargs: ValueMap,
+): Promise<Encodable> {
+  return callFunction(wheelFunctions, context, name, args, kwargs);
 }

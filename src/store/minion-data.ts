@@ -15,8 +15,10 @@ export interface MinionData {
   get(id: string): { readonly grains: Uint8Array; readonly pillar: Uint8Array } | undefined;
   /** Ids with grains, sorted. */
   ids(): string[];
+  dropFacts(id: string): Promise<void>;
   putMine(id: string, mine: Uint8Array): Promise<void>;
   getMine(id: string): Uint8Array | undefined;
+  dropMine(id: string): Promise<void>;
   /** A session key, sealed by the caller. */
   putSession(id: string, sealed: Uint8Array): Promise<void>;
   getSession(id: string): Uint8Array | undefined;
@@ -39,8 +41,10 @@ const nothing: MinionData = {
   putGrains: () => Promise.reject(storeFailed("opened for reading", undefined)),
   get: () => undefined,
   ids: () => [],
+  dropFacts: () => Promise.reject(storeFailed("opened for reading", undefined)),
   putMine: () => Promise.reject(storeFailed("opened for reading", undefined)),
   getMine: () => undefined,
+  dropMine: () => Promise.reject(storeFailed("opened for reading", undefined)),
   putSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
   getSession: () => undefined,
   dropSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
@@ -82,8 +86,14 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
       facts.resetReadTxn();
       return Array.from(facts.getKeys(), (key) => key.toString("utf8"));
     },
+    dropFacts: async (id) => {
+      await committed(facts.remove(keyOf(id)));
+    },
     putMine: (id, mine) => put(mines, id, mine),
     getMine: (id) => get(mines, id),
+    dropMine: async (id) => {
+      await committed(mines.remove(keyOf(id)));
+    },
     putSession: (id, sealed) => put(sessions, id, sealed),
     getSession: (id) => get(sessions, id),
     dropSession: async (id) => {

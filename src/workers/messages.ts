@@ -4,6 +4,7 @@
  */
 import type { MessagePort } from "node:worker_threads";
 import type { MasterConfig } from "../config/load.ts";
+import type { ForgottenFacts, JobRequest, MasterAccess, RunnerCaller } from "../runners/contract.ts";
 
 /** The master's AES keys as a worker needs them. `signature`: X9.31 of the key, computed once per rotation, not per auth. */
 export type MasterKeys = {
@@ -120,6 +121,7 @@ export type ShardTask = { readonly slot: number } & (
       readonly grains: Uint8Array;
       readonly pillar: Uint8Array | undefined;
     }
+  | ({ readonly kind: "forgetFacts" } & ForgottenFacts)
   | { readonly kind: "seal"; readonly packed: Uint8Array }
   | MineFindTask
   | MineReadTask
@@ -209,35 +211,23 @@ export type RsaStart = {
 
 /** A runner or wheel function. `port` lets it ask the main thread for what only that has: jobs, presence, counters. */
 export type RunnerTask = {
-  readonly kind: "runner" | "wheel";
   readonly fun: string;
   readonly args: Uint8Array;
   readonly kwargs: Uint8Array;
-  readonly user: string;
-  readonly jid: string;
+  readonly caller: RunnerCaller;
   readonly port: MessagePort;
 };
 export type RunnerResult = { readonly value: Uint8Array; readonly success: boolean };
 export type RunnerStart = { readonly config: MasterConfig };
 
-/** What a runner may ask of the main thread, and what it answers. Values are in the new msgpack flavour. */
-export type RunnerAsk = { readonly id: number } & (
-  | {
-      readonly ask: "runJob";
-      readonly fun: string;
-      readonly arg: Uint8Array;
-      readonly target: Uint8Array;
-      readonly targetKind: string;
-      readonly timeoutMs: number;
-      readonly gatherTimeoutMs: number;
-    }
-  | { readonly ask: "connected" }
-  | { readonly ask: "counters" }
-);
+/** What a runner may ask of the main thread, by its name in `MasterAccess`, and what it answers. */
+export type RunnerAsk = { readonly id: number; readonly name: keyof MasterAccess; readonly question: unknown };
 export type RunnerAnswer = { readonly id: number } & (
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string }
 );
+/** A `JobRequest` whose values are packed, in the network's flavour. */
+export type RunJobAsk = Omit<JobRequest, "arg" | "target"> & { readonly arg: Uint8Array; readonly target: Uint8Array };
 /** Outcome of `runJob`: bodies are return loads; `silent` are those who did not answer. */
 export type RunJobAnswer = {
   readonly jid: string;

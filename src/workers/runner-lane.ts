@@ -1,17 +1,20 @@
 /** The lane for runner and wheel functions: reads the store by itself, asks the main thread for jobs, presence and counters. */
 import { join } from "node:path";
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads";
-import { hasCode, SaltworksError } from "../errors.ts";
+import { SaltworksError } from "../errors.ts";
+import { callFunction, failureText } from "../runners/call.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../runners/contract.ts";
-import { runRunner } from "../runners/registry.ts";
+import { runnerFunctions } from "../runners/registry.ts";
 import { fieldsOf } from "../runners/stored-body.ts";
-import { runWheel } from "../runners/wheel.ts";
+import { wheelFunctions } from "../runners/wheel.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
+import { openMinionData } from "../store/minion-data.ts";
 import { decode, encode } from "../wire/msgpack.ts";
-import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
 import type {
   LaneStart,
   RunJobAnswer,
+  RunJobAsk,
   RunnerAnswer,
   RunnerAsk,
   RunnerResult,
@@ -24,6 +27,7 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/runner-lane.t
 
 const { config, startedThreads } = workerData as RunnerStart & LaneStart;
 nameLaneThread("runner", startedThreads);
+const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb"), isReadOnly: true });
 const jobs = openLmdbJobCache({
   path: join(config.cachedir, "jobs.lmdb"),
   shards: config.store_shards,
@@ -31,30 +35,28 @@ const jobs = openLmdbJobCache({
 });
 
 export default async function handle(task: RunnerTask): Promise<RunnerResult> {
-  const context: RunnerContext = { config, jobs, master: askThrough(task.port) };
+  const { fun, caller, port } = task;
+  const context: RunnerContext = { config, jobs, minions, master: askThrough(port), caller };
+  const functions = caller.kind === "runner" ? runnerFunctions : wheelFunctions;
   try {
-    const kwargs = decode(task.kwargs) as ValueMap;
-    const value =
-      task.kind === "runner"
-        ? await runRunner(context, task.fun, decode(task.args) as Value[], kwargs)
-        : await runWheel(context, task.fun, kwargs);
+    const value = await callFunction(
+      functions,
+      context,
+      fun,
+      decode(task.args) as Value[],
+      decode(task.kwargs) as ValueMap,
+    );
     return { value: encode(value, "bin"), success: true };
   } catch (error) {
-    return { value: encode(failureText(task.fun, error), "bin"), success: false };
+    return { value: encode(failureText(functions, caller.kind, fun, error), "bin"), success: false };
   } finally {
-    task.port.close();
+    port.close();
   }
 }
 
-/** Salt's words where it has them. */
-function failureText(fun: string, error: unknown): string {
-  if (hasCode(error, "FUNCTION_UNKNOWN")) return (error as Error).message;
-  if (hasCode(error, "FUNCTION_ARGUMENTS")) return `Passed invalid arguments: ${(error as Error).message}`;
-  return `Exception occurred in runner ${fun}: ${error instanceof Error ? error.message : String(error)}`;
-}
+type Ask = (name: keyof MasterAccess, question: unknown) => Promise<unknown>;
 
-type AskBody = RunnerAsk extends infer Ask ? (Ask extends RunnerAsk ? Omit<Ask, "id"> : never) : never;
-
+/** Every name of `MasterAccess` becomes a question over the port; a job's values travel packed. */
 function askThrough(port: MessagePort): MasterAccess {
   let lastId = 0;
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
@@ -68,30 +70,27 @@ function askThrough(port: MessagePort): MasterAccess {
     for (const waiter of waiting.values())
       waiter.reject(new SaltworksError("CHANNEL_CLOSED", "the master is shutting down"));
   });
-  const ask = (body: AskBody): Promise<unknown> =>
+  const ask: Ask = (name, question) =>
     new Promise((resolve, reject) => {
       lastId += 1;
       waiting.set(lastId, { resolve, reject });
-      port.postMessage({ id: lastId, ...body });
+      port.postMessage({ id: lastId, name, question } satisfies RunnerAsk);
     });
-  return {
-    runJob: (request) => runJob(ask, request),
-    connected: () => ask({ ask: "connected" }) as Promise<string[]>,
-    counters: () => ask({ ask: "counters" }) as Promise<Encodable>,
-  };
+  return new Proxy({} as MasterAccess, {
+    get: (_, name) => (question: unknown) =>
+      name === "runJob" ? runJob(ask, question as JobRequest) : ask(name as keyof MasterAccess, question),
+  });
 }
 
-async function runJob(ask: (body: AskBody) => Promise<unknown>, request: JobRequest): Promise<JobOutcome> {
-  const answer = (await ask({
-    ask: "runJob",
-    fun: request.fun,
-    arg: encode(request.arg, "raw"),
-    target: encode(request.target, "raw"),
-    targetKind: request.targetKind,
-    timeoutMs: request.timeoutMs,
-    gatherTimeoutMs: request.gatherTimeoutMs,
-  })) as RunJobAnswer;
+async function runJob(ask: Ask, request: JobRequest): Promise<JobOutcome> {
+  const packed: RunJobAsk = { ...request, arg: encode(request.arg, "raw"), target: encode(request.target, "raw") };
+  const answer = (await ask("runJob", packed)) as RunJobAnswer;
   const returns = new Map<string, Value>();
-  for (const { id, body } of answer.returns) returns.set(id, fieldsOf(body).get("return") ?? null);
-  return { jid: answer.jid, minions: answer.minions, returns, silent: answer.silent };
+  const retcodes = new Map<string, number>();
+  for (const { id, body } of answer.returns) {
+    const fields = fieldsOf(body);
+    returns.set(id, fields.get("return") ?? null);
+    retcodes.set(id, Number(fields.get("retcode") ?? 0));
+  }
+  return { jid: answer.jid, minions: answer.minions, returns, retcodes, silent: answer.silent };
 }

@@ -64,12 +64,12 @@ describe("saltworks run", () => {
     const unknown = await run("nosuch.fun");
     assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 0]);
     const missing = "lookup_jid() missing 1 required positional argument: 'jid'";
-    answer = { value: `Passed invalid arguments: ${missing}`, success: false };
+    answer = { value: `\nPassed invalid arguments: ${missing}\n\nUsage:\n\n    Return values`, success: false };
     const wrong = await run("jobs.lookup_jid");
     assert.match(wrong.out, /^\nPassed invalid arguments: lookup_jid\(\) missing .*\n\nUsage:\n\n {4}Return values/);
     assert.equal(wrong.code, 0);
-    answer = { value: "Passed invalid arguments: up() got an unexpected keyword argument 'x'", success: false };
-    assert.match((await run("manage.up", "x=1")).out, /^manage\.up:\n {4}Ids of the minions/);
+    answer = { value: "\nPassed invalid arguments: up() got an unexpected keyword argument 'x'", success: false };
+    assert.match((await run("manage.up", "x=1")).out, /^manage\.up:\n {4}\n {8}Ids of the minions/);
     answer = { value: "Exception occurred in runner manage.up: it broke", success: false };
     const broken = await run("manage.up");
     assert.deepEqual([broken.out, broken.code], ["Exception occurred in runner manage.up: it broke\n", 1]);
@@ -78,8 +78,8 @@ describe("saltworks run", () => {
 
   it("documents its functions when none is named", async () => {
     const { out, code } = await run();
-    assert.match(out, /^jobs\.active:\n {4}\S/m);
-    assert.match(out, /^manage\.up:\n {4}\S/m);
+    assert.match(out, /^jobs\.active:\n {4}\n {8}\S/m);
+    assert.match(out, /^manage\.up:\n {4}\n {8}\S/m);
     assert.equal(code, 0);
   });
 

@@ -3,9 +3,9 @@ import { describe, it } from "node:test";
 import type { MasterConfig } from "../../src/config/load.ts";
 import type { JobReader, JobRequest, RunnerContext } from "../../src/runners/contract.ts";
 import { runRunner } from "../../src/runners/registry.ts";
-import { runWheel } from "../../src/runners/wheel.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../src/wire/values.ts";
+import { masterAccess } from "./master-access.ts";
 
 const jid = "20261120155553671842";
 const load = {
@@ -103,7 +103,7 @@ describe("runner jobs", () => {
     const record = new Map<Value, Value>(
       Object.entries({ jid, fun: "cmd.run", arg: ["echo hi"], tgt: "es*", tgt_type: "glob", user: "root", pid: 42 }),
     );
-    const context = contextOf(stored, {
+    const master = masterAccess({
       runJob: async (request) => {
         asked.push(request);
         return {
@@ -113,101 +113,11 @@ describe("runner jobs", () => {
           silent: {},
         };
       },
-      connected: async () => [],
-      counters: async () => ({}),
     });
+    const context = contextOf(stored, master);
     const active = (await run(context, "jobs.active")) as Record<string, Record<string, unknown>>;
     assert.equal(asked[0]?.fun, "saltutil.running");
     assert.deepEqual(active[jid]?.Running, [{ es2: 42 }]);
     assert.deepEqual(active[jid]?.Returned, ["es1"]);
-  });
-});
-
-describe("runner arguments", () => {
-  it("names what is missing, too much or unknown as Python does", async () => {
-    const context = contextOf({});
-    const rejects = (args: Value[], kwargs: [Value, Value][], message: RegExp) =>
-      assert.rejects(run(context, "jobs.lookup_jid", args, kwargs), { code: "FUNCTION_ARGUMENTS", message });
-    await rejects([], [], /lookup_jid\(\) missing 1 required positional argument: 'jid'/);
-    await rejects([jid], [["nosuch", 1]], /lookup_jid\(\) got an unexpected keyword argument 'nosuch'/);
-    await rejects([1, 2, 3, 4], [], /lookup_jid\(\) takes 3 positional arguments but 4 were given/);
-  });
-
-  it("takes keywords from a marked map among the words", async () => {
-    const marked = new Map<Value, Value>([
-      ["__kwarg__", true],
-      ["jid", jid],
-    ]);
-    assert.deepEqual(await run(contextOf(stored), "jobs.lookup_jid", [marked]), { es1: "hi" });
-  });
-
-  it("says which function does not exist", async () => {
-    await assert.rejects(run(contextOf({}), "nosuch.fun"), {
-      code: "FUNCTION_UNKNOWN",
-      message: "'nosuch.fun' is not available.",
-    });
-  });
-});
-
-describe("runner manage", () => {
-  it("lists who answered and who did not, sorted", async () => {
-    const context = contextOf(
-      {},
-      {
-        runJob: async () => ({
-          jid: "j",
-          minions: ["c", "a", "b"],
-          returns: new Map<string, Value>([
-            ["c", true],
-            ["a", true],
-          ]),
-          silent: { b: "No response" },
-        }),
-        connected: async () => [],
-        counters: async () => ({}),
-      },
-    );
-    assert.deepEqual(await run(context, "manage.status"), { up: ["a", "c"], down: ["b"] });
-    assert.deepEqual(await run(context, "manage.up"), ["a", "c"]);
-    assert.deepEqual(await run(context, "manage.down"), ["b"]);
-  });
-
-  it("needs a running master, and says so", async () => {
-    await assert.rejects(run(contextOf({}), "manage.up"), { code: "MASTER_UNREACHABLE" });
-  });
-});
-
-describe("runner saltworks", () => {
-  it("gives the running master's counters, and says that a stopped one has none", async () => {
-    const master = {
-      runJob: () => assert.fail("no job"),
-      connected: async () => [],
-      counters: async () => ({ main: { frames: 7 } }),
-    };
-    assert.deepEqual(await run(contextOf({}, master), "saltworks.counters"), { main: { frames: 7 } });
-    await assert.rejects(run(contextOf({}), "saltworks.counters"), { code: "MASTER_UNREACHABLE" });
-  });
-});
-
-describe("wheel saltworks.returns", () => {
-  it("gives the whole stored loads of the ids asked for", async () => {
-    const answer = await runWheel(
-      contextOf(stored),
-      "saltworks.returns",
-      new Map<Value, Value>([
-        ["jid", jid],
-        ["ids", ["es1", "nobody"]],
-      ]),
-    );
-    assert.deepEqual(plain(decode(encode(answer, "bin"))), {
-      es1: { return: "hi", retcode: 0, success: true, id: "es1" },
-    });
-  });
-
-  it("refuses a call without ids", async () => {
-    await assert.rejects(
-      Promise.resolve().then(() => runWheel(contextOf({}), "saltworks.returns", new Map())),
-      { code: "FUNCTION_ARGUMENTS" },
-    );
   });
 });

@@ -37,7 +37,10 @@ export const otherPair = newPair();
 export type MemoryStores = {
   readonly loads: Map<string, LoadToPut>;
   readonly returns: Map<string, ReturnRecord>;
-  readonly minions: Map<string, { grains?: Uint8Array; mine?: Uint8Array; session?: Uint8Array }>;
+  readonly minions: Map<
+    string,
+    { grains?: Uint8Array | undefined; mine?: Uint8Array | undefined; session?: Uint8Array }
+  >;
   /** Set to make the next commit fail. */
   fault: Error | undefined;
 };
@@ -84,6 +87,12 @@ function memoryMinions(memory: MemoryStores): MinionData {
       return grains && { grains, pillar: empty };
     },
     ids: () => [...memory.minions.keys()],
+    dropFacts: async (id) => {
+      at(id).grains = undefined;
+    },
+    dropMine: async (id) => {
+      at(id).mine = undefined;
+    },
     putMine: async (id, mine) => {
       at(id).mine = Uint8Array.from(mine);
     },

@@ -6,6 +6,8 @@ import { openJobArchive } from "../../client/job-archive.ts";
 import { type CommandOutcome, MasterClient } from "../../client/master-client.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
+import { failureText } from "../../runners/call.ts";
+import { docTexts, usageText } from "../../runners/doc-text.ts";
 import { runnerFunctions, runRunner } from "../../runners/registry.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
@@ -16,15 +18,8 @@ import type { Host } from "../host.ts";
 
 type Outcome = Pick<CommandOutcome, "value" | "isSuccess">;
 
-/** These only read what is stored. */
-const offlineFunctions: ReadonlySet<string> = new Set([
-  "jobs.list_jobs",
-  "jobs.list_job",
-  "jobs.print_job",
-  "jobs.lookup_jid",
-]);
 const exceptionStart = "Exception occurred in runner";
-const argumentsStart = "Passed invalid arguments:";
+const argumentsStart = "\nPassed invalid arguments:";
 
 /** @returns the exit code: 1 after an exception, otherwise 0, as Salt's */
 export async function runRun(argv: readonly string[], host: Host): Promise<number> {
@@ -33,7 +28,7 @@ export async function runRun(argv: readonly string[], host: Host): Promise<numbe
   const display = new Display(displayChoice(options, config), host);
   const [name, ...words] = positionals;
   if (name === undefined) {
-    display.show(new Map([...runnerFunctions].map(([fun, { doc }]) => [fun, doc])));
+    display.show(docTexts(runnerFunctions));
     return 0;
   }
   const args = parseArguments(words, { noParse: options.noParse?.split(",") ?? [] });
@@ -65,7 +60,7 @@ async function ask(
     client = await MasterClient.open(config, host.user);
     return await client.runner(name, args, kwargs);
   } catch (error) {
-    if (hasCode(error, "MASTER_UNREACHABLE") && offlineFunctions.has(name))
+    if (hasCode(error, "MASTER_UNREACHABLE") && runnerFunctions.get(name)?.isOffline === true)
       return await readOffline(config, name, args);
     if (hasCode(error, "REQUEST_TIMEOUT")) host.complain("[ERROR   ] Message timed out\n");
     const isKnown = ["MASTER_UNREACHABLE", "REQUEST_TIMEOUT", "REQUEST_REFUSED", "AUTH_FAILED"] as const;
@@ -85,7 +80,7 @@ async function readOffline(config: MasterConfig, name: string, args: readonly Va
     return { value: decode(encode(value, "bin")), isSuccess: true };
   } catch (error) {
     if (!hasCode(error, "FUNCTION_ARGUMENTS")) throw error;
-    return { value: `${argumentsStart} ${(error as SaltworksError).message}`, isSuccess: false };
+    return { value: failureText(runnerFunctions, "runner", name, error), isSuccess: false };
   } finally {
     await jobs.close();
   }
@@ -101,10 +96,8 @@ function isStateResult(value: Value): boolean {
   return value instanceof Map && [...value.keys()].some((key) => typeof key === "string" && key.includes("_|-"));
 }
 
-/** Arguments that do not fit are explained with the function's documentation, in the two ways that Salt has. */
+/** A keyword that the function does not know is answered with its documentation alone, as Salt does. */
 function explained(text: string, name: string): Value {
-  const doc = runnerFunctions.get(name)?.doc ?? "";
-  if (!text.startsWith(argumentsStart)) return text;
-  if (text.includes("unexpected keyword argument")) return new Map([[name, doc]]);
-  return `\n${text}\n\nUsage:\n\n    ${doc}`;
+  const isUnknownKeyword = text.startsWith(argumentsStart) && text.includes("unexpected keyword argument");
+  return isUnknownKeyword ? new Map([[name, usageText(runnerFunctions, name)]]) : text;
 }

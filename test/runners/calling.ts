@@ -1,0 +1,46 @@
+/** Calls a runner function as a caller would see it: what it gives has travelled. */
+import type { MasterConfig } from "../../src/config/load.ts";
+import type { JobReader, MasterAccess, MinionReader, RunnerContext } from "../../src/runners/contract.ts";
+import { runRunner } from "../../src/runners/registry.ts";
+import { decode, encode } from "../../src/wire/msgpack.ts";
+import type { Value } from "../../src/wire/values.ts";
+
+const noJobs: JobReader = {
+  getLoad: () => undefined,
+  getReturns: () => [],
+  getReturn: () => undefined,
+  listJids: () => [],
+};
+
+export function runnerContext(
+  parts: {
+    readonly config?: Readonly<Record<string, unknown>>;
+    readonly master?: MasterAccess;
+    readonly minions?: MinionReader;
+    readonly jobs?: JobReader;
+  } = {},
+): RunnerContext {
+  const config = { id: "the_master", timeout: 5, gather_job_timeout: 10, ...parts.config } as unknown as MasterConfig;
+  return {
+    config,
+    jobs: parts.jobs ?? noJobs,
+    master: parts.master,
+    ...(parts.minions ? { minions: parts.minions } : {}),
+    caller: { kind: "runner", jid: "20260101000000000000", tag: "salt/run/20260101000000000000", user: "root" },
+  };
+}
+
+export async function callRunner(
+  context: RunnerContext,
+  name: string,
+  args: readonly Value[] = [],
+  kwargs: Readonly<Record<string, Value>> = {},
+): Promise<unknown> {
+  const given = new Map<Value, Value>(Object.entries(kwargs));
+  return plain(decode(encode(await runRunner(context, name, args, given), "bin")));
+}
+
+export function plain(value: Value): unknown {
+  if (value instanceof Map) return Object.fromEntries([...value].map(([key, member]) => [String(key), plain(member)]));
+  return Array.isArray(value) ? value.map(plain) : value;
+}
