@@ -37,28 +37,48 @@ export function openDaemonLog(choice: DaemonLog, host: Pick<Host, "complain">): 
   const fileLevel = levelOf(choice.fileLevel);
   if (consoleLevel !== "silent")
     streams.push({ level: consoleLevel, stream: pino.destination({ dest: 2, sync: true }) });
-  if (fileLevel !== "silent" && choice.file !== "") {
-    try {
-      mkdirSync(dirname(choice.file), { recursive: true });
-      const stream = pino.destination({ dest: choice.file, sync: true, mode: logFileMode });
-      streams.push({ level: fileLevel, stream });
-    } catch (error) {
-      host.complain(
-        `[WARNING ] ${choice.file} cannot be written, so nothing is logged there: ${(error as Error).message}\n`,
-      );
-    }
-  }
+  streams.push(...fileStream(choice.file, fileLevel, host));
   return pino({ level: lowest(streams) }, pino.multistream(streams));
 }
 
-/** Lines as Salt's tools show them on a terminal: `[WARNING ] text`. */
-export function openToolLog(levelName: string, host: Pick<Host, "complain">): Logger {
+/** None where nothing is to be logged there, or where the file cannot be opened, which is said. */
+function fileStream(file: string, level: LevelWithSilent, host: Pick<Host, "complain">): StreamEntry[] {
+  if (level === "silent" || file === "") return [];
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    return [{ level, stream: pino.destination({ dest: file, sync: true, mode: logFileMode }) }];
+  } catch (error) {
+    host.complain(`[WARNING ] ${file} cannot be written, so nothing is logged there: ${(error as Error).message}\n`);
+    return [];
+  }
+}
+
+/** What a command line says about the log; undefined where it says nothing. */
+export type LogOptions = {
+  readonly logLevel: string | undefined;
+  readonly logFile: string | undefined;
+  readonly logFileLevel: string | undefined;
+};
+
+/**
+ * The log of a command: lines as Salt's tools show them on a terminal, `[WARNING ] text`; lines of JSON in the file, which there is
+ * only where the command line names one.
+ */
+export function openToolLog(
+  options: LogOptions,
+  config: { readonly log_level: string; readonly log_level_logfile: string | null },
+  host: Pick<Host, "complain">,
+): Logger {
   const write = (line: string): void => {
     const { level, msg, err } = JSON.parse(line) as { level: number; msg?: string; err?: { message?: string } };
     const detail = err?.message === undefined ? "" : `: ${err.message}`;
     host.complain(`${toolLine(pino.levels.labels[level] ?? "info", (msg ?? "") + detail)}\n`);
   };
-  return pino({ level: levelOf(levelName) }, { write });
+  const consoleLevel = levelOf(options.logLevel ?? config.log_level);
+  const fileLevel = levelOf(options.logFileLevel ?? config.log_level_logfile ?? options.logLevel ?? config.log_level);
+  const streams: StreamEntry[] = consoleLevel === "silent" ? [] : [{ level: consoleLevel, stream: { write } }];
+  streams.push(...fileStream(options.logFile ?? "", fileLevel, host));
+  return pino({ level: lowest(streams) }, pino.multistream(streams));
 }
 
 const toolNames: { readonly [level: string]: string } = {

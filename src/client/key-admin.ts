@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
 import { fingerprint, loadPublicKey } from "../crypto/pem.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
+import { setKeepMarks } from "../store/keep-marks.ts";
 import { keyFolders } from "../store/key-states.ts";
 import { type KeyDirectories, type KeyState, openKeyDirectories, writeDropfile } from "../store/keys.ts";
 import { compileGlob } from "../target/glob.ts";
@@ -88,11 +89,16 @@ export class KeyAdmin {
 
   /**
    * Accepts, rejects or deletes these keys. With `isRotating`, a master gets a new AES key, so that whoever was
-   * rejected or deleted reads no further publish.
+   * rejected or deleted reads no further publish. With `isDataKept`, a master keeps what it knows of minions whose key is deleted.
    *
    * @returns ids that were not accepted because their text is no usable key
    */
-  async apply(action: KeyAction, keys: KeyLists, options: { readonly isRotating: boolean }): Promise<string[]> {
+  async apply(
+    action: KeyAction,
+    keys: KeyLists,
+    options: { readonly isRotating: boolean; readonly isDataKept?: boolean },
+  ): Promise<string[]> {
+    if (action === "delete" && options.isDataKept) setKeepMarks(this.#config.cachedir, keys.get("accepted") ?? []);
     const invalid: string[] = [];
     const changed: string[] = [];
     for (const [state, ids] of keys) {

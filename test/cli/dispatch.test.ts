@@ -165,7 +165,11 @@ describe("logs", () => {
 
   it("are shown by tools as Salt's tools show them", () => {
     const host = new TestHost();
-    const log = openToolLog("warning", host);
+    const log = openToolLog(
+      { logLevel: "warning", logFile: undefined, logFileLevel: undefined },
+      { log_level: "warning", log_level_logfile: null },
+      host,
+    );
     log.info("quiet");
     log.warn("mind this");
     log.error({ err: new Error("why") }, "broken");

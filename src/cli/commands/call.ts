@@ -17,7 +17,7 @@ export async function runCallCommand(argv: readonly string[], host: Host): Promi
     file_client: options.isLocal ? "local" : undefined,
   });
   const display = new Display(callDisplay(options), host);
-  const log = openToolLog(config.log_level, host);
+  const log = openToolLog(options, config, host);
   const output: CallOutput = {
     show: (value, outputter, retcode) => display.show(decode(encode(value, "bin")), outputter, retcode),
     write: (text) => host.write(text),

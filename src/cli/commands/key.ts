@@ -1,4 +1,7 @@
 /** `saltworks key`: lists, shows, accepts, rejects and deletes minions' keys as salt-key does. Source: docs/compatibility.md, the key command. */
+
+import { accessSync, constants } from "node:fs";
+import type { Logger } from "pino";
 import {
   type KeyAction,
   KeyAdmin,
@@ -10,10 +13,13 @@ import {
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { displayChoice, masterConfig, understand } from "../command-line.ts";
+import { defaultConfigDir, displayChoice, masterConfig, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
 import type { Host } from "../host.ts";
+import { openToolLog } from "../log.ts";
 import type { OptionsOf } from "../options/parse.ts";
+import { becomeUser } from "../process-user.ts";
+import { generatedDirectory, runKeyGeneration } from "./key-generation.ts";
 
 type KeyOptions = OptionsOf<"key">;
 type Task = { readonly verb: "list" | "print" | "finger" | KeyAction; readonly glob: string };
@@ -23,33 +29,51 @@ const pastTense: Readonly<Record<KeyAction, string>> = { accept: "accepted", rej
 /** @returns the exit code: as Salt's, 0 even where there was nothing to do */
 export async function runKey(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("key", argv, host);
-  const config = masterConfig(options.configDir, host);
+  const config = masterConfig(configDirectory(options), host);
+  const log = openToolLog(options, config, host);
+  if (options.user !== undefined) await becomeUser(options.user, host);
   // Salt shows keys in its own form unless another is asked for, whatever `output` says.
   const display = new Display({ ...displayChoice(options, config), defaultOutputter: "key" }, host);
-  const command = new KeyCommand(new KeyAdmin(config), options, config, display, host);
+  const command = new KeyCommand(new KeyAdmin(config), options, config, display, host, log);
   try {
-    await command.run(taskOf(options));
+    if (!(await runKeyGeneration(options, config, display))) await command.run(taskOf(options));
   } catch (error) {
-    if (!hasCode(error, "STORE_FAILED")) throw error;
+    if (options.isHardCrash || (!hasCode(error, "STORE_FAILED") && !hasCode(error, "CRYPTO_BAD_KEY"))) throw error;
     host.complain(`Error: ${explanation(error as Error)}\n`);
     return 1;
   }
   return 0;
 }
 
+/** Pairs can be made where there is no configuration, or none that this user may read: Salt then looks beside the new files. */
+function configDirectory(options: KeyOptions): string | undefined {
+  const directory = options.configDir ?? defaultConfigDir;
+  return options.generatedName === undefined || isReadable(directory) ? directory : generatedDirectory(options);
+}
+
+function isReadable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Where several actions are given, the first in this order counts. */
 function taskOf(options: KeyOptions): Task {
   const given: readonly [Task["verb"], string | undefined, boolean][] = [
     ["list", options.list, false],
+    ["list", undefined, options.isListAll],
+    ["print", options.print, options.isPrintAll],
     ["accept", options.accept, options.isAcceptAll],
     ["reject", options.reject, options.isRejectAll],
     ["delete", options.delete, options.isDeleteAll],
     ["finger", options.finger, options.isFingerAll],
-    ["print", options.print, options.isPrintAll],
   ];
   for (const [verb, glob, isAll] of given) {
     if (glob !== undefined && glob !== "") return { verb, glob };
-    if (isAll) return { verb, glob: "*" };
+    if (isAll) return { verb, glob: verb === "list" ? "all" : "*" };
   }
   return { verb: "list", glob: "all" };
 }
@@ -60,13 +84,15 @@ class KeyCommand {
   readonly #config: MasterConfig;
   readonly #display: Display;
   readonly #host: Host;
+  readonly #log: Logger;
 
-  constructor(admin: KeyAdmin, options: KeyOptions, config: MasterConfig, display: Display, host: Host) {
+  constructor(admin: KeyAdmin, options: KeyOptions, config: MasterConfig, display: Display, host: Host, log: Logger) {
     this.#admin = admin;
     this.#options = options;
     this.#config = config;
     this.#display = display;
     this.#host = host;
+    this.#log = log;
   }
 
   async run({ verb, glob }: Task): Promise<void> {
@@ -97,10 +123,15 @@ class KeyCommand {
     this.#display.line(`The following keys are going to be ${pastTense[action]}:`);
     this.#display.show(listsAsValue(keys));
     if (!this.#options.isYes && !(await this.#isConfirmed(action))) return;
-    const invalid = await this.#admin.apply(action, keys, { isRotating: this.#config.rotate_aes_key });
+    const isRotating = isTrue(this.#options.rotateAesKey) ?? this.#config.rotate_aes_key;
+    const isDataKept = isTrue(this.#options.preserveMinions) ?? this.#config.preserve_minion_cache;
+    const invalid = await this.#admin.apply(action, keys, { isRotating, isDataKept });
     for (const id of invalid) this.#host.complain(`Unable to accept invalid key for ${id}.\n`);
     const done = action === "delete" ? keys : this.#admin.whereabouts(without(keys, invalid));
-    for (const id of [...done.values()].flat()) this.#display.line(`Key for minion ${id} ${pastTense[action]}.`);
+    for (const id of [...done.values()].flat()) {
+      this.#display.line(`Key for minion ${id} ${pastTense[action]}.`);
+      this.#log.info({ id, action }, `Key for minion ${id} ${pastTense[action]} in ${this.#config.pki_dir}`);
+    }
   }
 
   /** Pending keys, others where asked for; deleting takes whatever matches. */
@@ -134,6 +165,11 @@ class KeyCommand {
     }
     return answer === "" ? action !== "delete" : answer.toLowerCase().startsWith("y");
   }
+}
+
+/** The parser has let `True` and `False` through only, in any case. */
+function isTrue(word: string | undefined): boolean | undefined {
+  return word === undefined ? undefined : word.toLowerCase() === "true";
 }
 
 function without(keys: KeyLists, ids: readonly string[]): KeyLists {

@@ -1,23 +1,37 @@
 /** The options of `saltworks key`. Source: Salt's own `salt-key --help` for names, groups and order. */
 import {
   generalOptions,
+  hardCrashOptions,
+  logFileOptions,
   loggingAbout,
   logLevelOption,
   outputAbout,
   outputOptions,
+  stateOutputOptions,
   unavailableAuthentication,
   unavailableEverywhere,
-  unavailableLogFile,
-  unavailableStateOutput,
 } from "./general-options.ts";
-import { type CommandTable, flag, text } from "./option.ts";
+import { type CommandTable, flag, int, mainName, text } from "./option.ts";
+
+const userOptions = {
+  user: text(["-u", "--user"], "USER", "Do it as this user, to whom new key files belong."),
+};
 
 const promptOptions = {
   isQuiet: flag(["-q", "--quiet"], "Taken for scripts that give it; as in Salt, it hides neither lists nor results."),
   isYes: flag(["-y", "--yes"], "Answer every question with yes."),
+  rotateAesKey: text(
+    ["--rotate-aes-key"],
+    "ROTATE_AES_KEY",
+    "False: the master keeps its AES key when keys are deleted or rejected, so that those minions can go on reading what it publishes. Default: the configured rotate_aes_key, True.",
+  ),
+  preserveMinions: text(
+    ["--preserve-minions"],
+    "PRESERVE_MINIONS",
+    "True: the master keeps the grains, pillar and mine of minions whose keys are deleted. Default: the configured preserve_minion_cache, False.",
+  ),
 };
 
-/** The order is that in which actions go before others where several are given. */
 const actionOptions = {
   list: text(
     ["-l", "--list"],
@@ -41,42 +55,79 @@ const actionOptions = {
   isFingerAll: flag(["-F", "--finger-all"], "Print the fingerprints of all keys, and of the master's own."),
 };
 
+const generationOptions = {
+  generatedName: text(["--gen-keys"], "GEN_KEYS", "Make a key pair of this name: NAME.pem and NAME.pub."),
+  generatedDir: text(["--gen-keys-dir"], "GEN_KEYS_DIR", "The directory for that pair, made if need be. Default: '.'."),
+  keySizeBits: int(
+    ["--keysize"],
+    "KEYSIZE",
+    "Size of new keys, in bits: 2048 to 32768. Default: the configured keysize, 2048.",
+  ),
+  isSignatureAsked: flag(
+    ["--gen-signature"],
+    "Sign the master's public key, for minions that ask for a signature of it: writes master_pubkey_signature. This takes a signing key pair of its own, see --auto-create.",
+  ),
+  signingKeyFile: text(["--priv"], "PRIV", "The private key to sign with. Default: the master's signing key."),
+  signatureDir: text(["--signature-path"], "SIGNATURE_PATH", "The directory for the signature. Default: pki_dir."),
+  signedKeyFile: text(["--pub"], "PUB", "The public key to sign. Default: the master's."),
+  isSigningKeyMade: flag(["--auto-create"], "Make a signing key pair if there is none."),
+};
+
 type KeyOptions = typeof generalOptions &
+  typeof userOptions &
+  typeof hardCrashOptions &
   typeof promptOptions &
   typeof outputOptions &
+  typeof stateOutputOptions &
   typeof actionOptions &
-  ReturnType<typeof logLevelOption>;
+  typeof generationOptions &
+  ReturnType<typeof logLevelOption> &
+  typeof logFileOptions;
 
 /** `-l` takes any word that begins with one of these. */
-export const keyListPrefixes: readonly string[] = ["acc", "pre", "un", "rej", "den", "all"];
+const listPrefixes: readonly string[] = ["acc", "pre", "un", "rej", "den", "all"];
+/** Sizes that Salt makes keys of. */
+const sizeBitsMin = 2_048;
+const sizeBitsMax = 32_768;
+
+/** What is wrong with the values, in Salt's words where it has them. */
+export function keyFault(values: ReadonlyMap<string, unknown>, positionals: readonly string[]): string | undefined {
+  const list = values.get("list");
+  if (typeof list === "string" && list !== "" && !listPrefixes.some((prefix) => list.startsWith(prefix))) {
+    return `'${list}' is not a valid argument to '--list'`;
+  }
+  const bits = Number(values.get("keySizeBits") ?? sizeBitsMin);
+  if (bits < sizeBitsMin) return `The minimum value for keysize is ${sizeBitsMin}`;
+  if (bits > sizeBitsMax) return `The maximum value for keysize is ${sizeBitsMax}`;
+  for (const [key, option] of [
+    ["rotateAesKey", promptOptions.rotateAesKey],
+    ["preserveMinions", promptOptions.preserveMinions],
+  ] as const) {
+    const word = values.get(key);
+    if (typeof word === "string" && !["true", "false"].includes(word.toLowerCase())) {
+      return `option ${mainName(option)}: invalid value: '${word}' (choose from 'True', 'False')`;
+    }
+  }
+  if (values.has("isDeleteAll") && positionals.length > 0) {
+    return "Delete all takes no arguments. Use -d to delete specified keys";
+  }
+  return undefined;
+}
 
 export const keyCommand: CommandTable<KeyOptions> = {
   program: "salt-key",
   usage: "salt-key [options]",
-  about: "Lists, accepts, rejects and deletes the keys of minions.",
+  about: "Lists, accepts, rejects and deletes the keys of minions, and makes key pairs.",
   groups: [
-    { title: "", options: { ...generalOptions, ...promptOptions } },
-    { title: "Output Options", about: outputAbout, options: outputOptions },
+    { title: "", options: { ...generalOptions, ...userOptions, ...hardCrashOptions, ...promptOptions } },
+    { title: "Output Options", about: outputAbout, options: { ...outputOptions, ...stateOutputOptions } },
     { title: "Actions", options: actionOptions },
-    { title: "Logging Options", about: loggingAbout, options: logLevelOption(["--log-level"]) },
+    { title: "Key Generation Options", options: generationOptions },
+    {
+      title: "Logging Options",
+      about: loggingAbout,
+      options: { ...logLevelOption(["--log-level"]), ...logFileOptions },
+    },
   ],
-  unavailable: [
-    ...unavailableEverywhere,
-    ["-u", "--user"],
-    ["--hard-crash"],
-    ["--rotate-aes-key"],
-    ["--preserve-minions"],
-    ["--auth", "--eauth", "--external-auth"],
-    ...unavailableAuthentication,
-    ...unavailableStateOutput,
-    ["--gen-keys"],
-    ["--gen-keys-dir"],
-    ["--keysize"],
-    ["--gen-signature"],
-    ["--priv"],
-    ["--signature-path"],
-    ["--pub"],
-    ["--auto-create"],
-    ...unavailableLogFile,
-  ],
+  unavailable: [...unavailableEverywhere, ["--auth", "--eauth", "--external-auth"], ...unavailableAuthentication],
 };
