@@ -19,9 +19,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { packageRoot } from "../../src/config/program-version.ts";
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { SaltworksError } from "../../src/errors.ts";
-import { packageRoot } from "../../src/minion/modules/program-version.ts";
 import { descriptorLimits, withDescriptors } from "../fleet/descriptors.ts";
 import type { MasterUnderTest } from "../scenarios/master-under-test.ts";
 

@@ -1,6 +1,7 @@
 /** The program's version, from the package it runs from, and those of what it is made of. */
+
+import { readOwnPackage } from "../config/program-version.ts";
 import { readDistribution } from "../minion/modules/grains-os.ts";
-import { readOwnPackage } from "../minion/modules/program-version.ts";
 import { versionsReport } from "../minion/modules/versions.ts";
 
 export function programVersion(): string {

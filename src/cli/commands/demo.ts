@@ -3,10 +3,10 @@
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { KeyAdmin } from "../../client/key-admin.ts";
+import { packageRoot } from "../../config/program-version.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { demoMinionsMax, demoStartTimeoutMs } from "../../limits.ts";
-import { packageRoot } from "../../minion/modules/program-version.ts";
 import { EventSubscriber } from "../../transport/event-stream-client.ts";
 import { splitEvent } from "../../wire/event.ts";
 import { Exit, masterConfig } from "../command-line.ts";

@@ -1,9 +1,10 @@
 /** Execution module `test`: what this minion is and has loaded. */
+
+import { readOwnPackage } from "../../config/program-version.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 import type { CallContext } from "../module-contract.ts";
 import { describe } from "./describe.ts";
 import { type ModuleFunctions, moduleNames } from "./module-functions.ts";
-import { readOwnPackage } from "./program-version.ts";
 import { isTruthy, pythonText } from "./python-values.ts";
 import { findSetting, optionsOf } from "./settings.ts";
 import { argument, signature } from "./signature.ts";

@@ -1,7 +1,7 @@
 /** Versions of this program, of what it is built on and of the machine: `-V` of every command, `test.versions_report` of the minion. */
 import { machine, release, type } from "node:os";
+import { readOwnPackage, saltReleaseFollowed } from "../../config/program-version.ts";
 import { readTextIfAny } from "./file-error.ts";
-import { readOwnPackage, saltReleaseFollowed } from "./program-version.ts";
 
 type Section = { readonly [name: string]: string };
 
