@@ -67,6 +67,12 @@ export const laneTaskTimeoutMs = 60_000;
 export const drainDeadlineMs = 10_000;
 /** Jobs that the tracker follows at once; the oldest is let go beyond it. */
 export const trackedJobsMax = 10_000;
+/** Jobs whose minions' states the master keeps in memory; the oldest that nobody follows goes first. */
+export const jobRecordsMax = 20_000;
+/** Minions of those jobs, ten bytes for each of its jobs; beyond it the oldest jobs go first. */
+export const trackedMinionsMax = 2_000_000;
+/** How long those states are kept, milliseconds; after it there is what the job cache holds. */
+export const jobRecordKeptMs = 3_600_000;
 /** Key-file changes are gathered this long, milliseconds, so that one command causes one rotation. */
 export const keyChangeSettleMs = 200;
 /** Waiting for a store's last writes when it closes, milliseconds. Over it the disk has failed. */
@@ -111,6 +117,8 @@ export const targetPathsMax = 128;
 export const targetIndexBytesMax = 96 * 1024 * 1024;
 /** How long a worker matches targets or builds their index before it looks for batches again, milliseconds: no return waits longer for it. */
 export const matchSliceMs = 2;
+/** Minions, unknown names and terms that an explained target shows of each sort; how many there are is counted. */
+export const explainedMax = 50;
 /** CPU time that one target may take in one worker, milliseconds. A first use reads every minion's grains, 1 s for 50,000; over this it is refused, before its client gives up. */
 export const matchCpuMsMax = 10_000;
 /** Parsed targets that a thread remembers: a compiled regular expression holds some 100 KB at most. */
@@ -219,6 +227,26 @@ export const mineSliceMs = 2;
 export const mineSliceBytes = 256 * 1024;
 /** Ids that a worker is given for one slice, bytes: a few hundred, which is what 2 ms suffice for. */
 export const mineWindowBytes = 4_096;
+/** Batches that run at once in the master; each holds its minions' ids and an open file. Over it: QUEUE_FULL. */
+export const batchesRunningMax = 64;
+/** Steps of one batch that are under way at once: each is a job that the tracker follows. Over it free slots are gathered until a step is over. */
+export const batchStepsMax = 128;
+/** Returns of a batch that come within this time make one next step, milliseconds: what one minion after the other would cost a publish each. */
+export const batchGatherMs = 50;
+/** Logs of finished batches that are kept; the oldest go first. Those older than `keep_jobs_seconds` go, too. */
+export const batchLogsMax = 1_000;
+/** One line of a batch's log, bytes: the ids of 200,000 minions. */
+export const batchEntryBytesMax = 16 * 1024 * 1024;
+/** What a follower of a batch is given at once, bytes: of the log, and of the returns that belong to it. */
+export const batchPageBytes = { log: 256 * 1024, returns: 8 * 1024 * 1024 } as const;
+/** How often a follower of a batch looks into its log when the event bus is silent, milliseconds: a master that fell over in the middle is noticed then. */
+export const batchLookMs = 5_000;
+/** Return bodies that wait in a follower of a batch until they are shown, bytes; what is beyond is fetched from the store. */
+export const batchFeedBytesMax = 64 * 1024 * 1024;
+/** After a restart the minions of unfinished batches are pinged so many times and for so long each, milliseconds: a stock minion connects again within 10 s. */
+export const batchReconnect = { rounds: 5, roundMs: 3_000 } as const;
+/** How long a minion that did not answer a batch's ping may still join it, milliseconds. */
+export const batchLateMs = 86_400_000;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");

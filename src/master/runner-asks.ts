@@ -15,6 +15,7 @@ import type {
 } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import type { Batches } from "./batches.ts";
 import { expectedMinions } from "./expected-minions.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import { ownJob } from "./own-job.ts";
@@ -30,6 +31,7 @@ export type RunnerAsksOptions = {
   readonly connected: () => readonly string[];
   readonly counters: () => Promise<Encodable>;
   readonly user: string;
+  readonly batches: Pick<Batches, "states" | "control">;
 };
 
 type Question<Name extends keyof MasterAccess> = Name extends "runJob" ? RunJobAsk : Parameters<MasterAccess[Name]>[0];
@@ -60,6 +62,8 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
       } satisfies PillarTask);
       return { pillar: record, faults };
     },
+    batches: () => options.batches.states(),
+    controlBatch: ({ action, jid }, { user }) => options.batches.control(action, jid, user),
   };
 }
 

@@ -1,5 +1,6 @@
 /** What runner and wheel functions are and what they may use: the store's readers, and the running master. */
 import type { MasterConfig } from "../config/load.ts";
+import type { BatchCounts } from "../wire/batch.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 
 /** One stored job, as the readers of every job cache give it. `load` and bodies are maps in the new msgpack flavour. */
@@ -64,7 +65,13 @@ export type MasterAccess = {
     readonly saltenv: string | undefined;
     readonly pillarenv: string | undefined;
   }): Promise<{ readonly pillar: Uint8Array; readonly faults: readonly string[] }>;
+  /** The batches that run, by job id. */
+  batches(): Promise<ReadonlyMap<string, RunningBatchCounts>>;
+  /** @returns "changed", "unknown", or the state that it is in and stays in */
+  controlBatch(question: { readonly action: "pause" | "resume" | "abort"; readonly jid: string }): Promise<string>;
 };
+
+export type RunningBatchCounts = { readonly state: string } & BatchCounts;
 
 /** What the master keeps of minions, to be read: maps in the new flavour. */
 export type MinionReader = {

@@ -1,5 +1,6 @@
 /** Which runner functions exist. A runner has a file; each is one line here. */
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { batchesRunner } from "./batches.ts";
 import { callFunction } from "./call.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
 import { jobsRunner } from "./jobs.ts";
@@ -8,6 +9,7 @@ import { saltworksRunner } from "./saltworks.ts";
 
 export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ...jobsRunner,
+  ...batchesRunner,
   ...manageRunner,
   ...saltworksRunner,
 ]);

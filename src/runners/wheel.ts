@@ -1,6 +1,7 @@
 /** Which wheel functions exist: what operators and our own command line ask of the master itself, answered in the reply. */
 import { SaltworksError } from "../errors.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { batchesWheel } from "./batches.ts";
 import { callFunction } from "./call.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
 import { saltworksRunner } from "./saltworks.ts";
@@ -48,6 +49,7 @@ export const wheelFunctions: ReadonlyMap<string, RunnerFunction> = new Map<strin
       run: returns,
     },
   ],
+  ...batchesWheel,
   ...saltworksRunner,
 ]);
 

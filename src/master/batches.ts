@@ -1,0 +1,155 @@
+/** The batches that run in this master: a bounded set, each by its job id. docs/decisions/0020-batches-in-the-master.md. */
+import type { Logger } from "pino";
+import type { MasterConfig } from "../config/load.ts";
+import { SaltworksError } from "../errors.ts";
+import { batchesRunningMax, batchLogsMax } from "../limits.ts";
+import { batchDirectory, listBatches, readBatchSummary, removeBatch } from "../store/batch-log.ts";
+import { type BatchCounts, readBatchOptions } from "../wire/batch.ts";
+import { jidTime } from "../wire/jid.ts";
+import type { ValueMap } from "../wire/values.ts";
+import { type BatchControl, BatchJob } from "./batch-job.ts";
+import type { BatchEffects, BatchTimes } from "./batch-ping.ts";
+import { recoverBatch } from "./batch-recovery.ts";
+import type { BatchState } from "./batch-run.ts";
+import type { Bus } from "./bus.ts";
+import type { JobTracker } from "./job-tracker.ts";
+import type { Job, Published, Publisher } from "./publisher.ts";
+
+export type BatchesOptions = Omit<BatchEffects, "onOver"> & {
+  /** Age at which the log of a finished batch goes; 0 keeps all. */
+  readonly keepMs: number;
+};
+
+export type RunningBatch = { readonly state: BatchState } & BatchCounts;
+
+type BatchesParts = { readonly config: MasterConfig; readonly logger: Logger; readonly bus: Pick<Bus, "fire"> };
+type BatchesJobs = Pick<BatchEffects, "readJob" | "retcodes"> & {
+  readonly publisher: Publisher;
+  readonly tracker: JobTracker;
+};
+
+export function batchesOf({ config, logger, bus }: BatchesParts, jobs: BatchesJobs): Batches {
+  const { publisher, tracker, readJob, retcodes } = jobs;
+  return new Batches({
+    publish: (job, onAccepted) => publisher.publish(job, onAccepted),
+    newJid: () => publisher.newJid(),
+    record: (job, published) => publisher.record(job, published),
+    follow: (options) => tracker.follow(options),
+    readJob,
+    retcodes,
+    fire: (tag, data) => bus.fire(tag, data),
+    logger,
+    directory: batchDirectory(config.cachedir),
+    nowMs: Date.now,
+    keepMs: config.keep_jobs_seconds * 1_000,
+  });
+}
+
+export class Batches {
+  readonly counters = { begun: 0, resumed: 0, refused: 0, over: 0 };
+  readonly #options: BatchesOptions;
+  readonly #running = new Map<string, BatchJob>();
+  /** Begun, but without a job id yet. */
+  #pending = 0;
+
+  constructor(options: BatchesOptions) {
+    this.#options = options;
+  }
+
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  /**
+   * Resolves when the target is known and pinged; the batch goes on by itself.
+   *
+   * @returns undefined if the target expects nobody
+   * @throws SaltworksError QUEUE_FULL, FUNCTION_ARGUMENTS for options that make no batch, STORE_FAILED, or what a publish throws
+   */
+  async begin(job: Job, fields: ValueMap, times: BatchTimes): Promise<Published | undefined> {
+    const [options, fault] = readBatchOptions(fields);
+    if (options === undefined) throw new SaltworksError("FUNCTION_ARGUMENTS", fault);
+    if (this.#running.size + this.#pending >= batchesRunningMax) {
+      this.counters.refused += 1;
+      throw new SaltworksError("QUEUE_FULL", `${batchesRunningMax} batches run already`, { batchesRunningMax });
+    }
+    this.#pending += 1;
+    try {
+      const begun = await BatchJob.begin(job, options, times, this.#effectsOf());
+      if (begun === undefined) return undefined;
+      this.counters.begun += 1;
+      this.#running.set(begun.batch.jid, begun.batch);
+      // A ping that is answered at once may have ended it already.
+      if (begun.batch.isClosed) this.#noteOver();
+      return begun.published;
+    } finally {
+      this.#pending -= 1;
+    }
+  }
+
+  /** What runs, by job id. */
+  states(): ReadonlyMap<string, RunningBatch> {
+    return new Map([...this.#running].map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }]));
+  }
+
+  /** @returns "changed", "unknown", or the state that it is in and stays in */
+  control(action: BatchControl, jid: string, user: string): string {
+    const batch = this.#running.get(jid);
+    if (batch === undefined) return "unknown";
+    return batch.control(action, user) ? "changed" : batch.run.state;
+  }
+
+  /** Goes on with what a former master left. */
+  resume(): void {
+    const { directory, logger } = this.#options;
+    for (const jid of listBatches(directory)) {
+      try {
+        if (readBatchSummary(directory, jid)?.last.kind === "done") continue;
+        const batch = BatchJob.reopen(jid, this.#effectsOf());
+        if (batch === undefined) continue;
+        this.#running.set(jid, batch);
+        this.counters.resumed += 1;
+        logger.info({ batch: jid }, "goes on with a batch");
+        recoverBatch(batch).catch((error: Error) => batch.fail(error));
+      } catch (error) {
+        logger.error({ err: error, batch: jid }, "a batch cannot be gone on with");
+      }
+    }
+    this.#sweep();
+  }
+
+  /** Whatever is not over by then is gone on with at the next start. */
+  close(): void {
+    for (const batch of this.#running.values()) batch.close();
+    this.#running.clear();
+  }
+
+  #effectsOf(): BatchEffects {
+    return { ...this.#options, onOver: () => this.#noteOver() };
+  }
+
+  #noteOver(): void {
+    for (const [jid, batch] of this.#running) {
+      if (!batch.isClosed) continue;
+      this.#running.delete(jid);
+      this.counters.over += 1;
+    }
+    this.#sweep();
+  }
+
+  /** Old logs go; a batch that is not over keeps its own. */
+  #sweep(): void {
+    const { directory, keepMs, nowMs, logger } = this.#options;
+    try {
+      const finished = listBatches(directory).filter((jid) => !this.#running.has(jid));
+      const surplus = finished.length - batchLogsMax;
+      for (const [index, jid] of finished.entries()) {
+        const isOld = keepMs > 0 && jidTime(jid).getTime() < nowMs() - keepMs;
+        if (!isOld && index >= surplus) break;
+        removeBatch(directory, jid);
+      }
+    } catch (error) {
+      logger.error({ err: error }, "logs of old batches cannot be removed");
+    }
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * What a batch is asked for with, and the record that is kept of it: entries in the order in which things happened. Clients read the same entries
+ * from the event bus (`saltworks/batch/<jid>/<kind>`) and from the stored log. Source: docs/decisions/0020-batches-in-the-master.md. Pure.
+ */
+import type { Encodable, Value, ValueMap } from "./values.ts";
+
+/** So many minions, or so many of a hundred. */
+export type Share =
+  | { readonly kind: "count"; readonly count: number }
+  | { readonly kind: "percent"; readonly percent: number };
+
+/** Shares as they were written; `parseShare` reads them. */
+export type BatchOptions = {
+  /** How many run at a time. */
+  readonly size: string;
+  /** How long a slot stays empty after its minion has returned. */
+  readonly waitSeconds: number;
+  /** The first failure ends the batch at once. */
+  readonly isFailHard: boolean;
+  /** So many run first, alone; the others only if all of them succeed. */
+  readonly canary: number;
+  /** With so many failures no more are started. */
+  readonly failuresMax: string | undefined;
+  /** How its followers show it: one document at the end. */
+  readonly isStatic: boolean;
+};
+
+/** `finished`: every minion had its turn. Otherwise why no more were started. */
+export type BatchOutcome = "finished" | "failhard" | "failures" | "canary" | "aborted";
+
+/** `at`: milliseconds since 1970. `jid` is the batch's own only in `new`, else that of the step, which is a job like any other. */
+export type BatchEntry =
+  | {
+      readonly kind: "new";
+      readonly at: number;
+      readonly jid: string;
+      readonly user: string;
+      /** Job of the ping that finds out who is there. */
+      readonly ping: string;
+      readonly expected: number;
+      readonly timeoutMs: number;
+      readonly gatherTimeoutMs: number;
+      readonly size: string;
+      readonly waitSeconds: number;
+      readonly isFailHard: boolean;
+      readonly canary: number;
+      readonly failuresMax: string;
+      readonly isStatic: boolean;
+      /** The load as it is stored, in base64. Not told on the bus. */
+      readonly load: string;
+    }
+  /** The ping is over. `window`: how many run at a time. */
+  | {
+      readonly kind: "queue";
+      readonly ids: readonly string[];
+      readonly absent: readonly string[];
+      readonly window: number;
+    }
+  /** Answered the ping after it was over. */
+  | { readonly kind: "late"; readonly id: string }
+  /** Written before the job is sent. */
+  | { readonly kind: "start"; readonly jid: string; readonly ids: readonly string[]; readonly at: number }
+  /** Written after it was. */
+  | { readonly kind: "sent"; readonly jid: string }
+  | {
+      readonly kind: "return";
+      readonly jid: string;
+      readonly id: string;
+      readonly retcode: number;
+      readonly at: number;
+    }
+  | { readonly kind: "silent"; readonly jid: string; readonly ids: readonly string[]; readonly at: number }
+  | { readonly kind: "pause" | "resume" | "abort"; readonly user: string; readonly at: number }
+  /** The master was started again meanwhile. */
+  | { readonly kind: "restart"; readonly at: number }
+  | ({
+      readonly kind: "done";
+      readonly at: number;
+      readonly outcome: BatchOutcome;
+      readonly culprit: string;
+    } & BatchCounts);
+
+export type BatchCounts = {
+  readonly minions: number;
+  readonly absent: number;
+  readonly queued: number;
+  readonly running: number;
+  readonly returned: number;
+  readonly failed: number;
+  readonly silent: number;
+  readonly retcode: number;
+};
+
+/** `3`, `10%` or `%10`; undefined for anything else, and for what means nobody. */
+export function parseShare(text: string): Share | undefined {
+  const trimmed = text.trim();
+  if (!trimmed.includes("%")) {
+    const count = /^\+?\d{1,9}$/.test(trimmed) ? Number(trimmed) : 0;
+    return count >= 1 ? { kind: "count", count } : undefined;
+  }
+  const digits = trimmed.replace(/^%+|%+$/g, "").trim();
+  const percent = /^\+?(?:\d{1,9}(?:\.\d*)?|\.\d+)$/.test(digits) ? Number(digits) : 0;
+  return percent > 0 ? { kind: "percent", percent } : undefined;
+}
+
+/** How many of `total` run at a time: a percentage is cut off to whole minions, but never below one. */
+export function windowOf(share: Share, total: number): number {
+  if (share.kind === "count") return share.count;
+  return Math.max(1, Math.floor((share.percent / 100) * total));
+}
+
+/** With how many failures among `total` a batch stops: a percentage is reached when so many of a hundred, or more, have failed. */
+export function failuresOf(share: Share, total: number): number {
+  if (share.kind === "count") return share.count;
+  return Math.max(1, Math.ceil((share.percent / 100) * total));
+}
+
+/** As they travel beside a publish, in its `kwargs`. */
+export function encodeBatchOptions(options: BatchOptions): { readonly [name: string]: Encodable } {
+  return {
+    size: options.size,
+    wait: options.waitSeconds,
+    failhard: options.isFailHard,
+    canary: options.canary,
+    max_failures: options.failuresMax ?? "",
+    static: options.isStatic,
+  };
+}
+
+/** @returns undefined if they make no batch; the second member says why */
+export function readBatchOptions(fields: ValueMap): readonly [BatchOptions, ""] | readonly [undefined, string] {
+  const size = textOf(fields.get("size"));
+  if (parseShare(size) === undefined) return [undefined, `Invalid batch size: ${size}`];
+  const failuresMax = textOf(fields.get("max_failures"));
+  if (failuresMax !== "" && parseShare(failuresMax) === undefined)
+    return [undefined, `Invalid number of failures that a batch may have: ${failuresMax}`];
+  const waitSeconds = numberOf(fields.get("wait"));
+  if (!(waitSeconds >= 0)) return [undefined, "Invalid seconds to wait in a batch"];
+  const canary = numberOf(fields.get("canary"));
+  if (!(canary >= 0) || !Number.isInteger(canary)) return [undefined, "Invalid number of canaries in a batch"];
+  return [
+    {
+      size,
+      waitSeconds,
+      isFailHard: fields.get("failhard") === true,
+      canary,
+      failuresMax: failuresMax === "" ? undefined : failuresMax,
+      isStatic: fields.get("static") === true,
+    },
+    "",
+  ];
+}
+
+function textOf(value: Value | undefined): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
+function numberOf(value: Value | undefined): number {
+  if (value === undefined || value === null) return 0;
+  // A float that is whole comes as an object of its own.
+  return typeof value === "object" && "value" in value ? Number(value.value) : Number(value);
+}
