@@ -4,6 +4,7 @@
  */
 import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
+import { hasCode, SaltworksError } from "../errors.ts";
 import type { RunnerCaller } from "../runners/contract.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { TextList } from "../wire/text-list.ts";
@@ -20,12 +21,10 @@ export type CommandsOptions = {
   readonly runners: LanePool;
   readonly fire: Fire;
   readonly asks: RunnerAsks;
-  readonly metrics: () => Promise<Encodable>;
+  /** Wheel functions that are answered here, even while runners are busy, and without events. */
+  readonly direct: ReadonlyMap<string, (kwargs: ValueMap) => Promise<Encodable>>;
   readonly logger: Logger;
 };
-
-/** A wheel function that is answered here, even while runners are busy, and without events: `saltworks top` asks each second. */
-const metricsFunction = "saltworks.metrics";
 
 /** Fields of a publish request's kwargs that the minions see, in Salt's order. */
 const forwardedKwargs = ["ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs"] as const;
@@ -62,6 +61,7 @@ export class Commands {
     }
     if (published === undefined) {
       const error = `Master could not resolve minions for target ${targetText(job.target)}`;
+      if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
       return encode({ enc: "clear", load: { jid: null, minions: [], error } }, "raw");
     }
     const { jid, minions, missing } = published;
@@ -83,8 +83,9 @@ export class Commands {
     const { args, kwargs } = command === "runner" ? runnerArguments(fields) : wheelArguments(fields);
     const head = { fun: `${command}.${name}`, jid, ...(command === "wheel" ? { tag } : {}), user };
     const finished = (data: Encodable) => encode({ tag, data }, "raw");
-    if (command === "wheel" && name === metricsFunction) {
-      reply(finished({ ...head, return: await this.#options.metrics(), success: true, _stamp: stampNow() }));
+    const direct = command === "wheel" ? this.#options.direct.get(name) : undefined;
+    if (direct !== undefined) {
+      reply(finished({ ...head, ...(await outcomeOf(direct, kwargs)), _stamp: stampNow() }));
       return;
     }
     const called = { ...head, fun_args: kwargs.size > 0 ? [...args, kwargs] : args };
@@ -150,6 +151,19 @@ function toJob(fields: ValueMap, user: string): Job {
   const jid = fields.get("jid");
   return {
     fun: fields.get("fun") ?? "",
+/** What the function refuses is its answer; anything else is a bug of the master. */
+async function outcomeOf(
+  direct: (kwargs: ValueMap) => Promise<Encodable>,
+  kwargs: ValueMap,
+): Promise<{ readonly return: Encodable; readonly success: boolean }> {
+  try {
+    return { return: await direct(kwargs), success: true };
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return { return: error.message, success: false };
+  }
+}
+
     arg: fields.get("arg") ?? [],
     target: Array.isArray(target) ? target.map(String) : String(target ?? ""),
     targetKind: String(fields.get("tgt_type") ?? "glob"),
@@ -205,6 +219,11 @@ function asList(value: Value | undefined): Value[] {
 
 function asMap(value: Value | undefined): ValueMap {
   return value instanceof Map ? new Map(value) : new Map();
+}
+
+/** As for a target that expects nobody, with the reason: Salt's command line takes it for that. */
+function refusedTarget(reason: string): Encodable {
+  return { enc: "clear", load: { jid: null, minions: [], error: reason, refused: reason } };
 }
 
 /** Salt writes a list target the way Python prints one. */

@@ -17,8 +17,9 @@ export type TargetText = {
 export async function expectedMinions(
   pool: ShardPool,
   { target, targetKind, delimiter }: TargetText,
+  isGreedy = true,
 ): Promise<TextList> {
-  const task: MatchTask = { kind: "match", target: encode(target, "raw"), targetKind, delimiter };
+  const task: MatchTask = { kind: "match", target: encode(target, "raw"), targetKind, delimiter, isGreedy };
   const slots = Array.from({ length: pool.slotCount }, async (_, slot): Promise<PackedTexts> => {
     const { count, ids } = await matchOn<Extract<MatchAnswer, { state: "ready" }>>(pool, slot, task);
     return { count, bytes: ids };
@@ -41,7 +42,8 @@ export async function matchOn<Ready extends { readonly state: "ready" }>(
       build,
     });
     if (answer.state === "ready") return answer;
-    if (answer.state === "refused") throw new SaltworksError("TARGET_INVALID", `target refused: ${answer.reason}`);
+    if (answer.state === "refused")
+      throw new SaltworksError("TARGET_INVALID", `target refused: ${answer.reason}`, { isRefused: true });
     if (performance.now() > deadlineMs) {
       throw new SaltworksError("TASK_TIMEOUT", "a target was not matched in time", { matchWaitMsMax });
     }

@@ -17,6 +17,7 @@ import { gatherCounters } from "./counters.ts";
 import { finishWithin } from "./deadline.ts";
 import { endpointOf, portOptions } from "./endpoint.ts";
 import { readFindJobAnswer } from "./find-job.ts";
+import { explainFunctions } from "./explain-target.ts";
 import { JobTracker } from "./job-tracker.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -34,6 +35,7 @@ import { RequestFront } from "./request-front.ts";
 import { returnsIn } from "./return-events.ts";
 import { runnerAsks } from "./runner-asks.ts";
 
+import { Targets } from "./targets.ts";
 export type MasterParts = {
   readonly config: MasterConfig;
   readonly logger: Logger;
@@ -54,6 +56,7 @@ export class Master {
   readonly #tracker: JobTracker;
   readonly #presence: Presence;
   readonly #publisher: Publisher;
+  readonly #targets: Targets;
   readonly #commands: Commands;
   readonly #keyRing: KeyRing;
   readonly #authLane: AuthLane;
@@ -78,6 +81,7 @@ export class Master {
     });
     this.#publisher = this.#createPublisher();
     this.#tracker = this.#createTracker();
+    this.#targets = new Targets({ ...parts, accepted: parts.start.accepted });
     this.#presence = this.#createPresence();
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
@@ -227,13 +231,13 @@ export class Master {
   }
 
   #createPublisher(): Publisher {
-    const { config, pool, rsa, partitioner, start, secrets, bus, logger } = this.#parts;
+    const { config, pool, rsa, partitioner, secrets, bus, logger } = this.#parts;
     return new Publisher({
       pool,
       rsa,
       partitioner,
       front: this.#publishFront,
-      accepted: start.accepted,
+      targets: this.#targets,
       nextSerial: () => secrets.nextSerial(),
       isSigning: config.sign_pub_messages,
       signingAlgorithm: config.publish_signing_algorithm,
@@ -281,7 +285,11 @@ export class Master {
       counters: () => this.#gatherCounters(),
       user: config.user,
     });
-    return new Commands({ ...jobs, runners, asks, fire, metrics: () => this.metrics.rows(), logger });
+    const direct = new Map([
+      ...explainFunctions(this.#parts, this.#targets, this.#presence),
+      ["saltworks.metrics", () => this.metrics.rows()],
+    ]);
+    return new Commands({ ...jobs, runners, asks, fire, direct, logger });
   }
 
   #createKeyRing(): KeyRing {

@@ -51,6 +51,11 @@ export class Presence {
     this.#contactMs.delete(id);
   }
 
+  /** When the minion last proved itself, since this master's start. */
+  contactMs(id: string): number | undefined {
+    return this.#contactMs.get(id);
+  }
+
   isConnected(id: string): boolean {
     const contactMs = this.#contactMs.get(id);
     return (

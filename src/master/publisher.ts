@@ -5,18 +5,16 @@
 import type { Logger } from "pino";
 import { SaltworksError } from "../errors.ts";
 import { publishQueueMax } from "../limits.ts";
-import { listedIds } from "../target/expected.ts";
-import { ParsedTargets } from "../target/parsed.ts";
 import { jidAt } from "../wire/jid.ts";
 import { encode } from "../wire/msgpack.ts";
 import { encodePublish } from "../wire/publish.ts";
-import { TextList } from "../wire/text-list.ts";
+import type { TextList } from "../wire/text-list.ts";
 import type { Encodable } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
-import { expectedMinions } from "./expected-minions.ts";
 import type { PublishFront } from "./publish-front.ts";
+import { type Targets, targetOnWire } from "./targets.ts";
 
 export type Fire = (
   tag: string,
@@ -28,7 +26,7 @@ export type PublisherOptions = {
   readonly rsa: LanePool;
   readonly partitioner: Partitioner;
   readonly front: PublishFront;
-  readonly accepted: ReadonlySet<string>;
+  readonly targets: Targets;
   readonly nextSerial: () => number;
   readonly isSigning: boolean;
   readonly signingAlgorithm: string;
@@ -61,7 +59,6 @@ export class Publisher {
   /** The last publish from outside: microseconds until its expected minions were known, and until it was sent. */
   readonly counters = { jobs: 0, unmatched: 0, refused: 0, lastMatchUs: 0, lastPublishUs: 0 };
   readonly #options: PublisherOptions;
-  readonly #targets = new ParsedTargets();
   #tail: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #lastJidMicros = 0;
@@ -86,9 +83,9 @@ export class Publisher {
   /**
    * @param onAccepted called with the expected minions before anything is sent, so that no return can come too early
    * @returns undefined if the target expects nobody: then nothing is stored or sent
-   * @throws SaltworksError QUEUE_FULL, or what store and workers throw
+   * @throws SaltworksError QUEUE_FULL, TARGET_INVALID for a target that is refused, or what store and workers throw
    */
-  async publish(job: Job, onAccepted?: (published: Published) => void): Promise<Published | undefined> {
+  async publish(asked: Job, onAccepted?: (published: Published) => void): Promise<Published | undefined> {
     if (this.#waiting >= publishQueueMax) {
       this.counters.refused += 1;
       throw new SaltworksError("QUEUE_FULL", "too many publishes are waiting", { publishQueueMax });
@@ -96,7 +93,9 @@ export class Publisher {
     this.#waiting += 1;
     const startedMs = performance.now();
     try {
-      const { minions, missing } = await this.#expected(job);
+      const job = this.#written(asked);
+      const wireTarget = targetOnWire(job);
+      const { minions, missing } = await this.#options.targets.expected(job);
       if (!job.isQuiet) this.counters.lastMatchUs = microsSince(startedMs);
       if (minions.count === 0) {
         this.counters.unmatched += 1;
@@ -105,7 +104,7 @@ export class Publisher {
       const published = { jid: job.jid ?? this.newJid(), minions, missing };
       if (!job.isQuiet) await this.#record(job, published);
       onAccepted?.(published);
-      await this.#inTurn(() => this.#send(job, published));
+      await this.#inTurn(() => this.#send({ ...job, target: wireTarget }, published));
       this.counters.jobs += 1;
       if (!job.isQuiet) this.counters.lastPublishUs = microsSince(startedMs);
       return published;
@@ -114,18 +113,12 @@ export class Publisher {
     }
   }
 
-  /** A target that cannot be parsed expects nobody, as in Salt. */
-  async #expected(job: Job): Promise<{ minions: TextList; missing: string[] }> {
-    let listed: readonly string[] | undefined;
-    try {
-      listed = listedIds(this.#targets.parse(job.targetKind, job.target, job.delimiter));
-    } catch (error) {
-      this.#options.logger.warn({ error: (error as Error).message, targetKind: job.targetKind }, "target refused");
-      return { minions: TextList.of([]), missing: [] };
-    }
-    const minions = await expectedMinions(this.#options.pool, job);
-    const missing = listed?.filter((id) => !this.#options.accepted.has(id)) ?? [];
-    return { minions, missing };
+  /** The job with its target as it is stored. */
+  #written(asked: Job): Job {
+    const job = this.#options.targets.written(asked);
+    if (job === asked) return job;
+    const load = new Map(job.load).set("tgt", job.target).set("tgt_type", job.targetKind);
+    return { ...job, load };
   }
 
   async #record(job: Job, published: Published): Promise<void> {
@@ -154,6 +147,7 @@ export class Publisher {
       ["fun", job.fun],
       ["arg", job.arg],
       ["tgt", job.target],
+  /** `job.target`: as it goes out. */
       ["jid", published.jid],
       ["ret", job.ret],
       ...(job.delimiter === ":" ? [] : ([["delimiter", job.delimiter]] as const)),

@@ -19,6 +19,8 @@ export type Compound = {
   readonly masterTree: Tree | undefined;
   /** Names of `L@` terms that are not directly under `not`: those without an accepted key are reported missing. */
   readonly listedIds: readonly string[];
+  /** Which side cannot read it, and why. */
+  readonly fault: string | undefined;
 };
 
 /** One word of an expression, its term already read. */
@@ -53,7 +55,13 @@ export function parseCompound(expression: string | readonly string[], isPillarEx
     minionTree: typeof minion === "string" ? undefined : minion,
     masterTree: typeof master === "string" ? undefined : master,
     listedIds,
+    fault: faultOf(minion, master),
   };
+}
+
+function faultOf(minion: Tree | string, master: Tree | string): string | undefined {
+  if (typeof minion === "string") return `minions cannot read it (${minion}), so that none will answer`;
+  return typeof master === "string" ? `no minion is expected, because it cannot be read: ${master}` : undefined;
 }
 
 export function listNames(text: string): string[] {
@@ -117,7 +125,7 @@ function orNobody(parse: () => Term): Term {
 export function refused(kind: "range" | "nodegroup"): SaltworksError {
   const reason =
     kind === "range" ? "range targets need a range server" : "nodegroups are expanded before a job is sent";
-  return new SaltworksError("TARGET_INVALID", `${kind} refused: ${reason}`, { isRefused: true });
+  return new SaltworksError("TARGET_INVALID", `${kind} refused: ${reason}`, { isRefused: true, construct: kind });
 }
 
 /** As `readTree`, for the minion's side. */

@@ -26,6 +26,8 @@ export type Target = {
   readonly minionTree: Tree | undefined;
   readonly masterTree: Tree | undefined;
   readonly listedIds: readonly string[] | undefined;
+  /** Why one side takes it for invalid. */
+  readonly fault?: string | undefined;
 };
 
 /**

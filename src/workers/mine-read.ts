@@ -5,6 +5,7 @@
 import { SaltworksError } from "../errors.ts";
 import { mineSliceBytes, mineSliceMs } from "../limits.ts";
 import { matchesKnown } from "../target/expected.ts";
+import { expandTarget } from "../target/nodegroups.ts";
 import { ParsedTargets } from "../target/parsed.ts";
 import { encode } from "../wire/msgpack.ts";
 import { pickEntries } from "../wire/pick.ts";
@@ -19,7 +20,9 @@ const empty: ValueMap = new Map();
 const targets = new ParsedTargets();
 
 /** What of a shard it needs. */
-type MineSite = Pick<Shard, "facts" | "isAccepted" | "count"> & { readonly stores: Pick<Shard["stores"], "minions"> };
+type MineSite = Pick<Shard, "facts" | "isAccepted" | "count" | "nodegroups"> & {
+  readonly stores: Pick<Shard["stores"], "minions">;
+};
 
 /** What the target names, and the first slice of it. */
 export function findMines(shard: MineSite, matched: MatchAnswer, task: MineFindTask): MineFindAnswer {
@@ -123,7 +126,8 @@ class Access {
     if (kind !== undefined && typeof kind !== "string") return false;
     try {
       this.#facts ??= { value: this.#shard.facts.of(this.#asker) };
-      return matchesKnown(targets.parse(kind ?? "glob", expression, ":"), this.#asker, this.#facts.value);
+      const written = expandTarget(kind ?? "glob", expression, this.#shard.nodegroups);
+      return matchesKnown(targets.parse(written.kind, written.expression, ":"), this.#asker, this.#facts.value);
     } catch (error) {
       if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
       return false;

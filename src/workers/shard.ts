@@ -11,6 +11,7 @@ import type { KeyDirectories } from "../store/keys.ts";
 import type { LocalCacheMirror } from "../store/local-cache.ts";
 import type { MinionData } from "../store/minion-data.ts";
 import type { SecretBox } from "../store/sealed.ts";
+import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
 import { jidAt } from "../wire/jid.ts";
 import { MinionFacts } from "./facts.ts";
 import { BatchMeter } from "./measures.ts";
@@ -50,6 +51,7 @@ export class Shard {
   readonly meter = new BatchMeter();
   readonly partitioner: Partitioner;
   readonly facts: MinionFacts;
+  readonly nodegroups: Nodegroups;
   slot = 0;
   current: Crypticle;
   former: { readonly crypticle: Crypticle; readonly untilMs: number } | undefined;
@@ -64,6 +66,7 @@ export class Shard {
     this.stores = stores;
     this.partitioner = new Partitioner(start.partitionKey, start.config.partitions);
     this.facts = new MinionFacts(stores.minions, (name) => this.count(name));
+    this.nodegroups = readNodegroups(start.config.nodegroups);
     this.masterKeys = start.keys;
     this.current = new Crypticle(start.keys.aes);
     this.useMasterKeys(start.keys);

@@ -4,6 +4,7 @@
  */
 import { SaltworksError } from "../../errors.ts";
 import { mineFunctionsMax } from "../../limits.ts";
+import { expandTarget } from "../../target/nodegroups.ts";
 import { ParsedTargets } from "../../target/parsed.ts";
 import { compilePythonPattern } from "../../target/python-pattern.ts";
 import { encode } from "../../wire/msgpack.ts";
@@ -26,15 +27,15 @@ export function handleMineGet(shard: Shard, opened: Opened): Answer {
   const kindKey = fieldBytes(load, entries, "tgt_type") === undefined ? "expr_form" : "tgt_type";
   const kind = fieldBytes(load, entries, kindKey) === undefined ? "glob" : textOf(load, entries, kindKey);
   if (functions.length === 0 || functions.length > mineFunctionsMax || kind === undefined) return nothing;
-  const targetKind = guarded(kind);
-  if (!isReadable(target, targetKind)) {
+  const written = writtenOut(shard, guarded(kind), target);
+  if (written === undefined) {
     shard.count("mines.targetsRefused");
     return nothing;
   }
   const ask = {
     id,
-    target: encode(target, "raw"),
-    targetKind,
+    target: encode(written.expression, "raw"),
+    targetKind: written.kind,
     functions,
     isByFunction: asked.isByFunction,
     seal: { key: sealKeyOf(shard, opened), nonce: opened.replyNonce },
@@ -78,15 +79,16 @@ function matchesStart(pattern: unknown, text: string): boolean {
   }
 }
 
-/** A target that cannot be read matches nobody; the other threads are only told of those that can. */
-function isReadable(target: Value, kind: string): target is string | string[] {
-  if (typeof target !== "string" && !isTexts(target)) return false;
+/** A target that cannot be read matches nobody; the other threads are only told of those that can, with nodegroups written out. */
+function writtenOut(shard: Shard, kind: string, target: Value): ReturnType<typeof expandTarget> | undefined {
+  if (typeof target !== "string" && !isTexts(target)) return undefined;
   try {
-    targets.parse(kind, target, ":");
-    return true;
+    const written = expandTarget(kind, target, shard.nodegroups);
+    targets.parse(written.kind, written.expression, ":");
+    return written;
   } catch (error) {
     if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
-    return false;
+    return undefined;
   }
 }
 
