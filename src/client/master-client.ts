@@ -8,12 +8,15 @@ import { hasCode, SaltworksError } from "../errors.ts";
 import { clientChannelsMax, runnerReplyTimeoutMs, wheelReplyTimeoutMs } from "../limits.ts";
 import { EventSubscriber } from "../transport/event-stream-client.ts";
 import { RequestChannel } from "../transport/request-channel.ts";
+import { type BatchOptions, encodeBatchOptions } from "../wire/batch.ts";
 import { boolField, listField, mapField, textField } from "../wire/fields.ts";
 import { decode } from "../wire/msgpack.ts";
 import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { BatchFeed } from "./batch-feed.ts";
 import { type Credentials, readCredentials } from "./credentials.ts";
 import { JobFeed, texts } from "./job-feed.ts";
+import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
 import { lostBusText, notContactedText, notPermittedText, timedOutText } from "./texts.ts";
 
@@ -28,6 +31,8 @@ export type JobRequest = {
   /** What travels beside the job: `show_jid`, `delimiter`, `metadata` and others of Salt's, in the order in which they are stored. */
   readonly kwargs?: { readonly [name: string]: Encodable };
   readonly follow?: { readonly timeoutSeconds: number; readonly gatherTimeoutSeconds: number };
+  /** The master runs it on some minions at a time. */
+  readonly batch?: BatchOptions;
 };
 export type Published = {
   readonly jid: string;
@@ -81,6 +86,7 @@ export class MasterClient {
       jid: "",
       kwargs: {
         ...request.kwargs,
+        batch: request.batch && encodeBatchOptions(request.batch),
         follow: follow && { timeout: follow.timeoutSeconds, gather_job_timeout: follow.gatherTimeoutSeconds },
       },
       user: this.#credentials.user,
@@ -123,11 +129,44 @@ export class MasterClient {
   }
 
   /**
+   * Begins a batch, which goes on in the master whatever becomes of this client.
+   *
+   * @returns undefined if no minion matched. Otherwise close it when done.
+   * @throws SaltworksError as `publish`
+   */
+  async batch(request: JobRequest & { readonly batch: BatchOptions }): Promise<RunningBatch | undefined> {
+    const feed = await this.#contact(() => BatchFeed.open(this.#eventPath()));
+    try {
+      const published = await this.publish(request);
+      if (published !== undefined) return this.#following(published.jid, feed);
+      feed.close();
+      return undefined;
+    } catch (error) {
+      feed.close();
+      throw error;
+    }
+  }
+
+  /** A batch that was begun by whomever, from its beginning. @throws SaltworksError MASTER_UNREACHABLE */
+  async followBatch(jid: string): Promise<RunningBatch> {
+    return this.#following(jid, await this.#contact(() => BatchFeed.open(this.#eventPath())));
+  }
+
+  #following(jid: string, feed: BatchFeed): RunningBatch {
+    feed.follow(jid);
+    return new RunningBatch(jid, feed, {
+      page: async (batchJid, offset) => pageOf((await this.wheel("saltworks.batch", { jid: batchJid, offset })).value),
+      returns: (stepJid, ids) => this.#storedReturns(stepJid, ids),
+    });
+  }
+
+  /**
    * Runs a runner function and waits for its result.
    *
+   * @param jid its job id instead of a new one
    * @throws SaltworksError as `publish`; MASTER_UNREACHABLE too if the master goes away meanwhile
    */
-  async runner(fun: string, args: readonly Value[], kwargs: ValueMap): Promise<CommandOutcome> {
+  async runner(fun: string, args: readonly Value[], kwargs: ValueMap, jid?: string): Promise<CommandOutcome> {
     const { key, user } = this.#credentials;
     const lost = new AbortController();
     const link = await this.#contact(() =>
@@ -137,11 +176,29 @@ export class MasterClient {
       }),
     );
     try {
-      const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, key, user, sync: true };
+      const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, key, user, ...(jid ? { __jid__: jid } : {}), sync: true };
       return readOutcome(await this.#ask(load, runnerReplyTimeoutMs, lost.signal));
     } finally {
       link.close();
     }
+  }
+
+  /**
+   * Starts a runner function without waiting for it: its result comes as an event, `<tag>/ret`.
+   *
+   * @param jid its job id instead of a new one
+   * @throws SaltworksError as `publish`
+   */
+  async startRunner(
+    fun: string,
+    args: readonly Value[],
+    kwargs: ValueMap,
+    jid?: string,
+  ): Promise<{ readonly tag: string; readonly jid: string }> {
+    const { key, user } = this.#credentials;
+    const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, key, user, ...(jid ? { __jid__: jid } : {}) };
+    const reply = await this.#ask(load, wheelReplyTimeoutMs);
+    return { tag: textField(reply, "tag") ?? "", jid: textField(reply, "jid") ?? "" };
   }
 
   /** @throws SaltworksError as `publish` */

@@ -93,7 +93,8 @@ export class RunningJob implements Published {
   }
 }
 
-function toEvent(id: string, fields: ValueMap): JobEvent {
+/** A return's load as it is told. */
+export function toEvent(id: string, fields: ValueMap): Extract<JobEvent, { kind: "return" }> {
   const outputter = fields.get("out");
   return {
     kind: "return",

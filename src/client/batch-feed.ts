@@ -1,0 +1,92 @@
+/**
+ * What the event bus says about one batch. Each event tells where its entry lies in the batch's log, so that one that was missed or had no
+ * room is noticed and read from there. Source: docs/decisions/0020-batches-in-the-master.md.
+ */
+import { SaltworksError } from "../errors.ts";
+import { batchFeedBytesMax, earlyEventsMax } from "../limits.ts";
+import { EventSubscriber } from "../transport/event-stream-client.ts";
+import { splitEvent } from "../wire/event.ts";
+import { decode } from "../wire/msgpack.ts";
+import type { ValueMap } from "../wire/values.ts";
+import { lostBusText } from "./texts.ts";
+
+const tagStart = Buffer.from("saltworks/batch/");
+
+export class BatchFeed {
+  readonly #bytesMax: number;
+  readonly #events: Uint8Array[] = [];
+  #subscriber: EventSubscriber | undefined;
+  #tagStart: Buffer = tagStart;
+  #bytes = 0;
+  #failure: SaltworksError | undefined;
+  #wake: (() => void) | undefined;
+
+  private constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** @throws SaltworksError MASTER_UNREACHABLE */
+  static async open(pubPath: string, bytesMax: number = batchFeedBytesMax): Promise<BatchFeed> {
+    const feed = new BatchFeed(bytesMax);
+    feed.#subscriber = await EventSubscriber.connect(pubPath, {
+      onEvent: (body) => feed.#take(body),
+      onClose: (error) => {
+        feed.#failure = new SaltworksError("MASTER_UNREACHABLE", lostBusText, {}, error ? { cause: error } : {});
+        feed.#wake?.();
+      },
+    });
+    return feed;
+  }
+
+  /** From now on only this batch counts. */
+  follow(jid: string): void {
+    this.#tagStart = Buffer.from(`saltworks/batch/${jid}/`);
+    const early = this.#events.splice(0);
+    this.#bytes = 0;
+    for (const body of early) this.#take(body);
+  }
+
+  /** The next entry that has come, if there is one. */
+  shift(): ValueMap | undefined {
+    const body = this.#events.shift();
+    if (body === undefined) return undefined;
+    this.#bytes -= body.byteLength;
+    const fields = decode(splitEvent(body).data);
+    return fields instanceof Map ? fields : undefined;
+  }
+
+  /**
+   * Resolves when an entry has come, or after `timeoutMs`.
+   *
+   * @throws SaltworksError MASTER_UNREACHABLE once the bus is lost, CHANNEL_CLOSED after `close`
+   */
+  async wait(timeoutMs: number): Promise<void> {
+    if (this.#events.length > 0) return;
+    if (this.#failure === undefined) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        timer = setTimeout(resolve, timeoutMs);
+      });
+      clearTimeout(timer);
+    }
+    if (this.#events.length === 0 && this.#failure !== undefined) throw this.#failure;
+  }
+
+  close(): void {
+    this.#subscriber?.close();
+    this.#events.length = 0;
+    this.#failure ??= new SaltworksError("CHANNEL_CLOSED", "the batch is followed no longer");
+    this.#wake?.();
+  }
+
+  #take(body: Uint8Array): void {
+    if (!this.#tagStart.equals(body.subarray(0, this.#tagStart.length))) return;
+    this.#events.push(body);
+    this.#bytes += body.byteLength;
+    // The oldest are read from the log instead, by whoever finds that they are missing.
+    while (this.#events.length > earlyEventsMax || (this.#bytes > this.#bytesMax && this.#events.length > 1))
+      this.#bytes -= this.#events.shift()?.byteLength ?? 0;
+    this.#wake?.();
+  }
+}

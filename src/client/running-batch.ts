@@ -1,0 +1,110 @@
+/** A batch from its beginning until it is over, whenever one begins to look: from its log what has happened, from the event bus what happens. */
+import { SaltworksError } from "../errors.ts";
+import { batchLookMs } from "../limits.ts";
+import type { BatchEntry } from "../wire/batch.ts";
+import { boolField, intField, listField, mapField } from "../wire/fields.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
+import type { BatchFeed } from "./batch-feed.ts";
+import { type JobEvent, toEvent } from "./running-job.ts";
+
+export type MinionReturn = Extract<JobEvent, { kind: "return" }>;
+/** `load` of a `new` is left out on the way. `returned`: what the minion of a `return` returned. */
+export type BatchEvent = { readonly entry: BatchEntry; readonly returned: MinionReturn | undefined };
+
+export type BatchReader = {
+  /** Wheel `saltworks.batch`. */
+  readonly page: (jid: string, offset: number) => Promise<ValueMap>;
+  /** Whole loads of returns, by minion id. */
+  readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap>;
+};
+
+/** What the master puts in an event in place of a value that made it too large. */
+const trimmed = "VALUE_TRIMMED";
+
+export class RunningBatch {
+  readonly jid: string;
+  readonly #feed: BatchFeed;
+  readonly #reader: BatchReader;
+  #offset = 0;
+
+  /** `feed` follows this batch already. */
+  constructor(jid: string, feed: BatchFeed, reader: BatchReader) {
+    this.jid = jid;
+    this.#feed = feed;
+    this.#reader = reader;
+  }
+
+  /**
+   * To be read once, to its end or until `close`.
+   *
+   * @throws SaltworksError MASTER_UNREACHABLE if the master goes away meanwhile or has given the batch up, CHANNEL_CLOSED after `close`,
+   * REQUEST_REFUSED if there is no such batch
+   */
+  async *events(): AsyncGenerator<BatchEvent, void, void> {
+    let isLooking = true;
+    for (;;) {
+      const told = this.#feed.shift();
+      if (told === undefined && !isLooking) {
+        const before = performance.now();
+        await this.#feed.wait(batchLookMs);
+        isLooking = performance.now() - before >= batchLookMs;
+        continue;
+      }
+      const isNext = told !== undefined && intField(told, "offset") === this.#offset;
+      const isKnown = told !== undefined && (intField(told, "end") ?? 0) <= this.#offset;
+      if (isKnown) continue;
+      const placed: ValueMap[] = isNext ? [told] : await this.#look();
+      for (const fields of placed) {
+        const event = await this.#read(fields);
+        yield event;
+        if (event.entry.kind === "done") return;
+      }
+      // Whoever has missed something reads on until nothing is left.
+      isLooking = !isNext && placed.length > 0;
+    }
+  }
+
+  close(): void {
+    this.#feed.close();
+  }
+
+  async #look(): Promise<ValueMap[]> {
+    const page = await this.#reader.page(this.jid, this.#offset);
+    const entries = (listField(page, "entries") ?? []).filter((entry): entry is ValueMap => entry instanceof Map);
+    if (entries.length === 0 && boolField(page, "isRunning") !== true)
+      throw new SaltworksError(
+        "MASTER_UNREACHABLE",
+        `The batch ${this.jid} is not over, and the master does not run it: its log says why. It is taken up when the master starts again.`,
+      );
+    return entries;
+  }
+
+  async #read(fields: ValueMap): Promise<BatchEvent> {
+    this.#offset = intField(fields, "end") ?? this.#offset;
+    const entry = Object.fromEntries(fields) as unknown as BatchEntry;
+    return { entry, returned: entry.kind === "return" ? await this.#returned(entry.jid, entry.id, fields) : undefined };
+  }
+
+  async #returned(jid: string, id: string, fields: ValueMap): Promise<MinionReturn> {
+    const body = mapField(fields, "body");
+    if (body !== undefined && !isTrimmed(body.get("return"))) return toEvent(id, body);
+    const stored = mapField(await this.#reader.returns(jid, [id]), id);
+    return toEvent(id, stored ?? body ?? new Map());
+  }
+}
+
+/** Whatever is too large is replaced where it stands, at any depth. */
+function isTrimmed(value: Value | undefined): boolean {
+  if (value instanceof Map) return [...value.values()].some(isTrimmed);
+  return Array.isArray(value) ? value.some(isTrimmed) : value === trimmed;
+}
+
+/** The exit code that a batch deserves: the highest of its minions, and never 0 if it was stopped. */
+export function exitCodeOf(done: Extract<BatchEntry, { kind: "done" }>): number {
+  return done.outcome === "finished" ? done.retcode : Math.max(1, done.retcode);
+}
+
+export function pageOf(value: Value): ValueMap {
+  if (value instanceof Map) return value;
+  throw new SaltworksError("REQUEST_REFUSED", typeof value === "string" ? value : "an answer of another form");
+}
