@@ -1,8 +1,9 @@
 /** One state of a run: the block of the full display and the line of the terse one. */
+
+import { strOf } from "../../wire/python-repr.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { type Colour, type Paint, paintFor } from "./colours.ts";
 import { renderNested } from "./nested.ts";
-import { strOf } from "./python-repr.ts";
 import { stripEnd } from "./python-text.ts";
 import { wrapWords } from "./word-wrap.ts";
 

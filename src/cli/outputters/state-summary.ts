@@ -1,7 +1,8 @@
 /** The summary under a minion's states: how many succeeded, changed and failed, and how long they took. */
+
+import { reprFloat } from "../../wire/python-repr.ts";
 import { Float, type Value } from "../../wire/values.ts";
 import { paintFor } from "./colours.ts";
-import { reprFloat } from "./python-repr.ts";
 import { hasChanges, type StateResult } from "./state-block.ts";
 
 type SummaryOptions = {

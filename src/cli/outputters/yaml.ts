@@ -2,9 +2,10 @@
  * The `yaml` outputter: block style, sorted keys, 80 columns, byte for byte what Salt prints through PyYAML and libyaml.
  * (No library writes the same bytes: `yaml` folds, quotes and indents by other rules.)
  */
+
+import { reprFloat, reprOf } from "../../wire/python-repr.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { sortedEntries } from "./key-order.ts";
-import { reprFloat, reprOf } from "./python-repr.ts";
 import { isMultiline, type ScalarStyle, textStyle, writeText } from "./yaml-scalar.ts";
 
 /** Lines are folded at the first blank beyond this column. */
