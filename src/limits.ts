@@ -73,6 +73,24 @@ export const jobRecordsMax = 20_000;
 export const trackedMinionsMax = 2_000_000;
 /** How long those states are kept, milliseconds; after it there is what the job cache holds. */
 export const jobRecordKeptMs = 3_600_000;
+/** Jobs that wait for minions which are away. Over it: QUEUE_FULL to the client; each is looked at for every minion that comes back. */
+export const pendingJobsMax = 1_000;
+/** Minions of those jobs, some 100 bytes in memory and on disk for each of its jobs. Over it: QUEUE_FULL to the client. */
+export const pendingMinionsMax = 1_000_000;
+/** Longest time that a job may wait for minions, seconds: a month, after which nobody remembers why. */
+export const deliverWithinSecondsMax = 30 * 86_400;
+/** How often a job is sent to one minion that came back; one that fails so often under it will not do better. */
+export const deliveryTriesMax = 10;
+/** How often a minion that came back is asked whether it runs a job, until it answers. */
+export const deliveryAsksMax = 3;
+/** Minions that have come back and are asked at once: their ids make one publish of some 20 KB. */
+export const deliveryBatchMax = 500;
+/** Publishes a second for minions that have come back: each goes to the whole fleet, as all publishes do. */
+export const deliveryPublishesPerSecondMax = 50;
+/** Jobs for which minions that came back are asked at the same time, each for up to `gather_job_timeout`. */
+export const deliveryRoundsMax = 64;
+/** Minions that `jobs.status` and `jobs.pending` name of one job, unless told otherwise: more would fill the terminal. */
+export const listedMinionsMax = 1_000;
 /** Key-file changes are gathered this long, milliseconds, so that one command causes one rotation. */
 export const keyChangeSettleMs = 200;
 /** Waiting for a store's last writes when it closes, milliseconds. Over it the disk has failed. */
@@ -250,4 +268,5 @@ export const batchLateMs = 86_400_000;
 
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
+assert(deliveryTriesMax < 16, "tries are kept in four bits");
 assert(mineWindowBytes > 2 * minionIdBytesMax, "a window of ids must hold a whole one");

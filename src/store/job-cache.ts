@@ -4,15 +4,20 @@
  */
 
 import type { Packed } from "../wire/values.ts";
+import type { JobQuery } from "./job-facts.ts";
 
 /** `body`: the whole return load as in its event, a map in the new msgpack flavour. Its memory may be used again once the write has settled: a driver copies what it keeps for longer. */
 export type ReturnRecord = { readonly jid: string; readonly minionId: string; readonly body: Uint8Array };
-/** `load`: the clear publish load without `key`, a map in the new flavour. `minions`: who is expected; `missing`: named but unknown. */
+/**
+ * `load`: the clear publish load without `key`, a map in the new flavour. `minions`: who is expected; `missing`: named but unknown.
+ * `isNoCache`: the job's returns are not to be kept.
+ */
 export type LoadRecord = {
   readonly jid: string;
   readonly load: Uint8Array;
   readonly minions: string[];
   readonly missing?: string[] | undefined;
+  readonly isNoCache?: boolean | undefined;
 };
 /** As it is put: the list of a large job is packed already, valid in the new flavour. */
 export type LoadToPut = Omit<LoadRecord, "minions"> & { readonly minions: readonly string[] | Packed };
@@ -37,6 +42,8 @@ export type TrimOptions = {
   /** Records removed at most by this call. */
   readonly stepsMax: number;
 };
+/** 0: any number. */
+export type KeptAmount = { readonly jobsMax: number; readonly bytesMax: number };
 
 /** Every method that fails does so with SaltworksError STORE_FAILED. */
 export interface JobCache {
@@ -50,11 +57,23 @@ export interface JobCache {
   /** Further expected minions of a job; of an unknown one, nothing. */
   addMinions(jid: string, minionIds: readonly string[]): Promise<void>;
   getLoad(jid: string): LoadRecord | undefined;
+  /** The `load` of a job alone, which costs the same whatever the number of expected minions. */
+  getRequest(jid: string): Uint8Array | undefined;
   /** Sorted by minion id. */
   getReturns(jid: string): StoredReturn[];
   getReturn(jid: string, minionId: string): Uint8Array | undefined;
+  /** Those of the minions of whom there is a return. */
+  whichReturned(jid: string, minionIds: readonly string[]): string[];
   /** Jobs that have a load. Ids that are not times come after all others when the newest are asked for first. */
   listJids(o: ListOptions): string[];
+  /** Jobs that have a load and all that is asked for, newest first. */
+  findJids(query: JobQuery): string[];
+  /** When a job's last return came, in the form of Salt's StartTime. Known only if the cache was told to note it. */
+  getEndTime(jid: string): string | undefined;
+  /** Jobs whose returns are not to be kept. */
+  noCacheJids(): string[];
+  /** While there is more than may be kept: a job id before which the oldest few are. To be trimmed, then asked again. */
+  cutFor(kept: KeptAmount): string | undefined;
   /** @returns how many records went; equal to `stepsMax`, there may be more */
   trim(o: TrimOptions): Promise<number>;
   close(): Promise<void>;

@@ -15,7 +15,7 @@ export type BinaryEnvironment = RootDatabase<Buffer, Buffer>;
 const mapBytes = 1024 * 1024 * 1024;
 /** Every thread and every process that reads holds one place. */
 const readersMax = 512;
-const databasesMax = 8;
+const databasesMax = 16;
 
 export type EnvironmentOptions = {
   /** The data file; the lock file stands beside it. */

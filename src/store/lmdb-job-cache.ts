@@ -4,31 +4,37 @@
  * Many threads of one process may have it open at once, and any process may read it. docs/ARCHITECTURE.md, "What lasts".
  */
 import { SaltworksError } from "../errors.ts";
-import { isJid, jidTime } from "../wire/jid.ts";
+import { isJid, startTimeText } from "../wire/jid.ts";
 import type {
   Durability,
   JobCache,
+  KeptAmount,
   ListOptions,
   LoadRecord,
+  LoadToPut,
   PutOutcome,
   ReturnRecord,
   StoredReturn,
   TrimOptions,
 } from "./job-cache.ts";
-import { type BinaryDatabase, type BinaryEnvironment, closeEnvironment, storeFailed, transact } from "./lmdb-env.ts";
-import { ensureLayout, makeDirectory, readLayout } from "./lmdb-layout.ts";
+import { compareNewestFirst, type JobQuery, searchOneByOne } from "./job-facts.ts";
+import { type BinaryDatabase, closeEnvironment, storeFailed, transact } from "./lmdb-env.ts";
+import { indexJob, type JobIndex, noCacheFlag, postingJids, TermTexts, termKinds } from "./lmdb-index.ts";
+import { ensureLayout, indexedVersion, makeDirectory, readLayout } from "./lmdb-layout.ts";
 import {
   decodeLoad,
   encodeLoad,
+  endIn,
   isReturnOf,
   jidInLoadKey,
-  jidInOtherKey,
   loadKey,
   minionIdIn,
   openShards,
   otherKey,
   otherPrefix,
+  type ReadShard,
   readShards,
+  requestIn,
   returnKey,
   returnRange,
   type Shard,
@@ -36,6 +42,8 @@ import {
   storeReturns,
   timePrefix,
 } from "./lmdb-records.ts";
+import { searchIndex } from "./lmdb-search.ts";
+import { cutOf, trimShards } from "./lmdb-trim.ts";
 import { listLogs, readLog } from "./return-log-files.ts";
 import type { LoggedEntry } from "./return-log-frames.ts";
 import { ReturnWriter } from "./return-writer.ts";
@@ -47,17 +55,11 @@ export type LmdbJobCacheOptions = {
   readonly durability: Durability;
   /** Never makes or changes anything; a cache that isn't there reads as empty. */
   readonly isReadOnly?: boolean;
+  /** Note when each job's last return came. */
+  readonly storesEndTime?: boolean;
   /** Work in the background failed, to be tried again. Without it: a warning of the process. */
   readonly onFault?: (error: Error) => void;
 };
-
-/** Removes keys in one transaction. */
-function removeAll(environment: BinaryEnvironment, database: BinaryDatabase, keys: readonly Buffer[]): void {
-  if (keys.length === 0) return;
-  transact(environment, () => {
-    for (const key of keys) database.removeSync(key);
-  });
-}
 
 /**
  * Every write is a transaction of the calling thread's own: handing it to another thread costs half as much again, and lmdb would make
@@ -65,15 +67,25 @@ function removeAll(environment: BinaryEnvironment, database: BinaryDatabase, key
  */
 class LmdbJobCache implements JobCache {
   readonly #path: string;
+  /** To write: none if it is opened for reading. */
   readonly #shards: readonly Shard[];
+  readonly #readShards: readonly ReadShard[];
+  /** Whether the index has every job; otherwise they are looked through. */
+  readonly #isIndexed: boolean;
+  readonly #texts: readonly TermTexts[];
   readonly #isSynced: boolean;
+  readonly #storesEndTime: boolean;
   readonly #onFault: (error: Error) => void;
   /** Made with the first return: who only reads or stores loads needs no log. */
   #writer: ReturnWriter | undefined;
 
-  constructor(o: LmdbJobCacheOptions, shards: readonly Shard[]) {
+  constructor(o: LmdbJobCacheOptions, { shards, toWrite, isIndexed }: Opened) {
     this.#path = o.path;
-    this.#shards = shards;
+    this.#shards = toWrite;
+    this.#readShards = shards;
+    this.#isIndexed = isIndexed;
+    this.#texts = shards.map(() => new TermTexts());
+    this.#storesEndTime = o.storesEndTime ?? false;
     this.#isSynced = o.durability === "fsync";
     this.#onFault = o.onFault ?? ((error) => process.emitWarning(error));
   }
@@ -83,18 +95,20 @@ class LmdbJobCache implements JobCache {
     return this.#writer.put(batch);
   }
 
-  async putLoad(record: LoadRecord): Promise<void> {
-    const { environment, loads, others } = this.#shardOf(record.jid);
+  async putLoad(record: LoadToPut): Promise<void> {
+    const { environment, loads, others, index } = this.#homeOf(record.jid);
     attempt("a write failed", () =>
       transact(environment, () => {
         if (!isJid(record.jid)) others.putSync(otherKey(record.jid, Date.now()), Buffer.alloc(0));
-        loads.putSync(loadKey(record.jid), encodeLoad(record));
+        const key = loadKey(record.jid);
+        loads.putSync(key, encodeLoad(record));
+        indexJob(index, key, record.load, record.isNoCache ?? false);
       }),
     );
   }
 
   async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
-    const { environment, loads } = this.#shardOf(jid);
+    const { environment, loads } = this.#homeOf(jid);
     const key = loadKey(jid);
     attempt("a write failed", () =>
       transact(environment, () => {
@@ -116,6 +130,14 @@ class LmdbJobCache implements JobCache {
     });
   }
 
+  getRequest(jid: string): Uint8Array | undefined {
+    return this.#read(() => {
+      const { loads } = this.#shardOf(jid);
+      loads.resetReadTxn();
+      return this.#request(jid);
+    });
+  }
+
   getReturns(jid: string): StoredReturn[] {
     return this.#read(() => {
       const { start, end } = returnRange(jid);
@@ -126,7 +148,7 @@ class LmdbJobCache implements JobCache {
         const minionId = minionIdIn(key);
         if (!found.has(minionId)) found.set(minionId, { minionId, body });
       }
-      for (const { returns } of this.#shards) {
+      for (const { returns } of this.#readShards) {
         returns.resetReadTxn();
         for (const { key, value } of returns.getRange({ start, end })) {
           if (!isReturnOf(key, start)) continue;
@@ -148,12 +170,23 @@ class LmdbJobCache implements JobCache {
     });
   }
 
+  whichReturned(jid: string, minionIds: readonly string[]): string[] {
+    return this.#read(() => {
+      const { start } = returnRange(jid);
+      const logged = new Set<string>();
+      for (const { key } of this.#logged())
+        if (key.subarray(0, start.length).equals(start) && isReturnOf(key, start)) logged.add(minionIdIn(key));
+      for (const { returns } of this.#shards) returns.resetReadTxn();
+      return minionIds.filter((id) => logged.has(id) || this.#shardOf(id).returns.doesExist(returnKey(jid, id)));
+    });
+  }
+
   listJids({ newestFirst, limit, before }: ListOptions): string[] {
     const prefixes = newestFirst ? [timePrefix, otherPrefix] : [otherPrefix, timePrefix];
     return this.#read(() => {
       const found: string[] = [];
       for (const prefix of prefixes) {
-        const jids = this.#shards.flatMap(({ loads }) => jidsOf(loads, prefix, newestFirst, limit, before));
+        const jids = this.#readShards.flatMap(({ loads }) => jidsOf(loads, prefix, newestFirst, limit, before));
         jids.sort((a, b) => (a < b === newestFirst ? 1 : -1));
         found.push(...jids);
       }
@@ -161,62 +194,60 @@ class LmdbJobCache implements JobCache {
     });
   }
 
-  async trim({ olderThanJid, stepsMax }: TrimOptions): Promise<number> {
-    await this.#writer?.flush();
-    return attempt("old jobs cannot be removed", () => this.#trim(olderThanJid, stepsMax));
+  findJids(query: JobQuery): string[] {
+    return this.#read(() => {
+      if (!this.#isIndexed) {
+        const all = this.listJids({ newestFirst: true, limit: Number.MAX_SAFE_INTEGER });
+        return searchOneByOne(all, (jid) => this.#request(jid), query);
+      }
+      const found = this.#indexes().flatMap((index, at) => {
+        index.jobTerms.resetReadTxn();
+        const texts = this.#texts[at] ?? new TermTexts();
+        return searchIndex({ index, texts, requestOf: (jid) => this.#request(jid) }, query);
+      });
+      return this.#readShards.length === 1 ? found : found.sort(compareNewestFirst).slice(0, query.limit);
+    });
   }
 
-  #trim(olderThanJid: string, stepsMax: number): number {
-    const end = Buffer.from(timePrefix + olderThanJid, "utf8");
-    const start = Buffer.from(timePrefix, "utf8");
-    let steps = 0;
-    for (const shard of this.#shards) {
-      // Readers that were killed would keep what is removed here from being used again.
-      shard.environment.readerCheck();
-      for (const database of [shard.returns, shard.loads]) {
-        const keys = [...database.getKeys({ start, end, limit: stepsMax - steps })];
-        removeAll(shard.environment, database, keys);
-        steps += keys.length;
+  getEndTime(jid: string): string | undefined {
+    return this.#read(() => {
+      const { start } = returnRange(jid);
+      const logged = this.#logged().filter(
+        ({ key }) => key.subarray(0, start.length).equals(start) && isReturnOf(key, start),
+      );
+      const ends = logged.map(({ body }) => endIn(body));
+      for (const { ends: stored } of this.#readShards) {
+        stored?.resetReadTxn();
+        ends.push(stored?.getBinary(loadKey(jid))?.toString("latin1"));
       }
-    }
-    if (!isJid(olderThanJid)) return steps;
-    return steps + this.#trimOthers(jidTime(olderThanJid).getTime(), stepsMax - steps);
+      const last = ends
+        .filter((end) => end !== undefined)
+        .sort()
+        .at(-1);
+      return last === undefined ? undefined : startTimeText(last);
+    });
+  }
+
+  noCacheJids(): string[] {
+    return this.#read(() => this.#indexes().flatMap((index) => postingJids(index, termKinds.flag, noCacheFlag)));
+  }
+
+  cutFor(kept: KeptAmount): string | undefined {
+    return this.#read(() => {
+      for (const { loads } of this.#shards) loads.resetReadTxn();
+      return cutOf(this.#shards, kept);
+    });
+  }
+
+  async trim({ olderThanJid, stepsMax }: TrimOptions): Promise<number> {
+    await this.#writer?.flush();
+    const homeOf = (jid: string) => this.#homeOf(jid);
+    return attempt("old jobs cannot be removed", () => trimShards(this.#shards, homeOf, olderThanJid, stepsMax));
   }
 
   async close(): Promise<void> {
     await this.#writer?.close();
-    for (const { environment } of this.#shards) await closeEnvironment(environment);
-  }
-
-  /** Jobs under ids that are no times, by the hour in which they were first seen. */
-  #trimOthers(olderThanMs: number, stepsMax: number): number {
-    const end = otherKey("", olderThanMs);
-    let steps = 0;
-    for (const { environment, others } of this.#shards) {
-      for (const key of [...others.getKeys({ end, limit: Math.max(0, stepsMax - steps) })]) {
-        const jid = jidInOtherKey(key);
-        steps += this.#removeReturns(jid, stepsMax - steps);
-        if (steps >= stepsMax) return steps;
-        const home = this.#shardOf(jid);
-        removeAll(home.environment, home.loads, [loadKey(jid)]);
-        removeAll(environment, others, [key]);
-        steps += 1;
-      }
-    }
-    return steps;
-  }
-
-  #removeReturns(jid: string, countMax: number): number {
-    let count = 0;
-    for (const { environment, returns } of this.#shards) {
-      const { start, end } = returnRange(jid);
-      const keys = [...returns.getKeys({ start, end, limit: countMax - count })].filter((key) =>
-        isReturnOf(key, start),
-      );
-      removeAll(environment, returns, keys);
-      count += keys.length;
-    }
-    return count;
+    for (const { environment } of this.#readShards) await closeEnvironment(environment);
   }
 
   #openWriter(): ReturnWriter {
@@ -227,14 +258,14 @@ class LmdbJobCache implements JobCache {
         hasAny: (jid) => this.#hasReturns(jid),
         has: (jid, minionId) => this.#shardOf(minionId).returns.doesExist(returnKey(jid, minionId)),
       },
-      store: (entries) => storeReturns(this.#shards, entries),
+      store: (entries) => storeReturns(this.#shards, entries, this.#storesEndTime),
       onFault: this.#onFault,
     });
   }
 
   #hasReturns(jid: string): boolean {
     const { start, end } = returnRange(jid);
-    return this.#shards.some(({ returns }) => {
+    return this.#readShards.some(({ returns }) => {
       returns.resetReadTxn();
       return [...returns.getKeys({ start, end, limit: 1 })].length > 0;
     });
@@ -245,10 +276,25 @@ class LmdbJobCache implements JobCache {
     return listLogs(this.#path).flatMap(readLog);
   }
 
-  #shardOf(name: string): Shard {
-    const shard = this.#shards[shardIndexOf(name, this.#shards.length)];
+  #shardOf(name: string): ReadShard {
+    const shard = this.#readShards[shardIndexOf(name, this.#readShards.length)];
     if (shard === undefined) throw storeFailed("the job cache is read before it exists", undefined);
     return shard;
+  }
+
+  #homeOf(jid: string): Shard {
+    const shard = this.#shards[shardIndexOf(jid, this.#shards.length)];
+    if (shard === undefined) throw storeFailed("opened for reading", undefined);
+    return shard;
+  }
+
+  #indexes(): JobIndex[] {
+    return this.#readShards.flatMap(({ index }) => (index === undefined ? [] : [index]));
+  }
+
+  #request(jid: string): Uint8Array | undefined {
+    const record = this.#shardOf(jid).loads.getBinary(loadKey(jid));
+    return record === undefined ? undefined : requestIn(record);
   }
 
   #read<Result>(step: () => Result): Result {
@@ -291,34 +337,48 @@ const emptyJobCache: JobCache = {
   putLoad: () => Promise.reject(storeFailed("opened for reading", undefined)),
   addMinions: () => Promise.reject(storeFailed("opened for reading", undefined)),
   getLoad: () => undefined,
+  getRequest: () => undefined,
   getReturns: () => [],
   getReturn: () => undefined,
+  whichReturned: () => [],
   listJids: () => [],
+  findJids: () => [],
+  getEndTime: () => undefined,
+  noCacheJids: () => [],
+  cutFor: () => undefined,
   trim: () => Promise.resolve(0),
   close: () => Promise.resolve(),
 };
 
 /**
- * Opens or makes the cache. An existing one keeps the number of files that it has: `reshardJobCache` changes it.
+ * Opens or makes the cache. An existing one keeps the number of files that it has, and is without index if it was made without:
+ * `reshardJobCache` and `indexJobCache` change that.
  *
  * @throws SaltworksError STORE_FAILED
  */
 export function openLmdbJobCache(o: LmdbJobCacheOptions): JobCache {
   const isReadOnly = o.isReadOnly ?? false;
-  const shards = isReadOnly ? openToRead(o.path) : openToWrite(o);
-  return shards === undefined ? emptyJobCache : new LmdbJobCache(o, shards);
+  const opened = isReadOnly ? openToRead(o.path) : openToWrite(o);
+  return opened === undefined ? emptyJobCache : new LmdbJobCache(o, opened);
 }
 
-function openToRead(path: string): Shard[] | undefined {
+type Opened = {
+  readonly shards: readonly ReadShard[];
+  readonly toWrite: readonly Shard[];
+  readonly isIndexed: boolean;
+};
+
+function openToRead(path: string): Opened | undefined {
   const layout = readLayout(path);
-  return layout === undefined ? undefined : readShards(path, layout.shards);
+  if (layout === undefined) return undefined;
+  return { shards: readShards(path, layout), toWrite: [], isIndexed: layout.version >= indexedVersion };
 }
 
 /** The layout comes last: with it the cache is there for readers. */
-function openToWrite({ path, shards: shardCount, durability }: LmdbJobCacheOptions): Shard[] {
+function openToWrite({ path, shards: shardCount, durability }: LmdbJobCacheOptions): Opened {
   const count = readLayout(path)?.shards ?? shardCount;
   makeDirectory(path);
   const shards = openShards(path, count, durability === "fsync");
-  ensureLayout(path, count);
-  return shards;
+  const { version } = ensureLayout(path, count);
+  return { shards, toWrite: shards, isIndexed: version >= indexedVersion };
 }

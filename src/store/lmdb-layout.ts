@@ -5,10 +5,12 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { SaltworksError } from "../errors.ts";
-import { createDurably } from "./durable-file.ts";
+import { createDurably, replaceDurably } from "./durable-file.ts";
 
 const layoutName = "layout.json";
-const layoutVersion = 1;
+/** 1: loads and returns. 2: an index of loads, and when jobs ended. */
+const layoutVersion = 2;
+export const indexedVersion = 2;
 const directoryMode = 0o700;
 const fileMode = 0o600;
 
@@ -28,8 +30,18 @@ export function readLayout(path: string): Layout | undefined {
     throw new SaltworksError("STORE_FAILED", `${path} cannot be read`, { path }, { cause: error });
   }
   const layout = JSON.parse(text) as Layout;
-  if (layout.version === layoutVersion && Number.isSafeInteger(layout.shards) && layout.shards > 0) return layout;
+  const isKnown = layout.version >= 1 && layout.version <= layoutVersion;
+  if (isKnown && Number.isSafeInteger(layout.shards) && layout.shards > 0) return layout;
   throw new SaltworksError("STORE_FAILED", `${path} is of a layout that this release does not know`, { path });
+}
+
+/** Says that a cache has everything that the present layout has. */
+export function markLayoutCurrent(path: string, { shards }: Layout): void {
+  replaceDurably(join(path, layoutName), layoutText(shards), fileMode);
+}
+
+function layoutText(shards: number): string {
+  return `${JSON.stringify({ version: layoutVersion, shards })}\n`;
 }
 
 /** @throws SaltworksError STORE_FAILED */
@@ -47,7 +59,7 @@ export function ensureLayout(path: string, shards: number): Layout {
   if (present !== undefined) return present;
   makeDirectory(path);
   try {
-    createDurably(join(path, layoutName), `${JSON.stringify({ version: layoutVersion, shards })}\n`, fileMode);
+    createDurably(join(path, layoutName), layoutText(shards), fileMode);
   } catch (error) {
     throw new SaltworksError("STORE_FAILED", `${path} cannot be made`, { path }, { cause: error });
   }

@@ -3,9 +3,12 @@
  */
 import { isJid } from "../wire/jid.ts";
 import { decode, encode } from "../wire/msgpack.ts";
-import type { LoadRecord } from "./job-cache.ts";
+import { pickEntries } from "../wire/pick.ts";
+import { mapEntries } from "../wire/walk.ts";
+import type { LoadRecord, LoadToPut } from "./job-cache.ts";
 import { type BinaryDatabase, type BinaryEnvironment, openDatabase, openEnvironment, transact } from "./lmdb-env.ts";
-import { shardFile } from "./lmdb-layout.ts";
+import type { JobIndex } from "./lmdb-index.ts";
+import { indexedVersion, type Layout, shardFile } from "./lmdb-layout.ts";
 import type { LoggedEntry } from "./return-log-frames.ts";
 
 /** Job ids that are times sort by time. Others, which a user may give, stand apart so that trimming and listing needn't step over them. */
@@ -23,7 +26,12 @@ export type Shard = {
   readonly returns: BinaryDatabase;
   /** Hour and id of jobs whose id is no time: what trimming goes by. */
   readonly others: BinaryDatabase;
+  /** When a job's last return of this file's minions came: 20 digits, as in a job id. Only if they are asked for. */
+  readonly ends: BinaryDatabase;
+  readonly index: JobIndex;
 };
+/** What caches of the first layout have, which was without the rest. */
+export type ReadShard = Omit<Shard, "ends" | "index"> & Partial<Shard>;
 
 export function jobKey(jid: string): string {
   return (isJid(jid) ? timePrefix : otherPrefix) + jid;
@@ -66,21 +74,30 @@ export function shardIndexOf(text: string, count: number): number {
   return (hash >>> 0) % count;
 }
 
+/** What was asked, out of a load's record: without decoding the expected minions. */
+export function requestIn(record: Buffer): Uint8Array {
+  const entry = mapEntries(record).find(({ key }) => key === "load");
+  return entry === undefined
+    ? record.subarray(0, 0)
+    : (decode(record.subarray(entry.valueStart, entry.valueEnd)) as Uint8Array);
+}
+
 export function decodeLoad(jid: string, bytes: Buffer): LoadRecord {
   const record = decode(bytes) as Map<string, unknown>;
   const load = record.get("load") as Uint8Array;
   const minions = record.get("minions") as string[];
   const missing = record.get("missing") as string[] | undefined;
-  return missing === undefined ? { jid, load, minions } : { jid, load, minions, missing };
+  const isNoCache = record.get("nocache") === true;
+  return { jid, load, minions, ...(missing === undefined ? {} : { missing }), ...(isNoCache ? { isNoCache } : {}) };
 }
 
-export function encodeLoad({ load, minions, missing }: LoadRecord): Buffer {
-  return encode({ load, minions, missing }, "bin");
+export function encodeLoad({ load, minions, missing, isNoCache }: LoadToPut): Buffer {
+  return encode({ load, minions, missing, nocache: isNoCache }, "bin");
 }
 
-/** Stores each return that isn't there yet, in one transaction per file that they touch. */
-export function storeReturns(shards: readonly Shard[], entries: readonly LoggedEntry[]): void {
-  for (const [index, { environment, returns, others }] of shards.entries()) {
+/** Stores each return that isn't there yet, in one transaction per file that they touch; with `isEndKept`, when each job's last one came. */
+export function storeReturns(shards: readonly Shard[], entries: readonly LoggedEntry[], isEndKept = false): void {
+  for (const [index, { environment, returns, others, ends }] of shards.entries()) {
     const own =
       shards.length === 1
         ? entries
@@ -91,33 +108,72 @@ export function storeReturns(shards: readonly Shard[], entries: readonly LoggedE
         returns.putSync(key, body, ifAbsent);
         if (key[0] === otherPrefixByte) others.putSync(otherKey(jidInReturnKey(key), Date.now()), Buffer.alloc(0));
       }
+      if (isEndKept) for (const [jid, end] of endsOf(own)) keepEnd(ends, loadKey(jid), end);
     });
   }
+}
+
+/** When the last of these returns came, by job. They are in the order in which they came. */
+function endsOf(entries: readonly LoggedEntry[]): Map<string, string> {
+  const last = new Map<string, string>();
+  for (const { key, body } of entries.toReversed()) {
+    const jid = jidInReturnKey(key);
+    if (last.has(jid)) continue;
+    const end = endIn(body);
+    if (end !== undefined) last.set(jid, end);
+  }
+  return last;
+}
+
+const stampField: ReadonlySet<string> = new Set(["_stamp"]);
+
+/** When a return came, as the 20 digits of a job id. */
+export function endIn(body: Uint8Array): string | undefined {
+  const stamp = pickEntries(body, stampField).get("_stamp");
+  const digits = typeof stamp === "string" ? stamp.replace(/\D/g, "").padEnd(20, "0") : "";
+  return isJid(digits) ? digits : undefined;
+}
+
+function keepEnd(ends: BinaryDatabase, key: Buffer, end: string): void {
+  const present = ends.getBinary(key)?.toString("latin1");
+  if (present === undefined || present < end) ends.putSync(key, Buffer.from(end, "latin1"));
 }
 
 /** Opens or makes the files `0.mdb` to `<count - 1>.mdb`. */
 export function openShards(path: string, count: number, isSyncedOnCommit: boolean): Shard[] {
   return Array.from({ length: count }, (_, index): Shard => {
     const environment = openEnvironment({ file: shardFile(path, index), isReadOnly: false, isSyncedOnCommit });
-    return databasesOf(environment);
+    // In one transaction: each database that is new would be one of its own otherwise.
+    return environment.transactionSync(() => ({ ...databasesOf(environment), ...laterDatabasesOf(environment) }));
   });
 }
 
 /** The files for reading. @throws SaltworksError STORE_FAILED if one is not there */
-export function readShards(path: string, count: number): Shard[] {
-  return Array.from({ length: count }, (_, index): Shard => {
-    const file = shardFile(path, index);
-    return databasesOf(openEnvironment({ file, isReadOnly: true, isSyncedOnCommit: true }));
+export function readShards(path: string, { shards, version }: Layout): ReadShard[] {
+  return Array.from({ length: shards }, (_, index): ReadShard => {
+    const environment = openEnvironment({ file: shardFile(path, index), isReadOnly: true, isSyncedOnCommit: true });
+    const isIndexed = version >= indexedVersion;
+    return { ...databasesOf(environment), ...(isIndexed ? laterDatabasesOf(environment) : {}) };
   });
 }
 
-function databasesOf(environment: BinaryEnvironment): Shard {
+function databasesOf(environment: BinaryEnvironment) {
   return {
     environment,
     loads: openDatabase(environment, "loads"),
     returns: openDatabase(environment, "returns"),
     others: openDatabase(environment, "others"),
   };
+}
+
+function laterDatabasesOf(environment: BinaryEnvironment) {
+  const index: JobIndex = {
+    termIds: openDatabase(environment, "termIds"),
+    termTexts: openDatabase(environment, "termTexts"),
+    postings: openDatabase(environment, "postings"),
+    jobTerms: openDatabase(environment, "jobTerms"),
+  };
+  return { ends: openDatabase(environment, "ends"), index };
 }
 
 /** The minion id at the end of a return's key. */

@@ -1,18 +1,21 @@
 /**
- * Spreads an existing LMDB job cache over another number of files: copied into a new directory, which then takes the old one's place.
- * A crash at any point leaves one whole cache. Nobody else may have it open meanwhile.
+ * Spreads an existing LMDB job cache over another number of files: copied into a new directory, which then takes the old one's place;
+ * and gives one of an earlier layout what it lacks. A crash at any point leaves one whole cache. Nobody else may have it open meanwhile.
  */
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { syncDirectory } from "./durable-file.ts";
 import { type BinaryDatabase, closeEnvironment, committed } from "./lmdb-env.ts";
-import { ensureLayout, readLayout } from "./lmdb-layout.ts";
+import { buildIndex } from "./lmdb-index.ts";
+import { ensureLayout, indexedVersion, markLayoutCurrent, readLayout } from "./lmdb-layout.ts";
 import {
   jidInLoadKey,
   jidInOtherKey,
   minionIdIn,
   openShards,
+  type ReadShard,
   readShards,
+  requestIn,
   type Shard,
   shardIndexOf,
   storeReturns,
@@ -22,12 +25,13 @@ import { absorbLogs } from "./return-log-files.ts";
 /** One transaction of the copy, bytes: well under what a small machine spares. */
 const copyBytes = 16 * 1024 * 1024;
 
-type Table = "loads" | "returns" | "others";
+type Table = "loads" | "returns" | "others" | "ends";
 /** By what a record of each table finds its file. */
 const placeOf: Record<Table, (key: Buffer) => string> = {
   loads: jidInLoadKey,
   returns: minionIdIn,
   others: jidInOtherKey,
+  ends: jidInLoadKey,
 };
 
 async function copyTable(table: Table, from: BinaryDatabase, to: readonly Shard[]): Promise<void> {
@@ -47,10 +51,14 @@ async function copyTable(table: Table, from: BinaryDatabase, to: readonly Shard[
   await committed(Promise.all(pending));
 }
 
-async function copyAll(from: readonly Shard[], to: readonly Shard[]): Promise<void> {
+async function copyAll(from: readonly ReadShard[], to: readonly Shard[]): Promise<void> {
   for (const source of from) {
-    for (const table of ["loads", "returns", "others"] as const) await copyTable(table, source[table], to);
+    for (const table of ["loads", "returns", "others", "ends"] as const) {
+      const database = source[table];
+      if (database !== undefined) await copyTable(table, database, to);
+    }
   }
+  for (const target of to) await buildIndex(target, requestIn);
 }
 
 /** Undoes what an interrupted run left. */
@@ -83,7 +91,7 @@ export async function reshardJobCache(path: string, shards: number): Promise<num
   if (layout === undefined || layout.shards === shards) return undefined;
   await bringLogsIn(path, layout.shards);
   ensureLayout(after, shards);
-  const from = readShards(path, layout.shards);
+  const from = readShards(path, layout);
   const to = openShards(after, shards, true);
   try {
     await copyAll(from, to);
@@ -95,4 +103,24 @@ export async function reshardJobCache(path: string, shards: number): Promise<num
   syncDirectory(dirname(path));
   rmSync(before, { recursive: true });
   return layout.shards;
+}
+
+/**
+ * Builds the index of a cache that was made before there was one. What was begun is gone on with after a crash.
+ *
+ * @returns how many jobs it has now, or undefined if there is no such cache
+ * @throws SaltworksError STORE_FAILED
+ */
+export async function indexJobCache(path: string): Promise<number | undefined> {
+  const layout = readLayout(path);
+  if (layout === undefined || layout.version >= indexedVersion) return undefined;
+  const shards = openShards(path, layout.shards, true);
+  try {
+    let count = 0;
+    for (const shard of shards) count += await buildIndex(shard, requestIn);
+    markLayoutCurrent(path, layout);
+    return count;
+  } finally {
+    for (const { environment } of shards) await closeEnvironment(environment);
+  }
 }

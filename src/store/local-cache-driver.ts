@@ -19,12 +19,14 @@ import type {
   StoredReturn,
   TrimOptions,
 } from "./job-cache.ts";
+import { compareNewestFirst, type JobQuery, searchOneByOne } from "./job-facts.ts";
 import { storeFailed } from "./lmdb-env.ts";
 import {
   anyMinionsFile,
   bodyFromFiles,
   decodeMinions,
   encodeMinions,
+  endTimeFile,
   jidFile,
   jobDirectory,
   jobsDirectory,
@@ -67,13 +69,14 @@ function foldersIn(directory: string): string[] {
     .map(({ name }) => name);
 }
 
-/** Writes a job's `jid`, `.load.p` and, if it names minions at all, `.minions.p`. Used for every job: Salt's command line reads them. */
-export function writeLoadFiles(o: LocalCacheOptions, { jid, load, minions }: LoadToPut): void {
+/** Writes a job's `jid`, `.load.p`, `.minions.p` and the mark of one whose returns are not kept. Used for every job: Salt's command line reads them. */
+export function writeLoadFiles(o: LocalCacheOptions, { jid, load, minions, isNoCache }: LoadToPut): void {
   const directory = jobDirectory(o.cachedir, o.hashType, jid);
   try {
     mkdirSync(directory, { recursive: true, mode: directoryMode });
     replaceFile(join(directory, minionsFile), encodeMinions(minions), fileMode);
     replaceFile(join(directory, loadFile), load, fileMode);
+    if (isNoCache === true) replaceFile(join(directory, noCacheFile), "", fileMode);
     // Last: a directory without it counts as unfinished.
     replaceFile(join(directory, jidFile), jid, fileMode);
   } catch (error) {
@@ -113,6 +116,10 @@ export class LocalCache implements JobCache {
     return { jid, load, minions: [...new Set(minions)] };
   }
 
+  getRequest(jid: string): Uint8Array | undefined {
+    return readIfThere(join(this.#directory(jid), loadFile));
+  }
+
   getReturns(jid: string): StoredReturn[] {
     const returns: StoredReturn[] = [];
     for (const minionId of foldersIn(this.#directory(jid)).sort()) {
@@ -129,17 +136,44 @@ export class LocalCache implements JobCache {
     return bodyFromFiles(jid, minionId, { returned, out: readIfThere(join(directory, outFile)) });
   }
 
+  whichReturned(jid: string, minionIds: readonly string[]): string[] {
+    return minionIds.filter((minionId) => this.getReturn(jid, minionId) !== undefined);
+  }
+
   listJids({ newestFirst, limit, before }: ListOptions): string[] {
+    const jids = this.#allJids().filter((jid) => before === undefined || jid < before);
+    return (newestFirst ? jids : jids.reverse()).slice(0, limit);
+  }
+
+  findJids(query: JobQuery): string[] {
+    return searchOneByOne(this.#allJids(), (jid) => this.getRequest(jid), query);
+  }
+
+  getEndTime(jid: string): string | undefined {
+    return readIfThere(join(this.#directory(jid), endTimeFile))
+      ?.toString("utf8")
+      .trim();
+  }
+
+  /** The marks are looked for where a return is written. */
+  noCacheJids(): string[] {
+    return [];
+  }
+
+  /** Who writes these files counts elsewhere. */
+  cutFor(): undefined {
+    return undefined;
+  }
+
+  /** Newest first. */
+  #allJids(): string[] {
     const jids: string[] = [];
     for (const directory of this.#jobDirectories()) {
       const load = readIfThere(join(directory, loadFile));
       const jid = load === undefined ? undefined : jidOf(load);
-      if (jid !== undefined && (before === undefined || jid < before)) jids.push(jid);
+      if (jid !== undefined) jids.push(jid);
     }
-    // Ids that are times first, as in the other drivers.
-    const rank = (jid: string) => (isJid(jid) ? 0 : 1);
-    jids.sort((a, b) => rank(a) - rank(b) || (a < b ? 1 : -1));
-    return (newestFirst ? jids : jids.reverse()).slice(0, limit);
+    return jids.sort(compareNewestFirst);
   }
 
   /** Goes on where the last call stopped, so that many jobs are not looked at all at once. */

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { JobCache, LoadRecord, PutOutcome, ReturnRecord } from "../../src/store/job-cache.ts";
+import type { JobQuery, TextPattern } from "../../src/store/job-facts.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
-import type { ValueMap } from "../../src/wire/values.ts";
+import type { Encodable, ValueMap } from "../../src/wire/values.ts";
 
 export type OpenedJobCache = {
   readonly cache: JobCache;
@@ -61,6 +62,7 @@ export function jobCacheContract(name: string, open: () => Promise<OpenedJobCach
     returnsContract(context);
     loadsContract(context);
     listingContract(context);
+    searchContract(context);
     trimmingContract(context);
   });
 }
@@ -195,6 +197,85 @@ function listingContract({ cache }: Context): void {
   });
 }
 
+const exactly = (text: string): TextPattern => ({ exact: text, matches: (other) => other === text });
+const starting = (start: string): TextPattern => ({ exact: undefined, matches: (text) => text.startsWith(start) });
+const manyNames = Array.from({ length: 500 }, (_, index) => `node${index}`);
+
+/** Minute of the job, and what was asked for. */
+const searched: readonly (readonly [number, Readonly<Record<string, Encodable>>])[] = [
+  [1, { fun: "test.ping", tgt: "es*", user: "root" }],
+  [2, { fun: "cmd.run", tgt: "web*", user: "anna", kwargs: { metadata: { ticket: "OPS-1", team: "a" } } }],
+  [3, { fun: "test.echo", tgt: ["es1", "db1"], user: "root", metadata: { ticket: "OPS-2", team: "b", level: 1 } }],
+  [4, { fun: ["test.ping", "state.apply"], tgt: "G@role:web", user: "root", arg: [[], []] }],
+  [5, { fun: "cmd.run", tgt: "es2", arg: ["x", { __kwarg__: true, metadata: { team: "b" } }] }],
+  [6, { fun: "saltutil.find_job", tgt: manyNames, user: "root" }],
+  [7, { fun: "f".repeat(5_000), tgt: "*", user: "root" }],
+];
+
+function searchContract({ cache }: Context): void {
+  async function fill(): Promise<void> {
+    for (const [minute, asked] of searched) {
+      const jobId = jidAtMinute(minute);
+      await cache().putLoad(loadOf(jobId, ["a"], { load: encode({ cmd: "publish", jid: jobId, ...asked }, "bin") }));
+    }
+    await cache().putLoad(loadOf("mine", ["a"], { load: encode({ jid: "mine", fun: "cmd.run", tgt: "es2" }, "bin") }));
+  }
+  const find = (query: Partial<JobQuery>) =>
+    cache()
+      .findJids({ limit: 100, ...query })
+      .map((found) => searched.find(([minute]) => jidAtMinute(minute) === found)?.[0] ?? found);
+
+  it("finds jobs by function, target text, user and metadata, newest first, ids that are no times last", async () => {
+    await fill();
+    assert.deepEqual(find({}), [7, 6, 5, 4, 3, 2, 1, "mine"]);
+    assert.deepEqual(find({ functions: [exactly("cmd.run")] }), [5, 2, "mine"]);
+    assert.deepEqual(find({ functions: [starting("test."), exactly("cmd.run")] }), [5, 4, 3, 2, 1, "mine"]);
+    assert.deepEqual(find({ functions: [exactly("state.apply")] }), [4]);
+    assert.deepEqual(find({ functions: [exactly("nothing.here")] }), []);
+    assert.deepEqual(find({ targets: [exactly("es1")] }), [3]);
+    assert.deepEqual(find({ targets: [exactly("node499")] }), [6]);
+    assert.deepEqual(find({ targets: [starting("es")] }), [5, 3, 1, "mine"]);
+    assert.deepEqual(find({ functions: [starting("ff")] }), [7]);
+    assert.deepEqual(find({ users: [exactly("anna")] }), [2]);
+    assert.deepEqual(find({ users: [exactly("root")], functions: [exactly("cmd.run")] }), [5, "mine"]);
+    assert.deepEqual(find({ exceptFunction: "saltutil.find_job", limit: 3 }), [7, 5, 4]);
+  });
+
+  it("takes any equal pair of metadata, wherever the job has it, and Python's idea of equal", async () => {
+    await fill();
+    const pairs = (asked: Readonly<Record<string, Encodable>>) => decode(encode(asked, "bin")) as ValueMap;
+    assert.deepEqual(find({ metadata: pairs({ ticket: "OPS-2", team: "a" }) }), [3, 2]);
+    assert.deepEqual(find({ metadata: pairs({ team: "b" }) }), [5, 3]);
+    assert.deepEqual(find({ metadata: pairs({ level: true }) }), [3]);
+    assert.deepEqual(find({ metadata: pairs({ level: "1" }) }), []);
+    assert.deepEqual(find({ metadata: pairs({}) }), []);
+  });
+
+  it("finds by time, page by page, and forgets what is trimmed or replaced", async () => {
+    await fill();
+    const minutes = (from: number, until: number) => ({
+      from: jidAtMinute(from).slice(0, 20),
+      until: jidAtMinute(until).slice(0, 20),
+    });
+    assert.deepEqual(find(minutes(2, 4)), [4, 3, 2]);
+    assert.deepEqual(find({ limit: 3 }), [7, 6, 5]);
+    assert.deepEqual(find({ limit: 3, before: jidAtMinute(5) }), [4, 3, 2]);
+    assert.deepEqual(find({ limit: 3, before: jidAtMinute(2) }), [1, "mine"]);
+    assert.deepEqual(find({ limit: 3, before: "mine" }), []);
+    assert.deepEqual(find({ functions: [exactly("cmd.run")], limit: 1, before: jidAtMinute(5) }), [2]);
+    await cache().putLoad(loadOf(jidAtMinute(2)));
+    assert.deepEqual(find({ functions: [exactly("cmd.run")] }), [5, "mine"]);
+    assert.deepEqual(find({ functions: [exactly("test.ping")] }), [4, 2, 1]);
+  });
+
+  it("gives what was asked without who was expected", async () => {
+    await fill();
+    const asked = cache().getRequest(jidAtMinute(1));
+    assert.equal((decode(asked ?? Buffer.alloc(0)) as ValueMap).get("fun"), "test.ping");
+    assert.equal(cache().getRequest("20990101000000000000"), undefined);
+  });
+}
+
 function trimmingContract(context: Context): void {
   const { cache, opened } = context;
   it("removes old jobs with all that belongs to them, in bounded steps, and leaves the others", async () => {
@@ -212,6 +293,10 @@ function trimmingContract(context: Context): void {
     assert.deepEqual(cache().listJids({ newestFirst: false, limit: 10 }), [jidAtMinute(3), jidAtMinute(4)]);
     assert.deepEqual(cache().getReturns(jidAtMinute(1)), []);
     assert.equal(cache().getReturns(jidAtMinute(3)).length, 2);
+    assert.deepEqual(cache().findJids({ limit: 10, functions: [exactly("test.ping")] }), [
+      jidAtMinute(4),
+      jidAtMinute(3),
+    ]);
     assert.equal(await cache().trim({ olderThanJid, stepsMax: 2 }), 0);
   });
 

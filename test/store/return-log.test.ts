@@ -172,9 +172,9 @@ describe("the job cache's promise", { skip }, () => {
   });
 
   for (const [what, injection] of [
-    ["a sync fails", "fdatasync:error=EIO:when=5"],
-    ["the disk is full for a while", "pwrite64:error=ENOSPC:when=12..40"],
-    ["every sync from one on fails", "fdatasync:error=EIO:when=6+"],
+    ["a sync fails", "fdatasync:error=EIO:when=3"],
+    ["the disk is full for a while", "pwrite64:error=ENOSPC:when=9..38"],
+    ["every sync from one on fails", "fdatasync:error=EIO:when=4+"],
   ] as const) {
     it(`refuses a batch instead of breaking it when ${what}`, async () => {
       const path = join(temporary(), "jobs");
@@ -189,7 +189,7 @@ describe("the job cache's promise", { skip }, () => {
 
   it("refuses everything, and doesn't die, when LMDB's own pages cannot be written", async () => {
     const path = join(temporary(), "jobs");
-    const { acknowledged, lines } = runWriter(path, batches, ["pwrite64:error=EIO:when=14+"]);
+    const { acknowledged, lines } = runWriter(path, batches, ["pwrite64:error=EIO:when=10+"]);
     assert.equal(acknowledged.length + lines.filter((line) => line.startsWith("STORE_FAILED")).length, batches[0]);
     const seen = await readBatches(path);
     for (const batch of acknowledged) assert.ok(seen.has(batch), `batch ${batch}`);
@@ -202,7 +202,7 @@ describe("the job cache's promise", { skip }, () => {
     assert.ok(plain.hasEnded);
     assert.equal((await readBatches(path)).size, 60);
     const died = join(temporary(), "jobs");
-    const cut = runWriter(died, [60, 5, 6], ["fdatasync:delay_exit=20000", "pwrite64:signal=SIGKILL:when=12"]);
+    const cut = runWriter(died, [60, 5, 6], ["fdatasync:delay_exit=20000", "pwrite64:signal=SIGKILL:when=10"]);
     const seen = await readBatches(died);
     assert.ok(!cut.hasEnded && cut.acknowledged.length > 0);
     for (const batch of cut.acknowledged) assert.ok(seen.has(batch), `batch ${batch}`);

@@ -65,7 +65,13 @@ function memoryJobs(memory: MemoryStores): JobCache {
     getLoad: (jid) => memory.loads.get(jid) as LoadRecord | undefined,
     getReturns: (jid) => [...memory.returns.values()].filter((record) => record.jid === jid),
     getReturn: (jid, id) => memory.returns.get(keyOf(jid, id))?.body,
+    whichReturned: (jid, ids) => ids.filter((id) => memory.returns.has(keyOf(jid, id))),
+    getRequest: (jid) => memory.loads.get(jid)?.load,
     listJids: () => [...memory.loads.keys()],
+    findJids: () => [...memory.loads.keys()],
+    getEndTime: () => undefined,
+    noCacheJids: () => [],
+    cutFor: () => undefined,
     trim: async () => 0,
     close: async () => undefined,
   };
@@ -194,8 +200,8 @@ export function replyOf(result: BatchResult): Buffer {
 
 /** Tags of the returns' events, as the job tracker is told of them. */
 export function returnTags({ buffer, eventsStart, returnEvents }: BatchResult): string[] {
-  return Array.from({ length: returnEvents.length / 2 }, (_, pair) => {
-    const [start = 0, end = 0] = returnEvents.subarray(pair * 2);
+  return Array.from({ length: returnEvents.length / 3 }, (_, pair) => {
+    const [start = 0, end = 0] = returnEvents.subarray(pair * 3);
     return splitFrame(Buffer.from(buffer, eventsStart + start, end - start)).tag;
   });
 }
