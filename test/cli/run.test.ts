@@ -23,6 +23,7 @@ describe("saltworks run", () => {
     master = await FakeMaster.start({
       runner: (load) => ({
         tag: `salt/run/${jid}`,
+        jid,
         data: { fun: `runner.${String(load.get("fun"))}`, jid, return: answer.value, success: answer.success },
       }),
     });
@@ -51,6 +52,49 @@ describe("saltworks run", () => {
     assert.deepEqual(asked()?.get("kwarg"), new Map());
     await run("-t", "2", "jobs.list_jobs");
     assert.deepEqual(asked()?.get("kwarg"), new Map());
+  });
+
+  it("starts a function without waiting for it, and warns where its result will be", async () => {
+    const started = await run("--async", "manage.up", "es*");
+    assert.equal(started.out, "");
+    assert.match(
+      started.err,
+      /^\[WARNING \] Running in asynchronous mode\. .* running under tag salt\/run\/20261120155553671842\n$/,
+    );
+    assert.equal(started.code, 0);
+    assert.equal(asked()?.has("sync"), false);
+    assert.deepEqual(asked()?.get("arg"), ["es*"]);
+    assert.equal((await run("--async", "-l", "error", "manage.up")).err, "");
+    const unknown = await run("--async", "nosuch.fun");
+    assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 0]);
+  });
+
+  it("asks for the job id that it is given", async () => {
+    answer = { value: true, success: true };
+    await run("--jid", jid, "manage.up");
+    assert.equal(asked()?.get("__jid__"), jid);
+    await run("--jid", jid, "--async", "manage.up");
+    assert.equal(asked()?.get("__jid__"), jid);
+    const wrong = await run("--jid", "abc", "manage.up");
+    assert.match(wrong.err, /salt-run: error: 'abc' is not a valid JID\n$/);
+    assert.equal(wrong.code, 64);
+  });
+
+  it("documents one function, one runner or all of them without a master", async () => {
+    await master.stop();
+    const one = await run("-d", "manage.up");
+    assert.match(one.out, /^manage\.up:\n\n {4}\S/);
+    assert.equal(one.out.match(/^\S+:$/gm)?.length, 1);
+    const names = (await run("-d", "manage")).out.match(/^\S+:$/gm) ?? [];
+    assert.ok(names.length > 1 && names.every((name) => name.startsWith("manage.")));
+    assert.ok(((await run("--doc")).out.match(/^\S+:$/gm)?.length ?? 0) > names.length);
+    assert.deepEqual([(await run("-d", "man")).out, (await run("-d", "man")).code], ["", 0]);
+    assert.equal((await run("-d", "manage.up", "manage.down")).code, 64);
+  });
+
+  it("shows nothing but errors with --quiet", async () => {
+    answer = { value: ["es1"], success: true };
+    assert.equal((await run("--quiet", "manage.up")).out, "");
   });
 
   it("shows results of state runs as such", async () => {

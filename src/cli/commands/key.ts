@@ -15,6 +15,7 @@ import { hasCode } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { defaultConfigDir, displayChoice, masterConfig, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
+import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
 import type { OptionsOf } from "../options/parse.ts";
@@ -29,6 +30,10 @@ const pastTense: Readonly<Record<KeyAction, string>> = { accept: "accepted", rej
 /** @returns the exit code: as Salt's, 0 even where there was nothing to do */
 export async function runKey(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("key", argv, host);
+  return await orCrash(options.isHardCrash, host, () => runAction(options, host));
+}
+
+async function runAction(options: KeyOptions, host: Host): Promise<number> {
   const config = masterConfig(configDirectory(options), host);
   const log = openToolLog(options, config, host);
   if (options.user !== undefined) await becomeUser(options.user, host);
@@ -38,7 +43,11 @@ export async function runKey(argv: readonly string[], host: Host): Promise<numbe
   try {
     if (!(await runKeyGeneration(options, config, display))) await command.run(taskOf(options));
   } catch (error) {
-    if (options.isHardCrash || (!hasCode(error, "STORE_FAILED") && !hasCode(error, "CRYPTO_BAD_KEY"))) throw error;
+    if (
+      isHardCrash(options.isHardCrash, host) ||
+      (!hasCode(error, "STORE_FAILED") && !hasCode(error, "CRYPTO_BAD_KEY"))
+    )
+      throw error;
     host.complain(`Error: ${explanation(error as Error)}\n`);
     return 1;
   }

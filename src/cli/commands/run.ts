@@ -2,8 +2,10 @@
  * `saltworks run`: a runner function, asked of the master, or of the job cache while the master is down.
  * Source: docs/compatibility.md, the run command.
  */
+
+import type { Logger } from "pino";
 import { openJobArchive } from "../../client/job-archive.ts";
-import { type CommandOutcome, MasterClient } from "../../client/master-client.ts";
+import { type CommandOutcome, MasterClient, requestEndpoint } from "../../client/master-client.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { failureText } from "../../runners/call.ts";
@@ -14,9 +16,19 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import { keywordMark, parseArguments } from "../args/words.ts";
 import { displayChoice, masterConfig, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
+import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
+import { openToolLog } from "../log.ts";
+import type { OptionsOf } from "../options/parse.ts";
 
-type Outcome = Pick<CommandOutcome, "value" | "isSuccess">;
+type Outcome = Pick<CommandOutcome, "value" | "isSuccess"> & Partial<Pick<CommandOutcome, "jid">>;
+/** `jid`: the job id that the operator wants it to have. */
+type RunnerCall = {
+  readonly name: string;
+  readonly args: readonly Value[];
+  readonly kwargs: ValueMap;
+  readonly jid: string | undefined;
+};
 
 const exceptionStart = "Exception occurred in runner";
 const argumentsStart = "\nPassed invalid arguments:";
@@ -24,21 +36,45 @@ const argumentsStart = "\nPassed invalid arguments:";
 /** @returns the exit code: 1 after an exception, otherwise 0, as Salt's */
 export async function runRun(argv: readonly string[], host: Host): Promise<number> {
   const { options, positionals } = understand("run", argv, host);
+  return await orCrash(options.isHardCrash, host, () => runFunction(options, positionals, host));
+}
+
+async function runFunction(options: OptionsOf<"run">, positionals: readonly string[], host: Host): Promise<number> {
   const config = masterConfig(options.configDir, host);
+  const log = openToolLog(options, config, host);
   const display = new Display(displayChoice(options, config), host);
   const [name, ...words] = positionals;
+  if (options.isDocAsked) return printDocs(name, display);
   if (name === undefined) {
     display.show(docTexts(runnerFunctions));
     return 0;
   }
   const args = parseArguments(words, { noParse: options.noParse?.split(",") ?? [] });
-  const kwargs = timeoutArgument(name, args, options.timeoutSeconds);
-  const { value, isSuccess } = await ask(config, host, name, args, kwargs);
+  const call: RunnerCall = {
+    name,
+    args,
+    kwargs: timeoutArgument(name, args, options.timeoutSeconds),
+    jid: options.jid,
+  };
+  const batchJid = name === "jobs.follow" ? followedJid(call) : undefined;
+  if (batchJid !== undefined) return await followBatch(batchJid, config, display, host, log);
+  log.debug(`Asking the master at ${requestEndpoint(config)} for ${name}`);
+  const { value, isSuccess, jid } = await (options.isAsync ? start(config, host, call, log) : ask(config, host, call));
+  if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);
   if (!options.isQuiet) {
     if (isSuccess) display.show(value, outputterOf(name, value));
     else display.show(explained(String(value), name), "nested");
   }
   return !isSuccess && String(value).startsWith(exceptionStart) ? 1 : 0;
+}
+
+/** Of one function or of all whose name it begins, whole words only; of all of them without a name. */
+function printDocs(name: string | undefined, display: Display): number {
+  const isMeant = (fun: string) => name === undefined || fun === name || fun.startsWith(`${name}.`);
+  for (const [fun, doc] of docTexts([...runnerFunctions].filter(([fun]) => isMeant(fun)))) {
+    display.line(`${fun}:\n${doc}`);
+  }
+  return 0;
 }
 
 /** `-t` is the `timeout` of functions that have one, unless that is given, too. */
@@ -48,17 +84,34 @@ function timeoutArgument(name: string, args: readonly Value[], seconds: number |
   return hasTimeout && !isGiven && seconds !== undefined ? new Map([["timeout", seconds]]) : new Map();
 }
 
-async function ask(
+/** With `--async`: where the result will be found, in a warning. */
+async function start(config: MasterConfig, host: Host, call: RunnerCall, log: Logger): Promise<Outcome> {
+  const { name } = call;
+  if (!runnerFunctions.has(name)) return { value: `'${name}' is not available.`, isSuccess: false };
+  return await reached(config, host, call, async (client) => {
+    const { tag, jid } = await client.startRunner(name, call.args, call.kwargs, call.jid);
+    log.warn(
+      `Running in asynchronous mode. Results of this execution may be collected by attaching to the master event bus or by examining the master job cache, if configured. This execution is running under tag ${tag}`,
+    );
+    return { value: new Map(), isSuccess: true, jid };
+  });
+}
+
+async function ask(config: MasterConfig, host: Host, call: RunnerCall): Promise<Outcome> {
+  return await reached(config, host, call, (client) => client.runner(call.name, call.args, call.kwargs, call.jid));
+}
+
+/** What was asked of the master, or why it could not be asked in the words that salt-run has for it. */
+async function reached(
   config: MasterConfig,
   host: Host,
-  name: string,
-  args: readonly Value[],
-  kwargs: ValueMap,
+  { name, args }: RunnerCall,
+  step: (client: MasterClient) => Promise<Outcome>,
 ): Promise<Outcome> {
   let client: MasterClient | undefined;
   try {
     client = await MasterClient.open(config, host.user);
-    return await client.runner(name, args, kwargs);
+    return await step(client);
   } catch (error) {
     if (hasCode(error, "MASTER_UNREACHABLE") && runnerFunctions.get(name)?.isOffline === true)
       return await readOffline(config, name, args);

@@ -1,39 +1,65 @@
 /** The options of `saltworks call`. Source: Salt's own `salt-call --help` for names, groups and order. */
 import {
   generalOptions,
+  hardCrashOptions,
+  logFileOptions,
   loggingAbout,
   logLevelOption,
   outputAbout,
   outputOptions,
   stateOutputOptions,
   unavailableEverywhere,
-  unavailableLogFile,
   wordOptions,
 } from "./general-options.ts";
-import { type CommandTable, flag, text } from "./option.ts";
+import { type CommandTable, flag, int, text, texts } from "./option.ts";
 
 const callOptions = {
-  ...wordOptions,
+  cachedir: text(["--cachedir"], "CACHEDIR", "The cache directory to use instead of the configured one."),
+  isStdinRead: wordOptions.isStdinRead,
+  ...hardCrashOptions,
+  noParse: wordOptions.noParse,
   isGrainsAsked: flag(["-g", "--grains"], "Show this machine's grains."),
+  moduleDirs: texts(
+    ["-m", "--module-dirs"],
+    "MODULE_DIRS",
+    "Another directory with modules: files NAME.mjs, whose exported functions are NAME.function. May be given several times.",
+  ),
   isDocAsked: flag(["-d", "--doc", "--documentation"], "Show what a function or module does, or all of them."),
   master: text(
     ["--master"],
     "MASTER",
     "The master to use instead of the configured one. It must have accepted this minion's key.",
   ),
+  returner: text(["--return"], "RETURNER", "Send the result to these returners, too: names separated by commas."),
   isLocal: flag(["--local"], "Run the function as if there were no master."),
+  fileRoot: text(["--file-root"], "FILE_ROOT", "With --local: the directory of the environment base's files."),
+  pillarRoot: text(["--pillar-root"], "PILLAR_ROOT", "With --local: the directory of the environment base's pillar."),
+  statesDir: text(["--states-dir"], "STATES_DIR", "With --local: a directory of further state modules."),
   isRetcodePassed: flag(["--retcode-passthrough"], "Exit with the function's own code instead of 1 if it fails."),
   isMetadataShown: flag(["--metadata"], "Show job id, function, arguments and code around the result."),
+  metadata: text(["--set-metadata"], "METADATA", "Sent with the result, by which jobs can be searched: a map in YAML."),
   id: text(["--id"], "ID", "The minion id to use instead of the configured one."),
+  isSkippingGrains: flag(["--skip-grains"], "Collect no grains but the id."),
+  isGrainsCacheRefreshed: flag(
+    ["--refresh-grains-cache"],
+    "Collect grains anew, which is what is done at each call anyway: there is no cache of them.",
+  ),
   isReturnEventOff: flag(["--no-return-event"], "Do not send the result to the master."),
+  authTimeoutSeconds: int(
+    ["-t", "--timeout"],
+    "AUTH_TIMEOUT",
+    "Seconds to wait for the master's answer to the authentication. Default: the configured auth_timeout, 5.",
+  ),
   isStateDiffOnly: flag(["--output-diff"], "Show only states that changed something."),
+  user: text(["--priv"], "USER", "Run the function as this user."),
 };
 
 type CallOptions = typeof generalOptions &
   typeof callOptions &
   typeof outputOptions &
   typeof stateOutputOptions &
-  ReturnType<typeof logLevelOption>;
+  ReturnType<typeof logLevelOption> &
+  typeof logFileOptions;
 
 export const callCommand: CommandTable<CallOptions> = {
   program: "salt-call",
@@ -42,27 +68,14 @@ export const callCommand: CommandTable<CallOptions> = {
   groups: [
     { title: "", options: { ...generalOptions, ...callOptions } },
     { title: "Output Options", about: outputAbout, options: { ...outputOptions, ...stateOutputOptions } },
-    { title: "Logging Options", about: loggingAbout, options: logLevelOption() },
+    { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
   ],
   unavailable: [
     ...unavailableEverywhere,
     ["--proxyid"],
     ["--module-executors"],
     ["--executor-opts"],
-    ["--cachedir"],
-    ["--hard-crash"],
-    ["-m", "--module-dirs"],
-    ["--return"],
-    ["--file-root"],
-    ["--pillar-root"],
-    ["--states-dir"],
-    ["--set-metadata"],
-    ["--skip-grains"],
-    ["--refresh-grains-cache"],
-    ["-t", "--timeout"],
-    ["--priv"],
     ["--profiling-path"],
     ["--enable-profiling"],
-    ...unavailableLogFile,
   ],
 };

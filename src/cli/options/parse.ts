@@ -1,4 +1,5 @@
 /** From a command line to options and words, or to what the user gets to read instead. Source: docs/compatibility.md, the command line. */
+import { isJid } from "../../wire/jid.ts";
 import { wordsExitCode } from "../args/functions.ts";
 import { benchCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
@@ -82,6 +83,13 @@ const checks: Readonly<Partial<Record<CommandName, Check>>> = {
   key(command, { values, positionals }) {
     const fault = keyFault(values, positionals);
     return fault === undefined ? undefined : usageError(command, fault);
+  },
+  run(command, { positionals, values }) {
+    if (values.has("isDocAsked") && positionals.length > 1) {
+      return usageError(command, "You can only get documentation for one method at one time");
+    }
+    const jid = values.get("jid");
+    return typeof jid === "string" && !isJid(jid) ? usageError(command, `'${jid}' is not a valid JID`) : undefined;
   },
   call(command, { positionals, values }, { columns }) {
     if (positionals.length > 0 && values.has("isGrainsAsked")) {

@@ -1,6 +1,8 @@
 /** The options of `saltworks run`. Source: Salt's own `salt-run --help` for names, groups and order. */
 import {
   generalOptions,
+  hardCrashOptions,
+  logFileOptions,
   loggingAbout,
   logLevelOption,
   outputAbout,
@@ -8,18 +10,26 @@ import {
   stateOutputOptions,
   unavailableAuthentication,
   unavailableEverywhere,
-  unavailableLogFile,
   wordOptions,
 } from "./general-options.ts";
-import { type CommandTable, flag, int } from "./option.ts";
+import { type CommandTable, flag, int, text } from "./option.ts";
 
 const runnerOptions = {
   timeoutSeconds: int(
     ["-t", "--timeout"],
     "TIMEOUT",
-    "Seconds that functions which ask minions wait for them. Default: 1.",
+    "Seconds that functions which ask minions wait for them. Default: that of the function.",
   ),
-  ...wordOptions,
+  isStdinRead: wordOptions.isStdinRead,
+  jid: text(["--jid"], "JID", "The job id to use instead of a new one."),
+  ...hardCrashOptions,
+  noParse: wordOptions.noParse,
+  isDocAsked: flag(["-d", "--doc", "--documentation"], "Show what a function or runner does, or all of them."),
+  isAsync: flag(["--async"], "Start the function and do not wait for it."),
+  isSkippingGrains: flag(
+    ["--skip-grains"],
+    "Taken for scripts that give it: no function here waits for the master's grains.",
+  ),
 };
 
 const displayOptions = { isQuiet: flag(["--quiet"], "Do not show the result.") };
@@ -29,7 +39,8 @@ type RunOptions = typeof generalOptions &
   typeof outputOptions &
   typeof stateOutputOptions &
   typeof displayOptions &
-  ReturnType<typeof logLevelOption>;
+  ReturnType<typeof logLevelOption> &
+  typeof logFileOptions;
 
 export const runCommand: CommandTable<RunOptions> = {
   program: "salt-run",
@@ -42,19 +53,13 @@ export const runCommand: CommandTable<RunOptions> = {
       about: outputAbout,
       options: { ...outputOptions, ...stateOutputOptions, ...displayOptions },
     },
-    { title: "Logging Options", about: loggingAbout, options: logLevelOption() },
+    { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
   ],
   unavailable: [
     ...unavailableEverywhere,
-    ["--jid"],
-    ["--hard-crash"],
-    ["-d", "--doc", "--documentation"],
-    ["--async"],
-    ["--skip-grains"],
     ["-a", "--auth", "--eauth", "--external-auth"],
     ...unavailableAuthentication,
     ["--profiling-path"],
     ["--enable-profiling"],
-    ...unavailableLogFile,
   ],
 };
