@@ -8,6 +8,7 @@ import type { DisplayChoice } from "./display.ts";
 import type { Host } from "./host.ts";
 import { usageExitCode } from "./options/line-reader.ts";
 import { type CommandName, type OptionsOf, parseCommandLine, type Understood } from "./options/parse.ts";
+import { indentSetting, isColourOffBySetting, stateSettings, tableSettings } from "./outputters/settings.ts";
 import { programVersion, versionsText } from "./version.ts";
 
 export const defaultConfigDir = "/etc/salt";
@@ -81,18 +82,21 @@ type OutputOptions = Pick<OptionsOf<"key">, "output" | "outputIndent" | "outputF
 export function displayChoice(options: OutputOptions, config: MasterConfig): DisplayChoice {
   const isVerbose =
     options.stateVerbose === undefined ? config.state_verbose : options.stateVerbose.toLowerCase() !== "false";
-  const indent = options.outputIndent;
+  const isColourOff = options.isColourOff || isColourOffBySetting(config.opts);
+  const indent = options.outputIndent ?? indentSetting(config.opts);
   return {
     outputter: options.output,
     defaultOutputter: config.output,
     indent,
     states: {
+      ...stateSettings(config.opts),
       output: options.stateOutput ?? config.state_output,
       isVerbose,
       ...(options.isStateDiffOnly === true ? { isDiffOnly: true } : {}),
     },
+    table: tableSettings(config.opts),
     file: options.outputFile,
     isAppending: options.isOutputFileAppended,
-    isColoured: options.isColourForced ? true : options.isColourOff ? false : undefined,
+    isColoured: options.isColourForced ? true : isColourOff ? false : undefined,
   };
 }

@@ -12,9 +12,10 @@ export type DisplayChoice = {
   readonly defaultOutputter: string;
   readonly indent: OutputOptions["indent"];
   readonly states: OutputOptions["states"];
+  readonly table?: OutputOptions["table"];
   readonly file: string | undefined;
   readonly isAppending: boolean;
-  /** Undefined: colours on a terminal. */
+  /** Undefined: colours on a terminal, unless NO_COLOR is set. */
   readonly isColoured: boolean | undefined;
 };
 
@@ -31,7 +32,8 @@ export class Display {
   constructor(choice: DisplayChoice, host: Host) {
     this.#choice = choice;
     this.#host = host;
-    this.#isColoured = choice.isColoured ?? host.isTerminal;
+    // An empty NO_COLOR counts as not set: https://no-color.org.
+    this.#isColoured = choice.isColoured ?? (host.isTerminal && (host.environment.NO_COLOR ?? "") === "");
     const { file, isAppending } = choice;
     if (file !== undefined) reported(file, "USAGE", () => closeSync(openSync(file, isAppending ? "a" : "w")));
   }
@@ -43,13 +45,14 @@ export class Display {
 
   /** One document. `suggested`: the outputter that comes with the value. */
   show(value: Value, suggested?: string, retcode = 0): void {
-    const { outputter, defaultOutputter, indent, states } = this.#choice;
+    const { outputter, defaultOutputter, indent, states, table } = this.#choice;
     const name = this.#known(outputter ?? suggested ?? defaultOutputter);
     const text = renderOutput(name, value, {
       colour: this.#isColoured,
       retcode,
       ...(indent === undefined ? {} : { indent }),
       ...(states === undefined ? {} : { states }),
+      ...(table === undefined ? {} : { table }),
     });
     if (text !== "") this.#print(`${text}\n`);
   }

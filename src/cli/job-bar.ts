@@ -3,6 +3,8 @@ import { SingleBar } from "cli-progress";
 
 const redrawsPerSecond = 8;
 const barWidth = 24;
+/** Of a terminal that does not say. */
+const terminalColumns = 80;
 
 export class JobBar {
   readonly #bar: SingleBar | undefined;
@@ -20,9 +22,11 @@ export class JobBar {
     this.#bar = new SingleBar({
       stream,
       // Asked at each redrawing, so that the time goes on while nothing happens.
-      format: () => this.#text(),
+      format: () => this.#text().slice(0, (stream.columns || terminalColumns) - 1),
       fps: redrawsPerSecond,
-      hideCursor: true,
+      // Nothing of the terminal is changed that a killed command would leave so.
+      hideCursor: false,
+      linewrap: true,
       clearOnComplete: true,
       // Ctrl-C is the command's own business.
       gracefulExit: false,

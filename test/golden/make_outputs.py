@@ -96,6 +96,15 @@ def runs():
     return [{"es1": base}, {"es1": single, "web1": plain}, {"es1": odd}, {"es1": {}}, {"es1": ["Rendering SLS failed:\nbad", "second"]}]
 
 
+def tables():
+    """Rows of every form that Salt shows as tables; a cell that is wrapped beside one that is not loses lines in Salt, and is left out."""
+    macs = [{"mac": "40:A6:77:5A:50:01", "vlan": 111, "static_entry": False, "moves": None}, {"mac": "64:16:8D:32:26:58", "vlan": 22, "static_entry": True, "moves": 1.5}]
+    lists = [["Name", "Größe"], ["日本", "1"], ["it's", ""]]
+    words = ["lorem ipsum " * 8, "x" * 60, "one two", ""]
+    napalm = {"es1": {"comment": "", "out": macs, "result": True}}
+    return [napalm, {"es1": macs}, {"es1": lists}, {"es1": words, "b": []}, {"es1": {"deep": {"rows": macs, "labels": {"a": "A", "b": "B", "c": "C", "d": "D"}}}}, {"es1": [1, "two"]}, {"es1": {}}, macs, lists]
+
+
 CASES = []
 
 
@@ -142,6 +151,17 @@ def main():
         add(data, [ask(json.loads(packed), "highstate", **mode) for mode in modes])
     keys = {"minions": ["es1", "db"], "minions_pre": [], "minions_rejected": ["x\x1b[31m"], "minions_denied": ["é"], "local": {"master.pem": "aa:bb", "master.pub": "cc"}}
     add(keys, [ask(keys, "key"), ask(keys, "key", color=True)])
+    modes = [{}, {"color": True}, {"out.table.separate_rows": False}, {"out.table.justify": "left", "out.table.delim": "  ", "out.table.prefix": "", "out.table.suffix": ""}, {"out.table.justify": "right", "out.table.row_delimiter": "_"}]
+    modes += [{"out.table.width": 20}, {"out.table.rows_key": "rows", "out.table.labels_key": "labels"}, {"out.table.rows_key": "out", "out.table.title": "Entries"}, {"out.table.nested_indent": 3}]
+    for data in tables():
+        add(data, [ask(data, "table", **mode) for mode in modes if "out.table.width" not in mode or data == {"es1": ["lorem ipsum " * 8, "x" * 60, "one two", ""], "b": []}])
+    for data in runs()[:4]:
+        add(data, [ask(json.loads(json.dumps(data)), "profile", **mode) for mode in modes[:5] if "4.649 ms" not in json.dumps(data)])
+    stages = [{"one": {"match": ["a", "b"], "sls": ["x"], "n": 1}}, {"two": {}}]
+    add(stages, [ask(stages, "overstatestage"), ask(stages, "overstatestage", color=True)])
+    machine = {"cpu": 2, "mem": 512, "state": "running", "graphics": {"type": "vnc", "port": "5900"}, "disks": {"vda": {"disk size": "8G", "file": "/srv/a", "file format": "raw"}}, "nics": {"aa:bb": {"source": {"bridge": "br0"}, "type": "bridge"}}}
+    hosts = {"h1": {"vm_info": {"vm1": machine, "vm2": {}}}}
+    add(dict(hosts, data=hosts), [ask(dict(hosts, data=hosts), "virt_query")])
     json.dump({"salt": salt.version.__version__, "cases": CASES}, sys.stdout, ensure_ascii=True, indent=0, separators=(",", ":"))
 
 

@@ -10,7 +10,10 @@ export type Colour =
   | "boldBlue"
   | "magenta"
   | "boldMagenta"
-  | "cyan";
+  | "cyan"
+  | "lightGray"
+  | "darkGray"
+  | "white";
 
 /** `paint.red` begins a stretch of red and `paint.end` ends any; all are empty where colours are off. */
 export type Paint = Readonly<Record<Colour | "end", string>>;
@@ -26,6 +29,9 @@ const coloured: Paint = {
   magenta: "\x1b[0;35m",
   boldMagenta: "\x1b[0;1;35m",
   cyan: "\x1b[0;36m",
+  lightGray: "\x1b[0;37m",
+  darkGray: "\x1b[0;1;30m",
+  white: "\x1b[0;1;37m",
   end: "\x1b[0;0m",
 };
 
@@ -40,6 +46,9 @@ const plain: Paint = {
   magenta: "",
   boldMagenta: "",
   cyan: "",
+  lightGray: "",
+  darkGray: "",
+  white: "",
   end: "",
 };
 

@@ -7,7 +7,10 @@ import { renderNested } from "./nested.ts";
 import { renderNoReturn } from "./no-return.ts";
 import { renderNewlineValuesOnly, renderRaw, renderTxt } from "./plain-text.ts";
 import { renderPprint } from "./pprint.ts";
+import { renderProfile } from "./profile.ts";
 import { stripEnd } from "./python-text.ts";
+import { renderMachines, renderStages } from "./runner-lists.ts";
+import { renderTable, type TableOptions } from "./table.ts";
 import { renderYaml } from "./yaml.ts";
 
 export type OutputOptions = {
@@ -18,6 +21,8 @@ export type OutputOptions = {
   readonly retcode?: number;
   /** How state runs are shown. */
   readonly states?: HighstateOptions;
+  /** `out.table.*`, of `table` and `profile`. */
+  readonly table?: TableOptions;
 };
 
 type Outputter = (value: Value, options: OutputOptions) => string | undefined;
@@ -29,11 +34,15 @@ const outputters: Readonly<Record<string, Outputter>> = {
   nested: renderNestedAt,
   newline_values_only: renderNewlineValuesOnly,
   no_return: renderNoReturn,
+  overstatestage: renderStages,
   pprint: (value, o) => renderPprint(value, pprintIndent(o.indent)),
+  profile: (value, o) => renderProfile(value, o.colour, o.table),
   quiet: () => "",
   raw: renderRaw,
+  table: (value, o) => renderTable(value, o.colour, o.table),
   text: renderTxt,
   txt: renderTxt,
+  virt_query: renderMachines,
   yaml: (value, o) => renderYaml(value, yamlIndent(o.indent)),
 };
 

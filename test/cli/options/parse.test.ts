@@ -27,6 +27,11 @@ function outcomeOf(name: CommandName, argv: string[]): Outcome {
   return { given: Object.fromEntries(reader.values), words: reader.positionals };
 }
 
+function ownNames(name: CommandName): string[] {
+  const own = commands[name].groups.filter((group) => group.isOwn === true);
+  return own.flatMap((group) => Object.values(group.options).flatMap((option) => option.names));
+}
+
 describe("the option tables", () => {
   for (const name of names) {
     it(`offer or refuse by name every option of Salt's ${commands[name].program}, and no other but our own`, () => {
@@ -35,11 +40,9 @@ describe("the option tables", () => {
       );
       const known = [...offered, ...commands[name].unavailable].map((option) => option.join("/"));
       const salts = golden.options[name].flatMap(([, options]) => options.map((option) => option.join("/")));
-      const own = commands[name].groups.filter((group) => group.isOwn === true);
-      const ownNames = own.flatMap((group) => Object.values(group.options).map((option) => option.names.join("/")));
       assert.deepEqual(
-        known.filter((option) => !salts.includes(option)),
-        ownNames,
+        known.filter((option) => !salts.includes(option)).flatMap((option) => option.split("/")),
+        ownNames(name),
       );
       assert.deepEqual(
         salts.filter((option) => !known.includes(option)),
@@ -67,6 +70,8 @@ describe("parseCommandLine", () => {
     let count = 0;
     for (const [name, argv, expected] of golden.cases) {
       const got = outcomeOf(name, argv);
+      // A name that Salt lacks may be one of our own.
+      if (ownNames(name).some((own) => expected.error === `no such option: ${own}`)) continue;
       if (got.error !== undefined && lacking.test(got.error)) continue;
       // A set of options: the order in which they were given is ours to choose.
       assert.deepEqual(got, expected, `${name} ${argv.join(" ")}`);

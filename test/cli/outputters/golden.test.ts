@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { renderOutput } from "../../../src/cli/outputters/render.ts";
+import { tableSettings } from "../../../src/cli/outputters/settings.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { repositoryRoot } from "../../root.ts";
 
@@ -19,6 +20,7 @@ type Options = {
   state_tabular?: boolean;
   state_output_exclude?: string[];
   state_output_terse?: string[];
+  [table: `out.table.${string}`]: string | number | boolean;
 };
 type Case = { data: string; asked: { outputter: string; options: Options; shown: string }[] };
 
@@ -52,6 +54,7 @@ describe("renderOutput beside Salt", () => {
             retcode: options._retcode ?? 0,
             ...(indent === undefined ? {} : { indent }),
             states: statesOf(options),
+            table: tableSettings(new Map(Object.entries(options))),
           });
           assert.equal(text, shown, JSON.stringify(options));
           count += 1;
@@ -68,9 +71,13 @@ describe("renderOutput beside Salt", () => {
       "nested",
       "newline_values_only",
       "no_return",
+      "overstatestage",
       "pprint",
+      "profile",
       "raw",
+      "table",
       "txt",
+      "virt_query",
       "yaml",
     ]);
   });

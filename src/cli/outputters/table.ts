@@ -1,0 +1,158 @@
+/** The `table` outputter: lists of rows as tables under their keys. Source: behaviour of Salt 3007's, but no line of a cell is lost here. */
+
+import { strOf } from "../../wire/python-repr.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import { type Paint, paintFor } from "./colours.ts";
+import { sortedEntries } from "./key-order.ts";
+import { hideEscapes, lengthOf } from "./python-text.ts";
+
+/** `out.table.*` of the configuration; defaults are Salt's. */
+export type TableOptions = {
+  readonly hasHeader?: boolean;
+  readonly rowDelimiter?: string;
+  readonly delim?: string;
+  /** center, left or right. */
+  readonly justify?: string;
+  readonly separateRows?: boolean;
+  readonly prefix?: string;
+  readonly suffix?: string;
+  /** Columns from which on a cell is wrapped at blanks. */
+  readonly width?: number;
+  /** Only rows under this key are shown. */
+  readonly rowsKey?: string;
+  /** Headers stand under this key, beside the rows. */
+  readonly labelsKey?: string;
+  readonly title?: string;
+  /** Column at which the outermost key starts. */
+  readonly indent?: number;
+};
+
+const levelColumns = 4;
+const defaultWidth = 50;
+
+/** Data that has no rows to show is left out; undefined where a row has no cells, or keys have no order. */
+export function renderTable(value: Value, colour: boolean, options: TableOptions = {}): string | undefined {
+  const writer = new TableWriter(colour, options);
+  return writer.write(value, options.indent ?? 0) ? writer.lines.join("\n") : undefined;
+}
+
+class TableWriter {
+  readonly lines: string[] = [];
+  readonly #paint: Paint;
+  readonly #options: TableOptions;
+
+  constructor(colour: boolean, options: TableOptions) {
+    this.#paint = paintFor(colour);
+    this.#options = options;
+    const { title, rowsKey } = options;
+    if (title && rowsKey) this.lines.push(`${this.#paint.white}${hideEscapes(title)}${this.#paint.end}\n`);
+  }
+
+  /** False where it cannot be shown as tables. */
+  write(value: Value, indent: number): boolean {
+    const { rowsKey } = this.#options;
+    if (Array.isArray(value)) return rowsKey !== undefined || this.#rows(value, null, indent);
+    if (!(value instanceof Map)) return true;
+    const entries = sortedEntries(value);
+    if (entries === undefined) return false;
+    if (rowsKey === undefined) return entries.every(([key, member]) => this.#entry(key, member, value, indent));
+    if (!value.has(rowsKey)) return entries.every(([, member]) => this.write(member, indent));
+    return this.#members(value.get(rowsKey) ?? null, value, indent);
+  }
+
+  #entry(key: Value, member: Value, map: ValueMap, indent: number): boolean {
+    this.#line(indent, this.#paint.darkGray, hideEscapes(strOf(key)), ":");
+    this.#line(indent, this.#paint.darkGray, "----------");
+    return this.#members(member, map, indent);
+  }
+
+  #members(member: Value, map: ValueMap, indent: number): boolean {
+    const { labelsKey } = this.#options;
+    if (!Array.isArray(member)) return this.write(member, indent + levelColumns);
+    return this.#rows(member, labelsKey === undefined ? null : (map.get(labelsKey) ?? null), indent);
+  }
+
+  /** Rows of different kinds make no table. */
+  #rows(rows: readonly Value[], given: Value, indent: number): boolean {
+    const [first] = rows;
+    if (first === undefined || rows.some((row) => kindOf(row) !== kindOf(first))) return true;
+    const labels = labelsOf(given, first);
+    const cells = rows.map(cellsOf);
+    if (labels === undefined || cells.some((row) => row === undefined || row.length === 0)) return false;
+    const all = [...(labels.length > 0 ? [labels] : []), ...(cells as string[][])];
+    this.#table(all, indent + levelColumns, (this.#options.hasHeader ?? true) && labels.length > 0);
+    return true;
+  }
+
+  #table(rows: readonly (readonly string[])[], indent: number, hasHeader: boolean): void {
+    const { separateRows = true, rowDelimiter = "-", delim = " | ", prefix = "| ", suffix = " |" } = this.#options;
+    const wrapped = rows.map((row) => physicalRows(row, this.#options.width ?? defaultWidth));
+    const columnCount = Math.min(...rows.map((row) => row.length));
+    const widths = Array.from({ length: columnCount }, (_, column) =>
+      Math.max(...wrapped.flat().map((row) => lengthOf(row[column] ?? ""))),
+    );
+    const inner = widths.reduce((sum, width) => sum + width, 0) + lengthOf(delim) * (columnCount - 1);
+    const rule = rowDelimiter.repeat(lengthOf(prefix) + lengthOf(suffix) + inner);
+    if (separateRows) this.#line(indent, this.#paint.lightGray, rule);
+    wrapped.forEach((physical, index) => {
+      for (const row of physical) {
+        const cells = widths.map((width, column) => justified(row[column] ?? "", width, this.#options.justify));
+        this.#line(indent, this.#paint.white, hideEscapes(prefix + cells.join(delim) + suffix));
+      }
+      if (separateRows || (hasHeader && index === 0)) this.#line(indent, this.#paint.lightGray, rule);
+    });
+  }
+
+  #line(indent: number, colour: string, text: string, after = ""): void {
+    this.lines.push(" ".repeat(indent) + colour + text + this.#paint.end + after);
+  }
+}
+
+function kindOf(row: Value): string {
+  if (row instanceof Map) return "map";
+  return Array.isArray(row) ? "list" : typeof row;
+}
+
+/** None: empty. undefined: keys without an order. */
+function labelsOf(given: Value, firstRow: Value): string[] | undefined {
+  if (Array.isArray(given) && given.length > 0) return given.map(strOf);
+  if (given instanceof Map && given.size > 0) return sortedEntries(given)?.map(([, label]) => strOf(label));
+  if (!(firstRow instanceof Map)) return [];
+  return sortedEntries(firstRow)?.map(([key]) => titled(strOf(key).replaceAll("_", " ")));
+}
+
+function cellsOf(row: Value): string[] | undefined {
+  if (row instanceof Map) return sortedEntries(row)?.map(([, cell]) => strOf(cell));
+  if (Array.isArray(row)) return row.every((cell) => typeof cell === "string") ? [...row] : undefined;
+  return typeof row === "string" ? [row] : undefined;
+}
+
+/** Each run of letters with a capital, as Python's `str.title`. */
+function titled(text: string): string {
+  return text.replaceAll(/\p{L}+/gu, ([first = "", ...rest]) => first.toUpperCase() + rest.join("").toLowerCase());
+}
+
+/** A row whose cells have several lines. */
+function physicalRows(row: readonly string[], width: number): string[][] {
+  const cells = row.map((cell) => wrapped(cell, width).split("\n"));
+  const lineCount = Math.max(...cells.map((lines) => lines.length));
+  return Array.from({ length: lineCount }, (_, line) => cells.map((lines) => lines[line] ?? ""));
+}
+
+/** Goes on in a new line at each blank behind which a word would reach the width. */
+function wrapped(text: string, width: number): string {
+  const [first = "", ...words] = text.split(" ");
+  return words.reduce((lines, word) => {
+    const lastLine = lines.slice(lines.lastIndexOf("\n") + 1);
+    const isFull = lengthOf(lastLine) + lengthOf(word.split("\n", 1)[0] ?? "") >= width;
+    return lines + (isFull ? "\n" : " ") + word;
+  }, first);
+}
+
+/** Where the blanks around a centred text are of odd number, Python's choice of the side of the one more. */
+function justified(text: string, width: number, justify = "center"): string {
+  const blankCount = width - lengthOf(text);
+  const side = justify.toLowerCase();
+  const left = side === "left" ? 0 : side === "right" ? blankCount : (blankCount >> 1) + (blankCount & width & 1);
+  return " ".repeat(left) + text + " ".repeat(blankCount - left);
+}
