@@ -48,6 +48,7 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleFleet(samples, parts);
   sampleEvents(samples, parts);
   samplePillars(samples, parts);
+  sampleMines(samples, parts);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
   for (const [thread, seconds] of threadCpuSeconds()) {
     samples.set("saltworks_thread_cpu_seconds_total", { thread }, seconds);
@@ -120,6 +121,16 @@ function samplePillars(samples: Samples, { pillars }: MeteredParts): void {
   samples.histogram("saltworks_pillar_seconds", { part: "render" }, pillars.times.render);
 }
 
+function sampleMines(samples: Samples, { mines }: MeteredParts): void {
+  const { answered, unmatched, tooLarge, refused, bytes } = mines.counters;
+  samples.set("saltworks_mine_reads_total", { outcome: "answered" }, answered);
+  samples.set("saltworks_mine_reads_total", { outcome: "unmatched" }, unmatched);
+  samples.set("saltworks_mine_reads_total", { outcome: "too_large" }, tooLarge);
+  samples.set("saltworks_mine_reads_total", { outcome: "refused" }, refused);
+  samples.set("saltworks_mine_reads_pending", {}, mines.pending);
+  samples.set("saltworks_mine_bytes_total", {}, bytes);
+}
+
 function sampleLane(samples: Samples, lane: string, { counters, pending }: LanePool): void {
   samples.set("saltworks_lane_pending", { lane }, pending);
   samples.set("saltworks_lane_tasks_total", { lane }, counters.tasks);
@@ -159,6 +170,7 @@ export function sampleWorker(samples: Samples, worker: string, measures: WorkerM
 }
 
 const refusalPrefix = "refused.";
+const targetPrefix = "targets.";
 /** Shown from the first look on, at 0: what appears at 1 has no rate. */
 const usualRefusals = [
   "badSeal",
@@ -187,6 +199,10 @@ function sampleWorkerCounters(samples: Samples, worker: string, counters: Worker
   samples.set("saltworks_returns_total", { worker, outcome: "malformed" }, count("returns.malformed"));
   for (const result of authResults) {
     samples.set("saltworks_auths_total", { worker, result }, count(`auth.${result}`));
+  }
+  for (const [name, value] of Object.entries(counters)) {
+    if (!name.startsWith(targetPrefix)) continue;
+    samples.set("saltworks_target_index", { worker, part: name.slice(targetPrefix.length) }, value);
   }
   samples.set("saltworks_replies_withdrawn_total", { worker }, count("replies.withdrawn"));
   samples.set("saltworks_tokens_verified_total", { worker }, count("tokensVerified"));

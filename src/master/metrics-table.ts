@@ -112,7 +112,11 @@ const threads = {
     ["thread"],
     "Time that a thread's event loop waited for something to do.",
   ),
-  saltworks_heap_used_bytes: metric("gauge", ["thread"], "JavaScript heap of a thread."),
+  saltworks_heap_used_bytes: metric(
+    "gauge",
+    ["thread"],
+    "JavaScript heap of a thread. A lane's thread in the middle of a long task is left out of a look, as are its event loop's values.",
+  ),
   saltworks_heap_limit_bytes: metric("gauge", ["thread"], "Size at which that thread would end for want of memory."),
   saltworks_external_bytes: metric("gauge", ["thread"], "Memory of a thread's buffers outside its heap."),
   saltworks_lane_pending: metric("gauge", ["lane"], "Tasks offered to a lane and not finished."),
@@ -169,6 +173,21 @@ const fleet = {
   saltworks_key_changes_total: metric("counter", ["change"], "Minions' keys `added`, `removed` or `changed` on disk."),
 };
 
+const minesAndTargets = {
+  saltworks_mine_reads_total: metric(
+    "counter",
+    ["outcome"],
+    "Mines asked for: `answered`, of these `unmatched` by any minion and `too_large`; `refused` because too many waited.",
+  ),
+  saltworks_mine_reads_pending: metric("gauge", [], "Questions for mines under way or waiting."),
+  saltworks_mine_bytes_total: metric("counter", [], "Bytes of these answers."),
+  saltworks_target_index: metric(
+    "gauge",
+    ["worker", "part"],
+    "What a worker's target index holds (`paths`, `pairs`, ...) or has done, by the names of its own counters. `pending`: targets that are being matched. The rest is absent before the first target that is more than a list of ids.",
+  ),
+};
+
 const events = {
   saltworks_event_subscribers: metric("gauge", [], "Programs that follow the event bus."),
   saltworks_events_total: metric(
@@ -211,6 +230,7 @@ export const metricGroups = {
   "Threads and lanes": threads,
   Authentication: auths,
   "Fleet and jobs": fleet,
+  "Mines and targets": minesAndTargets,
   Events: events,
   Limits: limits,
   Process: process,
@@ -222,6 +242,7 @@ export const metrics = {
   ...threads,
   ...auths,
   ...fleet,
+  ...minesAndTargets,
   ...events,
   ...limits,
   ...process,

@@ -1,6 +1,7 @@
 /** One look at the whole master, main thread and workers, for the endpoint and for `saltworks top`. Looks at the same time share one. */
 import { metricsWorkerTimeoutMs } from "../limits.ts";
 import type { Encodable } from "../wire/values.ts";
+import { LaneMeasuresReader } from "../workers/lane-measures.ts";
 import type { WorkerMeasures } from "../workers/measures.ts";
 import { ThreadMeter } from "../workers/thread-meter.ts";
 import { Samples } from "./metrics-samples.ts";
@@ -10,6 +11,7 @@ import { WorkerReader } from "./metrics-workers.ts";
 export class Metrics {
   readonly #parts: MeteredParts;
   readonly #workers: WorkerReader;
+  readonly #lanes = new LaneMeasuresReader();
   readonly #mainThread = new ThreadMeter();
   #underWay: Promise<Samples> | undefined;
 
@@ -39,6 +41,7 @@ export class Metrics {
   }
 
   close(): void {
+    this.#lanes.close();
     this.#mainThread.close();
   }
 
@@ -50,10 +53,15 @@ export class Metrics {
   }
 
   async #gather(): Promise<Samples> {
-    const readings = await this.#workers.read();
+    const laneThreads = Object.values(this.#parts.lanes).reduce((sum, lane) => sum + lane.threadsUp, 0);
+    const [readings, ofLanes] = await Promise.all([
+      this.#workers.read(),
+      this.#lanes.read(laneThreads, metricsWorkerTimeoutMs),
+    ]);
     const samples = new Samples();
     sampleMain(samples, this.#parts);
     sampleThread(samples, "main", this.#mainThread.read());
+    for (const [thread, measures] of ofLanes) sampleThread(samples, thread, measures);
     for (const [slot, { isStale, measures }] of readings.entries()) {
       const worker = String(slot);
       samples.set("saltworks_worker_stale", { worker }, isStale ? 1 : 0);

@@ -1,4 +1,4 @@
-/** The thread of a shard worker: opens its stores once, then answers tasks. Errors of single requests are data; anything else ends the task. */
+/** The thread of a shard worker: opens its stores with the first task, then answers tasks. Errors of single requests are data; anything else ends the task. */
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { openedSealCount } from "../crypto/crypticle.ts";
@@ -27,12 +27,10 @@ import { nameThread } from "./thread-name.ts";
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/entry.ts runs in a worker thread only");
 
 const start = workerData as ShardStart;
-const { shard, autosign } = openShard(start);
-const idleCollection = collectWhenIdle();
-setInterval(() => {
-  if (shard.restSessions() > 0) idleCollection.want();
-}, idleCiphersMs).unref();
-const matcher = new Matcher(shard);
+/** Set by the first task: see `openOnce`. */
+let shard: Shard;
+let autosign: Autosign;
+let matcher: Matcher;
 /** Faults are reported with the next counters; a worker has no log of its own. */
 const faultsKeptMax = 20;
 const faults: string[] = [];
@@ -63,6 +61,17 @@ function openShard(from: ShardStart): { readonly shard: Shard; readonly autosign
     loads: isMirroring || config.local_cache_loads ? openLocalCache(localCache) : undefined,
   };
   return { shard: new Shard(from, stores), autosign: openAutosign(config) };
+}
+
+/** Not while the thread starts: a thread that fails then is never replaced by Piscina; a task that fails is answered, and the next one tries again. */
+function openOnce(): void {
+  if (shard !== undefined) return;
+  ({ shard, autosign } = openShard(start));
+  matcher = new Matcher(shard);
+  const idleCollection = collectWhenIdle();
+  setInterval(() => {
+    if (shard.restSessions() > 0) idleCollection.want();
+  }, idleCiphersMs).unref();
 }
 
 function noteFault(error: Error): void {
@@ -109,6 +118,7 @@ function takeSeat(slot: number): void {
 }
 
 export default async function handle(task: ShardTask): Promise<unknown> {
+  openOnce();
   takeSeat(task.slot);
   switch (task.kind) {
     case "batch": {
@@ -151,6 +161,8 @@ export default async function handle(task: ShardTask): Promise<unknown> {
       return updateMinionKeys(task);
     case "presencePing":
       return shard.notePresencePing(task.jid);
+    case "whichReturned":
+      return shard.stores.jobs.whichReturned(task.jid, task.ids);
     case "trim":
       return trim(task);
     case "counters":
@@ -159,7 +171,7 @@ export default async function handle(task: ShardTask): Promise<unknown> {
         faults: faults.splice(0),
       };
     case "measures":
-      return shard.meter.read(shard.counters);
+      return shard.meter.read({ ...shard.counters, ...matcher.gauges });
     case "close":
       await shard.stores.localCache?.close();
       await shard.stores.jobs.close();

@@ -61,6 +61,11 @@ export class LanePool {
     return this.#options.concurrentTasksPerThread > 1;
   }
 
+  /** Threads that run now or are being started. */
+  get threadsUp(): number {
+    return this.#piscina.threads.length;
+  }
+
   /** Tasks offered and not finished. */
   get pending(): number {
     return this.#urgent.length + this.#queue.length + this.#running;

@@ -69,8 +69,7 @@ export class Matcher {
 
   get gauges(): Readonly<Record<string, number>> {
     const index = this.#shard.facts.index;
-    if (index === undefined) return {};
-    const all = { ...index.counters, ...index.gauges, pending: this.#jobs.size };
+    const all = { ...index?.counters, ...index?.gauges, pending: this.#jobs.size };
     return Object.fromEntries(Object.entries(all).map(([name, value]) => [`targets.${name}`, value]));
   }
 

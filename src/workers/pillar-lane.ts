@@ -5,6 +5,7 @@ import { PillarCompiler } from "../pillar/compile.ts";
 import { pillarSettings } from "../pillar/settings.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { ValueMap } from "../wire/values.ts";
+import { answerForMeasures } from "./lane-measures.ts";
 import type { LaneStart, PillarResult, PillarStart, PillarTask } from "./messages.ts";
 import { nameLaneThread } from "./thread-name.ts";
 import { yieldToOthers } from "./thread-priority.ts";
@@ -12,7 +13,7 @@ import { yieldToOthers } from "./thread-priority.ts";
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/pillar-lane.ts runs in a worker thread only");
 
 const { config, startedThreads } = workerData as PillarStart & LaneStart;
-nameLaneThread("pillar", startedThreads);
+answerForMeasures(nameLaneThread("pillar", startedThreads));
 yieldToOthers();
 const compiler = new PillarCompiler(pillarSettings(config));
 

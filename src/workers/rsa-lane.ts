@@ -21,6 +21,7 @@ import {
   encodeSignedReply,
 } from "../wire/reply.ts";
 import { packReplies, unpackAuthJobs } from "./auth-jobs.ts";
+import { answerForMeasures } from "./lane-measures.ts";
 import type { AuthJob, AuthReplies, LaneStart, PillarReplyJob, RsaStart, RsaTask } from "./messages.ts";
 import { nameLaneThread } from "./thread-name.ts";
 import { yieldToOthers } from "./thread-priority.ts";
@@ -28,7 +29,7 @@ import { yieldToOthers } from "./thread-priority.ts";
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/rsa-lane.ts runs in a worker thread only");
 
 const start = workerData as RsaStart & LaneStart;
-nameLaneThread("rsa", start.startedThreads);
+answerForMeasures(nameLaneThread("rsa", start.startedThreads));
 yieldToOthers();
 const masterKey = loadPrivateKey(start.masterPrivatePem);
 const signingKey: KeyObject | undefined =

@@ -11,6 +11,7 @@ import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
+import { answerForMeasures } from "./lane-measures.ts";
 import type {
   LaneStart,
   RunJobAnswer,
@@ -26,7 +27,7 @@ import { nameLaneThread } from "./thread-name.ts";
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/runner-lane.ts runs in a worker thread only");
 
 const { config, startedThreads } = workerData as RunnerStart & LaneStart;
-nameLaneThread("runner", startedThreads);
+answerForMeasures(nameLaneThread("runner", startedThreads));
 const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb"), isReadOnly: true });
 const jobs = openLmdbJobCache({
   path: join(config.cachedir, "jobs.lmdb"),

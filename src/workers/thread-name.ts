@@ -17,7 +17,13 @@ export function nameThread(name: string): void {
   }
 }
 
-/** Threads of a lane have no address, so each takes the next number of its lane as it starts; one that replaces another gets a new one. */
-export function nameLaneThread(lane: string, startedThreads: SharedArrayBuffer): void {
-  nameThread(`sw-${lane}-${Atomics.add(new Int32Array(startedThreads), 0, 1)}`);
+/**
+ * Threads of a lane have no address, so each takes the next number of its lane as it starts; one that replaces another gets a new one.
+ *
+ * @returns the name
+ */
+export function nameLaneThread(lane: string, startedThreads: SharedArrayBuffer): string {
+  const name = `sw-${lane}-${Atomics.add(new Int32Array(startedThreads), 0, 1)}`;
+  nameThread(name);
+  return name;
 }

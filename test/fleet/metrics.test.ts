@@ -105,6 +105,9 @@ describe("the metrics of a master with a fleet", () => {
       ["0", 0],
       ["1", 0],
     ]);
+    // What the lane for RSA signed the fleet in with.
+    assert.ok(sumOfSamples(families, "saltworks_heap_used_bytes", { thread: "sw-rsa-0" }) > 1e6);
+    assert.ok(sumOfSamples(families, "saltworks_event_loop_busy_seconds_total", { thread: "sw-rsa-0" }) > 0);
     for (const worker of ["0", "1"]) {
       assert.ok(sumOfSamples(families, "saltworks_batch_items", { worker }, "saltworks_batch_items_count") > 0);
       assert.ok(sumOfSamples(families, "saltworks_heap_used_bytes", { thread: `sw-shard-${worker}` }) > 1e6);

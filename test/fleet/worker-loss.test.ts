@@ -1,6 +1,6 @@
 /** A worker thread that dies, or hangs, in the middle of a storm is replaced: nobody waits for ever, nothing is lost or stored twice, no minion notices. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { descriptorsForMaster } from "../../bench/fleet/descriptors.ts";
@@ -122,6 +122,21 @@ describe("a worker thread lost in a return storm", () => {
     await assertWhole(jid);
     assert.ok(tookMs < returnTimeoutMs[0], `${tookMs} ms`);
     assert.equal((await counted()).lost, 2);
+  });
+
+  it("cannot open its store at first: callers are told why, and it serves again once it can", async () => {
+    const layout = join(master.cacheDirectory, "jobs.lmdb", "layout.json");
+    const text = readFileSync(layout, "utf8");
+    writeFileSync(layout, JSON.stringify({ version: 0, shards: 1 }));
+    try {
+      await inspector.runIn("sw-shard-0", "process.exit(3)");
+      const asked = await runCli(["run", "-c", master.configDirectory, "saltworks.counters"], stormTimeoutMs);
+      assert.match(asked.stdout, /of a layout that this release does not know/);
+    } finally {
+      writeFileSync(layout, text);
+    }
+    const { jid } = await storm(async () => undefined);
+    await assertWhole(jid);
   });
 
   it("takes nobody's presence away", async () => {

@@ -1,0 +1,69 @@
+/**
+ * What the threads of all lanes measure of themselves. They have no address and start and end as there is work, so the question goes to
+ * whoever is there, over a channel that wakes nobody between two looks and keeps no thread alive.
+ */
+import { BroadcastChannel } from "node:worker_threads";
+import { type ThreadMeasures, ThreadMeter } from "./thread-meter.ts";
+
+const channelName = "saltworks-lane-measures";
+
+type Question = { readonly ask: number };
+type Answer = { readonly answers: number; readonly thread: string; readonly measures: ThreadMeasures };
+type Heard = { readonly data: Question | Answer };
+
+/** In a lane's thread, from its start on. */
+export function answerForMeasures(thread: string): void {
+  const meter = new ThreadMeter();
+  const channel = new BroadcastChannel(channelName);
+  channel.onmessage = (event: unknown) => {
+    const { data } = event as Heard;
+    if (!("ask" in data)) return;
+    channel.postMessage({ answers: data.ask, thread, measures: meter.read() } satisfies Answer);
+  };
+  channel.unref();
+}
+
+type Look = { readonly found: Map<string, ThreadMeasures>; readonly isComplete: () => void; readonly count: number };
+
+/** On the main thread. */
+export class LaneMeasuresReader {
+  readonly #channel = new BroadcastChannel(channelName);
+  readonly #looks = new Map<number, Look>();
+  #lastAsk = 0;
+
+  constructor() {
+    this.#channel.onmessage = (event: unknown) => this.#hear((event as Heard).data);
+    this.#channel.unref();
+  }
+
+  /**
+   * By the thread's name, as soon as `threadCount` have answered, and after `timeoutMs` at the latest: who is in the middle of a long
+   * task is left out.
+   */
+  async read(threadCount: number, timeoutMs: number): Promise<ReadonlyMap<string, ThreadMeasures>> {
+    const found = new Map<string, ThreadMeasures>();
+    if (threadCount === 0) return found;
+    this.#lastAsk += 1;
+    const ask = this.#lastAsk;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, timeoutMs);
+      this.#looks.set(ask, { found, isComplete: resolve, count: threadCount });
+      this.#channel.postMessage({ ask } satisfies Question);
+    });
+    clearTimeout(timer);
+    this.#looks.delete(ask);
+    return found;
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  #hear(data: Question | Answer): void {
+    if (!("answers" in data)) return;
+    const look = this.#looks.get(data.answers);
+    look?.found.set(data.thread, data.measures);
+    if (look !== undefined && look.found.size >= look.count) look.isComplete();
+  }
+}
