@@ -1,6 +1,8 @@
 /** `saltworks salt`: from the command line to the job that it asks for. */
 import { MasterClient } from "../../client/master-client.ts";
 import type { MasterConfig } from "../../config/schema.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { BatchOptions } from "../../wire/batch.ts";
 import { displayChoice, masterConfig, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
 import { isHardCrash, orCrash } from "../hard-crash.ts";
@@ -9,8 +11,9 @@ import { openToolLog } from "../log.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { renderYaml } from "../outputters/yaml.ts";
 import { configValue } from "./config-dump.ts";
+import { BatchCommand, batchOptionsOf, safeBatchOf } from "./salt-batch.ts";
 import { explainFailure, SaltCommand } from "./salt-job.ts";
-import { toJob } from "./salt-request.ts";
+import { type SaltJob, toJob } from "./salt-request.ts";
 
 /** @returns the exit code */
 export async function runSalt(argv: readonly string[], host: Host): Promise<number> {
@@ -22,21 +25,43 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
   const config = masterConfig(options.configDir, host);
   if (options.isConfigDumped) return dump(config, host);
   const job = toJob(options, positionals, config, host);
+  const batch = batchOptionsOf(options, host);
+  const safe = batch === undefined ? safeBatchOf(options, config, host) : undefined;
   const display = new Display(displayChoice(options, config), host);
   const log = openToolLog(options, config, host);
   let client: MasterClient | undefined;
   try {
     client = await MasterClient.open(config, host.user);
+    const chosen = batch ?? (await safeBatch(safe, job, client, display));
+    if (chosen !== undefined)
+      return await new BatchCommand(client, display, host, log).run({ ...job.request, batch: chosen });
     return await new SaltCommand(job, client, display, host, log).run();
   } catch (error) {
     const code = isHardCrash(options.isHardCrash, host)
       ? undefined
-      : explainFailure(error, job.isStatic, display, host, log);
+      : explainFailure(error, job.isStatic || batch !== undefined, display, host, log);
     if (code === undefined) throw error;
     return code;
   } finally {
     client?.close();
   }
+}
+
+/** A job to very many minions turns into a batch. */
+async function safeBatch(
+  safe: ReturnType<typeof safeBatchOf>,
+  { request: { target, targetKind, kwargs } }: SaltJob,
+  client: MasterClient,
+  display: Display,
+): Promise<BatchOptions | undefined> {
+  if (safe === undefined) return undefined;
+  const question = { tgt: target, tgt_type: targetKind, delimiter: kwargs?.delimiter ?? ":", is_counted: true };
+  const { value, isSuccess } = await client.wheel("saltworks.match_target", question);
+  if (!isSuccess) throw new SaltworksError("REQUEST_REFUSED", String(value));
+  const count = value instanceof Map ? Number(value.get("count")) : 0;
+  if (count < safe.limit) return undefined;
+  display.line("\nNOTICE: Too many minions targeted, switching to batch execution.");
+  return safe.batch;
 }
 
 /** Every option with the value that it has, as Salt's own: whoever may read the file may read them here. */
