@@ -117,13 +117,17 @@ export class GoldenFleet {
     mkdirSync(this.homeDir);
   }
 
-  /** Resolves when all minions are up. `settings`: options of the master beside the recorded ones. */
-  static async start(settings: Settings = {}): Promise<GoldenFleet> {
+  /**
+   * Resolves when all minions are up. `settings`: options of the master beside the recorded ones. `isAsked`: each has answered,
+   * too, which leaves a job behind.
+   */
+  static async start(settings: Settings = {}, isAsked = true): Promise<GoldenFleet> {
     const [publishPort = 0, requestPort = 0] = await freePorts(2);
     const fleet = new GoldenFleet([publishPort, requestPort]);
     try {
       await fleet.startMaster(settings);
       await fleet.#startMinions();
+      if (isAsked) await fleet.untilAllAnswer();
       return fleet;
     } catch (error) {
       const logs = fleet.logs();
@@ -255,7 +259,6 @@ export class GoldenFleet {
     } finally {
       watch.close();
     }
-    await this.untilAllAnswer();
   }
 
   #startMinion(id: string): void {
@@ -283,7 +286,7 @@ export class GoldenFleet {
   #environment(minionId: string | undefined): NodeJS.ProcessEnv {
     const { FORCE_COLOR: _color, NO_COLOR: _none, NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
     const ownPrograms = minionId === undefined ? "" : `${join(this.root, "minions", minionId, "bin")}:`;
-    const text = { LANG: "C.UTF-8", LC_ALL: "C.UTF-8", HOME: this.homeDir };
+    const text = { LANG: "C.UTF-8", LC_ALL: "C.UTF-8", HOME: this.homeDir, SHELL: "/bin/sh" };
     return { ...inherited, ...text, PATH: `${ownPrograms}${process.env.PATH ?? ""}` };
   }
 

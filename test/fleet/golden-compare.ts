@@ -1,0 +1,115 @@
+/**
+ * One command's output beside the recorded one. What varies between two runs of Salt itself is taken out of both: job ids, times,
+ * process ids, versions, folders, and the order in which minions answer. Nothing else.
+ */
+import { saltReleaseFollowed } from "../../src/config/program-version.ts";
+
+export type Printed = { readonly stdout: string; readonly stderr: string; readonly rc: number | null };
+
+/** Where our run happened: put back to the names that transcripts have for these. */
+export type Places = { readonly root: string; readonly homeDir: string; readonly user: string };
+
+const recordedVersion = "3007.0+2262.ge717ef70a1";
+
+/** What a transcript leaves out of long texts. */
+const leftOut =
+  /^ *(?:\[traceback lines omitted\]|\[help text left out\]|\(documentation text of the function left out of this record\)|\[\.\.\. \d+ more characters left out\])$/m;
+
+/** Both made comparable: equal if they differ in nothing but what varies. `isOrdered`: nothing arrives, the order is the program's. */
+export function comparable(
+  recorded: Printed,
+  ours: Printed,
+  places: Places,
+  isOrdered: boolean,
+): { expected: Printed; actual: Printed } {
+  const [stdout, actualStdout] = same(recorded.stdout, inRecordedPlaces(ours.stdout, places), isOrdered);
+  const [stderr, actualStderr] = same(recorded.stderr, inRecordedPlaces(ours.stderr, places), true);
+  return {
+    expected: { rc: recorded.rc, stderr, stdout },
+    actual: { rc: ours.rc, stderr: actualStderr, stdout: actualStdout },
+  };
+}
+
+function inRecordedPlaces(text: string, { root, homeDir, user }: Places): string {
+  const inPlace = text.replaceAll(homeDir, "HOMEDIR").replaceAll(root, "ROOT");
+  return user === "root" ? inPlace : inPlace.replace(new RegExp(`\\b${user}\\b`, "g"), "root");
+}
+
+function same(recorded: string, ours: string, isOrdered: boolean): [expected: string, actual: string] {
+  const expected = withoutVarying(recorded);
+  const actual = withoutVarying(ours);
+  if (!leftOut.test(expected)) {
+    return isOrdered ? [expected, actual] : [sortArrivals(expected), sortArrivals(actual)];
+  }
+  const parts = expected.split(new RegExp(leftOut.source, "gm")).map((part) => literally(part));
+  const isSame = new RegExp(`^${parts.join("[\\s\\S]*?")}$`).test(actual);
+  return [expected, isSame ? expected : actual];
+}
+
+function literally(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function withoutVarying(text: string): string {
+  return text
+    .replace(/-----BEGIN PUBLIC KEY-----\n[\s\S]*?\n-----END PUBLIC KEY-----/g, "<key>")
+    .replace(/\b[\da-f]{2}(?::[\da-f]{2}){31}\b/g, "<fingerprint>")
+    .replace(/^(Executing job with jid \d{20}(?:_\d+)?)\n-+$/gm, "$1\n---")
+    .replace(/\b\d{20}(?:_\d+)?\b/g, "<jid>")
+    .replace(/\b\d{4}, [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d\.\d{6}\b/g, "<time>")
+    .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?/g, "<time>")
+    .replace(/(Started: )\d\d:\d\d:\d\d\.\d+/g, "$1<time>")
+    .replace(/(Duration: |Total run time: +)[\d.]+ m?s/g, "$1<duration>")
+    .replace(/("ts": )\d+/g, "$1<seconds>")
+    .replace(/("?(?:__pub_)?pid"?:\s+)\d+/g, "$1<pid>")
+    .replace(/^( *)\/bin\/sh: (?:line )?(\d+): (.*): (?:command )?not found$/gm, "$1/bin/sh: $2: $3: not found")
+    .replace(/( at pid )\d+$/gm, "$1<pid>")
+    .replaceAll(recordedVersion, "<version>")
+    .replaceAll(saltReleaseFollowed.text, "<version>")
+    .replace(/\bsalt-master\.example\.com_master\b/g, "<master>");
+}
+
+/**
+ * Minions answer in any order and are shown as they answer. A block begins at a line that is not indented and holds its indented
+ * lines and the brace that closes it; only the blocks' order is lost, and that of minions and jobs within one document.
+ */
+function sortArrivals(text: string): string {
+  const blocks: string[] = [];
+  for (const line of text.split(/(?<=\n)/)) {
+    const continues = /^([ \t}\])]|\n$)/.test(line);
+    if (continues && blocks.length > 0) blocks.push(`${blocks.pop()}${line}`);
+    else blocks.push(line);
+  }
+  return blocks
+    .map((block) => (/^[{[]\n/.test(block) ? sortDocument(block.split(/(?<=\n)/)).join("") : sortInline(block)))
+    .sort()
+    .join("");
+}
+
+/** What is in order of arrival wherever it stands in a document: minions, and jobs by their ids. */
+const arrivingMember =
+  /^ *(?:"(?:web[12]\.example\.com|db1\.example\.com|es[12]|10\.40\.0\.9|ghost2?|<jid>|retcode|jid)"[:,\n]|\{\n +"es[12]": )/;
+
+/** Lines of an indented JSON value, the opening and the closing one included. */
+function sortDocument(lines: readonly string[]): readonly string[] {
+  const [first = "", ...rest] = lines;
+  const last = rest.findLastIndex((line) => /^ *[}\]]/.test(line));
+  const width = /^ */.exec(rest[0] ?? "")?.[0].length ?? 0;
+  if (last <= 0) return lines;
+  const members: string[][] = [];
+  for (const line of rest.slice(0, last)) {
+    const isStart = !/^ *[}\]]/.test(line) && /^ */.exec(line)?.[0].length === width;
+    if (isStart || members.length === 0) members.push([line]);
+    else members.at(-1)?.push(line);
+  }
+  const texts = members.map((member) => sortDocument(member).join("").replace(/,?\n$/, ",\n"));
+  const sorted = texts.every((text) => arrivingMember.test(text)) ? texts.sort() : texts;
+  return [first, ...sorted, ...rest.slice(last)];
+}
+
+/** One line: `{"es2": true, "es1": true}` or its Python form, of plain values. */
+function sortInline(block: string): string {
+  const line = /^\{((?:["'][\w.]+["']: \w+(?:, )?)+)\}\n$/.exec(block);
+  if (line?.[1] === undefined) return block;
+  return `{${line[1].split(", ").sort().join(", ")}}\n`;
+}
