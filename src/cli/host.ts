@@ -9,6 +9,8 @@ export type Host = {
   /** To standard error, as it is. */
   complain(text: string): void;
   readonly isTerminal: boolean;
+  /** Whether somebody types the standard input. */
+  readonly isInputTerminal: boolean;
   /** Standard error, where it is a terminal: what moves is drawn there, so that standard output holds results only. */
   readonly errorTerminal: NodeJS.WriteStream | undefined;
   /** The directory that the command was started in; undefined if that is gone. */
@@ -42,6 +44,7 @@ export function processHost(): Host {
       process.stderr.write(text);
     },
     isTerminal: process.stdout.isTTY === true,
+    isInputTerminal: process.stdin.isTTY === true,
     errorTerminal: process.stderr.isTTY === true ? process.stderr : undefined,
     directory: currentDirectory(),
     openScreen: () => openTerminal(process.stdin, process.stdout),

@@ -34,6 +34,8 @@ export type JobRequest = {
   /** The master runs it on some minions at a time. */
   readonly batch?: BatchOptions;
 };
+/** What a target is, without a job. */
+export type AskedTarget = Pick<JobRequest, "target" | "targetKind"> & { readonly delimiter: string };
 export type Published = {
   readonly jid: string;
   readonly minions: readonly string[];
@@ -71,7 +73,7 @@ export class MasterClient {
    * Publishes a job without waiting for it.
    *
    * @returns undefined if no minion matched: nothing was sent
-   * @throws SaltworksError REQUEST_TIMEOUT, MASTER_UNREACHABLE, AUTH_FAILED, REQUEST_REFUSED
+   * @throws SaltworksError REQUEST_TIMEOUT, MASTER_UNREACHABLE, AUTH_FAILED, REQUEST_REFUSED, TARGET_INVALID
    */
   async publish(request: JobRequest): Promise<Published | undefined> {
     const { follow } = request;
@@ -98,6 +100,8 @@ export class MasterClient {
     if (fields === undefined || (jid === undefined && !fields.has("minions"))) {
       throw new SaltworksError("REQUEST_REFUSED", (fields && textField(fields, "error")) || notPermittedText);
     }
+    const refusal = textField(fields, "refused");
+    if (refusal !== undefined) throw new SaltworksError("TARGET_INVALID", refusal);
     const minions = texts(listField(fields, "minions"));
     return jid === undefined || minions.length === 0
       ? undefined
@@ -176,7 +180,16 @@ export class MasterClient {
       }),
     );
     try {
-      const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, key, user, ...(jid ? { __jid__: jid } : {}), sync: true };
+      const load = {
+        cmd: "runner",
+        fun,
+        arg: args,
+        kwarg: kwargs,
+        key,
+        user,
+        ...(jid ? { __jid__: jid } : {}),
+        sync: true,
+      };
       return readOutcome(await this.#ask(load, runnerReplyTimeoutMs, lost.signal));
     } finally {
       link.close();
@@ -209,6 +222,33 @@ export class MasterClient {
   ): Promise<CommandOutcome> {
     const { key, user } = this.#credentials;
     return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, key, user }, timeoutMs));
+  }
+
+  /** The minions that a job for the target would be expected of. @throws SaltworksError TARGET_INVALID, and as `publish` */
+  async matchTarget(target: AskedTarget): Promise<readonly string[]> {
+    const answer = await this.#askTarget("saltworks.match_target", target);
+    return texts(listField(answer, "minions"));
+  }
+
+  /** How many they are. @throws SaltworksError as `matchTarget` */
+  async countTarget(target: AskedTarget): Promise<number> {
+    const answer = await this.#askTarget("saltworks.match_target", target, { is_counted: true });
+    return Number(answer.get("count") ?? 0);
+  }
+
+  /** What the master knows of them, bounded in size. @throws SaltworksError as `matchTarget` */
+  explainTarget(target: AskedTarget): Promise<ValueMap> {
+    return this.#askTarget("saltworks.explain_target", target);
+  }
+
+  async #askTarget(
+    fun: string,
+    { target, targetKind, delimiter }: AskedTarget,
+    more: { readonly [name: string]: Encodable } = {},
+  ): Promise<ValueMap> {
+    const { value, isSuccess } = await this.wheel(fun, { tgt: target, tgt_type: targetKind, delimiter, ...more });
+    if (isSuccess && value instanceof Map) return value;
+    throw new SaltworksError("TARGET_INVALID", String(value));
   }
 
   /** Tells at once whether a master is there: its event bus takes a connection. @throws SaltworksError MASTER_UNREACHABLE */

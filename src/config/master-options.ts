@@ -248,6 +248,12 @@ const jobs = {
   batch_safe_limit: integer(0, "From this many minions on a job runs in batches by itself; 0: never.", {
     ...kept,
     min: 0,
+  confirm_above: integer(0, "`saltworks salt` asks before it sends a job to more minions than this; 0: never.", {
+    isOurs: true,
+    min: 0,
+    max: 1_000_000,
+    unit: "minions",
+  }),
     max: 10_000_000,
     unit: "minions",
   }),

@@ -6,6 +6,7 @@ export class TestHost implements Host {
   out = "";
   err = "";
   isTerminal = false;
+  isInputTerminal = false;
   errorTerminal: NodeJS.WriteStream | undefined;
   directory: string | undefined;
   columns = undefined;

@@ -265,10 +265,15 @@ export function explainFailure(
   host: Host,
   log: Logger,
 ): number | undefined {
-  const codes = ["REQUEST_TIMEOUT", "MASTER_UNREACHABLE", "AUTH_FAILED", "REQUEST_REFUSED"] as const;
+  const codes = ["REQUEST_TIMEOUT", "MASTER_UNREACHABLE", "AUTH_FAILED", "REQUEST_REFUSED", "TARGET_INVALID"] as const;
   if (!codes.some((code) => hasCode(error, code))) return undefined;
   const { message } = error as SaltworksError;
   if (hasCode(error, "REQUEST_TIMEOUT")) log.error("Message timed out");
+  if (hasCode(error, "TARGET_INVALID")) {
+    display.line(noMatchText);
+    host.complain(`ERROR: ${message}\n`);
+    return saltExitCodes.nothingReturned;
+  }
   if (isStatic) {
     host.complain(`${message}\n`);
     return saltExitCodes.failed;

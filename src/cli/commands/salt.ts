@@ -1,9 +1,8 @@
 /** `saltworks salt`: from the command line to the job that it asks for. */
-import { MasterClient } from "../../client/master-client.ts";
+import { type AskedTarget, MasterClient } from "../../client/master-client.ts";
 import type { MasterConfig } from "../../config/schema.ts";
-import { SaltworksError } from "../../errors.ts";
 import type { BatchOptions } from "../../wire/batch.ts";
-import { displayChoice, masterConfig, understand } from "../command-line.ts";
+import { clientConfig, displayChoice, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
 import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
@@ -13,7 +12,8 @@ import { renderYaml } from "../outputters/yaml.ts";
 import { configValue } from "./config-dump.ts";
 import { BatchCommand, batchOptionsOf, safeBatchOf } from "./salt-batch.ts";
 import { explainFailure, SaltCommand } from "./salt-job.ts";
-import { type SaltJob, toJob } from "./salt-request.ts";
+import { toJob } from "./salt-request.ts";
+import { confirmTarget, showTarget, writtenTarget } from "./salt-target.ts";
 
 /** @returns the exit code */
 export async function runSalt(argv: readonly string[], host: Host): Promise<number> {
@@ -22,24 +22,29 @@ export async function runSalt(argv: readonly string[], host: Host): Promise<numb
 }
 
 async function runJob(options: OptionsOf<"salt">, positionals: readonly string[], host: Host): Promise<number> {
-  const config = masterConfig(options.configDir, host);
+  const config = clientConfig(options.configDir, host);
   if (options.isConfigDumped) return dump(config, host);
-  const job = toJob(options, positionals, config, host);
+  const asked = toJob(options, positionals, config, host);
   const batch = batchOptionsOf(options, host);
   const safe = batch === undefined ? safeBatchOf(options, config, host) : undefined;
   const display = new Display(displayChoice(options, config), host);
   const log = openToolLog(options, config, host);
   let client: MasterClient | undefined;
   try {
+    const job = { ...asked, request: { ...asked.request, ...writtenTarget(asked.request, config, log) } };
+    const target = { ...job.request, delimiter: options.delimiter ?? ":" };
     client = await MasterClient.open(config, host.user);
-    const chosen = batch ?? (await safeBatch(safe, job, client, display));
+    if (options.isPreviewAsked || options.isExplainAsked)
+      return await showTarget(target, options.isExplainAsked, client, display, host);
+    await confirmTarget(target, options, config, client, host);
+    const chosen = batch ?? (await safeBatch(safe, target, client, display));
     if (chosen !== undefined)
       return await new BatchCommand(client, display, host, log).run({ ...job.request, batch: chosen });
     return await new SaltCommand(job, client, display, host, log).run();
   } catch (error) {
     const code = isHardCrash(options.isHardCrash, host)
       ? undefined
-      : explainFailure(error, job.isStatic || batch !== undefined, display, host, log);
+      : explainFailure(error, asked.isStatic || batch !== undefined, display, host, log);
     if (code === undefined) throw error;
     return code;
   } finally {
@@ -50,16 +55,12 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
 /** A job to very many minions turns into a batch. */
 async function safeBatch(
   safe: ReturnType<typeof safeBatchOf>,
-  { request: { target, targetKind, kwargs } }: SaltJob,
+  target: AskedTarget,
   client: MasterClient,
   display: Display,
 ): Promise<BatchOptions | undefined> {
   if (safe === undefined) return undefined;
-  const question = { tgt: target, tgt_type: targetKind, delimiter: kwargs?.delimiter ?? ":", is_counted: true };
-  const { value, isSuccess } = await client.wheel("saltworks.match_target", question);
-  if (!isSuccess) throw new SaltworksError("REQUEST_REFUSED", String(value));
-  const count = value instanceof Map ? Number(value.get("count")) : 0;
-  if (count < safe.limit) return undefined;
+  if ((await client.countTarget(target)) < safe.limit) return undefined;
   display.line("\nNOTICE: Too many minions targeted, switching to batch execution.");
   return safe.batch;
 }

@@ -10,6 +10,7 @@ import { type Answered, LineReader, type ParseContext, usageError } from "./line
 import { type CommandTable, mainName, type OptionTable, type ValuesOf } from "./option.ts";
 import { runCommand } from "./run-options.ts";
 import { saltCommand } from "./salt-options.ts";
+import { applySaltfile } from "./saltfile.ts";
 import { topCommand } from "./top-options.ts";
 
 export type { Answered } from "./line-reader.ts";
@@ -43,6 +44,7 @@ export function parseCommandLine<C extends CommandName>(
   const reader = new LineReader(command, context);
   let answer = reader.read(argv);
   if (!answer && reader.values.get("isStdinRead") === true) answer = reader.read(context.readStdin());
+  answer ??= readSaltfile(command, reader, context);
   answer ??= checkExclusions(command, reader.values) ?? checks[name]?.(command, reader, context);
   if (answer) return answer;
   const options: Record<string, unknown> = {};
@@ -52,6 +54,13 @@ export function parseCommandLine<C extends CommandName>(
     }
   }
   return { ok: true, options: options as OptionsOf<C>, positionals: reader.positionals };
+}
+
+function readSaltfile(command: CommandTable, { values }: LineReader, context: ParseContext): Answered | undefined {
+  const given = values.get("saltfile");
+  const read = context.readSaltfile?.(command.program, typeof given === "string" ? given : undefined);
+  const fault = read === undefined ? undefined : applySaltfile(command, values, read);
+  return fault === undefined ? undefined : usageError(command, fault);
 }
 
 function checkExclusions(command: CommandTable, values: ReadonlyMap<string, unknown>): Answered | undefined {
@@ -75,7 +84,8 @@ const checks: Readonly<Partial<Record<CommandName, Check>>> = {
     if (typeof subset === "number" && subset < 0) {
       return usageError(command, `option --subset: ${subset} minions cannot be chosen; give a number from 1 on`);
     }
-    if (positionals.length > 1) return undefined;
+    const wordsMin = values.has("isPreviewAsked") || values.has("isExplainAsked") ? 1 : 2;
+    if (positionals.length >= wordsMin) return undefined;
     const missing =
       positionals.length === 0 ? "Cannot execute command without defining a target." : "Incomplete options passed.";
     return { ok: false, stdout: helpText(command, columns), stderr: `\n${missing}\n\n`, exitCode: wordsExitCode };

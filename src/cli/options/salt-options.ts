@@ -1,4 +1,6 @@
 /** The options of `saltworks salt`. Source: Salt's own `salt --help` for names, groups and order. */
+
+import { batchOptions, saferBatchOptions } from "./batch-options.ts";
 import {
   authenticationReasons,
   generalOptions,
@@ -12,10 +14,10 @@ import {
   ownTitle,
   stateOutputOptions,
   unavailableAuthentication,
-  unavailableEverywhere,
   wordOptions,
 } from "./general-options.ts";
 import { type CommandTable, flag, text } from "./option.ts";
+import { explainOptions, previewOptions } from "./preview-options.ts";
 import {
   executorOptions,
   followOptions,
@@ -27,6 +29,7 @@ import {
 
 /** The key of each is the target kind that it chooses. */
 export const targetOptions = {
+  hosts: flag(["-H", "--hosts"], "The target is a host of a roster, which only salt-ssh has: no minion matches."),
   pcre: flag(["-E", "--pcre"], "The target is a regular expression that minion ids must begin with."),
   list: flag(["-L", "--list"], "The target is a list of minion ids, separated by commas or blanks."),
   grain: flag(["-G", "--grain"], "The target is a grain and a glob for its value: 'os:Arch*'."),
@@ -34,6 +37,8 @@ export const targetOptions = {
     ["-P", "--grain-pcre"],
     "The target is a grain and a regular expression for its value: 'os:Arch.*'.",
   ),
+  nodegroup: flag(["-N", "--nodegroup"], "The target is the name of a nodegroup of the master's configuration."),
+  range: flag(["-R", "--range"], "The target is a range expression, which takes a range server: no minion matches."),
   compound: flag(
     ["-C", "--compound"],
     "The target is an expression of several targets, each but globs with the letter of its kind: 'G@os:Debian and web* or E@db[12]'.",
@@ -59,12 +64,14 @@ const jobOptions = {
   ...hardCrashOptions,
   noParse: wordOptions.noParse,
   ...followOptions,
+  ...batchOptions,
   ...returnerOptions,
   ...resultOptions,
+  ...previewOptions,
 };
 
 /** What Salt does not have. */
-const ownOptions = { ...gatherOptions };
+const ownOptions = { ...gatherOptions, ...saferBatchOptions, ...explainOptions };
 
 const saltOptions = {
   ...jobOptions,
@@ -94,18 +101,6 @@ export const saltCommand: CommandTable<typeof saltOptions> = {
     { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
     { title: ownTitle, about: ownAbout, options: ownOptions, isOwn: true },
   ],
-  unavailable: [
-    ...unavailableEverywhere,
-    ["-b", "--batch", "--batch-size"],
-    ["--batch-wait"],
-    ["--batch-safe-limit"],
-    ["--batch-safe-size"],
-    ["--preview-target"],
-    ["-H", "--hosts"],
-    ["-N", "--nodegroup"],
-    ["-R", "--range"],
-    ["-a", "--auth", "--eauth", "--external-auth"],
-    ...unavailableAuthentication,
-  ],
+  unavailable: [...unavailableEverywhere, ["-a", "--auth", "--eauth", "--external-auth"], ...unavailableAuthentication],
   reasons: authenticationReasons,
 };

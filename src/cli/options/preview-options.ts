@@ -1,0 +1,20 @@
+/** Options of `saltworks salt` that look at a target before anything is sent. */
+import { flag, int } from "./option.ts";
+
+export const previewOptions = {
+  isPreviewAsked: flag(["--preview-target"], "Show the minions that the target is expected to match; send nothing."),
+};
+
+/** What Salt does not have. */
+export const explainOptions = {
+  isExplainAsked: flag(
+    ["--explain"],
+    "Show how many and which minions the target matches, which of them are connected and when they were last heard, what each term of a compound matches, and names that no accepted minion has; send nothing.",
+  ),
+  confirmAbove: int(
+    ["--confirm-above"],
+    "NUMBER",
+    "Ask before a job is sent to more minions than this; where nobody can be asked, send it only with --yes. Default: the configured confirm_above; 0: never ask.",
+  ),
+  isYesSaid: flag(["-y", "--yes"], "Send the job to however many minions without asking."),
+};
