@@ -193,6 +193,8 @@ export const earlyEventsMax = 10_000;
 export const jobFeedBytesMax = 64 * 1024 * 1024;
 /** Sockets of one client to the master's request port: requests under way at once. */
 export const clientChannelsMax = 64;
+/** Lines of which `survey.diff` finds the fewest differences: the table for it takes 16 MiB. Longer texts differ from their first to their last difference. */
+export const diffLinesMax = 2_000;
 /** A runner that a client waits for, milliseconds: some orchestrate for hours, and a master that dies is noticed by its event bus. */
 export const runnerReplyTimeoutMs = 86_400_000;
 /** One wheel call, milliseconds: it reads or changes what the master holds. */

@@ -7,17 +7,19 @@ import type { Logger } from "pino";
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { RunnerCaller } from "../runners/contract.ts";
 import { decode, encode } from "../wire/msgpack.ts";
-import type { TextList } from "../wire/text-list.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../workers/messages.ts";
-import type { JobTracker } from "./job-tracker.ts";
+import { highestRetcode } from "./batch-job.ts";
+import type { Batches } from "./batches.ts";
+import type { DeliverWithin, JobKeeping } from "./job-keeping.ts";
 import type { Fire, Job, Published, Publisher } from "./publisher.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
 
 export type CommandsOptions = {
   readonly publisher: Publisher;
-  readonly tracker: JobTracker;
+  readonly keeping: JobKeeping;
+  readonly batches: Pick<Batches, "begin">;
   readonly runners: LanePool;
   readonly fire: Fire;
   readonly asks: RunnerAsks;
@@ -29,10 +31,15 @@ export type CommandsOptions = {
 /** Fields of a publish request's kwargs that the minions see, in Salt's order. */
 const forwardedKwargs = ["ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs"] as const;
 const secondsMax = 86_400 * 365;
+/** Salt's own, for who does not say how long to wait. */
+const defaultTimes = { timeoutMs: 5_000, gatherTimeoutMs: 10_000 };
 /** As clocks write it, with a process id where `unique_jid` is set. */
 const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
 /** What of a wheel request is no argument. */
-const credentialFields = ["cmd", "fun", "key", "user", "arg", "kwarg", "client", "eauth", "token", "__jid__"] as const;
+const credentialFields: readonly string[] =
+  "cmd fun key user arg kwarg client eauth token username password full_return print_event __jid__ __tag__ __user__".split(
+    " ",
+  );
 
 export class Commands {
   readonly #options: CommandsOptions;
@@ -46,12 +53,18 @@ export class Commands {
     const fields = decode(load) as ValueMap;
     const job = toJob(fields, user);
     const follow = followOf(fields);
+    const batch = asMap(fields.get("kwargs")).get("batch");
     let published: Published | undefined;
     try {
-      published = await this.#options.publisher.publish(job, (accepted) => {
-        if (follow !== undefined) this.#follow(accepted.jid, accepted.minions, follow);
-      });
+      const within = this.#deliverWithin(fields, job, batch instanceof Map);
+      published =
+        batch instanceof Map
+          ? await this.#options.batches.begin(job, batch, follow ?? defaultTimes)
+          : await this.#options.publisher.publish(job, (accepted) =>
+              this.#options.keeping.begin(job, accepted, follow, within),
+            );
     } catch (error) {
+      if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
       // In the form that Salt's command line shows to its user; any other reply would be a traceback there.
       this.#options.logger.error({ err: error }, "a publish failed");
       return encode(
@@ -61,11 +74,14 @@ export class Commands {
     }
     if (published === undefined) {
       const error = `Master could not resolve minions for target ${targetText(job.target)}`;
-      if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
       return encode({ enc: "clear", load: { jid: null, minions: [], error } }, "raw");
     }
     const { jid, minions, missing } = published;
-    return encode({ enc: "clear", load: { jid, minions: minions.packed, missing } }, "raw");
+    const reply = { jid, minions: minions.packed, missing };
+    // Salt's clients get what they know; ours hears why it cannot reach those whom it named.
+    const reasons =
+      follow === undefined || missing.length === 0 ? {} : { reasons: this.#options.keeping.keyReasons(missing) };
+    return encode({ enc: "clear", load: { ...reply, ...reasons } }, "raw");
   }
 
   /** Runner and wheel requests: `sync` runners and all wheels answer with the result, others with Salt's tag and jid at once. */
@@ -97,18 +113,21 @@ export class Commands {
     if (isSync) reply(finished({ ...data, _stamp: stampNow() }));
   }
 
-  #follow(
-    jid: string,
-    minions: TextList,
-    follow: { readonly timeoutMs: number; readonly gatherTimeoutMs: number },
-  ): void {
-    this.#options.tracker.follow({
-      jid,
-      minions,
-      ...follow,
-      onDone: (returned, silent) =>
-        this.#options.fire(`saltworks/job/${jid}/done`, { jid, returned, silent: new Map(silent) }),
-    });
+  /** Exit codes of what is stored of a job's returns. */
+  async retcodes(jid: string): Promise<ReadonlyMap<string, number>> {
+    const caller = { kind: "wheel", jid: this.#options.publisher.newJid(), tag: "", user: "" } as const;
+    const { value, success } = await this.#runInLane("saltworks.retcodes", [], new Map([["jid", jid]]), caller);
+    const found = decode(value);
+    if (!success || !(found instanceof Map)) throw new SaltworksError("STORE_FAILED", `${jid}: ${String(found)}`);
+    return new Map([...found].map(([id, retcode]) => [String(id), highestRetcode(retcode)]));
+  }
+
+  /** @throws SaltworksError FUNCTION_ARGUMENTS */
+  #deliverWithin(fields: ValueMap, job: Job, isBatch: boolean): DeliverWithin | undefined {
+    const asked = asMap(fields.get("kwargs")).get("deliver_within");
+    if (!isBatch) return this.#options.keeping.deliverWithin(asked, job.fun);
+    if (asked === undefined || asked === null) return undefined;
+    throw new SaltworksError("FUNCTION_ARGUMENTS", "deliver_within is for a job to all at once, not for a batch");
   }
 
   async #runInLane(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {
@@ -133,24 +152,6 @@ export class Commands {
   }
 }
 
-/** UTC time as Salt writes it. */
-function stampNow(): string {
-  return new Date().toISOString().slice(0, -1);
-}
-
-function toJob(fields: ValueMap, user: string): Job {
-  const kwargs = asMap(fields.get("kwargs"));
-  kwargs.delete("follow");
-  const load = new Map<Encodable, Encodable>(fields);
-  load.delete("key");
-  if (load.has("kwargs")) load.set("kwargs", kwargs);
-  const publishFields = new Map<string, Encodable>();
-  for (const name of forwardedKwargs) if (kwargs.has(name)) publishFields.set(name, kwargs.get(name));
-  const target = fields.get("tgt");
-  const delimiter = kwargs.get("delimiter");
-  const jid = fields.get("jid");
-  return {
-    fun: fields.get("fun") ?? "",
 /** What the function refuses is its answer; anything else is a bug of the master. */
 async function outcomeOf(
   direct: (kwargs: ValueMap) => Promise<Encodable>,
@@ -164,6 +165,25 @@ async function outcomeOf(
   }
 }
 
+/** UTC time as Salt writes it. */
+function stampNow(): string {
+  return new Date().toISOString().slice(0, -1);
+}
+
+/** The job that a publish request or a stored load asks for. */
+export function toJob(fields: ValueMap, user: string): Job {
+  const kwargs = asMap(fields.get("kwargs"));
+  kwargs.delete("follow");
+  const load = new Map<Encodable, Encodable>(fields);
+  load.delete("key");
+  if (load.has("kwargs")) load.set("kwargs", kwargs);
+  const publishFields = new Map<string, Encodable>();
+  for (const name of forwardedKwargs) if (kwargs.has(name)) publishFields.set(name, kwargs.get(name));
+  const target = fields.get("tgt");
+  const delimiter = kwargs.get("delimiter");
+  const jid = fields.get("jid");
+  return {
+    fun: fields.get("fun") ?? "",
     arg: fields.get("arg") ?? [],
     target: Array.isArray(target) ? target.map(String) : String(target ?? ""),
     targetKind: String(fields.get("tgt_type") ?? "glob"),
@@ -184,7 +204,11 @@ function followOf(fields: ValueMap): { readonly timeoutMs: number; readonly gath
     const value = Number(follow.get(name) ?? otherwise);
     return Math.round(Math.min(Number.isFinite(value) && value >= 0 ? value : otherwise, secondsMax) * 1_000);
   };
-  return { timeoutMs: milliseconds("timeout", 5), gatherTimeoutMs: milliseconds("gather_job_timeout", 10) };
+  const { timeoutMs, gatherTimeoutMs } = defaultTimes;
+  return {
+    timeoutMs: milliseconds("timeout", timeoutMs / 1_000),
+    gatherTimeoutMs: milliseconds("gather_job_timeout", gatherTimeoutMs / 1_000),
+  };
 }
 
 type CallArguments = { readonly args: Value[]; readonly kwargs: ValueMap };
@@ -198,6 +222,11 @@ function runnerArguments(fields: ValueMap): CallArguments {
 }
 
 /** A wheel's arguments stand beside `fun` by name, or as `arg` and `kwarg`. */
+/** As for a target that expects nobody, with the reason: Salt's command line takes it for that. */
+function refusedTarget(reason: string): Encodable {
+  return { enc: "clear", load: { jid: null, minions: [], error: reason, refused: reason } };
+}
+
 function wheelArguments(fields: ValueMap): CallArguments {
   const kwarg = fields.get("kwarg");
   if (Array.isArray(fields.get("arg")) || kwarg instanceof Map)
@@ -219,11 +248,6 @@ function asList(value: Value | undefined): Value[] {
 
 function asMap(value: Value | undefined): ValueMap {
   return value instanceof Map ? new Map(value) : new Map();
-}
-
-/** As for a target that expects nobody, with the reason: Salt's command line takes it for that. */
-function refusedTarget(reason: string): Encodable {
-  return { enc: "clear", load: { jid: null, minions: [], error: reason, refused: reason } };
 }
 
 /** Salt writes a list target the way Python prints one. */

@@ -12,7 +12,7 @@ import { merged } from "./merge.ts";
 import type { Minion } from "./minion-match.ts";
 import type { PillarSettings } from "./settings.ts";
 import { type SlsContext, SlsRenderer } from "./sls.ts";
-import { matchTop, mergeTops } from "./top.ts";
+import { matchTop, mergeTops, shownTop } from "./top.ts";
 
 /** What a minion's `_pillar` asks. `override` is merged over everything, as `pillar='{...}'` of a command asks. */
 export type PillarRequest = {
@@ -53,6 +53,11 @@ export class PillarCompiler {
 
   compile(request: PillarRequest): CompiledPillar {
     return new Compilation(this.#settings, this.#files, this.#renderer, request).run();
+  }
+
+  /** The top files of all environments as one, before anything is matched: as `pillar.show_top` shows them. */
+  top(request: PillarRequest): CompiledPillar {
+    return new Compilation(this.#settings, this.#files, this.#renderer, request).top();
   }
 }
 
@@ -95,6 +100,12 @@ class Compilation {
     return { pillar, faults: this.#faults };
   }
 
+  top(): CompiledPillar {
+    const fail = (message: string) => this.#fail(message);
+    const top = mergeTops(this.#readTops(fail), this.#ignored);
+    return { pillar: shownTop(top), faults: this.#faults };
+  }
+
   #merge(below: ValueMap, above: ValueMap): ValueMap {
     return merged(below, above, this.#settings.joinsLists);
   }
@@ -112,16 +123,11 @@ class Compilation {
   }
 
   #matches(errors: string[]): ReadonlyMap<string, readonly string[]> {
-    const tops: Value[] = [];
     const fail = (message: string) => {
       errors.push(message);
       this.#faults.push(message);
     };
-    try {
-      for (const environment of this.#topEnvironments()) this.#readTop(environment, tops, fail);
-    } catch (error) {
-      fail(`Rendering Primary Top file failed, render error:\n${faultText(renderError(error))}`);
-    }
+    const tops = this.#readTops(fail);
     try {
       const top = mergeTops(tops, this.#ignored);
       return matchTop(top, this.#request.minion, this.#settings, this.#pillarenv, fail);
@@ -130,6 +136,16 @@ class Compilation {
       fail("Error encountered while rendering pillar top file.");
       return new Map();
     }
+  }
+
+  #readTops(fail: (message: string) => void): readonly Value[] {
+    const tops: Value[] = [];
+    try {
+      for (const environment of this.#topEnvironments()) this.#readTop(environment, tops, fail);
+    } catch (error) {
+      fail(`Rendering Primary Top file failed, render error:\n${faultText(renderError(error))}`);
+    }
+    return tops;
   }
 
   /** A top file, then those that its `include` names. */

@@ -1,6 +1,6 @@
 /** Top files: which SLS files of which environment a minion gets. Source: Salt 3007's pillar top files, observed. */
 import { SaltworksError } from "../errors.ts";
-import type { Value } from "../wire/values.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
 import { iterate, typeFault } from "./jinja/values.ts";
 import { type Minion, matchesMinion } from "./minion-match.ts";
 import type { PillarSettings } from "./settings.ts";
@@ -50,6 +50,18 @@ export function mergeTops(tops: readonly Value[], ignored: Map<string, Set<strin
     }
   }
   return merged;
+}
+
+/** By environment and target: how it is meant, then the files. */
+export function shownTop(top: MergedTop): ValueMap {
+  const shown: ValueMap = new Map();
+  for (const [environment, targets] of top) {
+    const lines: ValueMap = new Map();
+    for (const [target, { matchers, names }] of targets)
+      lines.set(target, [...matchers.map((kind): Value => new Map([["match", kind]])), ...names]);
+    shown.set(environment, lines);
+  }
+  return shown;
 }
 
 /** The files that this minion gets. An expression that cannot be read matches nobody and is told. */

@@ -58,17 +58,62 @@ export type MasterAccess = {
   fire(event: { readonly tag: string; readonly data: Uint8Array }): Promise<void>;
   /** @returns how many of the minions had something to forget */
   forget(facts: ForgottenFacts): Promise<number>;
-  /** Reads a minion's pillar anew; as it would be sent. Maps in the new flavour. */
+  /** A minion's pillar, rendered now as it would be sent, or the top files that decide it. Maps in the new flavour. */
   renderPillar(question: {
     readonly id: string;
     readonly grains: Uint8Array;
     readonly saltenv: string | undefined;
     readonly pillarenv: string | undefined;
+    readonly isTopOnly: boolean;
   }): Promise<{ readonly pillar: Uint8Array; readonly faults: readonly string[] }>;
   /** The batches that run, by job id. */
   batches(): Promise<ReadonlyMap<string, RunningBatchCounts>>;
   /** @returns "changed", "unknown", or the state that it is in and stays in */
+  /** What became of a job, minion by minion; undefined for one that is too long ago. */
+  jobStatus(question: JobStatusQuestion): Promise<JobStatus | undefined>;
+  /** Jobs that wait for minions which are away, oldest first. */
+  pendingJobs(question: { readonly jid: string | undefined }): Promise<readonly PendingJobStatus[]>;
+  /** Withdraws one. @returns from which minions; undefined if it waits for nobody */
+  cancelPending(question: {
+    readonly jid: string;
+    readonly minion: string | undefined;
+  }): Promise<readonly string[] | undefined>;
   controlBatch(question: { readonly action: "pause" | "resume" | "abort"; readonly jid: string }): Promise<string>;
+};
+
+/** `minion`: a glob; `state`: one of the states. Undefined: all. */
+export type JobStatusQuestion = {
+  readonly jid: string;
+  readonly minion: string | undefined;
+  readonly state: string | undefined;
+  readonly countMax: number;
+};
+export type MinionStatus = {
+  readonly id: string;
+  readonly state: string;
+  readonly atMs: number;
+  readonly reason: string | undefined;
+};
+/** `sentMs`, `overMs`: undefined while that is to come. `omitted`: minions that were asked for and have no room. `unknown`: names without accepted key. */
+export type JobStatus = {
+  readonly fun: string;
+  readonly sentMs: number | undefined;
+  readonly overMs: number | undefined;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly minions: readonly MinionStatus[];
+  readonly omitted: number;
+  readonly unknown: ReadonlyMap<string, string>;
+  readonly waitsUntilMs: number | undefined;
+};
+export type PendingJobStatus = {
+  readonly jid: string;
+  readonly fun: string;
+  readonly publishedMs: number;
+  readonly deadlineMs: number;
+  readonly expected: number;
+  readonly waiting: number;
+  /** Of those that it waits for, the first, with how often it was sent to each after the publish. */
+  readonly minions: ReadonlyMap<string, number>;
 };
 
 export type RunningBatchCounts = { readonly state: string } & BatchCounts;

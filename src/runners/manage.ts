@@ -1,39 +1,101 @@
-/** Runner `manage`: which minions answer, found by asking them. */
-import { SaltworksError } from "../errors.ts";
+/** Runner `manage`, the part that asks the minions: who answers, and which version each has. */
+import { readOwnPackage, saltReleaseFollowed } from "../config/program-version.ts";
+import { openKeyDirectories } from "../store/keys.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
+import { isTrue, parametersOf, secondsArgument, targetArgument } from "./arguments.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
+import { changeKeys } from "./key-changes.ts";
+import { runJob } from "./run-job.ts";
+import { compareVersions, referenceFor } from "./version-order.ts";
 
 type Status = { readonly up: string[]; readonly down: string[] };
 
-function seconds(value: unknown, otherwise: number): number {
-  const given = typeof value === "string" ? Number(value) : value;
-  return typeof given === "number" && Number.isFinite(given) && given > 0 ? given : otherwise;
-}
-
 async function ask(context: RunnerContext, args: ValueMap): Promise<Status> {
-  if (context.master === undefined)
-    throw new SaltworksError("MASTER_UNREACHABLE", "manage asks the minions, which takes a running master");
-  const target = args.get("tgt");
-  const outcome = await context.master.runJob({
+  const { config } = context;
+  const outcome = await runJob(context, {
     fun: "test.ping",
     arg: [],
-    target: Array.isArray(target) ? target.map(String) : String(target ?? "*"),
-    targetKind: String(args.get("tgt_type") ?? "glob"),
-    timeoutMs: seconds(args.get("timeout"), context.config.timeout) * 1_000,
-    gatherTimeoutMs: seconds(args.get("gather_job_timeout"), context.config.gather_job_timeout) * 1_000,
+    ...targetArgument(args, "*"),
+    timeoutMs: secondsArgument(args, "timeout", config.timeout),
+    gatherTimeoutMs: secondsArgument(args, "gather_job_timeout", config.gather_job_timeout),
   });
   const up = [...outcome.returns.keys()].sort();
   return { up, down: outcome.minions.filter((id) => !outcome.returns.has(id)).sort() };
 }
 
-const parameters = ["tgt", "tgt_type", "timeout", "gather_job_timeout"].map((name) => ({ name, isRequired: false }));
-
-function define(doc: string, choose: (status: Status) => Encodable): RunnerFunction {
-  return { parameters, doc, run: async (context, args) => choose(await ask(context, args)) };
+async function down(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const { down: silent } = await ask(context, args);
+  if (isTrue(args.get("removekeys")) && silent.length > 0) {
+    const keys = openKeyDirectories(context.config.pki_dir);
+    const held = new Map((["accepted", "pending", "rejected", "denied"] as const).map((state) => [state, silent]));
+    await changeKeys(context, keys, "delete", held);
+  }
+  return silent;
 }
 
-export const manageRunner: ReadonlyMap<string, RunnerFunction> = new Map([
-  ["manage.up", define("Ids of the minions that answer a ping.", (status) => status.up)],
-  ["manage.down", define("Ids of the minions that do not answer a ping.", (status) => status.down)],
-  ["manage.status", define("Both lists: up and down.", (status) => ({ up: status.up, down: status.down }))],
+const offline = "Minion offline";
+const headings = { older: "Minion requires update", same: "Up to date", newer: "Minion newer than master" };
+
+/** Minions of Salt are measured by the Salt release that this master follows, those of this program by its own version. */
+async function versions(context: RunnerContext): Promise<Encodable> {
+  const own = readOwnPackage().version;
+  const { minions, returns, retcodes } = await runJob(context, {
+    fun: "test.version",
+    arg: [],
+    target: "*",
+    targetKind: "glob",
+  });
+  const groups = new Map<string, Map<string, Encodable>>();
+  const place = (heading: string, id: string, version: string | false) =>
+    groups.set(heading, (groups.get(heading) ?? new Map<string, Encodable>()).set(id, version));
+  for (const id of [...minions].sort()) {
+    const version = returns.get(id);
+    if (typeof version !== "string" || (retcodes?.get(id) ?? 0) !== 0) {
+      place(offline, id, false);
+      continue;
+    }
+    const order = compareVersions(version, referenceFor(version, own, saltReleaseFollowed.text));
+    place(order < 0 ? headings.older : order > 0 ? headings.newer : headings.same, id, version);
+  }
+  return new Map<string, Encodable>([...groups, ["Master", own]]);
+}
+
+const parameters = parametersOf("tgt", "tgt_type", "timeout", "gather_job_timeout");
+
+export const manageRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "manage.up",
+    {
+      parameters,
+      doc: "Ids of the minions that answer a ping.",
+      run: async (context, args) => (await ask(context, args)).up,
+    },
+  ],
+  [
+    "manage.down",
+    {
+      parameters: [...parametersOf("removekeys"), ...parameters],
+      doc: "Ids of the minions that do not answer a ping; removekeys=True deletes their keys.",
+      run: down,
+    },
+  ],
+  [
+    "manage.status",
+    {
+      parameters: [...parametersOf("output"), ...parameters],
+      doc: "Both lists: up and down.",
+      run: async (context, args) => {
+        const { up, down: silent } = await ask(context, args);
+        return { up, down: silent };
+      },
+    },
+  ],
+  [
+    "manage.versions",
+    {
+      parameters: [],
+      doc: "Which minions are older or newer than this master, and which do not answer.",
+      run: versions,
+    },
+  ],
 ]);

@@ -1,16 +1,46 @@
 /** Which runner functions exist. A runner has a file; each is one line here. */
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { batchesRunner } from "./batches.ts";
+import { cacheBanksRunner } from "./cache-banks.ts";
 import { callFunction } from "./call.ts";
+import { configRunner } from "./config.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
+import { docRunner } from "./doc.ts";
+import { eventRunner } from "./event.ts";
+import { filesRunner } from "./files.ts";
+import { jobStatusRunner } from "./job-status.ts";
 import { jobsRunner } from "./jobs.ts";
 import { manageRunner } from "./manage.ts";
+import { mineRunner } from "./mine.ts";
+import { minionCacheRunner } from "./minion-cache.ts";
+import { pillarRunner } from "./pillar.ts";
+import { presenceRunner } from "./presence.ts";
+import { saltRunner } from "./salt.ts";
 import { saltworksRunner } from "./saltworks.ts";
+import { surveyRunner } from "./survey.ts";
+import { testRunner } from "./test.ts";
+import { wheelFunctions } from "./wheel.ts";
 
 export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ...jobsRunner,
+  ...jobStatusRunner,
   ...batchesRunner,
   ...manageRunner,
+  ...presenceRunner,
+  ...minionCacheRunner,
+  ...cacheBanksRunner,
+  ...configRunner,
+  ...docRunner(
+    () => runnerFunctions,
+    () => wheelFunctions,
+  ),
+  ...eventRunner,
+  ...filesRunner,
+  ...mineRunner,
+  ...pillarRunner,
+  ...saltRunner,
+  ...surveyRunner,
+  ...testRunner,
   ...saltworksRunner,
 ]);
 

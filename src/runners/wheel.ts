@@ -3,9 +3,12 @@ import { SaltworksError } from "../errors.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { batchesWheel } from "./batches.ts";
 import { callFunction } from "./call.ts";
+import { errorFunction } from "./config.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
 import { saltworksRunner } from "./saltworks.ts";
 import { fieldsOf } from "./stored-body.ts";
+import { configWheel } from "./wheel-config.ts";
+import { keyWheel } from "./wheel-keys.ts";
 
 /** Returns fetched at once: one return may be as large as `job_cache_max_return_bytes`. */
 const returnsPerCallMax = 10_000;
@@ -50,6 +53,9 @@ export const wheelFunctions: ReadonlyMap<string, RunnerFunction> = new Map<strin
     },
   ],
   ...batchesWheel,
+  ...configWheel,
+  ["error.error", errorFunction],
+  ...keyWheel,
   ...saltworksRunner,
 ]);
 

@@ -135,6 +135,8 @@ export type ShardTask = { readonly slot: number } & (
   | { readonly kind: "masterKeys"; readonly keys: MasterKeys }
   | { readonly kind: "minionKeys"; readonly added: string[]; readonly removed: string[]; readonly changed: string[] }
   | { readonly kind: "presencePing"; readonly jid: string }
+  /** Asks the job cache which of these minions have returned. */
+  | { readonly kind: "whichReturned"; readonly jid: string; readonly ids: readonly string[] }
   | { readonly kind: "trim"; readonly olderThanJid: string; readonly stepsMax: number }
   | { readonly kind: "counters" }
   | { readonly kind: "measures" }
@@ -176,6 +178,8 @@ export type PillarTask = {
   readonly saltenv: string | undefined;
   readonly pillarenv: string | undefined;
   readonly override: Uint8Array | undefined;
+  /** Not a pillar, but the top files that decide it. */
+  readonly isTopOnly?: boolean;
 };
 /** A rendered pillar, for the minion (network encoding) and for the store (new flavour). `faults` are for the log. */
 export type PillarResult = {
@@ -264,7 +268,7 @@ export type BatchResult = {
   readonly replyEnds: Uint32Array;
   readonly eventsStart: number;
   readonly eventCount: number;
-  /** Where the events of returns start and end, counted from `eventsStart`, pair by pair. */
+  /** Of each return: where its event starts and ends, counted from `eventsStart`, and 1 if its retcode is not 0. */
   readonly returnEvents: Uint32Array;
   readonly deferred: Deferred[];
   readonly auths: AuthBatch | undefined;
@@ -272,6 +276,9 @@ export type BatchResult = {
   readonly proven: Uint8Array;
   /** Ids that proved themselves and stand inside a seal, or in an `_auth`. */
   readonly contacts: string[];
+  /** Ids that have authenticated, and ids that say that they have started. */
+  readonly authenticated: string[];
+  readonly started: string[];
   /** Ids whose key this worker accepted just now. */
   readonly accepted: string[];
   /** From the batch's beginning in the worker to this result. */

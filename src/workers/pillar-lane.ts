@@ -25,12 +25,13 @@ function mapOf(bytes: Uint8Array | undefined): ValueMap {
 export default function handle(task: PillarTask): PillarResult {
   const grains = mapOf(task.grains);
   grains.set("id", task.id);
-  const { pillar, faults } = compiler.compile({
+  const request = {
     minion: { id: task.id, grains },
     saltenv: task.saltenv,
     pillarenv: task.pillarenv,
     override: mapOf(task.override),
-  });
+  };
+  const { pillar, faults } = task.isTopOnly === true ? compiler.top(request) : compiler.compile(request);
   // In both flavours: the minion's, and the store's.
   return { pillar: encode(pillar, "raw"), record: encode(pillar, "bin"), faults };
 }

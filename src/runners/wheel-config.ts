@@ -1,0 +1,83 @@
+/** Wheel functions `config`: the master's configuration, and files beside it that the next start reads. */
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { stringify } from "yaml";
+import { hasCodeIn } from "../config/file-errors.ts";
+import { loadMasterConfig } from "../config/load.ts";
+import { SaltworksError } from "../errors.ts";
+import { replaceFile } from "../store/durable-file.ts";
+import { Ext, Float, type Value, type ValueMap } from "../wire/values.ts";
+import { parametersOf, textArgument } from "./arguments.ts";
+import { configValues } from "./config.ts";
+import type { RunnerContext, RunnerFunction } from "./contract.ts";
+
+const fileMode = 0o600;
+const folderMode = 0o755;
+/** A name, not a path. */
+const namePattern = /^[\w.-]+$/;
+
+/** Writes the file only if the configuration can be read with it: a master that cannot start again helps nobody. */
+function update({ config }: RunnerContext, args: ValueMap): string {
+  const name = `${textArgument(args, "file_name")}.conf`;
+  if (!namePattern.test(name) || name.startsWith(".")) return "Invalid path";
+  const contents = args.get("yaml_contents");
+  if (!(contents instanceof Map)) throw new SaltworksError("FUNCTION_ARGUMENTS", "yaml_contents must be a map", {});
+  const folder = resolve(config.configDir, dirname(config.default_include));
+  const file = join(folder, name);
+  mkdirSync(folder, { recursive: true, mode: folderMode });
+  const before = readIfThere(file);
+  replaceFile(file, stringify(plainOf(contents), { version: "1.1" }), fileMode);
+  try {
+    loadMasterConfig(config.configDir);
+  } catch (error) {
+    if (before === undefined) rmSync(file);
+    else replaceFile(file, before, fileMode);
+    throw new SaltworksError("FUNCTION_FAILED", `not written: ${(error as Error).message}`, {}, { cause: error });
+  }
+  return `Wrote ${name}`;
+}
+
+function readIfThere(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+function plainOf(value: Value): unknown {
+  if (value instanceof Float) return value.value;
+  if (value instanceof Ext || value instanceof Uint8Array)
+    throw new SaltworksError("FUNCTION_ARGUMENTS", "yaml_contents holds bytes, which no option takes", {});
+  if (Array.isArray(value)) return value.map(plainOf);
+  return value instanceof Map ? new Map([...value].map(([key, member]) => [plainOf(key), plainOf(member)])) : value;
+}
+
+export const configWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "config.values",
+    { parameters: [], doc: "The master's configuration, without secrets.", run: (context) => configValues(context) },
+  ],
+  [
+    "config.apply",
+    {
+      parameters: parametersOf("key!", "value!"),
+      doc: "Refused: it would write over the master's file. Use config.update_config.",
+      run: () => {
+        throw new SaltworksError(
+          "FUNCTION_FAILED",
+          "config.apply would write over the master's own file; config.update_config writes one beside it",
+        );
+      },
+    },
+  ],
+  [
+    "config.update_config",
+    {
+      parameters: parametersOf("file_name!", "yaml_contents!"),
+      doc: "Writes options into a file beside the master's, which it reads when it starts again; what it could not read is not written.",
+      run: update,
+    },
+  ],
+]);

@@ -1,0 +1,73 @@
+/**
+ * Values that operators keep beside the master's own: a folder per bank under the cache directory, a file per key in the new msgpack
+ * flavour. Salt's layout (its `localfs` cache), so that its tools read them. Banks and keys never lead out of the directory.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { isAbsolute, join, normalize } from "node:path";
+import { hasCodeIn } from "../config/file-errors.ts";
+import { SaltworksError } from "../errors.ts";
+import { replaceFile } from "./durable-file.ts";
+
+const fileEnd = ".p";
+const fileMode = 0o600;
+const folderMode = 0o700;
+/** What of the cache directory is the master's own. */
+const ownNames = /^(jobs\.lmdb|minions\.lmdb|minions|jobs|accounts|proc|sessions|tokens|.*_key|\..*)$/;
+
+export class CacheBanks {
+  readonly #folder: string;
+
+  constructor(cachedir: string) {
+    this.#folder = cachedir;
+  }
+
+  /** Keys and banks within a bank, sorted. @throws SaltworksError STORE_FAILED for a name that leads elsewhere */
+  list(bank: string): string[] {
+    return (
+      this.#reading(() => readdirSync(this.#path(bank)))
+        ?.map(withoutEnd)
+        .sort() ?? []
+    );
+  }
+
+  fetch(bank: string, key: string): Uint8Array | undefined {
+    return this.#reading(() => readFileSync(this.#path(bank, key)));
+  }
+
+  store(bank: string, key: string, value: Uint8Array): void {
+    const path = this.#path(bank, key);
+    mkdirSync(this.#path(bank), { recursive: true, mode: folderMode });
+    replaceFile(path, value, fileMode);
+  }
+
+  /** Without a key the whole bank. @returns false if there was nothing */
+  flush(bank: string, key: string | undefined): boolean {
+    const path = this.#path(bank, key);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined || stat.isDirectory() !== (key === undefined)) return false;
+    rmSync(path, { recursive: true });
+    return true;
+  }
+
+  #reading<Result>(read: () => Result): Result | undefined {
+    try {
+      return read();
+    } catch (error) {
+      if (hasCodeIn(error, "ENOENT", "ENOTDIR", "EISDIR")) return undefined;
+      throw error;
+    }
+  }
+
+  #path(bank: string, key?: string): string {
+    const name = normalize(bank);
+    const isInside = name !== "." && !isAbsolute(name) && !name.startsWith("..") && !name.includes("\0");
+    const isKeyName = key === undefined || !/^$|[/\\\0]|^\.\.?$/.test(key);
+    if (!isInside || !isKeyName || ownNames.test(name.split("/")[0] ?? ""))
+      throw new SaltworksError("STORE_FAILED", "not a bank or key that may be used here", { bank, key: key ?? "" });
+    return key === undefined ? join(this.#folder, name) : join(this.#folder, name, `${key}${fileEnd}`);
+  }
+}
+
+function withoutEnd(name: string): string {
+  return name.endsWith(fileEnd) ? name.slice(0, -fileEnd.length) : name;
+}
