@@ -103,6 +103,14 @@ export const returnsPerTransaction = 1_024;
 export const returnTransactionDelayMs = 1_000;
 /** Returns that a worker remembers in order to tell duplicates; beyond it the store is asked, about 1 µs each. An entry takes some 100 bytes. */
 export const knownReturnsMax = 50_000;
+/** Answer of one runner or wheel function, bytes: caller and master each decode it at once. Over it the call fails with a word. */
+export const runnerAnswerBytesMax = 64 * 1024 * 1024;
+/** Result of a runner call as it is kept in the job cache, bytes. A larger one is left out of it: lists of jobs would fill the cache with themselves. */
+export const storedResultBytesMax = 1024 * 1024;
+/** Loads of the jobs in one answer of `jobs.list_jobs`, bytes. Over it the list is cut and says so. */
+export const listedBytesMax = 32 * 1024 * 1024;
+/** Values in one answer of `jobs.list_jobs`: what one decoding may build, with room for what is around them. Over it the list is cut and says so. */
+export const listedValuesMax = 1_500_000;
 /** Functions, target names or metadata pairs of one job that the job cache's index lists. A job with more is found by looking at its load, so that a target of a whole fleet's names costs no entry each. */
 export const indexedTextsMax = 64;
 /** Returns waiting to be written in Salt's `local_cache` layout, bytes in one thread. Over it they are left out there and counted. */
@@ -167,6 +175,12 @@ export const commandOutputBytesMax = 40 * 1024 * 1024;
 export const probeTimeoutMs = 10_000;
 /** What such a program may print, bytes: `ps` of a large machine prints some megabytes. */
 export const probeOutputBytesMax = 32 * 1024 * 1024;
+/** What one compressed piece of a copied file may unfold to on a minion, bytes: `salt_cp_chunk_size` is 98,304 unless an operator raises it. */
+export const copiedChunkBytesMax = 64 * 1024 * 1024;
+/** Whole files that one job carries, bytes: the master and each minion hold them in memory several times over. Larger ones go in pieces. */
+export const copiedFilesBytesMax = 16 * 1024 * 1024;
+/** Files of one copy: each is a job of its own at least. A link that leads back to its own directory ends here. */
+export const copiedFilesMax = 10_000;
 /** A script that a minion fetches from its master to run, bytes: it is held in memory. */
 export const masterFileBytesMax = 64 * 1024 * 1024;
 /** Jobs that wait on a minion for a job process (`process_count_max`, or processes that are still starting). Over it: refused, with a return that says so. */
@@ -193,6 +207,8 @@ export const earlyEventsMax = 10_000;
 export const jobFeedBytesMax = 64 * 1024 * 1024;
 /** Sockets of one client to the master's request port: requests under way at once. */
 export const clientChannelsMax = 64;
+/** How long a client waits, after a runner's result, for what the runner said before it, milliseconds: both go different ways from one process. */
+export const runnerTellingWaitMs = 2_000;
 /** Lines of which `survey.diff` finds the fewest differences: the table for it takes 16 MiB. Longer texts differ from their first to their last difference. */
 export const diffLinesMax = 2_000;
 /** A runner that a client waits for, milliseconds: some orchestrate for hours, and a master that dies is noticed by its event bus. */
@@ -268,6 +284,7 @@ export const batchReconnect = { rounds: 5, roundMs: 3_000 } as const;
 /** How long a minion that did not answer a batch's ping may still join it, milliseconds. */
 export const batchLateMs = 86_400_000;
 
+assert(listedValuesMax < decodedValuesMax, "a list of jobs can be decoded");
 assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
 assert(deliveryTriesMax < 16, "tries are kept in four bits");

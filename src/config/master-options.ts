@@ -2,6 +2,7 @@
  * Every option of the master that this program knows, with Salt's names and defaults.
  * Source: salt.config of Salt 3007 (checked by test/config/defaults.test.ts against its recorded defaults); docs/config.md is generated.
  */
+import { deliverWithinSecondsMax } from "../limits.ts";
 import { contentOptions } from "./content-options.ts";
 import { any, boolean, choice, integer, list, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
 
@@ -192,6 +193,11 @@ const jobs = {
     ...kept,
     ...seconds,
   }),
+  deliver_within: integer(
+    0,
+    "Jobs wait so long for minions that are away, unless they say otherwise with `--deliver-within`; 0: not at all, as in Salt.",
+    { ...ours, min: 0, max: deliverWithinSecondsMax, unit: "seconds" },
+  ),
   keep_jobs_seconds: integer(day, "Age at which a job leaves the cache; 0 keeps all.", {
     min: 0,
     max: 3_153_600_000,
@@ -242,18 +248,18 @@ const jobs = {
   show_timeout: boolean(true, "Name the minions that did not return."),
   show_jid: boolean(false, "Show the job id."),
   cli_summary: boolean(false, "A summary below the results."),
-  output: text("nested", "How results are shown."),
-  state_output: text("full", "How state runs are shown."),
-  state_verbose: boolean(true, "Show states without changes, too."),
-  batch_safe_limit: integer(0, "From this many minions on a job runs in batches by itself; 0: never.", {
-    ...kept,
-    min: 0,
   confirm_above: integer(0, "`saltworks salt` asks before it sends a job to more minions than this; 0: never.", {
     isOurs: true,
     min: 0,
     max: 1_000_000,
     unit: "minions",
   }),
+  output: text("nested", "How results are shown."),
+  state_output: text("full", "How state runs are shown."),
+  state_verbose: boolean(true, "Show states without changes, too."),
+  batch_safe_limit: integer(0, "From this many minions on a job runs in batches by itself; 0: never.", {
+    ...kept,
+    min: 0,
     max: 10_000_000,
     unit: "minions",
   }),
@@ -270,7 +276,6 @@ const minions = {
   presence_events: boolean(
     false,
     "Fire `salt/presence/present` and `salt/presence/change` in each round of maintenance.",
-    kept,
   ),
   presence_timeout: integer(90, "A minion counts as connected this long after it was last heard.", {
     ...ours,

@@ -15,13 +15,17 @@ import type { Batches } from "./batches.ts";
 import type { DeliverWithin, JobKeeping } from "./job-keeping.ts";
 import type { Fire, Job, Published, Publisher } from "./publisher.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
+import { type RunnerCalls, trimmedValue } from "./runner-calls.ts";
 
 export type CommandsOptions = {
   readonly publisher: Publisher;
   readonly keeping: JobKeeping;
   readonly batches: Pick<Batches, "begin">;
   readonly runners: LanePool;
+  readonly calls: RunnerCalls;
   readonly fire: Fire;
+  /** Of an event: a larger result is left out of it. */
+  readonly eventBytesMax: number;
   readonly asks: RunnerAsks;
   /** Wheel functions that are answered here, even while runners are busy, and without events. */
   readonly direct: ReadonlyMap<string, (kwargs: ValueMap) => Promise<Encodable>>;
@@ -104,13 +108,20 @@ export class Commands {
       reply(finished({ ...head, ...(await outcomeOf(direct, kwargs)), _stamp: stampNow() }));
       return;
     }
+    const startedStamp = stampNow();
     const called = { ...head, fun_args: kwargs.size > 0 ? [...args, kwargs] : args };
     this.#options.fire(`${tag}/new`, command === "runner" ? called : head);
     if (!isSync) reply(encode({ tag, jid }, "raw"));
-    const result = await this.#runInLane(name, args, kwargs, { kind: command, jid, tag, user });
+    const { calls, eventBytesMax } = this.#options;
+    const call = { jid, fun: head.fun, user };
+    const result = await calls.during(call, () =>
+      this.#runInLane(name, args, kwargs, { kind: command, jid, tag, user }),
+    );
+    const resultBytes = result.value.byteLength;
     const data = { ...(command === "runner" ? called : head), return: decode(result.value), success: result.success };
-    this.#options.fire(`${tag}/ret`, data);
-    if (isSync) reply(finished({ ...data, _stamp: stampNow() }));
+    if (command === "runner") await calls.store({ ...call, data: { ...data, _stamp: startedStamp }, resultBytes });
+    this.#options.fire(`${tag}/ret`, resultBytes > eventBytesMax ? { ...data, return: trimmedValue } : data);
+    if (isSync) reply(finished({ ...data, notes: result.notes, _stamp: stampNow() }));
   }
 
   /** Exit codes of what is stored of a job's returns. */
@@ -145,6 +156,7 @@ export class Commands {
       return {
         value: encode(`Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`, "bin"),
         success: false,
+        notes: [],
       };
     } finally {
       port1.close();

@@ -26,8 +26,21 @@ export async function gatherCounters(
 }
 
 function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource>> {
-  const { batcher, authLane, bus, lanes, pillars, pool, publisher, tracker, maintenance, keyRing, presence, mines } =
-    parts;
+  const {
+    batcher,
+    authLane,
+    bus,
+    lanes,
+    pillars,
+    pool,
+    publisher,
+    tracker,
+    deliveries,
+    maintenance,
+    keyRing,
+    presence,
+    mines,
+  } = parts;
   const ofLanes = Object.entries(lanes).map(([name, lane]): [string, CounterSource] => [
     name,
     () => ({ ...lane.counters, pending: lane.pending }),
@@ -50,8 +63,10 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
       ...publisher.counters,
       ...tracker.counters,
       following: tracker.followedCount,
+      records: tracker.recordCount,
       ...maintenance.counters,
     }),
+    deliveries: () => ({ ...deliveries.counters, jobs: deliveries.jobCount, minions: deliveries.minionCount }),
     keys: () => keyRing.counters,
     presence: () => ({ ...presence.counters, connected: presence.connectedCount }),
   };

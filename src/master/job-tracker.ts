@@ -1,18 +1,24 @@
 /**
  * Follows jobs until they are over: all expected minions have returned, or the rest is given up after Salt's rounds of
- * `saltutil.find_job`. docs/protocol.md section 11.3 and docs/compatibility.md, "Life of a job", tell the timing.
+ * `saltutil.find_job`; and keeps of each job, for a while, what became of every minion.
+ * docs/protocol.md section 11.3 and docs/compatibility.md, "Life of a job", tell the timing.
  */
-import { trackedJobsMax } from "../limits.ts";
+import { jobRecordKeptMs, jobRecordsMax, trackedJobsMax, trackedMinionsMax } from "../limits.ts";
 import type { TextList } from "../wire/text-list.ts";
+import { type JobHead, JobRecord } from "./job-record.ts";
+import { MinionNumbers } from "./minion-numbers.ts";
 
 /** Longest timer of Node; a longer one would fire at once, again and again. */
 const timerMsMax = 2 ** 31 - 1;
+const sweepMs = 60_000;
 
 export type SilentReason = "No response" | "Not connected";
 
 export type FollowOptions = {
   readonly jid: string;
   readonly minions: TextList;
+  readonly fun?: string;
+  readonly missing?: readonly string[];
   readonly timeoutMs: number;
   readonly gatherTimeoutMs: number;
   readonly onReturn?: (id: string, body: () => Uint8Array) => void;
@@ -31,10 +37,8 @@ export type TrackerOptions = {
   readonly now?: () => number;
 };
 
-type Followed = FollowOptions & {
-  /** Made when first asked for: of 100,000 minions it takes 20 ms, which the publish need not wait for. */
-  expected: Set<string> | undefined;
-  readonly returned: Set<string>;
+type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn" | "onDone"> & {
+  readonly record: JobRecord;
   readonly firstDeadlineMs: number;
   /** Of those that said that they still run. */
   readonly laterDeadlineMs: Map<string, number>;
@@ -44,77 +48,197 @@ type Followed = FollowOptions & {
   timer: NodeJS.Timeout | undefined;
 };
 
+/** `onEnd`: whoever waits for more answers waits no longer. */
+type Question = { readonly onAnswer: (answer: FindJobAnswer) => void; readonly onEnd?: () => void };
+
 export class JobTracker {
-  readonly counters = { followed: 0, findJobs: 0, letGo: 0 };
+  readonly counters = { followed: 0, findJobs: 0, letGo: 0, recordsForgotten: 0 };
+  readonly numbers = new MinionNumbers();
   readonly #options: TrackerOptions;
   readonly #now: () => number;
   readonly #jobs = new Map<string, Followed>();
-  /** find_job's own jid to the job it asks about. */
-  readonly #questions = new Map<string, Followed>();
+  /** Oldest first. */
+  readonly #records = new Map<string, JobRecord>();
+  /** find_job's own jid to what is done with an answer. */
+  readonly #questions = new Map<string, Question>();
+  readonly #sweep: NodeJS.Timeout;
+  #openCount = 0;
+  #minionCount = 0;
 
   constructor(options: TrackerOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
+    this.#sweep = setInterval(() => this.forgetOld(), sweepMs).unref();
   }
 
   get followedCount(): number {
     return this.#jobs.size;
   }
 
+  get recordCount(): number {
+    return this.#records.size;
+  }
+
+  /** Minions of all jobs that are kept, one counted for each of its jobs. */
+  get minionCount(): number {
+    return this.#minionCount;
+  }
+
+  /** Whether a return would tell anything new. */
+  get isListening(): boolean {
+    return this.#openCount > 0 || this.#jobs.size > 0 || this.#questions.size > 0;
+  }
+
+  /** What is known of a job; undefined if it is too long ago. */
+  record(jid: string): JobRecord | undefined {
+    return this.#records.get(jid);
+  }
+
+  /** Keeps a job's states without waiting for it. */
+  track(head: JobHead): JobRecord {
+    const known = this.#records.get(head.jid);
+    if (known !== undefined) this.#forget(known);
+    this.forgetOld(head.minions.count);
+    const record = new JobRecord(head, this.numbers, this.#now());
+    this.#records.set(head.jid, record);
+    this.#minionCount += record.minionCount;
+    if (!record.isComplete) this.#openCount += 1;
+    return record;
+  }
+
+  noteSent(jid: string): void {
+    const record = this.#records.get(jid);
+    if (record !== undefined) record.sentMs ??= this.#now();
+  }
+
   follow(options: FollowOptions): void {
     this.counters.followed += 1;
+    const { jid, timeoutMs, gatherTimeoutMs, onReturn, onDone } = options;
     // A job id that a user gives may be one that is followed already: that one is over, or its timer would end this one.
-    const former = this.#jobs.get(options.jid);
+    const former = this.#jobs.get(jid);
     if (former !== undefined) this.#finish(former);
     if (this.#jobs.size >= trackedJobsMax) this.#letOldestGo();
-    const nowMs = this.#now();
+    const record = this.track(options);
+    const nowMs = record.startedMs;
     const job: Followed = {
-      ...options,
-      expected: undefined,
-      returned: new Set(),
-      firstDeadlineMs: nowMs + options.timeoutMs,
+      timeoutMs,
+      gatherTimeoutMs,
+      ...(onReturn === undefined ? {} : { onReturn }),
+      onDone,
+      record,
+      firstDeadlineMs: nowMs + timeoutMs,
       laterDeadlineMs: new Map(),
-      roundEndsMs: nowMs + options.timeoutMs,
+      roundEndsMs: nowMs + timeoutMs,
       isAnyRunning: true,
       findJobJid: undefined,
       timer: undefined,
     };
-    this.#jobs.set(options.jid, job);
-    if (job.minions.count === 0) this.#finish(job);
+    this.#jobs.set(jid, job);
+    if (record.isComplete) this.#finish(job);
     else this.#schedule(job, job.roundEndsMs);
   }
 
   /** A return came in. `body` is asked for only if somebody needs it. */
-  noteReturn(jid: string, id: string, body: () => Uint8Array): void {
-    const job = this.#jobs.get(jid);
-    if (job !== undefined) {
-      const expected = expectedOf(job).add(id);
-      if (!job.returned.has(id)) job.onReturn?.(id, body);
-      job.returned.add(id);
-      if (job.returned.size >= expected.size) this.#finish(job);
+  noteReturn(jid: string, id: string, body: () => Uint8Array, isFailed = false): void {
+    const record = this.#records.get(jid);
+    if (record === undefined) {
+      this.#questions.get(jid)?.onAnswer(this.#options.readFindJob(id, body()));
       return;
     }
-    const asking = this.#questions.get(jid);
-    if (asking !== undefined) this.#noteAnswer(asking, this.#options.readFindJob(id, body()));
+    const wasComplete = record.isComplete;
+    const countBefore = record.minionCount;
+    if (!record.noteReturn(id, isFailed, this.#now())) return;
+    this.#minionCount += record.minionCount - countBefore;
+    if (record.isComplete && !wasComplete) this.#openCount -= 1;
+    const job = this.#jobs.get(jid);
+    job?.onReturn?.(id, body);
+    if (job !== undefined && this.#isOver(job)) this.#finish(job);
+  }
+
+  /**
+   * Asks minions whether they run a job. `onAnswer` hears each answer; resolves when all have answered or time is up.
+   *
+   * @throws what publishing throws
+   */
+  async askRunning(
+    jid: string,
+    ids: readonly string[],
+    timeoutMs: number,
+    onAnswer: (answer: FindJobAnswer) => void,
+  ): Promise<void> {
+    this.counters.findJobs += 1;
+    this.#records.get(jid)?.noteAsked(ids);
+    const question = await this.#options.findJob(jid, ids);
+    if (question === undefined) return;
+    const waiting = new Set(ids);
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      const onEnd = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const take = (answer: FindJobAnswer) => {
+        this.#noteInRecord(jid, answer);
+        if (waiting.delete(answer.id)) onAnswer(answer);
+        if (waiting.size === 0) onEnd();
+      };
+      this.#questions.set(question, { onAnswer: take, onEnd });
+    });
+    this.#questions.delete(question);
+  }
+
+  /** Lets go of what is too old, and of the oldest that nobody follows where there are too many; `minionCount` more are to come. */
+  forgetOld(minionCount = 0): void {
+    const oldMs = this.#now() - jobRecordKeptMs;
+    for (const record of this.#records.values()) {
+      const isFull = this.#records.size >= jobRecordsMax || this.#minionCount + minionCount > trackedMinionsMax;
+      if (!isFull && record.startedMs >= oldMs) return;
+      if (this.#jobs.has(record.jid)) continue;
+      if (isFull) this.counters.recordsForgotten += 1;
+      this.#forget(record);
+    }
   }
 
   close(): void {
+    clearInterval(this.#sweep);
     for (const job of this.#jobs.values()) clearTimeout(job.timer);
     this.#jobs.clear();
+    for (const { onEnd } of this.#questions.values()) onEnd?.();
     this.#questions.clear();
   }
 
+  #forget(record: JobRecord): void {
+    this.#records.delete(record.jid);
+    this.#minionCount -= record.minionCount;
+    if (!record.isComplete) this.#openCount -= 1;
+    record.release();
+  }
+
+  #isOver({ record }: Followed): boolean {
+    return record.isComplete || (record.hasFaults && record.outstanding().length === 0);
+  }
+
   #noteAnswer(job: Followed, answer: FindJobAnswer): void {
+    this.#noteInRecord(job.record.jid, answer);
     if (answer.isFault) {
-      expectedOf(job).delete(answer.id);
       job.laterDeadlineMs.delete(answer.id);
-      if (job.returned.size >= expectedOf(job).size) this.#finish(job);
+      if (this.#isOver(job)) this.#finish(job);
       return;
     }
     if (!answer.runsStill) return;
-    expectedOf(job).add(answer.id);
     job.laterDeadlineMs.set(answer.id, this.#now() + job.timeoutMs);
     job.isAnyRunning = true;
+  }
+
+  #noteInRecord(jid: string, { id, isFault, runsStill }: FindJobAnswer): void {
+    const record = this.#records.get(jid);
+    if (record === undefined) return;
+    const [countBefore, wasComplete] = [record.minionCount, record.isComplete];
+    if (isFault) record.noteFault(id);
+    else if (runsStill) record.noteRunning(id, this.#now());
+    else record.noteIdle(id);
+    this.#minionCount += record.minionCount - countBefore;
+    if (wasComplete && !record.isComplete) this.#openCount += 1;
   }
 
   #schedule(job: Followed, atMs: number): void {
@@ -140,7 +264,7 @@ export class JobTracker {
       return job.roundEndsMs;
     }
     let latestMs = 0;
-    for (const id of this.#outstanding(job)) {
+    for (const id of job.record.outstanding()) {
       latestMs = Math.max(latestMs, job.laterDeadlineMs.get(id) ?? job.firstDeadlineMs);
     }
     return latestMs > nowMs ? latestMs : undefined;
@@ -149,24 +273,25 @@ export class JobTracker {
   async #ask(job: Followed): Promise<void> {
     this.counters.findJobs += 1;
     this.#dropQuestion(job);
-    const jid = await this.#options.findJob(job.jid, this.#outstanding(job));
-    if (jid === undefined || !this.#jobs.has(job.jid)) return;
+    const ids = job.record.outstanding();
+    job.record.noteAsked(ids);
+    const jid = await this.#options.findJob(job.record.jid, ids);
+    if (jid === undefined || this.#jobs.get(job.record.jid) !== job) return;
     job.findJobJid = jid;
-    this.#questions.set(jid, job);
-  }
-
-  #outstanding(job: Followed): string[] {
-    return [...expectedOf(job)].filter((id) => !job.returned.has(id));
+    this.#questions.set(jid, { onAnswer: (answer) => this.#noteAnswer(job, answer) });
   }
 
   #finish(job: Followed): void {
+    const { record } = job;
     clearTimeout(job.timer);
     this.#dropQuestion(job);
-    this.#jobs.delete(job.jid);
+    this.#jobs.delete(record.jid);
+    const isGone = (id: string) => !this.#options.isConnected(id);
+    record.noteOver(this.#now(), isGone);
     const silent = new Map<string, SilentReason>();
-    for (const id of this.#outstanding(job))
-      silent.set(id, this.#options.isConnected(id) ? "No response" : "Not connected");
-    job.onDone([...job.returned], silent);
+    if (!record.isComplete)
+      for (const id of record.outstanding()) silent.set(id, isGone(id) ? "Not connected" : "No response");
+    job.onDone(record.returnedIds(), silent);
   }
 
   #dropQuestion(job: Followed): void {
@@ -180,9 +305,4 @@ export class JobTracker {
     this.counters.letGo += 1;
     this.#finish(oldest);
   }
-}
-
-function expectedOf(job: Followed): Set<string> {
-  job.expected ??= new Set(job.minions.texts());
-  return job.expected;
 }

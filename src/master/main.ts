@@ -12,6 +12,7 @@ import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys.t
 import { reshardJobCache } from "../store/lmdb-reshard.ts";
 import { ensureLocalKey } from "../store/local-key.ts";
 import { openMinionData } from "../store/minion-data.ts";
+import { openPendingJobs } from "../store/pending-jobs.ts";
 import { openSecretBox, type SecretBox } from "../store/sealed.ts";
 import { openMasterSecrets, takeOverSessions } from "../store/secrets.ts";
 import { collectWhenIdle } from "../workers/idle-collection.ts";
@@ -115,6 +116,7 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     presencePings: [],
   };
   const pool = keep(openShardPool(config, start, logger));
+  const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));
   const runners = keep(openRunnerLane(config, logger));
   const pillars = keep(openPillarLane(config, logger));
   const partitioner = new Partitioner(start.partitionKey, config.partitions);
@@ -131,6 +133,7 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     runners,
     pillars,
     partitioner,
+    pendingJobs,
     signMasterKey,
   });
   // From here on the master closes all of them, in its own order.

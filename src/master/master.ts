@@ -3,22 +3,22 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { storeCloseTimeoutMs } from "../limits.ts";
 import { type KeyChange, openKeyDirectories } from "../store/keys.ts";
+import type { PendingJobs } from "../store/pending-jobs.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
-import { keepPresencePing } from "../workers/shard.ts";
 import { AuthLane } from "./auth-lane.ts";
 import { Batcher } from "./batcher.ts";
+import { type Batches, batchesOf } from "./batches.ts";
 import type { Bus } from "./bus.ts";
-import { Commands } from "./commands.ts";
+import { Commands, toJob } from "./commands.ts";
 import { gatherCounters } from "./counters.ts";
 import { finishWithin } from "./deadline.ts";
 import { endpointOf, portOptions } from "./endpoint.ts";
-import { readFindJobAnswer } from "./find-job.ts";
 import { explainFunctions } from "./explain-target.ts";
-import { JobTracker } from "./job-tracker.ts";
+import { JobKeeping } from "./job-keeping.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metrics } from "./metrics.ts";
@@ -27,15 +27,15 @@ import { MineAnswers } from "./mine-answers.ts";
 import { OwedAnswers } from "./owed-answers.ts";
 import { ownJob } from "./own-job.ts";
 import { type Pillars, pillarsOf } from "./pillars.ts";
-import { Presence } from "./presence.ts";
+import type { Presence } from "./presence.ts";
+import { presenceOf } from "./presence-ping.ts";
 import { PublishFront } from "./publish-front.ts";
 import { type Fire, Publisher } from "./publisher.ts";
 import { Refusals } from "./refusals.ts";
 import { RequestFront } from "./request-front.ts";
-import { returnsIn } from "./return-events.ts";
 import { runnerAsks } from "./runner-asks.ts";
-
 import { Targets } from "./targets.ts";
+
 export type MasterParts = {
   readonly config: MasterConfig;
   readonly logger: Logger;
@@ -47,16 +47,18 @@ export type MasterParts = {
   readonly runners: LanePool;
   readonly pillars: LanePool;
   readonly partitioner: Partitioner;
+  readonly pendingJobs: PendingJobs;
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
 };
 
 export class Master {
   readonly #parts: MasterParts;
   readonly #batcher: Batcher;
-  readonly #tracker: JobTracker;
+  readonly #keeping: JobKeeping;
   readonly #presence: Presence;
-  readonly #publisher: Publisher;
   readonly #targets: Targets;
+  readonly #publisher: Publisher;
+  readonly #batches: Batches;
   readonly #commands: Commands;
   readonly #keyRing: KeyRing;
   readonly #authLane: AuthLane;
@@ -79,10 +81,11 @@ export class Master {
       reply: (identity, frame) => this.#reply(identity, frame),
       logger: parts.logger,
     });
-    this.#publisher = this.#createPublisher();
-    this.#tracker = this.#createTracker();
     this.#targets = new Targets({ ...parts, accepted: parts.start.accepted });
-    this.#presence = this.#createPresence();
+    this.#publisher = this.#createPublisher();
+    this.#keeping = new JobKeeping({ ...parts, publisher: () => this.#publisher, presence: () => this.#presence });
+    this.#presence = presenceOf(parts, this.#publisher);
+    this.#batches = this.#createBatches();
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
     this.#authLane = new AuthLane({
@@ -126,6 +129,7 @@ export class Master {
       publishFront.close();
       throw error;
     });
+    master.#batches.resume();
     return master;
   }
 
@@ -162,7 +166,8 @@ export class Master {
     this.#presence.close();
     this.#requestFront?.stopReceiving();
     await within(deadlineMs, this.#drain(), "requests were still under way at the deadline");
-    this.#tracker.close();
+    this.#batches.close();
+    await within(storeCloseTimeoutMs, this.#keeping.close(), "jobs that wait for minions were not written in time");
     const storesClosed = pool.broadcast(() => ({ kind: "close" }));
     await within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
     await this.#requestFront?.close();
@@ -190,9 +195,9 @@ export class Master {
   #takeResult(result: BatchResult): void {
     if (result.accepted.length > 0) this.#keyRing.noteAccepted(result.accepted);
     this.#presence.noteContacts(result.contacts);
+    this.#keeping.noteResult(result);
     if (result.eventCount === 0) return;
     this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
-    for (const { jid, id, data } of returnsIn(result)) this.#tracker.noteReturn(jid, id, () => data);
   }
 
   #takeDeferred(work: Deferred, identity: Buffer): void {
@@ -243,39 +248,28 @@ export class Master {
       signingAlgorithm: config.publish_signing_algorithm,
       isUniqueJid: config.unique_jid,
       fire: (tag, data) => bus.fire(tag, data),
+      onSent: (jid) => this.#keeping.tracker.noteSent(jid),
       logger,
     });
   }
 
-  #createTracker(): JobTracker {
-    const { config, logger } = this.#parts;
-    return new JobTracker({
-      findJob: async (jid, ids) =>
-        (await this.#publisher.publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
-      readFindJob: readFindJobAnswer,
-      isConnected: (id) => !this.#presence.isGone(id),
-      onFault: (error) => logger.error({ err: error }, "find_job could not be published"),
-    });
-  }
-
-  #createPresence(): Presence {
-    const { config, start, pool, logger } = this.#parts;
-    return new Presence({
-      timeoutMs: config.presence_timeout * 1_000,
-      accepted: start.accepted,
-      ping: async (ids) => {
-        const jid = this.#publisher.newJid();
-        keepPresencePing(start, jid);
-        await pool.broadcast(() => ({ kind: "presencePing", jid }));
-        await this.#publisher.publish({ ...ownJob("test.ping", [], [...ids], "list", config.user, true), jid });
-      },
-      onFault: (error) => logger.warn({ err: error }, "presence ping failed"),
+  #createBatches(): Batches {
+    return batchesOf(this.#parts, {
+      publisher: this.#publisher,
+      tracker: this.#keeping.tracker,
+      readJob: toJob,
+      retcodes: (jid) => this.#commands.retcodes(jid),
     });
   }
 
   #createCommands(): Commands {
     const { config, runners, bus, logger } = this.#parts;
-    const jobs = { publisher: this.#publisher, tracker: this.#tracker };
+    const jobs = {
+      publisher: this.#publisher,
+      tracker: this.#keeping.tracker,
+      keeping: this.#keeping,
+      batches: this.#batches,
+    };
     const fire: Fire = (tag, data) => bus.fire(tag, data);
     const asks = runnerAsks({
       ...this.#parts,
@@ -309,7 +303,10 @@ export class Master {
       distributeChange: async (change) => {
         await pool.broadcast(() => ({ kind: "minionKeys", ...change }));
       },
-      onRemoved: (id) => this.#presence.forget(id),
+      onRemoved: (id) => {
+        this.#presence.forget(id);
+        this.#keeping.deliveries.forget(id);
+      },
       fire: (tag, data) => bus.fire(tag, data),
       exclusively: (step) => this.#publisher.exclusively(step),
       onRotated: () => this.#pingAfterRotation(),
@@ -362,9 +359,12 @@ export class Master {
       reply: (identity, payload) => this.#reply(identity, payload),
       isOverMinionsMax: (id) =>
         minionsMax > 0 && !this.#presence.isConnected(id) && this.#presence.connectedCount > minionsMax,
-      isHeard: () => bus.subscriberCount > 0 || this.#tracker.followedCount > 0,
-      isFollowed: () => this.#tracker.followedCount > 0,
-      onContact: (id) => this.#presence.noteContact(id),
+      isHeard: () => bus.subscriberCount > 0 || this.#keeping.isListening,
+      isFollowed: () => this.#keeping.isListening,
+      onContact: (id) => {
+        this.#presence.noteContact(id);
+        this.#keeping.deliveries.noteContact(id);
+      },
       onResult: (result) => this.#takeResult(result),
       onDeferred: (work, identity) => this.#takeDeferred(work, identity),
       onAuths: (auths, identities) => this.#answerAuths(auths, identities),
@@ -387,7 +387,8 @@ export class Master {
       mines: this.#mines,
       bus,
       publisher: this.#publisher,
-      tracker: this.#tracker,
+      tracker: this.#keeping.tracker,
+      deliveries: this.#keeping.deliveries,
       keyRing: this.#keyRing,
       presence: this.#presence,
       maintenance: this.#maintenance,

@@ -1,6 +1,16 @@
 /** What the parts of the main thread and the workers know, under the names of the metrics table. Reads only; each number is kept by its part. */
 import type { MasterConfig } from "../config/load.ts";
-import { laneQueueMax, publishQueueMax, replyQueueMax, trackedJobsMax } from "../limits.ts";
+import {
+  deliveryTriesMax,
+  jobRecordsMax,
+  laneQueueMax,
+  pendingJobsMax,
+  pendingMinionsMax,
+  publishQueueMax,
+  replyQueueMax,
+  trackedJobsMax,
+  trackedMinionsMax,
+} from "../limits.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import { outcomes, type SizedThing, type WorkerMeasures, workerStages } from "../workers/measures.ts";
 import type { ShardPool } from "../workers/pool.ts";
@@ -8,6 +18,7 @@ import type { ThreadMeasures } from "../workers/thread-meter.ts";
 import type { AuthLane } from "./auth-lane.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Bus } from "./bus.ts";
+import type { Deliveries } from "./deliveries.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Maintenance } from "./maintenance.ts";
@@ -36,6 +47,7 @@ export type MeteredParts = {
   readonly bus: Bus;
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
+  readonly deliveries: Deliveries;
   readonly keyRing: KeyRing;
   readonly presence: Presence;
   readonly maintenance: Maintenance;
@@ -89,13 +101,17 @@ function sampleQueues(samples: Samples, { batcher }: MeteredParts): void {
 }
 
 function sampleFleet(samples: Samples, parts: MeteredParts): void {
-  const { accepted, presence, publisher, tracker, publishFront, keyRing } = parts;
+  const { accepted, presence, publisher, tracker, deliveries, publishFront, keyRing } = parts;
   samples.set("saltworks_minions", { state: "accepted" }, accepted.size);
   samples.set("saltworks_minions", { state: "connected" }, presence.connectedCount);
   samples.set("saltworks_presence_pings_total", {}, presence.counters.pings);
   samples.set("saltworks_jobs_total", { outcome: "published" }, publisher.counters.jobs);
   samples.set("saltworks_jobs_total", { outcome: "unmatched" }, publisher.counters.unmatched);
   samples.set("saltworks_jobs_followed", {}, tracker.followedCount);
+  samples.set("saltworks_jobs_pending", {}, deliveries.jobCount);
+  for (const outcome of ["sent", "foundReturned", "foundRunning", "unanswered", "expired", "withdrawn"] as const) {
+    samples.set("saltworks_deliveries_total", { outcome }, deliveries.counters[outcome]);
+  }
   samples.set("saltworks_publishes_total", { outcome: "sent" }, publishFront.counters.publishes);
   samples.set("saltworks_publishes_total", { outcome: "dropped" }, publishFront.counters.dropped);
   samples.set("saltworks_key_rotations_total", {}, keyRing.counters.rotations);
@@ -211,7 +227,7 @@ function sampleWorkerCounters(samples: Samples, worker: string, counters: Worker
 
 /** How near each bound is. Those that are options go by the option's name, the others by their name in src/limits.ts. */
 export function sampleLimits(samples: Samples, parts: MeteredParts, workers: readonly WorkerMeasures[]): void {
-  const { config, batcher, pool, lanes, bus, publisher, tracker, presence } = parts;
+  const { config, batcher, pool, lanes, bus, publisher, tracker, deliveries, presence } = parts;
   const ofWorkers = (name: string): number => workers.reduce((sum, { counters }) => sum + (counters[name] ?? 0), 0);
   const largest = (thing: SizedThing): number => Math.max(0, ...workers.map((worker) => worker.largest[thing]));
   const ofLanes = (read: (lane: LanePool) => number): number[] => Object.values(lanes).map(read);
@@ -248,4 +264,9 @@ export function sampleLimits(samples: Samples, parts: MeteredParts, workers: rea
   limit("replyQueueMax", front?.repliesUnderWay ?? 0, replyQueueMax, front?.counters.repliesDropped ?? 0);
   limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);
   limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);
+  limit("jobRecordsMax", tracker.recordCount, jobRecordsMax, tracker.counters.recordsForgotten);
+  limit("trackedMinionsMax", tracker.minionCount, trackedMinionsMax, tracker.counters.recordsForgotten);
+  limit("pendingJobsMax", deliveries.jobCount, pendingJobsMax, deliveries.counters.refused);
+  limit("pendingMinionsMax", deliveries.minionCount, pendingMinionsMax, deliveries.counters.refused);
+  limit("deliveryTriesMax", 0, deliveryTriesMax, deliveries.counters.spent);
 }

@@ -168,6 +168,12 @@ const fleet = {
   ),
   saltworks_jobs_total: metric("counter", ["outcome"], "Jobs `published`, and those whose target was `unmatched`."),
   saltworks_jobs_followed: metric("gauge", [], "Jobs whose end somebody waits for."),
+  saltworks_jobs_pending: metric("gauge", [], "Jobs that wait for minions which are away."),
+  saltworks_deliveries_total: metric(
+    "counter",
+    ["outcome"],
+    "Minions that came back while a job waited for them: it was `sent`, they had returned (`foundReturned`) or ran it (`foundRunning`), or stayed `unanswered`; and those for whom it was `withdrawn` or has `expired`.",
+  ),
   saltworks_publishes_total: metric("counter", ["outcome"], "Messages on the publish port, `sent` or `dropped`."),
   saltworks_key_rotations_total: metric("counter", [], "Times that the AES key of publications was replaced."),
   saltworks_key_changes_total: metric("counter", ["change"], "Minions' keys `added`, `removed` or `changed` on disk."),

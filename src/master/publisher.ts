@@ -8,7 +8,7 @@ import { publishQueueMax } from "../limits.ts";
 import { jidAt } from "../wire/jid.ts";
 import { encode } from "../wire/msgpack.ts";
 import { encodePublish } from "../wire/publish.ts";
-import type { TextList } from "../wire/text-list.ts";
+import { TextList } from "../wire/text-list.ts";
 import type { Encodable } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { Partitioner } from "../workers/partition.ts";
@@ -32,6 +32,8 @@ export type PublisherOptions = {
   readonly signingAlgorithm: string;
   readonly isUniqueJid: boolean;
   readonly fire: Fire;
+  /** A job has left the publish port. */
+  readonly onSent: (jid: string) => void;
   readonly logger: Logger;
 };
 
@@ -50,6 +52,8 @@ export type Job = {
   /** A presence ping leaves no trace in cache or on the bus. */
   readonly isQuiet: boolean;
 };
+/** What of a job goes to minions, beside target and id. */
+export type DeliveredJob = Pick<Job, "fun" | "arg" | "ret" | "user" | "publishFields">;
 export type Published = { readonly jid: string; readonly minions: TextList; readonly missing: string[] };
 
 /** Target types whose topics a filtering master can address. */
@@ -57,7 +61,7 @@ const topicKinds = new Set(["glob", "list", "pcre"]);
 
 export class Publisher {
   /** The last publish from outside: microseconds until its expected minions were known, and until it was sent. */
-  readonly counters = { jobs: 0, unmatched: 0, refused: 0, lastMatchUs: 0, lastPublishUs: 0 };
+  readonly counters = { jobs: 0, delivered: 0, unmatched: 0, refused: 0, lastMatchUs: 0, lastPublishUs: 0 };
   readonly #options: PublisherOptions;
   #tail: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -81,16 +85,15 @@ export class Publisher {
   }
 
   /**
-   * @param onAccepted called with the expected minions before anything is sent, so that no return can come too early
+   * @param onAccepted called with the expected minions before anything is sent, and waited for: no return can come too early
    * @returns undefined if the target expects nobody: then nothing is stored or sent
    * @throws SaltworksError QUEUE_FULL, TARGET_INVALID for a target that is refused, or what store and workers throw
    */
-  async publish(asked: Job, onAccepted?: (published: Published) => void): Promise<Published | undefined> {
-    if (this.#waiting >= publishQueueMax) {
-      this.counters.refused += 1;
-      throw new SaltworksError("QUEUE_FULL", "too many publishes are waiting", { publishQueueMax });
-    }
-    this.#waiting += 1;
+  async publish(
+    asked: Job,
+    onAccepted?: (published: Published) => Promise<void> | void,
+  ): Promise<Published | undefined> {
+    this.#enter();
     const startedMs = performance.now();
     try {
       const job = this.#written(asked);
@@ -102,15 +105,45 @@ export class Publisher {
         return undefined;
       }
       const published = { jid: job.jid ?? this.newJid(), minions, missing };
-      if (!job.isQuiet) await this.#record(job, published);
-      onAccepted?.(published);
+      if (!job.isQuiet) {
+        await this.record(job, published);
+        this.#announce(job, published);
+      }
+      await onAccepted?.(published);
       await this.#inTurn(() => this.#send({ ...job, target: wireTarget }, published));
       this.counters.jobs += 1;
+      this.#options.onSent(published.jid);
       if (!job.isQuiet) this.counters.lastPublishUs = microsSince(startedMs);
       return published;
     } finally {
       this.#waiting -= 1;
     }
+  }
+
+  /**
+   * Sends a job that is stored already to some of its minions alone, under its own id.
+   *
+   * @throws SaltworksError as `publish`
+   */
+  async deliver(job: DeliveredJob, jid: string, ids: readonly string[]): Promise<void> {
+    this.#enter();
+    try {
+      const published = { jid, minions: TextList.of(ids), missing: [] };
+      const form = { target: ids, targetKind: "list", delimiter: ":", jid, load: new Map(), isQuiet: true };
+      await this.#inTurn(() => this.#send({ ...job, ...form }, published));
+      this.counters.delivered += 1;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** @throws SaltworksError QUEUE_FULL */
+  #enter(): void {
+    if (this.#waiting >= publishQueueMax) {
+      this.counters.refused += 1;
+      throw new SaltworksError("QUEUE_FULL", "too many publishes are waiting", { publishQueueMax });
+    }
+    this.#waiting += 1;
   }
 
   /** The job with its target as it is stored. */
@@ -121,14 +154,16 @@ export class Publisher {
     return { ...job, load };
   }
 
-  async #record(job: Job, published: Published): Promise<void> {
-    const { jid, missing } = published;
-    const minions = published.minions.packed;
+  /** Stores a job under its id without sending it: one that stands for others. */
+  async record(job: Job, { jid, minions: { packed: minions }, missing }: Published): Promise<void> {
     const load = encode(new Map<Encodable, Encodable>([...job.load, ["jid", jid]]), "bin");
     const slot = this.#options.partitioner.slotOf(jid, this.#options.pool.slotCount);
     const task = { kind: "putLoad", jid, load, minions: minions.bytes, missing };
     const build = () => ({ task, transfer: [] });
     await this.#options.pool.offer(slot, { bytes: load.byteLength, isUrgent: true, build });
+  }
+
+  #announce(job: Job, { jid, minions: { packed: minions }, missing }: Published): void {
     this.#options.fire(jid, { minions });
     this.#options.fire(`salt/job/${jid}/new`, {
       jid,
@@ -142,12 +177,12 @@ export class Publisher {
     });
   }
 
+  /** `job.target`: as it goes out. */
   async #send(job: Job, published: Published): Promise<void> {
     const fields = new Map<string, Encodable>([
       ["fun", job.fun],
       ["arg", job.arg],
       ["tgt", job.target],
-  /** `job.target`: as it goes out. */
       ["jid", published.jid],
       ["ret", job.ret],
       ...(job.delimiter === ":" ? [] : ([["delimiter", job.delimiter]] as const)),

@@ -17,19 +17,24 @@ import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
 import type { Batches } from "./batches.ts";
 import { expectedMinions } from "./expected-minions.ts";
+import type { JobKeeping } from "./job-keeping.ts";
+import { jobStatus, pendingJobs } from "./job-status.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import { ownJob } from "./own-job.ts";
 import type { Fire, Publisher } from "./publisher.ts";
+import type { RunnerCalls } from "./runner-calls.ts";
 
 export type RunnerAsksOptions = {
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
+  readonly keeping: JobKeeping;
   readonly pool: ShardPool;
   readonly partitioner: Partitioner;
   readonly pillars: LanePool;
   readonly fire: Fire;
   readonly connected: () => readonly string[];
   readonly counters: () => Promise<Encodable>;
+  readonly calls: Pick<RunnerCalls, "list">;
   readonly user: string;
   readonly batches: Pick<Batches, "states" | "control">;
 };
@@ -52,6 +57,7 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
     runJob: (request) => runJob(options, request),
     connected: () => [...options.connected()],
     counters: () => options.counters(),
+    runningCalls: () => options.calls.list(),
     match: async (question) => (await expectedMinions(pool, { ...question, delimiter: ":" })).texts(),
     fire: async ({ tag, data }) => options.fire(tag, decode(data) as ValueMap),
     forget: (facts) => forget(pool, partitioner, facts),
@@ -63,6 +69,9 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
       return { pillar: record, faults };
     },
     batches: () => options.batches.states(),
+    jobStatus: (question) => jobStatus(options.keeping, question, Date.now()),
+    pendingJobs: ({ jid }) => pendingJobs(options.keeping, jid),
+    cancelPending: ({ jid, minion }) => options.keeping.deliveries.cancel(jid, minion),
     controlBatch: ({ action, jid }, { user }) => options.batches.control(action, jid, user),
   };
 }

@@ -1,5 +1,6 @@
 /** What runner and wheel functions are and what they may use: the store's readers, and the running master. */
 import type { MasterConfig } from "../config/load.ts";
+import type { JobQuery } from "../store/job-facts.ts";
 import type { BatchCounts } from "../wire/batch.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 
@@ -12,8 +13,13 @@ export type JobReader = {
   getLoad(jid: string): StoredLoad | undefined;
   getReturns(jid: string): readonly StoredReturn[];
   getReturn(jid: string, minionId: string): Uint8Array | undefined;
-  listJids(o: { newestFirst: boolean; limit: number }): readonly string[];
+  getRequest(jid: string): Uint8Array | undefined;
+  getEndTime(jid: string): string | undefined;
+  findJids(query: JobQuery): readonly string[];
 };
+
+/** A runner call that the master is working on. */
+export type RunningCall = { readonly jid: string; readonly fun: string; readonly user: string; readonly pid: number };
 
 export type JobRequest = {
   readonly fun: string;
@@ -49,6 +55,7 @@ export type MasterAccess = {
   runJob(request: JobRequest): Promise<JobOutcome>;
   connected(): Promise<readonly string[]>;
   counters(): Promise<Encodable>;
+  runningCalls(): Promise<readonly RunningCall[]>;
   /** The accepted minions that a target names. @throws SaltworksError FUNCTION_FAILED for a target that cannot be read */
   match(question: {
     readonly target: string | readonly string[];
@@ -139,6 +146,10 @@ export type RunnerContext = {
   readonly minions?: MinionReader;
   readonly master: MasterAccess | undefined;
   readonly caller?: RunnerCaller;
+  /** How many events the function has told its caller by (told.ts). */
+  readonly told?: { count: number };
+  /** A word for whoever called, beside the answer: shown by command lines on standard error. */
+  readonly note?: (text: string) => void;
 };
 
 /** A named argument. One with `isRequired` must be given; others keep the function's own default. */

@@ -113,7 +113,18 @@ export type ShardTask = { readonly slot: number } & (
       /** A packed list. */
       readonly minions: Uint8Array;
       readonly missing: string[];
+      readonly isNoCache: boolean;
     }
+  /** A runner call as a job whose only minion is the master. */
+  | {
+      readonly kind: "putCall";
+      readonly jid: string;
+      readonly load: Uint8Array;
+      readonly id: string;
+      readonly body: Uint8Array;
+    }
+  /** Returns of this job are not to be kept. */
+  | { readonly kind: "noCache"; readonly jid: string }
   /** What a minion has told and was told. Maps in the new flavour; without `pillar` the one that is kept stays. */
   | {
       readonly kind: "keepFacts";
@@ -137,11 +148,19 @@ export type ShardTask = { readonly slot: number } & (
   | { readonly kind: "presencePing"; readonly jid: string }
   /** Asks the job cache which of these minions have returned. */
   | { readonly kind: "whichReturned"; readonly jid: string; readonly ids: readonly string[] }
-  | { readonly kind: "trim"; readonly olderThanJid: string; readonly stepsMax: number }
+  /** `keep`: how many jobs and bytes may stay besides; 0 is any. Answered with a `TrimAnswer`. */
+  | {
+      readonly kind: "trim";
+      readonly olderThanJid: string;
+      readonly keep: { readonly jobsMax: number; readonly bytesMax: number };
+      readonly stepsMax: number;
+    }
   | { readonly kind: "counters" }
   | { readonly kind: "measures" }
   | { readonly kind: "close" }
 );
+
+export type TrimAnswer = { readonly removed: number; readonly hasMore: boolean };
 
 /** RSA work of an `_auth` that is decided, section 3.2 of docs/protocol.md. `pub`: the minion's key as it came. The lane keeps nothing of it. */
 export type AuthJob = {
@@ -221,7 +240,8 @@ export type RunnerTask = {
   readonly caller: RunnerCaller;
   readonly port: MessagePort;
 };
-export type RunnerResult = { readonly value: Uint8Array; readonly success: boolean };
+/** `notes`: words for whoever called, beside the value. */
+export type RunnerResult = { readonly value: Uint8Array; readonly success: boolean; readonly notes: readonly string[] };
 export type RunnerStart = { readonly config: MasterConfig };
 
 /** What a runner may ask of the main thread, by its name in `MasterAccess`, and what it answers. */

@@ -116,7 +116,7 @@ function takeBack(shard: Shard, batch: BatchEffects, outcomes: readonly ItemOutc
   const fired = Buffer.from(events.bytes.subarray(0, events.length));
   events.reset();
   let kept = 0;
-  for (let index = 0; index < returnEvents.length; index += 2) {
+  for (let index = 0; index < returnEvents.length; index += 3) {
     events.add(fired.subarray(kept, returnEvents[index]));
     kept = returnEvents[index + 1] ?? kept;
     batch.eventCount -= 1;
@@ -153,6 +153,8 @@ function assemble(
     proven: batch.proven,
     contacts: [...batch.contacts],
     accepted: batch.accepted,
+    authenticated: batch.authenticated,
+    started: batch.started,
     workedMs: batch.clock.totalMs,
   };
 }

@@ -43,6 +43,8 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0) {
           auths: undefined,
           contacts: [],
           accepted: [],
+          authenticated: [],
+          started: [],
           workedMs: 0,
         };
         const finish: Taken["finish"] = (error, more) =>

@@ -1,5 +1,6 @@
 /** From the options and words of `saltworks salt` to the job that they ask for. Source: docs/compatibility.md, the command line. */
 import type { JobRequest } from "../../client/master-client.ts";
+import { durationForm, parseDuration } from "../../config/duration.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
@@ -45,6 +46,11 @@ export function toJob(
     host.complain(`${call.message}\n`);
     throw new Exit(call.exitCode);
   }
+  if (options.deliverWithin && (options.isStatic || options.subset))
+    throw new SaltworksError(
+      "USAGE",
+      "--deliver-within is for all minions of the target; --static and --subset take those that answer now",
+    );
   const targetKind = chosenKind(options);
   const isTimeoutShown = config.show_timeout && !options.isTimeoutHidden;
   const isJidShown = config.show_jid || options.isJidShown;
@@ -92,8 +98,15 @@ function fieldsForMinions(options: SaltOptions): { [name: string]: Encodable } {
   if (options.returnKwargs) fields.ret_kwargs = mapOf("--return_kwargs", options.returnKwargs, "{host: db1}");
   if (options.moduleExecutors) fields.module_executors = executorsOf(options.moduleExecutors);
   if (options.executorOpts) fields.executor_opts = mapOf("--executor-opts", options.executorOpts, "{name: value}");
+  if (options.deliverWithin) fields.deliver_within = durationOf("--deliver-within", options.deliverWithin);
   if (options.metadata) fields.metadata = mapOf("--metadata", options.metadata, "{ticket: OPS-7}");
   return fields;
+}
+
+/** The master checks it once more; a slip is better told before anything is sent. */
+function durationOf(option: string, written: string): string {
+  if (parseDuration(written) !== undefined) return written;
+  throw new SaltworksError("USAGE", `option ${option}: '${written}' is not ${durationForm}`);
 }
 
 /** Minions overlook what is no map: whoever wrote it should hear that. */

@@ -84,6 +84,11 @@ export const resultOptions = {
 
 /** Salt has no such options. */
 export const gatherOptions = {
+  deliverWithin: text(
+    ["--deliver-within"],
+    "TIME",
+    "Minions that are away get the job when they come back, if they do so within this time: 90s, 30m, 2h, 1d. 'saltworks run jobs.pending' shows what waits.",
+  ),
   gatherJobTimeoutSeconds: int(
     ["--gather-job-timeout"],
     "GATHER_JOB_TIMEOUT",

@@ -74,6 +74,7 @@ function accept(
   const { session, stored } = shard.issueSession(id, batch.nowMs);
   if (stored !== undefined) batch.writes.push(stored);
   batch.contacts.add(id);
+  batch.authenticated.push(id);
   return { pub, session: session.keyString, token };
 }
 

@@ -60,7 +60,7 @@ export class BatchEffects {
   /** Whole event frames if anybody hears them, bodies of returns alone otherwise. */
   readonly events: ByteWriter;
   eventCount = 0;
-  /** Start and end, in `events`, of each return's frame. */
+  /** Of each return's frame: start and end in `events`, and 1 if its retcode is not 0. */
   readonly returnEvents: number[] = [];
   /** Which item is being answered. */
   item = 0;
@@ -72,6 +72,8 @@ export class BatchEffects {
   /** Ids that proved themselves and that only this thread knows. */
   readonly contacts = new Set<string>();
   readonly accepted: string[] = [];
+  readonly authenticated: string[] = [];
+  readonly started: string[] = [];
 
   /** UTC time as Salt writes it into `_stamp`, microseconds padded from milliseconds; one for the whole batch. */
   readonly stamp: string;

@@ -31,6 +31,8 @@ const acknowledged: Answer = { value: null };
 export function handleMinionEvent(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
   const { load, entries } = opened;
   if (opened.id === undefined) return { value: new Map() };
+  if (opened.isProven && textOf(load, entries, "tag") === `salt/minion/${opened.id}/start`)
+    batch.started.push(opened.id);
   if (!batch.isHeard) return acknowledged;
   const events = field(load, entries, "events");
   if (Array.isArray(events)) {

@@ -49,7 +49,7 @@ function keep(shard: Shard, batch: BatchEffects, jid: string, minionId: string, 
 }
 
 /** Writes the event, if anybody hears it, and the body, which is the event's data: once, into the batch's memory. @returns the body */
-function writeReturn(shard: Shard, batch: BatchEffects, { jid, data }: ReturnHead, id: string): Uint8Array {
+function writeReturn(shard: Shard, batch: BatchEffects, { jid, data, retcode }: ReturnHead, id: string): Uint8Array {
   const { events } = batch;
   if (!batch.isHeard) {
     const start = events.reserve(data.bytes);
@@ -57,17 +57,18 @@ function writeReturn(shard: Shard, batch: BatchEffects, { jid, data }: ReturnHea
     return events.bytes.subarray(start, start + data.bytes);
   }
   const tag = returnTag(jid, id);
+  const isFailed = retcode !== 0;
   const bodyBytes = eventBodyBytes(tag, data.bytes);
   shard.meter.noteSize("event", bodyBytes);
   if (bodyBytes > shard.start.config.max_event_size) {
     const body = eventDataBytes(data);
-    fireReturn(shard, batch, tag, body);
+    fireReturn(shard, batch, tag, body, isFailed);
     return body;
   }
   const frameStart = events.length;
   const start = beginEventFrame(events, tag, data.bytes);
   writeEventData(data, events.bytes, start);
-  batch.returnEvents.push(frameStart, events.length);
+  batch.returnEvents.push(frameStart, events.length, isFailed ? 1 : 0);
   batch.eventCount += 1;
   return events.bytes.subarray(start, start + data.bytes);
 }
@@ -76,7 +77,7 @@ function returnTag(jid: string, id: string): string {
   return `salt/job/${jid}/ret/${id}`;
 }
 
-function fireReturn(shard: Shard, batch: BatchEffects, tag: string, data: Uint8Array): void {
+function fireReturn(shard: Shard, batch: BatchEffects, tag: string, data: Uint8Array, isFailed: boolean): void {
   if (!batch.isHeard) return;
   const { max_event_size: eventBytesMax } = shard.start.config;
   const body = encodeEventBytes(tag, data);
@@ -84,7 +85,7 @@ function fireReturn(shard: Shard, batch: BatchEffects, tag: string, data: Uint8A
   if (isTooLarge) shard.count("events.trimmed");
   const frameStart = batch.events.length;
   batch.addEvent(frameEvent(isTooLarge ? trimEvent(body, eventBytesMax) : body));
-  batch.returnEvents.push(frameStart, batch.events.length);
+  batch.returnEvents.push(frameStart, batch.events.length, isFailed ? 1 : 0);
 }
 
 /** A job that the minion started by itself (start-up state, schedule): the master gives it an id and makes its load. */
@@ -97,7 +98,7 @@ function keepStandalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id:
   fields.set("tgt", id);
   const data = encode(fields, "bin");
   batch.writes.push(shard.stores.jobs.putLoad({ jid, load: data, minions: [id] }));
-  fireReturn(shard, batch, returnTag(jid, id), data);
+  fireReturn(shard, batch, returnTag(jid, id), data, head.retcode !== 0);
   keep(shard, batch, jid, id, data);
 }
 

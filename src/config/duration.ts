@@ -1,0 +1,27 @@
+/** Lengths of time as people write them: `90s`, `30m`, `2h`, `1d`, or a bare number of seconds. */
+
+const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+const pattern = /^(\d{1,9}(?:\.\d{1,3})?)\s*([smhd]?)$/;
+
+/** What a fault in such a text says about the form. */
+export const durationForm = "a duration such as 90s, 30m, 2h or 1d";
+
+/** @returns seconds; undefined for what is no length of time */
+export function parseDuration(written: string): number | undefined {
+  const [, count, unit = ""] = pattern.exec(written.trim()) ?? [];
+  if (count === undefined) return undefined;
+  return Number(count) * secondsOf[(unit || "s") as keyof typeof secondsOf];
+}
+
+/** The same the other way, in the largest two units: `1h 5m`. */
+export function durationText(seconds: number): string {
+  let left = Math.max(0, Math.round(seconds));
+  const parts: string[] = [];
+  for (const unit of ["d", "h", "m", "s"] as const) {
+    const count = Math.floor(left / secondsOf[unit]);
+    left -= count * secondsOf[unit];
+    if (count > 0 && parts.length < 2) parts.push(`${count}${unit}`);
+    else if (parts.length > 0) break;
+  }
+  return parts.length === 0 ? "0s" : parts.join(" ");
+}

@@ -1,0 +1,246 @@
+/**
+ * What the master keeps of jobs: the tracker that follows them, and what waits for minions that are away.
+ * Here they are joined to publisher, presence and stores; each has its own file.
+ */
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { durationForm, parseDuration } from "../config/duration.ts";
+import type { MasterConfig } from "../config/schema.ts";
+import { SaltworksError } from "../errors.ts";
+import { deliverWithinSecondsMax, listedMinionsMax } from "../limits.ts";
+import { openKeyDirectories } from "../store/keys.ts";
+import { type MinionData, openMinionData } from "../store/minion-data.ts";
+import type { PendingJobRecord, PendingJobs } from "../store/pending-jobs.ts";
+import type { Encodable, Value } from "../wire/values.ts";
+import type { BatchResult, ShardStart } from "../workers/messages.ts";
+import type { Partitioner } from "../workers/partition.ts";
+import type { ShardPool } from "../workers/pool.ts";
+import type { Bus } from "./bus.ts";
+import { Deliveries } from "./deliveries.ts";
+import { readFindJobAnswer } from "./find-job.ts";
+import { keyReason, type ReasonSources, reasonFor } from "./job-reasons.ts";
+import { funText } from "./job-record.ts";
+import { JobTracker, type SilentReason } from "./job-tracker.ts";
+import { ownJob } from "./own-job.ts";
+import type { Presence } from "./presence.ts";
+import { PresenceEvents } from "./presence-events.ts";
+import type { Job, Published, Publisher } from "./publisher.ts";
+import { returnsIn } from "./return-events.ts";
+
+export type JobKeepingParts = {
+  readonly config: MasterConfig;
+  readonly logger: Logger;
+  readonly start: ShardStart;
+  readonly pool: ShardPool;
+  readonly partitioner: Partitioner;
+  readonly bus: Bus;
+  readonly pendingJobs: PendingJobs;
+  readonly publisher: () => Publisher;
+  readonly presence: () => Presence;
+};
+
+export type FollowTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
+/** `isDefault`: from the configuration, not asked for with this job. */
+export type DeliverWithin = { readonly seconds: number; readonly isDefault: boolean };
+
+/** What asks about this moment is nothing to hear an hour later, unless somebody says so. */
+const momentaryFunctions = new Set([
+  "test.ping",
+  ...["find_job", "running", "is_running", "kill_job", "term_job", "signal_job", "kill_all_jobs"].map(
+    (name) => `saltutil.${name}`,
+  ),
+]);
+
+export class JobKeeping {
+  readonly tracker: JobTracker;
+  readonly deliveries: Deliveries;
+  readonly #parts: JobKeepingParts;
+  readonly #presenceEvents: PresenceEvents | undefined;
+  #minions: MinionData | undefined;
+
+  constructor(parts: JobKeepingParts) {
+    const { config, logger, start, bus } = parts;
+    this.#parts = parts;
+    this.tracker = new JobTracker({
+      findJob: async (jid, ids) =>
+        (await parts.publisher().publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
+      readFindJob: readFindJobAnswer,
+      isConnected: (id) => !parts.presence().isGone(id),
+      onFault: (error) => logger.error({ err: error }, "find_job could not be published"),
+    });
+    this.deliveries = Deliveries.open({
+      store: parts.pendingJobs,
+      numbers: this.tracker.numbers,
+      send: (record, ids) => this.#send(record, ids),
+      askRunning: (jid, ids, timeoutMs, onAnswer) => this.tracker.askRunning(jid, ids, timeoutMs, onAnswer),
+      whoReturned: (jid, ids) => this.#whoReturned(jid, ids),
+      isAccepted: (id) => start.accepted.has(id),
+      isConnected: (id) => parts.presence().isConnected(id),
+      gatherTimeoutMs: config.gather_job_timeout * 1_000,
+      onFault: (error) => logger.error({ err: error }, "a job that waits for minions could not be handled"),
+    });
+    if (config.presence_events) {
+      const intervalMs = config.loop_interval * 1_000;
+      const connected = () => parts.presence().connected();
+      this.#presenceEvents = new PresenceEvents({ intervalMs, connected, fire: (tag, data) => bus.fire(tag, data) });
+    }
+  }
+
+  /** Whether the workers' returns are of interest here. */
+  get isListening(): boolean {
+    return this.tracker.isListening || this.deliveries.jobCount > 0;
+  }
+
+  /** Who is back comes before who was merely heard: an `_auth` is followed by other requests before the minion can take jobs. */
+  noteResult(result: BatchResult): void {
+    for (const id of result.authenticated) this.deliveries.noteAppearance(id, "auth");
+    for (const id of result.started) this.deliveries.noteAppearance(id, "start");
+    for (const id of result.contacts) this.deliveries.noteContact(id);
+    for (const { jid, id, data, isFailed } of returnsIn(result)) {
+      this.deliveries.noteReturn(jid, id);
+      this.tracker.noteReturn(jid, id, () => data, isFailed);
+    }
+  }
+
+  /**
+   * How long a job is to wait for minions that are away, from its request or the configuration.
+   *
+   * @returns undefined if not at all
+   * @throws SaltworksError FUNCTION_ARGUMENTS for a time that is none or too long, or where returns are not kept
+   */
+  deliverWithin(asked: Value | undefined, fun: Encodable): DeliverWithin | undefined {
+    const { config } = this.#parts;
+    const isDefault = asked === undefined || asked === null || asked === "";
+    if (isDefault && (config.deliver_within === 0 || momentaryFunctions.has(String(fun)))) return undefined;
+    const seconds = isDefault ? config.deliver_within : parseDuration(String(asked));
+    if (seconds === undefined)
+      throw refused(`deliver_within must be ${durationForm}, not '${String(asked).slice(0, 40)}'`);
+    if (seconds === 0) return undefined;
+    const fault = this.#deliveryFault(seconds);
+    if (fault === undefined) return { seconds, isDefault };
+    if (!isDefault) throw refused(fault);
+    this.#parts.logger.warn({ why: fault }, "a job does not wait for minions that are away");
+    return undefined;
+  }
+
+  /** To be called before a job is sent: follows it, and keeps it for minions that are away. Resolves when a crash cannot lose it. */
+  async begin(
+    job: Job,
+    published: Published,
+    follow: FollowTimes | undefined,
+    within: DeliverWithin | undefined,
+  ): Promise<void> {
+    if (within !== undefined) await this.#keep(job, published, within);
+    const head = { ...published, fun: funText(job.fun) };
+    const { timeout, gather_job_timeout: gatherSeconds } = this.#parts.config;
+    const times = follow ?? { timeoutMs: timeout * 1_000, gatherTimeoutMs: gatherSeconds * 1_000 };
+    if (follow === undefined && within === undefined) {
+      this.tracker.track(head);
+      return;
+    }
+    this.tracker.follow({
+      ...head,
+      ...times,
+      onDone: (returned, silent) => {
+        this.deliveries.watch(published.jid, silent.keys());
+        if (follow !== undefined) this.#tellDone(published, returned, silent);
+      },
+    });
+  }
+
+  /** Why names in a target are nobody to send to; of very many, the first. */
+  keyReasons(names: readonly string[]): Map<string, string> {
+    return new Map(names.slice(0, listedMinionsMax).map((id) => [id, keyReason(id, this.reasonSources)] as const));
+  }
+
+  readonly reasonSources: ReasonSources = {
+    isAccepted: (id) => this.#parts.start.accepted.has(id),
+    keyState: (id) => openKeyDirectories(this.#parts.config.pki_dir).stateOf(id),
+    isConnected: (id) => this.#parts.presence().isConnected(id),
+    contactMs: (id) => this.#parts.presence().contactMs(id),
+    isKnown: (id) => this.#minionData().get(id) !== undefined,
+    waitsUntilMs: (jid, id) => {
+      const job = this.deliveries.job(jid);
+      return job?.lacks(id) ? job.record.deadlineMs : undefined;
+    },
+    startedMs: Date.now(),
+  };
+
+  async close(): Promise<void> {
+    this.#presenceEvents?.close();
+    this.tracker.close();
+    await this.deliveries.close();
+    await this.#minions?.close();
+  }
+
+  #deliveryFault(seconds: number): string | undefined {
+    const { job_cache: isCached, ext_job_cache: external, keep_jobs_seconds: keptSeconds } = this.#parts.config;
+    if (!isCached || external !== "")
+      return "deliver_within takes a job cache that knows who has returned: job_cache must be on and ext_job_cache unset";
+    if (seconds > deliverWithinSecondsMax)
+      return `deliver_within may be at most ${deliverWithinSecondsMax / 86_400} days`;
+    if (keptSeconds > 0 && seconds > keptSeconds)
+      return `deliver_within is longer than jobs are kept (keep_jobs_seconds: ${keptSeconds})`;
+    return undefined;
+  }
+
+  async #keep(job: Job, { jid, minions }: Published, within: DeliverWithin): Promise<void> {
+    const { fun, arg, ret, user, publishFields } = job;
+    const publishedMs = Date.now();
+    const fields = new Map<string, Encodable>([
+      ["fun", fun],
+      ["arg", arg],
+      ["ret", ret],
+      ["user", user],
+    ]);
+    fields.set("publishFields", new Map(publishFields));
+    const deadlineMs = publishedMs + within.seconds * 1_000;
+    try {
+      await this.deliveries.keep({ jid, fields, minions: minions.texts(), publishedMs, deadlineMs });
+    } catch (error) {
+      if (!within.isDefault) throw error;
+      this.#parts.logger.warn({ err: error, jid }, "a job does not wait for minions that are away");
+    }
+  }
+
+  #tellDone({ jid, missing }: Published, returned: readonly string[], silent: ReadonlyMap<string, SilentReason>): void {
+    const reasons = this.keyReasons(missing);
+    const record = this.tracker.record(jid);
+    const nowMs = Date.now();
+    for (const id of silent.keys()) {
+      if (reasons.size >= listedMinionsMax) break;
+      const minion = record?.of(id);
+      const reason = record && minion && reasonFor(record, minion, this.reasonSources, nowMs);
+      if (reason !== undefined) reasons.set(id, reason);
+    }
+    this.#parts.bus.fire(`saltworks/job/${jid}/done`, { jid, returned, silent: new Map(silent), reasons });
+  }
+
+  async #send({ jid, fields }: PendingJobRecord, ids: readonly string[]): Promise<void> {
+    const publishFields = fields.get("publishFields") as ReadonlyMap<string, Encodable>;
+    const field = (name: string) => fields.get(name) ?? "";
+    const job = { fun: field("fun"), arg: field("arg"), ret: field("ret"), user: String(field("user")), publishFields };
+    this.tracker.record(jid)?.noteDelivered(ids, Date.now());
+    await this.#parts.publisher().deliver(job, jid, ids);
+    this.#parts.bus.fire(`saltworks/job/${jid}/deliver`, { jid, minions: ids });
+  }
+
+  /** Any worker can say: all read the same store. */
+  #whoReturned(jid: string, ids: readonly string[]): Promise<readonly string[]> {
+    const { pool, partitioner } = this.#parts;
+    const task = { kind: "whichReturned", jid, ids };
+    return pool.offer<string[]>(partitioner.slotOf(jid, pool.slotCount), {
+      bytes: 0,
+      build: () => ({ task, transfer: [] }),
+    });
+  }
+
+  #minionData(): MinionData {
+    this.#minions ??= openMinionData({ path: join(this.#parts.config.cachedir, "minions.lmdb"), isReadOnly: true });
+    return this.#minions;
+  }
+}
+
+function refused(message: string): SaltworksError {
+  return new SaltworksError("FUNCTION_ARGUMENTS", message);
+}

@@ -1,0 +1,88 @@
+/**
+ * Jobs that wait for minions which are away (`deliver_within`), in an LMDB file of their own: what to send, to whom, until when,
+ * and a byte for each minion that says what became of it. docs/decisions/0019-jobs-for-absent-minions.md.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { SaltworksError } from "../errors.ts";
+import { decode, encode } from "../wire/msgpack.ts";
+import type { Encodable, ValueMap } from "../wire/values.ts";
+import { closeEnvironment, committed, openDatabase, openEnvironment, storeFailed } from "./lmdb-env.ts";
+
+const dataFile = "data.mdb";
+const directoryMode = 0o700;
+
+/** `fields`: what minions are sent beside target and job id. `minions`: who was expected; marks are in this order. */
+export type PendingJobRecord = {
+  readonly jid: string;
+  readonly fields: ReadonlyMap<string, Encodable>;
+  readonly minions: readonly string[];
+  readonly publishedMs: number;
+  readonly deadlineMs: number;
+};
+export type StoredPendingJob = { readonly record: PendingJobRecord; readonly marks: Uint8Array };
+
+/** A write that has resolved is on disk. Every method fails with SaltworksError STORE_FAILED. */
+export interface PendingJobs {
+  /** Oldest first. */
+  all(): StoredPendingJob[];
+  put(record: PendingJobRecord): Promise<void>;
+  /** One byte for each minion. */
+  putMarks(jid: string, marks: Uint8Array): Promise<void>;
+  remove(jid: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens or makes the directory `path`.
+ *
+ * @throws SaltworksError STORE_FAILED
+ */
+export function openPendingJobs(path: string): PendingJobs {
+  mkdirSync(path, { recursive: true, mode: directoryMode });
+  const environment = openEnvironment({ file: join(path, dataFile), isReadOnly: false, isSyncedOnCommit: true });
+  const jobs = openDatabase(environment, "jobs");
+  const marked = openDatabase(environment, "marks");
+  const keyOf = (jid: string) => Buffer.from(jid, "utf8");
+  return {
+    all: () =>
+      Array.from(jobs.getRange(), ({ key, value }) => {
+        const record = readRecord(key.toString("utf8"), value);
+        const marks = Uint8Array.from(marked.getBinary(key) ?? []);
+        return {
+          record,
+          marks: marks.length === record.minions.length ? marks : new Uint8Array(record.minions.length),
+        };
+      }),
+    put: async (record) => {
+      await committed(jobs.put(keyOf(record.jid), writeRecord(record)));
+    },
+    putMarks: async (jid, marks) => {
+      await committed(marked.put(keyOf(jid), Buffer.from(marks)));
+    },
+    remove: async (jid) => {
+      await committed(Promise.all([jobs.remove(keyOf(jid)), marked.remove(keyOf(jid))]));
+    },
+    close: () => closeEnvironment(environment),
+  };
+}
+
+function writeRecord({ fields, minions, publishedMs, deadlineMs }: PendingJobRecord): Buffer {
+  return Buffer.from(encode({ fields: new Map(fields), minions, publishedMs, deadlineMs }, "bin"));
+}
+
+function readRecord(jid: string, bytes: Uint8Array): PendingJobRecord {
+  try {
+    const map = decode(bytes) as ValueMap;
+    return {
+      jid,
+      fields: map.get("fields") as ReadonlyMap<string, Encodable>,
+      minions: map.get("minions") as string[],
+      publishedMs: Number(map.get("publishedMs")),
+      deadlineMs: Number(map.get("deadlineMs")),
+    };
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    throw storeFailed(`the pending job ${jid} cannot be read`, error);
+  }
+}
