@@ -1,6 +1,6 @@
 /** What every command does first: read its options, its configuration, and how results are to be shown. */
 import { readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { loadMasterConfig, loadMinionConfig, type Overrides } from "../config/load.ts";
 import type { MasterConfig, MinionConfig } from "../config/schema.ts";
 import { hasCode, type SaltworksError } from "../errors.ts";
@@ -9,6 +9,7 @@ import type { Host } from "./host.ts";
 import { usageExitCode } from "./options/line-reader.ts";
 import { type CommandName, type OptionsOf, parseCommandLine, type Understood } from "./options/parse.ts";
 import { indentSetting, isColourOffBySetting, stateSettings, tableSettings } from "./outputters/settings.ts";
+import { readSaltfile } from "./saltfile.ts";
 import { programVersion, versionsText } from "./version.ts";
 
 export const defaultConfigDir = "/etc/salt";
@@ -28,6 +29,7 @@ export function understand<C extends CommandName>(name: C, argv: readonly string
   const line = parseCommandLine(name, argv, {
     version: programVersion(),
     versionsReport: versionsText,
+    readSaltfile: (program, given) => readSaltfile(program, given, host),
     columns: host.columns,
     readStdin: () =>
       readFileSync(0, "utf8")
@@ -45,6 +47,22 @@ export function masterConfig(configDir: string | undefined, host: Host, override
   return explained(host, () => loadMasterConfig(directory, overrides));
 }
 
+/** The same for a command of an operator, whose own file `~/.saltrc` goes before the master's. */
+export function clientConfig(configDir: string | undefined, host: Host): MasterConfig {
+  const directory = announced(configDir, host);
+  return explained(host, () => loadMasterConfig(directory, {}, ownFile(host)));
+}
+
+/** Salt's own places; a directory of XDG's that is there goes before the home directory. */
+function ownFile({ environment }: Host): string | undefined {
+  if (environment.SALT_CLIENT_CONFIG) return environment.SALT_CLIENT_CONFIG;
+  const home = environment.HOME;
+  if (home === undefined) return undefined;
+  const directory = join(environment.XDG_CONFIG_HOME || join(home, ".config"), "salt");
+  const isThere = statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isThere ? join(directory, "saltrc") : join(home, ".saltrc");
+}
+
 export function minionConfig(configDir: string | undefined, host: Host, overrides: Overrides = {}): MinionConfig {
   const directory = announced(configDir, host);
   return explained(host, () => loadMinionConfig(directory, overrides));
@@ -52,7 +70,7 @@ export function minionConfig(configDir: string | undefined, host: Host, override
 
 /** Salt's words about a directory that is not there: everything would be at its default, which is hardly what was meant. */
 function announced(configDir: string | undefined, host: Host): string {
-  const directory = resolve(configDir ?? defaultConfigDir);
+  const directory = resolve(configDir ?? (host.environment.SALT_CONFIG_DIR || defaultConfigDir));
   const isThere = statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true;
   if (!isThere) host.complain(`WARNING: CONFIG '${directory}' directory does not exist.\n`);
   return directory;
@@ -95,7 +113,8 @@ export function displayChoice(options: OutputOptions, config: MasterConfig): Dis
       ...(options.isStateDiffOnly === true ? { isDiffOnly: true } : {}),
     },
     table: tableSettings(config.opts),
-    file: options.outputFile,
+    // As in Salt, an empty name is none.
+    file: options.outputFile || undefined,
     isAppending: options.isOutputFileAppended,
     isColoured: options.isColourForced ? true : isColourOff ? false : undefined,
   };

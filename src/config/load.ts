@@ -147,11 +147,13 @@ type Role = {
   readonly settle: (draft: Draft, settings: Settings, warnings: string[]) => void;
 };
 
-function load(role: Role, configDir: string, overrides: Overrides): Draft {
+function load(role: Role, configDir: string, overrides: Overrides, ownFile?: string): Draft {
   const directory = posix.resolve(configDir);
   const configFile = posix.join(directory, role.name);
   const warnings: string[] = [];
   const settings = readSettings(configFile, String(role.table.default_include?.default ?? ""), warnings);
+  for (const [name, setting] of ownFile === undefined ? [] : readSettings(ownFile, "", warnings))
+    settings.set(name, setting);
   for (const [name, value] of Object.entries(overrides)) {
     if (value === undefined) continue;
     const setting: Setting = { value, file: overrideFile, line: 1 };
@@ -188,10 +190,11 @@ const minionRole: Role = { name: "minion", table: minionOptions, settle: (draft)
 /**
  * Reads `<configDir>/master` and what it includes; a missing file means defaults.
  *
+ * @param ownFile a user's own file, whose values go before those; it need not be there
  * @throws SaltworksError CONFIG_UNREADABLE (not YAML, not readable), CONFIG_INVALID (all wrong values, one a line, `file:line: name: ...`)
  */
-export function loadMasterConfig(configDir: string, overrides: Overrides = {}): MasterConfig {
-  return load(masterRole, configDir, overrides) as unknown as MasterConfig;
+export function loadMasterConfig(configDir: string, overrides: Overrides = {}, ownFile?: string): MasterConfig {
+  return load(masterRole, configDir, overrides, ownFile) as unknown as MasterConfig;
 }
 
 /** The same for `<configDir>/minion`. */

@@ -13,7 +13,7 @@ import {
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { defaultConfigDir, displayChoice, masterConfig, understand } from "../command-line.ts";
+import { clientConfig, defaultConfigDir, displayChoice, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
 import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
@@ -34,7 +34,7 @@ export async function runKey(argv: readonly string[], host: Host): Promise<numbe
 }
 
 async function runAction(options: KeyOptions, host: Host): Promise<number> {
-  const config = masterConfig(configDirectory(options), host);
+  const config = clientConfig(configDirectory(options), host);
   const log = openToolLog(options, config, host);
   if (options.user !== undefined) await becomeUser(options.user, host);
   // Salt shows keys in its own form unless another is asked for, whatever `output` says.

@@ -14,12 +14,13 @@ import { runnerFunctions, runRunner } from "../../runners/registry.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { keywordMark, parseArguments } from "../args/words.ts";
-import { displayChoice, masterConfig, understand } from "../command-line.ts";
+import { clientConfig, displayChoice, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
 import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
 import type { OptionsOf } from "../options/parse.ts";
+import { followBatch } from "./salt-batch.ts";
 
 type Outcome = Pick<CommandOutcome, "value" | "isSuccess"> & Partial<Pick<CommandOutcome, "jid">>;
 /** `jid`: the job id that the operator wants it to have. */
@@ -40,7 +41,7 @@ export async function runRun(argv: readonly string[], host: Host): Promise<numbe
 }
 
 async function runFunction(options: OptionsOf<"run">, positionals: readonly string[], host: Host): Promise<number> {
-  const config = masterConfig(options.configDir, host);
+  const config = clientConfig(options.configDir, host);
   const log = openToolLog(options, config, host);
   const display = new Display(displayChoice(options, config), host);
   const [name, ...words] = positionals;
@@ -56,8 +57,8 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     kwargs: timeoutArgument(name, args, options.timeoutSeconds),
     jid: options.jid,
   };
-  const batchJid = name === "jobs.follow" ? followedJid(call) : undefined;
-  if (batchJid !== undefined) return await followBatch(batchJid, config, display, host, log);
+  const followed = name === "jobs.follow" ? await followBatch(words, config, display, host, log) : undefined;
+  if (followed !== undefined) return followed;
   log.debug(`Asking the master at ${requestEndpoint(config)} for ${name}`);
   const { value, isSuccess, jid } = await (options.isAsync ? start(config, host, call, log) : ask(config, host, call));
   if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);

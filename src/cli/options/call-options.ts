@@ -8,7 +8,6 @@ import {
   outputAbout,
   outputOptions,
   stateOutputOptions,
-  unavailableEverywhere,
   wordOptions,
 } from "./general-options.ts";
 import { type CommandTable, flag, int, text, texts } from "./option.ts";
@@ -71,7 +70,6 @@ export const callCommand: CommandTable<CallOptions> = {
     { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
   ],
   unavailable: [
-    ...unavailableEverywhere,
     ["--proxyid"],
     ["--module-executors"],
     ["--executor-opts"],

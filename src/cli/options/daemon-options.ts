@@ -1,11 +1,5 @@
 /** The options of `saltworks master` and `saltworks minion`. Source: Salt's own `--help` of both for names, groups and order. */
-import {
-  generalOptions,
-  logFileOptions,
-  loggingAbout,
-  logLevelOption,
-  unavailableEverywhere,
-} from "./general-options.ts";
+import { generalOptions, logFileOptions, loggingAbout, logLevelOption } from "./general-options.ts";
 import type { CommandTable } from "./option.ts";
 
 type DaemonOptions = typeof generalOptions & ReturnType<typeof logLevelOption> & typeof logFileOptions;
@@ -19,13 +13,7 @@ function daemonCommand(program: string, about: string): CommandTable<DaemonOptio
       { title: "", options: generalOptions },
       { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
     ],
-    unavailable: [
-      ...unavailableEverywhere,
-      ["-u", "--user"],
-      ["-d", "--daemon"],
-      ["--pid-file"],
-      ["--disable-keepalive"],
-    ],
+    unavailable: [["-u", "--user"], ["-d", "--daemon"], ["--pid-file"], ["--disable-keepalive"]],
   };
 }
 

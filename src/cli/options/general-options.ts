@@ -7,6 +7,11 @@ export const generalOptions = {
   isVersionAsked: flag(["--version"], "Show the version and exit."),
   isVersionsAsked: flag(["-V", "--versions-report"], "Show the versions of what this program is made of and exit."),
   isHelpAsked: flag(["-h", "--help"], "Show this help and exit."),
+  saltfile: text(
+    ["--saltfile"],
+    "SALTFILE",
+    "Take options that are not given here from this file. Default: 'Saltfile' in the working directory, then '~/.salt/Saltfile'.",
+  ),
   configDir: text(
     ["-c", "--config-dir"],
     "CONFIG_DIR",
@@ -95,8 +100,6 @@ export const logFileOptions = {
   ),
 };
 
-/** Salt's options of programs that this version has in none of its commands. */
-export const unavailableEverywhere = [["--saltfile"]];
 const localKeyOnly =
   "external authentication is not built yet; commands are authorised by the key file of the local user, so run this as the master's user or with sudo";
 /** Why options of external authentication are refused, of every command that Salt has them in. */

@@ -9,7 +9,6 @@ import {
   outputOptions,
   stateOutputOptions,
   unavailableAuthentication,
-  unavailableEverywhere,
 } from "./general-options.ts";
 import { type CommandTable, flag, int, mainName, text } from "./option.ts";
 
@@ -129,5 +128,5 @@ export const keyCommand: CommandTable<KeyOptions> = {
       options: { ...logLevelOption(["--log-level"]), ...logFileOptions },
     },
   ],
-  unavailable: [...unavailableEverywhere, ["--auth", "--eauth", "--external-auth"], ...unavailableAuthentication],
+  unavailable: [["--auth", "--eauth", "--external-auth"], ...unavailableAuthentication],
 };

@@ -5,6 +5,7 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { helpText, usageText } from "./help.ts";
 import type { AnyOption, CommandTable } from "./option.ts";
+import type { SaltfileSection } from "./saltfile.ts";
 
 /** Exit code of a command line that cannot be understood. */
 export const usageExitCode = 64;
@@ -21,6 +22,8 @@ export type ParseContext = {
   readonly version: string;
   /** The text that `-V` shows. */
   readonly versionsReport: () => string;
+  /** What the Saltfile says to a program; `given` is the file that the command line names. */
+  readonly readSaltfile?: (program: string, given: string | undefined) => SaltfileSection | undefined;
   /** Width of the terminal, for help. */
   readonly columns?: number | undefined;
   /** The lines of standard input, read when `--args-stdin` is given. */

@@ -9,7 +9,6 @@ import {
   outputOptions,
   stateOutputOptions,
   unavailableAuthentication,
-  unavailableEverywhere,
   wordOptions,
 } from "./general-options.ts";
 import { type CommandTable, flag, int, text } from "./option.ts";
@@ -56,7 +55,6 @@ export const runCommand: CommandTable<RunOptions> = {
     { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
   ],
   unavailable: [
-    ...unavailableEverywhere,
     ["-a", "--auth", "--eauth", "--external-auth"],
     ...unavailableAuthentication,
     ["--profiling-path"],

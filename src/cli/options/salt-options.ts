@@ -101,6 +101,6 @@ export const saltCommand: CommandTable<typeof saltOptions> = {
     { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
     { title: ownTitle, about: ownAbout, options: ownOptions, isOwn: true },
   ],
-  unavailable: [...unavailableEverywhere, ["-a", "--auth", "--eauth", "--external-auth"], ...unavailableAuthentication],
+  unavailable: [["-a", "--auth", "--eauth", "--external-auth"], ...unavailableAuthentication],
   reasons: authenticationReasons,
 };
