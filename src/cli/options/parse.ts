@@ -3,6 +3,7 @@ import { isJid } from "../../wire/jid.ts";
 import { wordsExitCode } from "../args/functions.ts";
 import { benchCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
+import { cpCommand } from "./cp-options.ts";
 import { masterCommand, minionCommand } from "./daemon-options.ts";
 import { helpText } from "./help.ts";
 import { keyCommand, keyFault } from "./key-options.ts";
@@ -20,6 +21,7 @@ export const commands = {
   key: keyCommand,
   run: runCommand,
   call: callCommand,
+  cp: cpCommand,
   master: masterCommand,
   minion: minionCommand,
   top: topCommand,
@@ -100,6 +102,10 @@ const checks: Readonly<Partial<Record<CommandName, Check>>> = {
     }
     const jid = values.get("jid");
     return typeof jid === "string" && !isJid(jid) ? usageError(command, `'${jid}' is not a valid JID`) : undefined;
+  },
+  cp(command, { positionals }, { columns }) {
+    if (positionals.length > 2) return undefined;
+    return { ...usageError(command, "Insufficient arguments"), stdout: helpText(command, columns) };
   },
   call(command, { positionals, values }, { columns }) {
     if (positionals.length > 0 && values.has("isGrainsAsked")) {
