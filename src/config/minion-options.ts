@@ -84,6 +84,12 @@ const connection = {
   zmq_filtering: boolean(false, "Subscribe only to one's own topics."),
   zmq_monitor: boolean(true, "Log what happens on the ZeroMQ sockets.", kept),
   request_version: numberChoice(3, [3, 2, 0], "Version of requests: older ones rehearse old fleets.", ours),
+  target_parser_release: choice(
+    "",
+    ["", "2014.1", "2014.7", "2015.5"],
+    "Decide targets as minions of this release did, to rehearse old fleets; empty: as the present ones.",
+    ours,
+  ),
   request_channel_timeout: integer(60, "Wait for a reply to one request.", { ...seconds, min: 1 }),
   request_channel_tries: integer(3, "Tries of one request.", { min: 1, max: 1_000 }),
 };

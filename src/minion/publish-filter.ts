@@ -3,9 +3,11 @@ import type { Logger } from "pino";
 import type { MinionConfig } from "../config/schema.ts";
 import { hasCode } from "../errors.ts";
 import { matches } from "../target/match.ts";
-import { parseTarget } from "../target/parse.ts";
+import { oldReleases, parseAsOldRelease } from "../target/old-release.ts";
+import { parseTarget, type Target } from "../target/parse.ts";
 import { textField } from "../wire/fields.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
+import { readDataStore } from "./data-store.ts";
 import type { MinionFacts } from "./host.ts";
 import { isUsableJid } from "./job-records.ts";
 
@@ -13,14 +15,16 @@ const mandatoryFields = ["tgt", "jid", "fun", "arg"];
 /** Kinds whose keys are parted by the publish's delimiter; the others keep to the colon, as in Salt. */
 const delimitedKinds = new Set(["grain", "grain_pcre", "pillar"]);
 
+type FilterConfig = Pick<MinionConfig, "id" | "minion_jid_queue_hwm" | "cachedir" | "target_parser_release">;
+
 export class PublishFilter {
-  readonly #config: Pick<MinionConfig, "id" | "minion_jid_queue_hwm">;
+  readonly #config: FilterConfig;
   readonly #facts: () => MinionFacts;
   readonly #log: Logger;
   /** Ids of the last jobs, oldest first. */
   readonly #seen = new Set<string>();
 
-  constructor(config: Pick<MinionConfig, "id" | "minion_jid_queue_hwm">, facts: () => MinionFacts, log: Logger) {
+  constructor(config: FilterConfig, facts: () => MinionFacts, log: Logger) {
     this.#config = config;
     this.#facts = facts;
     this.#log = log;
@@ -42,12 +46,20 @@ export class PublishFilter {
     if (expression === undefined) return false;
     const delimiter = delimitedKinds.has(kind) ? textField(load, "delimiter") : undefined;
     try {
-      return matches(parseTarget(kind, expression, delimiter), { id: this.#config.id, ...this.#facts() });
+      const target = this.#parse(kind, expression, delimiter);
+      const data = kind === "data" ? { data: readDataStore(this.#config.cachedir) } : {};
+      return matches(target, { id: this.#config.id, ...this.#facts(), ...data });
     } catch (error) {
       if (!hasCode(error, "TARGET_INVALID")) throw error;
       this.#log.debug({ err: error, kind }, "a target that this minion does not understand: not for it");
       return false;
     }
+  }
+
+  #parse(kind: string, expression: string | readonly string[], delimiter: string | undefined): Target {
+    const release = oldReleases.find((name) => name === this.#config.target_parser_release);
+    if (release === undefined) return parseTarget(kind, expression, delimiter);
+    return parseAsOldRelease(release, kind, expression, delimiter);
   }
 
   #isFirst(jid: string): boolean {

@@ -113,7 +113,7 @@ function dataMatches(key: string, pattern: string, facts: Facts): boolean {
   const value: Datum | undefined = facts.data?.get(key);
   if (value === undefined || value === null) return false;
   if (isMap(value)) return value.has(pattern);
-  if (!isList(value)) return compileGlob(pattern).matches(pythonText(value));
+  if (!isList(value)) return typeof value === "string" && compileGlob(pattern).matches(value);
   const glob = compileGlob(pattern.toLowerCase());
   return value.some((member) => glob.matches(pythonText(member).toLowerCase()));
 }

@@ -414,7 +414,7 @@ sys.list_functions  nosuch
 sys.list_modules  test  cmd
 """
 SUITES = {"test": TEST, "cmd": CMD, "grains": GRAINS, "pillar_config": PILLAR_CONFIG, "facts": NETWORK}
-MODULES = ["cmd", "config", "disk", "event", "grains", "mine", "network", "pillar", "saltutil", "status", "sys", "test"]
+MODULES = ["cmd", "config", "cp", "disk", "event", "grains", "match", "mine", "network", "pillar", "saltutil", "status", "sys", "test"]
 
 
 def start(root):

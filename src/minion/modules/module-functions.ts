@@ -12,6 +12,7 @@ export const moduleNames = [
   "event",
   "grains",
   "mine",
+  "match",
   "network",
   "pillar",
   "saltutil",

@@ -8,6 +8,7 @@ import type { Environment } from "./environment.ts";
 import { eventModule } from "./event.ts";
 import { grainsModule } from "./grains.ts";
 import { mineModule } from "./mine.ts";
+import { matchModule } from "./match.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { networkModule } from "./network.ts";
 import { pillarModule } from "./pillar.ts";
@@ -41,6 +42,7 @@ function allModules(environment: Environment): ModuleFunctions[] {
     grainsModule,
     mineModule,
     networkModule,
+    matchModule,
     pillarModule,
     saltutilModule,
     statusModule,
