@@ -111,6 +111,8 @@ export const storedResultBytesMax = 1024 * 1024;
 export const listedBytesMax = 32 * 1024 * 1024;
 /** Values in one answer of `jobs.list_jobs`: what one decoding may build, with room for what is around them. Over it the list is cut and says so. */
 export const listedValuesMax = 1_500_000;
+/** Jobs with `nocache` that a worker remembers; returns of earlier ones would be kept. Such jobs are over within minutes. */
+export const noCacheJobsMax = 10_000;
 /** Functions, target names or metadata pairs of one job that the job cache's index lists. A job with more is found by looking at its load, so that a target of a whole fleet's names costs no entry each. */
 export const indexedTextsMax = 64;
 /** Returns waiting to be written in Salt's `local_cache` layout, bytes in one thread. Over it they are left out there and counted. */
@@ -171,6 +173,8 @@ export const ipcCloseGraceMs = 500;
 export const socketPathBytesMax = 107;
 /** Output of one command of `cmd.*` that is kept, bytes of stdout and of stderr each: both together fit a request of 100 MiB. The rest is dropped and said. */
 export const commandOutputBytesMax = 40 * 1024 * 1024;
+/** Files that one `file.find` names: beyond, the answer would be of no use to anybody, and would not fit a return. */
+export const foundFilesMax = 100_000;
 /** A system program asked for facts (`ip`, `getent`, `df`), milliseconds: local, so only a hung one needs longer. */
 export const probeTimeoutMs = 10_000;
 /** What such a program may print, bytes: `ps` of a large machine prints some megabytes. */
@@ -179,7 +183,7 @@ export const probeOutputBytesMax = 32 * 1024 * 1024;
 export const copiedChunkBytesMax = 64 * 1024 * 1024;
 /** Whole files that one job carries, bytes: the master and each minion hold them in memory several times over. Larger ones go in pieces. */
 export const copiedFilesBytesMax = 16 * 1024 * 1024;
-/** Files of one copy: each is a job of its own at least. A link that leads back to its own directory ends here. */
+/** Files and directories of one copy: each is a job of its own at least. Links that lead back to their own directory end here. */
 export const copiedFilesMax = 10_000;
 /** A script that a minion fetches from its master to run, bytes: it is held in memory. */
 export const masterFileBytesMax = 64 * 1024 * 1024;
@@ -209,6 +213,10 @@ export const jobFeedBytesMax = 64 * 1024 * 1024;
 export const clientChannelsMax = 64;
 /** How long a client waits, after a runner's result, for what the runner said before it, milliseconds: both go different ways from one process. */
 export const runnerTellingWaitMs = 2_000;
+/** Events that wait for the terminal of `state.event`, bytes; beyond it the oldest are left out. */
+export const watchedEventsBytesMax = 64 * 1024 * 1024;
+/** How long `state.event` waits before it looks again for a master that went away, milliseconds. */
+export const watchReconnectMs = 1_000;
 /** Lines of which `survey.diff` finds the fewest differences: the table for it takes 16 MiB. Longer texts differ from their first to their last difference. */
 export const diffLinesMax = 2_000;
 /** A runner that a client waits for, milliseconds: some orchestrate for hours, and a master that dies is noticed by its event bus. */

@@ -5,7 +5,10 @@ import type { JobCache } from "../store/job-cache.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 
 /** The part of the job cache that only reads. */
-export type JobArchive = Pick<JobCache, "getLoad" | "getReturns" | "getReturn" | "listJids" | "close">;
+export type JobArchive = Pick<
+  JobCache,
+  "getLoad" | "getRequest" | "getReturns" | "getReturn" | "getEndTime" | "listJids" | "findJids" | "close"
+>;
 
 /** Empty if no master ever stored a job here. */
 export function openJobArchive(config: Pick<MasterConfig, "cachedir" | "store_shards">): JobArchive {

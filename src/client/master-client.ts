@@ -16,6 +16,7 @@ import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
 import { type Credentials, readCredentials } from "./credentials.ts";
 import { JobFeed, texts } from "./job-feed.ts";
+import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
 import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
 import { lostBusText, notContactedText, notPermittedText, timedOutText } from "./texts.ts";
@@ -42,7 +43,13 @@ export type Published = {
   readonly missing: readonly string[];
 };
 /** `isSuccess` false: `value` is what went wrong. */
-export type CommandOutcome = { readonly jid: string; readonly value: Value; readonly isSuccess: boolean };
+export type CommandOutcome = {
+  readonly jid: string;
+  readonly value: Value;
+  readonly isSuccess: boolean;
+  /** What the function has to say beside its value. */
+  readonly notes: readonly string[];
+};
 
 /** Newest request version: a master with Salt's default `minimum_auth_version` takes no other. */
 const requestVersion = 3;
@@ -168,14 +175,22 @@ export class MasterClient {
    * Runs a runner function and waits for its result.
    *
    * @param jid its job id instead of a new one
+   * @param listener is told what the function says while it runs
    * @throws SaltworksError as `publish`; MASTER_UNREACHABLE too if the master goes away meanwhile
    */
-  async runner(fun: string, args: readonly Value[], kwargs: ValueMap, jid?: string): Promise<CommandOutcome> {
+  async runner(
+    fun: string,
+    args: readonly Value[],
+    kwargs: ValueMap,
+    jid: string = ownJid(),
+    listener?: RunnerListener,
+  ): Promise<CommandOutcome> {
     const { key, user } = this.#credentials;
     const lost = new AbortController();
+    const feed = listener && new RunnerFeed(jid, listener);
     const link = await this.#contact(() =>
       EventSubscriber.connect(this.#eventPath(), {
-        onEvent: () => undefined,
+        onEvent: (body) => feed?.take(body),
         onClose: () => lost.abort(new SaltworksError("MASTER_UNREACHABLE", lostBusText)),
       }),
     );
@@ -187,10 +202,12 @@ export class MasterClient {
         kwarg: kwargs,
         key,
         user,
-        ...(jid ? { __jid__: jid } : {}),
+        __jid__: jid,
         sync: true,
       };
-      return readOutcome(await this.#ask(load, runnerReplyTimeoutMs, lost.signal));
+      const reply = await this.#ask(load, runnerReplyTimeoutMs, lost.signal);
+      await feed?.heard(Number(mapField(reply, "data")?.get("told") ?? 0));
+      return readOutcome(reply);
     } finally {
       link.close();
     }
@@ -351,5 +368,6 @@ function readOutcome(reply: ValueMap): CommandOutcome {
     jid: textField(data, "jid") ?? "",
     value: data.get("return") ?? null,
     isSuccess: boolField(data, "success") ?? false,
+    notes: texts(listField(data, "notes")),
   };
 }

@@ -203,6 +203,18 @@ const jobs = {
     max: 3_153_600_000,
     unit: "seconds",
   }),
+  keep_jobs_count: integer(0, "How many jobs the cache keeps, the newest; 0 is any number.", {
+    ...ours,
+    min: 0,
+    max: 100_000_000,
+    unit: "jobs",
+  }),
+  keep_jobs_bytes: integer(0, "Size above which the oldest jobs leave the cache, whatever their age; 0 is any size.", {
+    ...ours,
+    min: 0,
+    max: 100 * 1024 * 1024 * mebibyte,
+    unit: "bytes",
+  }),
   keep_jobs: integer(24, "Old form of `keep_jobs_seconds`, used if that isn't written.", {
     min: 0,
     max: 876_000,

@@ -121,7 +121,7 @@ export class Commands {
     const data = { ...(command === "runner" ? called : head), return: decode(result.value), success: result.success };
     if (command === "runner") await calls.store({ ...call, data: { ...data, _stamp: startedStamp }, resultBytes });
     this.#options.fire(`${tag}/ret`, resultBytes > eventBytesMax ? { ...data, return: trimmedValue } : data);
-    if (isSync) reply(finished({ ...data, notes: result.notes, _stamp: stampNow() }));
+    if (isSync) reply(finished({ ...data, notes: result.notes, told: result.told, _stamp: stampNow() }));
   }
 
   /** Exit codes of what is stored of a job's returns. */
@@ -157,6 +157,7 @@ export class Commands {
         value: encode(`Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`, "bin"),
         success: false,
         notes: [],
+        told: 0,
       };
     } finally {
       port1.close();

@@ -9,7 +9,7 @@ import type { MasterConfig } from "../config/load.ts";
 import { drainDeadlineMs, keyChangeSettleMs } from "../limits.ts";
 import { claimInstance } from "../store/instance-lock.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys.ts";
-import { reshardJobCache } from "../store/lmdb-reshard.ts";
+import { indexJobCache, reshardJobCache } from "../store/lmdb-reshard.ts";
 import { ensureLocalKey } from "../store/local-key.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openPendingJobs } from "../store/pending-jobs.ts";
@@ -95,9 +95,7 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
   if (secrets.isFresh)
     logger.warn({ why: secrets.freshReason }, "started with a new AES key: minions will authenticate again");
   await adoptSessions(config, box, logger);
-  const formerShards = await reshardJobCache(join(config.cachedir, "jobs.lmdb"), config.store_shards);
-  if (formerShards !== undefined)
-    logger.info({ from: formerShards, to: config.store_shards }, "moved the job cache to another number of files");
+  await prepareJobCache(config, logger);
   const accepted = new Set(openKeyDirectories(config.pki_dir).list("accepted"));
   const bus = keep(
     await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger }),
@@ -150,6 +148,16 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
   master.onStop(() => idleCollection.close());
   await serveMetrics(config, logger, master);
   return master;
+}
+
+/** What an earlier release or another setting left is brought into the present form. */
+async function prepareJobCache(config: MasterConfig, logger: Logger): Promise<void> {
+  const path = join(config.cachedir, "jobs.lmdb");
+  const formerShards = await reshardJobCache(path, config.store_shards);
+  if (formerShards !== undefined)
+    logger.info({ from: formerShards, to: config.store_shards }, "moved the job cache to another number of files");
+  const indexedJobs = await indexJobCache(path);
+  if (indexedJobs !== undefined) logger.info({ jobs: indexedJobs }, "built the job cache's index");
 }
 
 /** @throws SaltworksError MASTER_RUNNING if the port is taken */

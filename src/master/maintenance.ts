@@ -1,5 +1,6 @@
 /** What the master does by itself every `loop_interval`: rotates a key that has served its time, reads the workers' faults, trims old jobs. */
 import { jidAt } from "../wire/jid.ts";
+import type { TrimAnswer } from "../workers/messages.ts";
 import type { ShardPool } from "../workers/pool.ts";
 
 /** Records of one trim, which is one transaction: some milliseconds, so that returns that come meanwhile hardly notice. */
@@ -9,6 +10,8 @@ export type MaintenanceOptions = {
   readonly intervalMs: number;
   /** Age at which jobs leave the cache; 0 keeps them. */
   readonly keepJobsMs: number;
+  /** How many jobs and bytes the cache keeps, the newest; 0 is any. */
+  readonly keep: { readonly jobsMax: number; readonly bytesMax: number };
   readonly pool: Pick<ShardPool, "offer">;
   readonly rotateIfDue: (nowMs: number) => Promise<void>;
   /** Workers have no log of their own: their faults come with the counters. */
@@ -37,14 +40,17 @@ export class Maintenance {
 
   /** Step by step until nothing old is left: what is trimmed must keep up with what comes in. One such run at a time. */
   async trim(nowMs: number): Promise<void> {
-    const { keepJobsMs, pool } = this.#options;
-    if (keepJobsMs <= 0 || this.#isTrimming) return;
+    const { keepJobsMs, keep, pool } = this.#options;
+    const isKeepingAll = keepJobsMs <= 0 && keep.jobsMax <= 0 && keep.bytesMax <= 0;
+    if (isKeepingAll || this.#isTrimming) return;
     this.#isTrimming = true;
-    const task = { kind: "trim", olderThanJid: jidAt(nowMs - keepJobsMs, 0), stepsMax: trimRecordsPerStep };
+    const olderThanJid = jidAt(keepJobsMs <= 0 ? 0 : nowMs - keepJobsMs, 0);
+    const task = { kind: "trim", olderThanJid, keep, stepsMax: trimRecordsPerStep };
     try {
-      for (let count = trimRecordsPerStep; count >= trimRecordsPerStep && !this.#isClosed; ) {
-        count = await pool.offer<number>(0, { bytes: 0, build: () => ({ task, transfer: [] }) });
-        this.counters.trimmed += count;
+      for (let hasMore = true; hasMore && !this.#isClosed; ) {
+        const answer = await pool.offer<TrimAnswer>(0, { bytes: 0, build: () => ({ task, transfer: [] }) });
+        this.counters.trimmed += answer.removed;
+        hasMore = answer.hasMore;
       }
     } finally {
       this.#isTrimming = false;

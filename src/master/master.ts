@@ -34,6 +34,7 @@ import { type Fire, Publisher } from "./publisher.ts";
 import { Refusals } from "./refusals.ts";
 import { RequestFront } from "./request-front.ts";
 import { runnerAsks } from "./runner-asks.ts";
+import { RunnerCalls } from "./runner-calls.ts";
 import { Targets } from "./targets.ts";
 
 export type MasterParts = {
@@ -271,9 +272,11 @@ export class Master {
       batches: this.#batches,
     };
     const fire: Fire = (tag, data) => bus.fire(tag, data);
+    const calls = new RunnerCalls(this.#parts);
     const asks = runnerAsks({
       ...this.#parts,
       ...jobs,
+      calls,
       fire,
       connected: () => this.#presence.connected(),
       counters: () => this.#gatherCounters(),
@@ -283,7 +286,8 @@ export class Master {
       ...explainFunctions(this.#parts, this.#targets, this.#presence),
       ["saltworks.metrics", () => this.metrics.rows()],
     ]);
-    return new Commands({ ...jobs, runners, asks, fire, direct, logger });
+    const eventBytesMax = config.max_event_size;
+    return new Commands({ ...jobs, runners, calls, asks, fire, eventBytesMax, direct, logger });
   }
 
   #createKeyRing(): KeyRing {
@@ -327,6 +331,7 @@ export class Master {
     return new Maintenance({
       intervalMs: config.loop_interval * 1_000,
       keepJobsMs: config.keep_jobs_seconds * 1_000,
+      keep: { jobsMax: config.keep_jobs_count, bytesMax: config.keep_jobs_bytes },
       pool,
       rotateIfDue: (nowMs) => this.#keyRing.rotateIfDue(nowMs),
       readFaults: async () => refusals.note((await this.#gatherCounters()).workers),

@@ -158,9 +158,11 @@ export class Publisher {
   async record(job: Job, { jid, minions: { packed: minions }, missing }: Published): Promise<void> {
     const load = encode(new Map<Encodable, Encodable>([...job.load, ["jid", jid]]), "bin");
     const slot = this.#options.partitioner.slotOf(jid, this.#options.pool.slotCount);
-    const task = { kind: "putLoad", jid, load, minions: minions.bytes, missing };
+    const isNoCache = isReturnless(job);
+    const task = { kind: "putLoad", jid, load, minions: minions.bytes, missing, isNoCache };
     const build = () => ({ task, transfer: [] });
     await this.#options.pool.offer(slot, { bytes: load.byteLength, isUrgent: true, build });
+    if (isNoCache) await this.#options.pool.broadcast(() => ({ kind: "noCache", jid }));
   }
 
   #announce(job: Job, { jid, minions: { packed: minions }, missing }: Published): void {
@@ -220,6 +222,12 @@ export class Publisher {
     this.#tail = Promise.allSettled([turn]);
     return turn;
   }
+}
+
+/** Whether the client asked that returns are passed on and not kept. */
+function isReturnless({ load }: Job): boolean {
+  const kwargs = load.get("kwargs");
+  return kwargs instanceof Map && kwargs.get("nocache") === true;
 }
 
 function microsSince(startedMs: number): number {

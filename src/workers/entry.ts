@@ -16,7 +16,7 @@ import { Packed } from "../wire/values.ts";
 import { forgetFacts } from "./forget-facts.ts";
 import { collectWhenIdle } from "./idle-collection.ts";
 import { Matcher } from "./match.ts";
-import type { ShardStart, ShardTask } from "./messages.ts";
+import type { ShardStart, ShardTask, TrimAnswer } from "./messages.ts";
 import { findMines, readMines } from "./mine-read.ts";
 import { transferring } from "./pool.ts";
 import { runBatch } from "./run-batch.ts";
@@ -41,6 +41,7 @@ function openShard(from: ShardStart): { readonly shard: Shard; readonly autosign
     path: join(config.cachedir, "jobs.lmdb"),
     shards: config.store_shards,
     durability: config.job_cache_durability,
+    storesEndTime: config.job_cache_store_endtime,
     onFault: noteFault,
   });
   const localCache = { cachedir: config.cachedir, hashType: config.hash_type };
@@ -92,11 +93,28 @@ async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>
   await Promise.all(owned.map((id) => shard.forget(id, isGone(id))));
 }
 
-/** Old jobs leave the store and, where it is kept, Salt's layout. @returns the larger count: at `stepsMax` there may be more */
-async function trim({ olderThanJid, stepsMax }: Extract<ShardTask, { kind: "trim" }>): Promise<number> {
-  const trimmed = await shard.stores.jobs.trim({ olderThanJid, stepsMax });
-  const files = (await shard.stores.loads?.trim({ olderThanJid, stepsMax })) ?? 0;
-  return Math.max(trimmed, files);
+/** Old jobs, and the oldest of too many, leave the store and, where it is kept, Salt's layout. */
+async function trim({
+  olderThanJid: tooOld,
+  keep,
+  stepsMax,
+}: Extract<ShardTask, { kind: "trim" }>): Promise<TrimAnswer> {
+  const { jobs, loads } = shard.stores;
+  const tooMany = jobs.cutFor(keep);
+  const olderThanJid = tooMany !== undefined && tooMany > tooOld ? tooMany : tooOld;
+  const records = await jobs.trim({ olderThanJid, stepsMax });
+  const files = (await loads?.trim({ olderThanJid, stepsMax })) ?? 0;
+  const removed = Math.max(records, files);
+  return { removed, hasMore: removed >= stepsMax || (removed > 0 && tooMany !== undefined) };
+}
+
+/** A runner call: load and return in one. */
+async function putCall({ jid, load, id, body }: Extract<ShardTask, { kind: "putCall" }>): Promise<void> {
+  const { jobs, loads, localCache } = shard.stores;
+  await Promise.all([jobs.putLoad({ jid, load, minions: [] }), loads?.putLoad({ jid, load, minions: [] })]);
+  const record = { jid, minionId: id, body };
+  await jobs.putReturns([record]);
+  localCache?.offerReturn(record);
 }
 
 /** A minion whose key went while its pillar was rendered is not remembered. */
@@ -130,14 +148,18 @@ export default async function handle(task: ShardTask): Promise<unknown> {
       return answer.state === "ready" ? transferring(answer, answer.ids.buffer) : answer;
     }
     case "putLoad": {
-      const { jid, load, missing } = task;
+      const { jid, load, missing, isNoCache } = task;
       const minions = new Packed(task.minions);
       await Promise.all([
-        shard.stores.jobs.putLoad({ jid, load, minions, missing }),
-        shard.stores.loads?.putLoad({ jid, load, minions }),
+        shard.stores.jobs.putLoad({ jid, load, minions, missing, isNoCache }),
+        shard.stores.loads?.putLoad({ jid, load, minions, isNoCache }),
       ]);
       return undefined;
     }
+    case "putCall":
+      return putCall(task);
+    case "noCache":
+      return shard.noteNoCache(task.jid);
     case "keepFacts":
       return keepFacts(task);
     case "forgetFacts":

@@ -240,8 +240,13 @@ export type RunnerTask = {
   readonly caller: RunnerCaller;
   readonly port: MessagePort;
 };
-/** `notes`: words for whoever called, beside the value. */
-export type RunnerResult = { readonly value: Uint8Array; readonly success: boolean; readonly notes: readonly string[] };
+/** `notes`: words for whoever called, beside the value. `told`: events of the call that its client should have seen before the result. */
+export type RunnerResult = {
+  readonly value: Uint8Array;
+  readonly success: boolean;
+  readonly notes: readonly string[];
+  readonly told: number;
+};
 export type RunnerStart = { readonly config: MasterConfig };
 
 /** What a runner may ask of the main thread, by its name in `MasterAccess`, and what it answers. */

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
+import { runnerAnswerBytesMax } from "../limits.ts";
 import { callFunction, failureText } from "../runners/call.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../runners/contract.ts";
 import { runnerFunctions } from "../runners/registry.ts";
@@ -10,7 +11,7 @@ import { wheelFunctions } from "../runners/wheel.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { decode, encode } from "../wire/msgpack.ts";
-import type { Value, ValueMap } from "../wire/values.ts";
+import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { answerForMeasures } from "./lane-measures.ts";
 import type {
   LaneStart,
@@ -37,7 +38,10 @@ const jobs = openLmdbJobCache({
 
 export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   const { fun, caller, port } = task;
-  const context: RunnerContext = { config, jobs, minions, master: askThrough(port), caller };
+  const notes: string[] = [];
+  const note = (text: string) => void notes.push(text);
+  const told = { count: 0 };
+  const context: RunnerContext = { config, jobs, minions, master: askThrough(port), caller, note, told };
   const functions = caller.kind === "runner" ? runnerFunctions : wheelFunctions;
   try {
     const value = await callFunction(
@@ -47,11 +51,39 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
       decode(task.args) as Value[],
       decode(task.kwargs) as ValueMap,
     );
-    return { value: encode(value, "bin"), success: true };
+    return { value: answerOf(value), success: true, notes, told: told.count };
   } catch (error) {
-    return { value: encode(failureText(functions, caller.kind, fun, error), "bin"), success: false };
+    return {
+      value: encode(failureText(functions, caller.kind, fun, error), "bin"),
+      success: false,
+      notes,
+      told: told.count,
+    };
   } finally {
     port.close();
+  }
+}
+
+/** Answers below this are never too much for whoever decodes them, bytes. */
+const checkedAnswerBytes = 1024 * 1024;
+
+/** @throws SaltworksError FUNCTION_FAILED for an answer that no caller could take */
+function answerOf(value: Encodable): Uint8Array {
+  const answer = encode(value, "bin");
+  if (answer.byteLength < checkedAnswerBytes) return answer;
+  const tooLarge = (cause?: unknown) =>
+    new SaltworksError(
+      "FUNCTION_FAILED",
+      `the answer of ${answer.byteLength} bytes is too large: ask for less at a time`,
+      {},
+      { cause },
+    );
+  if (answer.byteLength > runnerAnswerBytesMax) throw tooLarge();
+  try {
+    decode(answer);
+    return answer;
+  } catch (error) {
+    throw tooLarge(error);
   }
 }
 

@@ -6,6 +6,7 @@ import type { KeyObject } from "node:crypto";
 import { Crypticle, generateKeyString } from "../crypto/crypticle.ts";
 import { loadPublicKey } from "../crypto/pem.ts";
 import { hasCode } from "../errors.ts";
+import { noCacheJobsMax } from "../limits.ts";
 import type { JobCache } from "../store/job-cache.ts";
 import type { KeyDirectories } from "../store/keys.ts";
 import type { LocalCacheMirror } from "../store/local-cache.ts";
@@ -59,11 +60,14 @@ export class Shard {
   readonly #minions = new Map<string, MinionState>();
   /** Ids whose stored session is being removed: until then the store still has it. */
   readonly #dropping = new Set<string>();
+  /** Jobs whose returns are not to be kept, oldest first. */
+  readonly #noCacheJids: Set<string>;
   #lastJidMicros = 0;
 
   constructor(start: ShardStart, stores: ShardStores) {
     this.start = start;
     this.stores = stores;
+    this.#noCacheJids = new Set(stores.jobs.noCacheJids().slice(-noCacheJobsMax));
     this.partitioner = new Partitioner(start.partitionKey, start.config.partitions);
     this.facts = new MinionFacts(stores.minions, (name) => this.count(name));
     this.nodegroups = readNodegroups(start.config.nodegroups);
@@ -176,6 +180,17 @@ export class Shard {
   /** Answers to these jobs prove presence and leave no trace. */
   notePresencePing(jid: string): void {
     keepPresencePing(this.start, jid);
+  }
+
+  /** Returns of this job go to whoever waits for them, and nowhere else. */
+  noteNoCache(jid: string): void {
+    this.#noCacheJids.add(jid);
+    const [oldest] = this.#noCacheJids;
+    if (this.#noCacheJids.size > noCacheJobsMax && oldest !== undefined) this.#noCacheJids.delete(oldest);
+  }
+
+  isNoCache(jid: string): boolean {
+    return this.#noCacheJids.has(jid);
   }
 
   isPresencePing(jid: string): boolean {

@@ -1,20 +1,23 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Maintenance } from "../../src/master/maintenance.ts";
+import type { TrimAnswer } from "../../src/workers/messages.ts";
 import type { SlotJob } from "../../src/workers/pool.ts";
 
-function openMaintenance(keepJobsMs: number, oldRecords: number) {
+function openMaintenance(keepJobsMs: number, oldRecords: number, keep = { jobsMax: 0, bytesMax: 0 }) {
   const steps: number[] = [];
   const offer = async (_: number, job: SlotJob) => {
     const { stepsMax } = job.build().task as { stepsMax: number };
     const count = Math.min(stepsMax, oldRecords);
     oldRecords -= count;
     steps.push(count);
-    return count as never;
+    const answer: TrimAnswer = { removed: count, hasMore: count >= stepsMax };
+    return answer as never;
   };
   const maintenance = new Maintenance({
     intervalMs: 60_000,
     keepJobsMs,
+    keep,
     pool: { offer },
     rotateIfDue: async () => undefined,
     readFaults: async () => undefined,
@@ -37,6 +40,13 @@ describe("Maintenance", () => {
     await maintenance.trim(10_000);
     maintenance.close();
     assert.deepEqual(steps, []);
+  });
+
+  it("trims for number or bytes alone, too", async () => {
+    const { maintenance } = openMaintenance(0, 300, { jobsMax: 5, bytesMax: 0 });
+    await maintenance.trim(10_000);
+    maintenance.close();
+    assert.equal(maintenance.counters.trimmed, 300);
   });
 
   it("ends a trim when it is closed", async () => {

@@ -9,7 +9,9 @@ const noJobs: JobReader = {
   getLoad: () => undefined,
   getReturns: () => [],
   getReturn: () => undefined,
-  listJids: () => [],
+  getRequest: () => undefined,
+  getEndTime: () => undefined,
+  findJids: () => [],
 };
 
 export function runnerContext(

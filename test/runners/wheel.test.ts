@@ -14,7 +14,9 @@ describe("wheel saltworks.returns", () => {
       getLoad: () => undefined,
       getReturns: () => [],
       getReturn: (asked: string, id: string) => (asked === jid && id === "es1" ? body : undefined),
-      listJids: () => [],
+      getRequest: () => undefined,
+      getEndTime: () => undefined,
+      findJids: () => [],
     };
     const asked = new Map<Value, Value>([
       ["jid", jid],

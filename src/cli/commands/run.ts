@@ -6,6 +6,7 @@
 import type { Logger } from "pino";
 import { openJobArchive } from "../../client/job-archive.ts";
 import { type CommandOutcome, MasterClient, requestEndpoint } from "../../client/master-client.ts";
+import type { RunnerListener } from "../../client/runner-feed.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { failureText } from "../../runners/call.ts";
@@ -20,9 +21,10 @@ import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
 import type { OptionsOf } from "../options/parse.ts";
+import { runHere } from "./run-here.ts";
 import { followBatch } from "./salt-batch.ts";
 
-type Outcome = Pick<CommandOutcome, "value" | "isSuccess"> & Partial<Pick<CommandOutcome, "jid">>;
+type Outcome = Pick<CommandOutcome, "value" | "isSuccess"> & Partial<Pick<CommandOutcome, "jid" | "notes">>;
 /** `jid`: the job id that the operator wants it to have. */
 type RunnerCall = {
   readonly name: string;
@@ -59,13 +61,18 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   };
   const followed = name === "jobs.follow" ? await followBatch(words, config, display, host, log) : undefined;
   if (followed !== undefined) return followed;
+  const here = options.isAsync ? undefined : await runHere({ config, host, log }, name, args, call.kwargs);
+  if (here?.exitCode !== undefined) return here.exitCode;
   log.debug(`Asking the master at ${requestEndpoint(config)} for ${name}`);
-  const { value, isSuccess, jid } = await (options.isAsync ? start(config, host, call, log) : ask(config, host, call));
+  const listener = listenerOf(display, host, options.isQuiet);
+  const asking = () => (options.isAsync ? start(config, host, call, log) : ask(config, host, call, listener));
+  const { value, isSuccess, jid, notes }: Outcome = here ?? (await asking());
   if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);
   if (!options.isQuiet) {
-    if (isSuccess) display.show(value, outputterOf(name, value));
+    if (isSuccess) display.show(...shownBy(value));
     else display.show(explained(String(value), name), "nested");
   }
+  for (const note of notes ?? []) host.complain(`[WARNING ] ${note}\n`);
   return !isSuccess && String(value).startsWith(exceptionStart) ? 1 : 0;
 }
 
@@ -98,8 +105,25 @@ async function start(config: MasterConfig, host: Host, call: RunnerCall, log: Lo
   });
 }
 
-async function ask(config: MasterConfig, host: Host, call: RunnerCall): Promise<Outcome> {
-  return await reached(config, host, call, (client) => client.runner(call.name, call.args, call.kwargs, call.jid));
+async function ask(config: MasterConfig, host: Host, call: RunnerCall, listener: RunnerListener): Promise<Outcome> {
+  const { name, args, kwargs, jid } = call;
+  return await reached(config, host, call, (client) => client.runner(name, args, kwargs, jid, listener));
+}
+
+/** What the function says while it runs is shown at once. */
+function listenerOf(display: Display, host: Host, isQuiet: boolean): RunnerListener {
+  return {
+    onPrint: (text) => host.write(text),
+    onProgress: (suffix, event) => {
+      if (isQuiet) return;
+      const shown = new Map<Value, Value>([
+        ["suffix", suffix],
+        ["event", event],
+      ]);
+      const outputter = event.get("outputter");
+      display.show(shown, typeof outputter === "string" ? outputter : undefined);
+    },
+  };
 }
 
 /** What was asked of the master, or why it could not be asked in the words that salt-run has for it. */
@@ -128,26 +152,25 @@ async function reached(
 /** With the master down its job cache can still be read. */
 async function readOffline(config: MasterConfig, name: string, args: readonly Value[]): Promise<Outcome> {
   const jobs = openJobArchive(config);
+  const notes: string[] = [];
   try {
-    const value = await runRunner({ config, jobs, master: undefined }, name, args, new Map());
+    const context = { config, jobs, master: undefined, note: (text: string) => void notes.push(text) };
+    const value = await runRunner(context, name, args, new Map());
     // Through the same form in which a master answers, so that what is shown does not depend on who read it.
-    return { value: decode(encode(value, "bin")), isSuccess: true };
+    return { value: decode(encode(value, "bin")), isSuccess: true, notes };
   } catch (error) {
-    if (!hasCode(error, "FUNCTION_ARGUMENTS")) throw error;
+    if (!hasCode(error, "FUNCTION_ARGUMENTS") && !hasCode(error, "FUNCTION_FAILED")) throw error;
     return { value: failureText(runnerFunctions, "runner", name, error), isSuccess: false };
   } finally {
     await jobs.close();
   }
 }
 
-/** Results of state runs are shown as such. */
-function outputterOf(name: string, value: Value): string | undefined {
-  if (name !== "jobs.lookup_jid" || !(value instanceof Map)) return undefined;
-  return [...value.values()].some(isStateResult) ? "highstate" : undefined;
-}
-
-function isStateResult(value: Value): boolean {
-  return value instanceof Map && [...value.keys()].some((key) => typeof key === "string" && key.includes("_|-"));
+/** A result that brings its outputter, in Salt's form for that: the data, and by what it is shown. */
+function shownBy(value: Value): [value: Value, outputter?: string] {
+  if (!(value instanceof Map) || value.size !== 2) return [value];
+  const [outputter, data] = [value.get("outputter"), value.get("data")];
+  return typeof outputter === "string" && data !== undefined ? [data, outputter] : [value];
 }
 
 /** A keyword that the function does not know is answered with its documentation alone, as Salt does. */

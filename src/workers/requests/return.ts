@@ -44,7 +44,7 @@ export function handleReturn(shard: Shard, batch: BatchEffects, opened: Opened):
 
 function keep(shard: Shard, batch: BatchEffects, jid: string, minionId: string, body: Uint8Array): void {
   const { config } = shard.start;
-  const isStored = config.job_cache && config.ext_job_cache === "" && jid !== "nocache";
+  const isStored = config.job_cache && config.ext_job_cache === "" && jid !== "nocache" && !shard.isNoCache(jid);
   batch.returns.push({ record: { jid, minionId, body }, isStored });
 }
 
