@@ -3,19 +3,26 @@ import type { MinionConfig } from "../../config/load.ts";
 import type { ModuleFunction, ModuleTable } from "../module-contract.ts";
 import { cmdModule } from "./cmd.ts";
 import { configModule } from "./config.ts";
+import { dataModule } from "./data.ts";
 import { diskModule } from "./disk.ts";
 import type { Environment } from "./environment.ts";
 import { eventModule } from "./event.ts";
+import { fileTextFunctions } from "./file-text.ts";
+import { fileTreeFunctions } from "./file-tree.ts";
 import { grainsModule } from "./grains.ts";
-import { mineModule } from "./mine.ts";
+import { hostsModule } from "./hosts.ts";
 import { matchModule } from "./match.ts";
+import { mineModule } from "./mine.ts";
+import { keyModule, minionModule } from "./minion-key.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { networkModule } from "./network.ts";
 import { pillarModule } from "./pillar.ts";
 import { saltutilModule } from "./saltutil.ts";
+import { serviceModule } from "./service.ts";
 import { statusModule } from "./status.ts";
 import { sysModule } from "./sys.ts";
 import { testModule } from "./test.ts";
+import { userModule } from "./user.ts";
 
 /**
  * @param environment - variables of the minion's process, which commands inherit: hand in `process.env` at the program's entry
@@ -37,17 +44,25 @@ function allModules(environment: Environment): ModuleFunctions[] {
   return [
     cmdModule(environment),
     configModule,
+    dataModule,
     diskModule,
     eventModule(environment),
+    fileTextFunctions,
+    fileTreeFunctions,
     grainsModule,
-    mineModule,
-    networkModule,
+    hostsModule(),
+    keyModule,
     matchModule,
+    mineModule,
+    minionModule,
+    networkModule,
     pillarModule,
     saltutilModule,
+    serviceModule,
     statusModule,
     sysModule,
     testModule,
+    userModule,
   ];
 }
 
