@@ -17,6 +17,7 @@ export const counterNames = {
   publishesReplayed: "publishes with a serial that was not new",
   publishesUnsigned: "publishes whose signature was wrong (counted once per process)",
   jobsMatched: "publishes that meant the minion that got them",
+  jobsRepeated: "of those, job ids that the minion had had before, which it leaves out as Salt's does",
   findJobs: "of those, `saltutil.find_job`",
   returnsSent: "`_return` requests, repeats included",
   returnsAcknowledged: "`_return` replies that opened under the minion's own key",

@@ -34,6 +34,8 @@ const authRetryWaitMs = 250;
 /** Requests of one minion that wait for its socket: its jobs' returns. */
 const requestsWaitingMax = 1_000;
 /** How often one publish is tried: as it came, and after a new `_auth`. */
+/** Salt's `minion_jid_queue_hwm`. */
+const jidsKept = 100;
 const publishTries = 2;
 
 type AuthTry = Keys | "pending" | "failed";
@@ -44,6 +46,7 @@ export class SimulatedMinion {
   readonly #sender: Sender;
   readonly #facts: { readonly id: string; readonly grains: Map<string, Value>; readonly pillar: Map<Value, Value> };
   readonly #channel: RequestChannel;
+  readonly #hadJids: string[] = [];
   readonly #running: RunningJobs = new Map();
   readonly #stop = new AbortController();
   #subscriber: Subscriber | undefined;
@@ -284,6 +287,12 @@ export class SimulatedMinion {
   async #work(job: Publish): Promise<void> {
     const { options, counters } = this.#around;
     counters.jobsMatched += 1;
+    if (this.#hadJids.includes(job.jid)) {
+      counters.jobsRepeated += 1;
+      return;
+    }
+    this.#hadJids.push(job.jid);
+    if (this.#hadJids.length > jidsKept) this.#hadJids.shift();
     if (job.fun === "saltutil.find_job") counters.findJobs += 1;
     const delayMs = typeof job.fun === "string" && isImmediate(job.fun) ? 0 : drawFrom(options.returnDelayMs);
     if (delayMs > 0) {
