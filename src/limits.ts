@@ -49,6 +49,8 @@ export const serialBlockCount = 1_024;
  * stall of the disk seconds; a minion waits 5 to 10 s for a return's answer, three times, so that its second try is answered.
  */
 export const workerTaskTimeoutMs = 10_000;
+/** The first task of a thread waits for its code to load and its stores to open, milliseconds: on a machine under load that is not yet a hang. */
+export const workerStartTimeoutMs = 60_000;
 /** A lane's thread that is not kept ends after so long without work, milliseconds: it holds some 15 MB. */
 export const idleThreadMs = 20_000;
 /** Ciphers of a session that was not used between two looks so far apart are let go, milliseconds: they hold 2 KB a minion and are made again in 3 µs. */

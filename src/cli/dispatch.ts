@@ -32,6 +32,10 @@ const commands: { readonly [name: string]: { readonly about: string; readonly lo
     about: "Run a function on this machine, as salt-call does.",
     load: async () => (await import("./commands/call.ts")).runCallCommand,
   },
+  cp: {
+    about: "Copy files of this machine to minions, as salt-cp does.",
+    load: async () => (await import("./commands/cp.ts")).runCp,
+  },
   top: {
     about: "Show live what the master does.",
     load: async () => (await import("./commands/top.ts")).runTop,

@@ -38,6 +38,11 @@ export const contentOptions = {
     max: 64 * mebibyte,
     unit: "bytes",
   }),
+  salt_cp_chunk_size: integer(98_304, "Piece in which `cp --chunked` sends a file; in a job it takes a third more.", {
+    min: 1_024,
+    max: 16 * mebibyte,
+    unit: "bytes",
+  }),
   file_recv: boolean(false, "Minions may send files.", kept),
   file_recv_max_size: integer(100, "Largest such file.", { ...kept, min: 0, max: 1_048_576, unit: "MiB" }),
   reactor: list([], "Which events start what.", kept),

@@ -8,6 +8,7 @@ export type ModuleFunctions = { readonly [name: string]: ModuleFunction };
 export const moduleNames = [
   "cmd",
   "config",
+  "cp",
   "data",
   "disk",
   "event",

@@ -3,6 +3,7 @@ import type { MinionConfig } from "../../config/load.ts";
 import type { ModuleFunction, ModuleTable } from "../module-contract.ts";
 import { cmdModule } from "./cmd.ts";
 import { configModule } from "./config.ts";
+import { cpModule } from "./cp.ts";
 import { dataModule } from "./data.ts";
 import { diskModule } from "./disk.ts";
 import type { Environment } from "./environment.ts";
@@ -45,6 +46,7 @@ function allModules(environment: Environment): ModuleFunctions[] {
     cmdModule(environment),
     configModule,
     dataModule,
+    cpModule,
     diskModule,
     eventModule(environment),
     fileTextFunctions,

@@ -1,0 +1,194 @@
+/** `saltworks cp`: copies files of this machine to minions, inside jobs. Source: docs/compatibility.md, the cp command. */
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { type JobRequest, MasterClient } from "../../client/master-client.ts";
+import type { MasterConfig } from "../../config/schema.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { targetExpression } from "../args/targets.ts";
+import { keywordMark } from "../args/words.ts";
+import { displayChoice, Exit, masterConfig, understand } from "../command-line.ts";
+import { findSources, firstDirectory, piecesOf, readWhole, type SourceFile } from "../copy-sources.ts";
+import { Display } from "../display.ts";
+import { isHardCrash, orCrash } from "../hard-crash.ts";
+import type { Host } from "../host.ts";
+import { openToolLog } from "../log.ts";
+import { copyTargetOptions } from "../options/cp-options.ts";
+import type { OptionsOf } from "../options/parse.ts";
+import { silentText } from "../silent-texts.ts";
+import { explainFailure, noMatchText, saltExitCodes } from "./salt-job.ts";
+
+type CpOptions = OptionsOf<"cp">;
+type Call = Pick<JobRequest, "target" | "targetKind" | "kwargs"> & {
+  readonly follow: NonNullable<JobRequest["follow"]>;
+};
+
+const compress = promisify(gzip);
+
+/** @returns the exit code */
+export async function runCp(argv: readonly string[], host: Host): Promise<number> {
+  const { options, positionals } = understand("cp", argv, host);
+  return await orCrash(options.isHardCrash, host, () => runCopy(options, positionals, host));
+}
+
+async function runCopy(options: CpOptions, positionals: readonly string[], host: Host): Promise<number> {
+  const config = masterConfig(options.configDir, host);
+  const display = new Display(displayChoice(options, config), host);
+  const log = openToolLog(options, config, host);
+  const [targetWord = "", ...paths] = positionals;
+  const destination = paths.pop() ?? "";
+  if (!options.isChunked) refuseDirectories(paths, display);
+  let client: MasterClient | undefined;
+  try {
+    client = await MasterClient.open(config, host.user);
+    const copy = new Copy(client, display, toCall(options, targetWord, config));
+    if (options.isChunked) {
+      const { files, emptyDirectories } = findSources(paths, destination);
+      const pieceBytes = config.salt_cp_chunk_size;
+      await copy.inPieces(files, emptyDirectories, { pieceBytes, isCompressed: !options.isCompressionOff });
+    } else {
+      const files = readWhole(paths, (path) => log.warn(`${path} does not exist, so it is not copied`));
+      await copy.whole(files, destination);
+    }
+    display.show(copy.results());
+    return copy.isComplete ? saltExitCodes.done : saltExitCodes.failed;
+  } catch (error) {
+    const code = isHardCrash(options.isHardCrash, host) ? undefined : explainFailure(error, true, display, host, log);
+    if (code === undefined) throw error;
+    return code;
+  } finally {
+    client?.close();
+  }
+}
+
+/** @throws Exit after Salt's words, which stand on standard output */
+function refuseDirectories(paths: readonly string[], display: Display): void {
+  const directory = firstDirectory(paths);
+  if (directory === undefined) return;
+  display.line(
+    `${directory} is a directory, only files are supported in non-chunked mode. Use "--chunked" command line argument.`,
+  );
+  throw new Exit(saltExitCodes.failed);
+}
+
+function toCall(options: CpOptions, targetWord: string, config: MasterConfig): Call {
+  const kinds = Object.keys(copyTargetOptions) as (keyof typeof copyTargetOptions)[];
+  const targetKind = kinds.find((kind) => options[kind]) ?? "glob";
+  const { timeoutSeconds = 0 } = options;
+  return {
+    target: targetExpression(targetKind, targetWord),
+    targetKind,
+    kwargs: { delimiter: options.delimiter ?? ":" },
+    follow: {
+      timeoutSeconds: timeoutSeconds > 0 ? timeoutSeconds : config.timeout,
+      gatherTimeoutSeconds: config.gather_job_timeout,
+    },
+  };
+}
+
+/** One copy to the minions of a target, and what came of it on each. */
+class Copy {
+  readonly #client: MasterClient;
+  readonly #display: Display;
+  readonly #call: Call;
+  /** Of a whole copy the minion's answer; in pieces a map by path. */
+  readonly #results = new Map<string, Value>();
+  #isComplete = true;
+
+  constructor(client: MasterClient, display: Display, call: Call) {
+    this.#client = client;
+    this.#display = display;
+    this.#call = call;
+  }
+
+  /** False if a minion did not answer. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  results(): ValueMap {
+    return new Map(this.#results);
+  }
+
+  /** All files in one job. */
+  async whole(files: ReadonlyMap<string, string>, destination: string): Promise<void> {
+    const answers = await this.#run("cp.recv", { files, dest: destination }, this.#call);
+    for (const [id, answer] of answers ?? []) this.#results.set(id, answer);
+  }
+
+  /** A job for each piece and for each empty directory. */
+  async inPieces(
+    files: readonly SourceFile[],
+    directories: readonly string[],
+    pieces: { readonly pieceBytes: number; readonly isCompressed: boolean },
+  ): Promise<void> {
+    for (const file of files) {
+      if (!(await this.#copyFile(file, pieces.pieceBytes, pieces.isCompressed))) return;
+    }
+    for (const path of directories) {
+      const answers = await this.#run("cp.recv_chunked", { dest: path, chunk: null }, this.#call);
+      if (answers === undefined) return;
+      for (const [id, answer] of answers) this.#note(id, path, answer);
+    }
+  }
+
+  /**
+   * Further pieces go only to minions that have all former ones: a piece behind a gap would spoil the file without a word.
+   *
+   * @returns false if no minion matched
+   */
+  async #copyFile(file: SourceFile, pieceBytes: number, isCompressed: boolean): Promise<boolean> {
+    let call = this.#call;
+    let isAppended = false;
+    for await (const piece of piecesOf(file.path, pieceBytes)) {
+      const chunk = (isCompressed ? await compress(piece) : piece).toString("base64");
+      const { remotePath: dest, mode } = file;
+      const values = { dest, chunk, append: isAppended, compressed: isCompressed, mode };
+      const answers = await this.#run("cp.recv_chunked", values, call);
+      if (answers === undefined) return isAppended;
+      for (const [id, answer] of answers) this.#note(id, dest, answer);
+      const whole = [...answers].filter(([, answer]) => answer === true).map(([id]) => id);
+      if (whole.length === 0) return true;
+      call = { ...this.#call, target: whole, targetKind: "list" };
+      isAppended = true;
+    }
+    return true;
+  }
+
+  #note(id: string, path: string, answer: Value): void {
+    const ofMinion = this.#results.get(id);
+    if (ofMinion instanceof Map) ofMinion.set(path, answer);
+    else this.#results.set(id, new Map([[path, answer]]));
+  }
+
+  /**
+   * Values go by name: of those that go by place a minion takes texts such as `abc=`, as Base64 may end, for keywords.
+   *
+   * @returns each minion's answer, silent ones told as such; undefined if no minion matched, which is said
+   */
+  async #run(
+    fun: string,
+    values: { readonly [name: string]: Encodable },
+    call: Call,
+  ): Promise<Map<string, Value> | undefined> {
+    const args = [{ [keywordMark]: true, ...values }];
+    const running = await this.#client.run({ ...call, fun, args });
+    if (running === undefined) {
+      this.#display.line(noMatchText);
+      return undefined;
+    }
+    const answers = new Map<string, Value>();
+    try {
+      for await (const event of running.events()) {
+        if (event.kind === "return") {
+          answers.set(event.id, event.value);
+          continue;
+        }
+        this.#isComplete = false;
+        answers.set(event.id, silentText(event.kind === "silent" ? event.reason : "No response", running.jid));
+      }
+    } finally {
+      running.close();
+    }
+    return answers;
+  }
+}

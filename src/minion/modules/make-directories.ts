@@ -1,0 +1,21 @@
+/** Makes a directory and those above it, one after the other: Node's own way never ends where the kernel refuses, as in /proc. */
+import { mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { isFileError } from "./file-error.ts";
+
+/** One that is there, or a link to one, stays. Errors of the file system are thrown. */
+export function makeDirectories(path: string): void {
+  if (isDirectory(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) makeDirectories(parent);
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // Somebody else may have made it meanwhile.
+    if (!isFileError(error) || error.code !== "EEXIST" || !isDirectory(path)) throw error;
+  }
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
