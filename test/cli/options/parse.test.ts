@@ -89,16 +89,37 @@ describe("parseCommandLine", () => {
     assert.equal(line.options.outputIndent, undefined);
     assert.deepEqual(line.positionals, ["es1", "test.ping"]);
   });
-  it("refuses options of later versions by name, however they are written", () => {
-    for (const argv of [["-b", "2", "*", "f.g"], ["*", "f.g", "--batch=2"], ["--batch-si", "2"], ["-vb2"]]) {
+  it("refuses by name what it lacks, however it is written, and says why", () => {
+    for (const argv of [["-a", "pam", "*", "f.g"], ["*", "f.g", "--auth=pam"], ["--ext", "pam"], ["-vapam"]]) {
       const line = parseCommandLine("salt", argv, context);
       assert.ok(!line.ok);
       assert.equal(line.exitCode, 64);
       assert.match(
         line.stderr,
-        /^Usage: salt .*\n\nsalt: error: option -b\/--batch\/--batch-size is not available in this version\n$/,
+        /^Usage: salt .*\n\nsalt: error: option -a\/--auth\/--eauth\/--external-auth is not available in this version: external authentication is not built yet; .*\n$/,
       );
     }
+  });
+  it("takes no beginning of one of Salt's options for one of our own", () => {
+    const line = parseCommandLine("salt", ["--batch-", "2", "*", "f.g"], context);
+    assert.ok(!line.ok);
+    const salts = "--batch-safe-limit, --batch-safe-size, --batch-size, --batch-wait";
+    assert.ok(line.stderr.includes(`ambiguous option: --batch- (${salts}?)`), line.stderr);
+    const own = parseCommandLine("salt", ["--gather", "2", "*", "f.g"], context);
+    assert.ok(own.ok && own.options.gatherJobTimeoutSeconds === 2);
+    assert.ok(!own.options.isDocAsked);
+  });
+  it("takes a target alone for what is documented, and no more than one function", () => {
+    assert.ok(parseCommandLine("salt", ["-d"], context).ok);
+    assert.ok(parseCommandLine("salt", ["-d", "es1", "sys.doc", "test.ping"], context).ok);
+    const line = parseCommandLine("salt", ["-d", "es1", "test.ping", "test.echo"], context);
+    assert.ok(!line.ok && line.exitCode === 64);
+    assert.ok(line.stderr.endsWith("salt: error: You can only get documentation for one method at one time.\n"));
+  });
+  it("chooses no negative number of minions", () => {
+    const line = parseCommandLine("salt", ["--subset=-1", "*", "test.ping"], context);
+    assert.ok(!line.ok && line.exitCode === 64);
+    assert.match(line.stderr, /--subset: -1 minions cannot be chosen/);
   });
   it("takes everything behind -- for words", () => {
     const line = parseCommandLine("salt", ["es1", "-v", "test.arg", "--", "--out=json", "-5", "--"], context);

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { clientConfig, Exit, understand } from "../../src/cli/command-line.ts";
+import { TestHost } from "./test-host.ts";
+
+let folder: string;
+let host: TestHost;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "saltworks-saltfile-"));
+  mkdirSync(join(folder, "work"));
+  mkdirSync(join(folder, "home", ".salt"), { recursive: true });
+  host = new TestHost();
+  host.directory = join(folder, "work");
+  host.environment = { HOME: join(folder, "home") };
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function put(path: string, ...lines: string[]): string {
+  const file = join(folder, path);
+  writeFileSync(file, `${lines.join("\n")}\n`);
+  return file;
+}
+
+function refusal(argv: string[]): string {
+  assert.throws(() => understand("salt", argv, host), new Exit(64));
+  return host.err;
+}
+
+describe("a Saltfile", () => {
+  it("gives options that the command line leaves out, to its own program only", () => {
+    const section = ["  config_dir: /srv/conf", "  timeout: 9", "  verbose: true", "  show_timeout: false"];
+    put("work/Saltfile", "salt:", ...section, "  output: json", "salt-run:", "  config_dir: /elsewhere");
+    const { options } = understand("salt", ["--out=txt", "*", "test.ping"], host);
+    assert.equal(options.configDir, "/srv/conf");
+    assert.equal(options.timeoutSeconds, 9);
+    assert.equal(options.isVerbose, true);
+    assert.equal(options.isTimeoutHidden, true);
+    assert.equal(options.output, "txt");
+    assert.equal(understand("run", ["manage.up"], host).options.configDir, "/elsewhere");
+    assert.equal(understand("key", [], host).options.configDir, undefined);
+  });
+
+  it("is named by the option, else by the environment, else looked for in the working directory, then at home", () => {
+    const timeoutOf = (argv: string[]) => understand("salt", [...argv, "*", "test.ping"], host).options.timeoutSeconds;
+    assert.equal(timeoutOf([]), undefined);
+    put("home/.salt/Saltfile", "salt: {timeout: 1}");
+    assert.equal(timeoutOf([]), 1);
+    put("work/Saltfile", "salt: {timeout: 2}");
+    assert.equal(timeoutOf([]), 2);
+    host.environment = { ...host.environment, SALT_SALTFILE: put("third", "salt: {timeout: 3}") };
+    assert.equal(timeoutOf([]), 3);
+    assert.equal(timeoutOf([`--saltfile=${put("fourth", "salt: {timeout: 4}")}`]), 4);
+  });
+
+  it("that is not there, not YAML or holds a wrong value is named", () => {
+    assert.match(refusal(["--saltfile=/no/such", "*", "f.g"]), /salt: error: '\/no\/such' file does not exist\.\n$/);
+    const file = put("work/Saltfile", "salt:", "  timeout: soon");
+    assert.ok(refusal(["*", "f.g"]).endsWith(`salt: error: ${file}: timeout: "soon" is no value of --timeout\n`));
+    put("work/Saltfile", "salt: [");
+    assert.match(refusal(["*", "f.g"]), /Saltfile:2: /);
+    put("work/Saltfile", "salt: {eauth: pam}");
+    assert.match(refusal(["*", "f.g"]), /Saltfile: option -a\/--auth.* is not available in this version\n$/);
+  });
+});
+
+describe("the user's own file", () => {
+  it("goes before the master's: ~/.saltrc, the file of XDG's directory, or what SALT_CLIENT_CONFIG names", () => {
+    mkdirSync(join(folder, "etc"));
+    put("etc/master", "timeout: 7", "gather_job_timeout: 8");
+    const timeouts = () => {
+      const { timeout, gather_job_timeout } = clientConfig(join(folder, "etc"), host);
+      return [timeout, gather_job_timeout];
+    };
+    assert.deepEqual(timeouts(), [7, 8]);
+    put("home/.saltrc", "timeout: 2");
+    assert.deepEqual(timeouts(), [2, 8]);
+    mkdirSync(join(folder, "home", ".config", "salt"), { recursive: true });
+    put("home/.config/salt/saltrc", "timeout: 3");
+    assert.deepEqual(timeouts(), [3, 8]);
+    host.environment = { ...host.environment, SALT_CLIENT_CONFIG: put("named", "gather_job_timeout: 1") };
+    assert.deepEqual(timeouts(), [7, 1]);
+  });
+
+  it("with a wrong value ends the command and is named", () => {
+    mkdirSync(join(folder, "etc"));
+    const file = put("home/.saltrc", "# mine", "timeout: soon");
+    assert.throws(() => clientConfig(join(folder, "etc"), host), new Exit(64));
+    assert.ok(host.err.includes(`${file}:2: timeout:`));
+  });
+});
