@@ -28,6 +28,8 @@ export class BatchJob {
   #timer: NodeJS.Timeout | undefined;
   #wakesAtMs = Number.POSITIVE_INFINITY;
   #isClosed = false;
+  /** Whether minions must be back first, after a restart of the master. */
+  #isHeld = false;
   /** The ping whose late answers join the queue. */
   #latePing: string | undefined;
 
@@ -95,9 +97,18 @@ export class BatchJob {
       return undefined;
     }
     const load = decode(Buffer.from(plan.load, "base64")) as ValueMap;
-    const batch = new BatchJob(jid, run, effects.readJob(load, plan.user), plan, log, effects);
+    const { timeoutMs, gatherTimeoutMs } = plan;
+    const job = effects.readJob(load, plan.user);
+    const batch = new BatchJob(jid, run, job, { timeoutMs, gatherTimeoutMs }, log, effects);
+    batch.#isHeld = true;
     batch.note({ kind: "restart", at: effects.nowMs() });
     return batch;
+  }
+
+  /** The minions are back: from now on steps may begin. */
+  release(): void {
+    this.#isHeld = false;
+    this.wake(0);
   }
 
   get isClosed(): boolean {
@@ -135,14 +146,16 @@ export class BatchJob {
     this.wake(0);
   }
 
-  /** Sends the job once more or for the first time, or only follows it if it was sent. */
+  /** Sends the job of a step to these. `isAgain`: nothing is recorded anew, and all whom the step waits for are followed. */
   async send(jid: string, ids: readonly string[], isAgain: boolean): Promise<void> {
     const load = new Map<Encodable, Encodable>([...this.job.load, ["tgt", ids], ["tgt_type", "list"]]);
     const kwargs = load.get("kwargs");
     if (kwargs instanceof Map) load.set("kwargs", new Map([...kwargs].filter(([name]) => name !== "batch")));
     load.set("batch", this.jid);
     const step: Job = { ...this.job, jid, target: ids, targetKind: "list", load, isQuiet: isAgain };
-    const published = await this.effects.publish(step, ({ minions }) => this.follow(jid, minions));
+    const published = await this.effects.publish(step, ({ minions }) =>
+      this.follow(jid, isAgain ? TextList.of(this.run.awaited(jid)) : minions),
+    );
     const reached = new Set(published?.minions.texts() ?? []);
     this.giveUp(
       jid,
@@ -190,7 +203,7 @@ export class BatchJob {
   /** Looks what is next after so long, or sooner if that was asked for already. */
   wake(delayMs: number): void {
     const atMs = this.effects.nowMs() + delayMs;
-    if (this.#isClosed || atMs >= this.#wakesAtMs) return;
+    if (this.#isClosed || this.#isHeld || atMs >= this.#wakesAtMs) return;
     clearTimeout(this.#timer);
     this.#wakesAtMs = atMs;
     this.#timer = setTimeout(

@@ -19,7 +19,7 @@ export async function recoverBatch(batch: BatchJob): Promise<void> {
   if (batch.isClosed) return;
   if (!run.isPinged) batch.beginSteps(run.plan?.ping ?? "", answers);
   await Promise.all(run.openSteps().map((step) => recoverStep(batch, step)));
-  batch.wake(0);
+  batch.release();
 }
 
 /** @param needed who must answer; undefined for everybody whom the target expects */
@@ -40,19 +40,15 @@ async function pingUntilBack(batch: BatchJob, needed: readonly string[] | undefi
 }
 
 async function recoverStep(batch: BatchJob, { jid, isSent }: OpenStep): Promise<void> {
-  if (!isSent) {
-    const idle = await askIdle(batch, jid);
-    await noteStored(batch, jid);
-    const again = idle.filter((id) => batch.run.isAwaited(jid, id));
-    const others = batch.run.awaited(jid).filter((id) => !again.includes(id));
-    if (batch.isClosed) return;
-    if (again.length > 0) await batch.send(jid, again, true);
-    // Whoever runs it is followed with those to whom it was sent again.
-    if (others.length === 0) return;
-  }
-  if (batch.isClosed) return;
-  // Followed first, so that no return comes between the look into the store and the first that is heard of.
-  batch.follow(jid, TextList.of(batch.run.awaited(jid)));
+  const again = isSent ? [] : await askIdle(batch, jid);
+  // What has returned meanwhile was stored; whoever has is not sent it again.
+  await noteStored(batch, jid);
+  const idle = again.filter((id) => batch.run.isAwaited(jid, id));
+  const awaited = batch.run.awaited(jid);
+  if (batch.isClosed || awaited.length === 0) return;
+  if (idle.length > 0) await batch.send(jid, idle, true);
+  else batch.follow(jid, TextList.of(awaited));
+  // Once more, for what came in before the job was followed.
   await noteStored(batch, jid);
 }
 
