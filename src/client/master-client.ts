@@ -15,7 +15,7 @@ import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
 import { type Credentials, readCredentials } from "./credentials.ts";
-import { JobFeed, texts } from "./job-feed.ts";
+import { JobFeed, texts, textsById } from "./job-feed.ts";
 import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
 import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
@@ -41,6 +41,8 @@ export type Published = {
   readonly jid: string;
   readonly minions: readonly string[];
   readonly missing: readonly string[];
+  /** Why some of the missing are nobody to send to. */
+  readonly reasons: ReadonlyMap<string, string>;
 };
 /** `isSuccess` false: `value` is what went wrong. */
 export type CommandOutcome = {
@@ -112,7 +114,7 @@ export class MasterClient {
     const minions = texts(listField(fields, "minions"));
     return jid === undefined || minions.length === 0
       ? undefined
-      : { jid, minions, missing: texts(listField(fields, "missing")) };
+      : { jid, minions, missing: texts(listField(fields, "missing")), reasons: textsById(mapField(fields, "reasons")) };
   }
 
   /**

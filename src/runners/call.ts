@@ -21,7 +21,7 @@ export async function callFunction(
   if (found === undefined) throw new SaltworksError("FUNCTION_UNKNOWN", `'${name}' is not available.`, { name });
   if (context.master === undefined && found.isOffline !== true)
     throw new SaltworksError("MASTER_UNREACHABLE", `${name} needs a running master`, { name });
-  const { bound, extra } = bind(name, found, args, kwargs);
+  const { bound, extra } = bindArguments(name, found, args, kwargs);
   return found.run(context, bound, extra);
 }
 
@@ -34,7 +34,8 @@ export function failureText(functions: Functions, kind: "runner" | "wheel", name
   return `Exception occurred in ${kind} ${name}: ${message}`;
 }
 
-function bind(
+/** Names to the arguments, by Python's rules. @throws SaltworksError FUNCTION_ARGUMENTS */
+export function bindArguments(
   name: string,
   target: RunnerFunction,
   args: readonly Value[],

@@ -10,7 +10,7 @@ export function docText(name: string, { doc, parameters, takes }: RunnerFunction
   );
   if (takes === "positional" || takes === "all") words.push("[argument ..]");
   if (takes === "keywords" || takes === "all") words.push("[name=value ..]");
-  return `\n${indent}${doc}\n\n${indent}Usage: ${[name, ...words].join(" ")}\n${indent}`;
+  return `\n${indent}${doc}\n\n${indent}Synopsis: ${[name, ...words].join(" ")}\n${indent}`;
 }
 
 /** By name, sorted. */

@@ -1,0 +1,126 @@
+/**
+ * Runner functions that need the operator's own process: `state.event` shows what comes for as long as he looks, `salt.cmd` runs an execution
+ * function as him. The master refuses both. Source: docs/compatibility.md, the run command.
+ */
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { EventWatch } from "../../client/event-watch.ts";
+import { notContactedText } from "../../client/texts.ts";
+import { loadMinionConfig } from "../../config/load.ts";
+import type { MasterConfig } from "../../config/schema.ts";
+import { hasCode } from "../../errors.ts";
+import { callHere } from "../../minion/call-here.ts";
+import { isTrue, textArgument } from "../../runners/arguments.ts";
+import { bindArguments, failureText } from "../../runners/call.ts";
+import type { ExtraArguments } from "../../runners/contract.ts";
+import { runnerFunctions } from "../../runners/registry.ts";
+import { compileGlob } from "../../target/glob.ts";
+import { compilePythonPattern } from "../../target/python-pattern.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import type { Host } from "../host.ts";
+import { renderJson } from "../outputters/json.ts";
+
+/** `exitCode`: of a call that was interrupted. */
+export type HereOutcome = { readonly value: Value; readonly isSuccess: boolean; readonly exitCode?: number };
+type Here = {
+  readonly config: MasterConfig;
+  readonly host: Host;
+  readonly log: Logger;
+};
+type HereFunction = (here: Here, args: ValueMap, extra: ExtraArguments) => Promise<HereOutcome>;
+
+const functionsHere: ReadonlyMap<string, HereFunction> = new Map([
+  ["state.event", showEvents],
+  ["salt.cmd", callFunctionHere],
+]);
+/** As shells count a program that Ctrl-C ended. */
+const interruptedExitCode = 130;
+/** `indent` of Python's one-line JSON. */
+const oneLine = null;
+
+/** @returns undefined for a function that the master runs */
+export async function runHere(
+  here: Here,
+  name: string,
+  args: readonly Value[],
+  kwargs: ValueMap,
+): Promise<HereOutcome | undefined> {
+  const run = functionsHere.get(name);
+  const described = runnerFunctions.get(name);
+  if (run === undefined || described === undefined) return undefined;
+  try {
+    const { bound, extra } = bindArguments(name, described, args, kwargs);
+    return await run(here, bound, extra);
+  } catch (error) {
+    if (!hasCode(error, "FUNCTION_ARGUMENTS")) throw error;
+    return { value: failureText(runnerFunctions, "runner", name, error), isSuccess: false };
+  }
+}
+
+/** Tag and data of each event whose tag matches, until `count` of them or Ctrl-C. */
+async function showEvents({ config, host, log }: Here, args: ValueMap): Promise<HereOutcome> {
+  const matches = tagMatcher(textArgument(args, "tagmatch", "*"));
+  const isPretty = isTrue(args.get("pretty"));
+  const isQuiet = isTrue(args.get("quiet"));
+  const count = Number(args.get("count") ?? -1);
+  const stop = new AbortController();
+  const dropInterrupt = host.onInterrupt(() => stop.abort(), ["SIGINT", "SIGTERM"]);
+  try {
+    const watch = await EventWatch.open(join(config.sock_dir, "master_event_pub.ipc"), stop.signal);
+    let left = count;
+    for await (const { tag, data } of watch.events()) {
+      if (!matches(tag)) continue;
+      if (!isQuiet) host.write(`${tag}\t${renderJson(decode(data), isPretty ? "pretty" : oneLine)}\n`);
+      left -= 1;
+      if (left === 0) break;
+    }
+    if (watch.dropped > 0) log.warn(`${watch.dropped} events came faster than they could be shown, and were left out`);
+    return { value: null, isSuccess: true, ...(stop.signal.aborted ? { exitCode: interruptedExitCode } : {}) };
+  } catch (error) {
+    if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
+    return { value: `Exception occurred in runner state.event: ${notContactedText}`, isSuccess: false };
+  } finally {
+    dropInterrupt();
+    stop.abort();
+  }
+}
+
+/** As Salt matches: the tag itself, a glob, or a regular expression for the whole of it. */
+function tagMatcher(expression: string): (tag: string) => boolean {
+  const glob = compileGlob(expression);
+  const pattern = patternOf(expression);
+  return (tag) => tag === expression || glob.matches(tag) || pattern?.matchesStart(tag) === true;
+}
+
+function patternOf(expression: string): ReturnType<typeof compilePythonPattern> | undefined {
+  try {
+    return compilePythonPattern(`(?:${expression})\\Z`);
+  } catch (error) {
+    // Most globs are no regular expressions.
+    if (!hasCode(error, "TARGET_INVALID")) throw error;
+    return undefined;
+  }
+}
+
+/** With the master's own folders, as its runner has in Salt; a minion on this machine is another matter. */
+async function callFunctionHere(
+  { config, host, log }: Here,
+  args: ValueMap,
+  { positional, keywords }: ExtraArguments,
+): Promise<HereOutcome> {
+  const minionConfig = loadMinionConfig(config.configDir, {
+    id: config.id,
+    file_client: "local",
+    cachedir: join(config.cachedir, "salt_cmd"),
+  });
+  const fun = textArgument(args, "fun");
+  const called = await callHere(
+    minionConfig,
+    { log, environment: { ...host.environment } },
+    { fun, args: positional, kwargs: keywords },
+  );
+  if ("failure" in called)
+    return { value: `Exception occurred in runner salt.cmd: ${called.failure}`, isSuccess: false };
+  return { value: decode(encode(called.value, "bin")), isSuccess: true };
+}

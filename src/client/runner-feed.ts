@@ -1,0 +1,72 @@
+/**
+ * What a runner function says while it runs, from the event bus: lines that it prints, and its events of progress. In order, and before the
+ * result is shown: the reply says how many there were.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { runnerTellingWaitMs } from "../limits.ts";
+import { splitEvent } from "../wire/event.ts";
+import { textField } from "../wire/fields.ts";
+import { jidAt } from "../wire/jid.ts";
+import { decode } from "../wire/msgpack.ts";
+import type { ValueMap } from "../wire/values.ts";
+
+export type RunnerListener = {
+  /** Text to be shown as it is. */
+  readonly onPrint: (text: string) => void;
+  /** An event under the call's tag. `suffix`: the rest of its tag. */
+  readonly onProgress: (suffix: string, event: ValueMap) => void;
+};
+
+/** A job id of the client's own clock: whoever names it before the call misses nothing of it. */
+export function ownJid(): string {
+  const micros = Math.floor((performance.timeOrigin + performance.now()) * 1_000);
+  return jidAt(Math.floor(micros / 1_000), micros % 1_000);
+}
+
+export class RunnerFeed {
+  readonly #listener: RunnerListener;
+  readonly #tag: string;
+  readonly #printTag: string;
+  readonly #start: Buffer;
+  readonly #printStart: Buffer;
+  #told = 0;
+  #onTold: (() => void) | undefined;
+
+  constructor(jid: string, listener: RunnerListener) {
+    this.#listener = listener;
+    this.#tag = `salt/run/${jid}/`;
+    this.#printTag = `saltworks/run/${jid}/print`;
+    this.#start = Buffer.from(this.#tag);
+    this.#printStart = Buffer.from(this.#printTag);
+  }
+
+  /** One event of the bus, whatever it is about. */
+  take(body: Uint8Array): void {
+    const isOurs = [this.#start, this.#printStart].some((start) => start.equals(body.subarray(0, start.length)));
+    if (!isOurs) return;
+    const { tag, data } = splitEvent(body);
+    const suffix = tag.slice(this.#tag.length);
+    const isPrint = tag === this.#printTag;
+    if (!isPrint && (suffix === "new" || suffix === "ret")) return;
+    const event = decode(data);
+    if (!(event instanceof Map)) return;
+    if (isPrint) this.#listener.onPrint(textField(event, "text") ?? "");
+    else this.#listener.onProgress(suffix, event);
+    this.#told += 1;
+    this.#onTold?.();
+  }
+
+  /** Until so many events have come; a bus that lost some is not waited for longer than `runnerTellingWaitMs`. */
+  async heard(count: number): Promise<void> {
+    const abort = new AbortController();
+    const late = delay(runnerTellingWaitMs, undefined, { signal: abort.signal }).catch(() => undefined);
+    const told = new Promise<void>((resolve) => {
+      this.#onTold = () => {
+        if (this.#told >= count) resolve();
+      };
+      this.#onTold();
+    });
+    await Promise.race([late, told]);
+    abort.abort();
+  }
+}
