@@ -66,6 +66,7 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
       records: tracker.recordCount,
       ...maintenance.counters,
     }),
+    batches: () => ({ ...parts.batches.counters, running: parts.batches.runningCount }),
     deliveries: () => ({ ...deliveries.counters, jobs: deliveries.jobCount, minions: deliveries.minionCount }),
     keys: () => keyRing.counters,
     presence: () => ({ ...presence.counters, connected: presence.connectedCount }),

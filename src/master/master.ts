@@ -86,7 +86,9 @@ export class Master {
     this.#publisher = this.#createPublisher();
     this.#keeping = new JobKeeping({ ...parts, publisher: () => this.#publisher, presence: () => this.#presence });
     this.#presence = presenceOf(parts, this.#publisher);
-    this.#batches = this.#createBatches();
+    const { tracker } = this.#keeping;
+    const retcodes = (jid: string) => this.#commands.retcodes(jid);
+    this.#batches = batchesOf(parts, { publisher: this.#publisher, tracker, readJob: toJob, retcodes });
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
     this.#authLane = new AuthLane({
@@ -254,23 +256,10 @@ export class Master {
     });
   }
 
-  #createBatches(): Batches {
-    return batchesOf(this.#parts, {
-      publisher: this.#publisher,
-      tracker: this.#keeping.tracker,
-      readJob: toJob,
-      retcodes: (jid) => this.#commands.retcodes(jid),
-    });
-  }
-
   #createCommands(): Commands {
     const { config, runners, bus, logger } = this.#parts;
-    const jobs = {
-      publisher: this.#publisher,
-      tracker: this.#keeping.tracker,
-      keeping: this.#keeping,
-      batches: this.#batches,
-    };
+    const { tracker } = this.#keeping;
+    const jobs = { publisher: this.#publisher, tracker, keeping: this.#keeping, batches: this.#batches };
     const fire: Fire = (tag, data) => bus.fire(tag, data);
     const calls = new RunnerCalls(this.#parts);
     const asks = runnerAsks({
@@ -394,6 +383,7 @@ export class Master {
       publisher: this.#publisher,
       tracker: this.#keeping.tracker,
       deliveries: this.#keeping.deliveries,
+      batches: this.#batches,
       keyRing: this.#keyRing,
       presence: this.#presence,
       maintenance: this.#maintenance,

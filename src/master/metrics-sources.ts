@@ -1,6 +1,7 @@
 /** What the parts of the main thread and the workers know, under the names of the metrics table. Reads only; each number is kept by its part. */
 import type { MasterConfig } from "../config/load.ts";
 import {
+  batchesRunningMax,
   deliveryTriesMax,
   jobRecordsMax,
   laneQueueMax,
@@ -17,6 +18,7 @@ import type { ShardPool } from "../workers/pool.ts";
 import type { ThreadMeasures } from "../workers/thread-meter.ts";
 import type { AuthLane } from "./auth-lane.ts";
 import type { Batcher } from "./batcher.ts";
+import type { Batches } from "./batches.ts";
 import type { Bus } from "./bus.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { JobTracker } from "./job-tracker.ts";
@@ -48,6 +50,7 @@ export type MeteredParts = {
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
   readonly deliveries: Deliveries;
+  readonly batches: Batches;
   readonly keyRing: KeyRing;
   readonly presence: Presence;
   readonly maintenance: Maintenance;
@@ -263,6 +266,7 @@ export function sampleLimits(samples: Samples, parts: MeteredParts, workers: rea
   );
   limit("replyQueueMax", front?.repliesUnderWay ?? 0, replyQueueMax, front?.counters.repliesDropped ?? 0);
   limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);
+  limit("batchesRunningMax", parts.batches.runningCount, batchesRunningMax, parts.batches.counters.refused);
   limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);
   limit("jobRecordsMax", tracker.recordCount, jobRecordsMax, tracker.counters.recordsForgotten);
   limit("trackedMinionsMax", tracker.minionCount, trackedMinionsMax, tracker.counters.recordsForgotten);

@@ -189,7 +189,9 @@ export class BatchCommand {
 
   #end(done: Done): number {
     const reason = reasonOf(done);
-    if (reason !== undefined) this.#log.error(reason);
+    // Salt has a log line for failhard; why a batch stopped otherwise is told whatever is logged.
+    if (done.outcome === "failhard") this.#log.error(reason);
+    else if (reason !== undefined) this.#host.complain(`ERROR: ${reason}\n`);
     if (done.minions === 0) return this.#nothing();
     if (!this.#isStatic) return exitCodeOf(done);
     if (this.#returns.size === 0) return this.#nothing();
