@@ -5,7 +5,7 @@
  */
 import { Piscina } from "piscina";
 import { SaltworksError } from "../errors.ts";
-import { idleThreadMs, workerTaskTimeoutMs } from "../limits.ts";
+import { idleThreadMs, workerStartTimeoutMs, workerTaskTimeoutMs } from "../limits.ts";
 
 /**
  * `build` is called for each try, because a worker that dies takes a transferred buffer with it. `bytes` counts against the queue.
@@ -18,7 +18,8 @@ export type SlotJob = {
 };
 type Waiting = {
   readonly job: SlotJob;
-  readonly offeredMs: number;
+  /** When it was put into its queue last. */
+  queuedMs: number;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
   tries: number;
@@ -27,6 +28,8 @@ type Waiting = {
 type Slot = {
   readonly index: number;
   workerId: number | undefined;
+  /** Whether its thread has finished a task. */
+  hasStarted: boolean;
   readonly urgent: Waiting[];
   readonly queue: Waiting[];
   readonly inFlight: Set<Waiting>;
@@ -74,6 +77,8 @@ export type ShardPoolOptions = {
   /** Kept current by the owner: a replaced worker starts with it as it is then. */
   readonly workerData: object;
   readonly onWorkerLost: (slot: number, error: Error) => void;
+  /** A task that takes longer ends its thread; default `workerTaskTimeoutMs`. */
+  readonly taskTimeoutMs?: number;
 };
 
 /** A worker may die under a batch once: stores are idempotent. The second time its requests are answered with an error. */
@@ -98,6 +103,7 @@ export class ShardPool {
     this.#slots = Array.from({ length: options.slotCount }, (_, index) => ({
       index,
       workerId: undefined,
+      hasStarted: false,
       urgent: [],
       queue: [],
       inFlight: new Set<Waiting>(),
@@ -139,7 +145,7 @@ export class ShardPool {
       const resolveAny = resolve as (result: unknown) => void;
       queueOf(slot, job).push({
         job,
-        offeredMs: Date.now(),
+        queuedMs: Date.now(),
         resolve: resolveAny,
         reject,
         tries: 0,
@@ -177,6 +183,7 @@ export class ShardPool {
     const slot = this.#slots.find((candidate) => candidate.workerId === undefined);
     if (slot === undefined) return;
     slot.workerId = workerId;
+    slot.hasStarted = false;
     this.#pump(slot);
   }
 
@@ -219,7 +226,7 @@ export class ShardPool {
   }
 
   #settle(slot: Slot, waiting: Waiting, finish: () => void): void {
-    slot.inFlight.delete(waiting);
+    if (slot.inFlight.delete(waiting)) slot.hasStarted = true;
     slot.queuedBytes -= waiting.job.bytes;
     finish();
     this.#pump(slot);
@@ -231,6 +238,7 @@ export class ShardPool {
     if (isThreadGone && !this.#isClosing && waiting.tries < triesMax) {
       this.counters.retried += 1;
       slot.inFlight.delete(waiting);
+      waiting.queuedMs = Date.now();
       queueOf(slot, waiting.job).unshift(waiting);
       this.#pump(slot);
       return;
@@ -243,9 +251,11 @@ export class ShardPool {
 
   #endOverdue(): void {
     const now = Date.now();
+    const { taskTimeoutMs = workerTaskTimeoutMs } = this.#options;
     for (const slot of this.#slots) {
       const [oldest] = slot.inFlight;
-      if (oldest !== undefined && now - oldest.startedMs > workerTaskTimeoutMs) this.#endThread(slot);
+      const timeoutMs = slot.hasStarted ? taskTimeoutMs : workerStartTimeoutMs;
+      if (oldest !== undefined && now - oldest.startedMs > timeoutMs) this.#endThread(slot);
       if (slot.workerId !== undefined) continue;
       for (const queue of [slot.urgent, slot.queue]) this.#endUnserved(slot, queue, now);
     }
@@ -262,7 +272,7 @@ export class ShardPool {
   #endUnserved(slot: Slot, queue: Waiting[], now: number): void {
     for (;;) {
       const [waiting] = queue;
-      if (waiting === undefined || now - waiting.offeredMs <= workerTaskTimeoutMs) return;
+      if (waiting === undefined || now - waiting.queuedMs <= workerTaskTimeoutMs) return;
       queue.shift();
       this.counters.timeouts += 1;
       this.#settle(slot, waiting, () =>

@@ -83,8 +83,14 @@ describe("ShardPool", () => {
     assert.deepEqual(await say(pool, 1, { act: "say" }), other);
   });
 
+  it("gives a thread that starts more time than one that has started", async () => {
+    const pool = openPool({ slotCount: 1, taskTimeoutMs: 200, workerData: { loadMs: 3_000 } });
+    await say(pool, 0, { act: "say" });
+    assert.equal(pool.counters.timeouts + pool.counters.workersLost, 0);
+  });
+
   it("replaces a thread that hangs when its task is overdue, and answers what waited behind it", async () => {
-    const pool = openPool({ slotCount: 1, batchesInFlight: 1 });
+    const pool = openPool({ slotCount: 1, batchesInFlight: 1, taskTimeoutMs: 1_000 });
     const before = await say(pool, 0, { act: "say" });
     const hung = say(pool, 0, { act: "hangOnce", flag: new SharedArrayBuffer(4) });
     const behind = await say(pool, 0, { act: "say" });

@@ -1,11 +1,15 @@
 /** A worker for the pool's tests: says where it runs, waits, fails, dies or hangs as it is told. */
-import { threadId } from "node:worker_threads";
+import { threadId, workerData } from "node:worker_threads";
 
 export type SlotTask = {
   readonly slot: number;
   readonly act: "say" | "wait" | "throw" | "die" | "dieOnce" | "grow" | "hang" | "hangOnce";
   readonly flag?: SharedArrayBuffer;
 };
+
+/** A module that loads slowly, as on a machine under load. */
+const loadMs = Number((workerData as { loadMs?: number }).loadMs ?? 0);
+for (const untilMs = performance.now() + loadMs; performance.now() < untilMs; );
 
 export default async function handle(task: SlotTask): Promise<{ readonly slot: number; readonly threadId: number }> {
   switch (task.act) {
