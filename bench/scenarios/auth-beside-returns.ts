@@ -1,14 +1,11 @@
 /** Question: are returns still answered in time, and all of them, while the whole fleet authenticates? */
-import { planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
-import { measured } from "./measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { errorsOf, stormPoint } from "./storm-point.ts";
+import { stormPoint } from "./storm-point.ts";
+import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
   openStorm,
-  publishJobs,
   type StormParameters,
   type StormSite,
   stormDefaults,
@@ -58,14 +55,10 @@ export const authBesideReturns = defineScenario<AuthBesideReturns>({
   },
   masterConfig: versionConfig,
   async run(context) {
-    const { master, parameters: p, progress, signal } = context;
+    const { master, parameters: p, progress } = context;
     const site = await openStorm(master, p, progress);
     try {
-      const jids = await publishJobs(master, p.warmUp, fun, progress);
-      await site.storm.prepareReturns({ lane: "return", jids, fun, returnBytes: p.returnBytes, seed: p.seed });
-      await site.phase(progress, "warm up", jids.length * p.minions, () =>
-        site.storm.run([{ lane: "return" }], { signal }),
-      );
+      await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed });
       const alone = await span(context, site, false);
       const beside = await span(context, site, true);
       const [before, during] = [alone, beside].map((point) => point.operations.return?.percentilesUs.p99 ?? 0);
@@ -77,39 +70,25 @@ export const authBesideReturns = defineScenario<AuthBesideReturns>({
   },
 });
 
-async function span(
-  { master, parameters: p, progress, signal }: ScenarioContext<AuthBesideReturns>,
-  site: StormSite,
-  hasAuths: boolean,
-): Promise<Point> {
-  const rounds = Math.max(1, Math.round((p.rate * p.seconds) / p.minions));
+async function span(context: ScenarioContext<AuthBesideReturns>, site: StormSite, hasAuths: boolean): Promise<Point> {
+  const { parameters: p } = context;
+  const rounds = roundsOf(p);
   const count = rounds * p.minions;
-  const jids = await publishJobs(master, rounds, fun, progress);
-  await site.storm.prepareReturns({ lane: "return", jids, fun, returnBytes: p.returnBytes, seed: p.seed });
+  const jids = await prepareRounds(context, site, { rounds, fun, returnBytes: p.returnBytes, seed: p.seed });
   if (hasAuths) await site.storm.prepareAuths({ lane: "auth", rounds: p.rounds, hasToken: p.hasToken });
-  const seconds = count / p.rate;
-  const { plannedMs } = planSchedule({ ratePerSecond: p.rate, seconds, arrivals: "poisson", seed: p.seed });
-  const lanes = [{ lane: "return", plannedMs }, ...(hasAuths ? [{ lane: "auth" }] : [])];
-  const duplicatesBefore = await duplicatesSeen(master);
-  const label = hasAuths ? "beside authentications" : "alone";
+  const returnPlan = { lane: returnLane, plannedMs: poissonMs(count, p.rate, p.seed) };
+  const lanes = hasAuths ? [returnPlan, { lane: "auth" }] : [returnPlan];
+  const label = hasAuths ? "returns beside authentications" : "returns alone";
   const total = count + (hasAuths ? p.rounds * p.minions : 0);
-  const { span: spent, result: outcome } = await measured(master, signal, () =>
-    site.phase(progress, `returns ${label}`, total, () =>
-      site.storm.run(lanes, { signal, verifyMax, timeoutMs: p.authTimeoutMs, tries: triesMax }),
-    ),
-  );
-  const returns = outcome.lanes.return;
-  const acknowledged = (returns?.completed ?? 0) - (returns?.wrong ?? 0);
+  const run = { verifyMax, timeoutMs: p.authTimeoutMs, tries: triesMax };
+  const { span: spent, outcome, correctness } = await measureStorm(context, site, { label, jids, total, lanes, run });
+  const returns = outcome.lanes[returnLane];
   return stormPoint({
-    label,
+    label: hasAuths ? "beside authentications" : "alone",
     parameters: { ...p, hasAuths },
     outcome,
     span: spent,
-    correctness: await account(
-      master,
-      { jids, ids: site.storm.ids() },
-      { acknowledged, duplicatesBefore, errors: errorsOf(outcome) },
-    ),
+    correctness,
     figures: { returnsRepeated: returns?.repeated ?? 0, authsRepeated: outcome.lanes.auth?.repeated ?? 0 },
   });
 }

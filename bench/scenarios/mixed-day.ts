@@ -1,16 +1,14 @@
 /** Question: how long does each kind of request wait when returns, mine reads, events, pillars and authentications come together, as on a working day? */
 import { planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
 import { fillMines } from "./asks.ts";
-import { measured } from "./measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { errorsOf, stormPoint } from "./storm-point.ts";
+import { stormPoint } from "./storm-point.ts";
+import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
   follow,
   openStorm,
-  publishJobs,
   type StormParameters,
   type StormSite,
   stormDefaults,
@@ -70,15 +68,11 @@ export const mixedDay = defineScenario<MixedDay>({
   },
   masterConfig: versionConfig,
   async run(context) {
-    const { master, parameters: p, progress, signal } = context;
+    const { master, parameters: p, progress } = context;
     const site = await openStorm(master, p, progress);
     const follower = await follow(master);
     try {
-      const jids = await publishJobs(master, p.warmUp, fun, progress);
-      await site.storm.prepareReturns({ lane: "return", jids, fun, returnBytes: "64", seed: p.seed });
-      await site.phase(progress, "warm up", jids.length * p.minions, () =>
-        site.storm.run([{ lane: "return" }], { signal }),
-      );
+      await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: "64", seed: p.seed });
       await fillMines(context, site);
       return [await day(context, site)];
     } finally {
@@ -89,11 +83,10 @@ export const mixedDay = defineScenario<MixedDay>({
 });
 
 async function day(context: ScenarioContext<MixedDay>, site: StormSite): Promise<Point> {
-  const { master, parameters: p, progress, signal } = context;
-  const rounds = Math.max(1, Math.round((p.returnRate * p.seconds) / p.minions));
-  const jids = await publishJobs(master, rounds, fun, progress);
-  await site.storm.prepareReturns({ lane: "return", jids, fun, returnBytes: p.returnBytes, seed: p.seed });
-  const lanes = [planned("return", p.returnRate, (rounds * p.minions) / p.returnRate, p.seed)];
+  const { parameters: p } = context;
+  const rounds = roundsOf({ rate: p.returnRate, seconds: p.seconds, minions: p.minions });
+  const jids = await prepareRounds(context, site, { rounds, fun, returnBytes: p.returnBytes, seed: p.seed });
+  const lanes = [planned(returnLane, p.returnRate, (rounds * p.minions) / p.returnRate, p.seed)];
   const asks = [
     ["mine_get", "_mine_get", p.mineRate],
     ["event", "_minion_event", p.eventRate],
@@ -112,26 +105,16 @@ async function day(context: ScenarioContext<MixedDay>, site: StormSite): Promise
     await site.storm.prepareAuths({ lane: "auth", hasToken: true, ...each });
     lanes.push(plan);
   }
-  const duplicatesBefore = await duplicatesSeen(master);
   const total = lanes.reduce((sum, { plannedMs }) => sum + plannedMs.length, 0);
-  const { span, result: outcome } = await measured(master, signal, () =>
-    site.phase(progress, "a mixed day", total, () => site.storm.run(lanes, { signal })),
-  );
-  const returns = outcome.lanes.return;
+  const work = { label: "a mixed day", jids, total, lanes };
+  const { span, outcome, correctness } = await measureStorm(context, site, work);
+  const returns = outcome.lanes[returnLane];
   return stormPoint({
     label: "all together",
     parameters: { ...p },
     outcome,
     span,
-    correctness: await account(
-      master,
-      { jids, ids: site.storm.ids() },
-      {
-        acknowledged: (returns?.completed ?? 0) - (returns?.wrong ?? 0),
-        duplicatesBefore,
-        errors: errorsOf(outcome),
-      },
-    ),
+    correctness,
     figures: { returnBytesMean: (returns?.sentBytes ?? 0) / Math.max(1, returns?.sent ?? 0) },
   });
 }

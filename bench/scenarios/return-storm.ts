@@ -1,14 +1,13 @@
 /** Question: what does a return cost the master, when the whole fleet answers its jobs at once or at a given rate? */
 import { type Arrivals, planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
-import { cpuOf, measured } from "./measure.ts";
+import { cpuOf } from "./measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
   follow,
   openStorm,
-  publishJobs,
   type StormParameters,
   type StormSite,
   stormDefaults,
@@ -27,7 +26,6 @@ type ReturnStorm = StormParameters & {
 };
 
 const fun = "test.ping";
-const lane = "return";
 
 export const returnStorm = defineScenario<ReturnStorm>({
   name: "return-storm",
@@ -61,7 +59,7 @@ export const returnStorm = defineScenario<ReturnStorm>({
     const site = await openStorm(master, p, progress);
     const follower = p.isFollowed ? await follow(master) : undefined;
     try {
-      if (p.warmUp > 0) await warmUp(context, site);
+      await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
       const returnsBefore = follower?.counts.returns ?? 0;
       const point = await storm(context, site);
       if (follower !== undefined) point.figures.returnEvents = follower.counts.returns - returnsBefore;
@@ -73,59 +71,29 @@ export const returnStorm = defineScenario<ReturnStorm>({
   },
 });
 
-/** Always the closed loop: what compiles its code while it runs needs some ten thousand returns to be done with that. */
-async function warmUp({ master, parameters: p, progress, signal }: ScenarioContext<ReturnStorm>, site: StormSite) {
-  const jids = await publishJobs(master, p.warmUp, fun, progress);
-  await site.storm.prepareReturns({ lane, jids, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
-  await site.phase(progress, "warm up", jids.length * p.minions, () => site.storm.run([{ lane }], { signal }));
-}
-
 async function storm(context: ScenarioContext<ReturnStorm>, site: StormSite): Promise<Point> {
-  const { master, parameters: p, progress, signal } = context;
-  // Whole rounds, so that every job x minion is expected.
-  const rounds = p.rate > 0 ? Math.max(1, Math.round((p.rate * p.seconds) / p.minions)) : p.returns;
+  const { parameters: p } = context;
+  const rounds = p.rate > 0 ? roundsOf(p) : p.returns;
   const count = rounds * p.minions;
-  const jids = await publishJobs(master, rounds, fun, progress);
-  await site.storm.prepareReturns({ lane, jids, fun, returnBytes: p.returnBytes, seed: p.seed });
-  const plan =
-    p.rate > 0
-      ? planSchedule({
-          ratePerSecond: p.rate,
-          seconds: count / p.rate,
-          arrivals: p.arrivals as Arrivals,
-          seed: p.seed,
-        })
-      : undefined;
-  const lanes = [plan === undefined ? { lane } : { lane, plannedMs: plan.plannedMs }];
-  const duplicatesBefore = await duplicatesSeen(master);
-  const { span, result } = await measured(master, signal, () =>
-    site.phase(progress, p.rate > 0 ? `returns at ${p.rate}/s` : "returns", count, () =>
-      site.storm.run(lanes, { signal }),
-    ),
-  );
-  const total = result.lanes[lane];
+  const jids = await prepareRounds(context, site, { rounds, fun, returnBytes: p.returnBytes, seed: p.seed });
+  const schedule = { ratePerSecond: p.rate, seconds: count / p.rate, arrivals: p.arrivals as Arrivals, seed: p.seed };
+  const lanes = [p.rate > 0 ? { lane: returnLane, plannedMs: planSchedule(schedule).plannedMs } : { lane: returnLane }];
+  const label = p.rate > 0 ? `returns at ${p.rate}/s` : "returns";
+  const { span, outcome, correctness } = await measureStorm(context, site, { label, jids, total: count, lanes });
+  const total = outcome.lanes[returnLane];
   if (total === undefined) throw new Error("the storm told nothing of its returns");
-  const { failed, timedOut, wrong } = total;
   return {
     label: p.rate > 0 ? `${p.rate} returns/s` : "closed loop",
     parameters: { ...p },
-    wallMs: result.wallMs,
+    wallMs: outcome.wallMs,
     operations: { return: total.operation },
     cpu: cpuOf(span, total.completed),
     memory: span.memory,
     series: span.series,
-    correctness: await account(
-      master,
-      { jids, ids: site.storm.ids() },
-      {
-        acknowledged: total.completed - wrong,
-        duplicatesBefore,
-        errors: { "refused replies": failed, "no reply": timedOut, "wrong replies": wrong },
-      },
-    ),
-    generator: result.generator,
+    correctness,
+    generator: outcome.generator,
     figures: {
-      generatorCpuUsPerReturn: (result.generatorCpuMs * 1_000) / Math.max(1, total.sent),
+      generatorCpuUsPerReturn: (outcome.generatorCpuMs * 1_000) / Math.max(1, total.sent),
       requestBytesMean: total.sentBytes / Math.max(1, total.sent + total.repeated),
       repliesVerified: total.verified,
       returnsRepeated: total.repeated,

@@ -1,15 +1,12 @@
 /** Question: are returns still answered in time while somebody's pillar takes two seconds to render, again and again? */
-import { planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
-import { measured } from "./measure.ts";
 import { PillarAsker, pillarDirectory } from "./pillar-asker.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { errorsOf, stormPoint } from "./storm-point.ts";
+import { stormPoint } from "./storm-point.ts";
+import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf } from "./storm-returns.ts";
 import {
   aboutStorm,
   openStorm,
-  publishJobs,
   type StormParameters,
   type StormSite,
   stormDefaults,
@@ -61,42 +58,28 @@ export const slowPillar = defineScenario<SlowPillar>({
 });
 
 async function span(
-  { master, parameters: p, progress, signal }: ScenarioContext<SlowPillar>,
+  context: ScenarioContext<SlowPillar>,
   site: StormSite,
   asker: PillarAsker | undefined,
 ): Promise<Point> {
-  const rounds = Math.max(1, Math.round((p.rate * p.seconds) / p.minions));
-  const count = rounds * p.minions;
-  const jids = await publishJobs(master, rounds, fun, progress);
-  await site.storm.prepareReturns({ lane: "return", jids, fun, returnBytes: p.returnBytes, seed: p.seed });
-  const seconds = count / p.rate;
-  const { plannedMs } = planSchedule({ ratePerSecond: p.rate, seconds, arrivals: "poisson", seed: p.seed });
-  const duplicatesBefore = await duplicatesSeen(master);
-  const label = asker === undefined ? "alone" : "beside the pillar";
+  const { parameters: p } = context;
+  const rounds = roundsOf(p);
+  const total = rounds * p.minions;
+  const jids = await prepareRounds(context, site, { rounds, fun, returnBytes: p.returnBytes, seed: p.seed });
+  const lanes = [{ lane: returnLane, plannedMs: poissonMs(total, p.rate, p.seed) }];
+  const label = asker === undefined ? "returns alone" : "returns beside the pillar";
   let isOver = false;
   const asking = asker?.askUntil(() => isOver);
-  const { span: spent, result: outcome } = await measured(master, signal, () =>
-    site.phase(progress, `returns ${label}`, count, () =>
-      site.storm.run([{ lane: "return", plannedMs }], { signal, verifyMax }),
-    ),
-  );
+  const run = { verifyMax };
+  const { span: spent, outcome, correctness } = await measureStorm(context, site, { label, jids, total, lanes, run });
   isOver = true;
   const pillars = (await asking) ?? 0;
-  const returns = outcome.lanes.return;
   return stormPoint({
-    label,
+    label: asker === undefined ? "alone" : "beside the pillar",
     parameters: { ...p, hasPillar: asker !== undefined },
     outcome,
     span: spent,
-    correctness: await account(
-      master,
-      { jids, ids: site.storm.ids() },
-      {
-        acknowledged: (returns?.completed ?? 0) - (returns?.wrong ?? 0),
-        duplicatesBefore,
-        errors: errorsOf(outcome),
-      },
-    ),
+    correctness,
     figures: { pillars },
   });
 }

@@ -2,17 +2,15 @@
 import { createConnection, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
 import type { MasterUnderTest } from "./master-under-test.ts";
-import { measured } from "./measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { errorsOf, stormPoint } from "./storm-point.ts";
+import { stormPoint } from "./storm-point.ts";
+import { measureStorm, prepareRounds, returnLane } from "./storm-returns.ts";
 import {
   aboutStorm,
   type Follower,
   follow,
   openStorm,
-  publishJobs,
   type StormParameters,
   type StormSite,
   stormDefaults,
@@ -28,7 +26,6 @@ type SlowSubscriber = StormParameters & {
 };
 
 const fun = "test.ping";
-const lane = "return";
 
 export const slowSubscriber = defineScenario<SlowSubscriber>({
   name: "slow-subscriber",
@@ -64,38 +61,27 @@ export const slowSubscriber = defineScenario<SlowSubscriber>({
 });
 
 async function storm(
-  { master, parameters: p, progress, signal }: ScenarioContext<SlowSubscriber>,
+  context: ScenarioContext<SlowSubscriber>,
   site: StormSite,
   follower: Follower,
   returns: number,
   label: string,
 ): Promise<Point> {
-  const jids = await publishJobs(master, returns, fun, progress);
-  await site.storm.prepareReturns({ lane, jids, fun, returnBytes: p.returnBytes, seed: p.seed });
-  const duplicatesBefore = await duplicatesSeen(master);
+  const { parameters: p } = context;
+  const jids = await prepareRounds(context, site, { rounds: returns, fun, returnBytes: p.returnBytes, seed: p.seed });
   const before = follower.counts.returns;
-  const count = returns * p.minions;
-  const { span, result: outcome } = await measured(master, signal, () =>
-    site.phase(progress, label, count, () => site.storm.run([{ lane }], { signal })),
-  );
-  const total = outcome.lanes[lane];
+  const total = returns * p.minions;
+  const lanes = [{ lane: returnLane }];
+  const { span, outcome, correctness } = await measureStorm(context, site, { label, jids, total, lanes });
   const events = follower.counts.returns - before;
-  const correctness = await account(
-    master,
-    { jids, ids: site.storm.ids() },
-    {
-      acknowledged: (total?.completed ?? 0) - (total?.wrong ?? 0),
-      duplicatesBefore,
-      errors: { ...errorsOf(outcome), "events that the reader missed": count - events },
-    },
-  );
+  const missed = events < total ? { "events that the reader missed": total - events } : {};
   const [firstRss = 0] = span.series.values.rssBytes ?? [];
   return stormPoint({
     label,
     parameters: { ...p },
     outcome,
     span,
-    correctness,
+    correctness: { ...correctness, errors: { ...correctness.errors, ...missed } },
     figures: { returnEvents: events, rssGrowthBytes: span.memory.rssBytes - firstRss },
   });
 }

@@ -1,0 +1,67 @@
+/** Returns of a whole fleet as scenarios measure them: jobs published, returns sealed ahead, sent, and every job x minion accounted for. */
+import { planSchedule } from "../load/open-loop.ts";
+import type { Point } from "../results/schema.ts";
+import { account, duplicatesSeen } from "./accounting.ts";
+import { measured, type Span } from "./measure.ts";
+import type { ScenarioContext } from "./scenario.ts";
+import { errorsOf } from "./storm-point.ts";
+import { publishJobs, type StormParameters, type StormSite } from "./storm-setup.ts";
+
+/** The lane of the storm that returns go in. */
+export const returnLane = "return";
+
+type Site = Pick<ScenarioContext<StormParameters>, "master" | "progress" | "signal">;
+type Rounds = { readonly rounds: number; readonly fun: string; readonly returnBytes: string; readonly seed: number };
+type StormRun = StormSite["storm"]["run"];
+type Outcome = Awaited<ReturnType<StormRun>>;
+
+/** Whole rounds, so that every job x minion is expected. */
+export function roundsOf({ rate, seconds, minions }: { rate: number; seconds: number; minions: number }): number {
+  return Math.max(1, Math.round((rate * seconds) / minions));
+}
+
+/** Arrival times of so many operations at random (Poisson), milliseconds. */
+export function poissonMs(count: number, ratePerSecond: number, seed: number): Float64Array {
+  return planSchedule({ ratePerSecond, seconds: count / ratePerSecond, arrivals: "poisson", seed }).plannedMs;
+}
+
+/** One return of each minion to each of the jobs that this publishes, ready to be sent. @returns their ids */
+export async function prepareRounds({ master, progress }: Site, { storm }: StormSite, o: Rounds): Promise<string[]> {
+  const { rounds, fun, returnBytes, seed } = o;
+  const jids = await publishJobs(master, rounds, fun, progress);
+  await storm.prepareReturns({ lane: returnLane, jids, fun, returnBytes, seed });
+  return jids;
+}
+
+/** In a closed loop, uncounted: what compiles its code while it runs needs some ten thousand returns to be done with that. */
+export async function warmUp(context: Site, site: StormSite, o: Rounds): Promise<void> {
+  if (o.rounds === 0) return;
+  const jids = await prepareRounds(context, site, o);
+  const { progress, signal } = context;
+  await site.phase(progress, "warm up", jids.length * site.storm.ids().length, () =>
+    site.storm.run([{ lane: returnLane }], { signal }),
+  );
+}
+
+/** Runs lanes that are prepared, `total` operations in all. */
+export async function measureStorm(
+  { master, progress, signal }: Site,
+  site: StormSite,
+  o: {
+    readonly label: string;
+    readonly jids: readonly string[];
+    readonly total: number;
+    readonly lanes: Parameters<StormRun>[0];
+    readonly run?: Parameters<StormRun>[1];
+  },
+): Promise<{ readonly span: Span; readonly outcome: Outcome; readonly correctness: Point["correctness"] }> {
+  const duplicatesBefore = await duplicatesSeen(master);
+  const { span, result: outcome } = await measured(master, signal, () =>
+    site.phase(progress, o.label, o.total, () => site.storm.run(o.lanes, { ...o.run, signal })),
+  );
+  const returns = outcome.lanes[returnLane];
+  const acknowledged = (returns?.completed ?? 0) - (returns?.wrong ?? 0);
+  const observed = { acknowledged, duplicatesBefore, errors: errorsOf(outcome) };
+  const correctness = await account(master, { jids: o.jids, ids: site.storm.ids() }, observed);
+  return { span, outcome, correctness };
+}
