@@ -50,7 +50,8 @@ function literally(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 
-function withoutVarying(text: string): string {
+/** Ids, times, process ids, keys and versions replaced by what they are. */
+export function withoutVarying(text: string): string {
   return text
     .replace(/-----BEGIN PUBLIC KEY-----\n[\s\S]*?\n-----END PUBLIC KEY-----/g, "<key>")
     .replace(/\b[\da-f]{2}(?::[\da-f]{2}){31}\b/g, "<fingerprint>")

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { freePorts } from "../../bench/master-process.ts";
@@ -43,6 +43,9 @@ export type CommandOptions = {
   readonly timeoutMs?: number;
   /** Instead of the fleet's own configuration directory. */
   readonly configDir?: string;
+  /** Sent to the command this long after its start. */
+  readonly signal?: NodeJS.Signals;
+  readonly signalAfterMs?: number;
 };
 
 /** `atMs`: since the command was started. */
@@ -68,6 +71,8 @@ export class RunningCommand {
     const startedMs = performance.now();
     this.child = spawn(process.execPath, [cliFile, ...args], { env, stdio: "pipe" });
     const timer = setTimeout(() => this.child.kill("SIGKILL"), options.timeoutMs ?? commandTimeoutMs);
+    const { signal, signalAfterMs } = options;
+    const interrupt = signal === undefined ? undefined : setTimeout(() => this.child.kill(signal), signalAfterMs);
     const lines: PrintedLine[] = [];
     let stderr = "";
     this.child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
@@ -83,6 +88,7 @@ export class RunningCommand {
     this.child.stdin?.end(options.stdin ?? "");
     this.done = once(this.child, "close").then(([code]) => {
       clearTimeout(timer);
+      clearTimeout(interrupt);
       const rc = code as number | null;
       return { stdout: this.#stdout, stderr, rc, lines, tookMs: performance.now() - startedMs };
     });
@@ -170,14 +176,13 @@ export class GoldenFleet {
       ret_port: requestPort,
       user: userInfo().username,
       root_dir: this.root,
-      log_level: "info",
       file_roots: { base: [join(this.root, "srv/salt")] },
       pillar_roots: { base: [join(this.root, "srv/pillar")] },
       ...goldenMaster,
       ...settings,
     });
     writeSettings(join(this.configDir, "master.d/nodegroups.conf"), goldenNodegroups);
-    this.#master = this.#start("master", ["master", "-c", this.configDir], {});
+    this.#master = this.#start("master", ["master", "-c", this.configDir, "-l", "info"], {});
     await this.#master.untilLine(/master is ready/, startTimeoutMs);
   }
 
@@ -197,6 +202,12 @@ export class GoldenFleet {
     await this.stopMaster();
     await this.startMaster(settings);
     await this.untilAllAnswer();
+  }
+
+  /** Connections to the master's event bus. */
+  subscriberCount(): number {
+    const rows = readFileSync("/proc/net/unix", "utf8").split("\n");
+    return rows.filter((row) => row.includes(" 03 ") && row.endsWith(`${this.sockDir}/master_event_pub.ipc`)).length;
   }
 
   watchEvents(): Promise<EventWatch> {
@@ -271,8 +282,10 @@ export class GoldenFleet {
       master_port: requestPort,
       user: userInfo().username,
       root_dir: join(this.root, "minions", id),
-      log_level: "info",
       acceptance_wait_time: 1,
+      // Back soon after a restart of the master.
+      recon_max: 1_000,
+      random_reauth_delay: 1,
       ...goldenMinion(id, this.root),
     });
     if (id === "es1") writeSettings(join(configDir, "minion.d/mine.conf"), es1Mine);

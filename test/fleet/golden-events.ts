@@ -1,0 +1,57 @@
+/** The event streams of the transcripts: `state.event` runs, then somebody does what makes events. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { GoldenFleet } from "./golden-fleet.ts";
+import { isChosen, type Replay, readTopic } from "./golden-replay.ts";
+
+const pollMs = 50;
+const subscribeTimeoutMs = 60_000;
+
+/** What makes the events of a transcript, and the text after which a stream that does not end by itself is ended. */
+const triggers: {
+  readonly [name: string]: { readonly commands: readonly (readonly string[])[]; readonly end?: RegExp };
+} = {
+  ping_events_pretty: {
+    commands: [["salt", "es*", "test.ping"]],
+    end: /(?:salt\/job\/\d+\/ret\/es[12]\t\{[\s\S]*?\n\}\n[\s\S]*){2}/,
+  },
+  ping_events_compact: { commands: [["salt", "es1", "test.ping"]], end: /\/ret\/es1\t\{.*\}\n/ },
+  count_tag: { commands: [["salt", "es*", "cmd.run", "exit 3"]] },
+  custom_event: {
+    commands: [
+      ["salt-call", "event.send", "my/tag", "{a: 1}"],
+      ["salt-run", "event.send", "my/other", '{"b": 2}'],
+    ],
+  },
+  runner_events: { commands: [["salt-run", "test.arg", "a"]] },
+  auth_and_mine: { commands: [["salt-call", "test.ping"]], end: /salt\/job\/\d+\/ret\/es1\t\{[\s\S]*?\n\}\n/ },
+};
+
+/** Nothing else may happen on the fleet meanwhile. */
+export async function typeEvents(
+  fleet: GoldenFleet,
+  replay: Replay,
+  notYet: { readonly [key: string]: string },
+): Promise<void> {
+  for (const transcript of readTopic("events")) {
+    const key = `events:${transcript.name}`;
+    const trigger = triggers[transcript.name];
+    if (trigger === undefined || notYet[key] !== undefined || !isChosen(key)) continue;
+    const before = fleet.subscriberCount();
+    const stream = fleet.open(transcript.argv);
+    await untilSubscribed(fleet, before);
+    for (const command of trigger.commands) await fleet.run(command);
+    if (trigger.end !== undefined) {
+      await stream.untilPrinted(trigger.end);
+      stream.child.kill("SIGKILL");
+    }
+    replay.keep("events", transcript, await stream.done);
+  }
+}
+
+async function untilSubscribed(fleet: GoldenFleet, before: number): Promise<void> {
+  const deadlineMs = performance.now() + subscribeTimeoutMs;
+  while (fleet.subscriberCount() <= before) {
+    if (performance.now() > deadlineMs) throw new Error("state.event does not subscribe");
+    await delay(pollMs);
+  }
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { decisions } from "./golden-decisions.ts";
+import { GoldenFleet } from "./golden-fleet.ts";
+import { describeTopic, isChosen, Replay, readTopic, type Transcript } from "./golden-replay.ts";
+import { earlyLines } from "./golden-times.ts";
+
+const silent = "es2";
+const freezeAfterMs = 6_000;
+const thawAfterMs = 9_000;
+const interruptAfterMs = 4_000;
+
+/** What was typed while every minion answered; es2 may stand still as soon as these and the first seconds are over. */
+const whileAllUp = ["all_up", "t1_sleep4", "cmdrun_mixed_durations", "ctrl_c", "ctrl_c_batch"];
+/** The minion stands still in the middle of its job. */
+const frozenInJob = "freeze_mid_job";
+const afterThaw = ["sleep8", "debug_flow"];
+const lookups = ["thaw_late_lookup_before", "thaw_late_lookup_before_missing"];
+
+describe("who waits for whom, and for how long, as on Salt's fleet", { timeout: 600_000 }, () => {
+  const transcripts = new Map(readTopic("timing").map((transcript) => [transcript.name, transcript]));
+  let fleet: GoldenFleet | undefined;
+  let replay: Replay;
+
+  function found(name: string): Transcript {
+    const transcript = transcripts.get(name);
+    if (transcript === undefined) throw new Error(name);
+    return transcript;
+  }
+
+  const type = async (name: string): Promise<void> => {
+    const isLeftOut = decisions.notYet[`timing:${name}`] !== undefined;
+    if (isLeftOut || !isChosen(`timing:${name}`)) return;
+    const signal = name.startsWith("ctrl_c") ? "SIGINT" : undefined;
+    await replay.type("timing", found(name), signal === undefined ? {} : { signal, signalAfterMs: interruptAfterMs });
+  };
+
+  before(async () => {
+    fleet = await GoldenFleet.start();
+    replay = new Replay(fleet);
+    const inJob = type(frozenInJob);
+    const first = whileAllUp.map(type);
+    await Promise.all([...first, delay(freezeAfterMs)]);
+    fleet.freeze(silent);
+    const handled = new Set([
+      ...whileAllUp,
+      frozenInJob,
+      ...afterThaw,
+      ...lookups,
+      "thaw_at_9",
+      "thaw_late_lookup_after",
+    ]);
+    const whileSilent = [...transcripts.keys()].filter((name) => !handled.has(name));
+    await Promise.all([...whileSilent.map(type), inJob]);
+    for (const name of lookups) await type(name);
+    const thawed = type("thaw_at_9");
+    await delay(thawAfterMs);
+    fleet.thaw(silent);
+    await thawed;
+    await fleet.untilAllAnswer();
+    await type("thaw_late_lookup_after");
+    await Promise.all(afterThaw.map(type));
+  });
+  after(() => fleet?.close());
+
+  describeTopic("timing", () => replay, decisions);
+
+  for (const [name, transcript] of transcripts) {
+    const key = `timing:${name}`;
+    if (transcript.stdout_timed === undefined || decisions.notYet[key] !== undefined || !isChosen(key)) continue;
+    it(`${key}: nothing is given up before Salt gives it up`, () => {
+      assert.deepEqual(earlyLines(transcript, replay.result("timing", name)), []);
+    });
+  }
+});
