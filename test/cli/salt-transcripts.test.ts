@@ -7,7 +7,7 @@ import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 import { accepted, FakeMaster } from "../client/fake-master.ts";
 import { TestHost } from "./test-host.ts";
-import { shownIds, shownJid, type Transcript, transcript } from "./transcripts.ts";
+import { readTranscripts, shownIds, shownJid, shownJids, type Transcript, transcript } from "./transcripts.ts";
 
 const fallbackJid = "20261120154650884805";
 
@@ -77,14 +77,58 @@ const scripts: readonly (readonly [topic: string, name: string, script: Script])
   ["cli_options", "retcode_json", bothFail],
   ["cli_options", "retcode_static", bothFail],
   ["cli_options", "retcode_single", { value: "", retcodes: { es1: 3 } }],
+  ["cli_options", "subset2", { minions: ["es1", "es2"] }],
+  ["cli_options", "subset_verbose", { minions: ["web1.example.com"] }],
+  ["cli_options", "subset_nofunc", { minions: fleet }],
+  ["cli_options", "progress", { minions: ["es1", "es2"] }],
+  ["cli_options", "metadata", {}],
+  ["cli_options", "metadata_json", { minions: ["es1"] }],
+  ["cli_options", "delimiter", {}],
+  ["cli_options", "log_debug", {}],
+  ["cli_options", "doc_func", { minions: ["es1"], value: { "test.ping": doc } }],
+  ["cli_options", "doc_default_target", noMatch],
   ["cli_options", "log_quiet", { value: "'nosuch.func' is not available.", retcodes: { es1: 1 } }],
+];
+
+/** The value that all `out_*` transcripts show, as JSON gives it back. */
+const shownValue = (
+  JSON.parse(transcript("outputters", "out_json").stdout) as { readonly es1: { readonly [name: string]: Encodable } }
+).es1;
+const es = (...names: string[]): Script => ({ minions: names });
+const arg = { minions: ["es1"], value: { args: ["a"], kwargs: { k: 1 } } };
+
+/** Minions in the order in which they were shown. */
+const outputs: readonly (readonly [name: string, script: Script])[] = [
+  ...readTranscripts("outputters")
+    .filter(({ name, stderr }) => /^out_|^color_nested$/.test(name) && !stderr.includes("Traceback"))
+    .filter(({ name }) => !name.startsWith("out_file"))
+    .map(({ name }) => [name, { minions: ["es1"], value: shownValue }] as const),
+  ["color_nested_fail", { minions: ["es1"], value: "bad", retcodes: { es1: 2 } }],
+  ["color_json", es("es1")],
+  ["color_ping", es("es1")],
+  ...["nested", "json", "txt", "pprint", "quiet", "newline_values_only"].map(
+    (name) => [`ping2_${name}`, es("es2", "es1")] as const,
+  ),
+  ...["yaml", "raw"].map((name) => [`ping2_${name}`, es("es1", "es2")] as const),
+  ...["nested", "json", "yaml", "txt", "raw", "pprint", "quiet", "newline_values_only"].map(
+    (name) => [`ping2_static_${name}`, es("es2", "es1")] as const,
+  ),
+  ["json_indent0", arg],
+  ["json_indent2", arg],
+  ["json_indent_neg", arg],
+  ["json_indent_neg_two", es("es1", "es2")],
+  ["json_static_neg", es("es1", "es2")],
+  ["yaml_indent", { minions: ["es1"], value: { args: ["a"], kwargs: { k: [1, 2] } } }],
+  ["escape", { minions: ["es1"], value: "\x1b[31mred\x1b[0m" }],
+  ["trailing_ws", { minions: ["es1"], value: "tail   " }],
+  ["tabs", { minions: ["es1"], value: "a\tb\r\nc" }],
 ];
 
 let master: FakeMaster;
 
 /** A master whose minions answer a publish in the order that was shown. */
 function play(recorded: Transcript, script: Script): Promise<FakeMaster> {
-  const jid = shownJid(recorded) ?? fallbackJid;
+  const jids = shownJids(recorded);
   const minions = script.minions ?? shownIds(recorded);
   const silent = script.silent ?? {};
   const order = [...new Set([...shownIds(recorded), ...minions])].filter(
@@ -93,10 +137,12 @@ function play(recorded: Transcript, script: Script): Promise<FakeMaster> {
   return FakeMaster.start({
     publish: (load, fake) => {
       if (minions.length === 0) return { enc: "clear", load: { jid: null, minions: [], error: "none" } };
+      const jid = jids.shift() ?? fallbackJid;
       const isPing = load.get("fun") === "test.ping";
+      const isListing = load.get("fun") === "sys.list_functions";
       setImmediate(() => {
         for (const id of order) {
-          const value = isPing ? true : (script.values?.[id] ?? script.value ?? true);
+          const value = isListing ? ["test.ping"] : isPing ? true : (script.values?.[id] ?? script.value ?? true);
           fake.fireReturn(jid, id, value, { retcode: isPing ? 0 : (script.retcodes?.[id] ?? 0) });
         }
         fake.fireDone(jid, order, silent);
@@ -109,7 +155,8 @@ function play(recorded: Transcript, script: Script): Promise<FakeMaster> {
 describe("saltworks salt shows what Salt showed", () => {
   afterEach(() => master.stop());
 
-  for (const [topic, name, script] of scripts) {
+  const all = [...scripts, ...outputs.map(([name, script]) => ["outputters", name, script] as const)];
+  for (const [topic, name, script] of all) {
     const recorded = transcript(topic, name);
     it(`${topic}:${name}: ${recorded.argv.join(" ")}`, async () => {
       master = await play(recorded, script);

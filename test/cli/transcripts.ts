@@ -24,8 +24,13 @@ export function transcript(topic: string, name: string): Transcript {
 }
 
 /** The job id that was shown, if any was. */
-export function shownJid({ stdout, stderr }: Transcript): string | undefined {
-  return /\b20\d{18}\b/.exec(stdout + stderr)?.[0];
+export function shownJid(recorded: Transcript): string | undefined {
+  return shownJids(recorded)[0];
+}
+
+/** Each once, in the order in which they were shown. */
+export function shownJids({ stdout, stderr }: Transcript): string[] {
+  return [...new Set((stdout + stderr).match(/\b20\d{18}\b/g))];
 }
 
 /** Ids in the order in which they were shown. */
