@@ -34,9 +34,9 @@ const authRetryWaitMs = 250;
 /** Requests of one minion that wait for its socket: its jobs' returns. */
 const requestsWaitingMax = 1_000;
 /** How often one publish is tried: as it came, and after a new `_auth`. */
+const publishTries = 2;
 /** Salt's `minion_jid_queue_hwm`. */
 const jidsKept = 100;
-const publishTries = 2;
 
 type AuthTry = Keys | "pending" | "failed";
 
@@ -305,7 +305,7 @@ export class SimulatedMinion {
 
   async #return(job: Publish): Promise<void> {
     const { options, counters, onAcknowledged } = this.#around;
-    const load = returnLoad(this.id, job, this.#running, options.returnBytes);
+    const load = returnLoad(this.id, job, this.#running, options.returnBytes, options.retcode);
     for (let tried = 0; tried < options.returnTries; tried += 1) {
       counters.returnsSent += 1;
       const outcome = await this.#attempt(load, drawFrom(options.returnTimeoutMs), (frame, nonce, keys) => {

@@ -8,6 +8,11 @@ export function silentText(reason: string, jid: string): string {
   return reason === noResponse ? `${head}\n${lateReturnsText(jid)}` : head;
 }
 
+/** What `-v` and `--summary` add on the error output: Salt's own text tells only two kinds of silence apart. */
+export function reasonLine(id: string, reason: string): string {
+  return `${id} did not return: ${reason}\n`;
+}
+
 export function unknownNameText(jid: string): string {
   return silentText(noResponse, jid);
 }

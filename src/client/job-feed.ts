@@ -9,12 +9,13 @@ import { EventSubscriber } from "../transport/event-stream-client.ts";
 import { splitEvent } from "../wire/event.ts";
 import { listField, mapField } from "../wire/fields.ts";
 import { decode } from "../wire/msgpack.ts";
+import type { ValueMap } from "../wire/values.ts";
 import { lostBusText } from "./texts.ts";
 
 /** `data` of a return: the event's map, packed; absent if there was no room for it. */
 export type FeedItem =
   | { readonly kind: "return"; readonly id: string; readonly data: Uint8Array | undefined }
-  | { readonly kind: "done"; readonly returned: readonly string[]; readonly silent: ReadonlyMap<string, string> }
+  | { readonly kind: "done"; readonly returned: readonly string[]; readonly silent: ReadonlyMap<string, string>; readonly reasons: ReadonlyMap<string, string> }
   | { readonly kind: "expected"; readonly minions: readonly string[]; readonly missing: readonly string[] };
 
 const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|(prog)\/|ret\/(.+)$)/s;
@@ -121,9 +122,8 @@ export class JobFeed {
 function readDone(data: Uint8Array): FeedItem {
   const fields = decode(data);
   const map = fields instanceof Map ? fields : new Map();
-  const silent = new Map<string, string>();
-  for (const [id, reason] of mapField(map, "silent") ?? []) silent.set(String(id), String(reason));
-  return { kind: "done", returned: texts(listField(map, "returned")), silent };
+  const [silent, reasons] = [textsById(mapField(map, "silent")), textsById(mapField(map, "reasons"))];
+  return { kind: "done", returned: texts(listField(map, "returned")), silent, reasons };
 }
 
 /** With syndics below, further expected minions become known while the job runs. */
@@ -131,6 +131,10 @@ function readExpected(data: Uint8Array): FeedItem {
   const fields = decode(data);
   const map = fields instanceof Map ? fields : new Map();
   return { kind: "expected", minions: texts(listField(map, "minions")), missing: texts(listField(map, "missing")) };
+}
+
+export function textsById(map: ValueMap | undefined): Map<string, string> {
+  return new Map([...(map ?? [])].map(([id, text]) => [String(id), String(text)] as const));
 }
 
 export function texts(list: readonly unknown[] | undefined): string[] {

@@ -10,7 +10,7 @@ import type { Published } from "./master-client.ts";
 
 /**
  * `retcode`: of a job with several functions the highest. `outputter`: how the minion wants its value shown.
- * `silent` minions were expected; `unknown` names are in the target list but have no accepted key.
+ * `silent` minions were expected; `unknown` names are in the target list but have no accepted key. `detail`: why, in the master's own words.
  */
 export type JobEvent =
   | {
@@ -20,8 +20,8 @@ export type JobEvent =
       readonly retcode: number;
       readonly outputter: string | undefined;
     }
-  | { readonly kind: "silent"; readonly id: string; readonly reason: string }
-  | { readonly kind: "unknown"; readonly id: string };
+  | { readonly kind: "silent"; readonly id: string; readonly reason: string; readonly detail?: string }
+  | { readonly kind: "unknown"; readonly id: string; readonly detail?: string };
 
 type FetchReturns = (jid: string, ids: readonly string[]) => Promise<ValueMap>;
 
@@ -32,6 +32,7 @@ export class RunningJob implements Published {
   readonly jid: string;
   readonly minions: readonly string[];
   readonly missing: readonly string[];
+  readonly reasons: ReadonlyMap<string, string>;
   readonly #feed: JobFeed;
   readonly #fetch: FetchReturns;
 
@@ -39,6 +40,7 @@ export class RunningJob implements Published {
     this.jid = published.jid;
     this.minions = published.minions;
     this.missing = published.missing;
+    this.reasons = published.reasons;
     this.#feed = feed;
     this.#fetch = fetch;
   }
@@ -53,6 +55,7 @@ export class RunningJob implements Published {
     const unknown = new Set(this.missing);
     const seen = new Set<string>();
     let silent: ReadonlyMap<string, string> = new Map();
+    const reasons = new Map(this.reasons);
     while (outstanding.size > 0) {
       const item = await this.#feed.next();
       if (item.kind === "expected") {
@@ -67,11 +70,16 @@ export class RunningJob implements Published {
         for (const id of item.returned) if (!seen.has(id)) yield await this.#readReturn({ id, data: undefined });
         for (const id of item.returned) seen.add(id);
         silent = item.silent;
+        for (const [id, reason] of item.reasons) reasons.set(id, reason);
         break;
       }
     }
-    for (const [id, reason] of silent) if (!seen.has(id)) yield { kind: "silent", id, reason };
-    for (const id of unknown) if (!seen.has(id) && id !== "") yield { kind: "unknown", id };
+    const detailOf = (id: string) => {
+      const detail = reasons.get(id);
+      return detail === undefined ? {} : { detail };
+    };
+    for (const [id, reason] of silent) if (!seen.has(id)) yield { kind: "silent", id, reason, ...detailOf(id) };
+    for (const id of unknown) if (!seen.has(id) && id !== "") yield { kind: "unknown", id, ...detailOf(id) };
   }
 
   /** Calls `listener` for each state of a run that a minion with `state_events` reports. */

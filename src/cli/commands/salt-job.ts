@@ -7,7 +7,7 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Display } from "../display.ts";
 import type { Host } from "../host.ts";
 import { JobBar } from "../job-bar.ts";
-import { lateReturnsText, silentText, unknownNameText } from "../silent-texts.ts";
+import { lateReturnsText, reasonLine, silentText, unknownNameText } from "../silent-texts.ts";
 import { type SummaryEntry, summaryLines } from "../summary.ts";
 import type { SaltJob } from "./salt-request.ts";
 import { chooseSubset, modulesOf } from "./salt-subset.ts";
@@ -228,6 +228,8 @@ export class SaltCommand {
       const { value, retcode, outputter } = event;
       return { id, value, retcode, ...(outputter === undefined ? {} : { outputter }) };
     }
+    const isReasonWanted = this.#job.isVerbose || this.#job.isSummarised;
+    if (isReasonWanted && event.detail !== undefined) this.#host.complain(reasonLine(id, event.detail));
     if (event.kind === "unknown") return { id, value: unknownNameText(jid), retcode: 1, outputter: "no_return" };
     if (!this.#job.isTimeoutShown && !this.#job.isVerbose) return undefined;
     return { id, value: silentText(event.reason, jid), retcode: 1, outputter: "no_return" };
