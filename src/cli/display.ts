@@ -44,12 +44,13 @@ export class Display {
   }
 
   /** One document. `suggested`: the outputter that comes with the value. */
-  show(value: Value, suggested?: string, retcode = 0): void {
+  show(value: Value, suggested?: string, retcode = 0, isOrdered = false): void {
     const { outputter, defaultOutputter, indent, states, table } = this.#choice;
     const name = this.#known(outputter ?? suggested ?? defaultOutputter);
     const text = renderOutput(name, value, {
       colour: this.#isColoured,
       retcode,
+      isOrdered,
       ...(indent === undefined ? {} : { indent }),
       ...(states === undefined ? {} : { states }),
       ...(table === undefined ? {} : { table }),

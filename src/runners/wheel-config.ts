@@ -51,7 +51,10 @@ function plainOf(value: Value): unknown {
   if (value instanceof Ext || value instanceof Uint8Array)
     throw new SaltworksError("FUNCTION_ARGUMENTS", "yaml_contents holds bytes, which no option takes", {});
   if (Array.isArray(value)) return value.map(plainOf);
-  return value instanceof Map ? new Map([...value].map(([key, member]) => [plainOf(key), plainOf(member)])) : value;
+  // Plain objects: maps would be written as YAML's ordered maps, which nobody reads as options.
+  return value instanceof Map
+    ? Object.fromEntries([...value].map(([key, member]) => [String(key), plainOf(member)]))
+    : value;
 }
 
 export const configWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([

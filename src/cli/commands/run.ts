@@ -33,6 +33,8 @@ type RunnerCall = {
   readonly jid: string | undefined;
 };
 
+/** Their maps are ordered in Salt, which shows them so. */
+const orderedFunctions: ReadonlySet<string> = new Set(["pillar.show_pillar", "pillar.show_top"]);
 const exceptionStart = "Exception occurred in runner";
 const argumentsStart = "\nPassed invalid arguments:";
 
@@ -69,7 +71,7 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   const { value, isSuccess, jid, notes }: Outcome = here ?? (await asking());
   if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);
   if (!options.isQuiet) {
-    if (isSuccess) display.show(...shownBy(value));
+    if (isSuccess) display.show(...shownBy(value), 0, orderedFunctions.has(name));
     else display.show(explained(String(value), name), "nested");
   }
   for (const note of notes ?? []) host.complain(`[WARNING ] ${note}\n`);
@@ -167,10 +169,10 @@ async function readOffline(config: MasterConfig, name: string, args: readonly Va
 }
 
 /** A result that brings its outputter, in Salt's form for that: the data, and by what it is shown. */
-function shownBy(value: Value): [value: Value, outputter?: string] {
-  if (!(value instanceof Map) || value.size !== 2) return [value];
+function shownBy(value: Value): [value: Value, outputter: string | undefined] {
+  if (!(value instanceof Map) || value.size !== 2) return [value, undefined];
   const [outputter, data] = [value.get("outputter"), value.get("data")];
-  return typeof outputter === "string" && data !== undefined ? [data, outputter] : [value];
+  return typeof outputter === "string" && data !== undefined ? [data, outputter] : [value, undefined];
 }
 
 /** A keyword that the function does not know is answered with its documentation alone, as Salt does. */

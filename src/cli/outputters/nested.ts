@@ -10,6 +10,8 @@ type NestedOptions = {
   readonly colour: boolean;
   /** Not 0: keys, dashes and list marks turn red. */
   readonly retcode?: number;
+  /** Keys in the order in which they came, as Python keeps those of ordered maps. */
+  readonly isOrdered?: boolean;
   /** Column of the outermost level. */
   readonly indent?: number;
 };
@@ -26,8 +28,10 @@ class NestedWriter {
   readonly #paint: Paint;
   readonly #keyColour: string;
   readonly #markColour: string;
+  readonly #isOrdered: boolean;
 
   constructor(options: NestedOptions) {
+    this.#isOrdered = options.isOrdered === true;
     this.#paint = paintFor(options.colour);
     const isFailed = (options.retcode ?? 0) !== 0;
     this.#keyColour = isFailed ? this.#paint.red : this.#paint.cyan;
@@ -68,7 +72,7 @@ class NestedWriter {
 
   #writeMap(map: ValueMap, indent: number): void {
     if (indent > 0) this.#line(indent, this.#keyColour, "----------");
-    for (const [key, member] of sortedAsText(map)) {
+    for (const [key, member] of this.#isOrdered ? map : sortedAsText(map)) {
       this.#line(indent, this.#keyColour, hideEscapes(strOf(key)), ":");
       this.write(member, indent + 4, "");
     }

@@ -19,6 +19,8 @@ export type OutputOptions = {
   readonly indent?: JsonIndent;
   /** The return's code: not 0 makes nested's keys red. */
   readonly retcode?: number;
+  /** Nested keeps the order in which a map's keys came. */
+  readonly isOrdered?: boolean;
   /** How state runs are shown. */
   readonly states?: HighstateOptions;
   /** `out.table.*`, of `table` and `profile`. */
@@ -67,8 +69,8 @@ export function renderOutput(name: string, value: Value, options: OutputOptions)
   return stripEnd(outputter?.(value, options) ?? renderNestedAt(value, options));
 }
 
-function renderNestedAt(value: Value, { colour, retcode }: OutputOptions): string {
-  return renderNested(value, { colour, retcode: retcode ?? 0 });
+function renderNestedAt(value: Value, { colour, retcode, isOrdered }: OutputOptions): string {
+  return renderNested(value, { colour, retcode: retcode ?? 0, isOrdered: isOrdered === true });
 }
 
 /** Negative: brackets instead of blocks. */
