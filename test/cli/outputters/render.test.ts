@@ -44,3 +44,23 @@ describe("renderOutput", () => {
     assert.equal(renderOutput("raw", text, plain), text.trimEnd());
   });
 });
+
+describe("renderOutput as a table", () => {
+  it("keeps every line of a cell that is wrapped, of which Salt shows the first alone", () => {
+    const row = new Map<string, Value>([
+      ["name", "one two three four"],
+      ["n", 1],
+    ]);
+    const shown = renderOutput("table", new Map([["es1", [row]]]), { colour: false, table: { width: 10 } });
+    const rule = `    ${"-".repeat(18)}`;
+    const header = ["es1:", "----------", rule, "    | N |    Name    |", rule];
+    const cells = ["    | 1 |  one two   |", "    |   | three four |", rule];
+    assert.deepEqual(shown.split("\n"), [...header, ...cells]);
+  });
+  it("shows as nested what has no rows or cells of text", () => {
+    assert.equal(renderOutput("table", new Map([["es1", [[1], [2]]]]), { colour: false }).split("\n")[1], "    |_");
+    assert.equal(renderOutput("profile", new Map([["es1", true]]), { colour: false }), "es1:\n    True");
+    assert.equal(renderOutput("overstatestage", new Map([["es1", true]]), { colour: false }), "es1:\n    True");
+    assert.equal(renderOutput("virt_query", new Map([["es1", true]]), { colour: false }), "es1:\n    True");
+  });
+});
