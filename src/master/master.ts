@@ -265,6 +265,7 @@ export class Master {
     const asks = runnerAsks({
       ...this.#parts,
       ...jobs,
+      targets: this.#targets,
       calls,
       fire,
       connected: () => this.#presence.connected(),

@@ -16,19 +16,21 @@ import type {
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
 import type { Batches } from "./batches.ts";
-import { expectedMinions } from "./expected-minions.ts";
+import type { TargetText } from "./expected-minions.ts";
 import type { JobKeeping } from "./job-keeping.ts";
 import { jobStatus, pendingJobs } from "./job-status.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import { ownJob } from "./own-job.ts";
 import type { Fire, Publisher } from "./publisher.ts";
 import type { RunnerCalls } from "./runner-calls.ts";
+import type { Targets } from "./targets.ts";
 
 export type RunnerAsksOptions = {
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
   readonly keeping: JobKeeping;
   readonly pool: ShardPool;
+  readonly targets: Targets;
   readonly partitioner: Partitioner;
   readonly pillars: LanePool;
   readonly fire: Fire;
@@ -58,7 +60,7 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
     connected: () => [...options.connected()],
     counters: () => options.counters(),
     runningCalls: () => options.calls.list(),
-    match: async (question) => (await expectedMinions(pool, { ...question, delimiter: ":" })).texts(),
+    match: (question) => match(options.targets, { ...question, delimiter: ":" }),
     fire: async ({ tag, data }) => options.fire(tag, decode(data) as ValueMap),
     forget: (facts) => forget(pool, partitioner, facts),
     renderPillar: async (question) => {
@@ -93,6 +95,13 @@ export async function answerRunner(
     answer = { id: ask.id, ok: false, code, message: (error as Error).message };
   }
   port.postMessage(answer);
+}
+
+/** @throws SaltworksError TARGET_INVALID: whoever asks what is stored should hear that the question was wrong */
+async function match(targets: Targets, asked: TargetText): Promise<readonly string[]> {
+  const target = targets.written(asked);
+  targets.parse(target);
+  return (await targets.expected(target)).minions.texts();
 }
 
 /** Publishes a job of the master's own and settles when it is over. */
