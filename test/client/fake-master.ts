@@ -25,7 +25,7 @@ export class FakeMaster {
   readonly versions: number[] = [];
   readonly fired: { tag: string; data: ValueMap }[] = [];
   readonly #router: Router;
-  readonly #bus: EventStreamServer;
+  #bus: EventStreamServer;
   readonly #handlers: { readonly [cmd: string]: Handler };
 
   private constructor(
@@ -53,15 +53,7 @@ export class FakeMaster {
     await mkdir(config.cachedir, { recursive: true });
     await writeFile(join(config.cachedir, `.${config.user}_key`), localKey, { mode: 0o600 });
     const started: { master?: FakeMaster } = {};
-    const bus = await EventStreamServer.listen({
-      pubPath: join(config.sock_dir, "master_event_pub.ipc"),
-      pullPath: join(config.sock_dir, "master_event_pull.ipc"),
-      pubMode: 0o660,
-      pullMode: 0o600,
-      subscriberBytesMax: 256 * 1024 * 1024,
-      framingOf: () => Promise.resolve("plain"),
-      onEvent: (body) => started.master?.fired.push(decodeEvent(body)),
-    });
+    const bus = await listen(config, (body) => started.master?.fired.push(decodeEvent(body)));
     const master = new FakeMaster(folder, config, router, bus, handlers);
     started.master = master;
     void master.#serve();
@@ -86,6 +78,12 @@ export class FakeMaster {
     return this.#bus.close();
   }
 
+  /** As a master that was started again: subscribers are lost. */
+  async reopenBus(): Promise<void> {
+    await this.#bus.close();
+    this.#bus = await listen(this.config, (body) => this.fired.push(decodeEvent(body)));
+  }
+
   async stop(): Promise<void> {
     this.#router.close();
     await this.#bus.close();
@@ -103,6 +101,18 @@ export class FakeMaster {
       if (answer !== undefined) await this.#router.send([identity, empty, encode(answer, "raw")]);
     }
   }
+}
+
+function listen(config: MasterConfig, onEvent: (body: Uint8Array) => void): Promise<EventStreamServer> {
+  return EventStreamServer.listen({
+    pubPath: join(config.sock_dir, "master_event_pub.ipc"),
+    pullPath: join(config.sock_dir, "master_event_pull.ipc"),
+    pubMode: 0o660,
+    pullMode: 0o600,
+    subscriberBytesMax: 256 * 1024 * 1024,
+    framingOf: () => Promise.resolve("plain"),
+    onEvent,
+  });
 }
 
 function masterFile(folder: string, port: number): string {
