@@ -1,5 +1,5 @@
 /**
- * Writes docs/config.md, docs/errors.md, docs/limits.md and docs/metrics.md from the tables in src, so that they list exactly what exists.
+ * Writes docs/config.md, docs/errors.md, docs/limits.md, docs/metrics.md and docs/runners.md from the tables in src, so that they list exactly what exists.
  * `npm run docs` writes them; test/tidy.test.ts compares.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -12,6 +12,10 @@ import type { Option, OptionTable } from "../src/config/option.ts";
 import { errorCodes } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";
 import { type Metric, metricGroups } from "../src/master/metrics-table.ts";
+import type { RunnerFunction } from "../src/runners/contract.ts";
+import { argumentWords } from "../src/runners/doc-text.ts";
+import { runnerFunctions } from "../src/runners/registry.ts";
+import { wheelFunctions } from "../src/runners/wheel.ts";
 
 const generatedNote = "<!-- Written by `npm run docs`. Change the table in src instead. -->";
 
@@ -141,6 +145,28 @@ export function metricsDoc(): string {
   return `${lines.join("\n").trimEnd()}\n`;
 }
 
+const runnersIntroduction = `# Runner and wheel functions
+
+Runner functions are called with \`saltworks run FUNCTION [argument ..] [name=value ..]\`, wheel functions by clients of Salt's protocol (\`cmd: wheel\`). Names, arguments, forms of results and error texts are
+those of Salt 3007; [compatibility.md](compatibility.md) says what differs. Arguments in capitals must be given. Functions that are marked *offline* also work while the master is down. \`saltworks\`, \`jobs.states\` and others that
+Salt does not have are ours.
+`;
+
+function functionRows(functions: ReadonlyMap<string, RunnerFunction>): string[] {
+  const sorted = [...functions].sort(([a], [b]) => (a < b ? -1 : 1));
+  const rows = sorted.map(([name, described]) => {
+    const mark = described.isOffline ? " *Offline.*" : "";
+    return `| \`${name}\` | ${cell(argumentWords(described).join(" "))} | ${cell(described.doc)}${mark} |`;
+  });
+  return ["| function | arguments | what it does |", "| --- | --- | --- |", ...rows];
+}
+
+export function runnersDoc(): string {
+  const runners = ["## Runners", "", ...functionRows(runnerFunctions), ""];
+  const wheels = ["## Wheel functions", "", ...functionRows(wheelFunctions)];
+  return `${[generatedNote, runnersIntroduction, ...runners, ...wheels].join("\n")}\n`;
+}
+
 function repositoryRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
@@ -155,6 +181,7 @@ export function generatedDocs(root = repositoryRoot()): Map<string, string> {
     ["docs/errors.md", errorsDoc()],
     ["docs/limits.md", limitsDoc(limitsSource)],
     ["docs/metrics.md", metricsDoc()],
+    ["docs/runners.md", runnersDoc()],
   ]);
 }
 

@@ -3,14 +3,18 @@ import type { RunnerFunction } from "./contract.ts";
 
 const indent = "    ";
 
-/** What the function does, and how it is called: parameters that may be left out stand in brackets. */
-export function docText(name: string, { doc, parameters, takes }: RunnerFunction): string {
-  const words = parameters.map((parameter) =>
-    parameter.isRequired ? parameter.name.toUpperCase() : `[${parameter.name}=]`,
-  );
+/** Arguments in order: those that must be given in capitals, others in brackets. */
+export function argumentWords({ parameters, takes }: RunnerFunction): string[] {
+  const words = parameters.map(({ name, isRequired }) => (isRequired ? name.toUpperCase() : `[${name}=]`));
   if (takes === "positional" || takes === "all") words.push("[argument ..]");
   if (takes === "keywords" || takes === "all") words.push("[name=value ..]");
-  return `\n${indent}${doc}\n\n${indent}Synopsis: ${[name, ...words].join(" ")}\n${indent}`;
+  return words;
+}
+
+/** What the function does, and how it is called. */
+export function docText(name: string, described: RunnerFunction): string {
+  const synopsis = [name, ...argumentWords(described)].join(" ");
+  return `\n${indent}${described.doc}\n\n${indent}Synopsis: ${synopsis}\n${indent}`;
 }
 
 /** By name, sorted. */

@@ -6,6 +6,7 @@
 import type { Logger } from "pino";
 import { openJobArchive } from "../../client/job-archive.ts";
 import { type CommandOutcome, MasterClient, requestEndpoint } from "../../client/master-client.ts";
+import { openMinionArchive } from "../../client/minion-archive.ts";
 import type { RunnerListener } from "../../client/runner-feed.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
@@ -154,9 +155,10 @@ async function reached(
 /** With the master down its job cache can still be read. */
 async function readOffline(config: MasterConfig, name: string, args: readonly Value[]): Promise<Outcome> {
   const jobs = openJobArchive(config);
+  const minions = openMinionArchive(config);
   const notes: string[] = [];
   try {
-    const context = { config, jobs, master: undefined, note: (text: string) => void notes.push(text) };
+    const context = { config, jobs, minions, master: undefined, note: (text: string) => void notes.push(text) };
     const value = await runRunner(context, name, args, new Map());
     // Through the same form in which a master answers, so that what is shown does not depend on who read it.
     return { value: decode(encode(value, "bin")), isSuccess: true, notes };
@@ -164,7 +166,7 @@ async function readOffline(config: MasterConfig, name: string, args: readonly Va
     if (!hasCode(error, "FUNCTION_ARGUMENTS") && !hasCode(error, "FUNCTION_FAILED")) throw error;
     return { value: failureText(runnerFunctions, "runner", name, error), isSuccess: false };
   } finally {
-    await jobs.close();
+    await Promise.all([jobs.close(), minions.close()]);
   }
 }
 
