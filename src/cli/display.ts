@@ -1,9 +1,10 @@
 /** Shows values as the operator chose: outputter, colours, file. Source: docs/compatibility.md, outputters. */
 import { appendFileSync, closeSync, openSync } from "node:fs";
+import type { Logger } from "pino";
 import { SaltworksError } from "../errors.ts";
 import type { Value } from "../wire/values.ts";
 import type { Host } from "./host.ts";
-import { isOutputter, type OutputOptions, renderOutput, unknownOutputterLine } from "./outputters/render.ts";
+import { isOutputter, type OutputOptions, renderOutput, unknownOutputterText } from "./outputters/render.ts";
 
 export type DisplayChoice = {
   /** `--out`; wins over what a minion suggests. */
@@ -22,6 +23,8 @@ export type DisplayChoice = {
 export class Display {
   readonly #choice: DisplayChoice;
   readonly #host: Host;
+  /** Where there is one it decides what is said about an unknown outputter. */
+  readonly #log: Pick<Logger, "error"> | undefined;
   readonly #isColoured: boolean;
 
   /**
@@ -29,9 +32,10 @@ export class Display {
    *
    * @throws SaltworksError USAGE if it cannot be written: before a job is sent whose results would be lost
    */
-  constructor(choice: DisplayChoice, host: Host) {
+  constructor(choice: DisplayChoice, host: Host, log?: Pick<Logger, "error">) {
     this.#choice = choice;
     this.#host = host;
+    this.#log = log;
     // An empty NO_COLOR counts as not set: https://no-color.org.
     this.#isColoured = choice.isColoured ?? (host.isTerminal && (host.environment.NO_COLOR ?? "") === "");
     const { file, isAppending } = choice;
@@ -66,7 +70,9 @@ export class Display {
   #known(name: string): string {
     if (isOutputter(name)) return name;
     // Old minions suggest `grains`, which is nested and needs no word.
-    if (name !== "grains") this.#host.complain(`${unknownOutputterLine(name)}\n`);
+    if (name === "grains") return "nested";
+    if (this.#log === undefined) this.#host.complain(`[ERROR   ] ${unknownOutputterText(name)}\n`);
+    else this.#log.error(unknownOutputterText(name));
     return "nested";
   }
 

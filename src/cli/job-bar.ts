@@ -48,9 +48,9 @@ export class JobBar {
     this.#draw();
   }
 
-  /** A state of a run is done on some minion. */
-  noteState(): void {
-    this.#stateCount += 1;
+  /** So many states of the run are done on all minions together. */
+  noteStates(count: number): void {
+    this.#stateCount = count;
     this.#draw();
   }
 

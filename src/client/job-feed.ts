@@ -15,7 +15,12 @@ import { lostBusText } from "./texts.ts";
 /** `data` of a return: the event's map, packed; absent if there was no room for it. */
 export type FeedItem =
   | { readonly kind: "return"; readonly id: string; readonly data: Uint8Array | undefined }
-  | { readonly kind: "done"; readonly returned: readonly string[]; readonly silent: ReadonlyMap<string, string>; readonly reasons: ReadonlyMap<string, string> }
+  | {
+      readonly kind: "done";
+      readonly returned: readonly string[];
+      readonly silent: ReadonlyMap<string, string>;
+      readonly reasons: ReadonlyMap<string, string>;
+    }
   | { readonly kind: "expected"; readonly minions: readonly string[]; readonly missing: readonly string[] };
 
 const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|(prog)\/|ret\/(.+)$)/s;
@@ -25,7 +30,9 @@ const tagStarts = [Buffer.from("salt/job/"), Buffer.from("saltworks/job/")];
 export type JobFeedRoom = { readonly bytesMax: number; readonly earlyEventsMax: number };
 
 export class JobFeed {
-  /** Called for each state of a run that a minion with `state_events` reports. */
+  /** States of a run that minions with `state_events` reported so far. */
+  stateCount = 0;
+  /** Called after each. */
   onState: (() => void) | undefined;
   /** Events of before the job was known, for which there was no room. */
   earlyEventsForgotten = 0;
@@ -101,10 +108,15 @@ export class JobFeed {
     const { tag, data } = splitEvent(body);
     const [, jid, name, state, id] = tagPattern.exec(tag) ?? [];
     if (jid !== this.#jid) return;
-    if (state !== undefined) this.onState?.();
+    if (state !== undefined) this.#noteState();
     else if (id !== undefined) this.#offerReturn(id, data);
     else if (name === "done" && tag.startsWith("saltworks/")) this.#offer(readDone(data));
     else if (name === "new") this.#offer(readExpected(data));
+  }
+
+  #noteState(): void {
+    this.stateCount += 1;
+    this.onState?.();
   }
 
   #offerReturn(id: string, data: Uint8Array): void {

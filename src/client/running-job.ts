@@ -82,9 +82,10 @@ export class RunningJob implements Published {
     for (const id of unknown) if (!seen.has(id) && id !== "") yield { kind: "unknown", id, ...detailOf(id) };
   }
 
-  /** Calls `listener` for each state of a run that a minion with `state_events` reports. */
-  onState(listener: () => void): void {
-    this.#feed.onState = listener;
+  /** Calls `listener`, at once and after each, with the number of states that minions with `state_events` have reported. */
+  onState(listener: (count: number) => void): void {
+    this.#feed.onState = () => listener(this.#feed.stateCount);
+    listener(this.#feed.stateCount);
   }
 
   close(): void {

@@ -218,6 +218,14 @@ describe("salt shows", () => {
     assert.equal(crash.code, 1);
   });
 
+  it("no line of the log at level quiet, such as that of an unknown outputter", async () => {
+    await startMaster(["es1"], () => true);
+    const words = ["--out=bogus", "es1", "test.ping"];
+    assert.equal((await salt(words)).err, "[ERROR   ] Invalid outputter bogus specified, fall back to nested\n");
+    const quiet = await salt(["-l", "quiet", ...words]);
+    assert.deepEqual([quiet.err, quiet.out], ["", plain]);
+  });
+
   it("each return of a job in the log at level debug", async () => {
     await startMaster(["es1"], () => true);
     const { err } = await salt(["-l", "debug", "es1", "test.ping"]);

@@ -44,8 +44,8 @@ export class SaltCommand {
   async run(): Promise<number> {
     const ignore = this.#host.onInterrupt(() => this.#interrupt());
     try {
-      const request = await this.#request();
-      if (request === undefined) return this.#matchesNobody();
+      const request = await this.narrowed();
+      if (request === undefined) return this.matchesNobody();
       if (this.#job.isStatic) return await this.#runStatic(request);
       if (this.#job.isAsync) return await this.#publishOnly(request);
       return request.fun === "sys.doc" ? await this.#showDocs(request) : await this.#follow(request);
@@ -62,7 +62,7 @@ export class SaltCommand {
   }
 
   /** The job, narrowed to the minions of `--subset`; undefined if no minion has the function. */
-  async #request(): Promise<SaltJob["request"] | undefined> {
+  async narrowed(): Promise<SaltJob["request"] | undefined> {
     const { request, subset } = this.#job;
     if (subset === undefined) return request;
     const functions = typeof request.fun === "string" ? [request.fun] : [...request.fun];
@@ -76,7 +76,8 @@ export class SaltCommand {
     return ids.length === 0 ? undefined : { ...request, target: ids, targetKind: "list" };
   }
 
-  #matchesNobody(): number {
+  /** What is said, and the exit code, where `narrowed` leaves nobody. */
+  matchesNobody(): number {
     this.#display.line(noMatchText);
     if (!this.#job.isAsync) return this.#nothing(new Map());
     this.#display.line("Executed command with job ID: 0");
@@ -133,7 +134,7 @@ export class SaltCommand {
     }
     const bar = new JobBar(this.#host.errorTerminal, running.minions);
     this.#bar = bar;
-    running.onState(() => bar.noteState());
+    running.onState((count) => bar.noteStates(count));
     try {
       for await (const event of this.#logged(running)) {
         if (event.kind === "return") bar.noteReturn(event.id, event.retcode !== 0);

@@ -27,8 +27,8 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
   const asked = toJob(options, positionals, config, host);
   const batch = batchOptionsOf(options, host);
   const safe = batch === undefined ? safeBatchOf(options, config, host) : undefined;
-  const display = new Display(displayChoice(options, config), host);
   const log = openToolLog(options, config, host);
+  const display = new Display(displayChoice(options, config), host, log);
   let client: MasterClient | undefined;
   try {
     const job = { ...asked, request: { ...asked.request, ...writtenTarget(asked.request, config, log) } };
@@ -37,10 +37,13 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
     if (options.isPreviewAsked || options.isExplainAsked)
       return await showTarget(target, options.isExplainAsked, client, display, host);
     await confirmTarget(target, options, config, client, host);
-    const chosen = batch ?? (await safeBatch(safe, target, client, display));
-    if (chosen !== undefined)
-      return await new BatchCommand(client, display, host, log).run({ ...job.request, batch: chosen });
-    return await new SaltCommand(job, client, display, host, log).run();
+    const command = new SaltCommand(job, client, display, host, log);
+    const isFew = job.subset !== undefined && job.subset < (safe?.limit ?? 0);
+    const chosen = batch ?? (isFew ? undefined : await safeBatch(safe, target, client, display));
+    if (chosen === undefined) return await command.run();
+    const request = await command.narrowed();
+    if (request === undefined) return command.matchesNobody();
+    return await new BatchCommand(client, display, host, log).run({ ...request, batch: chosen });
   } catch (error) {
     const code = isHardCrash(options.isHardCrash, host)
       ? undefined

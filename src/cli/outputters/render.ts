@@ -51,9 +51,9 @@ const outputters: Readonly<Record<string, Outputter>> = {
 /** Every name that `--out` takes. */
 export const outputterNames: readonly string[] = Object.keys(outputters);
 
-/** The line for stderr when `--out` names no outputter: nested is used then. */
-export function unknownOutputterLine(name: string): string {
-  return `[ERROR   ] Invalid outputter ${name} specified, fall back to nested`;
+/** What the log says when `--out` names no outputter: nested is used then. */
+export function unknownOutputterText(name: string): string {
+  return `Invalid outputter ${name} specified, fall back to nested`;
 }
 
 export function isOutputter(name: string): boolean {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isOutputter, outputterNames, renderOutput, unknownOutputterLine } from "../../../src/cli/outputters/render.ts";
+import { isOutputter, outputterNames, renderOutput, unknownOutputterText } from "../../../src/cli/outputters/render.ts";
 import type { Value } from "../../../src/wire/values.ts";
 
 const map = (members: Record<string, Value>): Value => new Map(Object.entries(members));
@@ -9,7 +9,7 @@ const plain = { colour: false };
 describe("renderOutput", () => {
   it("falls back to nested for a name that is no outputter", () => {
     assert.equal(renderOutput("bogus", map({ es1: true }), plain), "es1:\n    True");
-    assert.equal(unknownOutputterLine("bogus"), "[ERROR   ] Invalid outputter bogus specified, fall back to nested");
+    assert.equal(unknownOutputterText("bogus"), "Invalid outputter bogus specified, fall back to nested");
     assert.equal(isOutputter("toString"), false);
     assert.equal(renderOutput("toString", map({ es1: true }), plain), "es1:\n    True");
   });
