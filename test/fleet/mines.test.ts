@@ -16,7 +16,8 @@ describe("mines of a running master", { timeout: 120_000 }, () => {
   let minions: ReadonlyMap<string, ProbeMinion>;
 
   before(async () => {
-    master = await startOurMaster(4, { open_mode: true, mine_get: { "web.*|db1": [".*"], web3: [] } });
+    const nodegroups = { front: "web* and G@role:web", pair: ["web1", "web2"], loop: "N@loop" };
+    master = await startOurMaster(4, { open_mode: true, nodegroups, mine_get: { "web.*|db1": [".*"], web3: [] } });
     const primes = await loadPrimes(join(tmpdir(), "sw-test-keys"), ids.length + 1);
     const opened = ids.map((id, index) => ProbeMinion.open(id, minionKey(primes, index), master.requestPort));
     minions = new Map((await Promise.all(opened)).map((minion) => [minion.id, minion]));
@@ -54,6 +55,10 @@ describe("mines of a running master", { timeout: 120_000 }, () => {
     const ofRole = { web1: "ip of web1" };
     assert.deepEqual(await get("db1", "role:web", "ip", "grain"), ofRole);
     assert.deepEqual(await get("db1", "G@role:web and web*", "ip", "compound"), ofRole);
+    assert.deepEqual(await get("db1", "front", "ip", "nodegroup"), ofRole);
+    assert.deepEqual(await get("db1", "N@pair and N@front", "ip", "compound"), ofRole);
+    assert.deepEqual(await get("db1", "N@loop or web1", "ip", "compound"), {});
+    assert.deepEqual(await get("db1", "N@none", "ip", "compound"), {});
     assert.deepEqual(
       Object.keys((await get("db1", "web* and not G@role:web", "ip", "compound")) as object).toSorted(),
       ["web2", "web3"],
