@@ -50,12 +50,15 @@ export function returnLoad(
   job: Publish,
   running: RunningJobs,
   returnBytes: Range,
+  retcode = 0,
 ): { readonly [key: string]: Encodable } {
   const { fun, arg } = job;
+  const codeOf = (name: string) => (/^(?:test|saltutil)\./.test(name) ? 0 : retcode);
   const common = { jid: job.jid, fun, fun_args: arg, user: job.user, _stamp: stampNow() };
   if (typeof fun === "string") {
     const value = answerFunction(fun, arg, running, returnBytes);
-    return { cmd: "_return", id, success: true, return: value, retcode: 0, ...common };
+    const code = codeOf(fun);
+    return { cmd: "_return", id, success: code === 0, return: value, retcode: code, ...common };
   }
   const each = <Each extends Encodable>(make: (name: string, index: number) => Each): { [key: string]: Each } =>
     Object.fromEntries(fun.map((name, index) => [name, make(name, index)]));
@@ -63,7 +66,9 @@ export function returnLoad(
     const own = arg[index];
     return answerFunction(name, Array.isArray(own) ? own : [], running, returnBytes);
   });
-  return { cmd: "_return", id, success: each(() => true), return: value, retcode: each(() => 0), ...common };
+  const codes = each(codeOf);
+  const success = each((name) => codeOf(name) === 0);
+  return { cmd: "_return", id, success, return: value, retcode: codes, ...common };
 }
 
 /** As Python prints a time in UTC with microseconds. */

@@ -13,6 +13,8 @@ export type MinionOptions = {
   readonly version: RequestVersion;
   /** Bytes of the text that any function but `test.*` and `saltutil.*` returns. */
   readonly returnBytes: Range;
+  /** Exit code of any function but `test.*` and `saltutil.*`. */
+  readonly retcode: number;
   /** How long a function takes. */
   readonly returnDelayMs: Range;
   readonly hasStartEvents: boolean;
@@ -37,6 +39,7 @@ export const minionDefaults = {
   publishPort: undefined,
   version: 3,
   returnBytes: [64, 64],
+  retcode: 0,
   returnDelayMs: [0, 0],
   hasStartEvents: true,
   authTimeoutMs: 5_000,

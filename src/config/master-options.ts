@@ -269,13 +269,16 @@ const jobs = {
   output: text("nested", "How results are shown."),
   state_output: text("full", "How state runs are shown."),
   state_verbose: boolean(true, "Show states without changes, too."),
-  batch_safe_limit: integer(0, "From this many minions on a job runs in batches by itself; 0: never.", {
-    ...kept,
+  batch_safe_limit: integer(0, "From this many minions on a job of `salt` runs in batches by itself; 0 and 1: never.", {
     min: 0,
     max: 10_000_000,
     unit: "minions",
   }),
-  batch_safe_size: integer(8, "Size of such batches.", { ...kept, min: 1, max: 10_000_000, unit: "minions" }),
+  batch_safe_size: integer(8, "How many minions of such a batch run at a time.", {
+    min: 1,
+    max: 10_000_000,
+    unit: "minions",
+  }),
 };
 
 const minions = {
