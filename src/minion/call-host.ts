@@ -11,6 +11,7 @@ import { openIdentity } from "./identity.ts";
 import { masterAddresses } from "./master-address.ts";
 import { MasterLink } from "./master-link.ts";
 import { busPaths } from "./minion-bus.ts";
+import type { PillarOptions } from "./module-contract.ts";
 import { requestPillar } from "./pillar.ts";
 import type { Load } from "./session.ts";
 
@@ -21,11 +22,19 @@ export type CallHost = Host & {
   close(): void;
 };
 
+/** Renders the pillar from this machine's own files, where there is no master. */
+export type LocalPillar = (grains: ValueMap, options: PillarOptions) => ValueMap;
+
 /** @throws SaltworksError of the last master's sign-in or pillar if none takes this minion */
-export async function openCallHost(config: MinionConfig, grains: ValueMap, log: Logger): Promise<CallHost> {
+export async function openCallHost(
+  config: MinionConfig,
+  grains: ValueMap,
+  log: Logger,
+  localPillar: LocalPillar = () => new Map(),
+): Promise<CallHost> {
   const fireMinion = (tag: string, data: Encodable) => fireOnBus(config, tag, data, log);
   const isLocal = config.file_client === "local" || config.master_type === "disable";
-  if (isLocal) return localHost(fireMinion);
+  if (isLocal) return localHost(fireMinion, (options) => localPillar(grains, options));
   const { link, pillar } = await connect(config, grains, log);
   return {
     pillar,
@@ -72,14 +81,14 @@ async function connect(
   throw failure;
 }
 
-function localHost(fireMinion: Host["fireMinion"]): CallHost {
+function localHost(fireMinion: Host["fireMinion"], compile: (options: PillarOptions) => ValueMap): CallHost {
   const noMaster = () => Promise.reject(new SaltworksError("MASTER_UNREACHABLE", "this call runs without a master"));
   return {
-    pillar: new Map(),
+    pillar: compile({}),
     fireMinion,
     fireMaster: async () => false,
     masterRequest: noMaster,
-    compilePillar: async () => new Map(),
+    compilePillar: async (options = {}) => compile(options),
     sendReturn: async () => undefined,
     close: () => undefined,
   };

@@ -10,10 +10,10 @@ import { decode, encode } from "../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { keywordOf } from "./binding.ts";
 import { type Call, makeContext, type Surroundings } from "./call-context.ts";
-import { type CallHost, openCallHost } from "./call-host.ts";
+import { type CallHost, type LocalPillar, openCallHost } from "./call-host.ts";
 import { jidText, now } from "./clock-text.ts";
 import { JobRecords } from "./job-records.ts";
-import type { ModuleFunction, ModuleLog } from "./module-contract.ts";
+import type { ModuleFunction, ModuleLog, ModuleTable } from "./module-contract.ts";
 import type { Environment } from "./modules/environment.ts";
 import { collectGrains } from "./modules/grains-core.ts";
 import { loadModules } from "./modules/registry.ts";
@@ -37,6 +37,8 @@ export type CallRequest = {
   /** `--no-return-event`. */
   readonly isReturnOff?: boolean;
   readonly isSkippingGrains?: boolean;
+  /** Keywords whose value stays the text that it is (`--no-parse`). */
+  readonly noParse?: readonly string[];
 };
 
 export type CallOutput = {
@@ -52,6 +54,15 @@ export type CallOutput = {
 
 export const callExitCodes = { done: 0, failed: 1, notAccepted: 2, noFunction: 255 } as const;
 
+/** What the command line has around the call. */
+export type CallSurrounding = {
+  readonly log: Logger;
+  readonly environment: Environment;
+  readonly localPillar: LocalPillar;
+  /** Functions beside this program's own, by whole name. */
+  readonly moreFunctions: ModuleTable;
+};
+
 type Result = { readonly [field: string]: Encodable };
 
 /** @returns the exit code. Configuration errors are thrown. */
@@ -59,7 +70,7 @@ export async function runCall(
   config: MinionConfig,
   request: CallRequest,
   out: CallOutput,
-  surrounding: { readonly log: Logger; readonly environment: Environment },
+  surrounding: CallSurrounding,
 ): Promise<number> {
   const { environment } = surrounding;
   const log: ModuleLog = {
@@ -71,12 +82,12 @@ export async function runCall(
   const grains: ValueMap = request.isSkippingGrains
     ? new Map<Value, Value>([["id", config.id]])
     : await collectGrains({ config, environment, log });
-  const host = await openHost(config, grains, surrounding.log, out);
+  const host = await openHost(config, grains, surrounding, out);
   if (typeof host === "number") return host;
   try {
     const surroundings: Surroundings = {
       config,
-      functions: loadModules(config, environment),
+      functions: new Map([...loadModules(config, environment), ...surrounding.moreFunctions]),
       facts: () => ({ grains, pillar: host.pillar }),
       host,
       records: await JobRecords.open(config.cachedir),
@@ -96,11 +107,11 @@ export async function runCall(
 async function openHost(
   config: MinionConfig,
   grains: ValueMap,
-  log: Logger,
+  { log, localPillar }: CallSurrounding,
   out: CallOutput,
 ): Promise<CallHost | number> {
   try {
-    return await openCallHost(config, grains, log);
+    return await openCallHost(config, grains, log, localPillar);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     if (hasCode(error, "AUTH_FAILED") && (error as SaltworksError).detail.outcome === "pending") {
@@ -142,7 +153,7 @@ async function callAndShow(
   await surroundings.records.write(jid, publish, process.pid);
   let outcome: Outcome;
   try {
-    outcome = await runFunction(surroundings, { jid, fun, publish }, parseWords(request.words));
+    outcome = await runFunction(surroundings, { jid, fun, publish }, parseWords(request.words, request.noParse));
   } catch (error) {
     return explain(error, fun, target, out);
   } finally {
@@ -204,15 +215,20 @@ function explain(error: unknown, fun: string, target: ModuleFunction, out: CallO
 }
 
 /** Words to positional and keyword arguments, in the form in which a publish carries them. */
-export function parseWords(words: readonly string[]): Value[] {
+export function parseWords(words: readonly string[], noParse: readonly string[] = []): Value[] {
   const args: Value[] = [];
   const kwargs: ValueMap = new Map<Value, Value>([["__kwarg__", true]]);
   for (const word of words) {
     const keyword = keywordOf(word);
     if (keyword === undefined) args.push(jidAsText(parseYamlWord(word)));
-    else kwargs.set(keyword.name, keyword.value);
+    else kwargs.set(keyword.name, noParse.includes(keyword.name) ? textOf(word) : keyword.value);
   }
   return kwargs.size > 1 ? [...args, kwargs] : args;
+}
+
+/** What stands behind the first `=`; a line end behind all of it is none of it. */
+function textOf(word: string): string {
+  return word.slice(word.indexOf("=") + 1).replace(/\n$/, "");
 }
 
 /** A job id is text, though YAML reads it as a number. */

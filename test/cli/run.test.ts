@@ -81,7 +81,6 @@ describe("saltworks run", () => {
   });
 
   it("documents one function, one runner or all of them without a master", async () => {
-    await master.stop();
     const one = await run("-d", "manage.up");
     assert.match(one.out, /^manage\.up:\n\n {4}\S/);
     assert.equal(one.out.match(/^\S+:$/gm)?.length, 1);
@@ -90,6 +89,7 @@ describe("saltworks run", () => {
     assert.ok(((await run("--doc")).out.match(/^\S+:$/gm)?.length ?? 0) > names.length);
     assert.deepEqual([(await run("-d", "man")).out, (await run("-d", "man")).code], ["", 0]);
     assert.equal((await run("-d", "manage.up", "manage.down")).code, 64);
+    assert.equal(asked(), undefined);
   });
 
   it("shows nothing but errors with --quiet", async () => {

@@ -64,7 +64,7 @@ describe("runCall", () => {
         },
         log: (level, text) => void called.logged.push(`${level}: ${text}`),
       },
-      { log: setting.log, environment: { ...process.env } },
+      { log: setting.log, environment: { ...process.env }, localPillar: () => new Map(), moreFunctions: new Map() },
     );
     return { ...called, code };
   }

@@ -1,33 +1,81 @@
 /** `saltworks call`: one function on this machine, with the minion's configuration. Source: docs/compatibility.md, the call command. */
+import { resolve } from "node:path";
+import type { MinionConfig } from "../../config/schema.ts";
 import { type CallOutput, type CallRequest, runCall } from "../../minion/call.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { minionConfig, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
+import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
+import { localPillar } from "../local-pillar.ts";
 import { openToolLog } from "../log.ts";
+import { loadModuleDirectories } from "../module-directory.ts";
 import type { OptionsOf } from "../options/parse.ts";
+import { becomeUser } from "../process-user.ts";
+
+type CallOptions = OptionsOf<"call">;
 
 /** @returns the exit code */
 export async function runCallCommand(argv: readonly string[], host: Host): Promise<number> {
   const { options, positionals } = understand("call", argv, host);
-  const config = minionConfig(options.configDir, host, {
-    log_level: options.logLevel,
+  return await orCrash(options.isHardCrash, host, () => runOne(options, positionals, host));
+}
+
+async function runOne(options: CallOptions, positionals: readonly string[], host: Host): Promise<number> {
+  warnOfIgnoredRoots(options, host);
+  const configured = minionConfig(options.configDir, host, {
     master: options.master,
     id: options.id,
     file_client: options.isLocal ? "local" : undefined,
+    auth_timeout: options.authTimeoutSeconds,
+    file_roots: rootsOf(options.fileRoot),
+    pillar_roots: rootsOf(options.pillarRoot),
   });
+  // A directory of the configuration lies under root_dir; one of the command line is taken as it is.
+  const config = options.cachedir ? withCacheIn(resolve(options.cachedir), configured) : configured;
   const display = new Display(callDisplay(options), host);
   const log = openToolLog(options, config, host);
+  if (options.user !== undefined) await becomeUser(options.user, host);
+  if (options.returner) log.info(`Returners are not built, so nothing is sent to: ${options.returner}`);
+  if (options.statesDir) log.warn(`States are not built, so none are taken from ${options.statesDir}`);
   const output: CallOutput = {
     show: (value, outputter, retcode) => display.show(decode(encode(value, "bin")), outputter, retcode),
     write: (text) => host.write(text),
     complain: (text) => host.complain(text),
     log: (level, text) => log[level](text),
   };
-  return await runCall(config, toRequest(options, positionals), output, { log, environment: { ...host.environment } });
+  return await runCall(config, toRequest(options, positionals), output, {
+    log,
+    environment: { ...host.environment },
+    localPillar: localPillar(config, log),
+    moreFunctions: await loadModuleDirectories(options.moduleDirs ?? [], log),
+  });
 }
 
-function callDisplay(options: OptionsOf<"call">): ConstructorParameters<typeof Display>[0] {
+function withCacheIn(cachedir: string, config: MinionConfig): MinionConfig {
+  return { ...config, cachedir, opts: new Map([...config.opts, ["cachedir", cachedir]]) };
+}
+
+/** Salt's words: with a master, files and pillar are the master's. */
+function warnOfIgnoredRoots(options: CallOptions, host: Host): void {
+  if (options.isLocal) return;
+  const given: readonly [string, string | undefined][] = [
+    ["--file-root", options.fileRoot],
+    ["--pillar-root", options.pillarRoot],
+    ["--states-dir", options.statesDir],
+  ];
+  const ignored = given.filter(([, value]) => value !== undefined && value !== "").map(([name]) => name);
+  if (ignored.length === 0) return;
+  host.complain(
+    `Warning: ${ignored.join(", ")} ${ignored.length === 1 ? "is" : "are"} ignored because --local was not specified; the remote file client retrieves these from the master. Re-run with --local to use the local override.\n`,
+  );
+}
+
+function rootsOf(directory: string | undefined): { base: string[] } | undefined {
+  return directory === undefined || directory === "" ? undefined : { base: [resolve(directory)] };
+}
+
+function callDisplay(options: CallOptions): ConstructorParameters<typeof Display>[0] {
   const { stateOutput, stateVerbose } = options;
   return {
     outputter: options.output,
@@ -44,7 +92,7 @@ function callDisplay(options: OptionsOf<"call">): ConstructorParameters<typeof D
   };
 }
 
-function toRequest(options: OptionsOf<"call">, positionals: readonly string[]): CallRequest {
+function toRequest(options: CallOptions, positionals: readonly string[]): CallRequest {
   const [fun, ...words] = positionals;
   return {
     ...(fun === undefined ? {} : { fun }),
@@ -54,5 +102,8 @@ function toRequest(options: OptionsOf<"call">, positionals: readonly string[]): 
     isMetadataShown: options.isMetadataShown,
     isRetcodePassedThrough: options.isRetcodePassed,
     isReturnOff: options.isReturnEventOff,
+    isSkippingGrains: options.isSkippingGrains,
+    noParse: options.noParse?.split(",") ?? [],
+    ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
   };
 }
