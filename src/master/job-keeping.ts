@@ -25,7 +25,7 @@ import { ownJob } from "./own-job.ts";
 import type { Presence } from "./presence.ts";
 import { PresenceEvents } from "./presence-events.ts";
 import type { Job, Published, Publisher } from "./publisher.ts";
-import { returnsIn } from "./return-events.ts";
+import { forEachReturn } from "./return-events.ts";
 
 export type JobKeepingParts = {
   readonly config: MasterConfig;
@@ -96,10 +96,10 @@ export class JobKeeping {
     for (const id of result.authenticated) this.deliveries.noteAppearance(id, "auth");
     for (const id of result.started) this.deliveries.noteAppearance(id, "start");
     for (const id of result.contacts) this.deliveries.noteContact(id);
-    for (const { jid, id, data, isFailed } of returnsIn(result)) {
+    forEachReturn(result, (jid, id, isFailed, data) => {
       this.deliveries.noteReturn(jid, id);
-      this.tracker.noteReturn(jid, id, () => data, isFailed);
-    }
+      this.tracker.noteReturn(jid, id, data, isFailed);
+    });
   }
 
   /**

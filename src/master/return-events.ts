@@ -1,24 +1,27 @@
 /** The returns among a batch's events, as the job tracker is told of them. */
-import { splitFrame } from "../wire/event.ts";
+import { tagIn } from "../wire/event.ts";
 import type { BatchResult } from "../workers/messages.ts";
 
 /** The tag of a return's event: prefix, job id, infix, minion id, which holds no slash. */
 const tagPrefix = "salt/job/";
 const tagInfix = "/ret/";
 
-type ReturnEvent = { readonly jid: string; readonly id: string; readonly data: Uint8Array; readonly isFailed: boolean };
+/** `data`, a view, is made when it is asked for: of most returns only the fact is of interest. */
+type NoteReturn = (jid: string, id: string, isFailed: boolean, data: () => Uint8Array) => void;
 
-export function* returnsIn({ buffer, eventsStart, returnEvents }: BatchResult): Generator<ReturnEvent> {
+/** Passed by every return: a call and as few objects as can be, where a generator of views took twice the time. */
+export function forEachReturn({ buffer, eventsStart, returnEvents }: BatchResult, note: NoteReturn): void {
+  if (returnEvents.length === 0) return;
+  const bytes = Buffer.from(buffer);
   for (let index = 0; index < returnEvents.length; index += 3) {
-    const start = returnEvents[index] ?? 0;
-    const end = returnEvents[index + 1] ?? start;
-    const { tag, data } = splitFrame(Buffer.from(buffer, eventsStart + start, end - start));
+    const { tag, dataStart } = tagIn(bytes, eventsStart + (returnEvents[index] ?? 0));
     const idStart = tag.lastIndexOf(tagInfix);
-    yield {
-      jid: tag.slice(tagPrefix.length, idStart),
-      id: tag.slice(idStart + tagInfix.length),
-      data,
-      isFailed: returnEvents[index + 2] === 1,
-    };
+    const end = eventsStart + (returnEvents[index + 1] ?? 0);
+    note(
+      tag.slice(tagPrefix.length, idStart),
+      tag.slice(idStart + tagInfix.length),
+      returnEvents[index + 2] === 1,
+      () => bytes.subarray(dataStart, end),
+    );
   }
 }

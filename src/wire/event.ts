@@ -90,11 +90,13 @@ export function beginEventFrame(writer: ByteWriter, tag: string, dataBytes: numb
   return tagStart + tagBytes + separator.length;
 }
 
-/** Tag and data of one whole frame as this file writes them; `data` is a view. */
-export function splitFrame(frame: Uint8Array): { tag: string; data: Uint8Array } {
-  const code = frame[frameHead.length] ?? 0;
+/** Tag of the frame that begins at `start`, as this file writes frames, and where its data begins. */
+export function tagIn(bytes: Buffer, start: number): { readonly tag: string; readonly dataStart: number } {
+  const code = bytes[start + frameHead.length] ?? 0;
   const lengthBytes = code === 0xc4 ? 1 : code === 0xc5 ? 2 : 4;
-  return splitEvent(frame.subarray(frameHead.length + 1 + lengthBytes));
+  const tagStart = start + frameHead.length + 1 + lengthBytes;
+  const tagEnd = bytes.indexOf(separator, tagStart);
+  return { tag: bytes.toString("utf8", tagStart, tagEnd), dataStart: tagEnd + separator.length };
 }
 
 const pendingBytesMin = 4_096;

@@ -11,7 +11,7 @@ import type { JobCache, LoadRecord, LoadToPut, ReturnRecord } from "../../src/st
 import { openKeyDirectories } from "../../src/store/keys.ts";
 import type { MinionData } from "../../src/store/minion-data.ts";
 import { openSecretBox } from "../../src/store/sealed.ts";
-import { splitFrame } from "../../src/wire/event.ts";
+import { tagIn } from "../../src/wire/event.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";
 import type { Encodable } from "../../src/wire/values.ts";
@@ -201,7 +201,6 @@ export function replyOf(result: BatchResult): Buffer {
 /** Tags of the returns' events, as the job tracker is told of them. */
 export function returnTags({ buffer, eventsStart, returnEvents }: BatchResult): string[] {
   return Array.from({ length: returnEvents.length / 3 }, (_, pair) => {
-    const [start = 0, end = 0] = returnEvents.subarray(pair * 3);
-    return splitFrame(Buffer.from(buffer, eventsStart + start, end - start)).tag;
+    return tagIn(Buffer.from(buffer), eventsStart + (returnEvents[pair * 3] ?? 0)).tag;
   });
 }
