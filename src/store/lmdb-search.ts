@@ -27,8 +27,9 @@ import { otherPrefix, timePrefix } from "./lmdb-records.ts";
 
 /** Terms whose jobs are merged: opening each costs some 6 µs. A filter of more is only checked, since it lets much through. */
 const mergedTermsMax = 1_000;
-/** Candidates taken from one source before the next has its turn. */
-const turnCount = 64;
+/** Candidates taken from one source before the next has its turn; the one that is furthest back in time takes more, since it will be done first. */
+const turnCount = 32;
+const leaderTurnCount = 256;
 
 export type SearchedFile = {
   readonly index: JobIndex;
@@ -137,20 +138,32 @@ function firstToEnd(
   check: (candidate: Candidate) => boolean,
   limit: number,
 ): string[] {
-  const followed = sources.map((source) => ({ source, found: [] as string[] }));
+  const followed = sources.map((source) => ({ source, found: [] as string[], reached: "" }));
   try {
-    for (;;) {
-      for (const { source, found } of followed) {
-        for (let count = 0; count < turnCount; count += 1) {
-          const { value, done } = source.next();
-          if (done === true) return found;
-          if (check(value) && found.push(value.jobKey) >= limit) return found;
-        }
+    for (let furthest: string | undefined; ; ) {
+      for (const one of followed) {
+        const count = one.reached === furthest ? leaderTurnCount : turnCount;
+        if (isDone(one, count, check, limit)) return one.found;
       }
+      furthest = followed.map(({ reached }) => reached).sort()[0];
     }
   } finally {
     for (const { source } of followed) source.return?.();
   }
+}
+
+/** `reached`: the last candidate. */
+type Followed = { readonly source: Iterator<Candidate>; readonly found: string[]; reached: string };
+
+/** Takes so many candidates. @returns whether the source is at its end or has all that is wanted */
+function isDone(one: Followed, count: number, check: (candidate: Candidate) => boolean, limit: number): boolean {
+  for (let taken = 0; taken < count; taken += 1) {
+    const { value, done } = one.source.next();
+    if (done === true) return true;
+    one.reached = value.jobKey;
+    if (check(value) && one.found.push(value.jobKey) >= limit) return true;
+  }
+  return false;
 }
 
 const backwards = { reverse: true, exclusiveStart: true, inclusiveEnd: true } as const;
