@@ -184,7 +184,7 @@ export class MasterClient {
     fun: string,
     args: readonly Value[],
     kwargs: ValueMap,
-    jid: string = ownJid(),
+    jid: string = ownJid(this.#config.unique_jid),
     listener?: RunnerListener,
   ): Promise<CommandOutcome> {
     const { key, user } = this.#credentials;
