@@ -94,7 +94,7 @@ export class TargetExplainer {
     const known = new Set((await this.#options.targets.expected(target, false)).minions.texts());
     const assumed = expected.minions.texts().filter((id) => !known.has(id));
     if (assumed.length === 0) return;
-    answer.set("without_grains_or_pillar", shown(assumed.length, assumed.sort()));
+    answer.set("without_grains_or_pillar", shown(assumed.length, firstOf(assumed)));
   }
 
   #addPresence(answer: Map<Encodable, Encodable>, ids: readonly string[]): void {
@@ -102,8 +102,7 @@ export class TargetExplainer {
     const connected = ids.filter((id) => presence.isConnected(id));
     const away = ids.filter((id) => !presence.isConnected(id));
     const lastSeen = (found: readonly string[]) => {
-      const first = [...found].sort().slice(0, explainedMax);
-      return shown(found.length, new Map(first.map((id) => [id, this.#lastSeen(id)])));
+      return shown(found.length, new Map(firstOf(found).map((id) => [id, this.#lastSeen(id)])));
     };
     answer.set("connected", lastSeen(connected)).set("not_connected", lastSeen(away));
   }
@@ -120,8 +119,7 @@ export class TargetExplainer {
     const unknown = new Set(missing.filter((id) => id !== ""));
     for (const id of spelledOut(target)) if (!this.#options.accepted.has(id)) unknown.add(id);
     if (unknown.size === 0) return;
-    const first = [...unknown].sort().slice(0, explainedMax);
-    const states = first.map((id): [string, string] => [id, keyText(this.#options.keyState(id))]);
+    const states = firstOf(unknown).map((id): [string, string] => [id, keyText(this.#options.keyState(id))]);
     answer.set("unknown", shown(unknown.size, new Map(states)));
   }
 
@@ -144,8 +142,20 @@ export class TargetExplainer {
 }
 
 function shown(count: number, first: Encodable): ReadonlyMap<string, Encodable> {
-  const members = Array.isArray(first) ? first.slice(0, explainedMax) : first;
-  return new Map<string, Encodable>([["count", count], ...(count === 0 ? [] : ([["first", members]] as const))]);
+  return new Map<string, Encodable>([["count", count], ...(count === 0 ? [] : ([["first", first]] as const))]);
+}
+
+/** The first in order of as many as are shown. To sort the ids of a whole fleet would hold the main thread up. */
+function firstOf(ids: Iterable<string>): string[] {
+  const first: string[] = [];
+  for (const id of ids) {
+    const last = first.at(-1);
+    if (first.length === explainedMax && last !== undefined && id >= last) continue;
+    const at = first.findIndex((other) => other > id);
+    first.splice(at < 0 ? first.length : at, 0, id);
+    if (first.length > explainedMax) first.pop();
+  }
+  return first;
 }
 
 /** Ids that stand in the target as they are: a glob without any sign of one. */
