@@ -4,7 +4,7 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { batchGatherMs, batchLateMs, batchStepsMax } from "../limits.ts";
-import { BatchLog } from "../store/batch-log.ts";
+import { BatchLog, type PlacedEntry } from "../store/batch-log.ts";
 import { type BatchEntry, type BatchOptions, parseShare, windowOf } from "../wire/batch.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import { pickEntries } from "../wire/pick.ts";
@@ -152,7 +152,7 @@ export class BatchJob {
     const kwargs = load.get("kwargs");
     if (kwargs instanceof Map) load.set("kwargs", new Map([...kwargs].filter(([name]) => name !== "batch")));
     load.set("batch", this.jid);
-    const step: Job = { ...this.job, jid, target: ids, targetKind: "list", load, isQuiet: isAgain };
+    const step: Job = { ...this.job, jid, target: ids, targetKind: "list", delimiter: ":", load, isQuiet: isAgain };
     const published = await this.effects.publish(step, ({ minions }) =>
       this.follow(jid, isAgain ? TextList.of(this.run.awaited(jid)) : minions),
     );
@@ -192,12 +192,22 @@ export class BatchJob {
 
   /** Writes down what happened, and tells whoever follows. */
   note(entry: BatchEntry, body?: Uint8Array): void {
-    const { offset, end } = this.#log.append(entry);
+    const { offset, end } = this.#append(entry);
     this.run.apply(entry);
     const told = new Map<string, Encodable>(Object.entries(entry).filter(([name]) => name !== "load"));
     told.set("offset", offset).set("end", end);
     if (body !== undefined) told.set("body", new Packed(body));
     this.effects.fire(`saltworks/batch/${this.jid}/${entry.kind}`, told);
+  }
+
+  /** After a line that may be half written no other may follow. */
+  #append(entry: BatchEntry): PlacedEntry {
+    try {
+      return this.#log.append(entry);
+    } catch (error) {
+      this.fail(error as Error);
+      throw error;
+    }
   }
 
   /** Looks what is next after so long, or sooner if that was asked for already. */

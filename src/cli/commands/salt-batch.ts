@@ -33,6 +33,8 @@ export function batchOptionsOf(options: SaltOptions, host: Pick<Host, "write" | 
     for (const [name, value] of needing) if (value !== undefined) refuse(host, `option ${name} needs -b`);
     return undefined;
   }
+  if (options.deliverWithin)
+    refuse(host, "--deliver-within does not go with -b, which takes the minions that answer now");
   return sizedBatch(options, options.batch, host);
 }
 
