@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import type { EventWatch, SeenEvent } from "./event-watch.ts";
 import { masterCounters } from "./master-counters.ts";
 import { Operator } from "./operator.ts";
@@ -11,6 +12,7 @@ import { MasterUnderTest, MinionUnderTest, TestBed } from "./test-bed.ts";
 
 const releases = await openReleases();
 const startTimeoutMs = 60_000;
+const comparisonTries = 3;
 /** Within a second of the command's end a deleted key must have lost its effect. */
 const effectTimeoutMs = 1_000;
 
@@ -39,6 +41,10 @@ const quickCommands: readonly (readonly string[])[] = [
   ["-L", "web1,nosuch", "test.ping"],
   ["-L", "web1,nosuch", "--hide-timeout", "test.ping"],
   ["-L", "nosuch", "test.ping"],
+  ["-N", "front", "test.ping"],
+  ["-C", "( N@front or ghost* ) and not web2", "test.ping"],
+  ["-N", "nosuch", "test.ping"],
+  ["--preview-target", "web*"],
   ["nosuch*", "test.ping"],
   ["--out=json", "nosuch*", "test.ping"],
   ["--static", "nosuch*", "test.ping"],
@@ -73,7 +79,11 @@ describe("Salt's own salt command on our master, beside ours", { skip: releases.
   let watch: EventWatch;
 
   before(async () => {
-    master = await MasterUnderTest.create(bed, "ours", { timeout: 2, gather_job_timeout: 2 });
+    master = await MasterUnderTest.create(bed, "ours", {
+      timeout: 2,
+      gather_job_timeout: 2,
+      nodegroups: { front: "N@pair and not web3", pair: ["web1", "web2"] },
+    });
     await master.start();
     watch = await bed.watchEvents(master.sockDir);
     const [, middle] = releases.all;
@@ -98,9 +108,15 @@ describe("Salt's own salt command on our master, beside ours", { skip: releases.
     ours.set(words.join(" "), comparable(await operator.run("salt", words)));
   }
 
+  /** A difference counts if it stays: with the short timeouts here a busy machine can make a minion late for either side. */
   async function printsTheSame(release: SaltRelease, words: readonly string[]): Promise<void> {
-    const theirs = comparable(await new Operator(release, master).run("salt", words));
-    assert.deepEqual(ours.get(words.join(" ")), theirs, `salt ${words.join(" ")}`);
+    const name = words.join(" ");
+    for (let tries = 1; ; tries += 1) {
+      const theirs = comparable(await new Operator(release, master).run("salt", words));
+      if (isDeepStrictEqual(ours.get(name), theirs)) return;
+      if (tries === comparisonTries) assert.deepEqual(ours.get(name), theirs, `salt ${name}`);
+      await keepOurs(new Operator("ours", master), words);
+    }
   }
 
   for (const release of releases.all) {
