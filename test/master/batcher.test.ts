@@ -15,6 +15,17 @@ type Taken = {
 };
 
 /** A pool that keeps every batch until the test finishes it; each item's reply is its own bytes. */
+/** Of a batch that tells the master nothing but its replies. */
+const uneventful = {
+  deferred: [],
+  auths: undefined,
+  contacts: [],
+  accepted: [],
+  authenticated: [],
+  started: [],
+  workedMs: 0,
+};
+
 function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0) {
   const taken: Taken[] = [];
   const replies: [string, unknown][] = [];
@@ -39,13 +50,7 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0) {
           eventCount: 0,
           returnEvents: new Uint32Array(0),
           proven: Uint8Array.from(items, () => 1),
-          deferred: [],
-          auths: undefined,
-          contacts: [],
-          accepted: [],
-          authenticated: [],
-          started: [],
-          workedMs: 0,
+          ...uneventful,
         };
         const finish: Taken["finish"] = (error, more) =>
           error === undefined ? resolve({ ...result, ...more }) : reject(error);
