@@ -187,6 +187,8 @@ export const copiedChunkBytesMax = 64 * 1024 * 1024;
 export const copiedFilesBytesMax = 16 * 1024 * 1024;
 /** Files and directories of one copy: each is a job of its own at least. Links that lead back to their own directory end here. */
 export const copiedFilesMax = 10_000;
+/** Candidates that a shell is offered for one word: nobody reads more, and a shell takes a second for 10,000. */
+export const completionCandidatesMax = 2_000;
 /** A script that a minion fetches from its master to run, bytes: it is held in memory. */
 export const masterFileBytesMax = 64 * 1024 * 1024;
 /** Jobs that wait on a minion for a job process (`process_count_max`, or processes that are still starting). Over it: refused, with a return that says so. */

@@ -1,57 +1,26 @@
 /** Which subcommand a command line means, and what becomes of errors that none of them expects. */
 import { SaltworksError } from "../errors.ts";
 import { Exit } from "./command-line.ts";
+import { commandAbouts } from "./command-list.ts";
 import type { Host } from "./host.ts";
 import { programVersion, versionsText } from "./version.ts";
 
 type Command = (argv: readonly string[], host: Host) => Promise<number>;
 
 /** Loaded when asked for: a key listing needs no master. */
-const commands: { readonly [name: string]: { readonly about: string; readonly load: () => Promise<Command> } } = {
-  master: {
-    about: "Run a master, as salt-master does.",
-    load: async () => (await import("./commands/master.ts")).runMasterCommand,
-  },
-  minion: {
-    about: "Run a minion, as salt-minion does.",
-    load: async () => (await import("./commands/minion.ts")).runMinionCommand,
-  },
-  salt: {
-    about: "Run a function on minions, as salt does.",
-    load: async () => (await import("./commands/salt.ts")).runSalt,
-  },
-  key: {
-    about: "List, accept, reject and delete minions' keys, as salt-key does.",
-    load: async () => (await import("./commands/key.ts")).runKey,
-  },
-  run: {
-    about: "Run a function on the master, as salt-run does.",
-    load: async () => (await import("./commands/run.ts")).runRun,
-  },
-  call: {
-    about: "Run a function on this machine, as salt-call does.",
-    load: async () => (await import("./commands/call.ts")).runCallCommand,
-  },
-  cp: {
-    about: "Copy files of this machine to minions, as salt-cp does.",
-    load: async () => (await import("./commands/cp.ts")).runCp,
-  },
-  top: {
-    about: "Show live what the master does.",
-    load: async () => (await import("./commands/top.ts")).runTop,
-  },
-  demo: {
-    about: "Start a master and minions in a directory of their own, and show some jobs.",
-    load: async () => (await import("./commands/demo.ts")).runDemo,
-  },
-  bench: {
-    about: "Measure a master under simulated load, compare results, write reports.",
-    load: async () => (await import("./commands/bench.ts")).runBench,
-  },
-  tune: {
-    about: "Find worker_threads and batch limits for this machine.",
-    load: async () => (await import("./commands/tune.ts")).runTune,
-  },
+const commands: { readonly [name in keyof typeof commandAbouts]: () => Promise<Command> } = {
+  master: async () => (await import("./commands/master.ts")).runMasterCommand,
+  minion: async () => (await import("./commands/minion.ts")).runMinionCommand,
+  salt: async () => (await import("./commands/salt.ts")).runSalt,
+  key: async () => (await import("./commands/key.ts")).runKey,
+  run: async () => (await import("./commands/run.ts")).runRun,
+  call: async () => (await import("./commands/call.ts")).runCallCommand,
+  cp: async () => (await import("./commands/cp.ts")).runCp,
+  top: async () => (await import("./commands/top.ts")).runTop,
+  demo: async () => (await import("./commands/demo.ts")).runDemo,
+  bench: async () => (await import("./commands/bench.ts")).runBench,
+  tune: async () => (await import("./commands/tune.ts")).runTune,
+  completion: async () => (await import("./commands/completion.ts")).runCompletion,
 };
 
 /** Exit codes of sysexits: a command line that cannot be understood, an error of the program itself. */
@@ -73,13 +42,16 @@ export async function dispatch(argv: readonly string[], host: Host): Promise<num
     host.write(usage());
     return 0;
   }
-  const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) {
+  if (!isCommand(name)) {
     const complaint = name === undefined ? "which command?" : `there is no command '${name}'`;
     host.complain(`${usage()}\nsaltworks: error: ${complaint}\n`);
     return usageExitCode;
   }
-  return await answered(name ?? "", host, async () => await (await command.load())(rest, host));
+  return await answered(name, host, async () => await (await commands[name]())(rest, host));
+}
+
+function isCommand(name: string | undefined): name is keyof typeof commands {
+  return name !== undefined && Object.hasOwn(commands, name);
 }
 
 /** What a command ends with, errors included: those are said in one line where the operator can do something about them. */
@@ -118,6 +90,6 @@ function isRefusedBySystem(error: Error): boolean {
 }
 
 function usage(): string {
-  const lines = Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(8)}${about}\n`);
+  const lines = Object.entries(commandAbouts).map(([name, about]) => `  ${name.padEnd(12)}${about}\n`);
   return `Usage: saltworks <command> [options] ...\n\n${lines.join("")}\nEach command has --help. -c CONFIG_DIR names the directory of the configuration.\n`;
 }

@@ -99,7 +99,8 @@ describe("saltworks run", () => {
 
   it("shows results of state runs as such", async () => {
     const state = { name: "x", result: true, changes: {}, comment: "fine", __run_num__: 0, __id__: "x", duration: 1.5 };
-    answer = { value: { es1: { "test_|-x_|-x_|-nop": state } }, success: true };
+    const data = { es1: { "test_|-x_|-x_|-nop": state } };
+    answer = { value: { data, outputter: "highstate" }, success: true };
     assert.match((await run("jobs.lookup_jid", jid)).out, /^es1:\n-{10}\n {10}ID: x\n/);
   });
 

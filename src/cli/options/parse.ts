@@ -3,6 +3,7 @@ import { isJid } from "../../wire/jid.ts";
 import { wordsExitCode } from "../args/functions.ts";
 import { benchCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
+import { completionCommand } from "./completion-options.ts";
 import { cpCommand } from "./cp-options.ts";
 import { masterCommand, minionCommand } from "./daemon-options.ts";
 import { helpText } from "./help.ts";
@@ -27,6 +28,7 @@ export const commands = {
   top: topCommand,
   bench: benchCommand,
   tune: tuneCommand,
+  completion: completionCommand,
 } as const;
 export type CommandName = keyof typeof commands;
 export type OptionsOf<C extends CommandName> =

@@ -1,0 +1,15 @@
+/** The subcommands and what each is for: help, completion and manual pages show them. */
+export const commandAbouts = {
+  master: "Run a master, as salt-master does.",
+  minion: "Run a minion, as salt-minion does.",
+  salt: "Run a function on minions, as salt does.",
+  key: "List, accept, reject and delete minions' keys, as salt-key does.",
+  run: "Run a function on the master, as salt-run does.",
+  call: "Run a function on this machine, as salt-call does.",
+  cp: "Copy files of this machine to minions, as salt-cp does.",
+  top: "Show live what the master does.",
+  demo: "Start a master and minions in a directory of their own, and show some jobs.",
+  bench: "Measure a master under simulated load, compare results, write reports.",
+  tune: "Find worker_threads and batch limits for this machine.",
+  completion: "Print a script that completes command lines, for bash, zsh or fish.",
+} as const;
