@@ -91,7 +91,10 @@ export class TargetExplainer {
   /** Those of whom nothing is known that would speak against them. */
   async #addAssumed(answer: Map<Encodable, Encodable>, target: TargetText, expected: Expected): Promise<void> {
     if (!needsMinionData(target.targetKind) || expected.minions.count === 0) return;
-    const known = new Set((await this.#options.targets.expected(target, false)).minions.texts());
+    const { minions } = await this.#options.targets.expected(target, false);
+    // As many without the benefit of the doubt: nobody had it.
+    if (minions.count === expected.minions.count) return;
+    const known = new Set(minions.texts());
     const assumed = expected.minions.texts().filter((id) => !known.has(id));
     if (assumed.length === 0) return;
     answer.set("without_grains_or_pillar", shown(assumed.length, firstOf(assumed)));
@@ -99,8 +102,9 @@ export class TargetExplainer {
 
   #addPresence(answer: Map<Encodable, Encodable>, ids: readonly string[]): void {
     const { presence } = this.#options;
-    const connected = ids.filter((id) => presence.isConnected(id));
-    const away = ids.filter((id) => !presence.isConnected(id));
+    const connected: string[] = [];
+    const away: string[] = [];
+    for (const id of ids) (presence.isConnected(id) ? connected : away).push(id);
     const lastSeen = (found: readonly string[]) => {
       return shown(found.length, new Map(firstOf(found).map((id) => [id, this.#lastSeen(id)])));
     };
