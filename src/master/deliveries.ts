@@ -295,7 +295,7 @@ export class Deliveries {
       this.#budget -= 2;
       this.#roundsUnderWay += 1;
       this.#go(round)
-        .catch(this.#options.onFault)
+        .catch((error: Error) => this.#noteFault(error, round.ids, round.asksLeft))
         .finally(() => {
           round.job.vacate(round.ids);
           this.#roundsUnderWay -= 1;
@@ -344,8 +344,10 @@ export class Deliveries {
     const sending: Promise<void>[] = [];
     let ready: string[] = [];
     const flush = () => {
-      if (ready.length > 0) sending.push(this.#send(job, ready));
+      const ids = ready;
       ready = [];
+      if (ids.length === 0) return;
+      sending.push(this.#send(job, ids).catch((error: Error) => this.#noteFault(error, ids, asksLeft)));
     };
     let timer: NodeJS.Timeout | undefined;
     await this.#options.askRunning(job.jid, asked, this.#options.gatherTimeoutMs, (answer) => {
@@ -358,12 +360,17 @@ export class Deliveries {
     clearTimeout(timer);
     flush();
     this.counters.unanswered += unanswered.size;
-    if (asksLeft > 1) this.#askAgain(unanswered, asksLeft - 1);
+    this.#askAgain(unanswered, asksLeft - 1);
     await Promise.all(sending);
   }
 
+  #noteFault(error: Error, ids: readonly string[], asksLeft: number): void {
+    this.#options.onFault(error);
+    this.#askAgain(ids, asksLeft - 1);
+  }
+
   #askAgain(ids: Iterable<string>, asksLeft: number): void {
-    if (this.#isClosed) return;
+    if (this.#isClosed || asksLeft <= 0) return;
     const atMs = this.#now() + settleMs.start;
     for (const id of ids) if (!this.#due.has(id) && this.#isWanted(id)) this.#due.set(id, { atMs, asksLeft });
     if (this.#due.size > 0) this.#tick ??= setTimeout(() => this.#run(), tickMs);

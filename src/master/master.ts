@@ -198,9 +198,10 @@ export class Master {
   #takeResult(result: BatchResult): void {
     if (result.accepted.length > 0) this.#keyRing.noteAccepted(result.accepted);
     this.#presence.noteContacts(result.contacts);
+    if (result.eventCount > 0)
+      this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
+    // Behind the events: that a job is over is told after its last return.
     this.#keeping.noteResult(result);
-    if (result.eventCount === 0) return;
-    this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
   }
 
   #takeDeferred(work: Deferred, identity: Buffer): void {
