@@ -85,7 +85,7 @@ export class Targets {
 const everyone: TargetText = { target: "*", targetKind: "glob", delimiter: ":" };
 
 /** The words that operators know for a group that the configuration does not have. */
-export function unavailableText(error: SaltworksError, configFile: string): string {
+function unavailableText(error: SaltworksError, configFile: string): string {
   return `Node group ${error.detail.group} unavailable in ${configFile}`;
 }
 

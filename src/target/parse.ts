@@ -51,9 +51,22 @@ export function parseTarget(kind: string, expression: string | readonly string[]
   return parseText(kind, expression, delimiter);
 }
 
+const dataKinds: ReadonlySet<string> = new Set<TargetKind>([
+  "grain",
+  "grain_pcre",
+  "pillar",
+  "pillar_pcre",
+  "pillar_exact",
+  "ipcidr",
+  "compound",
+  "compound_pillar_exact",
+  "data",
+  "nodegroup",
+]);
+
 /** Whether a kind is decided from grains or pillar. With `minion_data_cache` off a master expects every minion for these. */
 export function needsMinionData(kind: string): boolean {
-  return kind !== "glob" && kind !== "pcre" && kind !== "list" && kind !== "range";
+  return dataKinds.has(kind);
 }
 
 function parseText(kind: string, expression: string, delimiter: string): Target {

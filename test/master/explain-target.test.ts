@@ -156,6 +156,7 @@ describe("what the master makes of a target", () => {
       assert.equal((await without.expected(target(text ?? "", kind))).minions.count, idCount, text);
     }
     assert.equal((await without.expected(target("m000*", "glob"))).minions.count, 10);
+    assert.equal((await without.expected(target("*", "hosts"))).minions.count, 0);
     assert.equal((await without.expected(target("os:Debian", "grain"), false)).minions.count, 200);
   });
   it("sends compounds in the form for all releases, and everything else as it is", () => {
