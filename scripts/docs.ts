@@ -16,6 +16,7 @@ import type { RunnerFunction } from "../src/runners/contract.ts";
 import { argumentWords } from "../src/runners/doc-text.ts";
 import { runnerFunctions } from "../src/runners/registry.ts";
 import { wheelFunctions } from "../src/runners/wheel.ts";
+import { manualPages } from "./man.ts";
 
 const generatedNote = "<!-- Written by `npm run docs`. Change the table in src instead. -->";
 
@@ -181,6 +182,7 @@ export function generatedDocs(root = repositoryRoot()): Map<string, string> {
     ["docs/errors.md", errorsDoc()],
     ["docs/limits.md", limitsDoc(limitsSource)],
     ["docs/metrics.md", metricsDoc()],
+    ...manualPages(),
     ["docs/runners.md", runnersDoc()],
   ]);
 }
