@@ -113,6 +113,13 @@ describe("real minions on our master", { skip: releases.skip }, () => {
     });
   }
 
+  bed.it("take compounds in the form that goes out for minions of every release", async () => {
+    for (const target of ["( real-* or ghost ) and not other", "not ghost", "( not ( not real-* ) )"]) {
+      const answers = await operator.json("salt", ["-C", target, "test.ping", "--static"]);
+      assert.deepEqual(answers, Object.fromEntries(ids.map((id) => [id, true])), target);
+    }
+  });
+
   bed.it("stay connected across a master restart without authenticating again", async () => {
     assert.ok((await masterCounters(master)).sum("auths") >= ids.length, "sign-ins are counted");
     watch.close();
