@@ -7,7 +7,8 @@ import type { Logger } from "pino";
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { RunnerCaller } from "../runners/contract.ts";
 import { decode, encode } from "../wire/msgpack.ts";
-import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { trimmedText } from "../wire/return.ts";
+import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../workers/messages.ts";
 import { highestRetcode } from "./batch-job.ts";
@@ -15,7 +16,7 @@ import type { Batches } from "./batches.ts";
 import type { DeliverWithin, JobKeeping } from "./job-keeping.ts";
 import type { Fire, Job, Published, Publisher } from "./publisher.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
-import { type RunnerCalls, trimmedValue } from "./runner-calls.ts";
+import type { RunnerCalls } from "./runner-calls.ts";
 
 export type CommandsOptions = {
   readonly publisher: Publisher;
@@ -120,8 +121,9 @@ export class Commands {
     const resultBytes = result.value.byteLength;
     const data = { ...(command === "runner" ? called : head), return: decode(result.value), success: result.success };
     if (command === "runner") await calls.store({ ...call, data: { ...data, _stamp: startedStamp }, resultBytes });
-    this.#options.fire(`${tag}/ret`, resultBytes > eventBytesMax ? { ...data, return: trimmedValue } : data);
-    if (isSync) reply(finished({ ...data, notes: result.notes, told: result.told, _stamp: stampNow() }));
+    this.#options.fire(`${tag}/ret`, resultBytes > eventBytesMax ? { ...data, return: trimmedText } : data);
+    const whole = result.reply === undefined ? data.return : new Packed(result.reply);
+    if (isSync) reply(finished({ ...data, return: whole, notes: result.notes, told: result.told, _stamp: stampNow() }));
   }
 
   /** Exit codes of what is stored of a job's returns. */

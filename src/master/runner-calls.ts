@@ -4,6 +4,7 @@ import type { MasterConfig } from "../config/load.ts";
 import { storedResultBytesMax } from "../limits.ts";
 import type { RunningCall } from "../runners/contract.ts";
 import { encode } from "../wire/msgpack.ts";
+import { trimmedText } from "../wire/return.ts";
 import type { Encodable } from "../wire/values.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
@@ -14,9 +15,6 @@ export type RunnerCallsOptions = {
   readonly partitioner: Partitioner;
   readonly logger: Logger;
 };
-
-/** What Salt's events and ours hold in place of a value that is too large. */
-export const trimmedValue = "VALUE_TRIMMED";
 
 /** `data`: what the call's last event says. `resultBytes`: of its return. */
 export type FinishedCall = {
@@ -54,7 +52,7 @@ export class RunnerCalls {
     const { config, pool, partitioner, logger } = this.#options;
     if (!config.job_cache || config.ext_job_cache !== "") return;
     const { id } = config;
-    const kept = resultBytes > storedResultBytesMax ? { ...data, return: trimmedValue } : data;
+    const kept = resultBytes > storedResultBytesMax ? { ...data, return: trimmedText } : data;
     const load = encode({ id, tgt: id, jid, fun, user }, "bin");
     const body = encode({ id, jid, fun, return: kept, _stamp: new Date().toISOString().slice(0, -1) }, "bin");
     const task = { kind: "putCall", jid, load, id, body };

@@ -149,7 +149,9 @@ function writeMapHead(target: Buffer, at: number, count: number): number {
 }
 
 /** What stands in place of a value that made an event too large, as every consumer of Salt's events knows it. */
-const trimmedValue = encode("VALUE_TRIMMED", "bin");
+/** What stands in an event in place of a value that is too large. */
+export const trimmedText = "VALUE_TRIMMED";
+const trimmedValue = encode(trimmedText, "bin");
 /** Salt trims what exceeds half of the maximum first, then 40 %, and so on down to a tenth. */
 const trimShares = [0.5, 0.4, 0.3, 0.2, 0.1];
 /** Salt measures packed data as a Python object: its length and this. */

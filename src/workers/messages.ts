@@ -245,6 +245,8 @@ export type RunnerResult = {
   readonly value: Uint8Array;
   readonly success: boolean;
   readonly notes: readonly string[];
+  /** Of a value that is too large for job cache and events: the value for the caller, in the network's flavour. `value` then stands for it there. */
+  readonly reply?: Uint8Array;
   readonly told: number;
 };
 export type RunnerStart = { readonly config: MasterConfig };

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
-import { runnerAnswerBytesMax } from "../limits.ts";
+import { runnerAnswerBytesMax, storedResultBytesMax } from "../limits.ts";
 import { callFunction, failureText } from "../runners/call.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../runners/contract.ts";
 import { runnerFunctions } from "../runners/registry.ts";
@@ -11,6 +11,7 @@ import { wheelFunctions } from "../runners/wheel.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { decode, encode } from "../wire/msgpack.ts";
+import { trimmedText } from "../wire/return.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { answerForMeasures } from "./lane-measures.ts";
 import type {
@@ -51,7 +52,7 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
       decode(task.args) as Value[],
       decode(task.kwargs) as ValueMap,
     );
-    return { value: answerOf(value), success: true, notes, told: told.count };
+    return { ...answerOf(value), success: true, notes, told: told.count };
   } catch (error) {
     return {
       value: encode(failureText(functions, caller.kind, fun, error), "bin"),
@@ -67,10 +68,14 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
 /** Answers below this are never too much for whoever decodes them, bytes. */
 const checkedAnswerBytes = 1024 * 1024;
 
-/** @throws SaltworksError FUNCTION_FAILED for an answer that no caller could take */
-function answerOf(value: Encodable): Uint8Array {
+/**
+ * A large one is made ready for its caller here: the main thread, which minions wait for, then need not decode it.
+ *
+ * @throws SaltworksError FUNCTION_FAILED for an answer that no caller could take
+ */
+function answerOf(value: Encodable): Pick<RunnerResult, "value" | "reply"> {
   const answer = encode(value, "bin");
-  if (answer.byteLength < checkedAnswerBytes) return answer;
+  if (answer.byteLength < checkedAnswerBytes) return { value: answer };
   const tooLarge = (cause?: unknown) =>
     new SaltworksError(
       "FUNCTION_FAILED",
@@ -81,7 +86,8 @@ function answerOf(value: Encodable): Uint8Array {
   if (answer.byteLength > runnerAnswerBytesMax) throw tooLarge();
   try {
     decode(answer);
-    return answer;
+    if (answer.byteLength <= Math.max(storedResultBytesMax, config.max_event_size)) return { value: answer };
+    return { value: encode(trimmedText, "bin"), reply: encode(value, "raw") };
   } catch (error) {
     throw tooLarge(error);
   }
