@@ -105,13 +105,9 @@ const localKeyOnly =
 /** Why options of external authentication are refused, of every command that Salt has them in. */
 export const authenticationReasons = {
   "-a": localKeyOnly,
+  "--auth": localKeyOnly,
   "-T": localKeyOnly,
   "--username": localKeyOnly,
   "--password": localKeyOnly,
 };
 export const unavailableAuthentication = [["-T", "--make-token"], ["--username"], ["--password"]];
-export const unavailableLogFile = [["--log-file"], ["--log-file-level"]];
-export const unavailableStateOutput = [
-  ["--state-output", "--state_output"],
-  ["--state-verbose", "--state_verbose"],
-];

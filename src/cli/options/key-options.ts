@@ -1,5 +1,6 @@
 /** The options of `saltworks key`. Source: Salt's own `salt-key --help` for names, groups and order. */
 import {
+  authenticationReasons,
   generalOptions,
   hardCrashOptions,
   logFileOptions,
@@ -129,4 +130,5 @@ export const keyCommand: CommandTable<KeyOptions> = {
     },
   ],
   unavailable: [["--auth", "--eauth", "--external-auth"], ...unavailableAuthentication],
+  reasons: authenticationReasons,
 };

@@ -1,5 +1,6 @@
 /** The options of `saltworks run`. Source: Salt's own `salt-run --help` for names, groups and order. */
 import {
+  authenticationReasons,
   generalOptions,
   hardCrashOptions,
   logFileOptions,
@@ -60,4 +61,5 @@ export const runCommand: CommandTable<RunOptions> = {
     ["--profiling-path"],
     ["--enable-profiling"],
   ],
+  reasons: authenticationReasons,
 };
