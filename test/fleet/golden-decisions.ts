@@ -1,9 +1,280 @@
-/** Where we do not print what Salt printed: by decision, or not yet. */
-import type { Decisions, Deviation } from "./golden-replay.ts";
+/** Where we do not print what Salt printed: by decision (docs/compatibility.md says so, too), or because something is not there yet. */
+import { programVersion } from "../../src/cli/version.ts";
+import { type Decisions, type Deviation, readTopic } from "./golden-replay.ts";
 import { variations } from "./golden-variations.ts";
 
-const deviations: { readonly [key: string]: Deviation } = {};
+const jid = "20261120155555511892";
 
-const notYet: { readonly [key: string]: string } = {};
+/** A job of several functions, kept earlier, made every search by function fail there. */
+const multiFunctionSearch = "a search by function goes past jobs of several functions";
+/** Jobs of the history on which only the transcripts were recorded. */
+const recordedHistory = "the fleet has no older history";
+const byContact = "who is present is known by contact, not guessed from addresses";
+const shellDefault = "commands go through the shell by default, as in Salt's releases";
+const ownVersion = "says which program it is";
+const readableRefusal = "a refusal is one line, not a traceback";
+
+function shownJob(name: string, target: string, kind: string): string {
+  const lines = [
+    `${jid}:`,
+    "    ----------",
+    "    Arguments:",
+    `        - ${name}`,
+    "        |_",
+    "          ----------",
+  ];
+  const keyword = ["          __kwarg__:", "              True", "          name:", "              x"];
+  const rest = ["    Function:", "        state.single", "    StartTime:", "        2026, Nov 20 15:55:55.511892"];
+  const end = [
+    "    Target:",
+    `        ${target}`,
+    "    Target-type:",
+    `        ${kind}`,
+    "    User:",
+    "        root",
+    "",
+  ];
+  return [...lines, ...keyword, ...rest, ...end].join("\n");
+}
+const stateJobs = shownJob("test.nop", "G@role:web", "compound") + shownJob("test.succeed_with_changes", "es1", "glob");
+
+const markedJob = `${jid}:
+    ----------
+    Arguments:
+        - 1
+        |_
+          ----------
+          __kwarg__:
+              True
+          k:
+              v
+    Function:
+        test.arg
+    Metadata:
+        ----------
+        ticket:
+            OPS-9
+    StartTime:
+        2026, Nov 20 15:55:54.958414
+    Target:
+        G@role:search and es1
+    Target-type:
+        compound
+    User:
+        root
+`;
+
+function result(id: string): string {
+  return `        ${id}:
+            ----------
+            retcode:
+                3
+            return:
+                no
+            success:
+                False
+`;
+}
+const lastCommand = `${jid}:
+    ----------
+    Arguments:
+        - echo no; exit 3
+    Function:
+        cmd.run
+    Minions:
+        - es1
+        - es2
+    Result:
+        ----------
+${result("es1")}${result("es2")}    StartTime:
+        2026, Nov 20 15:55:54.331522
+    Target:
+        es*
+    Target-type:
+        glob
+    User:
+        root
+`;
+
+const ids = ["10.40.0.9", "db1.example.com", "es1", "es2", "web1.example.com", "web2.example.com"];
+const everybody = ids.map((id) => `- ${id}\n`).join("");
+
+function inBatch(id: string): string {
+  return `${id}:\n    True\njid:\n    ${jid}\nretcode:\n    0\n`;
+}
+
+function same(why: string, expected: Deviation["expected"], ...keys: readonly string[]): [string, Deviation][] {
+  return keys.map((key) => [key, { why, expected }]);
+}
+
+const deviations: { readonly [key: string]: Deviation } = Object.fromEntries([
+  ...same(
+    shellDefault,
+    { stdout: "10.40.0.9:\n    HOMEDIR\n    two\nes1:\n    HOMEDIR\n    two\n" },
+    "cmd_shell_default:default_shell",
+  ),
+  ...same("lists the modules that there are", { stdout: "es1:\n    - test\n" }, "functions:sys_list_modules"),
+  ...same(
+    "lists the functions that there are",
+    changed("functions", "sys_list_functions_glob", (text) => text.replace("    - mine.get_docker\n", "")),
+    "functions:sys_list_functions_glob",
+  ),
+  ...same(ownVersion, { stdout: `salt ${programVersion()} (Saltworks)\n` }, "cli_options:version"),
+  ...same(
+    "batches and --static honour --delimiter",
+    { stdout: `\nExecuting run on ['es1', 'es2']\n\n${inBatch("es1")}${inBatch("es2")}`, rc: 0 },
+    "cli_options:delimiter_batch",
+  ),
+  ...same(readableRefusal, { stderr: "", rc: 64 }, "batch:b_bad"),
+  ...["0", "-1"].map((size, index): [string, Deviation] => [
+    index === 0 ? "batch:b_zero" : "batch:b_neg",
+    {
+      why: "refused, instead of waiting for ever",
+      expected: {
+        stdout: `Invalid batch data sent: ${size}\nData must be in the form of %10, 10% or 3\n`,
+        stderr: "A batch needs at least one minion at a time.\n",
+        rc: 64,
+      },
+    },
+  ]),
+  ...same(multiFunctionSearch, { stdout: stateJobs }, "jobs_runner:list_jobs_fun", "jobs_runner:list_jobs_fun_list"),
+  ...same(multiFunctionSearch, { stdout: "" }, "jobs_runner:list_jobs_none"),
+  ...same(multiFunctionSearch, { stdout: "False\n" }, "jobs_runner:last_run_none"),
+  ...same(multiFunctionSearch, { stdout: lastCommand }, "jobs_runner:last_run_fun"),
+  ...same(recordedHistory, { stdout: markedJob }, "jobs_runner:list_jobs_meta"),
+  ...same(recordedHistory, { stdout: "{}\n" }, "jobs_runner:list_jobs_time_json"),
+  ...same(
+    byContact,
+    { stdout: everybody },
+    ...["present", "joined", "allowed", "alived", "reaped", "list_state"].map((name) => `manage_runner:${name}`),
+  ),
+  ...same(
+    "tracebacks are shown once",
+    {
+      stdout:
+        "Exception occurred in runner salt.cmd: Traceback (most recent call last):\n    [traceback lines omitted]\n",
+    },
+    "manage_runner:ex_retcode",
+  ),
+  ...same(
+    "tracebacks are shown once",
+    {
+      stderr:
+        "[ERROR   ] An un-handled exception was caught by Salt's global exception handler:\nException: Test Exception\nTraceback (most recent call last):\n    [traceback lines omitted]\nException: Test Exception\n",
+    },
+    "salt_call:exception",
+  ),
+  ...same(
+    "the master has no modules in Python",
+    changed("manage_runner", "saltutil_sync", (text) => text.replace("    - modules.check_mk\n", "")),
+    "manage_runner:saltutil_sync",
+  ),
+  ...same(
+    "nobody had sent more to the mine",
+    changed("manage_runner", "cache_mine", (text) =>
+      text.replace(/^ {4}(?:check_mk\.agent|lo_ips|secret_os):\n(?:(?: {5,}| {4}-).*\n)*/gm, ""),
+    ),
+    "manage_runner:cache_mine",
+  ),
+  ...same(
+    "nobody had sent more to the mine",
+    changed("manage_runner", "cache_fetch", (text) =>
+      text.replace(/^ {4}"(?:check_mk\.agent|lo_ips|secret_os)": (?:[{[]\n[\s\S]*?\n {4}[}\]]|".*"),?\n/gm, ""),
+    ),
+    "manage_runner:cache_fetch",
+  ),
+  ...same(
+    "files that commands leave behind which are not typed yet",
+    changed("functions", "file_readdir", (text) =>
+      text.replace("    - app.conf\n", "").replace("    - m.conf.bak\n", ""),
+    ),
+    "functions:file_readdir",
+  ),
+  ...same(
+    "files that commands leave behind which are not typed yet",
+    changed("functions", "file_find", (text) => text.replace(/^.*app\.conf\n/m, "")),
+    "functions:file_find",
+  ),
+  ...same(
+    shellDefault,
+    {
+      ...changed("timing", "cmdrun_mixed_durations", (text) => text.replace("test: extra argument '&&'", "edge9")),
+      stderr: "",
+      rc: 0,
+    },
+    "timing:cmdrun_mixed_durations",
+  ),
+  ...same(
+    "debug lines are our own",
+    {
+      stderr: ["sent to 2 minions", "return from es1", "return from es2", "is over"]
+        .map((text) => `[DEBUG   ] jid ${jid} ${text}\n`)
+        .join(""),
+    },
+    "timing:debug_flow",
+  ),
+  ...same(
+    "a source that is not there is named",
+    { stderr: "[WARNING ] ROOT/nosuch does not exist, so it is not copied\n" },
+    "salt_cp:missing_src",
+  ),
+  ...same(
+    byContact,
+    { stdout: "" },
+    ...["not_present", "not_joined", "not_alived"].map((name) => `manage_runner:${name}`),
+  ),
+]);
+
+/** A recorded text with a change. */
+function changed(topic: string, name: string, change: (stdout: string) => string): Deviation["expected"] {
+  const found = readTopic(topic).find((transcript) => transcript.name === name);
+  return { stdout: change(found?.stdout ?? "") };
+}
+
+const states = "states";
+const scheduler = "the minion's scheduler";
+const python = "modules in Python, which the minion cannot run";
+const peers = "publishing by minions (peer, peer_run)";
+const fileServer = "the master's file server";
+
+function all(why: string, ...keys: readonly string[]): [string, string][] {
+  return keys.map((key) => [key, why]);
+}
+
+const notYet: { readonly [key: string]: string } = Object.fromEntries([
+  ...all(
+    states,
+    ...["jobs_runner:lookup_jid_state", "jobs_runner:lookup_jid_state_json", "batch:state", "test_module:render_batch"],
+    "functions:sys_list_state_modules",
+  ),
+  ...all(python, "functions:custom_module", "functions:custom_module_doc"),
+  ...all(
+    peers,
+    ...["publish", "publish_json", "publish_arg", "publish_arg_list", "publish_grain", "publish_timeout"].map(
+      (name) => `salt_call:${name}`,
+    ),
+    ...["publish_denied", "publish_nomatch", "full_data"].map((name) => `salt_call:${name}`),
+    ...["publish_runner", "publish_runner_arg", "publish_runner_denied"].map((name) => `salt_call:${name}`),
+  ),
+  ...all(
+    fileServer,
+    ...["get_file", "get_file_str", "list_master", "cache_file", "hash_file"].map((name) => `salt_call:cp_${name}`),
+    ...["file_list", "dir_list", "update", "clear"].map((name) => `manage_runner:fs_${name}`),
+    ...["get_file", "get_file_makedirs", "get_dir"].map((name) => `functions:cp_${name}`),
+    ...["cmd_script", "cmd_script_args", "cmd_script_retcode"].map((name) => `functions:${name}`),
+    ...["script_args", "script_args_retcode"].map((name) => `cmd_shell_default:${name}`),
+  ),
+  ...all(
+    scheduler,
+    ...["list", "add", "list2", "list_all", "show_next", "run_job", "disable_job", "is_enabled", "delete"].map(
+      (name) => `functions:schedule_${name}`,
+    ),
+    "functions:schedule_delete_missing",
+  ),
+  ...all("file.replace and file.line", "functions:file_replace", "functions:file_sed"),
+  ...all("templates in commands (template=jinja)", "functions:cmd_run_template"),
+  ...all("returners", "functions:sys_list_returners", "functions:sys_list_returner_functions"),
+  ...all("sys.list_runners", "functions:sys_list_runners"),
+]);
 
 export const decisions: Decisions = { deviations, notYet, variations };

@@ -118,6 +118,9 @@ after_bad:
     - require:
       - cmd: bad_step
 `,
+  "small.txt": "small\n",
+  "tree/a.txt": "a\n",
+  "tree/sub/b.txt": "b\n",
   "srv/salt/files/app.conf": "listen = 8080\nworkers = 2\n",
   "srv/salt/scripts/hello.sh": '#!/bin/sh\necho "hello $1 from script"\nexit ${2:-0}\n',
   "srv/salt/_modules/check_mk.py": `def agent():

@@ -43,9 +43,6 @@ export type CommandOptions = {
   readonly timeoutMs?: number;
   /** Instead of the fleet's own configuration directory. */
   readonly configDir?: string;
-  /** Sent to the command this long after its start. */
-  readonly signal?: NodeJS.Signals;
-  readonly signalAfterMs?: number;
 };
 
 /** `atMs`: since the command was started. */
@@ -71,8 +68,6 @@ export class RunningCommand {
     const startedMs = performance.now();
     this.child = spawn(process.execPath, [cliFile, ...args], { env, stdio: "pipe" });
     const timer = setTimeout(() => this.child.kill("SIGKILL"), options.timeoutMs ?? commandTimeoutMs);
-    const { signal, signalAfterMs } = options;
-    const interrupt = signal === undefined ? undefined : setTimeout(() => this.child.kill(signal), signalAfterMs);
     const lines: PrintedLine[] = [];
     let stderr = "";
     this.child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
@@ -88,7 +83,6 @@ export class RunningCommand {
     this.child.stdin?.end(options.stdin ?? "");
     this.done = once(this.child, "close").then(([code]) => {
       clearTimeout(timer);
-      clearTimeout(interrupt);
       const rc = code as number | null;
       return { stdout: this.#stdout, stderr, rc, lines, tookMs: performance.now() - startedMs };
     });
@@ -175,6 +169,7 @@ export class GoldenFleet {
       publish_port: publishPort,
       ret_port: requestPort,
       user: userInfo().username,
+      id: "salt-master.example.com_master",
       root_dir: this.root,
       file_roots: { base: [join(this.root, "srv/salt")] },
       pillar_roots: { base: [join(this.root, "srv/pillar")] },

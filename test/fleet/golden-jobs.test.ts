@@ -18,7 +18,7 @@ replayTopics(
       { topic: "batch" },
       { topic: "manage_runner" },
       { topic: "salt_call" },
-      { topic: "salt_cp" },
+      { topic: "salt_cp", laneOf: oneLane },
       { topic: "salt_key_fleet" },
     ],
   ],

@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import type { SeenEvent } from "../interop/event-watch.ts";
 import { decisions } from "./golden-decisions.ts";
-import { GoldenFleet } from "./golden-fleet.ts";
+import { GoldenFleet, type RunningCommand } from "./golden-fleet.ts";
 import { describeTopic, isChosen, Replay, readTopic, type Transcript } from "./golden-replay.ts";
 import { earlyLines } from "./golden-times.ts";
 
 const silent = "es2";
 const freezeAfterMs = 6_000;
 const thawAfterMs = 9_000;
-const interruptAfterMs = 4_000;
+const publishedTimeoutMs = 60_000;
 
 /** What was typed while every minion answered; es2 may stand still as soon as these and the first seconds are over. */
-const whileAllUp = ["all_up", "t1_sleep4", "cmdrun_mixed_durations", "ctrl_c", "ctrl_c_batch"];
+const whileAllUp = ["all_up", "t1_sleep4", "cmdrun_mixed_durations"];
 /** The minion stands still in the middle of its job. */
 const frozenInJob = "freeze_mid_job";
 const afterThaw = ["sleep8", "debug_flow"];
@@ -32,16 +33,34 @@ describe("who waits for whom, and for how long, as on Salt's fleet", { timeout: 
   const type = async (name: string): Promise<void> => {
     const isLeftOut = decisions.notYet[`timing:${name}`] !== undefined;
     if (isLeftOut || !isChosen(`timing:${name}`)) return;
-    const signal = name.startsWith("ctrl_c") ? "SIGINT" : undefined;
-    await replay.type("timing", found(name), signal === undefined ? {} : { signal, signalAfterMs: interruptAfterMs });
+    await replay.type("timing", found(name));
+  };
+
+  /** Ctrl-C as soon as the job runs: how long the program takes to start is not looked at. */
+  const interrupt = async (
+    name: string,
+    untilRunning: (command: RunningCommand) => Promise<unknown>,
+  ): Promise<void> => {
+    if (fleet === undefined || !isChosen(`timing:${name}`)) return;
+    const command = fleet.open(found(name).argv);
+    await untilRunning(command);
+    command.child.kill("SIGINT");
+    replay.keep("timing", found(name), await command.done);
   };
 
   before(async () => {
     fleet = await GoldenFleet.start();
     replay = new Replay(fleet);
+    const watch = await fleet.watchEvents();
+    const isLongSleep = ({ tag, data }: SeenEvent) =>
+      /\/new$/.test(tag) && `${data.get("tgt")} ${data.get("arg")}` === "es* 20";
+    const interrupted = [
+      interrupt("ctrl_c", () => watch.until("the job to interrupt", isLongSleep, publishedTimeoutMs)),
+      interrupt("ctrl_c_batch", (command) => command.untilPrinted(/Executing run on \[.*\]/)),
+    ];
     const inJob = type(frozenInJob);
     const first = whileAllUp.map(type);
-    await Promise.all([...first, delay(freezeAfterMs)]);
+    await Promise.all([...first, ...interrupted, delay(freezeAfterMs)]).finally(() => watch.close());
     fleet.freeze(silent);
     const handled = new Set([
       ...whileAllUp,
