@@ -17,10 +17,11 @@ export type RunnerListener = {
   readonly onProgress: (suffix: string, event: ValueMap) => void;
 };
 
-/** A job id of the client's own clock: whoever names it before the call misses nothing of it. */
-export function ownJid(): string {
+/** A job id of the client's own clock, with `unique_jid` its process id behind: whoever names it before the call misses nothing of it. */
+export function ownJid(isUnique: boolean): string {
   const micros = Math.floor((performance.timeOrigin + performance.now()) * 1_000);
-  return jidAt(Math.floor(micros / 1_000), micros % 1_000);
+  const jid = jidAt(Math.floor(micros / 1_000), micros % 1_000);
+  return isUnique ? `${jid}_${process.pid}` : jid;
 }
 
 export class RunnerFeed {

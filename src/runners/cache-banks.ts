@@ -5,7 +5,7 @@
 import { SaltworksError } from "../errors.ts";
 import { CacheBanks } from "../store/cache-banks.ts";
 import { decode, encode } from "../wire/msgpack.ts";
-import type { Encodable, ValueMap } from "../wire/values.ts";
+import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { parametersOf, textArgument } from "./arguments.ts";
 import type { ForgottenFacts, RunnerContext, RunnerFunction } from "./contract.ts";
 import { masterOf } from "./run-job.ts";
@@ -42,7 +42,8 @@ function fetch(context: RunnerContext, args: ValueMap): Encodable {
   }
   if (key === "mine") return decode(context.minions?.getMine(id) ?? encode({}, "bin"));
   const facts = key === "data" ? context.minions?.get(id) : undefined;
-  return facts === undefined ? {} : { grains: decode(facts.grains), pillar: decode(facts.pillar) };
+  const parts = Object.entries(facts ?? {}).map(([name, stored]): [string, Value] => [name, decode(stored)]);
+  return new Map(parts.filter(([, part]) => part instanceof Map && part.size > 0));
 }
 
 function store(context: RunnerContext, args: ValueMap): Encodable {

@@ -29,6 +29,17 @@ describe("runner manage", () => {
     assert.deepEqual(await callRunner(context, "manage.down"), ["b"]);
   });
 
+  it("says, as Salt's client does, that nobody was asked", async () => {
+    const printed: unknown[] = [];
+    const master = masterAccess({
+      runJob: async () => ({ jid: "", minions: [], returns: new Map(), silent: {} }),
+      fire: async ({ data }) => void printed.push(plain(decode(data))),
+    });
+    assert.deepEqual(await callRunner(runnerContext({ master }), "manage.up", ["nosuch*"]), []);
+    const text = "No minions matched the target. No command was sent, no jid was assigned.\n";
+    assert.deepEqual(printed, [{ text }]);
+  });
+
   it("needs a running master, and says so", async () => {
     await assert.rejects(callRunner(runnerContext(), "manage.up"), { code: "MASTER_UNREACHABLE" });
   });
