@@ -1,5 +1,6 @@
 // Runs every compiled test with node's own runner, in two groups: those that share the machine well side by side, then those
 // that start whole masters and fleets, one file at a time. Arguments: `--group light|heavy`, and words that a file's path must hold.
+// What failed is run once more: what fails then, too, fails the run; what doesn't is named as unsteady, to be mended.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -35,8 +36,31 @@ if (chosen.every((group) => group.length === 0)) {
   process.stderr.write(`no test file matches ${process.argv.slice(2).join(" ")}\n`);
   process.exit(1);
 }
+/** More files than this are not unsteady, they fail. */
+const secondLooksMax = 3;
+
+function runOnceMore(files, concurrency, what) {
+  process.stdout.write(`\nOnce more: ${what}\n`);
+  const status = run(files, concurrency);
+  if (status === 0) process.stdout.write(`\nUnsteady, passed when run once more: ${what}\n`);
+  return status;
+}
+
+/** Each file of whole fleets in a runner of its own, which tells which one it is that failed. */
+function runHeavy(files) {
+  const failed = files.filter((file) => run([file], 1) !== 0);
+  const names = failed.map((file) => relative(testRoot, file)).join(" ");
+  process.stdout.write(`\nFiles of whole fleets: ${files.length}, with failed tests: ${failed.length} ${names}\n`);
+  if (failed.length === 0) return 0;
+  return failed.length > secondLooksMax ? 1 : runOnceMore(failed, 1, names);
+}
+
+function runLight(files) {
+  return run(files, 2) === 0 ? 0 : runOnceMore(files, 2, "all light files, see above for what failed");
+}
+
 let status = 0;
 for (const [index, group] of chosen.entries()) {
-  if (group.length > 0) status = run(group, groups[index] === "light" ? 2 : 1) || status;
+  if (group.length > 0) status = (groups[index] === "light" ? runLight(group) : runHeavy(group)) || status;
 }
 process.exit(status);
