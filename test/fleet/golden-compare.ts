@@ -42,7 +42,7 @@ function same(recorded: string, ours: string, isOrdered: boolean): [expected: st
   if (!leftOut.test(expected)) {
     return isOrdered ? [expected, actual] : [sortArrivals(expected), sortArrivals(actual)];
   }
-  const parts = expected.split(new RegExp(leftOut.source, "gm")).map((part) => literally(part));
+  const parts = expected.split(new RegExp(leftOut.source, "gm")).map((part) => literally(part).replace(/^\n/, "\n?"));
   const isSame = new RegExp(`^${parts.join("[\\s\\S]*?")}$`).test(actual);
   return [expected, isSame ? expected : actual];
 }

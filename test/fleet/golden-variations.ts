@@ -82,6 +82,8 @@ const eventsOfOneJob: Vary = (text) => {
     .join("");
 };
 
+const reportedSections: Vary = (text) => (text.match(/^ +(?:Dependency|System) Versions:$/gm) ?? []).join("\n");
+
 /** Which minions are chosen is chance. */
 const anyMinions: Vary = (text) => text.replace(/^(?:es[12]|10\.40\.0\.9|\w+\.example\.com):$/gm, "<minion>:");
 
@@ -114,6 +116,9 @@ export const variations: { readonly [key: string]: Vary } = {
   "manage_runner:bad_args": ownUsage,
   "test_module:fib": numbers,
   "test_module:collatz": (text) => text.replace(/^ {4}- [\d.e-]+$/m, "    - <seconds>"),
+  // What each is built on.
+  "test_module:versions": reportedSections,
+  "test_module:versions_report": reportedSections,
   "test_module:rand_str": hexDigits,
   "functions:status_uptime": numbersAndClock,
   "functions:status_loadavg": numbers,
