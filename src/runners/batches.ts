@@ -16,7 +16,7 @@ import type { BatchEntry } from "../wire/batch.ts";
 import { startTimeText } from "../wire/jid.ts";
 import { decode } from "../wire/msgpack.ts";
 import { type Encodable, Packed, type ValueMap } from "../wire/values.ts";
-import type { RunnerContext, RunnerFunction, RunningBatchCounts, StoredReturn } from "./contract.ts";
+import type { JobReader, RunnerContext, RunnerFunction, RunningBatchCounts, StoredReturn } from "./contract.ts";
 import { fieldsOf } from "./stored-body.ts";
 
 const jidParameter = { name: "jid", isRequired: true };
@@ -151,6 +151,21 @@ class StoredReturns {
       this.#found = new Map(this.#context.jobs.getReturns(jid).map((stored) => [stored.minionId, stored]));
     }
     return this.#found.get(id)?.body;
+  }
+}
+
+/** A batch has no returns under its own job id: those of its steps are its. */
+export function returnsOf(context: RunnerContext, jobs: JobReader, jid: string): readonly StoredReturn[] {
+  const directory = batchDirectory(context.config.cachedir);
+  if (!hasBatch(directory, jid)) return jobs.getReturns(jid);
+  const returns: StoredReturn[] = [];
+  let offset = 0;
+  for (;;) {
+    const part = readBatchEntries(directory, jid, offset, batchPageBytes.log);
+    for (const { entry } of part) if (entry.kind === "start") returns.push(...jobs.getReturns(entry.jid));
+    const last = part.at(-1);
+    if (last === undefined) return returns;
+    offset = last.end;
   }
 }
 

@@ -2,6 +2,7 @@
 import { startTimeText } from "../wire/jid.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
 import { isTrue, parametersOf, textArgument } from "./arguments.ts";
+import { returnsOf } from "./batches.ts";
 import type { JobReader, RunnerContext, RunnerFunction } from "./contract.ts";
 import { addEndTime, type Described, describeAt, sourceOf } from "./job-shape.ts";
 import { fieldsOf } from "./stored-body.ts";
@@ -13,9 +14,9 @@ const resultFields = ["return", "retcode", "success", "out"] as const;
 
 type Results = Map<string, ValueMap>;
 
-function resultsOf(jobs: JobReader, jid: string): Results {
+function resultsOf(context: RunnerContext, jobs: JobReader, jid: string): Results {
   const results: Results = new Map();
-  for (const { minionId, body } of jobs.getReturns(jid)) {
+  for (const { minionId, body } of returnsOf(context, jobs, jid)) {
     const fields = fieldsOf(body);
     results.set(
       minionId,
@@ -27,7 +28,7 @@ function resultsOf(jobs: JobReader, jid: string): Results {
 
 /** Headings, expected minions and results. */
 function wholeJob(context: RunnerContext, jobs: JobReader, jid: string): Described {
-  const results = resultsOf(jobs, jid);
+  const results = resultsOf(context, jobs, jid);
   const stored = jobs.getLoad(jid);
   if (stored === undefined) {
     const unknown: Described = new Map<string, Encodable>([["Error", unknownJob]]);
@@ -48,7 +49,7 @@ function wholeJob(context: RunnerContext, jobs: JobReader, jid: string): Describ
 async function lookupJid(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = textArgument(args, "jid");
   const jobs = await sourceOf(context, args);
-  const results = resultsOf(jobs, jid);
+  const results = resultsOf(context, jobs, jid);
   const found = new Map<string, Encodable>();
   const isReturnedWanted = args.get("returned") === undefined || isTrue(args.get("returned"));
   for (const [id, result] of results) {
@@ -84,7 +85,7 @@ async function exitSuccess(context: RunnerContext, args: ValueMap): Promise<Enco
   const jobs = await sourceOf(context, args);
   const succeeded = new Map<string, Encodable>();
   for (const id of jobs.getLoad(jid)?.minions ?? []) succeeded.set(id, false);
-  for (const [id, result] of resultsOf(jobs, jid)) {
+  for (const [id, result] of resultsOf(context, jobs, jid)) {
     if (isTrue(result.get("return"))) succeeded.set(id, true);
   }
   return new Map([...succeeded].sort(([a], [b]) => (a < b ? -1 : 1)));
