@@ -56,6 +56,11 @@ const quickCommands: readonly (readonly string[])[] = [
   ["--summary", "-v", "web1", "cmd.run", "exit 1"],
   ["--no-color", "web1", "test.ping"],
   ["--force-color", "web1", "test.echo", "[1, {a: b}]"],
+  ["--subset=1", "-v", "web1", "test.ping"],
+  ["-d", "web1", "test.ping"],
+  ["--metadata={ticket: OPS-7}", "--module-executors=[direct_call]", "--show-jid", "web1", "test.ping"],
+  ["--out=table", "web1", "test.echo", "[{a: 1, b: two}, {a: 3, b: four}]"],
+  ["web1", "test.ping,test.arg", ",", "x"],
 ];
 
 /** Those that wait for somebody: run side by side. `ghost` has an accepted key and no minion. */
