@@ -219,16 +219,17 @@ describe("MasterClient", () => {
     });
   });
 
-  it("waits for a runner's result, and tells its failure", async () => {
+  it("waits for a runner's result, and tells its failure and what it has to say", async () => {
     const outcomes = [true, false];
     const client = await start({
       runner: (load) => {
         const data = { fun: `runner.${load.get("fun")}`, jid, return: [...(load.get("arg") as Encodable[])] };
-        return { tag: `salt/run/${jid}`, data: { ...data, success: outcomes.shift() } };
+        return { tag: `salt/run/${jid}`, data: { ...data, notes: ["a word"], success: outcomes.shift() } };
       },
     });
     const kwargs = new Map([["tgt", "es*"]]);
-    assert.deepEqual(await client.runner("manage.up", ["x"], kwargs), { jid, value: ["x"], isSuccess: true });
+    const outcome = { jid, value: ["x"], isSuccess: true, notes: ["a word"] };
+    assert.deepEqual(await client.runner("manage.up", ["x"], kwargs), outcome);
     assert.equal((await client.runner("manage.up", [], new Map())).isSuccess, false);
     const [load] = master.requests as [ValueMap];
     assert.deepEqual(load.get("kwarg"), kwargs);
