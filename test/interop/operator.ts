@@ -5,7 +5,7 @@ import { type Maker, type MasterUnderTest, makerName, ourProgram } from "./test-
 /** What Salt's commands and ours end with when they do not understand their words. */
 const usageExitCode = 64;
 
-type Tool = "salt" | "key" | "run";
+type Tool = "salt" | "key" | "run" | "cp";
 
 export class Operator {
   readonly maker: Maker;

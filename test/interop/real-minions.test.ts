@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import { repositoryRoot } from "../root.ts";
@@ -117,6 +119,39 @@ describe("real minions on our master", { skip: releases.skip }, () => {
     for (const target of ["( real-* or ghost ) and not other", "not ghost", "( not ( not real-* ) )"]) {
       const answers = await operator.json("salt", ["-C", target, "test.ping", "--static"]);
       assert.deepEqual(answers, Object.fromEntries(ids.map((id) => [id, true])), target);
+    }
+  });
+
+  bed.it("take files that our cp command sends, whole and in pieces", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "saltworks-copies-"));
+    try {
+      const text = join(folder, "a.conf");
+      writeFileSync(text, "port = 1\nname = grüße\n");
+      const target = join(folder, "b=c.conf");
+      const sent = await operator.json("cp", ["real-*", text, target]);
+      assert.deepEqual(sent, Object.fromEntries(ids.map((id) => [id, { [target]: true }])));
+      assert.equal(readFileSync(target, "utf8"), readFileSync(text, "utf8"));
+      const tree = join(folder, "tree");
+      mkdirSync(join(tree, "empty"), { recursive: true });
+      // More than two pieces, and Base64 that ends in `=`, which minions take for a keyword where it goes by place.
+      writeFileSync(join(tree, "bytes"), randomBytes(250_000), { mode: 0o750 });
+      writeFileSync(join(tree, "x"), "hello small\n");
+      writeFileSync(join(tree, "nothing"), "");
+      for (const [index, id] of ids.entries()) {
+        const copied = join(folder, `${index}`);
+        const answers = (await operator.json("cp", ["-C", ...(index === 0 ? ["-n"] : []), id, tree, copied])) as Record<
+          string,
+          Record<string, unknown>
+        >;
+        const paths = ["bytes", "empty", "nothing", "x"].map((name) => join(copied, "tree", name));
+        assert.deepEqual(answers[id], Object.fromEntries(paths.map((path) => [path, true])));
+        assert.deepEqual(readFileSync(join(copied, "tree/bytes")), readFileSync(join(tree, "bytes")));
+        assert.equal(statSync(join(copied, "tree/bytes")).mode & 0o777, 0o750);
+        assert.equal(statSync(join(copied, "tree/nothing")).size, 0);
+        assert.ok(statSync(join(copied, "tree/empty")).isDirectory());
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
     }
   });
 
