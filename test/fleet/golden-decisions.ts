@@ -11,6 +11,8 @@ const multiFunctionSearch = "a search by function goes past jobs of several func
 const recordedHistory = "the fleet has no older history";
 const byContact = "who is present is known by contact, not guessed from addresses";
 const shellDefault = "commands go through the shell by default, as in Salt's releases";
+const quickly = "without a master it is said at once, and in one line";
+const noContact = "The salt master could not be contacted. Is master running?\n";
 const ownVersion = "says which program it is";
 const readableRefusal = "a refusal is one line, not a traceback";
 
@@ -214,6 +216,23 @@ const deviations: { readonly [key: string]: Deviation } = Object.fromEntries([
     "timing:debug_flow",
   ),
   ...same(
+    "what an outputter is not made for is shown as nested, without a traceback",
+    { ...changed("outputters", "out_nested", (text) => text), stderr: "", rc: 0 },
+    ...["out_key", "out_overstatestage", "out_virt_query"].map((name) => `outputters:${name}`),
+  ),
+  ...same(quickly, { stdout: noContact, stderr: "" }, "master_down:salt_ping"),
+  ...same(quickly, { stderr: noContact }, "master_down:salt_static"),
+  ...same(
+    quickly,
+    { stdout: `Exception occurred in runner manage.up: ${noContact}`, stderr: "" },
+    "master_down:salt_run_manage",
+  ),
+  ...same(
+    "in words of our own",
+    { stderr: "Unable to sign_in to master: the master did not answer the authentication\n" },
+    "master_down:salt_call",
+  ),
+  ...same(
     "a source that is not there is named",
     { stderr: "[WARNING ] ROOT/nosuch does not exist, so it is not copied\n" },
     "salt_cp:missing_src",
@@ -274,6 +293,18 @@ const notYet: { readonly [key: string]: string } = Object.fromEntries([
   ...all("file.replace and file.line", "functions:file_replace", "functions:file_sed"),
   ...all("templates in commands (template=jinja)", "functions:cmd_run_template"),
   ...all("returners", "functions:sys_list_returners", "functions:sys_list_returner_functions"),
+  ...all("a return's value while job_cache is False", "job_cache_off:ping", "minion_data_cache_off:glob"),
+  ...all("data of before minion_data_cache was False", "minion_data_cache_off:cache_grains"),
+  ...all(
+    "a minion of which only the mine is known is expected",
+    ...["greedy:only_mine_preview", "greedy:only_mine_preview2"],
+  ),
+  ...all("the last job of the recorded history", "master_down:salt_run_offline"),
+  ...all(
+    "event streams beside each other",
+    ...["ping_events_pretty", "ping_events_compact"].map((name) => `events:${name}`),
+  ),
+  ...all("event streams beside each other", ...["custom_event", "auth_and_mine"].map((name) => `events:${name}`)),
   ...all("sys.list_runners", "functions:sys_list_runners"),
 ]);
 

@@ -144,6 +144,8 @@ export const variations: { readonly [key: string]: Vary } = {
   "functions:grains_ls": grainList,
   "functions:file_stats": (text) => text.replace(/^ {8}\d+(?:\.\d+)?$/gm, "        <number>"),
   "functions:file_readdir": sortedLines,
+  "unique_jid_presence:presence": (text) => text.replace(/(?<="present": )\[[^\]]*\]/, "<ids>"),
+  "not_connected:manage_alived": (text) => text.replace(/^ {4}[\d.]+$/gm, "    <address>"),
   // Whatever else runs at that moment.
   "functions:running_self": (text) => text.split("\n")[0] ?? "",
   "functions:hosts_list": (text) =>
