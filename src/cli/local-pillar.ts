@@ -9,15 +9,15 @@ import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 /** Options of pillars that only a master has are at their defaults. */
 export function localPillar(config: MinionConfig, log: Logger): LocalPillar {
   const defaults = Object.fromEntries(Object.entries(masterOptions).map(([name, option]) => [name, option.default]));
-  const { pillar_roots, pillarenv, renderer, opts } = config;
+  const { pillar_roots, pillarenv, renderer, opts, saltenv: ownEnvironment } = config;
   const own = { pillar_roots, pillarenv, renderer, opts };
   const compiler = new PillarCompiler(pillarSettings({ ...defaults, ...own } as unknown as MasterConfig));
-  return (grains: ValueMap, options) => {
+  return (grains: ValueMap, { saltenv: asked, pillarenv: askedPillar, override }) => {
     const { pillar, faults } = compiler.compile({
       minion: { id: config.id, grains },
-      saltenv: options.saltenv ?? config.saltenv ?? undefined,
-      pillarenv: options.pillarenv,
-      override: mapOf(options.override),
+      saltenv: asked ?? ownEnvironment ?? undefined,
+      pillarenv: askedPillar,
+      override: mapOf(override),
     });
     for (const fault of faults) log.error(fault);
     return pillar;
