@@ -54,7 +54,7 @@ function literally(text: string): string {
 /** Ids, times, process ids, keys and versions replaced by what they are. */
 export function withoutVarying(text: string): string {
   return text
-    .replace(/-----BEGIN PUBLIC KEY-----\n[\s\S]*?\n-----END PUBLIC KEY-----/g, "<key>")
+    .replace(/-----BEGIN PUBLIC KEY-----(?:\\n|\n)[\s\S]*?(?:\\n|\n)-----END PUBLIC KEY-----/g, "<key>")
     .replace(/\b[\da-f]{2}(?::[\da-f]{2}){31}\b/g, "<fingerprint>")
     .replace(/^(Executing job with jid \d{20}(?:_\d+)?)\n-+$/gm, "$1\n---")
     .replace(/\b\d{20}(?:_\d+)?\b/g, "<jid>")

@@ -300,11 +300,7 @@ const notYet: { readonly [key: string]: string } = Object.fromEntries([
     ...["greedy:only_mine_preview", "greedy:only_mine_preview2"],
   ),
   ...all("the last job of the recorded history", "master_down:salt_run_offline"),
-  ...all(
-    "event streams beside each other",
-    ...["ping_events_pretty", "ping_events_compact"].map((name) => `events:${name}`),
-  ),
-  ...all("event streams beside each other", ...["custom_event", "auth_and_mine"].map((name) => `events:${name}`)),
+  ...all("the fields that salt-call adds to an event", "events:custom_event"),
   ...all("sys.list_runners", "functions:sys_list_runners"),
 ]);
 

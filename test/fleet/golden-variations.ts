@@ -73,12 +73,12 @@ const ownGrains = new Set([
   ],
 ]);
 
-/** Events of the job that was asked for: the recorded stream began with what an earlier one had left. */
+/** Events of the job that was asked for, less those of our own: the recorded stream began with what an earlier one had left. */
 const eventsOfOneJob: Vary = (text) => {
   const jid = /^(\d{20})\t/m.exec(text)?.[1] ?? "none";
   return text
     .split(/^(?=\S+\t\{)/m)
-    .filter((event) => event.slice(0, event.indexOf("\t")).includes(jid))
+    .filter((event) => event.slice(0, event.indexOf("\t")).includes(jid) && !event.startsWith("saltworks/"))
     .join("");
 };
 
