@@ -68,7 +68,9 @@ describe("runner cache", () => {
       await assert.rejects(callRunner(context, "cache.store", [bank, "key", 1]), { code: "STORE_FAILED" }, bank);
     for (const key of ["", "..", "a/b"])
       await assert.rejects(callRunner(context, "cache.fetch", ["my", key]), { code: "STORE_FAILED" }, key);
-    await assert.rejects(callRunner(context, "cache.store", ["minions/es1", "data", new Map()]), { code: "FUNCTION_FAILED" });
+    await assert.rejects(callRunner(context, "cache.store", ["minions/es1", "data", new Map()]), {
+      code: "FUNCTION_FAILED",
+    });
   });
 
   it("has the master forget what is named, and nothing without a target", async () => {

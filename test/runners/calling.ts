@@ -22,7 +22,13 @@ export function runnerContext(
     readonly jobs?: JobReader;
   } = {},
 ): RunnerContext {
-  const config = { id: "the_master", cachedir: "nowhere", timeout: 5, gather_job_timeout: 10, ...parts.config } as unknown as MasterConfig;
+  const config = {
+    id: "the_master",
+    cachedir: "nowhere",
+    timeout: 5,
+    gather_job_timeout: 10,
+    ...parts.config,
+  } as unknown as MasterConfig;
   return {
     config,
     jobs: parts.jobs ?? noJobs,
