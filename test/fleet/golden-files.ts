@@ -122,6 +122,7 @@ after_bad:
   "tree/a.txt": "a\n",
   "tree/sub/b.txt": "b\n",
   "srv/salt/files/app.conf": "listen = 8080\nworkers = 2\n",
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a recorded script of the shell
   "srv/salt/scripts/hello.sh": '#!/bin/sh\necho "hello $1 from script"\nexit ${2:-0}\n',
   "srv/salt/_modules/check_mk.py": `def agent():
     """
