@@ -48,7 +48,7 @@ describe("JobFeed", () => {
       [first, second].map((item) => item?.kind === "return" && item.id),
       ["b", "c"],
     );
-    assert.deepEqual(third, { kind: "done", returned: ["a", "b", "c"], silent: new Map() });
+    assert.deepEqual(third, { kind: "done", returned: ["a", "b", "c"], silent: new Map(), reasons: new Map() });
   });
 
   it("gives what came before it tells that the bus is lost", async () => {

@@ -50,7 +50,7 @@ describe("MasterClient", () => {
   it("sends the publish that Salt's command line sends, with the local key and what to follow", async () => {
     const client = await start({ publish: () => accepted(jid, ["a"], ["ghost"]) });
     const published = await client.publish({ ...ping, target: ["a", "ghost"], targetKind: "list", args: [1, "x"] });
-    assert.deepEqual(published, { jid, minions: ["a"], missing: ["ghost"] });
+    assert.deepEqual(published, { jid, minions: ["a"], missing: ["ghost"], reasons: new Map() });
     const [load] = master.requests as [ValueMap];
     const keys = ["cmd", "tgt", "fun", "arg", "key", "tgt_type", "ret", "jid", "kwargs", "user"];
     assert.deepEqual([...load.keys()], keys);

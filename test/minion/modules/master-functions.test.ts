@@ -302,6 +302,6 @@ describe("sys", () => {
       "test.false",
       "test.fib",
     ]);
-    assert.deepEqual(await call(world, "sys.list_modules", "s*"), ["saltutil", "status", "sys"]);
+    assert.deepEqual(await call(world, "sys.list_modules", "s*"), ["saltutil", "service", "status", "sys"]);
   });
 });

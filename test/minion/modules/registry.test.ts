@@ -37,6 +37,8 @@ describe("the table of functions", () => {
   it("documents every function in the form of a Python docstring, with an example", () => {
     for (const [name, { doc }] of functions) {
       assert.match(doc, /^\n {4}\S/, name);
+      // What `saltworks cp` sends is not typed by anybody.
+      if (name.startsWith("cp.recv")) continue;
       assert.ok(doc.includes("CLI Example:\n\n    .. code-block:: bash\n\n        salt '*' "), name);
     }
   });
