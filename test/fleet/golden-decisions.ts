@@ -303,7 +303,6 @@ const notYet: { readonly [key: string]: string } = Object.fromEntries([
   ...all("file.replace and file.line", "functions:file_replace", "functions:file_sed"),
   ...all("templates in commands (template=jinja)", "functions:cmd_run_template"),
   ...all("returners", "functions:sys_list_returners", "functions:sys_list_returner_functions"),
-  ...all("a return's value while job_cache is False", "job_cache_off:ping", "minion_data_cache_off:glob"),
   ...all("data of before minion_data_cache was False", "minion_data_cache_off:cache_grains"),
   ...all(
     "a minion of which only the mine is known is expected",

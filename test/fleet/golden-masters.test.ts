@@ -23,7 +23,10 @@ async function arrangeGreedy(fleet: GoldenFleet, name: string): Promise<void> {
     await fleet.run(["salt", away, "mine.update"]);
     await fleet.run(["salt-run", "cache.clear_grains", `tgt=${away}`]);
   }
-  if (name === "restored") await fleet.run(["salt", away, "saltutil.refresh_pillar"]);
+  if (name === "restored") {
+    await fleet.run(["salt", away, "saltutil.refresh_pillar"]);
+    await fleet.run(["salt", away, "mine.update"]);
+  }
 }
 
 describe("what depends on the master's options or on its absence, as on Salt's fleet", { timeout: 600_000 }, () => {

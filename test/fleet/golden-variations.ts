@@ -76,10 +76,16 @@ const ownGrains = new Set([
 /** Events of the job that was asked for, less those of our own: the recorded stream began with what an earlier one had left. */
 const eventsOfOneJob: Vary = (text) => {
   const jid = /^(\d{20})\t/m.exec(text)?.[1] ?? "none";
-  return text
-    .split(/^(?=\S+\t\{)/m)
-    .filter((event) => event.slice(0, event.indexOf("\t")).includes(jid) && !event.startsWith("saltworks/"))
-    .join("");
+  return (
+    text
+      .split(/^(?=\S+\t\{)/m)
+      .filter((event) => event.slice(0, event.indexOf("\t")).includes(jid) && !event.startsWith("saltworks/"))
+      // In no order: minions belong to workers by chance.
+      .map((event) =>
+        event.replace(/(?<="minions": \[)[^\]]*(?=\])/, (ids) => (ids.match(/"[^"]+"/g) ?? []).sort().join()),
+      )
+      .join("")
+  );
 };
 
 const reportedSections: Vary = (text) => (text.match(/^ +(?:Dependency|System) Versions:$/gm) ?? []).join("\n");
