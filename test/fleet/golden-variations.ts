@@ -19,7 +19,7 @@ const ownUsageOfBatch: Vary = (text) =>
 const numbers: Vary = (text) => text.replace(/-?\d+(?:\.\d+)?(?:e-?\d+)?/g, "<number>");
 const hexDigits: Vary = (text) => text.replace(/\b[\da-f]{64}\b/g, "<hash>");
 const numbersAndClock: Vary = (text) =>
-  numbers(text.replace(/\d{4}-\d\d-\d\dT[\d:.]+/g, "<time>").replace(/\d+:\d\d/g, "<clock>"));
+  numbers(text.replace(/\d{4}-\d\d-\d\dT[\d:.]+/g, "<time>").replace(/\d+:\d+/g, "<clock>"));
 const pidsOfMinions: Vary = (text) => sortedLines(text.replace(/("?es[12]"?:\s+)\d+/g, "$1<pid>"));
 const sortedLines: Vary = (text) =>
   text
