@@ -1,48 +1,21 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import { fingerprint } from "../../src/crypto/pem.ts";
+import { laboratoryPem, laboratoryResets, resetLaboratory } from "./key-laboratory.ts";
 import { TestHost } from "./test-host.ts";
 import { readTranscripts, type Transcript, transcript } from "./transcripts.ts";
 
-const { publicKey: pem } = generateKeyPairSync("rsa", {
-  modulusLength: 2048,
-  publicKeyEncoding: { type: "spki", format: "pem" },
-  privateKeyEncoding: { type: "pkcs1", format: "pem" },
-});
-
-/** The state to which the recorder came back now and then. */
-const laboratory: { readonly [directory: string]: readonly string[] } = {
-  minions: ["es1", "es2", "web1.example.com"],
-  minions_pre: ["10.40.0.21", "app1.example.com", "app2.example.com", "batch-07"],
-  minions_rejected: ["old1.example.com"],
-  minions_denied: ["es1"],
-};
-const resetBefore = new Set([
-  "list_all",
-  "accept_glob",
-  "accept_all_no",
-  "reject_one",
-  "delete_prompt_no",
-  "quiet_accept",
-]);
 /** Whole sequences follow each other; this one is not of them: current releases do split lists. */
 const leftOut = new Set(["accept_list"]);
 
 describe("saltworks key shows what salt-key showed", () => {
   let folder: string;
-  const reset = (): void => {
-    rmSync(join(folder, "keylab"), { recursive: true, force: true });
-    for (const [directory, ids] of Object.entries(laboratory)) {
-      mkdirSync(join(folder, "keylab/pki", directory), { recursive: true });
-      for (const id of ids) writeFileSync(join(folder, "keylab/pki", directory, id), pem);
-    }
-  };
+  const reset = (): void => resetLaboratory(join(folder, "keylab/pki"));
   const run = async (recorded: Pick<Transcript, "argv" | "stdin">): Promise<{ host: TestHost; code: number }> => {
     const host = new TestHost(recorded.stdin);
     const code = await dispatch(
@@ -62,7 +35,7 @@ describe("saltworks key shows what salt-key showed", () => {
   for (const recorded of readTranscripts("salt_key")) {
     if (leftOut.has(recorded.name)) continue;
     it(`${recorded.name}: ${recorded.argv.join(" ")}`, async () => {
-      if (resetBefore.has(recorded.name)) reset();
+      if (laboratoryResets.has(recorded.name)) reset();
       const { host, code } = await run(recorded);
       assert.equal(withoutKeys(host.out), withoutKeys(recorded.stdout));
       assert.equal(host.err, recorded.stderr.replaceAll("ROOT", folder));
@@ -72,9 +45,9 @@ describe("saltworks key shows what salt-key showed", () => {
 
   it("shows the fingerprints of the master's own files with the others", async () => {
     reset();
-    writeFileSync(join(folder, "keylab/pki/master.pub"), pem);
+    writeFileSync(join(folder, "keylab/pki/master.pub"), laboratoryPem);
     const { host } = await run(transcript("salt_key_fleet", "finger_master"));
-    assert.equal(host.out, `Local Keys:\nmaster.pub:  ${fingerprint(pem)}\n`);
+    assert.equal(host.out, `Local Keys:\nmaster.pub:  ${fingerprint(laboratoryPem)}\n`);
     const all = await run({ argv: ["salt-key", "-F"] });
     assert.match(all.host.out, /^Local Keys:\nmaster\.pub: {2}[\da-f:]+\nAccepted Keys:\nes1: {2}[\da-f:]+\n/);
   });
