@@ -4,18 +4,24 @@ import { familyOf } from "./cpu-time.ts";
 
 const bytesPerKib = 1_024;
 
-export type MemoryUse = { readonly rssBytes: number; readonly peakRssBytes: number };
+/**
+ * `anonymousBytes`: of the resident ones those that are the program's own. The rest are pages of files, above all the job cache's: they grow
+ * with it as long as nobody else needs the memory, and the kernel takes them back when somebody does.
+ */
+export type MemoryUse = { readonly rssBytes: number; readonly anonymousBytes: number; readonly peakRssBytes: number };
 
 /** Sums over processes: pages that they share count in each. `peakRssBytes` adds up each process's own peak. */
 export function memoryOf(rootProcessId: number): MemoryUse {
   let rssBytes = 0;
+  let anonymousBytes = 0;
   let peakRssBytes = 0;
   for (const pid of familyOf(rootProcessId)) {
     const status = statusOf(pid);
     rssBytes += kibIn(status, "VmRSS") * bytesPerKib;
+    anonymousBytes += kibIn(status, "RssAnon") * bytesPerKib;
     peakRssBytes += kibIn(status, "VmHWM") * bytesPerKib;
   }
-  return { rssBytes, peakRssBytes };
+  return { rssBytes, anonymousBytes, peakRssBytes };
 }
 
 function statusOf(pid: number): string {

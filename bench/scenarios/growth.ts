@@ -64,7 +64,7 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
   const { master, parameters: p, progress, signal } = context;
   const rounds = Math.max(1, Math.round((p.rate * p.cycleSeconds) / p.minions));
   const seconds = (rounds * p.minions) / p.rate;
-  const looks: { atMs: number; rssBytes: number }[] = [];
+  const looks: { atMs: number; rssBytes: number; anonymousBytes: number }[] = [];
   const histogram = new LatencyHistogram();
   const jids: string[] = [];
   let generator: Point["generator"] | undefined;
@@ -89,7 +89,7 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
       generator = worse(generator, outcome.generator);
       await wait(settleMs, undefined, { signal });
       const atMs = performance.now() - startedMs;
-      looks.push({ atMs, rssBytes: memoryOf(master.processId).rssBytes });
+      looks.push({ atMs, ...memoryOf(master.processId) });
       const minutes = Math.floor(atMs / msPerMinute);
       phase.step(minutes - minutesTold);
       minutesTold = minutes;
@@ -97,7 +97,7 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
   });
   phase.end();
   const counted = looks.filter(({ atMs }) => atMs >= p.minutes * msPerMinute * settlingShare);
-  const slope = slopeOf(counted.map(({ atMs, rssBytes }) => [atMs / msPerMinute, rssBytes]));
+  const slope = slopeOf(counted.map(({ atMs, anonymousBytes }) => [atMs / msPerMinute, anonymousBytes]));
   const acknowledged = jids.length * p.minions - undone;
   return {
     label: `${p.minutes} minutes`,
@@ -106,17 +106,29 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
     operations: { return: oneByOne(histogram, span.wallMs, { failed: undone, timedOut: 0 }) },
     cpu: cpuOf(span, acknowledged),
     memory: span.memory,
-    series: { atMs: looks.map(({ atMs }) => atMs), values: { rssBytes: looks.map(({ rssBytes }) => rssBytes) } },
+    series: {
+      atMs: looks.map(({ atMs }) => atMs),
+      values: {
+        rssBytes: looks.map(({ rssBytes }) => rssBytes),
+        anonymousBytes: looks.map(({ anonymousBytes }) => anonymousBytes),
+      },
+    },
     correctness: await account(master, { jids, ids: site.storm.ids() }, { acknowledged, duplicatesBefore, errors }),
     generator: generator ?? noGenerator,
     figures: {
-      rssSlopeBytesPerHour: slope * minutesPerHour,
-      rssFirstBytes: counted[0]?.rssBytes ?? 0,
+      anonymousSlopeBytesPerHour: slope * minutesPerHour,
+      anonymousFirstBytes: lowest(counted.slice(0, Math.ceil(counted.length / 3))),
+      anonymousLastBytes: lowest(counted.slice(-Math.ceil(counted.length / 3))),
       rssLastBytes: counted.at(-1)?.rssBytes ?? 0,
       looks: counted.length,
       jobs: jids.length,
     },
   };
+}
+
+/** Between two collections a heap grows by itself: what is left after one tells. */
+function lowest(looks: readonly { readonly anonymousBytes: number }[]): number {
+  return looks.length === 0 ? 0 : Math.min(...looks.map(({ anonymousBytes }) => anonymousBytes));
 }
 
 /** After the last reply of a cycle, for what the master puts off. */
