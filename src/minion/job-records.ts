@@ -58,8 +58,11 @@ export class JobRecords {
     const job = (await this.running()).find((candidate) => textField(candidate, "jid") === jid);
     const pid = job === undefined ? undefined : intField(job, "pid");
     if (pid === undefined) return "";
-    for (const descendant of await descendantsOf(pid)) sendSignal(descendant, signal);
-    if (sendSignal(pid, signal)) return `Signal ${signal} sent to job ${jid} at pid ${pid}`;
+    const descendants = await descendantsOf(pid);
+    // The job first: a shell whose command is ended before it would go on with the next one.
+    const isSent = sendSignal(pid, signal);
+    for (const descendant of descendants) sendSignal(descendant, signal);
+    if (isSent) return `Signal ${signal} sent to job ${jid} at pid ${pid}`;
     await this.remove(jid);
     return `Job ${jid} was not running and job data has been cleaned up`;
   }
