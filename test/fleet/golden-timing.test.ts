@@ -14,6 +14,8 @@ const publishedTimeoutMs = 60_000;
 
 /** What was typed while every minion answered; es2 may stand still as soon as these and the first seconds are over. */
 const whileAllUp = ["all_up", "t1_sleep4", "cmdrun_mixed_durations"];
+/** With Ctrl-C as soon as the job runs. */
+const interruptedOnes = ["ctrl_c", "ctrl_c_batch"];
 /** The minion stands still in the middle of its job. */
 const frozenInJob = "freeze_mid_job";
 const afterThaw = ["sleep8", "debug_flow"];
@@ -65,6 +67,7 @@ describe("who waits for whom, and for how long, as on Salt's fleet", { timeout: 
     const handled = new Set([
       ...whileAllUp,
       frozenInJob,
+      ...interruptedOnes,
       ...afterThaw,
       ...lookups,
       "thaw_at_9",
