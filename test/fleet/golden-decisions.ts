@@ -220,6 +220,19 @@ const deviations: { readonly [key: string]: Deviation } = Object.fromEntries([
     "timing:debug_flow",
   ),
   ...same(
+    "a batch goes on in the master, and says how to follow it",
+    {
+      stderr: [
+        "\nExiting gracefully on Ctrl-c",
+        `This job's jid is: ${jid}`,
+        "The batch goes on in the master. To follow it again, from its beginning, run the following command:",
+        `\nsaltworks run jobs.follow ${jid}`,
+        `\nTo stop it: saltworks run jobs.abort ${jid}\n`,
+      ].join("\n"),
+    },
+    "timing:ctrl_c_batch",
+  ),
+  ...same(
     "what an outputter is not made for is shown as nested, without a traceback",
     { ...changed("outputters", "out_nested", (text) => text), stderr: "", rc: 0 },
     ...["out_key", "out_overstatestage", "out_virt_query"].map((name) => `outputters:${name}`),

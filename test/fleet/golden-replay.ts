@@ -55,6 +55,16 @@ export type Decisions = {
 };
 
 type Step = { readonly plan: TopicPlan; readonly transcript: Transcript };
+/** Minions answer in any order. */
+function inOrder(log: string): string {
+  return log.replace(/(?:^\[DEBUG {3}\] jid \S+ return from \S+\n)+/gm, (lines) =>
+    lines
+      .split(/(?<=\n)/)
+      .sort()
+      .join(""),
+  );
+}
+
 /** Commands that follow each other; lanes run side by side. */
 export type Lane = readonly Step[];
 
@@ -124,7 +134,7 @@ export class Replay {
     const recorded = { stdout: vary(wanted.stdout), stderr: wanted.stderr, rc: wanted.rc };
     const result = this.result(topic, transcript.name);
     // With -v and --summary ours says why a minion did not return, beside what Salt prints.
-    const stderr = result.stderr.replace(/^\S+ did not return: .*\n/gm, "");
+    const stderr = inOrder(result.stderr.replace(/^\S+ did not return: .*\n/gm, ""));
     const ours = { stdout: vary(result.stdout), stderr, rc: result.rc };
     const places = { root: this.#fleet.root, homeDir: this.#fleet.homeDir, user: userInfo().username };
     const isOrdered = transcript.argv[0] === "salt-key";

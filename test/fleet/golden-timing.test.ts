@@ -10,6 +10,7 @@ import { earlyLines } from "./golden-times.ts";
 const silent = "es2";
 const freezeAfterMs = 6_000;
 const thawAfterMs = 9_000;
+const interruptAfterMs = 4_000;
 const publishedTimeoutMs = 60_000;
 
 /** What was typed while every minion answered; es2 may stand still as soon as these and the first seconds are over. */
@@ -19,7 +20,7 @@ const interruptedOnes = ["ctrl_c", "ctrl_c_batch"];
 /** The minion stands still in the middle of its job. */
 const frozenInJob = "freeze_mid_job";
 const afterThaw = ["sleep8", "debug_flow"];
-const lookups = ["thaw_late_lookup_before", "thaw_late_lookup_before_missing"];
+const lookups = ["jobs_active_silent", "thaw_late_lookup_before", "thaw_late_lookup_before_missing"];
 
 describe("who waits for whom, and for how long, as on Salt's fleet", { timeout: 600_000 }, () => {
   const transcripts = new Map(readTopic("timing").map((transcript) => [transcript.name, transcript]));
@@ -46,6 +47,8 @@ describe("who waits for whom, and for how long, as on Salt's fleet", { timeout: 
     if (fleet === undefined || !isChosen(`timing:${name}`)) return;
     const command = fleet.open(found(name).argv);
     await untilRunning(command);
+    // Others hear of a job before the one that asked for it: the recorder, too, let a command run for some seconds.
+    await delay(interruptAfterMs);
     command.child.kill("SIGINT");
     replay.keep("timing", found(name), await command.done);
   };
@@ -62,7 +65,7 @@ describe("who waits for whom, and for how long, as on Salt's fleet", { timeout: 
     ];
     const inJob = type(frozenInJob);
     const first = whileAllUp.map(type);
-    await Promise.all([...first, ...interrupted, delay(freezeAfterMs)]).finally(() => watch.close());
+    await Promise.all([...first, delay(freezeAfterMs)]);
     fleet.freeze(silent);
     const handled = new Set([
       ...whileAllUp,
@@ -74,7 +77,7 @@ describe("who waits for whom, and for how long, as on Salt's fleet", { timeout: 
       "thaw_late_lookup_after",
     ]);
     const whileSilent = [...transcripts.keys()].filter((name) => !handled.has(name));
-    await Promise.all([...whileSilent.map(type), inJob]);
+    await Promise.all([...whileSilent.map(type), inJob, ...interrupted]).finally(() => watch.close());
     for (const name of lookups) await type(name);
     const thawed = type("thaw_at_9");
     await delay(thawAfterMs);
