@@ -36,9 +36,10 @@ export async function typeEvents(
     const key = `events:${transcript.name}`;
     const trigger = triggers[transcript.name];
     if (trigger === undefined || notYet[key] !== undefined || !isChosen(key)) continue;
-    const before = fleet.subscriberCount();
+    // Who followed before may not be gone yet.
+    await untilSubscribers(fleet, (count) => count === 0);
     const stream = fleet.open(transcript.argv);
-    await untilSubscribed(fleet, before);
+    await untilSubscribers(fleet, (count) => count > 0);
     for (const command of trigger.commands) await fleet.run(command);
     if (trigger.end !== undefined) {
       await stream.untilPrinted(trigger.end);
@@ -48,10 +49,10 @@ export async function typeEvents(
   }
 }
 
-async function untilSubscribed(fleet: GoldenFleet, before: number): Promise<void> {
+async function untilSubscribers(fleet: GoldenFleet, isEnough: (count: number) => boolean): Promise<void> {
   const deadlineMs = performance.now() + subscribeTimeoutMs;
-  while (fleet.subscriberCount() <= before) {
-    if (performance.now() > deadlineMs) throw new Error("state.event does not subscribe");
+  while (!isEnough(fleet.subscriberCount())) {
+    if (performance.now() > deadlineMs) throw new Error(`${fleet.subscriberCount()} programs follow the event bus`);
     await delay(pollMs);
   }
 }

@@ -1,7 +1,9 @@
 import { after, before, describe } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import type { SeenEvent } from "../interop/event-watch.ts";
 import { decisions } from "./golden-decisions.ts";
 import { typeEvents } from "./golden-events.ts";
+import { goldenIds } from "./golden-files.ts";
 import { GoldenFleet } from "./golden-fleet.ts";
 import { describeTopic, Replay, topicLanes } from "./golden-replay.ts";
 
@@ -29,6 +31,15 @@ async function arrangeGreedy(fleet: GoldenFleet, name: string): Promise<void> {
   }
 }
 
+/** The rounds in which the minions of a new master appear begin with the change. */
+async function untilAllTold(fleet: GoldenFleet, name: string): Promise<void> {
+  if (name !== "presence") return;
+  const watch = await fleet.watchEvents();
+  const isWhole = ({ tag, data }: SeenEvent) =>
+    tag === "salt/presence/present" && (data.get("present") as unknown[]).length === goldenIds.length;
+  await watch.until("a round with all minions", isWhole, awayTimeoutMs).finally(() => watch.close());
+}
+
 describe("what depends on the master's options or on its absence, as on Salt's fleet", { timeout: 600_000 }, () => {
   let fleet: GoldenFleet;
   let replay: Replay;
@@ -48,7 +59,7 @@ describe("what depends on the master's options or on its absence, as on Salt's f
     await typeEvents(fleet, replay, decisions.notYet);
     await run({ topic: "greedy", laneOf: () => "one", beforeEach: arrangeGreedy });
     await fleet.restartMaster({ ...quickPresence, ...uniqueJids });
-    await run({ topic: "unique_jid_presence", laneOf: () => "one" });
+    await run({ topic: "unique_jid_presence", laneOf: () => "one", beforeEach: untilAllTold });
     fleet.freeze(away);
     await untilAway();
     await run({ topic: "not_connected" });
