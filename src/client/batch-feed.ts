@@ -8,7 +8,7 @@ import { EventSubscriber } from "../transport/event-stream-client.ts";
 import { splitEvent } from "../wire/event.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { ValueMap } from "../wire/values.ts";
-import { lostBusText } from "./texts.ts";
+import { lostBus } from "./texts.ts";
 
 const tagStart = Buffer.from("saltworks/batch/");
 
@@ -31,7 +31,7 @@ export class BatchFeed {
     feed.#subscriber = await EventSubscriber.connect(pubPath, {
       onEvent: (body) => feed.#take(body),
       onClose: (error) => {
-        feed.#failure = new SaltworksError("MASTER_UNREACHABLE", lostBusText, {}, error ? { cause: error } : {});
+        feed.#failure = lostBus(error);
         feed.#wake?.();
       },
     });

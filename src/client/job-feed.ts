@@ -10,7 +10,7 @@ import { splitEvent } from "../wire/event.ts";
 import { listField, mapField } from "../wire/fields.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { ValueMap } from "../wire/values.ts";
-import { lostBusText } from "./texts.ts";
+import { lostBus } from "./texts.ts";
 
 /** `data` of a return: the event's map, packed; absent if there was no room for it. */
 export type FeedItem =
@@ -58,7 +58,7 @@ export class JobFeed {
     feed.#subscriber = await EventSubscriber.connect(pubPath, {
       onEvent: (body) => feed.#take(body),
       onClose: (error) => {
-        feed.#failure = new SaltworksError("MASTER_UNREACHABLE", lostBusText, {}, error ? { cause: error } : {});
+        feed.#failure = lostBus(error);
         feed.#wake?.();
       },
     });

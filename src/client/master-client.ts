@@ -19,7 +19,7 @@ import { JobFeed, texts, textsById } from "./job-feed.ts";
 import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
 import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
-import { lostBusText, notContactedText, notPermittedText, timedOutText } from "./texts.ts";
+import { lostBus, notContactedText, notPermittedText, timedOutText } from "./texts.ts";
 
 /** `follow`: the master waits for the job as Salt's command line would (its `timeout` and `gather_job_timeout`) and says when it is over. */
 export type JobRequest = {
@@ -193,7 +193,7 @@ export class MasterClient {
     const link = await this.#contact(() =>
       EventSubscriber.connect(this.#eventPath(), {
         onEvent: (body) => feed?.take(body),
-        onClose: () => lost.abort(new SaltworksError("MASTER_UNREACHABLE", lostBusText)),
+        onClose: () => lost.abort(lostBus()),
       }),
     );
     try {

@@ -1,8 +1,15 @@
-/** Sentences that several callers show to operators; Salt's own where Salt has one. */
+/** Sentences that several callers show to operators, Salt's own where Salt has one, and the error that goes with the first. */
+import { SaltworksError } from "../errors.ts";
 
 /** The master's event bus went away in the middle of a job. */
-export const lostBusText =
+const lostBusText =
   "The master closed its event bus, so it was stopped or restarted. Returns that it acknowledged are kept: look them up when it runs again.";
+
+/** MASTER_UNREACHABLE for whoever follows the bus; `cause`: what the socket said, if anything. */
+export function lostBus(cause?: Error): SaltworksError {
+  return new SaltworksError("MASTER_UNREACHABLE", lostBusText, {}, cause === undefined ? {} : { cause });
+}
+
 /** Salt's words for a request that nobody answered. */
 export const timedOutText =
   "Salt request timed out. The master is not responding. You may need to run your command with `--async` in order to bypass the congested event bus. With `--async`, the CLI tool will print the job id (jid) and exit immediately without listening for responses. You can then use `salt-run jobs.lookup_jid` to look up the results of the job in the job cache later.";

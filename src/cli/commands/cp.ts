@@ -4,7 +4,7 @@ import { gzip } from "node:zlib";
 import { type JobRequest, MasterClient } from "../../client/master-client.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { targetExpression } from "../args/targets.ts";
+import { followTimes, targetExpression, targetKindOf } from "../args/targets.ts";
 import { keywordMark } from "../args/words.ts";
 import { displayChoice, Exit, masterConfig, understand } from "../command-line.ts";
 import { findSources, firstDirectory, piecesOf, readWhole, type SourceFile } from "../copy-sources.ts";
@@ -14,8 +14,9 @@ import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
 import { copyTargetOptions } from "../options/cp-options.ts";
 import type { OptionsOf } from "../options/parse.ts";
+import { noMatchText, saltExitCodes } from "../salt-endings.ts";
 import { silentText } from "../silent-texts.ts";
-import { explainFailure, noMatchText, saltExitCodes } from "./salt-job.ts";
+import { explainFailure } from "./salt-job.ts";
 
 type CpOptions = OptionsOf<"cp">;
 type Call = Pick<JobRequest, "target" | "targetKind" | "kwargs"> & {
@@ -71,17 +72,12 @@ function refuseDirectories(paths: readonly string[], display: Display): void {
 }
 
 function toCall(options: CpOptions, targetWord: string, config: MasterConfig): Call {
-  const kinds = Object.keys(copyTargetOptions) as (keyof typeof copyTargetOptions)[];
-  const targetKind = kinds.find((kind) => options[kind]) ?? "glob";
-  const { timeoutSeconds = 0 } = options;
+  const targetKind = targetKindOf(copyTargetOptions, options);
   return {
     target: targetExpression(targetKind, targetWord),
     targetKind,
     kwargs: { delimiter: options.delimiter ?? ":" },
-    follow: {
-      timeoutSeconds: timeoutSeconds > 0 ? timeoutSeconds : config.timeout,
-      gatherTimeoutSeconds: config.gather_job_timeout,
-    },
+    follow: followTimes(options.timeoutSeconds, undefined, config),
   };
 }
 

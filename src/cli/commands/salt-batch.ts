@@ -1,4 +1,5 @@
 /** `saltworks salt -b` and `saltworks run jobs.follow`: shows a batch as it happens. Source: docs/compatibility.md, batches. */
+
 import type { Logger } from "pino";
 import { type JobRequest, MasterClient } from "../../client/master-client.ts";
 import { type BatchEvent, exitCodeOf, type RunningBatch } from "../../client/running-batch.ts";
@@ -12,12 +13,10 @@ import type { Display } from "../display.ts";
 import type { Host } from "../host.ts";
 import { usageExitCode } from "../options/line-reader.ts";
 import type { OptionsOf } from "../options/parse.ts";
+import { noMatchText, nothingText, saltExitCodes } from "../salt-endings.ts";
 
 type SaltOptions = OptionsOf<"salt">;
 type Done = Extract<BatchEntry, { kind: "done" }>;
-
-const nothingReturned = 2;
-const failed = 1;
 
 /**
  * What the options say of batches; undefined if the job is none.
@@ -105,7 +104,7 @@ export class BatchCommand {
     return this.#show(async () => {
       const running = await this.#client.batch(request);
       if (running !== undefined) return running;
-      this.#display.line("No minions matched the target. No command was sent, no jid was assigned.");
+      this.#display.line(noMatchText);
       if (!request.batch.isStatic) this.#display.line("No minions matched the target.");
       return request.batch.isStatic ? this.#nothing() : 0;
     });
@@ -126,13 +125,13 @@ export class BatchCommand {
         this.#tell(event);
         if (event.entry.kind === "done") return this.#end(event.entry);
       }
-      return failed;
+      return saltExitCodes.failed;
     } catch (error) {
       if (this.#isInterrupted) return this.#sayGoodbye();
       // Before a batch runs this is a failure to publish, which the caller explains.
       if (this.#running === undefined || !hasCode(error, "MASTER_UNREACHABLE")) throw error;
       this.#host.complain(`ERROR: ${(error as SaltworksError).message}\n${followText(this.#running.jid)}\n`);
-      return failed;
+      return saltExitCodes.failed;
     } finally {
       ignore();
       this.#running?.close();
@@ -203,8 +202,8 @@ export class BatchCommand {
 
   #nothing(): number {
     if (this.#isStatic) this.#display.show(new Map());
-    this.#host.complain("ERROR: No return received\n");
-    return nothingReturned;
+    this.#host.complain(nothingText);
+    return saltExitCodes.nothingReturned;
   }
 
   #interrupt(): void {

@@ -7,17 +7,13 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Display } from "../display.ts";
 import type { Host } from "../host.ts";
 import { JobBar } from "../job-bar.ts";
+import { noMatchText, nothingText, saltExitCodes } from "../salt-endings.ts";
 import { lateReturnsText, reasonLine, silentText, unknownNameText } from "../silent-texts.ts";
 import { type SummaryEntry, summaryLines } from "../summary.ts";
 import type { SaltJob } from "./salt-request.ts";
 import { chooseSubset, modulesOf } from "./salt-subset.ts";
 
-/** Salt's exit codes. */
-export const saltExitCodes = { done: 0, failed: 1, nothingReturned: 2 } as const;
-
-export const noMatchText = "No minions matched the target. No command was sent, no jid was assigned.";
 const failedText = "ERROR: Minions returned with non-zero exit code\n";
-const nothingText = "ERROR: No return received\n";
 
 /** One minion's entry as it is shown. */
 type Shown = { readonly id: string; readonly value: Value; readonly retcode: number; readonly outputter?: string };

@@ -5,7 +5,7 @@ import type { MasterConfig } from "../../config/schema.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 import { parseFunctions } from "../args/functions.ts";
-import { targetExpression } from "../args/targets.ts";
+import { followTimes, targetExpression, targetKindOf } from "../args/targets.ts";
 import { valueOfWord } from "../args/words.ts";
 import { Exit } from "../command-line.ts";
 import type { Host } from "../host.ts";
@@ -51,10 +51,9 @@ export function toJob(
       "USAGE",
       "--deliver-within is for all minions of the target; --static and --subset take those that answer now",
     );
-  const targetKind = chosenKind(options);
+  const targetKind = targetKindOf(targetOptions, options);
   const isTimeoutShown = config.show_timeout && !options.isTimeoutHidden;
   const isJidShown = config.show_jid || options.isJidShown;
-  const { timeoutSeconds = 0, gatherJobTimeoutSeconds = config.gather_job_timeout } = options;
   return {
     request: {
       target: targetExpression(targetKind, targetWord),
@@ -68,10 +67,7 @@ export function toJob(
         delimiter: options.delimiter ?? ":",
         ...fieldsForMinions(options),
       },
-      follow: {
-        timeoutSeconds: timeoutSeconds > 0 ? timeoutSeconds : config.timeout,
-        gatherTimeoutSeconds: gatherJobTimeoutSeconds,
-      },
+      follow: followTimes(options.timeoutSeconds, options.gatherJobTimeoutSeconds, config),
     },
     isAsync: options.isAsync,
     isStatic: options.isStatic,
@@ -122,9 +118,4 @@ function executorsOf(text: string): Value {
   if (isList || typeof value === "string") return value;
   const message = `option --module-executors: '${text}' is no list of names; write one in YAML, such as '[direct_call]'`;
   throw new SaltworksError("USAGE", message);
-}
-
-function chosenKind(options: SaltOptions): string {
-  const kinds = Object.keys(targetOptions) as (keyof typeof targetOptions)[];
-  return kinds.find((kind) => options[kind]) ?? "glob";
 }

@@ -2,6 +2,7 @@
  * What `saltworks salt` does with its target before a job goes out: nodegroups are written out, previews shown, and it is asked whether so many minions
  * are meant. Source: docs/compatibility.md, "Targeting".
  */
+
 import type { Logger } from "pino";
 import type { AskedTarget, MasterClient } from "../../client/master-client.ts";
 import type { MasterConfig } from "../../config/schema.ts";
@@ -12,12 +13,11 @@ import type { Display } from "../display.ts";
 import type { Host } from "../host.ts";
 import { usageExitCode } from "../options/line-reader.ts";
 import type { OptionsOf } from "../options/parse.ts";
+import { nothingText, saltExitCodes } from "../salt-endings.ts";
 
 type SaltOptions = OptionsOf<"salt">;
 type Target = Pick<AskedTarget, "target" | "targetKind">;
 
-const nothingText = "ERROR: No return received\n";
-const nothingReturnedCode = 2;
 const declinedCode = 1;
 /** A target that no minion matches whatever the master's settings: that of a group which cannot be written out. */
 const nobody: Target = { target: [], targetKind: "list" };
@@ -66,7 +66,7 @@ export async function showTarget(
     host.complain(`ERROR: ${(error as SaltworksError).message}\n`);
   }
   host.complain(nothingText);
-  return nothingReturnedCode;
+  return saltExitCodes.nothingReturned;
 }
 
 /**
