@@ -29,13 +29,13 @@ const triesMax = 20;
 
 export const authBesideReturns = defineScenario<AuthBesideReturns>({
   name: "auth-beside-returns",
-  version: 1,
+  version: 2,
   question: "Are returns still answered in time, and all of them, while the whole fleet authenticates?",
   defaults: {
     ...stormDefaults,
     rate: 1_000,
     seconds: 10,
-    rounds: 3,
+    rounds: 6,
     warmUp: 10,
     hasToken: true,
     returnBytes: "64",

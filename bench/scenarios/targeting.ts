@@ -1,4 +1,5 @@
 /** Question: how long does a publish to a target take on a master that has accepted 100,000 minions, and how much of that is matching? */
+import { setTimeout as rest } from "node:timers/promises";
 import { LatencyHistogram } from "../load/histogram.ts";
 import type { OperationResult, Point } from "../results/schema.ts";
 import { seedFleet } from "../targeting/seed.ts";
@@ -7,18 +8,31 @@ import type { MasterUnderTest } from "./master-under-test.ts";
 import { cpuOf, measured } from "./measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 
-type Targeting = { readonly minions: number; readonly samples: number; readonly warmUp: number; readonly only: string };
+type Targeting = {
+  readonly minions: number;
+  readonly samples: number;
+  readonly warmUp: number;
+  readonly restMs: number;
+  readonly only: string;
+};
 
 export const targeting = defineScenario<Targeting>({
   name: "targeting-100k",
   version: 1,
   question:
     "How long does a publish to a target take on a master that has accepted 100,000 minions, and how much of that is matching?",
-  defaults: { minions: 100_000, samples: 100, warmUp: 20, only: "everybody,list of 100,grain,pillar,compound of five" },
+  defaults: {
+    minions: 100_000,
+    samples: 100,
+    warmUp: 20,
+    restMs: 0,
+    only: "everybody,list of 100,grain,pillar,compound of five",
+  },
   about: {
     minions: "accepted keys, with grains and pillar on record; none is connected",
     samples: "publishes per target that count, one after the other; as many again are timed inside the master",
     warmUp: "publishes per target before them; the very first is told apart",
+    restMs: "before each publish that is timed inside the master; 0: one upon the other, so that each shares the cores with what the last one left to do",
     only: "which targets, by name (bench/targeting/synthetic-fleet.ts); empty for all",
   },
   // Nobody is there: pings for presence and Salt's batches of files would only add noise.
@@ -62,6 +76,7 @@ async function pointOf(context: ScenarioContext<Targeting>, target: TargetCase):
     });
     // Apart, because to ask for them costs CPU time too.
     for (let sample = 0; sample < p.samples; sample += 1) {
+      await rest(p.restMs, undefined, { signal });
       await publish();
       const inside = await timesInside(master);
       if (inside === undefined) break;

@@ -15,6 +15,8 @@ const nobody = -1;
 /** Replies to returns have 99 bytes or less; longer ones are kept one by one. */
 const keptReplyBytes = 128;
 const timeoutLookMs = 100;
+/** Of a closed loop, lines whose first request goes out in one turn of the loop. */
+const firstAtOnce = 16;
 
 export type LaneOptions = {
   readonly timeoutMs: number;
@@ -47,6 +49,7 @@ export class Lane {
   #resolve: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #pacer: Pacer | undefined;
+  #first: NodeJS.Immediate | undefined;
 
   constructor(work: Work, lines: readonly Line[], options: LaneOptions) {
     this.#work = work;
@@ -75,7 +78,7 @@ export class Lane {
       if (plannedMs === undefined) {
         this.#wanted = this.#work.count;
         for (let index = 0; index < this.#work.count; index += 1) this.#enqueue(index);
-        for (const line of this.#lines.keys()) this.#sendNext(line);
+        this.#sendFirst(0);
         return;
       }
       this.#wanted = Math.min(plannedMs.length, this.#work.count);
@@ -85,9 +88,17 @@ export class Lane {
     });
   }
 
+  /** A slice at a time: the first requests of a thousand lines in one turn of the loop would make other lanes' late. */
+  #sendFirst(from: number): void {
+    const to = Math.min(from + firstAtOnce, this.#lines.length);
+    for (let line = from; line < to; line += 1) this.#sendNext(line);
+    if (to < this.#lines.length) this.#first = setImmediate(() => this.#sendFirst(to));
+  }
+
   /** Leaves what is not answered: a run is cut short. */
   abandon(): void {
     this.#pacer?.stop();
+    clearImmediate(this.#first);
     clearInterval(this.#timer);
     this.#resolve();
   }
