@@ -3,7 +3,7 @@ import type { Point } from "../results/schema.ts";
 import { PillarAsker, pillarDirectory } from "./pillar-asker.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { stormPoint } from "./storm-point.ts";
-import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf } from "./storm-returns.ts";
+import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
   openStorm,
@@ -16,6 +16,7 @@ import {
 type SlowPillar = StormParameters & {
   readonly rate: number;
   readonly seconds: number;
+  readonly warmUp: number;
   readonly pillarSeconds: number;
   readonly returnBytes: string;
   readonly seed: number;
@@ -26,13 +27,23 @@ const verifyMax = 20_000;
 
 export const slowPillar = defineScenario<SlowPillar>({
   name: "slow-pillar",
-  version: 1,
+  version: 2,
   question: "Are returns still answered in time while somebody's pillar takes two seconds to render, again and again?",
-  defaults: { ...stormDefaults, minions: 200, rate: 500, seconds: 10, pillarSeconds: 2, returnBytes: "64", seed: 1 },
+  defaults: {
+    ...stormDefaults,
+    minions: 200,
+    rate: 500,
+    seconds: 10,
+    warmUp: 50,
+    pillarSeconds: 2,
+    returnBytes: "64",
+    seed: 1,
+  },
   about: {
     ...aboutStorm,
     rate: "returns a second, at random times (Poisson)",
     seconds: "of returns, first alone, then beside the pillar",
+    warmUp: "returns of each minion before them that do not count",
     pillarSeconds: "that one pillar takes; it is asked for anew as soon as it is there",
     returnBytes: "size of the returned text",
     seed: "of arrival times",
@@ -44,6 +55,7 @@ export const slowPillar = defineScenario<SlowPillar>({
     const asker = await PillarAsker.open(master);
     try {
       const pillarSeconds = await asker.makeSlow(p.pillarSeconds);
+      await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed });
       const alone = await span(context, site, undefined);
       const beside = await span(context, site, asker);
       const [before, during] = [alone, beside].map((point) => point.operations.return?.percentilesUs.p99 ?? 0);
