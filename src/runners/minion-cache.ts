@@ -16,12 +16,14 @@ async function matched(context: RunnerContext, args: ValueMap): Promise<readonly
   return [...(await masterOf(context).match(targetArgument(args, "*")))].sort();
 }
 
-/** Minions of whom nothing is kept are left out, except that each has its grains, none or some, as in Salt. */
+/** Each minion has an entry, as in Salt: an empty one where nothing is kept of it. */
 function show(part: Part): RunnerFunction["run"] {
   return async (context, args) => {
     const found = new Map<string, Encodable>();
     let bytes = 0;
     for (const id of await matched(context, args)) {
+      found.set(id, new Map());
+      if (!isKept(part, context.config)) continue;
       const stored = part === "mine" ? context.minions?.getMine(id) : context.minions?.get(id)?.[part];
       if (stored === undefined) continue;
       bytes += stored.length;
@@ -32,6 +34,14 @@ function show(part: Part): RunnerFunction["run"] {
     }
     return found;
   };
+}
+
+/** What was kept before an option was turned off counts no more. */
+function isKept(
+  part: Part,
+  { minion_data_cache: hasData, enforce_mine_cache: hasMine }: RunnerContext["config"],
+): boolean {
+  return hasData || (part === "mine" && hasMine);
 }
 
 function clear(choose: (args: ValueMap) => Omit<ForgottenFacts, "ids"> | undefined): RunnerFunction["run"] {

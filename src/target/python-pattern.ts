@@ -9,15 +9,16 @@
 import { RE2JS } from "re2js";
 import { SaltworksError } from "../errors.ts";
 import { patternStepsMax } from "../limits.ts";
-import { codeText } from "./python-classes.ts";
-import { type Anchor, type PatternNode, parsePythonRegex, refusal } from "./python-regex.ts";
+import { codeText, rangeText } from "./python-classes.ts";
+import type { Anchor, PatternNode } from "./python-nodes.ts";
+import { parsePythonRegex, refusal } from "./python-regex.ts";
 
 /** `stepCount`: what it costs to compile. */
 export type PythonPattern = { readonly stepCount: number; matchesStart(text: string): boolean };
 
 /** @throws SaltworksError TARGET_INVALID; `detail.isRefused` tells what Python would accept from what it would not */
 export function compilePythonPattern(source: string, options: { ignoreCase?: boolean } = {}): PythonPattern {
-  const branches = parsePythonRegex(source, options.ignoreCase ?? false);
+  const { branches } = parsePythonRegex(source, options.ignoreCase === true ? "i" : "");
   const looks = new Set<boolean>();
   const stepCount = inspect(branches, looks);
   if (stepCount > patternStepsMax) throw refusal(`a pattern of ${stepCount} steps (most: ${patternStepsMax})`);
@@ -42,7 +43,7 @@ function compileEngine(expression: string): RE2JS {
   }
 }
 
-/** Counts the steps that counted repeats unfold to, notes the directions looked in, and checks what Python checks late. */
+/** Counts the steps that counted repeats unfold to, and notes the directions looked in. */
 function inspect(branches: readonly PatternNode[][], looks: Set<boolean>): number {
   let stepCount = 1;
   for (const branch of branches) for (const node of branch) stepCount += inspectNode(node, looks);
@@ -52,36 +53,10 @@ function inspect(branches: readonly PatternNode[][], looks: Set<boolean>): numbe
 function inspectNode(node: PatternNode, looks: Set<boolean>): number {
   if (node.kind === "repeat") return inspectNode(node.item, looks) * Math.max(1, node.min + 1, node.max ?? 0);
   if (node.kind === "group") return inspect(node.branches, looks);
+  if (node.kind === "reference") throw refusal("a back-reference");
   if (node.kind !== "look") return 1;
   looks.add(node.isAhead);
-  if (!node.isAhead && branchesWidth(node.branches) === undefined) {
-    throw new SaltworksError("TARGET_INVALID", "regular expression invalid: look-behind requires fixed-width pattern", {
-      isRefused: false,
-    });
-  }
   return inspect(node.branches, looks);
-}
-
-/** Characters that every match takes, or undefined where matches differ in length. */
-function branchesWidth(branches: readonly PatternNode[][]): number | undefined {
-  const widths = branches.map((branch) => {
-    let width: number | undefined = 0;
-    for (const node of branch) {
-      const nodeWidth = widthOf(node);
-      width = width === undefined || nodeWidth === undefined ? undefined : width + nodeWidth;
-    }
-    return width;
-  });
-  return widths.every((width) => width === widths[0]) ? widths[0] : undefined;
-}
-
-function widthOf(node: PatternNode): number | undefined {
-  if (node.kind === "anchor" || node.kind === "look") return 0;
-  if (node.kind === "group") return branchesWidth(node.branches);
-  if (node.kind !== "repeat") return 1;
-  const width = widthOf(node.item);
-  if (width === 0) return 0;
-  return width === undefined || node.min !== node.max ? undefined : width * node.min;
 }
 
 function writeBranches(branches: readonly PatternNode[][], isReversed: boolean): string {
@@ -97,7 +72,7 @@ function writeNode(node: PatternNode, isReversed: boolean): string {
     case "char":
       return node.ignoresCase ? `(?i:${codeText(node.code)})` : codeText(node.code);
     case "set": {
-      const set = `[${node.isNegated ? "^" : ""}${node.body}]`;
+      const set = `[${node.isNegated ? "^" : ""}${node.members.map(rangeText).join("")}]`;
       return node.ignoresCase ? `(?i:${set})` : set;
     }
     case "any":
@@ -112,6 +87,8 @@ function writeNode(node: PatternNode, isReversed: boolean): string {
       // Only one direction reaches this point, and turned round it is always behind.
       return `(?<${node.isNegated ? "!" : "="}${writeBranches(node.branches, isReversed)})`;
     }
+    case "reference":
+      throw refusal("a back-reference");
     default: {
       const never: never = node;
       return never;

@@ -4,22 +4,8 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { patternRepeatMax, targetDepthMax } from "../limits.ts";
-import { asciiSets, type CodeRange, complement, rangeText, unicodeSets } from "./python-classes.ts";
-
-export type Anchor = "textStart" | "textEnd" | "lastLineEnd" | "lineStart" | "lineEnd" | "boundary" | "insideWord";
-export type PatternNode =
-  | { readonly kind: "char"; readonly code: number; readonly ignoresCase: boolean }
-  | { readonly kind: "set"; readonly body: string; readonly isNegated: boolean; readonly ignoresCase: boolean }
-  | { readonly kind: "any"; readonly takesNewline: boolean }
-  | { readonly kind: "anchor"; readonly at: Anchor }
-  | { readonly kind: "repeat"; readonly item: PatternNode; readonly min: number; readonly max: number | undefined }
-  | { readonly kind: "group"; readonly branches: readonly PatternNode[][] }
-  | {
-      readonly kind: "look";
-      readonly isAhead: boolean;
-      readonly isNegated: boolean;
-      readonly branches: readonly PatternNode[][];
-    };
+import { asciiSets, type CodeRange, complement, unicodeSets } from "./python-classes.ts";
+import { type Anchor, branchesWidth, type PatternNode } from "./python-nodes.ts";
 
 /** Python's letters: a (ASCII classes), i (ignore case), m (multi-line), s (dot takes newlines), x (verbose). */
 type Flags = {
@@ -30,9 +16,19 @@ type Flags = {
   readonly x: boolean;
 };
 
-/** @throws SaltworksError TARGET_INVALID; `detail.isRefused` is true where Python itself would accept the pattern */
-export function parsePythonRegex(source: string, ignoreCase = false): PatternNode[][] {
-  return new PatternReader(source).read({ a: false, i: ignoreCase, m: false, s: false, x: false });
+/** `names`: the numbers of groups that have a name. */
+export type ParsedPattern = {
+  readonly branches: PatternNode[][];
+  readonly groupCount: number;
+  readonly names: ReadonlyMap<string, number>;
+};
+
+/**
+ * @param letters - flags that hold for the whole pattern, as `(?im)` in front of it
+ * @throws SaltworksError TARGET_INVALID; `detail.isRefused` is true where Python itself would accept the pattern
+ */
+export function parsePythonRegex(source: string, letters = ""): ParsedPattern {
+  return new PatternReader(source).read(withFlags({ a: false, i: false, m: false, s: false, x: false }, letters, true));
 }
 
 export function refusal(construct: string): SaltworksError {
@@ -53,18 +49,21 @@ class PatternReader {
   readonly #text: readonly string[];
   #at = 0;
   #depth = 0;
-  #names = new Set<string>();
+  #groupCount = 0;
+  /** Groups that are read to their end. */
+  readonly #closedGroups = new Set<number>();
+  readonly #names = new Map<string, number>();
 
   constructor(source: string) {
     this.#text = Array.from(source);
   }
 
-  read(flags: Flags): PatternNode[][] {
+  read(flags: Flags): ParsedPattern {
     let global = flags;
     for (let next = this.#globalFlags(global); next !== undefined; next = this.#globalFlags(global)) global = next;
     const branches = this.#branches(global);
     if (this.#peek() !== undefined) throw fault("unbalanced parenthesis");
-    return branches;
+    return { branches, groupCount: this.#groupCount, names: this.#names };
   }
 
   #peek(offset = 0): string | undefined {
@@ -148,8 +147,7 @@ class PatternReader {
     if (item === undefined || item.kind === "anchor") throw fault("nothing to repeat");
     if (item.kind === "repeat") throw fault("multiple repeat");
     if (this.#accept("+")) throw refusal("a possessive repeat");
-    this.#accept("?"); // A lazy repeat matches the same texts as a greedy one; only where it stops differs.
-    return { kind: "repeat", item, min, max };
+    return { kind: "repeat", item, min, max, isLazy: this.#accept("?") };
   }
 
   #atom(flags: Flags): PatternNode | undefined {
@@ -173,18 +171,22 @@ class PatternReader {
   }
 
   #group(flags: Flags): PatternNode | undefined {
-    if (!this.#accept("?")) return this.#closed({ kind: "group", branches: this.#branches(flags) });
+    if (!this.#accept("?")) return this.#capturing(flags);
     for (const [mark, isAhead, isNegated] of lookMarks) {
-      if (this.#accept(mark))
-        return this.#closed({ kind: "look", isAhead, isNegated, branches: this.#branches(flags) });
+      if (this.#accept(mark)) return this.#look(isAhead, isNegated, flags);
     }
     if (this.#accept("#")) {
       while (this.#take() !== ")");
       return undefined;
     }
-    if (this.#accept("P=")) throw refusal("a back-reference");
-    if (this.#accept("P<")) this.#groupName();
-    else if (this.#accept("(")) throw refusal("a conditional group");
+    if (this.#accept("P=")) {
+      const name = this.#nameUpTo(")");
+      const number = this.#names.get(name);
+      if (number === undefined) throw fault(`unknown group name '${name}'`);
+      return this.#reference(number, flags);
+    }
+    if (this.#accept("P<")) return this.#capturing(flags, this.#nameUpTo(">"));
+    if (this.#accept("(")) throw refusal("a conditional group");
     else if (this.#accept(">")) throw refusal("an atomic group");
     else if (!this.#accept(":")) return this.#closed({ kind: "group", branches: this.#branches(this.#scoped(flags)) });
     return this.#closed({ kind: "group", branches: this.#branches(flags) });
@@ -195,12 +197,35 @@ class PatternReader {
     return node;
   }
 
-  #groupName(): void {
+  #capturing(flags: Flags, name?: string): PatternNode {
+    this.#groupCount += 1;
+    const number = this.#groupCount;
+    if (name !== undefined) {
+      if (this.#names.has(name)) throw fault("redefinition of a group name");
+      this.#names.set(name, number);
+    }
+    const node = this.#closed({ kind: "group", branches: this.#branches(flags), number });
+    this.#closedGroups.add(number);
+    return node;
+  }
+
+  #look(isAhead: boolean, isNegated: boolean, flags: Flags): PatternNode {
+    const branches = this.#branches(flags);
+    if (!isAhead && branchesWidth(branches) === undefined) throw fault("look-behind requires fixed-width pattern");
+    return this.#closed({ kind: "look", isAhead, isNegated, branches });
+  }
+
+  #reference(number: number, flags: Flags): PatternNode {
+    if (number > this.#groupCount) throw fault(`invalid group reference ${number}`);
+    if (!this.#closedGroups.has(number)) throw fault("cannot refer to an open group");
+    return { kind: "reference", number, ignoresCase: flags.i };
+  }
+
+  #nameUpTo(end: string): string {
     let name = "";
-    for (let character = this.#take(); character !== ">"; character = this.#take()) name += character;
+    for (let character = this.#take(); character !== end; character = this.#take()) name += character;
     if (!/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name)) throw fault("bad character in group name");
-    if (this.#names.has(name)) throw fault("redefinition of a group name");
-    this.#names.add(name);
+    return name;
   }
 
   /** Flags of `(?i-s:...)`. */
@@ -223,11 +248,14 @@ class PatternReader {
     if (anchor !== undefined) return { kind: "anchor", at: anchor };
     const members = this.#category(letter, flags);
     if (members !== undefined) {
-      return { kind: "set", body: members.map(rangeText).join(""), isNegated: false, ignoresCase: false };
+      return { kind: "set", members, isNegated: false, ignoresCase: false };
     }
     if (/[1-9]/.test(letter)) {
       const octal = /^[0-3][0-7]{2}/.exec([letter, this.#peek(), this.#peek(1)].join(""));
-      if (octal === null) throw refusal("a back-reference");
+      if (octal === null) {
+        const second = /[0-9]/.test(this.#peek() ?? "") ? this.#take() : "";
+        return this.#reference(Number(letter + second), flags);
+      }
     }
     return { kind: "char", code: this.#escapedCode(letter), ignoresCase: flags.i };
   }
@@ -268,20 +296,20 @@ class PatternReader {
 
   #set(flags: Flags): PatternNode {
     const isNegated = this.#accept("^");
-    let body = "";
+    const members: CodeRange[] = [];
     for (let isFirst = true; isFirst || this.#peek() !== "]"; isFirst = false) {
       const low = this.#setMember(flags);
       if (this.#peek() !== "-" || this.#peek(1) === "]") {
-        body += typeof low === "number" ? rangeText([low, low]) : low.map(rangeText).join("");
+        members.push(...(typeof low === "number" ? [[low, low] as const] : low));
         continue;
       }
       this.#take();
       const high = this.#setMember(flags);
       if (typeof low !== "number" || typeof high !== "number" || high < low) throw fault("bad character range");
-      body += rangeText([low, high]);
+      members.push([low, high]);
     }
     this.#take();
-    return { kind: "set", body, isNegated, ignoresCase: flags.i };
+    return { kind: "set", members, isNegated, ignoresCase: flags.i };
   }
 
   #setMember(flags: Flags): number | readonly CodeRange[] {

@@ -36,15 +36,36 @@ describe("runner cache", () => {
       return what.ids.length;
     },
   });
-  const context = runnerContext({ config: { cachedir }, minions, master });
+  const context = runnerContext({ config: { cachedir, minion_data_cache: true }, minions, master });
 
   it("shows what is kept of the minions that the master finds, and asks it with the caller's target", async () => {
-    assert.deepEqual(await callRunner(context, "cache.grains", ["role:x", "grain"]), { es1: { role: "search" } });
+    assert.deepEqual(await callRunner(context, "cache.grains", ["role:x", "grain"]), {
+      es1: { role: "search" },
+      es2: {},
+    });
     assert.deepEqual(asked.at(-1), { target: "role:x", targetKind: "grain" });
-    assert.deepEqual(await callRunner(context, "cache.pillar"), { es1: { tier: "search" } });
+    assert.deepEqual(await callRunner(context, "cache.pillar"), { es1: { tier: "search" }, es2: {} });
     assert.deepEqual(asked.at(-1), { target: "*", targetKind: "glob" });
     const mine = (await callRunner(context, "cache.mine")) as Record<string, Record<string, unknown>>;
     assert.deepEqual(mine.es1?.hidden, { __data__: 7, __saltmine_acl__: 1, allow_tgt: "web*" });
+  });
+
+  it("shows nothing of before minion_data_cache was turned off, and mines where these are kept all the same", async () => {
+    const off = runnerContext({
+      config: { cachedir, minion_data_cache: false, enforce_mine_cache: true },
+      minions,
+      master,
+    });
+    assert.deepEqual(await callRunner(off, "cache.grains", ["*"]), { es1: {}, es2: {} });
+    assert.deepEqual(await callRunner(off, "cache.pillar"), { es1: {}, es2: {} });
+    assert.deepEqual(Object.keys((await callRunner(off, "cache.mine")) as object), ["es1", "es2"]);
+    assert.notDeepEqual(await callRunner(off, "cache.mine"), { es1: {}, es2: {} });
+    const none = runnerContext({
+      config: { cachedir, minion_data_cache: false, enforce_mine_cache: false },
+      minions,
+      master,
+    });
+    assert.deepEqual(await callRunner(none, "cache.mine"), { es1: {}, es2: {} });
   });
 
   it("reads the banks of minions without a master, and keeps others in files that it alone names", async () => {

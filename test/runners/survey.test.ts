@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { diffLinesMax } from "../../src/limits.ts";
 import type { JobRequest } from "../../src/runners/contract.ts";
 import { unifiedDiff } from "../../src/runners/line-diff.ts";
 import { decode } from "../../src/wire/msgpack.ts";
@@ -18,14 +17,6 @@ describe("a line diff", () => {
     const expected = "--- a\n+++ b\n@@ -2 +2,2 @@\n-2\n+x\n+y\n@@ -4 +4,0 @@\n-4\n@@ -5,0 +6 @@\n+6\n";
     assert.equal(unifiedDiff("1\n2\n3\n4\n5\n", "1\nx\ny\n3\n5\n6\n", names), expected);
     assert.equal(unifiedDiff("", "one\ntwo", names), "--- a\n+++ b\n@@ -0,0 +1,2 @@\n+one\n+two\n");
-  });
-
-  it("takes texts beyond its bound as different from the first difference to the last", () => {
-    const long = Array.from({ length: diffLinesMax + 1 }, (_, index) => `line ${index}`);
-    const other = long.map((line, index) => (index % 2 === 0 ? `${line}!` : line));
-    const diff = unifiedDiff(["head", ...long].join("\n"), ["head", ...other].join("\n"), names);
-    assert.equal(diff.match(/^@@/gm)?.length, 1);
-    assert.match(diff, new RegExp(`^@@ -2,${diffLinesMax + 1} \\+2,${diffLinesMax + 1} @@$`, "m"));
   });
 });
 

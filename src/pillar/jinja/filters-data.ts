@@ -1,12 +1,13 @@
 /** Filters of Jinja and Salt between values and their texts in YAML and JSON, on regular expressions, addresses and paths of keys. */
 import { isIP } from "node:net";
 import { SaltworksError } from "../../errors.ts";
+import type { PythonSearch } from "../../target/python-search.ts";
 import { dumpYaml } from "../yaml-dump.ts";
 import type { Bound } from "./call-arguments.ts";
 import { type FilterTable, filter } from "./filter-host.ts";
 import { dumpJson, loadJson } from "./json.ts";
 import { integerFrom } from "./methods-collections.ts";
-import { compileSearch, replacementOf } from "./python-search.ts";
+import { withSearch } from "./python-search.ts";
 import { doubleQuoted, floatText, str } from "./text.ts";
 import {
   type Dict,
@@ -25,38 +26,22 @@ import {
   Undefined,
 } from "./values.ts";
 
-function patternOf(args: Bound): RegExp {
-  return compileSearch(args.text("rgx"), {
-    ignoresCase: isTrue(args.get("ignorecase") ?? false),
-    isMultiline: isTrue(args.get("multiline") ?? false),
-  });
+type Found = readonly (string | undefined)[] | undefined;
+
+function searching<Result>(args: Bound, use: (search: PythonSearch) => Result): Result {
+  const ignoresCase = isTrue(args.get("ignorecase") ?? false);
+  const isMultiline = isTrue(args.get("multiline") ?? false);
+  return withSearch(args.text("rgx"), { ignoresCase, isMultiline }, use);
 }
 
 /** The groups of what was found, or the whole where the pattern has none. */
-function groupsOf(found: RegExpExecArray | null): Item {
-  if (found === null) return null;
-  const [whole, ...groups] = found as readonly (string | undefined)[];
+function groupsOf(found: Found): Item {
+  if (found === undefined) return null;
+  const [whole, ...groups] = found;
   return new Tuple(groups.length === 0 ? [whole ?? ""] : groups.map((group) => group ?? null));
 }
 
-export function matchesStart(pattern: RegExp, text: string): RegExpExecArray | null {
-  return new RegExp(`^(?:${pattern.source})`, pattern.flags).exec(text);
-}
-
 const regexSignature = "rgx ignorecase? multiline?";
-
-function replaceAll(input: Item, args: Bound): Item {
-  const pattern = patternOf(args);
-  const template = args.text("val");
-  let out = "";
-  let at = 0;
-  const text = str(input);
-  for (const found of text.matchAll(new RegExp(pattern.source, `${pattern.flags}g`))) {
-    out += text.slice(at, found.index) + replacementOf(template, found);
-    at = found.index + found[0].length;
-  }
-  return out + text.slice(at);
-}
 
 /** Looks through `a:b:0`, as Salt does in maps and lists. */
 export function traverse(data: Item, key: Item, fallback: Item, delimiter: string): Item {
@@ -196,9 +181,13 @@ export const dataFilters: FilterTable = {
       throw fault("template", `Encountered error loading yaml: ${error.message}`);
     }
   }),
-  regex_match: filter(regexSignature, (input, args) => groupsOf(matchesStart(patternOf(args), str(input)))),
-  regex_replace: filter("rgx val ignorecase? multiline?", replaceAll),
-  regex_search: filter(regexSignature, (input, args) => groupsOf(patternOf(args).exec(str(input)))),
+  regex_match: filter(regexSignature, (input, args) =>
+    groupsOf(searching(args, (search) => search.findAtStart(str(input)))),
+  ),
+  regex_replace: filter("rgx val ignorecase? multiline?", (input, args) =>
+    searching(args, (search) => search.replace(str(input), args.text("val")).text),
+  ),
+  regex_search: filter(regexSignature, (input, args) => groupsOf(searching(args, (search) => search.find(str(input))))),
   set_dict_key_value: changing(setKey),
   tojson: filter(
     "indent? sort_keys? ensure_ascii?",

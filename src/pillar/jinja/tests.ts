@@ -2,9 +2,8 @@
 import { bind } from "./call-arguments.ts";
 import type { FilterHost } from "./filter-host.ts";
 import { filterNames } from "./filters.ts";
-import { matchesStart } from "./filters-data.ts";
 import { binary } from "./operators.ts";
-import { compileSearch } from "./python-search.ts";
+import { withSearch } from "./python-search.ts";
 import { str } from "./text.ts";
 import {
   type CallArguments,
@@ -72,10 +71,11 @@ const tests: Readonly<Record<string, Test>> = {
   match: [
     "rgx ignorecase? multiline?",
     (input, rgx, [ignoresCase = false, isMultiline = false]) =>
-      matchesStart(
-        compileSearch(str(rgx), { ignoresCase: isTrue(ignoresCase), isMultiline: isTrue(isMultiline) }),
-        str(input),
-      ) !== null,
+      withSearch(
+        str(rgx),
+        { ignoresCase: isTrue(ignoresCase), isMultiline: isTrue(isMultiline) },
+        (search) => search.findAtStart(str(input)) !== undefined,
+      ),
   ],
   ne: differs,
   none: ["", (input) => input === null],
