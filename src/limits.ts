@@ -191,6 +191,10 @@ export const copiedFilesMax = 10_000;
 export const completionCandidatesMax = 2_000;
 /** A script that a minion fetches from its master to run, bytes: it is held in memory. */
 export const masterFileBytesMax = 64 * 1024 * 1024;
+/** One piece of a file that a master sends compressed, unfolded, bytes: the largest that `file_buffer_size` may be set to. */
+export const filePieceBytesMax = 64 * 1024 * 1024;
+/** A web server's whole answer to a minion's `cp.get_url`, milliseconds. */
+export const urlWaitMs = 600_000;
 /** Jobs that wait on a minion for a job process (`process_count_max`, or processes that are still starting). Over it: refused, with a return that says so. */
 export const minionJobQueueMax = 10_000;
 /** Job processes that a minion starts at once: a start costs a tenth of a second of CPU, and a burst of quick jobs needs few. */
@@ -205,6 +209,14 @@ export const jobProcessEndMs = 2_000;
 export const minionReturnQueueMax = 1_024;
 /** The same in bytes: a master that is down for minutes must not cost a minion its memory. */
 export const minionReturnQueueBytesMax = 256 * 1024 * 1024;
+/** Scheduled jobs of a minion that run or wait for a process at once; one more is skipped. `maxrunning` bounds each by itself, `jid_include: False` lifts that. */
+export const scheduledJobsRunningMax = 100;
+/** How often a minion looks at its schedule when nothing is due sooner, milliseconds: a clock that was set, or a machine that slept, shows then. */
+export const scheduleLookMs = 60_000;
+/** How late a job with an appointed moment (`when`, `once`) still runs, milliseconds: a busy machine's delay, not a night's sleep. */
+export const scheduleLateMs = 10_000;
+/** How long a function of `schedule` waits for the minion's scheduler, milliseconds: Salt's time. */
+export const scheduleAnswerMs = 30_000;
 /** Shortest and longest wait of a minion whose key is rejected before it ends, seconds: a service manager restarts it at once. */
 export const rejectedExitDelaySeconds = { min: 10, max: 20 } as const;
 /** Values that one word of a command line may hold once its YAML aliases are followed: aliases of aliases would double without end. */
@@ -221,8 +233,8 @@ export const runnerTellingWaitMs = 2_000;
 export const watchedEventsBytesMax = 64 * 1024 * 1024;
 /** How long `state.event` waits before it looks again for a master that went away, milliseconds. */
 export const watchReconnectMs = 1_000;
-/** Lines of which `survey.diff` finds the fewest differences: the table for it takes 16 MiB. Longer texts differ from their first to their last difference. */
-export const diffLinesMax = 2_000;
+/** Pairs of equal lines that a comparison of two texts (`survey.diff`, `file.replace`) looks at, about a second. Beyond, the texts differ from their first to their last difference. */
+export const diffStepsMax = 20_000_000;
 /** A runner that a client waits for, milliseconds: some orchestrate for hours, and a master that dies is noticed by its event bus. */
 export const runnerReplyTimeoutMs = 86_400_000;
 /** One wheel call, milliseconds: it reads or changes what the master holds. */
@@ -235,6 +247,8 @@ export const pillarFileBytesMax = 4 * 1024 * 1024;
 export const pillarFilesMax = 4_096;
 /** Calls of macros, includes and imports within each other; a template that includes itself ends here. */
 export const templateDepthMax = 48;
+/** Calls of functions in one rendered command: each begins the rendering anew, so that the time grows with their square. */
+export const templateCallsMax = 200;
 /** SLS files of one pillar, each include counted: real ones have some hundred. */
 export const pillarSlsMax = 10_000;
 /** A minion's question that has waited this long for its pillar is not worth rendering, milliseconds: it asks three times for 60 s each. */
@@ -275,6 +289,66 @@ export const mineSliceMs = 2;
 export const mineSliceBytes = 256 * 1024;
 /** Ids that a worker is given for one slice, bytes: a few hundred, which is what 2 ms suffice for. */
 export const mineWindowBytes = 4_096;
+/** Arguments that a minion may send with a publish or a runner call, bytes: their texts are read as YAML between others' requests. Over it: refused. */
+export const peerArgumentBytesMax = 64 * 1024;
+/** Names in such a request, characters: of a function, a returner. Over it: refused. */
+export const peerNameLengthMax = 256;
+/** Requests of minions for publishes, runners and returns that are under way at once, a few kB each. Over it they are answered with a sentence. */
+export const peerRequestsMax = 1_000;
+/** How long `minion_publish` waits for returns at most, milliseconds: its minion asks again after 60 s. */
+export const peerWaitMsMax = 55_000;
+/** How often refused publishes and runner calls of minions are written to the log, milliseconds; those in between are counted. */
+export const peerRefusalLogMs = 1_000;
+/** Files and directories of one environment: a list of so many takes 60 MB. Over it: FILES_FAILED. */
+export const listedFilesMax = 1_000_000;
+/** Environments whose lists a thread keeps ready; others are read from the cache directory. */
+export const fileListsKeptMax = 16;
+/** Hashes of files that a thread keeps, 200 bytes each. The one asked for longest ago goes first. */
+export const fileHashesMax = 65_536;
+/** Requests for files that are worked on at once: enough to keep a disk busy. */
+export const fileRequestsMax = 32;
+/** Requests for files that wait for their turn, some 500 bytes each without what `cp.push` carries. Over it: QUEUE_FULL. */
+export const fileRequestsWaitingMax = 20_000;
+/** What waiting requests for files may carry in all, bytes: pieces of `cp.push`. Over it: QUEUE_FULL. */
+export const fileRequestsWaitingBytesMax = 128 * 1024 * 1024;
+/** A request for files that has waited this long is not worth answering, milliseconds: its minion asks again after 60 s. */
+export const fileWaitMs = 55_000;
+/** One request for files in its thread, milliseconds: hashing 20 GB. What a hash takes longer is kept for the minion's next try. */
+export const fileTaskTimeoutMs = 55_000;
+/** Answers about files that are on their way to minions, bytes: ZeroMQ holds them until their connections have taken them. */
+export const fileBytesOnTheirWayMax = 256 * 1024 * 1024;
+/** An answer counts as delivered when its connection asks again, and at the latest after so long, milliseconds: a piece of 1 MiB over 4 Mbit/s. */
+export const fileDeliveryMs = 2_000;
+/** Credentials of external authentication that are checked at once. One that is refused keeps its place for a second, so that so many can be guessed in one. */
+export const credentialChecksMax = 32;
+/** Credentials that wait for their check. Over it: refused unasked. */
+export const credentialChecksWaitingMax = 256;
+/** One such check, milliseconds: a web service or a login rule that takes longer has not agreed. */
+export const credentialCheckTimeoutMs = 30_000;
+/** How long a refusal of credentials takes, milliseconds, at random: the same for a wrong name as for a wrong password. */
+export const refusedCredentialMs = { min: 750, max: 1_250 } as const;
+/** Name, password or token in a request, bytes: anybody on the network may send one. */
+export const credentialTextBytesMax = 4_096;
+/** A file of users and passwords, bytes: it is read at each check. */
+export const credentialFileBytesMax = 16 * 1024 * 1024;
+/** Rounds of a password's hash: a million take a second. One that asks for more is not checked. */
+export const cryptRoundsMax = 1_000_000;
+/** A web service that is asked for a user, milliseconds. */
+export const restTimeoutMs = 20_000;
+/** What it may answer, bytes: a list of permissions. */
+export const restAnswerBytesMax = 1024 * 1024;
+/** The system's own login rules for one user, milliseconds: some wait two seconds after a wrong password. */
+export const pamTimeoutMs = 20_000;
+/** What the program that asks them may print, characters: a user's groups. */
+export const pamOutputBytesMax = 65_536;
+/** Tokens that are kept. Over it: no more are made until some have expired. */
+export const tokensMax = 100_000;
+/** What is kept of one token, bytes: names and, with `keep_acl_in_token`, permissions. */
+export const tokenFileBytesMax = 4 * 1024 * 1024;
+/** Compiled patterns of permissions that are remembered; over it all are forgotten. */
+export const permissionPatternsMax = 1_000;
+/** Local users who may have a key by `publisher_acl`. */
+export const localKeysMax = 10_000;
 /** Batches that run at once in the master; each holds its minions' ids and an open file. Over it: QUEUE_FULL. */
 export const batchesRunningMax = 64;
 /** Steps of one batch that are under way at once: each is a job that the tracker follows. Over it free slots are gathered until a step is over. */

@@ -1,5 +1,5 @@
 /** The master's options about what it serves to minions: files, pillar, and what `_master_opts` tells of states. Part of master-options.ts. */
-import { any, boolean, choice, integer, list, map, optional, text } from "./option.ts";
+import { any, boolean, choice, integer, list, map, optional, text, textOrList } from "./option.ts";
 
 const mebibyte = 1024 * 1024;
 const kept = { isKept: true } as const;
@@ -7,7 +7,7 @@ const kept = { isKept: true } as const;
 export const contentOptions = {
   file_roots: map(
     { base: ["/srv/salt", "/srv/spm/salt"] },
-    "Directories that serve files, by environment. Minions are told the environments' names; the files themselves are not served yet.",
+    "Directories that serve files, by environment. In those of `__env__` that word stands for the name of any environment that is not listed.",
   ),
   pillar_roots: map({ base: ["/srv/pillar", "/srv/spm/pillar"] }, "Directories of pillar files, by environment."),
   ext_pillar: list([], "Sources of pillar other than files.", kept),
@@ -31,9 +31,21 @@ export const contentOptions = {
     "How long one minion's pillar may take to render; then its thread is replaced and the minion gets a pillar that says so (`_errors`). Below minions' own 60 seconds, so that they hear it.",
     { isOurs: true, min: 1, max: 3_600, unit: "seconds" },
   ),
-  fileserver_backend: list(["roots"], "Sources of files.", kept),
+  fileserver_backend: list(
+    ["roots"],
+    "Sources of files. Here `roots` alone; another is named in the log and left out.",
+  ),
+  fileserver_followsymlinks: boolean(true, "Links below a file root may lead out of it."),
+  fileserver_ignoresymlinks: boolean(false, "Links are left out of lists of files."),
+  fileserver_list_cache_time: integer(20, "How old a list of files may get. 0: it is made for each question.", {
+    min: 0,
+    max: 86_400,
+    unit: "seconds",
+  }),
+  fileserver_events: boolean(false, "An event for each `fileserver.update` that says what has changed."),
+  file_ignore_regex: textOrList([], "Patterns of files that are not served, Python's, found anywhere in the path."),
+  file_ignore_glob: textOrList([], "Globs of files that are not served, over the whole path."),
   file_buffer_size: integer(mebibyte, "Piece in which a file is served.", {
-    ...kept,
     min: 4_096,
     max: 64 * mebibyte,
     unit: "bytes",
@@ -43,8 +55,8 @@ export const contentOptions = {
     max: 16 * mebibyte,
     unit: "bytes",
   }),
-  file_recv: boolean(false, "Minions may send files.", kept),
-  file_recv_max_size: integer(100, "Largest such file.", { ...kept, min: 0, max: 1_048_576, unit: "MiB" }),
+  file_recv: boolean(false, "Minions may send files (`cp.push`), which are kept in `cachedir/minions/ID/files`."),
+  file_recv_max_size: integer(100, "Largest such file.", { min: 0, max: 1_048_576, unit: "MiB" }),
   reactor: list([], "Which events start what.", kept),
   schedule: map({}, "What the master runs by the clock.", kept),
   engines: list([], "Long-running plug-ins.", kept),

@@ -31,7 +31,6 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     authLane,
     bus,
     lanes,
-    pillars,
     pool,
     publisher,
     tracker,
@@ -39,7 +38,7 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     maintenance,
     keyRing,
     presence,
-    mines,
+    content: { pillars, mines, files, peers },
   } = parts;
   const ofLanes = Object.entries(lanes).map(([name, lane]): [string, CounterSource] => [
     name,
@@ -59,6 +58,8 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     ...Object.fromEntries(ofLanes),
     pillars: () => ({ ...pillars.counters, pending: pillars.pending }),
     mines: () => ({ ...mines.counters, pending: mines.pending }),
+    peers: () => ({ ...peers.counters, pending: peers.pending }),
+    files: () => ({ ...files.counters, waiting: files.waitingCount, bytesOnTheirWay: files.bytesOnTheirWay }),
     jobs: () => ({
       ...publisher.counters,
       ...tracker.counters,

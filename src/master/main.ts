@@ -5,12 +5,13 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { backendFaults } from "../config/external-auth.ts";
 import type { MasterConfig } from "../config/load.ts";
+import { fileServerSettings } from "../fileserver/settings.ts";
 import { drainDeadlineMs, keyChangeSettleMs } from "../limits.ts";
 import { claimInstance } from "../store/instance-lock.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys.ts";
 import { indexJobCache, reshardJobCache } from "../store/lmdb-reshard.ts";
-import { ensureLocalKey } from "../store/local-key.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openPendingJobs } from "../store/pending-jobs.ts";
 import { openSecretBox, type SecretBox } from "../store/sealed.ts";
@@ -21,9 +22,17 @@ import { createPartitionKey, Partitioner } from "../workers/partition.ts";
 import { sealSession } from "../workers/session-record.ts";
 import { Bus } from "./bus.ts";
 import { KeyRing } from "./key-ring.ts";
+import { localKeysOf } from "./local-users.ts";
 import { Master } from "./master.ts";
 import { MetricsServer } from "./metrics-server.ts";
-import { openPillarLane, openRsaLane, openRunnerLane, openShardPool } from "./threads.ts";
+import {
+  openCredentialLane,
+  openFileLane,
+  openPillarLane,
+  openRsaLane,
+  openRunnerLane,
+  openShardPool,
+} from "./threads.ts";
 
 /**
  * Runs a master until TERM or INT.
@@ -32,7 +41,8 @@ import { openPillarLane, openRsaLane, openRunnerLane, openShardPool } from "./th
  * @throws SaltworksError MASTER_RUNNING if ports or directories are in use, STORE_FAILED, CONFIG_INVALID
  */
 export async function runMaster(config: MasterConfig, logger: Logger): Promise<number> {
-  for (const sentence of config.inert) logger.warn(sentence);
+  const faults = [...fileServerSettings(config).faults, ...backendFaults(config.external_auth)];
+  for (const sentence of [...config.inert, ...faults]) logger.warn(sentence);
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   try {
@@ -106,7 +116,7 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     config,
     masterPrivatePem: masterKeys.privatePem,
     masterPublicPem: masterKeys.publicPem,
-    localKeys: new Map([[config.user, ensureLocalKey(config.cachedir, config.user)]]),
+    localKeys: localKeysOf(config, logger),
     partitionKey: createPartitionKey(),
     slotCount: config.worker_threads,
     accepted,
@@ -117,6 +127,8 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));
   const runners = keep(openRunnerLane(config, logger));
   const pillars = keep(openPillarLane(config, logger));
+  const files = keep(openFileLane(config, logger));
+  const credentials = keep(openCredentialLane(config, logger));
   const partitioner = new Partitioner(start.partitionKey, config.partitions);
   // Before any port opens: a worker that cannot open its stores would be replaced for ever while clients wait.
   await pool.broadcast(() => ({ kind: "counters" }));
@@ -130,6 +142,8 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
     rsa,
     runners,
     pillars,
+    files,
+    credentials,
     partitioner,
     pendingJobs,
     signMasterKey,

@@ -10,10 +10,12 @@ import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/me
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
 import { AuthLane } from "./auth-lane.ts";
+import { authorisationOf } from "./authorisation.ts";
 import { Batcher } from "./batcher.ts";
 import { type Batches, batchesOf } from "./batches.ts";
 import type { Bus } from "./bus.ts";
 import { Commands, toJob } from "./commands.ts";
+import { ContentAnswers } from "./content-answers.ts";
 import { gatherCounters } from "./counters.ts";
 import { finishWithin } from "./deadline.ts";
 import { endpointOf, portOptions } from "./endpoint.ts";
@@ -23,10 +25,8 @@ import { KeyRing } from "./key-ring.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metrics } from "./metrics.ts";
 import type { MeteredParts } from "./metrics-sources.ts";
-import { MineAnswers } from "./mine-answers.ts";
 import { OwedAnswers } from "./owed-answers.ts";
 import { ownJob } from "./own-job.ts";
-import { type Pillars, pillarsOf } from "./pillars.ts";
 import type { Presence } from "./presence.ts";
 import { presenceOf } from "./presence-ping.ts";
 import { PublishFront } from "./publish-front.ts";
@@ -47,6 +47,8 @@ export type MasterParts = {
   readonly rsa: LanePool;
   readonly runners: LanePool;
   readonly pillars: LanePool;
+  readonly files: LanePool;
+  readonly credentials: LanePool;
   readonly partitioner: Partitioner;
   readonly pendingJobs: PendingJobs;
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
@@ -63,8 +65,7 @@ export class Master {
   readonly #commands: Commands;
   readonly #keyRing: KeyRing;
   readonly #authLane: AuthLane;
-  readonly #pillars: Pillars;
-  readonly #mines: MineAnswers;
+  readonly #content: ContentAnswers;
   readonly #publishFront: PublishFront;
   readonly #answers: OwedAnswers;
   readonly #stopSteps: (() => void)[] = [];
@@ -78,27 +79,28 @@ export class Master {
   private constructor(parts: MasterParts, publishFront: PublishFront) {
     this.#parts = parts;
     this.#publishFront = publishFront;
-    this.#answers = new OwedAnswers({
-      reply: (identity, frame) => this.#reply(identity, frame),
-      logger: parts.logger,
-    });
+    const reply = (identity: Buffer, frame: Uint8Array) => this.#reply(identity, frame);
+    this.#answers = new OwedAnswers({ reply, logger: parts.logger });
     this.#targets = new Targets({ ...parts, accepted: parts.start.accepted });
     this.#publisher = this.#createPublisher();
     this.#keeping = new JobKeeping({ ...parts, publisher: () => this.#publisher, presence: () => this.#presence });
     this.#presence = presenceOf(parts, this.#publisher);
-    const { tracker } = this.#keeping;
+    const { publisher, keeping, targets } = {
+      publisher: this.#publisher,
+      keeping: this.#keeping,
+      targets: this.#targets,
+    };
     const retcodes = (jid: string) => this.#commands.retcodes(jid);
-    this.#batches = batchesOf(parts, { publisher: this.#publisher, tracker, readJob: toJob, retcodes });
+    this.#batches = batchesOf(parts, { publisher, tracker: keeping.tracker, readJob: toJob, retcodes });
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
     this.#authLane = new AuthLane({
       rsa: parts.rsa,
       keys: () => parts.start.keys,
-      reply: (identity, frame) => this.#reply(identity, frame),
+      reply,
       onFault: (error) => parts.logger.error({ err: error }, "authentications could not be answered"),
     });
-    this.#pillars = pillarsOf(parts);
-    this.#mines = new MineAnswers(parts);
+    this.#content = new ContentAnswers(parts, { publisher, keeping, targets, commands: this.#commands });
     this.#batcher = this.#createBatcher();
     this.#maintenance = this.#createMaintenance();
     this.#metered = this.#meteredParts();
@@ -160,7 +162,7 @@ export class Master {
 
   /** Stop accepting, drain with a deadline, close. Whatever was not acknowledged by then will be sent again by its minion. */
   async stop(deadlineMs: number): Promise<void> {
-    const { pool, rsa, runners, pillars, bus, secrets, logger } = this.#parts;
+    const { pool, rsa, runners, pillars, files, credentials, bus, secrets, logger } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
       finishWithin(limitMs, step, warning, logger);
     this.#maintenance.close();
@@ -175,7 +177,7 @@ export class Master {
     await within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
     await this.#requestFront?.close();
     this.#publishFront.close();
-    const threadsEnded = Promise.all([pool, rsa, runners, pillars].map((threads) => threads.close()));
+    const threadsEnded = Promise.all([pool, rsa, runners, pillars, files, credentials].map((some) => some.close()));
     await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time");
     await bus.close();
     secrets.close();
@@ -213,16 +215,16 @@ export class Master {
         this.#answers.owe(identity, this.#parts.rsa.run<Uint8Array>(work.job));
         break;
       case "pillar":
-        this.#answers.owe(identity, this.#pillars.answer(work));
-        break;
       case "mineGet":
-        this.#answers.owe(identity, this.#mines.answer(work.ask));
+      case "files":
+      case "peer":
+        this.#answers.owe(identity, this.#content.answer(work, identity));
         break;
       case "publish":
-        this.#answers.owe(identity, this.#commands.publish(work.load, work.user));
-        break;
       case "command":
-        this.#answers.oweBy(identity, (reply) => this.#commands.run(work.command, work.load, work.user, reply));
+      case "makeToken":
+      case "readToken":
+        this.#answers.oweBy(identity, (reply) => this.#commands.answer(work, reply));
         break;
     }
   }
@@ -260,12 +262,14 @@ export class Master {
   #createCommands(): Commands {
     const { config, runners, bus, logger } = this.#parts;
     const { tracker } = this.#keeping;
+    const authorisation = authorisationOf(this.#parts, this.#targets);
     const jobs = { publisher: this.#publisher, tracker, keeping: this.#keeping, batches: this.#batches };
     const fire: Fire = (tag, data) => bus.fire(tag, data);
     const calls = new RunnerCalls(this.#parts);
     const asks = runnerAsks({
       ...this.#parts,
       ...jobs,
+      authorisation,
       targets: this.#targets,
       calls,
       fire,
@@ -278,7 +282,7 @@ export class Master {
       ["saltworks.metrics", () => this.metrics.rows()],
     ]);
     const eventBytesMax = config.max_event_size;
-    return new Commands({ ...jobs, runners, calls, asks, fire, eventBytesMax, direct, logger });
+    return new Commands({ ...jobs, authorisation, runners, calls, asks, fire, eventBytesMax, direct, logger });
   }
 
   #createKeyRing(): KeyRing {
@@ -325,6 +329,7 @@ export class Master {
       keep: { jobsMax: config.keep_jobs_count, bytesMax: config.keep_jobs_bytes },
       pool,
       rotateIfDue: (nowMs) => this.#keyRing.rotateIfDue(nowMs),
+      sweepTokens: (nowMs) => this.#commands.sweepTokens(nowMs),
       readFaults: async () => refusals.note((await this.#gatherCounters()).workers),
       onFault: (error) => logger.error({ err: error }, "maintenance failed"),
     });
@@ -369,7 +374,7 @@ export class Master {
   }
 
   #meteredParts(): MeteredParts {
-    const { config, start, bus, pool, rsa, runners, pillars: pillar } = this.#parts;
+    const { config, start, bus, pool, rsa, runners, pillars: pillar, files, credentials } = this.#parts;
     return {
       config,
       accepted: start.accepted,
@@ -378,9 +383,8 @@ export class Master {
       batcher: this.#batcher,
       authLane: this.#authLane,
       pool,
-      lanes: { rsa, runners, pillar },
-      pillars: this.#pillars,
-      mines: this.#mines,
+      lanes: { rsa, runners, pillar, file: files, eauth: credentials },
+      content: this.#content,
       bus,
       publisher: this.#publisher,
       tracker: this.#keeping.tracker,

@@ -3,6 +3,8 @@ import type { MasterConfig } from "../config/load.ts";
 import {
   batchesRunningMax,
   deliveryTriesMax,
+  fileBytesOnTheirWayMax,
+  fileRequestsWaitingMax,
   jobRecordsMax,
   laneQueueMax,
   pendingJobsMax,
@@ -20,14 +22,13 @@ import type { AuthLane } from "./auth-lane.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Batches } from "./batches.ts";
 import type { Bus } from "./bus.ts";
+import type { ContentAnswers } from "./content-answers.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Maintenance } from "./maintenance.ts";
 import type { Samples } from "./metrics-samples.ts";
 import { threadCpuSeconds } from "./metrics-threads.ts";
-import type { MineAnswers } from "./mine-answers.ts";
-import type { Pillars } from "./pillars.ts";
 import type { Presence } from "./presence.ts";
 import type { PublishFront } from "./publish-front.ts";
 import type { Publisher } from "./publisher.ts";
@@ -44,8 +45,7 @@ export type MeteredParts = {
   readonly authLane: AuthLane;
   readonly pool: ShardPool;
   readonly lanes: Readonly<Record<string, LanePool>>;
-  readonly pillars: Pillars;
-  readonly mines: MineAnswers;
+  readonly content: ContentAnswers;
   readonly bus: Bus;
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
@@ -64,6 +64,8 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleEvents(samples, parts);
   samplePillars(samples, parts);
   sampleMines(samples, parts);
+  samplePeers(samples, parts);
+  sampleFiles(samples, parts);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
   for (const [thread, seconds] of threadCpuSeconds()) {
     samples.set("saltworks_thread_cpu_seconds_total", { thread }, seconds);
@@ -131,7 +133,7 @@ function sampleEvents(samples: Samples, { bus }: MeteredParts): void {
   samples.set("saltworks_events_dropped_total", {}, bus.droppedEvents);
 }
 
-function samplePillars(samples: Samples, { pillars }: MeteredParts): void {
+function samplePillars(samples: Samples, { content: { pillars } }: MeteredParts): void {
   for (const outcome of ["rendered", "shared", "failed", "refused"] as const) {
     samples.set("saltworks_pillars_total", { outcome }, pillars.counters[outcome]);
   }
@@ -140,7 +142,7 @@ function samplePillars(samples: Samples, { pillars }: MeteredParts): void {
   samples.histogram("saltworks_pillar_seconds", { part: "render" }, pillars.times.render);
 }
 
-function sampleMines(samples: Samples, { mines }: MeteredParts): void {
+function sampleMines(samples: Samples, { content: { mines } }: MeteredParts): void {
   const { answered, unmatched, tooLarge, refused, bytes } = mines.counters;
   samples.set("saltworks_mine_reads_total", { outcome: "answered" }, answered);
   samples.set("saltworks_mine_reads_total", { outcome: "unmatched" }, unmatched);
@@ -148,6 +150,21 @@ function sampleMines(samples: Samples, { mines }: MeteredParts): void {
   samples.set("saltworks_mine_reads_total", { outcome: "refused" }, refused);
   samples.set("saltworks_mine_reads_pending", {}, mines.pending);
   samples.set("saltworks_mine_bytes_total", {}, bytes);
+}
+
+function samplePeers(samples: Samples, { content: { peers } }: MeteredParts): void {
+  for (const outcome of ["published", "unmatched", "runs", "returns", "denied", "refused"] as const) {
+    samples.set("saltworks_peer_requests_total", { outcome }, peers.counters[outcome]);
+  }
+  samples.set("saltworks_peer_requests_pending", {}, peers.pending);
+}
+
+function sampleFiles(samples: Samples, { content: { files } }: MeteredParts): void {
+  for (const outcome of ["answered", "refused", "failed"] as const) {
+    samples.set("saltworks_file_requests_total", { outcome }, files.counters[outcome]);
+  }
+  samples.set("saltworks_file_requests_waiting", {}, files.waitingCount);
+  samples.set("saltworks_file_bytes_total", {}, files.counters.bytes);
 }
 
 function sampleLane(samples: Samples, lane: string, { counters, pending }: LanePool): void {
@@ -260,10 +277,13 @@ export function sampleLimits(samples: Samples, parts: MeteredParts, workers: rea
   const { pillar } = lanes;
   limit(
     "pillar_render_timeout",
-    parts.pillars.times.slowestSeconds,
+    parts.content.pillars.times.slowestSeconds,
     config.pillar_render_timeout,
     pillar?.counters.timeouts ?? 0,
   );
+  const { files } = parts.content;
+  limit("fileRequestsWaitingMax", files.waitingCount, fileRequestsWaitingMax, files.counters.refused);
+  limit("fileBytesOnTheirWayMax", files.bytesOnTheirWay, fileBytesOnTheirWayMax, undefined);
   limit("replyQueueMax", front?.repliesUnderWay ?? 0, replyQueueMax, front?.counters.repliesDropped ?? 0);
   limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);
   limit("batchesRunningMax", parts.batches.runningCount, batchesRunningMax, parts.batches.counters.refused);

@@ -187,6 +187,19 @@ const minesAndTargets = {
   ),
   saltworks_mine_reads_pending: metric("gauge", [], "Questions for mines under way or waiting."),
   saltworks_mine_bytes_total: metric("counter", [], "Bytes of these answers."),
+  saltworks_peer_requests_total: metric(
+    "counter",
+    ["outcome"],
+    "Requests of minions to publish, of these `published` and `unmatched` by any minion; `runs` of runners; questions for `returns`. `denied`: not permitted; `refused`: too many at once.",
+  ),
+  saltworks_peer_requests_pending: metric("gauge", [], "Such requests under way."),
+  saltworks_file_requests_total: metric(
+    "counter",
+    ["outcome"],
+    "Requests for files: `answered`, `refused` because too many waited, `failed`.",
+  ),
+  saltworks_file_requests_waiting: metric("gauge", [], "Requests for files that wait for their turn."),
+  saltworks_file_bytes_total: metric("counter", [], "Bytes of these answers, sealed."),
   saltworks_target_index: metric(
     "gauge",
     ["worker", "part"],
@@ -236,7 +249,7 @@ export const metricGroups = {
   "Threads and lanes": threads,
   Authentication: auths,
   "Fleet and jobs": fleet,
-  "Mines and targets": minesAndTargets,
+  "Mines, files and targets": minesAndTargets,
   Events: events,
   Limits: limits,
   Process: process,

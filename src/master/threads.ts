@@ -3,10 +3,21 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
-import { laneOldHeapMb, laneQueueMax, laneTaskTimeoutMs, laneYoungHeapMb, workerYoungHeapMb } from "../limits.ts";
+import {
+  credentialChecksMax,
+  credentialChecksWaitingMax,
+  credentialCheckTimeoutMs,
+  fileRequestsMax,
+  fileTaskTimeoutMs,
+  laneOldHeapMb,
+  laneQueueMax,
+  laneTaskTimeoutMs,
+  laneYoungHeapMb,
+  workerYoungHeapMb,
+} from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys.ts";
 import { LanePool } from "../workers/lane-pool.ts";
-import type { PillarStart, RsaStart, RunnerStart, ShardStart } from "../workers/messages.ts";
+import type { FileStart, PillarStart, RsaStart, RunnerStart, ShardStart } from "../workers/messages.ts";
 import { ShardPool } from "../workers/pool.ts";
 
 /** Runners mostly wait for minions; this many may wait at once. */
@@ -62,6 +73,21 @@ export function openPillarLane(config: MasterConfig, logger: Logger): LanePool {
   });
 }
 
+export function openFileLane(config: MasterConfig, logger: Logger): LanePool {
+  const workerData: FileStart = { config };
+  return new LanePool({
+    filename: new URL("../workers/file-lane.js", import.meta.url).href,
+    heap: { youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb },
+    threadCount: 1,
+    threadsKept: 0,
+    concurrentTasksPerThread: fileRequestsMax,
+    queueMax: laneQueueMax,
+    taskTimeoutMs: fileTaskTimeoutMs,
+    workerData,
+    onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
+  });
+}
+
 export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
   const workerData: RunnerStart = { config };
   return new LanePool({
@@ -72,6 +98,21 @@ export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
     concurrentTasksPerThread: runnersAtOnce,
     queueMax: laneQueueMax,
     taskTimeoutMs: runnerTimeoutMs,
+    workerData,
+    onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
+  });
+}
+
+export function openCredentialLane(config: MasterConfig, logger: Logger): LanePool {
+  const workerData: RunnerStart = { config };
+  return new LanePool({
+    filename: new URL("../workers/credential-lane.js", import.meta.url).href,
+    heap: { youngMb: laneYoungHeapMb, oldMb: laneOldHeapMb },
+    threadCount: 1,
+    threadsKept: 0,
+    concurrentTasksPerThread: credentialChecksMax,
+    queueMax: credentialChecksMax + credentialChecksWaitingMax,
+    taskTimeoutMs: credentialCheckTimeoutMs,
     workerData,
     onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
   });

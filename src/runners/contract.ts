@@ -86,6 +86,15 @@ export type MasterAccess = {
     readonly minion: string | undefined;
   }): Promise<readonly string[] | undefined>;
   controlBatch(question: { readonly action: "pause" | "resume" | "abort"; readonly jid: string }): Promise<string>;
+  /** A token of an eauth system's user: a map, packed in the new flavour; undefined if he is not who he says. */
+  makeToken(question: {
+    readonly eauth: string;
+    readonly username: string;
+    readonly password: string;
+    readonly expireSeconds: number | undefined;
+  }): Promise<Uint8Array | undefined>;
+  /** @returns whether it was there */
+  removeToken(question: { readonly token: string }): Promise<boolean>;
 };
 
 /** `minion`: a glob; `state`: one of the states. Undefined: all. */
@@ -132,18 +141,36 @@ export type MinionReader = {
   ids(): readonly string[];
 };
 
+/** The master's files as its file server has them. Paths are relative to the roots, those of changes the master's own. */
+export type MasterFiles = {
+  environments(): readonly string[];
+  list(name: "files" | "dirs" | "emptyDirs", environment: string): Promise<readonly string[]>;
+  symlinks(environment: string): Promise<ReadonlyMap<string, string>>;
+  /** @returns of which environments a list was kept, sorted */
+  clearLists(environments: readonly string[] | undefined): Promise<readonly string[]>;
+  update(): Promise<{
+    readonly isChanged: boolean;
+    readonly changed: readonly string[];
+    readonly added: readonly string[];
+    readonly removed: readonly string[];
+  }>;
+};
+
 /** Who calls, and under which job id; events of the call are under `tag`. */
 export type RunnerCaller = {
   readonly kind: "runner" | "wheel";
   readonly jid: string;
   readonly tag: string;
   readonly user: string;
+  /** What the function tells of jobs has to be of the user's own. */
+  readonly isOwnOnly?: boolean;
 };
 
 export type RunnerContext = {
   readonly config: MasterConfig;
   readonly jobs: JobReader;
   readonly minions?: MinionReader;
+  readonly files?: MasterFiles;
   readonly master: MasterAccess | undefined;
   readonly caller?: RunnerCaller;
   /** How many events the function has told its caller by (told.ts). */

@@ -1,5 +1,6 @@
 /** Which runner functions exist. A runner has a file; each is one line here. */
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { authRunner } from "./auth.ts";
 import { batchesRunner } from "./batches.ts";
 import { cacheBanksRunner } from "./cache-banks.ts";
 import { callFunction } from "./call.ts";
@@ -7,7 +8,7 @@ import { configRunner } from "./config.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
 import { docRunner } from "./doc.ts";
 import { eventRunner } from "./event.ts";
-import { filesRunner } from "./files.ts";
+import { fileserverRunner } from "./fileserver.ts";
 import { jobStatusRunner } from "./job-status.ts";
 import { jobsRunner } from "./jobs.ts";
 import { manageRunner } from "./manage.ts";
@@ -16,12 +17,14 @@ import { minionCacheRunner } from "./minion-cache.ts";
 import { pillarRunner } from "./pillar.ts";
 import { presenceRunner } from "./presence.ts";
 import { saltRunner } from "./salt.ts";
+import { saltutilRunner } from "./saltutil.ts";
 import { saltworksRunner } from "./saltworks.ts";
 import { surveyRunner } from "./survey.ts";
 import { testRunner } from "./test.ts";
 import { wheelFunctions } from "./wheel.ts";
 
 export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
+  ...authRunner,
   ...jobsRunner,
   ...jobStatusRunner,
   ...batchesRunner,
@@ -35,10 +38,11 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
     () => wheelFunctions,
   ),
   ...eventRunner,
-  ...filesRunner,
+  ...fileserverRunner,
   ...mineRunner,
   ...pillarRunner,
   ...saltRunner,
+  ...saltutilRunner,
   ...surveyRunner,
   ...testRunner,
   ...saltworksRunner,

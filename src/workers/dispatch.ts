@@ -13,10 +13,12 @@ import { handleClear } from "./requests/clear.ts";
 import type { Answer, BatchEffects, DeferredWork, Opened } from "./requests/context.ts";
 import { emptyAnswers } from "./requests/empty.ts";
 import { handleMinionEvent } from "./requests/events.ts";
+import { fileCommands, handleFiles } from "./requests/files.ts";
 import { handleMasterOpts } from "./requests/master-opts.ts";
 import { handleMine, handleMineDelete, handleMineFlush } from "./requests/mine.ts";
 import { handleMineGet } from "./requests/mine-get.ts";
 import { type OpenOutcome, openForwarded, openFrame } from "./requests/open.ts";
+import { handlePeer } from "./requests/peer.ts";
 import { handlePillar } from "./requests/pillar.ts";
 import { handleReturn } from "./requests/return.ts";
 import type { Shard } from "./shard.ts";
@@ -88,9 +90,15 @@ function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer
       return handleMineFlush(shard, batch, opened);
     case "_master_opts":
       return handleMasterOpts(shard, opened);
+    case "minion_pub":
+    case "minion_publish":
+    case "minion_runner":
+    case "pub_ret":
+      return handlePeer(shard, opened);
     case "revoke_auth":
       return revoke(shard, opened);
     default:
+      if (fileCommands.has(opened.cmd)) return handleFiles(shard, opened);
       return { value: emptyAnswers.get(opened.cmd) ?? new Map() };
   }
 }

@@ -5,6 +5,7 @@
 import type { MessagePort } from "node:worker_threads";
 import type { MasterConfig } from "../config/load.ts";
 import type { ForgottenFacts, JobRequest, MasterAccess, RunnerCaller } from "../runners/contract.ts";
+import type { CredentialTask } from "./credentials/contract.ts";
 
 /** The master's AES keys as a worker needs them. `signature`: X9.31 of the key, computed once per rotation, not per auth. */
 export type MasterKeys = {
@@ -60,10 +61,35 @@ export type MineAsk = {
   readonly targetKind: string;
   readonly functions: readonly string[];
   readonly isByFunction: boolean;
-  readonly seal: MineSeal;
+  readonly seal: ReplySeal;
 };
 /** How the answer goes back. `key`: of the minion's session, or the master's that an older request came under. */
-export type MineSeal = { readonly key: "session" | SealKey; readonly nonce: string };
+export type ReplySeal = { readonly key: "session" | SealKey; readonly nonce: string };
+
+/** What a minion that has proved itself asks of others, or of the master's runners; whether it may is not decided yet. */
+export type PeerAsk = { readonly id: string; readonly seal: ReplySeal } & (
+  | PeerPublish
+  | PeerRun
+  /** What has returned of a job that it published. */
+  | { readonly command: "returns"; readonly jid: string }
+);
+/**
+ * `sent`: the arguments as they came, by which it is permitted; `arg`: their values, as minions get them. Network encoding, as `target` is,
+ * which may be a string or a list.
+ */
+export type PeerPublish = {
+  readonly command: "publish";
+  readonly fun: string;
+  readonly sent: Uint8Array;
+  readonly arg: Uint8Array;
+  readonly target: Uint8Array;
+  readonly targetKind: string;
+  readonly ret: string;
+  /** Undefined: the answer is the job; otherwise what it returned. */
+  readonly wait: { readonly timeoutMs: number; readonly isFull: boolean } | undefined;
+};
+/** `arg`: as `PeerPublish` has it. */
+export type PeerRun = { readonly command: "run"; readonly fun: string; readonly arg: Uint8Array };
 
 /** A stretch of mines to read. `ids`: packed texts, the last one maybe cut off; of what fits into `bytesMax` and a slice of time. */
 export type MineReadTask = {
@@ -136,11 +162,11 @@ export type ShardTask = { readonly slot: number } & (
   | { readonly kind: "seal"; readonly packed: Uint8Array }
   | MineFindTask
   | MineReadTask
-  /** The whole reply to a minion, sealed little by little; nothing if its key is gone. */
+  /** The whole reply to a minion, sealed little by little; nothing if its key is gone. `id`: empty for an older request that names none. */
   | {
       readonly kind: "sealReply";
       readonly id: string;
-      readonly seal: MineSeal;
+      readonly seal: ReplySeal;
       readonly parts: readonly Uint8Array[];
     }
   | { readonly kind: "masterKeys"; readonly keys: MasterKeys }
@@ -207,6 +233,12 @@ export type PillarResult = {
   readonly faults: readonly string[];
 };
 export type PillarStart = { readonly config: MasterConfig };
+
+/** A request for files, or with one (`_file_recv`). `load`: its map as it came. `id`: of the minion, if it has proved itself. */
+export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readonly id: string | undefined };
+/** The answer's network encoding, whose memory is transferred. */
+export type FileResult = { readonly answer: Uint8Array<ArrayBuffer> };
+export type FileStart = { readonly config: MasterConfig };
 
 export type RsaTask =
   | {
@@ -280,9 +312,27 @@ export type Deferred = { readonly item: number } & (
       readonly load: Uint8Array;
     }
   | { readonly kind: "mineGet"; readonly ask: MineAsk }
-  | { readonly kind: "publish"; readonly load: Uint8Array; readonly user: string }
-  | { readonly kind: "command"; readonly command: "runner" | "wheel"; readonly load: Uint8Array; readonly user: string }
+  | { readonly kind: "peer"; readonly ask: PeerAsk }
+  /** `id`: whose worker seals the answer; empty for an older request that names none. */
+  | { readonly kind: "files"; readonly task: FileTask; readonly id: string; readonly seal: ReplySeal }
+  | { readonly kind: "publish"; readonly load: Uint8Array; readonly caller: Caller }
+  | {
+      readonly kind: "command";
+      readonly command: "runner" | "wheel";
+      readonly load: Uint8Array;
+      readonly caller: Caller;
+    }
+  | { readonly kind: "makeToken"; readonly credential: CredentialTask; readonly expireSeconds: number | undefined }
+  | { readonly kind: "readToken"; readonly token: string }
 );
+/**
+ * Who asks in clear. `key`: a user of this machine, proven by his key file; `isMaster`: the master's own. Token and password are still to be
+ * checked: only then is their load decoded.
+ */
+export type Caller =
+  | { readonly kind: "key"; readonly user: string; readonly isMaster: boolean }
+  | { readonly kind: "token"; readonly user: string; readonly token: string }
+  | { readonly kind: "eauth"; readonly user: string; readonly credential: CredentialTask };
 /** Which master key an older request came under: its reply goes back under the same one. */
 export type SealKey = "current" | "former";
 

@@ -2,6 +2,8 @@
 import { join } from "node:path";
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
+import { FileServer } from "../fileserver/file-server.ts";
+import { fileServerSettings } from "../fileserver/settings.ts";
 import { runnerAnswerBytesMax, storedResultBytesMax } from "../limits.ts";
 import { callFunction, failureText } from "../runners/call.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../runners/contract.ts";
@@ -36,13 +38,14 @@ const jobs = openLmdbJobCache({
   shards: config.store_shards,
   durability: config.job_cache_durability,
 });
+const files = new FileServer(fileServerSettings(config));
 
 export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   const { fun, caller, port } = task;
   const notes: string[] = [];
   const note = (text: string) => void notes.push(text);
   const told = { count: 0 };
-  const context: RunnerContext = { config, jobs, minions, master: askThrough(port), caller, note, told };
+  const context: RunnerContext = { config, jobs, minions, files, master: askThrough(port), caller, note, told };
   const functions = caller.kind === "runner" ? runnerFunctions : wheelFunctions;
   try {
     const value = await callFunction(

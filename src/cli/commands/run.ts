@@ -5,11 +5,14 @@
 
 import type { Logger } from "pino";
 import { openJobArchive } from "../../client/job-archive.ts";
+import type { Login } from "../../client/credentials.ts";
 import { type CommandOutcome, MasterClient, requestEndpoint } from "../../client/master-client.ts";
 import { openMinionArchive } from "../../client/minion-archive.ts";
 import type { RunnerListener } from "../../client/runner-feed.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
+import { FileServer } from "../../fileserver/file-server.ts";
+import { fileServerSettings } from "../../fileserver/settings.ts";
 import { failureText } from "../../runners/call.ts";
 import { docTexts, usageText } from "../../runners/doc-text.ts";
 import { runnerFunctions, runRunner } from "../../runners/registry.ts";
@@ -21,6 +24,7 @@ import { Display } from "../display.ts";
 import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
+import { loginOf } from "../login.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { runHere } from "./run-here.ts";
 import { followBatch } from "./salt-batch.ts";
@@ -32,6 +36,7 @@ type RunnerCall = {
   readonly args: readonly Value[];
   readonly kwargs: ValueMap;
   readonly jid: string | undefined;
+  readonly login: Login | undefined;
 };
 
 /** Their maps are ordered in Salt, which shows them so. */
@@ -55,16 +60,22 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     display.show(docTexts(runnerFunctions));
     return 0;
   }
+  const login = await loginOf(options, config, host, false);
+  if (login === "failed") {
+    log.error("Authentication failed");
+    return 0;
+  }
   const args = parseArguments(words, { noParse: options.noParse?.split(",") ?? [] });
   const call: RunnerCall = {
     name,
     args,
     kwargs: timeoutArgument(name, args, options.timeoutSeconds),
     jid: options.jid,
+    login,
   };
   const followed = name === "jobs.follow" ? await followBatch(words, config, display, host, log) : undefined;
   if (followed !== undefined) return followed;
-  const here = options.isAsync ? undefined : await runHere({ config, host, log }, name, args, call.kwargs);
+  const here = options.isAsync || login !== undefined ? undefined : await runHere({ config, host, log }, name, args, call.kwargs);
   if (here?.exitCode !== undefined) return here.exitCode;
   log.debug(`Asking the master at ${requestEndpoint(config)} for ${name}`);
   const listener = listenerOf(display, host, options.isQuiet);
@@ -133,15 +144,15 @@ function listenerOf(display: Display, host: Host, isQuiet: boolean): RunnerListe
 async function reached(
   config: MasterConfig,
   host: Host,
-  { name, args }: RunnerCall,
+  { name, args, login }: RunnerCall,
   step: (client: MasterClient) => Promise<Outcome>,
 ): Promise<Outcome> {
   let client: MasterClient | undefined;
   try {
-    client = await MasterClient.open(config, host.user);
+    client = await MasterClient.open(config, host.user, login);
     return await step(client);
   } catch (error) {
-    if (hasCode(error, "MASTER_UNREACHABLE") && runnerFunctions.get(name)?.isOffline === true)
+    if (login === undefined && hasCode(error, "MASTER_UNREACHABLE") && runnerFunctions.get(name)?.isOffline === true)
       return await readOffline(config, name, args);
     if (hasCode(error, "REQUEST_TIMEOUT")) host.complain("[ERROR   ] Message timed out\n");
     const isKnown = ["MASTER_UNREACHABLE", "REQUEST_TIMEOUT", "REQUEST_REFUSED", "AUTH_FAILED"] as const;
@@ -158,7 +169,8 @@ async function readOffline(config: MasterConfig, name: string, args: readonly Va
   const minions = openMinionArchive(config);
   const notes: string[] = [];
   try {
-    const context = { config, jobs, minions, master: undefined, note: (text: string) => void notes.push(text) };
+    const files = new FileServer(fileServerSettings(config));
+    const context = { config, jobs, minions, files, master: undefined, note: (text: string) => void notes.push(text) };
     const value = await runRunner(context, name, args, new Map());
     // Through the same form in which a master answers, so that what is shown does not depend on who read it.
     return { value: decode(encode(value, "bin")), isSuccess: true, notes };

@@ -12,6 +12,7 @@ import type { Value } from "../../wire/values.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, Opened } from "./context.ts";
 import { field, fieldBytes, textOf } from "./fields.ts";
+import { replySeal } from "./reply-seal.ts";
 
 const nothing: Answer = { value: new Map() };
 const targets = new ParsedTargets();
@@ -38,7 +39,7 @@ export function handleMineGet(shard: Shard, opened: Opened): Answer {
     targetKind: written.kind,
     functions,
     isByFunction: asked.isByFunction,
-    seal: { key: sealKeyOf(shard, opened), nonce: opened.replyNonce },
+    seal: replySeal(shard, opened),
   };
   return { deferred: { kind: "mineGet", ask } };
 }
@@ -101,9 +102,4 @@ function guarded(targetKind: string): string {
   const kind = targetKind.toLowerCase();
   if (kind === "pillar") return "pillar_exact";
   return kind === "compound" ? "compound_pillar_exact" : targetKind;
-}
-
-function sealKeyOf(shard: Shard, { version, sealer }: Opened): "session" | "current" | "former" {
-  if (version >= 3) return "session";
-  return sealer === shard.former?.crypticle ? "former" : "current";
 }

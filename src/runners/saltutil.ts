@@ -1,4 +1,4 @@
-/** Runners `fileserver` and `saltutil`: what can be said of the master's files without a file server. */
+/** Runner `saltutil`: modules of one's own for the master, which would be in Python. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
@@ -11,24 +11,6 @@ function rootsOf({ config }: RunnerContext): ReadonlyMap<string, readonly string
   const roots = Object.entries(config.file_roots as Readonly<Record<string, unknown>>);
   return new Map(roots.map(([name, folders]) => [name, Array.isArray(folders) ? folders.map(String) : []]));
 }
-
-function needsFileServer(name: string): RunnerFunction["run"] {
-  return () => {
-    throw new SaltworksError("FUNCTION_FAILED", `${name} needs the file server, which this master does not have yet`);
-  };
-}
-
-const fileFunctions = {
-  file_list: "saltenv",
-  symlink_list: "saltenv",
-  dir_list: "saltenv",
-  empty_dir_list: "saltenv",
-  clear_file_list_cache: "saltenv",
-  update: "",
-  clear_cache: "",
-  clear_lock: "remote",
-  lock: "remote",
-} as const;
 
 /** Kinds of modules by the word in the function's name, and the folder of a file root that holds them where it is another word. */
 const moduleFolders: Readonly<Record<string, string>> = { proxymodules: "proxy", eauth_tokens: "tokens" };
@@ -84,26 +66,7 @@ function syncAll(context: RunnerContext, args: ValueMap): Encodable {
   return new Map(lists);
 }
 
-export const filesRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
-  [
-    "fileserver.envs",
-    {
-      parameters: parametersOf("backend", "sources"),
-      doc: "Environments of the master's files, from file_roots.",
-      isOffline: true,
-      run: (context) => [...rootsOf(context).keys()].sort(),
-    },
-  ],
-  ...Object.entries(fileFunctions).map(([name, first]): [string, RunnerFunction] => [
-    `fileserver.${name}`,
-    {
-      parameters:
-        first === "remote" ? parametersOf("backend", "remote") : parametersOf(...(first ? [first] : []), "backend"),
-      takes: "keywords",
-      doc: "Needs the file server, which this master does not have yet: refused.",
-      run: needsFileServer(`fileserver.${name}`),
-    },
-  ]),
+export const saltutilRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
   [
     "saltutil.sync_all",
     {

@@ -1,0 +1,52 @@
+/** `_file_recv`: a piece of a file that a minion sends (`cp.push`), kept below the minion's own directory. Source: Salt 3007's master, docs/protocol.md section 7.1. */
+import { mkdir, open } from "node:fs/promises";
+import { dirname, join, normalize } from "node:path";
+import { hasCodeIn } from "../config/file-errors.ts";
+import { idIsValid } from "../store/keys.ts";
+import { bytesField, intField, listField } from "../wire/fields.ts";
+import type { ValueMap } from "../wire/values.ts";
+import { isBelow } from "./roots.ts";
+import type { FileServerSettings } from "./settings.ts";
+
+type ReceiveSettings = Pick<FileServerSettings, "isReceiving" | "receivedBytesMax" | "cachedir">;
+
+/** @param id - of the minion, which has proved itself. @returns whether the piece is on disk */
+export async function receivePiece(settings: ReceiveSettings, id: string, load: ValueMap): Promise<boolean> {
+  const parts = listField(load, "path");
+  const loc = intField(load, "loc");
+  const data = bytesField(load, "data");
+  if (!settings.isReceiving || !idIsValid(id) || parts === undefined || loc === undefined || data === undefined)
+    return false;
+  if (loc < 0 || loc + data.byteLength > settings.receivedBytesMax) return false;
+  const name = nameOf(parts);
+  if (name === undefined) return false;
+  const root = join(settings.cachedir, "minions", id, "files");
+  const path = join(root, name);
+  await mkdir(dirname(path), { recursive: true });
+  // A link that was left here by hand must not lead the minion's file elsewhere.
+  if (!(await isBelow(root, dirname(path)))) return false;
+  try {
+    const file = await open(path, loc === 0 ? "w" : "r+");
+    try {
+      if (!(await file.stat()).isFile()) return false;
+      await file.write(data, 0, data.byteLength, loc);
+      await file.truncate(loc + data.byteLength);
+    } finally {
+      await file.close();
+    }
+    return true;
+  } catch (error) {
+    // A later piece without the first, or a directory in the file's place.
+    if (hasCodeIn(error, "ENOENT", "EISDIR", "ENOTDIR", "ELOOP")) return false;
+    throw error;
+  }
+}
+
+/** @returns undefined for a name that leads out of the minion's directory */
+function nameOf(parts: readonly unknown[]): string | undefined {
+  const texts = parts.filter((part) => typeof part === "string");
+  const joined = texts.join("/");
+  if (texts.length !== parts.length || joined.includes("\0") || joined.split("/").includes("..")) return undefined;
+  const name = normalize(joined);
+  return name === "." || name.startsWith("/") || name.endsWith("/") ? undefined : name;
+}

@@ -1,0 +1,90 @@
+/**
+ * A file by its name in an environment: which directory has it, and that nothing else is reached by a name.
+ * Source: Salt 3007's `roots` backend.
+ */
+import type { BigIntStats } from "node:fs";
+import { realpath, stat } from "node:fs/promises";
+import { isAbsolute, join, normalize, resolve } from "node:path";
+import { hasCodeIn } from "../config/file-errors.ts";
+import { anyEnvironment, type FileServerSettings } from "./settings.ts";
+
+type RootSettings = Pick<FileServerSettings, "roots" | "isServing" | "isIgnored" | "followsLinks">;
+
+/** `name`: relative to the root. */
+export type FoundFile = { readonly path: string; readonly name: string; readonly stats: BigIntStats };
+
+/** What a client may write behind a path: `salt://x?saltenv=dev`, or with `index=` the directory meant. */
+type Asked = { readonly name: string; readonly environment: string; readonly rootIndex: number | undefined };
+
+/** Directories of an environment; of one that has none of its own those of `__env__`, with its name in them. Undefined for an environment that is not there. */
+export function rootsOfEnvironment({ roots }: RootSettings, environment: string): readonly string[] | undefined {
+  const own = roots.get(environment);
+  if (own !== undefined) return own;
+  // A name that leads elsewhere as part of a path is nobody's.
+  if (environment === "" || /[/\\\0]|^\.\.?$/.test(environment)) return undefined;
+  return roots.get(anyEnvironment)?.map((root) => root.replaceAll(anyEnvironment, environment));
+}
+
+/** @returns undefined where no directory of the environment has a file of that name that may be served */
+export async function findFile(
+  settings: RootSettings,
+  path: string,
+  environment: string,
+): Promise<FoundFile | undefined> {
+  const asked = askedFor(path, environment);
+  if (!settings.isServing || asked === undefined) return undefined;
+  const roots = rootsOfEnvironment(settings, asked.environment) ?? [];
+  const { rootIndex } = asked;
+  for (const root of rootIndex === undefined ? roots : roots.slice(rootIndex, rootIndex + 1)) {
+    const found = await fileIn(settings, root, asked.name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+async function fileIn(settings: RootSettings, root: string, name: string): Promise<FoundFile | undefined> {
+  const full = join(resolve(root), name);
+  try {
+    const stats = await stat(full, { bigint: true });
+    if (!stats.isFile() || settings.isIgnored(join(root, name))) return undefined;
+    if (!settings.followsLinks && !(await isBelow(root, full))) return undefined;
+    return { path: full, name, stats };
+  } catch (error) {
+    if (isNotThere(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a path that is there lies in a directory or is it, with all links followed. */
+export async function isBelow(root: string, path: string): Promise<boolean> {
+  const realRoot = await realpath(root);
+  const realFile = await realpath(path);
+  return realFile === realRoot || realFile.startsWith(realRoot === "/" ? realRoot : `${realRoot}/`);
+}
+
+/** @returns undefined for a name that is none: absolute, leading upwards, or with a NUL */
+function askedFor(path: string, environment: string): Asked | undefined {
+  const isEscaped = path.startsWith("|");
+  const [written = "", query = ""] = isEscaped ? [path.replace(/^\|+/, "")] : path.split("?");
+  if (isAbsolute(written) || written.includes("\0") || written.split("/").includes("..")) return undefined;
+  const name = normalize(written).replace(/\/+$/, "");
+  if (name === "" || name === ".") return undefined;
+  const options = new Map(
+    query.split("&").flatMap((part): [string, string][] => {
+      const at = part.indexOf("=");
+      return at < 0 ? [] : [[part.slice(0, at), part.slice(at + 1)]];
+    }),
+  );
+  const index = options.get("index");
+  if (index !== undefined && !/^\d{1,6}$/.test(index)) return undefined;
+  return {
+    name,
+    environment: options.get("saltenv") ?? environment,
+    rootIndex: index === undefined ? undefined : Number(index),
+  };
+}
+
+/** A name that leads nowhere, or where the master may not look. */
+export function isNotThere(error: unknown): boolean {
+  return hasCodeIn(error, "ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "ENAMETOOLONG");
+}

@@ -1,0 +1,114 @@
+/** The master's options that shape what its file server serves, read once. Source: Salt 3007's configuration and `roots` backend. */
+import type { MasterConfig } from "../config/load.ts";
+import { matchingPaths } from "../config/path-pattern.ts";
+import { SaltworksError } from "../errors.ts";
+import { compileGlob } from "../target/glob.ts";
+import { compilePythonPattern } from "../target/python-pattern.ts";
+
+/** Where files of any environment that has no roots of its own are looked for: its name stands in the directories' names. */
+export const anyEnvironment = "__env__";
+/** The one backend that there is. */
+export const rootsBackend = "roots";
+
+export type FileServerSettings = {
+  /** Directories by environment, in the order of the file. */
+  readonly roots: ReadonlyMap<string, readonly string[]>;
+  /** Whether `fileserver_backend` names `roots`. */
+  readonly isServing: boolean;
+  readonly isIgnored: (path: string) => boolean;
+  readonly followsLinks: boolean;
+  readonly hidesLinks: boolean;
+  readonly hashType: string;
+  readonly pieceBytes: number;
+  readonly cachedir: string;
+  /** How old a list of files may get. */
+  readonly listAgeMs: number;
+  readonly firesEvents: boolean;
+  /** Whether minions may send files, and how large one may get. */
+  readonly isReceiving: boolean;
+  readonly receivedBytesMax: number;
+  /** What the options ask for and is not there: sentences for the log. */
+  readonly faults: readonly string[];
+};
+
+export type FileServerConfig = Pick<
+  MasterConfig,
+  | "file_roots"
+  | "fileserver_backend"
+  | "file_ignore_regex"
+  | "file_ignore_glob"
+  | "fileserver_followsymlinks"
+  | "fileserver_ignoresymlinks"
+  | "fileserver_list_cache_time"
+  | "fileserver_events"
+  | "hash_type"
+  | "file_buffer_size"
+  | "file_recv"
+  | "file_recv_max_size"
+  | "cachedir"
+>;
+
+const mebibyte = 1024 * 1024;
+
+export function fileServerSettings(config: FileServerConfig): FileServerSettings {
+  const backends = config.fileserver_backend.map(String);
+  const faults = backends
+    .filter((name) => name !== rootsBackend)
+    .map((name) => `fileserver_backend ${name} is not available on this master: only ${rootsBackend} is`);
+  const ignored = ignoreRules(config, faults);
+  return {
+    roots: rootsOf(config),
+    isServing: backends.includes(rootsBackend),
+    isIgnored: (path) => ignored.some((matches) => matches(path)),
+    followsLinks: config.fileserver_followsymlinks,
+    hidesLinks: config.fileserver_ignoresymlinks,
+    hashType: config.hash_type,
+    pieceBytes: config.file_buffer_size,
+    cachedir: config.cachedir,
+    listAgeMs: config.fileserver_list_cache_time * 1_000,
+    firesEvents: config.fileserver_events,
+    isReceiving: config.file_recv,
+    receivedBytesMax: config.file_recv_max_size * mebibyte,
+    faults,
+  };
+}
+
+/** A directory may be a pattern, which is looked up once, as in Salt. */
+function rootsOf({ file_roots }: FileServerConfig): ReadonlyMap<string, readonly string[]> {
+  const written = Object.entries(file_roots as Readonly<Record<string, unknown>>);
+  return new Map(
+    written.map(([name, directories]) => [
+      name,
+      textsOf(directories).flatMap((path) => (/[*?[]/.test(path) ? matchingPaths(path) : [path])),
+    ]),
+  );
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === "string") return value === "" ? [] : [value];
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function ignoreRules(config: FileServerConfig, faults: string[]): ((path: string) => boolean)[] {
+  const globs = textsOf(config.file_ignore_glob).map((pattern) => {
+    const glob = compileGlob(pattern);
+    return (path: string) => glob.matches(path);
+  });
+  const patterns = textsOf(config.file_ignore_regex).flatMap((source) => {
+    try {
+      const pattern = compilePythonPattern(anywhere(source));
+      return [(path: string) => pattern.matchesStart(path)];
+    } catch (error) {
+      if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
+      faults.push(`file_ignore_regex ${source} is left out: ${error.message}`);
+      return [];
+    }
+  });
+  return [...patterns, ...globs];
+}
+
+/** The pattern as Python's `search` takes it. Flags for the whole of it stay in front. */
+function anywhere(source: string): string {
+  const flags = /^\(\?[aiLmsux]+\)/.exec(source)?.[0] ?? "";
+  return `${flags}[\\s\\S]*(?:${source.slice(flags.length)})`;
+}

@@ -1,0 +1,27 @@
+/**
+ * The lane that serves files. One thread: it waits for disks, not for the CPU, answers many requests at a time, and keeps one set of
+ * hashes and lists.
+ */
+import { isMainThread, workerData } from "node:worker_threads";
+import { SaltworksError } from "../errors.ts";
+import { FileServer } from "../fileserver/file-server.ts";
+import { fileServerSettings } from "../fileserver/settings.ts";
+import { decode, encode } from "../wire/msgpack.ts";
+import { answerForMeasures } from "./lane-measures.ts";
+import type { FileResult, FileStart, FileTask, LaneStart } from "./messages.ts";
+import { transferring } from "./pool.ts";
+import { nameLaneThread } from "./thread-name.ts";
+
+if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/file-lane.ts runs in a worker thread only");
+
+const { config, startedThreads } = workerData as FileStart & LaneStart;
+answerForMeasures(nameLaneThread("files", startedThreads));
+const server = new FileServer(fileServerSettings(config));
+
+export default async function handle({ cmd, load, id }: FileTask): Promise<FileResult> {
+  const request = decode(load);
+  const value = await server.answer(cmd, request instanceof Map ? request : new Map(), id);
+  // In memory of its own: small encodings share a block that cannot be given away.
+  const answer = Uint8Array.from(encode(value, "raw"));
+  return transferring({ answer }, answer.buffer);
+}

@@ -1,0 +1,24 @@
+/** Requests for the master's files: disks are slow, so all of them are answered by the file lane. docs/protocol.md section 7.1. */
+import type { Shard } from "../shard.ts";
+import type { Answer, Opened } from "./context.ts";
+import { replySeal } from "./reply-seal.ts";
+
+export const fileCommands: ReadonlySet<string> = new Set([
+  "_serve_file",
+  "_file_find",
+  "_file_hash",
+  "_file_hash_and_stat",
+  "_file_list",
+  "_file_list_emptydirs",
+  "_dir_list",
+  "_symlink_list",
+  "_file_envs",
+  "_file_recv",
+]);
+
+/** The load leaves the batch's memory: a view would take all of it along to the other thread. */
+export function handleFiles(shard: Shard, opened: Opened): Answer {
+  const { cmd, id, isProven } = opened;
+  const task = { cmd, load: Uint8Array.from(opened.load), id: isProven ? id : undefined };
+  return { deferred: { kind: "files", task, id: id ?? "", seal: replySeal(shard, opened) } };
+}

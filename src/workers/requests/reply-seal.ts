@@ -1,0 +1,9 @@
+/** What seals the reply to a minion's request when somebody else than its handler answers it. */
+import type { ReplySeal } from "../messages.ts";
+import type { Shard } from "../shard.ts";
+import type { Opened } from "./context.ts";
+
+export function replySeal(shard: Pick<Shard, "former">, { version, sealer, replyNonce }: Opened): ReplySeal {
+  if (version >= 3) return { key: "session", nonce: replyNonce };
+  return { key: sealer === shard.former?.crypticle ? "former" : "current", nonce: replyNonce };
+}
