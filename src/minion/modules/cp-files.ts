@@ -1,135 +1,271 @@
-/** `cp.get_file` and its kin: files of the master's file server, or of `file_roots` without a master. Source: Salt 3007's `cp`, docs/functions.md. */
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, normalize } from "node:path";
+/** `cp.get_file` and its kin: single files of the master, of web servers or of this machine. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+import { existsSync, statSync } from "node:fs";
+import { basename, dirname, isAbsolute, join } from "node:path";
+import { masterFileBytesMax } from "../../limits.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 import { commandError } from "../function-errors.ts";
 import type { BoundArguments, CallContext } from "../module-contract.ts";
-import { configToValue } from "../yaml-values.ts";
+import {
+  cachedPath,
+  cacheMasterFile,
+  externalPath,
+  hasContent,
+  isFile,
+  localFilesPath,
+  replaceCached,
+  writePieces,
+} from "./file-cache.ts";
 import { isFileError } from "./file-error.ts";
+import { hashLocalFile, readIfAny } from "./local-roots.ts";
 import { makeDirectories } from "./make-directories.ts";
-import { fetchMasterFile } from "./master-file.ts";
-import { isTruthy, pythonText } from "./python-values.ts";
+import { environmentOf, masterFile, masterFileHash, masterFileMode, masterFilePieces, scheme } from "./master-file.ts";
+import { isTruthy, numberOf, pythonText } from "./python-values.ts";
 import { argument } from "./signature.ts";
+import { fetchAddress, webAddress } from "./url-file.ts";
 
-const scheme = "salt://";
+const hashNames: { readonly [length: number]: string } = {
+  32: "md5",
+  40: "sha1",
+  56: "sha224",
+  64: "sha256",
+  96: "sha384",
+  128: "sha512",
+};
 
-/** @returns the path of the new file; an empty text where there is no such file, or no such directory for it */
-export async function getFile(context: CallContext, args: BoundArguments): Promise<string> {
-  if (isTruthy(argument(args, "template"))) {
-    throw commandError(`template=${pythonText(argument(args, "template"))} is not supported by this minion`);
-  }
+/** @throws SaltworksError FUNCTION_FAILED where a path is to be rendered first */
+export function refuseTemplate(args: BoundArguments): void {
+  const template = argument(args, "template");
+  if (isTruthy(template)) throw commandError(`template=${pythonText(template)} is not supported by this minion`);
+}
+
+/** @returns the path of the file; an empty text where the master has none, False where there is no directory for it */
+export async function getFile(context: CallContext, args: BoundArguments): Promise<string | false> {
+  refuseTemplate(args);
   const source = pythonText(argument(args, "path"));
-  const destination = pythonText(argument(args, "dest"));
-  const isDirectory = statSync(destination, { throwIfNoEntry: false })?.isDirectory() === true;
-  const path = isDirectory || destination.endsWith("/") ? join(destination, basename(pathOf(source))) : destination;
-  const content = await contentOf(context, source, argument(args, "saltenv"));
-  if (content === undefined) return "";
+  const copy = {
+    destination: pythonText(argument(args, "dest")),
+    makesDirectories: isTruthy(argument(args, "makedirs")),
+    level: levelOf(args),
+  };
+  return await copyMasterFile(context, source, argument(args, "saltenv"), copy);
+}
+
+export type Copy = {
+  readonly destination: string;
+  readonly makesDirectories: boolean;
+  /** Compression on the way. */
+  readonly level: number | undefined;
+};
+
+export function levelOf(args: BoundArguments): number | undefined {
+  const level = argument(args, "gzip");
+  return isTruthy(level) ? Math.min(9, Math.max(1, Math.trunc(numberOf(level) ?? 1))) : undefined;
+}
+
+/** Results as `getFile`. A file that is there with this content is left alone. */
+export async function copyMasterFile(
+  context: CallContext,
+  source: string,
+  saltenv: Value,
+  { destination, makesDirectories, level }: Copy,
+): Promise<string | false> {
+  const file = masterFile(context, source, saltenv);
+  const hash = await masterFileHash(context, file);
+  if (hash === undefined) return "";
+  const path = inDirectory(destination, basename(file.path));
+  if (hasContent(path, hash)) return path;
   const folder = dirname(path);
-  if (isTruthy(argument(args, "makedirs"))) makeDirectories(folder);
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return "";
-  writeFileSync(path, content);
+  if (makesDirectories) makeDirectories(folder);
+  if (!isDirectory(folder)) return false;
+  const pieces = await masterFilePieces(context, file, level);
+  if (pieces === undefined) return "";
+  await writePieces(path, pieces);
   return path;
 }
 
 /** @returns the text, False where there is no such file */
 export async function getFileText(context: CallContext, args: BoundArguments): Promise<string | false> {
-  const content = await contentOf(context, pythonText(argument(args, "path")), argument(args, "saltenv"));
-  return content === undefined ? false : content.toString("utf8");
+  const path = await cached(context, pythonText(argument(args, "path")), argument(args, "saltenv"), null);
+  return path === false ? false : (textOf(path) ?? false);
 }
 
-/** @returns the path in the minion's cache, False where there is no such file */
+/** @returns where the copy is, False where there is no such file */
 export async function cacheFile(context: CallContext, args: BoundArguments): Promise<string | false> {
-  const source = pythonText(argument(args, "path"));
-  const saltenv = argument(args, "saltenv");
-  const content = await contentOf(context, source, saltenv);
-  if (content === undefined) return false;
-  if (!source.startsWith(scheme)) return source;
-  const path = cachedPath(context, source, saltenv);
-  makeDirectories(dirname(path));
-  writeFileSync(path, content);
+  const { named } = args;
+  if (named.verify_ssl === false) throw commandError("verify_ssl=False is not supported by this minion");
+  return await cached(
+    context,
+    pythonText(argument(args, "path")),
+    argument(args, "saltenv"),
+    argument(args, "source_hash"),
+  );
+}
+
+/** A file of this machine is its own copy. */
+export async function cached(
+  context: CallContext,
+  source: string,
+  saltenv: Value,
+  sourceHash: Value,
+): Promise<string | false> {
+  if (source.startsWith(scheme)) {
+    const path = await cacheMasterFile(context, masterFile(context, source, saltenv));
+    if (path === undefined)
+      context.log.error(`Unable to cache file '${source}' from saltenv '${saltenvText(context, saltenv)}'.`);
+    return path ?? false;
+  }
+  const own = ownPath(source);
+  if (own !== undefined) return own;
+  const url = webAddress(source);
+  const path = externalPath(context, url, environmentOf(context, saltenv));
+  if (!isKnown(path, sourceHash)) await replaceCached(path, await fetchAddress(url));
   return path;
+}
+
+function saltenvText(context: CallContext, saltenv: Value): string {
+  return environmentOf(context, saltenv);
+}
+
+/** Whether a copy has the hash that the caller knows the file by. */
+function isKnown(path: string, sourceHash: Value): boolean {
+  const hash = isTruthy(sourceHash) ? (pythonText(sourceHash).split("=").at(-1) ?? "") : "";
+  const hashType = hashNames[hash.length];
+  return hashType !== undefined && hasContent(path, { hashType, hash });
+}
+
+/** The path of `file://` and of a bare path; undefined for other addresses. @throws SaltworksError FUNCTION_FAILED for one that is not absolute */
+function ownPath(source: string): string | undefined {
+  const path = source.startsWith("file://") ? source.slice("file://".length) : source;
+  if (path.includes("://")) return undefined;
+  if (!isAbsolute(path)) throw commandError(`Path '${path}' is not absolute`);
+  return path;
+}
+
+/** @returns the path of the copy; with `dest=None` what is in the file; False, or an empty text without a directory for it, where there is none */
+export async function getUrl(context: CallContext, args: BoundArguments): Promise<Encodable> {
+  const source = pythonText(argument(args, "path"));
+  const [dest, saltenv] = [argument(args, "dest"), argument(args, "saltenv")];
+  if (typeof dest !== "string") return await contentOf(context, source, saltenv);
+  if (dest === "") return await cached(context, source, saltenv, argument(args, "source_hash"));
+  const makesDirectories = isTruthy(argument(args, "makedirs"));
+  if (source.startsWith(scheme)) {
+    const copy = { destination: dest, makesDirectories, level: undefined };
+    const path = await copyMasterFile(context, source, saltenv, copy);
+    return path === "" ? false : path;
+  }
+  const own = ownPath(source);
+  if (own !== undefined) return own;
+  const url = webAddress(source);
+  const hasName = url.search !== "" || (url.pathname.length > 1 && !url.pathname.endsWith("/"));
+  const path = inDirectory(dest, hasName ? (source.split("/").at(-1) ?? "") : "index.html");
+  if (makesDirectories) makeDirectories(dirname(path));
+  if (!isDirectory(dirname(path))) return "";
+  await writePieces(path, await fetchAddress(url));
+  return path;
+}
+
+async function contentOf(context: CallContext, source: string, saltenv: Value): Promise<Encodable> {
+  if (ownPathOrMasters(source)) {
+    const path = await cached(context, source, saltenv, null);
+    return path === false ? false : (textOf(path) ?? false);
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of await fetchAddress(webAddress(source))) {
+    bytes += piece.byteLength;
+    if (bytes > masterFileBytesMax) throw commandError(`${source} is larger than ${masterFileBytesMax} bytes`);
+    chunks.push(piece);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function ownPathOrMasters(source: string): boolean {
+  return source.startsWith(scheme) || source.startsWith("file://") || !source.includes("://");
+}
+
+/** @throws SaltworksError FUNCTION_FAILED for a file over `masterFileBytesMax` */
+function textOf(path: string): string | undefined {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > masterFileBytesMax) throw commandError(`${path} is larger than ${masterFileBytesMax} bytes`);
+  return readIfAny(path)?.toString("utf8");
 }
 
 /** @returns the path of a file that was cached before, an empty text otherwise */
 export function isCached(context: CallContext, args: BoundArguments): string {
   const source = pythonText(argument(args, "path"));
-  const path = source.startsWith(scheme) ? cachedPath(context, source, argument(args, "saltenv")) : source;
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true ? path : "";
+  const environment = environmentOf(context, argument(args, "saltenv"));
+  if (source.startsWith(scheme)) {
+    const path = cachedPath(context, masterFile(context, source, environment));
+    return existsSync(path) ? path : "";
+  }
+  if (!ownPathOrMasters(source)) {
+    const path = externalPath(context, webAddress(source), environment);
+    return existsSync(path) ? path : "";
+  }
+  const name = source.replace(/^file:\/\//, "").replace(/^[|/]+/, "");
+  const paths = [cachedPath(context, { path: name, environment }), localFilesPath(context, name)];
+  return paths.find((path) => existsSync(path)) ?? "";
+}
+
+/** Where a copy would be. */
+export function cacheDestination(context: CallContext, args: BoundArguments): string {
+  const source = pythonText(argument(args, "url"));
+  const saltenv = argument(args, "saltenv");
+  if (source.startsWith(scheme)) return cachedPath(context, masterFile(context, source, saltenv));
+  if (!source.includes("://")) return source;
+  return externalPath(context, webAddress(source), environmentOf(context, saltenv));
+}
+
+export async function cacheLocalFile(context: CallContext, args: BoundArguments): Promise<string> {
+  const path = pythonText(argument(args, "path"));
+  if (!isFile(path)) return "";
+  const copy = localFilesPath(context, path);
+  const hashType = context.config.hash_type;
+  if (hasContent(copy, { hashType, hash: hashLocalFile(path, hashType) })) return copy;
+  const content = readIfAny(path) ?? Buffer.alloc(0);
+  await replaceCached(copy, only(content));
+  return copy;
+}
+
+async function* only(content: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield content;
 }
 
 export async function hashFile(context: CallContext, args: BoundArguments): Promise<Encodable> {
   const source = pythonText(argument(args, "path"));
-  const saltenv = argument(args, "saltenv");
-  if (source.startsWith(scheme) && context.config.file_client !== "local") {
-    const path = pathOf(source);
-    return await context.masterRequest({ cmd: "_file_hash", path, saltenv: environmentOf(context, source, saltenv) });
+  if (!source.startsWith(scheme)) {
+    const hashType = context.config.hash_type;
+    if (isFile(source)) return { hsum: hashLocalFile(source, hashType), hash_type: hashType };
+    context.log.warn(`specified file ${source} is not present to generate hash: Unsupported path: ${source}`);
+    return {};
   }
-  const content = await contentOf(context, source, saltenv);
-  if (content === undefined) return {};
-  const { hash_type: kind } = context.config;
-  return { hsum: createHash(kind).update(content).digest("hex"), hash_type: kind };
+  const hash = await masterFileHash(context, masterFile(context, source, argument(args, "saltenv")));
+  return hash === undefined ? "" : { hsum: hash.hash, hash_type: hash.hashType };
 }
 
-/** Paths of all files, relative to the roots, sorted. */
-export async function listMaster(context: CallContext, args: BoundArguments): Promise<Value[]> {
-  const saltenv = environmentOf(context, "", argument(args, "saltenv"));
-  const prefix = pythonText(argument(args, "prefix"));
-  if (context.config.file_client === "local") {
-    return localFiles(context, saltenv).filter((path) => path.startsWith(prefix));
-  }
-  const reply = await context.masterRequest({ cmd: "_file_list", saltenv, prefix });
-  return Array.isArray(reply) ? reply : [];
+/** @returns the mode: its last four octal digits, or with `octal=False` the number; null where there is no such file */
+export async function statFile(context: CallContext, args: BoundArguments): Promise<string | number | null> {
+  const source = pythonText(argument(args, "path"));
+  const mode = source.startsWith(scheme)
+    ? await masterFileMode(context, masterFile(context, source, argument(args, "saltenv")))
+    : ownMode(source);
+  if (mode === undefined) return null;
+  return argument(args, "octal") === true ? mode.toString(8).slice(-4) : mode;
 }
 
-function localFiles(context: CallContext, environment: string): string[] {
-  const roots = configToValue(context.config.file_roots[environment] ?? []);
-  const found = new Set<string>();
-  for (const root of Array.isArray(roots) ? roots.map(pythonText) : []) {
-    for (const path of filesBelow(root)) found.add(path);
-  }
-  return [...found].sort();
-}
-
-function filesBelow(root: string): string[] {
+function ownMode(path: string): number | undefined {
   try {
-    const entries = readdirSync(root, { withFileTypes: true, recursive: true });
-    return entries
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name).slice(root.length).replace(/^\/+/, ""));
-  } catch (error) {
-    // As in Salt, a root that is not there has no files.
-    if (isFileError(error)) return [];
-    throw error;
-  }
-}
-
-async function contentOf(context: CallContext, source: string, saltenv: Value): Promise<Buffer | undefined> {
-  if (source.startsWith(scheme)) return await fetchMasterFile(context, source, saltenv);
-  const path = source.startsWith("file://") ? source.slice("file://".length) : source;
-  if (path.includes("://")) throw commandError(`${path.split("://")[0]}:// is not supported by this minion`);
-  try {
-    return readFileSync(path);
+    return statSync(path, { throwIfNoEntry: false })?.mode;
   } catch (error) {
     if (isFileError(error)) return undefined;
     throw error;
   }
 }
 
-/** @throws SaltworksError FUNCTION_FAILED for a name that leads out of the cache */
-function cachedPath(context: CallContext, source: string, saltenv: Value): string {
-  const inside = normalize(pathOf(source));
-  if (inside.startsWith("../") || inside.startsWith("/")) throw commandError(`${source} leads out of the file roots`);
-  return join(context.config.cachedir, "files", environmentOf(context, source, saltenv), inside);
+function inDirectory(destination: string, name: string): string {
+  return isDirectory(destination) || destination.endsWith("/") ? join(destination, name) : destination;
 }
 
-function pathOf(source: string): string {
-  return (source.startsWith(scheme) ? source.slice(scheme.length) : source).split("?")[0] ?? "";
-}
-
-function environmentOf(context: CallContext, source: string, saltenv: Value): string {
-  const named = /[?&](?:saltenv|env)=([^&]+)/.exec(source)?.[1];
-  const environment = named ?? (isTruthy(saltenv) ? pythonText(saltenv) : (context.config.saltenv ?? "base"));
-  if (environment.includes("/") || environment === "..") throw commandError(`'${environment}' is no environment`);
-  return environment;
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

@@ -1,11 +1,25 @@
-/** Execution module `cp`: files that come from the master. Source: Salt 3007's `cp`, docs/functions.md. */
-import { cacheFile, getFile, getFileText, hashFile, isCached, listMaster } from "./cp-files.ts";
+/** Execution module `cp`: files of the master and of other servers, and files for the master. Source: Salt 3007's `cp`, docs/functions.md. */
+import { cacheDirectory, cacheFiles, cacheMaster, getDirectory, listMinion, listStates } from "./cp-directories.ts";
+import {
+  cacheDestination,
+  cacheFile,
+  cacheLocalFile,
+  getFile,
+  getFileText,
+  getUrl,
+  hashFile,
+  isCached,
+  statFile,
+} from "./cp-files.ts";
+import { pushDirectory, pushFile } from "./cp-push.ts";
 import { receiveChunk, receiveFiles } from "./cp-receive.ts";
 import { describe } from "./describe.ts";
+import { environmentOf, masterEnvironments, masterLinks, masterList } from "./master-file.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
-import { signature } from "./signature.ts";
+import { pythonText } from "./python-values.ts";
+import { argument, signature } from "./signature.ts";
 
-export const cpModule: ModuleFunctions = {
+const received: ModuleFunctions = {
   "cp.recv": {
     ...signature("files, dest"),
     doc: describe("Writes the files that `saltworks cp` sends. Not made for the command line."),
@@ -16,6 +30,9 @@ export const cpModule: ModuleFunctions = {
     doc: describe("Writes a piece of a file that `saltworks cp --chunked` sends. Not made for the command line."),
     run: receiveChunk,
   },
+};
+
+const copies: ModuleFunctions = {
   "cp.get_file": {
     ...signature("path, dest, saltenv=None, makedirs=False, template=None, gzip=None, **kwargs"),
     doc: describe(
@@ -29,24 +46,132 @@ export const cpModule: ModuleFunctions = {
     doc: describe("The text of a file of the master.", "cp.get_file_str salt://my/file"),
     run: getFileText,
   },
-  "cp.cache_file": {
-    ...signature("path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False"),
-    doc: describe("Copies a file of the master to the minion's cache.", "cp.cache_file salt://path/to/file"),
-    run: cacheFile,
+  "cp.get_dir": {
+    ...signature("path, dest, saltenv=None, template=None, gzip=None, **kwargs"),
+    doc: describe("Copies a directory of the master to this machine.", "cp.get_dir salt://path/to/dir /minion/dest"),
+    run: getDirectory,
   },
-  "cp.is_cached": {
-    ...signature("path, saltenv=None"),
-    doc: describe("Where the minion's cache has a file of the master.", "cp.is_cached salt://path/to/file"),
-    run: isCached,
+  "cp.get_url": {
+    ...signature("path, dest='', saltenv=None, makedirs=False, source_hash=None"),
+    doc: describe(
+      "Copies a file of the master (`salt://`) or of a web server. Without `dest` it goes to the minion's cache, with `dest=None` its text is returned.",
+      "cp.get_url https://example.com/file /minion/dest",
+    ),
+    run: getUrl,
   },
   "cp.hash_file": {
     ...signature("path, saltenv=None"),
     doc: describe("The hash of a file, of the master or of this machine.", "cp.hash_file salt://path/to/file"),
     run: hashFile,
   },
+  "cp.stat_file": {
+    ...signature("path, saltenv=None, octal=True"),
+    doc: describe("The mode of a file, of the master or of this machine.", "cp.stat_file salt://path/to/file"),
+    run: statFile,
+  },
+};
+
+const cache: ModuleFunctions = {
+  "cp.cache_file": {
+    ...signature("path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False"),
+    doc: describe("Copies a file to the minion's cache.", "cp.cache_file salt://path/to/file"),
+    run: cacheFile,
+  },
+  "cp.cache_files": {
+    ...signature("paths, saltenv=None"),
+    doc: describe("Copies several files to the minion's cache.", "cp.cache_files salt://path/file1,salt://path/file2"),
+    run: cacheFiles,
+  },
+  "cp.cache_dir": {
+    ...signature("path, saltenv=None, include_empty=False, include_pat=None, exclude_pat=None"),
+    doc: describe(
+      "Copies a directory of the master to the minion's cache. Patterns are globs, or with `E@` regular expressions.",
+      "cp.cache_dir salt://path/to/dir include_pat='E@\\.py$'",
+    ),
+    run: cacheDirectory,
+  },
+  "cp.cache_master": {
+    ...signature("saltenv=None"),
+    doc: describe("Copies all files of the master to the minion's cache.", "cp.cache_master"),
+    run: cacheMaster,
+  },
+  "cp.cache_local_file": {
+    ...signature("path"),
+    doc: describe("Copies a file of this machine to the minion's cache.", "cp.cache_local_file /etc/hosts"),
+    run: cacheLocalFile,
+  },
+  "cp.cache_dest": {
+    ...signature("url, saltenv=None"),
+    doc: describe("Where the minion's cache would have a file.", "cp.cache_dest salt://path/to/file"),
+    run: cacheDestination,
+  },
+  "cp.is_cached": {
+    ...signature("path, saltenv=None"),
+    doc: describe(
+      "Where the minion's cache has a file, an empty text without one.",
+      "cp.is_cached salt://path/to/file",
+    ),
+    run: isCached,
+  },
+  "cp.list_minion": {
+    ...signature("saltenv=None"),
+    doc: describe("The files in the minion's cache.", "cp.list_minion"),
+    run: listMinion,
+  },
+};
+
+const lists: ModuleFunctions = {
+  "cp.envs": {
+    ...signature(""),
+    doc: describe("The environments of the master's files.", "cp.envs"),
+    run: (context) => masterEnvironments(context),
+  },
   "cp.list_master": {
     ...signature("saltenv=None, prefix=''"),
     doc: describe("The files of the master.", "cp.list_master"),
-    run: listMaster,
+    run: (context, args) =>
+      masterList(
+        context,
+        "files",
+        environmentOf(context, argument(args, "saltenv")),
+        pythonText(argument(args, "prefix")),
+      ),
+  },
+  "cp.list_master_dirs": {
+    ...signature("saltenv=None, prefix=''"),
+    doc: describe("The directories of the master.", "cp.list_master_dirs"),
+    run: (context, args) =>
+      masterList(
+        context,
+        "dirs",
+        environmentOf(context, argument(args, "saltenv")),
+        pythonText(argument(args, "prefix")),
+      ),
+  },
+  "cp.list_master_symlinks": {
+    ...signature("saltenv=None, prefix=''"),
+    doc: describe("The links of the master, and where each leads.", "cp.list_master_symlinks"),
+    run: (context, args) =>
+      masterLinks(context, environmentOf(context, argument(args, "saltenv")), pythonText(argument(args, "prefix"))),
+  },
+  "cp.list_states": {
+    ...signature("saltenv=None"),
+    doc: describe("The states that the master has files of.", "cp.list_states"),
+    run: listStates,
   },
 };
+
+const pushes: ModuleFunctions = {
+  "cp.push": {
+    ...signature("path, keep_symlinks=False, upload_path=None, remove_source=False"),
+    doc: describe("Sends a file to the master, if that takes files (`file_recv`).", "cp.push /etc/fstab"),
+    run: pushFile,
+  },
+  "cp.push_dir": {
+    ...signature("path, glob=None, upload_path=None"),
+    doc: describe("Sends the files of a directory to the master.", "cp.push_dir /etc/modprobe.d glob='*.conf'"),
+    run: pushDirectory,
+  },
+};
+
+export const cpModule: ModuleFunctions = { ...received, ...copies, ...cache, ...lists, ...pushes };
