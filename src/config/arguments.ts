@@ -4,6 +4,15 @@
  */
 import { readYaml, type YamlValue } from "./yaml11.ts";
 
+/** `name=value`: the name starts with a letter or underscore, the value with anything but `=` and holds no line feed but a last one. */
+const keywordPattern = /^([\p{L}_][\p{L}\p{N}_.-]*)=(?!=)([^\n]*)\n?$/u;
+
+/** A word of the form `name=value`, its value as it is written; undefined for any other. */
+export function keywordWord(text: string): { readonly name: string; readonly word: string } | undefined {
+  const [, name, word] = keywordPattern.exec(text) ?? [];
+  return name === undefined || word === undefined ? undefined : { name, word };
+}
+
 /** `floatOf` makes floats whose value is integral, as `new Float` does. */
 export function parseWord<F>(word: string, floatOf: (value: number) => F): YamlValue<F> {
   if (staysText(word)) return word;

@@ -188,6 +188,8 @@ export class Publisher {
       ["jid", published.jid],
       ["ret", job.ret],
       ...(job.delimiter === ":" ? [] : ([["delimiter", job.delimiter]] as const)),
+      // Of a job that a minion asked for: where Salt has it, which functions that show their arguments repeat.
+      ...[...job.publishFields].filter(([name]) => name === "id"),
       ["tgt_type", job.targetKind],
       ...job.publishFields,
       ["user", job.user],

@@ -2,14 +2,12 @@
  * Binds what a job passes to what a function takes, with Python's rules and Python's messages.
  * Source: docs/protocol.md section 6.1 (`__kwarg__`, `__pub_*`, `k=v` texts) and the call semantics of Python.
  */
+import { keywordWord } from "../config/arguments.ts";
 import { pythonText } from "../target/python-text.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import { argumentError, invocationError } from "./function-errors.ts";
 import type { BoundArguments, ModuleFunction } from "./module-contract.ts";
 import { parseYamlWord } from "./yaml-values.ts";
-
-/** `name=value`: the name starts with a letter or underscore, the value with anything but `=` and holds no line feed but a last one. */
-const keywordText = /^([\p{L}_][\p{L}\p{N}_.-]*)=(?!=)([^\n]*)\n?$/u;
 
 export type Passed = { readonly args: Value[]; readonly kwargs: ValueMap };
 
@@ -55,8 +53,8 @@ function keywordsOf(value: Value): ValueMap | undefined {
 
 /** A text of the form `k=v`; undefined for any other. */
 export function keywordOf(text: string): { readonly name: string; readonly value: Value } | undefined {
-  const [, name, word] = keywordText.exec(text) ?? [];
-  return name === undefined || word === undefined ? undefined : { name, value: parseYamlWord(word) };
+  const keyword = keywordWord(text);
+  return keyword && { name: keyword.name, value: parseYamlWord(keyword.word) };
 }
 
 /**

@@ -39,7 +39,7 @@ export async function openCallHost(
   return {
     pillar,
     fireMinion,
-    fireMaster: (tag, data) => link.fireEvent(tag, data),
+    fireMaster: (tag, data) => link.fireLoneEvent(tag, data),
     masterRequest: (load) => link.ask(load),
     compilePillar: (options) => requestPillar(link.session, config, grains, options),
     sendReturn: async (members) => {

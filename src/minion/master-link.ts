@@ -25,6 +25,7 @@ export type MasterLinkOptions = {
   readonly isOneTry?: boolean;
 };
 
+const peerCommands: ReadonlySet<string> = new Set(["minion_pub", "pub_ret", "minion_runner"]);
 /** A caller's event or the reply to it may take this long; it is Salt's time for events. */
 const eventTimeoutMs = 60_000;
 
@@ -75,17 +76,23 @@ export class MasterLink {
 
   /** @returns whether the master took it; why not is logged */
   async fireEvent(tag: string, data: Encodable, grains?: Encodable): Promise<boolean> {
-    return await this.#sendEvent({ data, tag, grains });
+    return await this.#sendEvent({ pretag: null, data, tag, grains });
+  }
+
+  /** As a program sends it that is no minion: on its own. */
+  async fireLoneEvent(tag: string, data: Encodable): Promise<boolean> {
+    return await this.#sendEvent({ tag, data });
   }
 
   /** Several events in one request, each under its own tag and, with `pretag`, below that too. */
   async fireEvents(events: Encodable, pretag: Encodable): Promise<boolean> {
-    return await this.#sendEvent({ events }, pretag);
+    return await this.#sendEvent({ pretag, events });
   }
 
-  async #sendEvent(members: Load, pretag: Encodable = null): Promise<boolean> {
+  async #sendEvent({ pretag, ...members }: Load): Promise<boolean> {
     const { config, identity, log } = this.#options;
-    const load = { id: config.id, cmd: "_minion_event", pretag, tok: identity.token, ...members };
+    const origin: Load = pretag === undefined ? {} : { pretag };
+    const load = { id: config.id, cmd: "_minion_event", ...origin, tok: identity.token, ...members };
     try {
       await this.session.request(load, { timeoutMs: eventTimeoutMs, tries: config.return_retry_tries });
       return true;
@@ -105,11 +112,12 @@ export class MasterLink {
     await this.fireEvent(`salt/minion/${config.id}/start`, text, shown);
   }
 
-  /** Any other request, as functions make them. Mine requests carry the token in every version. Errors are those of the session. */
+  /** Any other request, as functions make them. Those by which others could be spoken for carry the token in every version. Errors are those of the session. */
   async ask(load: Load): Promise<Value> {
     const { config, identity } = this.#options;
-    const isMine = typeof load.cmd === "string" && load.cmd.startsWith("_mine");
-    const extra: Load = isMine ? { _stamp: stampText(now()), tok: identity.token } : {};
+    const cmd = typeof load.cmd === "string" ? load.cmd : "";
+    const stamp: Load = cmd.startsWith("_mine") ? { _stamp: stampText(now()) } : {};
+    const extra: Load = cmd.startsWith("_mine") || peerCommands.has(cmd) ? { ...stamp, tok: identity.token } : {};
     return await this.session.request({ ...load, id: load.id ?? config.id, ...extra }, { isSlow: true });
   }
 }

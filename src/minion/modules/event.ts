@@ -5,7 +5,7 @@ import { describe } from "./describe.ts";
 import type { Environment } from "./environment.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { isTruthy, listHolds, pythonText } from "./python-values.ts";
-import { argument, ownKeywords, signature } from "./signature.ts";
+import { argument, signature } from "./signature.ts";
 
 export function eventModule(environment: Environment): ModuleFunctions {
   return {
@@ -68,7 +68,8 @@ function eventData(context: CallContext, environment: Environment, args: BoundAr
     data.set("saltenv", context.config.saltenv ?? "base");
     data.set("pillarenv", context.config.pillarenv);
   }
-  for (const [name, value] of ownKeywords(args)) data.set(name, value);
+  // What the publish adds goes along, as in Salt: it tells which job has sent the event.
+  for (const [name, value] of args.extra) data.set(name, value);
   const given = argument(args, "data");
   if (given instanceof Map) for (const [name, value] of given) data.set(name, value);
   return data;

@@ -1,0 +1,36 @@
+/**
+ * Arguments that a minion sends with a publish or a runner call, as values: texts are YAML, `k=v` texts are keywords.
+ * Source: Salt's `parse_input`; docs/compatibility.md, words to values.
+ */
+import { keywordWord, parseWord } from "../../config/arguments.ts";
+import { isJid } from "../../wire/jid.ts";
+import { Float, type Value, type ValueMap } from "../../wire/values.ts";
+
+const keywordMark = "__kwarg__";
+
+/** Positional ones in their order, then all keywords in one marked map. `noParse`: keywords whose value stays the text that it is. */
+export function parsedArguments(sent: readonly Value[], noParse: readonly Value[]): Value[] {
+  const args: Value[] = [];
+  const keywords: ValueMap = new Map<Value, Value>([[keywordMark, true]]);
+  for (const value of sent) {
+    const keyword = typeof value === "string" ? keywordWord(value) : undefined;
+    if (keyword !== undefined) {
+      const isText = noParse.includes(keyword.name);
+      keywords.set(keyword.name, isText ? keyword.word : wordValue(keyword.word));
+    } else if (value instanceof Map && value.get(keywordMark) === true) {
+      for (const [name, member] of value) keywords.set(name, member);
+    } else {
+      args.push(typeof value === "string" ? jidAsText(wordValue(value)) : value);
+    }
+  }
+  return keywords.size > 1 ? [...args, keywords] : args;
+}
+
+function wordValue(word: string): Value {
+  return parseWord(word, (value) => new Float(value));
+}
+
+/** A job id is text, though YAML reads it as a number. */
+function jidAsText(value: Value): Value {
+  return typeof value === "bigint" && isJid(value.toString()) ? value.toString() : value;
+}
