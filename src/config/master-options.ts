@@ -215,8 +215,14 @@ const minions = {
     null,
     "Who may read which functions of mines: patterns of minions, each with a list of patterns of functions. Not set: everybody, everything.",
   ),
-  peer: map({}, "Which minions may publish which functions.", kept),
-  peer_run: map({}, "Which minions may run which runners.", kept),
+  peer: map(
+    {},
+    "Who among minions may publish what: patterns of ids, each with a list of patterns of functions, or of maps from a target to such a list, which then goes for minions of that target only.",
+  ),
+  peer_run: map(
+    {},
+    "Who among minions may call which runners: patterns of ids, each with a list of patterns of functions.",
+  ),
   nodegroups: listOrMap({}, "Named targets."),
   range_server: text("range:80", "Server for range targets.", kept),
   order_masters: boolean(false, "Lower masters (syndics) are below this one.", kept),

@@ -126,13 +126,27 @@ export class Commands {
     if (isSync) reply(finished({ ...data, return: whole, notes: result.notes, told: result.told, _stamp: stampNow() }));
   }
 
-  /** Exit codes of what is stored of a job's returns. */
+  /** Exit codes of what is stored of a job's returns. @throws SaltworksError STORE_FAILED */
   async retcodes(jid: string): Promise<ReadonlyMap<string, number>> {
-    const caller = { kind: "wheel", jid: this.#options.publisher.newJid(), tag: "", user: "" } as const;
-    const { value, success } = await this.#runInLane("saltworks.retcodes", [], new Map([["jid", jid]]), caller);
+    const { value } = await this.#askLane("saltworks.retcodes", { jid });
     const found = decode(value);
-    if (!success || !(found instanceof Map)) throw new SaltworksError("STORE_FAILED", `${jid}: ${String(found)}`);
+    if (!(found instanceof Map)) throw new SaltworksError("STORE_FAILED", `${jid}: ${String(found)}`);
     return new Map([...found].map(([id, retcode]) => [String(id), highestRetcode(retcode)]));
+  }
+
+  /** What is stored of a job's returns, for the minion that published it: network encoding. @throws SaltworksError STORE_FAILED */
+  async peerReturns(jid: string, id: string, form: { waited: boolean; full: boolean }): Promise<Uint8Array> {
+    const { value, reply } = await this.#askLane("saltworks.peer_returns", { jid, id, ...form });
+    return reply ?? encode(decode(value), "raw");
+  }
+
+  /** A function for the master itself: no events, and no job. @throws SaltworksError STORE_FAILED */
+  async #askLane(fun: string, kwargs: { readonly [name: string]: Value }): Promise<RunnerResult> {
+    const jid = this.#options.publisher.newJid();
+    const caller = { kind: "wheel", jid, tag: "", user: "" } as const;
+    const result = await this.#runInLane(fun, [], new Map(Object.entries(kwargs)), caller);
+    if (!result.success) throw new SaltworksError("STORE_FAILED", `${fun}: ${String(decode(result.value))}`);
+    return result;
   }
 
   /** @throws SaltworksError FUNCTION_ARGUMENTS */

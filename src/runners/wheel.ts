@@ -5,6 +5,7 @@ import { batchesWheel } from "./batches.ts";
 import { callFunction } from "./call.ts";
 import { errorFunction } from "./config.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
+import { peerReturnsWheel } from "./peer-returns.ts";
 import { saltworksRunner } from "./saltworks.ts";
 import { fieldsOf } from "./stored-body.ts";
 import { configWheel } from "./wheel-config.ts";
@@ -56,6 +57,7 @@ export const wheelFunctions: ReadonlyMap<string, RunnerFunction> = new Map<strin
   ...configWheel,
   ["error.error", errorFunction],
   ...keyWheel,
+  ...peerReturnsWheel,
   ...saltworksRunner,
 ]);
 

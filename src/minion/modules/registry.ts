@@ -18,6 +18,7 @@ import { keyModule, minionModule } from "./minion-key.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { networkModule } from "./network.ts";
 import { pillarModule } from "./pillar.ts";
+import { publishModule } from "./publish.ts";
 import { saltutilModule } from "./saltutil.ts";
 import { serviceModule } from "./service.ts";
 import { statusModule } from "./status.ts";
@@ -59,6 +60,7 @@ function allModules(environment: Environment): ModuleFunctions[] {
     minionModule,
     networkModule,
     pillarModule,
+    publishModule,
     saltutilModule,
     serviceModule,
     statusModule,
