@@ -217,6 +217,14 @@ export const scheduleLookMs = 60_000;
 export const scheduleLateMs = 10_000;
 /** How long a function of `schedule` waits for the minion's scheduler, milliseconds: Salt's time. */
 export const scheduleAnswerMs = 30_000;
+/** Scheduled jobs of a minion that run or wait for a process at once; one more is skipped. `maxrunning` bounds each by itself, `jid_include: False` lifts that. */
+export const scheduledJobsRunningMax = 100;
+/** How often a minion looks at its schedule when nothing is due sooner, milliseconds: a clock that was set, or a machine that slept, shows then. */
+export const scheduleLookMs = 60_000;
+/** How late a job with an appointed moment (`when`, `once`) still runs, milliseconds: a busy machine's delay, not a night's sleep. */
+export const scheduleLateMs = 10_000;
+/** How long a function of `schedule` waits for the minion's scheduler, milliseconds: Salt's time. */
+export const scheduleAnswerMs = 30_000;
 /** Shortest and longest wait of a minion whose key is rejected before it ends, seconds: a service manager restarts it at once. */
 export const rejectedExitDelaySeconds = { min: 10, max: 20 } as const;
 /** Values that one word of a command line may hold once its YAML aliases are followed: aliases of aliases would double without end. */

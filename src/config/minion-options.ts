@@ -154,8 +154,7 @@ const work = {
   return: textOrList("", "Returners for every job.", kept),
   cache_jobs: boolean(false, "Keep jobs on the minion, too."),
   cmd_safe: boolean(true, "Off: commands run in a shell unless asked otherwise."),
-  loop_interval: number(1, "Time between rounds of the scheduler.", {
-    ...kept,
+  loop_interval: number(1, "The grain of the scheduler's time: no job runs more often.", {
     min: 0.01,
     max: timerSecondsMax,
     unit: "seconds",
@@ -179,9 +178,12 @@ const work = {
   start_event_grains: list([], "Grains sent with the start event."),
   mine_enabled: boolean(true, "Send mine data."),
   mine_interval: integer(60, "How often.", { min: 1, max: 35_000, unit: "minutes" }),
-  mine_return_job: boolean(false, "Store mine jobs in the job cache.", kept),
+  mine_return_job: boolean(false, "Store mine jobs in the job cache."),
   mine_functions: any({}, "What is sent."),
-  schedule: map({}, "What runs by the clock.", kept),
+  schedule: map(
+    {},
+    "What runs by the clock: jobs by name. What `schedule.add` and its kin change is kept in `minion.d/_schedule.conf`.",
+  ),
   beacons: any({}, "What is watched.", kept),
   startup_states: text("", "State run at start.", kept),
   sls_list: list([], "Which states, with `startup_states: sls`.", kept),

@@ -2,11 +2,17 @@
 import { boolField } from "../wire/fields.ts";
 import type { ValueMap } from "../wire/values.ts";
 import type { MasterLink } from "./master-link.ts";
+import { scheduleReturnTag } from "./schedule-runner.ts";
+import { manageTag } from "./scheduler.ts";
 
 export type BusActions = {
   /** Undefined while there is no master: what is meant for it is dropped, as in Salt. */
   readonly link: Pick<MasterLink, "fireEvent" | "fireEvents" | "ask"> | undefined;
   readonly renewModules: () => void;
+  /** A question about the schedule, or a change to it. */
+  readonly manageSchedule: (data: ValueMap) => void;
+  /** The load of a scheduled job's return. */
+  readonly sendReturn: (load: ValueMap) => void;
   /** Resolves when they are renewed. */
   readonly renewFacts: (wish: { isPillarWanted: boolean; isCacheCleaned: boolean }) => Promise<void>;
 };
@@ -22,6 +28,10 @@ export async function handleBusEvent(tag: string, data: ValueMap, actions: BusAc
     await renewFacts({ isPillarWanted: true, isCacheCleaned: boolField(data, "clean_cache") === true });
   } else if (tag.startsWith("grains_refresh")) {
     await renewFacts({ isPillarWanted: isForced, isCacheCleaned: false });
+  } else if (tag.startsWith(manageTag)) {
+    actions.manageSchedule(data);
+  } else if (tag.startsWith(scheduleReturnTag)) {
+    actions.sendReturn(data);
   } else if (tag.startsWith("fire_master")) {
     await forward(data, link);
   } else if (tag.startsWith("_salt_error")) {

@@ -15,6 +15,8 @@ export type ToJobProcess =
 export type FromJobProcess =
   /** Modules are loaded; the process takes jobs, one at a time. */
   | { readonly kind: "ready" }
+  /** A scheduled job (scheduled-return.ts): a map, a list and a map. Answered as a job is. */
+  | { readonly kind: "scheduled"; readonly record: Uint8Array; readonly args: Uint8Array; readonly kwargs: Uint8Array }
   /** The members of the return. */
   | { readonly kind: "done"; readonly result: Uint8Array }
   | { readonly kind: "ask"; readonly number: number; readonly ask: Ask }

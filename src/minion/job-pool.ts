@@ -15,9 +15,12 @@ import {
 import { encode } from "../wire/msgpack.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { Host, MinionFacts } from "./host.ts";
+import type { ToJobProcess } from "./job-messages.ts";
 import { JobProcess } from "./job-process-handle.ts";
 import type { JobRecords } from "./job-records.ts";
 import type { Environment } from "./modules/environment.ts";
+import { asValue, pythonText } from "./modules/python-values.ts";
+import { failed, membersOf, type ScheduledCall, unhandledText } from "./scheduled-return.ts";
 
 /** What a process is given to do. `onEnd` is told if it goes without an answer: killed by a signal, or broken. */
 type Work = {
@@ -29,6 +32,16 @@ type Work = {
 type Ending =
   | { readonly kind: "killed"; readonly signal: NodeJS.Signals }
   | { readonly kind: "broken"; readonly text: string };
+
+/** A job as the pool takes it. `record`: what others see while it runs; undefined for one that is not listed. */
+type Task = {
+  readonly jid: string;
+  readonly record: ValueMap | undefined;
+  readonly message: ToJobProcess;
+  readonly onReturn: JobPoolOptions["onReturn"];
+  readonly onFailure: (text: string) => void;
+  readonly onKilled: () => void;
+};
 
 type Slot = {
   readonly process: JobProcess;
@@ -82,28 +95,56 @@ export class JobPool {
 
   /** Takes a publish load without serial. */
   submit(load: ValueMap): void {
-    this.#take(load, this.#options.onReturn);
+    const { onReturn } = this.#options;
+    this.#take({
+      jid: String(load.get("jid")),
+      record: load,
+      message: { kind: "job", load: encode(load, "bin") },
+      onReturn,
+      onFailure: (text) => onReturn(errorReturn(load, text), text.length),
+      onKilled: () => undefined,
+    });
   }
 
-  /** Runs a job of the minion's own. @returns the members of what would be its return; undefined if it was killed */
-  run(load: ValueMap): Promise<ValueMap | undefined> {
-    return new Promise((resolve) => this.#take(load, resolve, () => resolve(undefined)));
+  /**
+   * Runs a scheduled job. `isListed`: it shows among running jobs, and can be signalled.
+   *
+   * @returns the members of its return; undefined if it was killed
+   */
+  runScheduled({ record, args, kwargs }: ScheduledCall, isListed: boolean): Promise<ValueMap | undefined> {
+    return new Promise((resolve) => {
+      const fun = pythonText(record.get("fun") ?? null);
+      this.#take({
+        jid: String(record.get("jid")),
+        record: isListed ? record : undefined,
+        message: {
+          kind: "scheduled",
+          record: encode(record, "bin"),
+          args: encode(args, "bin"),
+          kwargs: encode(kwargs, "bin"),
+        },
+        onReturn: resolve,
+        onFailure: (text) => {
+          this.#options.log.error({ job: record.get("schedule") }, text);
+          resolve(asValue(failed(membersOf(record), unhandledText(fun))) as ValueMap);
+        },
+        onKilled: () => resolve(undefined),
+      });
+    });
   }
 
-  #take(load: ValueMap, onReturn: JobPoolOptions["onReturn"], onKilled: () => void = () => undefined): void {
+  #take({ jid, record, message, onReturn, onFailure, onKilled }: Task): void {
     const { records, log } = this.#options;
-    const jid = String(load.get("jid"));
-    const fail = (text: string) => onReturn(errorReturn(load, text), text.length);
     if (this.#queue.length >= minionJobQueueMax) {
       log.error({ jid, max: minionJobQueueMax }, "too many jobs wait; this one is refused");
-      fail(`ERROR: ${minionJobQueueMax} jobs wait on this minion already`);
+      onFailure(`ERROR: ${minionJobQueueMax} jobs wait on this minion already`);
       return;
     }
     this.#add({
       name: jid,
       begin: async (process, pid) => {
-        await records.write(jid, load, pid);
-        process.send({ kind: "job", load: encode(load, "bin") });
+        if (record !== undefined) await records.write(jid, record, pid);
+        process.send(message);
       },
       onDone: async (result, bytes) => {
         await records.remove(jid);
@@ -111,7 +152,7 @@ export class JobPool {
       },
       onEnd: async (how) => {
         await records.remove(jid);
-        if (how.kind === "broken") fail(`The minion function caused an exception: ${how.text}`);
+        if (how.kind === "broken") onFailure(`The minion function caused an exception: ${how.text}`);
         else {
           log.info({ jid, signal: how.signal }, "a job was killed; it does not return");
           onKilled();

@@ -12,6 +12,7 @@ import { JobRecords } from "./job-records.ts";
 import { runJob } from "./job-return.ts";
 import { loadModules } from "./modules/registry.ts";
 
+import { runScheduled } from "./scheduled-return.ts";
 type Waiting = { readonly resolve: (value: Value) => void; readonly reject: (error: Error) => void };
 
 const waiting = new Map<number, Waiting>();
@@ -99,6 +100,11 @@ async function receive(message: ToJobProcess): Promise<void> {
       return never;
     }
   }
+    case "scheduled": {
+      const args = decode(message.args);
+      const call = { record: mapOf(decode(message.record)), kwargs: mapOf(decode(message.kwargs)) };
+      return await finish((all) => runScheduled(all, { ...call, args: Array.isArray(args) ? args : [] }));
+    }
 }
 
 process.on("message", (message: ToJobProcess) => {

@@ -6,9 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { MinionConfig } from "../config/schema.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
-import type { Value, ValueMap } from "../wire/values.ts";
+import { encode } from "../wire/msgpack.ts";
+import type { ValueMap } from "../wire/values.ts";
 import { handleBusEvent } from "./bus-events.ts";
-import { jidText, now } from "./clock-text.ts";
 import { FactsRefresh } from "./facts-refresh.ts";
 import type { Host } from "./host.ts";
 import { type Identity, openIdentity } from "./identity.ts";
@@ -21,6 +21,8 @@ import type { Environment } from "./modules/environment.ts";
 import { requestPillar } from "./pillar.ts";
 import { PublishFilter } from "./publish-filter.ts";
 import { ReturnSender } from "./return-sender.ts";
+import { addDefaultJobs } from "./schedule-defaults.ts";
+import { Scheduler } from "./scheduler.ts";
 
 export type MinionOptions = {
   readonly config: MinionConfig;
@@ -46,8 +48,6 @@ function deferred<Result>(): Deferred<Result> {
   return { promise, ...settle };
 }
 
-/** Salt's minion sends its mine this long after its start. */
-const firstMineDelayMs = 1_000;
 const minuteMs = 60_000;
 
 export class Minion {
@@ -64,6 +64,7 @@ export class Minion {
   #returns: ReturnSender | undefined;
 
   private constructor(options: MinionOptions) {
+  #scheduler: Scheduler | undefined;
     this.#options = options;
     const { config, log, collectGrains } = options;
     this.#facts = new FactsRefresh({
@@ -71,7 +72,10 @@ export class Minion {
       collectGrains,
       requestPillar: async (grains, isCacheCleaned) =>
         this.#link === undefined ? undefined : requestPillar(this.#link.session, config, grains, { isCacheCleaned }),
-      onChange: (facts) => this.#pool?.setFacts(facts),
+      onChange: (facts) => {
+        this.#pool?.setFacts(facts);
+        this.#scheduler?.setPillar(facts.pillar);
+      },
     });
     this.#filter = new PublishFilter(config, () => this.#facts.current, log);
   }
@@ -126,6 +130,7 @@ export class Minion {
     this.#link?.close();
     await this.#pool?.close();
     await this.#bus?.close();
+    this.#scheduler?.close();
     this.#ended.resolve(code);
   }
 
@@ -182,6 +187,7 @@ export class Minion {
     link.listen((load) => this.#onPublish(load)).catch((error: unknown) => this.#end(error));
     log.info({ ...address }, "Minion is ready to receive requests!");
     this.#ready.resolve();
+    this.#scheduler ??= this.#openSchedule();
     this.#run(() => link.fireStart());
     this.#startTimers(link);
   }
@@ -215,6 +221,8 @@ export class Minion {
       renewFacts: async (wish) => {
         await this.#facts.renew(wish);
         this.#bus?.fire("/salt/minion/minion_pillar_refresh_complete", { complete: true });
+      manageSchedule: (asked) => this.#scheduler?.manage(asked),
+      sendReturn: (load) => this.#returns?.send(load, encode(load, "bin").length),
       },
     }).catch((error: unknown) => this.#options.log.warn({ err: error, tag }, "an event of the minion's bus failed"));
   }
@@ -227,10 +235,21 @@ export class Minion {
         await link.fireEvent("minion_ping", "ping");
       });
     }
-    if (config.grains_refresh_every > 0) this.#every(config.grains_refresh_every, () => this.#facts.renew());
-    if (!config.mine_enabled) return;
-    this.#every(config.mine_interval, () => this.#updateMine());
-    this.#timers.add(setTimeout(() => this.#run(() => this.#updateMine()), firstMineDelayMs));
+    this.#scheduler?.start();
+  }
+
+  /** The schedule of configuration and pillar, with the jobs that every minion of Salt has. */
+  #openSchedule(): Scheduler {
+    const { config, log } = this.#options;
+    const scheduler = new Scheduler({
+      config,
+      log,
+      facts: () => this.#facts.current,
+      fire: (tag, data) => this.#bus?.fire(tag, data),
+      run: async (call, isListed) => await this.#pool?.runScheduled(call, isListed),
+    });
+    addDefaultJobs(scheduler, config);
+    return scheduler;
   }
 
   #every(minutes: number, task: () => Promise<void>): void {
@@ -239,20 +258,5 @@ export class Minion {
 
   #run(task: () => Promise<void>): void {
     task().catch((error: unknown) => this.#options.log.warn({ err: error }, "a regular task of the minion failed"));
-  }
-
-  async #updateMine(): Promise<void> {
-    const load: ValueMap = new Map<Value, Value>([
-      ["fun", "mine.update"],
-      ["arg", []],
-      ["tgt", this.#options.config.id],
-      ["jid", jidText(now())],
-      ["ret", ""],
-      ["tgt_type", "glob"],
-    ]);
-    const result = await this.#pool?.run(load);
-    if (result?.get("success") === false) {
-      this.#options.log.warn({ reason: result.get("return") }, "the mine could not be updated");
-    }
   }
 }

@@ -50,7 +50,8 @@ function isPlainObject(value: Encodable): value is { readonly [key: string]: Enc
 const blackoutText =
   "Minion in blackout mode. Set 'minion_blackout' to False in pillar or grains to resume operations. Only saltutil.refresh_pillar allowed in blackout mode.";
 
-function checkBlackout(surroundings: Surroundings, fun: string): void {
+/** @throws SaltworksError FUNCTION_ARGUMENTS while the minion is in blackout and the function is not excepted */
+export function checkBlackout(surroundings: Surroundings, fun: string): void {
   const { grains, pillar } = surroundings.facts();
   for (const source of [pillar, grains]) {
     if (!isTruthy(source.get("minion_blackout"))) continue;

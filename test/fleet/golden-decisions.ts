@@ -274,7 +274,6 @@ function changed(topic: string, name: string, change: (stdout: string) => string
 }
 
 const states = "states";
-const scheduler = "the minion's scheduler";
 const python = "modules in Python, which the minion cannot run";
 const peers = "publishing by minions (peer, peer_run)";
 const fileServer = "the master's file server";
@@ -305,13 +304,6 @@ const notYet: { readonly [key: string]: string } = Object.fromEntries([
     ...["get_file", "get_file_makedirs", "get_dir"].map((name) => `functions:cp_${name}`),
     ...["cmd_script", "cmd_script_args", "cmd_script_retcode"].map((name) => `functions:${name}`),
     ...["script_args", "script_args_retcode"].map((name) => `cmd_shell_default:${name}`),
-  ),
-  ...all(
-    scheduler,
-    ...["list", "add", "list2", "list_all", "show_next", "run_job", "disable_job", "is_enabled", "delete"].map(
-      (name) => `functions:schedule_${name}`,
-    ),
-    "functions:schedule_delete_missing",
   ),
   ...all("file.replace and file.line", "functions:file_replace", "functions:file_sed"),
   ...all("templates in commands (template=jinja)", "functions:cmd_run_template"),

@@ -148,10 +148,52 @@ describe("JobPool", { timeout: 60_000 }, () => {
     assert.deepEqual((await returned(2))[1]?.get("return"), new Map([["fresh", true]]));
   });
 
-  it("runs jobs of the minion's own, whose results go nowhere else", async () => {
+  it("runs scheduled jobs, with arguments as they are, and gives Salt's members of their return to who asked", async () => {
     const { pool, returns } = await open();
-    assert.equal((await pool.run(job("test.echo", ["mine"])))?.get("return"), "mine");
+    const record = new Map<Value, Value>([
+      ["id", "unit"],
+      ["fun", "test.arg"],
+      ["fun_args", ["a=b"]],
+      ["schedule", "job1"],
+      ["jid", "20260101000000009999"],
+    ]);
+    const result = await pool.runScheduled({ record, args: ["a=b"], kwargs: new Map([["k", 1]]) }, true);
+    const order = ["id", "fun", "fun_args", "schedule", "jid", "pid", "return", "retcode", "success"];
+    assert.deepEqual([...(result?.keys() ?? [])], order);
+    const shown = result?.get("return") as ValueMap;
+    assert.deepEqual(shown.get("args"), ["a=b"]);
+    const keywords = shown.get("kwargs") as ValueMap;
+    assert.equal(keywords.get("k"), 1);
+    assert.equal(keywords.get("__pub_schedule"), "job1");
+    const missing = await pool.runScheduled(
+      { record: new Map([...record, ["fun", "no.such"]]), args: [], kwargs: new Map() },
+      true,
+    );
+    assert.deepEqual([missing?.get("return"), missing?.get("retcode")], ["'no.such' is not available.", 254]);
     assert.deepEqual(returns, []);
+  });
+
+  it("lists a scheduled job while it runs, as Salt's proc files do, and only if it is to be listed", async () => {
+    const { pool, records, returned } = await open();
+    const record = new Map<Value, Value>([
+      ["id", "unit"],
+      ["fun", "test.sleep"],
+      ["fun_args", [600]],
+      ["schedule", "long"],
+      ["jid", "20260101000000008888"],
+    ]);
+    const call = { record, args: [600], kwargs: new Map<Value, Value>() };
+    const killed = pool.runScheduled(call, true);
+    void pool.runScheduled({ ...call, record: new Map([...record, ["jid", "20260101000000008889"]]) }, false);
+    pool.submit(job("test.ping"));
+    await returned(1);
+    const listed = await records.running();
+    assert.deepEqual(
+      listed.map((running) => [running.get("schedule"), running.get("fun_args")]),
+      [["long", [600]]],
+    );
+    assert.match(await records.signal("20260101000000008888", 9), /^Signal 9 sent/);
+    assert.equal(await killed, undefined);
   });
 
   it("runs jobs in new processes after renew", async () => {

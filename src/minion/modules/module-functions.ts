@@ -22,6 +22,7 @@ export const moduleNames = [
   "network",
   "pillar",
   "saltutil",
+  "schedule",
   "service",
   "status",
   "sys",

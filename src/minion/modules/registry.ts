@@ -20,6 +20,7 @@ import { networkModule } from "./network.ts";
 import { pillarModule } from "./pillar.ts";
 import { publishModule } from "./publish.ts";
 import { saltutilModule } from "./saltutil.ts";
+import { scheduleModule } from "./schedule.ts";
 import { serviceModule } from "./service.ts";
 import { statusModule } from "./status.ts";
 import { sysModule } from "./sys.ts";
@@ -62,6 +63,7 @@ function allModules(environment: Environment): ModuleFunctions[] {
     pillarModule,
     publishModule,
     saltutilModule,
+    scheduleModule,
     serviceModule,
     statusModule,
     sysModule,
@@ -70,7 +72,8 @@ function allModules(environment: Environment): ModuleFunctions[] {
   ];
 }
 
-function isEnabled(module: string, config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">): boolean {
+/** Whether the configuration allows a module. */
+export function isEnabled(module: string, config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">): boolean {
   if (config.disable_modules.includes(module)) return false;
   return config.whitelist_modules.length === 0 || config.whitelist_modules.includes(module);
 }
