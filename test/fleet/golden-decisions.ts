@@ -18,6 +18,10 @@ const failed = { rc: 1, stderr: "ERROR: Minions returned with non-zero exit code
 const quickly = "without a master it is said at once, and in one line";
 const noContact = "The salt master could not be contacted. Is master running?\n";
 const ownVersion = "says which program it is";
+const refusedModules = "modules in Python are refused by name, instead of looking as if they were there";
+const notFetched =
+  "    ERROR: Modules in Python cannot run on this minion and were not fetched: _modules/check_mk.py\n";
+const scriptArguments = "a script gets its arguments as words, as in Salt's releases";
 const readableRefusal = "a refusal is one line, not a traceback";
 
 function shownJob(name: string, target: string, kind: string): string {
@@ -130,6 +134,23 @@ const deviations: { readonly [key: string]: Deviation } = Object.fromEntries([
     "batches and --static honour --delimiter",
     { stdout: `\nExecuting run on ['es1', 'es2']\n\n${inBatch("es1")}${inBatch("es2")}`, rc: 0 },
     "cli_options:delimiter_batch",
+  ),
+  ...same(
+    refusedModules,
+    { ...failed, stdout: ids.map((id) => `${id}:\n${notFetched}`).join("") },
+    "test_module:sync_all",
+  ),
+  ...same(refusedModules, { ...failed, stdout: `es1:\n${notFetched}es2:\n${notFetched}` }, "functions:sync_modules"),
+  ...same(
+    scriptArguments,
+    changed("functions", "cmd_script", (text) => text.replace("hello  from", "hello world from")),
+    "functions:cmd_script",
+  ),
+  ...["functions:cmd_script_args", "cmd_shell_default:script_args"].flatMap((key) =>
+    same(scriptArguments, { ...failed, ...changed(...topicAndName(key), asWords) }, key),
+  ),
+  ...["functions:cmd_script_retcode", "cmd_shell_default:script_args_retcode"].flatMap((key) =>
+    same(scriptArguments, { ...failed, ...changed(...topicAndName(key), (text) => text.replace(/0\n$/, "4\n")) }, key),
   ),
   ...same(readableRefusal, { stderr: "", rc: 64 }, "batch:b_bad"),
   ...["0", "-1"].map((size, index): [string, Deviation] => [
@@ -273,10 +294,19 @@ function changed(topic: string, name: string, change: (stdout: string) => string
   return { stdout: change(found?.stdout ?? "") };
 }
 
+function topicAndName(key: string): [topic: string, name: string] {
+  const [topic = "", name = ""] = key.split(":");
+  return [topic, name];
+}
+
+/** A script called with `world 4`, which greets by its first argument and exits with its second. */
+function asWords(text: string): string {
+  return text.replace(/hello .*from/, "hello world from").replace('"retcode": 0', '"retcode": 4');
+}
+
 const states = "states";
 const python = "modules in Python, which the minion cannot run";
 const peers = "publishing by minions (peer, peer_run)";
-const fileServer = "the master's file server";
 
 function all(why: string, ...keys: readonly string[]): [string, string][] {
   return keys.map((key) => [key, why]);
@@ -296,14 +326,6 @@ const notYet: { readonly [key: string]: string } = Object.fromEntries([
     ),
     ...["publish_denied", "publish_nomatch", "full_data"].map((name) => `salt_call:${name}`),
     ...["publish_runner", "publish_runner_arg", "publish_runner_denied"].map((name) => `salt_call:${name}`),
-  ),
-  ...all(
-    fileServer,
-    ...["get_file", "get_file_str", "list_master", "cache_file", "hash_file"].map((name) => `salt_call:cp_${name}`),
-    ...["file_list", "dir_list", "update", "clear"].map((name) => `manage_runner:fs_${name}`),
-    ...["get_file", "get_file_makedirs", "get_dir"].map((name) => `functions:cp_${name}`),
-    ...["cmd_script", "cmd_script_args", "cmd_script_retcode"].map((name) => `functions:${name}`),
-    ...["script_args", "script_args_retcode"].map((name) => `cmd_shell_default:${name}`),
   ),
   ...all("file.replace and file.line", "functions:file_replace", "functions:file_sed"),
   ...all("templates in commands (template=jinja)", "functions:cmd_run_template"),
