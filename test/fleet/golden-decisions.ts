@@ -306,7 +306,6 @@ function asWords(text: string): string {
 
 const states = "states";
 const python = "modules in Python, which the minion cannot run";
-const peers = "publishing by minions (peer, peer_run)";
 
 function all(why: string, ...keys: readonly string[]): [string, string][] {
   return keys.map((key) => [key, why]);
@@ -319,14 +318,6 @@ const notYet: { readonly [key: string]: string } = Object.fromEntries([
     "functions:sys_list_state_modules",
   ),
   ...all(python, "functions:custom_module", "functions:custom_module_doc"),
-  ...all(
-    peers,
-    ...["publish", "publish_json", "publish_arg", "publish_arg_list", "publish_grain", "publish_timeout"].map(
-      (name) => `salt_call:${name}`,
-    ),
-    ...["publish_denied", "publish_nomatch", "full_data"].map((name) => `salt_call:${name}`),
-    ...["publish_runner", "publish_runner_arg", "publish_runner_denied"].map((name) => `salt_call:${name}`),
-  ),
   ...all("file.replace and file.line", "functions:file_replace", "functions:file_sed"),
   ...all("templates in commands (template=jinja)", "functions:cmd_run_template"),
   ...all("returners", "functions:sys_list_returners", "functions:sys_list_returner_functions"),
@@ -336,7 +327,6 @@ const notYet: { readonly [key: string]: string } = Object.fromEntries([
     ...["greedy:only_mine_preview", "greedy:only_mine_preview2"],
   ),
   ...all("the last job of the recorded history", "master_down:salt_run_offline"),
-  ...all("the fields that salt-call adds to an event", "events:custom_event"),
   ...all("sys.list_runners", "functions:sys_list_runners"),
 ]);
 
