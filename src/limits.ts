@@ -217,14 +217,6 @@ export const scheduleLookMs = 60_000;
 export const scheduleLateMs = 10_000;
 /** How long a function of `schedule` waits for the minion's scheduler, milliseconds: Salt's time. */
 export const scheduleAnswerMs = 30_000;
-/** Scheduled jobs of a minion that run or wait for a process at once; one more is skipped. `maxrunning` bounds each by itself, `jid_include: False` lifts that. */
-export const scheduledJobsRunningMax = 100;
-/** How often a minion looks at its schedule when nothing is due sooner, milliseconds: a clock that was set, or a machine that slept, shows then. */
-export const scheduleLookMs = 60_000;
-/** How late a job with an appointed moment (`when`, `once`) still runs, milliseconds: a busy machine's delay, not a night's sleep. */
-export const scheduleLateMs = 10_000;
-/** How long a function of `schedule` waits for the minion's scheduler, milliseconds: Salt's time. */
-export const scheduleAnswerMs = 30_000;
 /** Shortest and longest wait of a minion whose key is rejected before it ends, seconds: a service manager restarts it at once. */
 export const rejectedExitDelaySeconds = { min: 10, max: 20 } as const;
 /** Values that one word of a command line may hold once its YAML aliases are followed: aliases of aliases would double without end. */
@@ -241,8 +233,8 @@ export const runnerTellingWaitMs = 2_000;
 export const watchedEventsBytesMax = 64 * 1024 * 1024;
 /** How long `state.event` waits before it looks again for a master that went away, milliseconds. */
 export const watchReconnectMs = 1_000;
-/** Pairs of equal lines that a comparison of two texts (`survey.diff`, `file.replace`) looks at, about a second. Beyond, the texts differ from their first to their last difference. */
-export const diffStepsMax = 20_000_000;
+/** Pairs of equal lines that a comparison of two texts (`survey.diff`, `file.replace`) looks at, half a second. Beyond, the texts differ from their first to their last difference. */
+export const diffStepsMax = 5_000_000;
 /** A runner that a client waits for, milliseconds: some orchestrate for hours, and a master that dies is noticed by its event bus. */
 export const runnerReplyTimeoutMs = 86_400_000;
 /** One wheel call, milliseconds: it reads or changes what the master holds. */

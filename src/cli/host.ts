@@ -1,6 +1,7 @@
 /** What the commands use of the process they run in: streams, signals, who the user is. Tests give one of their own. */
 import { userInfo } from "node:os";
-import { createInterface } from "node:readline";
+import { createInterface, type Interface } from "node:readline";
+import { readHidden } from "./hidden-line.ts";
 import { openTerminal, type Screen } from "./top/terminal.ts";
 
 export type Host = {
@@ -21,6 +22,8 @@ export type Host = {
   openScreen(): Screen;
   /** One line of standard input without its end; undefined when there is no more. */
   readLine(): Promise<string | undefined>;
+  /** The same for a secret: a terminal does not show what is typed. */
+  readSecret(question: string): Promise<string | undefined>;
   /** As whom the master records what is asked: the user's name, or `sudo_NAME` for root by sudo. */
   readonly user: string;
   readonly environment: { readonly [name: string]: string | undefined };
@@ -35,7 +38,14 @@ export function processHost(): Host {
     if (error.code !== "EPIPE") throw error;
     process.exit(0);
   });
+  let reader: Interface | undefined;
   let lines: AsyncIterator<string> | undefined;
+  const readLine = async () => {
+    reader ??= createInterface({ input: process.stdin });
+    lines ??= reader[Symbol.asyncIterator]();
+    const { value, done } = await lines.next();
+    return done === true ? undefined : value;
+  };
   return {
     write: (text) => {
       process.stdout.write(text);
@@ -49,10 +59,15 @@ export function processHost(): Host {
     directory: currentDirectory(),
     openScreen: () => openTerminal(process.stdin, process.stdout),
     columns: process.stdout.columns,
-    readLine: async () => {
-      lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-      const { value, done } = await lines.next();
-      return done === true ? undefined : value;
+    readLine,
+    readSecret: async (question) => {
+      process.stderr.write(question);
+      if (process.stdin.isTTY !== true) return await readLine();
+      // It would take the secret for a line that is still to be read.
+      reader?.close();
+      reader = undefined;
+      lines = undefined;
+      return await readHidden(process.stdin, process.stderr);
     },
     user: currentUser(),
     environment: process.env,

@@ -1,6 +1,6 @@
 /**
- * How a local user proves to the master who he is: the content of a key file that only he can read.
- * Source: docs/protocol.md sections 7.2 and 11.1.
+ * How an operator proves to the master who he is: by the content of a key file that only he can read, a token, or his name and password for an eauth
+ * system. Source: docs/protocol.md sections 7.2 and 11.1.
  */
 import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,8 +8,12 @@ import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import { notContactedText, notPermittedText } from "./texts.ts";
 
-/** `user`: as whom the master records what is asked, such as `root` or `sudo_ann`. */
-export type Credentials = { readonly user: string; readonly key: string };
+/** Of a user whom an eauth system knows. */
+export type Login =
+  | { readonly token: string }
+  | { readonly eauth: string; readonly username: string; readonly password: string };
+/** `user`: whose process asks, such as `root` or `sudo_ann`; with a key the master records what is asked as his. */
+export type Credentials = { readonly user: string; readonly proof: { readonly key: string } | Login };
 
 /** Root and whoever used sudo have the key of the master's own user. */
 function keyOwner(user: string, masterUser: string): string {
@@ -27,7 +31,7 @@ function keyFile(config: MasterConfig, owner: string): string {
 export async function readCredentials(config: MasterConfig, user: string): Promise<Credentials> {
   const file = keyFile(config, keyOwner(user, config.user));
   try {
-    return { user, key: await readFile(file, "utf8") };
+    return { user, proof: { key: await readFile(file, "utf8") } };
   } catch (error) {
     const errno = error instanceof Error && "code" in error ? error.code : undefined;
     if (errno === "ENOENT" && !(await isThere(keyFile(config, config.user)))) {

@@ -14,7 +14,7 @@ import { decode } from "../wire/msgpack.ts";
 import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
-import { type Credentials, readCredentials } from "./credentials.ts";
+import { type Credentials, type Login, readCredentials } from "./credentials.ts";
 import { JobFeed, texts, textsById } from "./job-feed.ts";
 import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
 import { pageOf, RunningBatch } from "./running-batch.ts";
@@ -70,12 +70,33 @@ export class MasterClient {
   }
 
   /**
-   * Reads the user's key; connects to nothing yet.
+   * Reads the user's key, unless he has a login; connects to nothing yet.
    *
    * @throws SaltworksError AUTH_FAILED, MASTER_UNREACHABLE
    */
-  static async open(config: MasterConfig, user: string): Promise<MasterClient> {
-    return new MasterClient(config, await readCredentials(config, user));
+  static async open(config: MasterConfig, user: string, login?: Login): Promise<MasterClient> {
+    return new MasterClient(config, login ? { user, proof: login } : await readCredentials(config, user));
+  }
+
+  /**
+   * Asks for a token in a password's place.
+   *
+   * @returns undefined if the master does not know the user, or another password
+   * @throws SaltworksError REQUEST_TIMEOUT
+   */
+  static async makeToken(
+    config: MasterConfig,
+    login: Extract<Login, { readonly password: string }>,
+  ): Promise<string | undefined> {
+    const client = new MasterClient(config, { user: "", proof: login });
+    try {
+      return textField(await client.#ask({ cmd: "mk_token", ...login }, wheelReplyTimeoutMs), "token");
+    } catch (error) {
+      if (!hasCode(error, "AUTH_FAILED")) throw error;
+      return undefined;
+    } finally {
+      client.close();
+    }
   }
 
   /**
@@ -86,12 +107,14 @@ export class MasterClient {
    */
   async publish(request: JobRequest): Promise<Published | undefined> {
     const { follow } = request;
+    const { user, proof } = this.#credentials;
+    const isKey = "key" in proof;
     const load = {
       cmd: "publish",
       tgt: request.target,
       fun: request.fun,
       arg: request.args,
-      key: this.#credentials.key,
+      ...(isKey ? proof : {}),
       tgt_type: request.targetKind,
       ret: request.ret ?? "",
       jid: "",
@@ -99,8 +122,10 @@ export class MasterClient {
         ...request.kwargs,
         batch: request.batch && encodeBatchOptions(request.batch),
         follow: follow && { timeout: follow.timeoutSeconds, gather_job_timeout: follow.gatherTimeoutSeconds },
+        // Where Salt's clients have it.
+        ...(isKey ? {} : proof),
       },
-      user: this.#credentials.user,
+      user,
     };
     const seconds = follow?.timeoutSeconds ?? this.#config.timeout;
     const reply = await this.#ask(load, Math.max(1, seconds) * publishTries * 1_000);
@@ -187,7 +212,7 @@ export class MasterClient {
     jid: string = ownJid(this.#config.unique_jid),
     listener?: RunnerListener,
   ): Promise<CommandOutcome> {
-    const { key, user } = this.#credentials;
+    const { proof, user } = this.#credentials;
     const lost = new AbortController();
     const feed = listener && new RunnerFeed(jid, listener);
     const link = await this.#contact(() =>
@@ -202,7 +227,7 @@ export class MasterClient {
         fun,
         arg: args,
         kwarg: kwargs,
-        key,
+        ...proof,
         user,
         __jid__: jid,
         sync: true,
@@ -227,8 +252,8 @@ export class MasterClient {
     kwargs: ValueMap,
     jid?: string,
   ): Promise<{ readonly tag: string; readonly jid: string }> {
-    const { key, user } = this.#credentials;
-    const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, key, user, ...(jid ? { __jid__: jid } : {}) };
+    const { proof, user } = this.#credentials;
+    const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, ...proof, user, ...(jid ? { __jid__: jid } : {}) };
     const reply = await this.#ask(load, wheelReplyTimeoutMs);
     return { tag: textField(reply, "tag") ?? "", jid: textField(reply, "jid") ?? "" };
   }
@@ -239,8 +264,8 @@ export class MasterClient {
     kwargs: { readonly [name: string]: Encodable },
     timeoutMs = wheelReplyTimeoutMs,
   ): Promise<CommandOutcome> {
-    const { key, user } = this.#credentials;
-    return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, key, user }, timeoutMs));
+    const { proof, user } = this.#credentials;
+    return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, ...proof, user }, timeoutMs));
   }
 
   /** The minions that a job for the target would be expected of. @throws SaltworksError TARGET_INVALID, and as `publish` */

@@ -284,13 +284,24 @@ const trust = {
   master_sign_key_name: text("master_sign", "Name of the key pair for that."),
   master_use_pubkey_signature: boolean(false, "Take the signature from a file instead of signing."),
   master_pubkey_signature: text("master_pubkey_signature", "Name of that file."),
-  publisher_acl: map({}, "Which local users may run which functions.", kept),
-  publisher_acl_blacklist: map({}, "Users and functions that are always refused.", kept),
-  sudo_acl: boolean(false, "Check users of sudo, too.", kept),
-  client_acl_verify: boolean(true, "Check that users of `publisher_acl` exist.", kept),
-  external_auth: map({}, "Users known elsewhere and what they may run.", kept),
-  token_expire: integer(43_200, "How long a token of such a user is good for.", { ...kept, ...seconds }),
-  keep_acl_in_token: boolean(false, "Store the permissions in the token.", kept),
+  publisher_acl: map(
+    {},
+    "Which users of this machine, by name, glob or regular expression, may run which functions: docs/external-auth.md. Each gets a key file of his own.",
+  ),
+  publisher_acl_blacklist: map({}, "`users` and `modules` (functions) that are always refused, whoever asks."),
+  sudo_acl: boolean(false, "`publisher_acl` counts for users of sudo, too."),
+  client_acl_verify: boolean(true, "Only users that this machine knows get a key by `publisher_acl`."),
+  external_auth: map({}, "Users that an eauth system knows, and what they may run: docs/external-auth.md."),
+  token_expire: integer(43_200, "How long a token of such a user is good for.", seconds),
+  token_expire_user_override: any(
+    false,
+    "Who may choose that himself: True is everybody, a map lists users by eauth system.",
+  ),
+  keep_acl_in_token: boolean(
+    false,
+    "A token keeps the permissions that its user had when it was made. Always so where `external_auth` has `rest`.",
+  ),
+  permissive_acl: boolean(false, "As in Salt, permissions of `*` in `external_auth` then count for nobody."),
 };
 
 const metrics = {

@@ -1,6 +1,6 @@
 /**
- * What local users ask in clear: `publish`, `runner`, `wheel`. A worker has checked their key already; here the work is done
- * and answered in Salt's shapes. docs/protocol.md sections 7.2 and 11.2.
+ * What operators ask in clear: `publish`, `runner`, `wheel`, and their tokens. A worker has checked the key of those who have one; here the others are,
+ * the work is done, and answered in Salt's shapes. docs/protocol.md sections 7.2 and 11.2.
  */
 import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
@@ -10,7 +10,8 @@ import { decode, encode } from "../wire/msgpack.ts";
 import { trimmedText } from "../wire/return.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
-import type { RunnerAsk, RunnerResult, RunnerTask } from "../workers/messages.ts";
+import type { Caller, Deferred, RunnerAsk, RunnerResult, RunnerTask } from "../workers/messages.ts";
+import type { Authorisation } from "./authorisation.ts";
 import { highestRetcode } from "./batch-job.ts";
 import type { Batches } from "./batches.ts";
 import type { DeliverWithin, JobKeeping } from "./job-keeping.ts";
@@ -28,6 +29,7 @@ export type CommandsOptions = {
   /** Of an event: a larger result is left out of it. */
   readonly eventBytesMax: number;
   readonly asks: RunnerAsks;
+  readonly authorisation: Authorisation;
   /** Wheel functions that are answered here, even while runners are busy, and without events. */
   readonly direct: ReadonlyMap<string, (kwargs: ValueMap) => Promise<Encodable>>;
   readonly logger: Logger;
@@ -40,6 +42,11 @@ const secondsMax = 86_400 * 365;
 const defaultTimes = { timeoutMs: 5_000, gatherTimeoutMs: 10_000 };
 /** As clocks write it, with a process id where `unique_jid` is set. */
 const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
+/** What an operator proves himself by, in a publish's `kwargs` or beside the job: nothing of it is kept or passed on. */
+const credentialNames = ["key", "token", "eauth", "username", "password"] as const;
+/** Their arguments and results are secrets: only the caller sees them. */
+const secretFunctions: ReadonlySet<string> = new Set(["auth.mk_token", "auth.del_token"]);
+const hiddenText = "**********";
 /** What of a wheel request is no argument. */
 const credentialFields: readonly string[] =
   "cmd fun key user arg kwarg client eauth token username password full_return print_event __jid__ __tag__ __user__".split(
@@ -53,10 +60,48 @@ export class Commands {
     this.#options = options;
   }
 
+  /** Answers whatever a worker has passed on of an operator's. */
+  async answer(
+    work: Extract<Deferred, { kind: "publish" | "command" | "makeToken" | "readToken" }>,
+    reply: (frame: Uint8Array) => void,
+  ): Promise<void> {
+    const { authorisation, logger } = this.#options;
+    if (work.kind === "publish") return reply(await this.publish(work.load, work.caller));
+    if (work.kind === "command") return await this.run(work.command, work.load, work.caller, reply);
+    if (work.kind === "readToken") return reply(encode(authorisation.readToken(work.token) ?? new Map(), "raw"));
+    try {
+      reply(encode((await authorisation.makeToken(work.credential, work.expireSeconds)) ?? "", "raw"));
+    } catch (error) {
+      logger.error({ err: error }, "a token could not be made");
+      reply(encode("", "raw"));
+    }
+  }
+
+  /** Removes tokens that have expired. */
+  sweepTokens(nowMs: number): Promise<void> {
+    return this.#options.authorisation.sweep(nowMs);
+  }
+
   /** @returns the reply frame */
-  async publish(load: Uint8Array, user: string): Promise<Uint8Array> {
+  async publish(load: Uint8Array, caller: Caller): Promise<Uint8Array> {
+    const { authorisation, fire, logger } = this.#options;
+    const identity = await authorisation.identify(caller);
+    if (identity === undefined) {
+      const refused = errorReply("AuthenticationError", "Authentication error occurred.");
+      fire("salt/job/error", { cmd: "publish", user: caller.user, ...refused });
+      return encode(refused, "raw");
+    }
     const fields = decode(load) as ValueMap;
-    const job = toJob(fields, user);
+    const job = toJob(fields, identity.user);
+    if (!(await authorisation.mayPublish(identity, caller.user, job))) {
+      logger.warn({ user: identity.user, fun: job.fun }, "a publish was refused: its user may not do that");
+      const refused = errorReply("AuthorizationError", "Authorization error occurred.");
+      fire(
+        ["salt/job", job.jid, "error"].filter(Boolean).join("/"),
+        new Map([...job.load, ...Object.entries(refused)]),
+      );
+      return encode(refused, "raw");
+    }
     const follow = followOf(fields);
     const batch = asMap(fields.get("kwargs")).get("batch");
     let published: Published | undefined;
@@ -93,15 +138,21 @@ export class Commands {
   async run(
     command: "runner" | "wheel",
     load: Uint8Array,
-    user: string,
+    caller: Caller,
     reply: (frame: Uint8Array) => void,
   ): Promise<void> {
+    const identity = await this.#options.authorisation.identify(caller);
+    if (identity === undefined) return reply(encode(unknownCaller(caller), "raw"));
+    const { user } = identity;
     const fields = decode(load) as ValueMap;
     const jid = givenJid(fields) ?? this.#options.publisher.newJid();
     const name = String(fields.get("fun") ?? "");
     const tag = `${command === "runner" ? "salt/run" : "salt/wheel"}/${jid}`;
     const isSync = command === "wheel" || fields.get("sync") === true;
     const { args, kwargs } = command === "runner" ? runnerArguments(fields) : wheelArguments(fields);
+    const decision = this.#options.authorisation.mayCall(identity, command, { fun: name, args, kwargs });
+    if (decision === "denied" || decision === "malformed")
+      return reply(encode(refusedCall(caller, user, decision), "raw"));
     const head = { fun: `${command}.${name}`, jid, ...(command === "wheel" ? { tag } : {}), user };
     const finished = (data: Encodable) => encode({ tag, data }, "raw");
     const direct = command === "wheel" ? this.#options.direct.get(name) : undefined;
@@ -110,19 +161,22 @@ export class Commands {
       return;
     }
     const startedStamp = stampNow();
-    const called = { ...head, fun_args: kwargs.size > 0 ? [...args, kwargs] : args };
+    const isSecret = secretFunctions.has(name);
+    const called = { ...head, fun_args: isSecret ? [hiddenText] : kwargs.size > 0 ? [...args, kwargs] : args };
     this.#options.fire(`${tag}/new`, command === "runner" ? called : head);
     if (!isSync) reply(encode({ tag, jid }, "raw"));
     const { calls, eventBytesMax } = this.#options;
     const call = { jid, fun: head.fun, user };
     const result = await calls.during(call, () =>
-      this.#runInLane(name, args, kwargs, { kind: command, jid, tag, user }),
+      this.#runInLane(name, args, kwargs, { kind: command, jid, tag, user, isOwnOnly: decision === "own" }),
     );
     const resultBytes = result.value.byteLength;
-    const data = { ...(command === "runner" ? called : head), return: decode(result.value), success: result.success };
+    const value = decode(result.value);
+    const shown = isSecret ? hiddenText : value;
+    const data = { ...(command === "runner" ? called : head), return: shown, success: result.success };
     if (command === "runner") await calls.store({ ...call, data: { ...data, _stamp: startedStamp }, resultBytes });
     this.#options.fire(`${tag}/ret`, resultBytes > eventBytesMax ? { ...data, return: trimmedText } : data);
-    const whole = result.reply === undefined ? data.return : new Packed(result.reply);
+    const whole = result.reply === undefined ? value : new Packed(result.reply);
     if (isSync) reply(finished({ ...data, return: whole, notes: result.notes, told: result.told, _stamp: stampNow() }));
   }
 
@@ -143,7 +197,7 @@ export class Commands {
   /** A function for the master itself: no events, and no job. @throws SaltworksError STORE_FAILED */
   async #askLane(fun: string, kwargs: { readonly [name: string]: Value }): Promise<RunnerResult> {
     const jid = this.#options.publisher.newJid();
-    const caller = { kind: "wheel", jid, tag: "", user: "" } as const;
+    const caller = { kind: "wheel", jid, tag: "", user: "", isOwnOnly: false } as const;
     const result = await this.#runInLane(fun, [], new Map(Object.entries(kwargs)), caller);
     if (!result.success) throw new SaltworksError("STORE_FAILED", `${fun}: ${String(decode(result.value))}`);
     return result;
@@ -204,7 +258,11 @@ export function toJob(fields: ValueMap, user: string): Job {
   const kwargs = asMap(fields.get("kwargs"));
   kwargs.delete("follow");
   const load = new Map<Encodable, Encodable>(fields);
-  load.delete("key");
+  for (const name of credentialNames) {
+    kwargs.delete(name);
+    load.delete(name);
+  }
+  if (load.has("user")) load.set("user", user);
   if (load.has("kwargs")) load.set("kwargs", kwargs);
   const publishFields = new Map<string, Encodable>();
   for (const name of forwardedKwargs) if (kwargs.has(name)) publishFields.set(name, kwargs.get(name));
@@ -224,6 +282,36 @@ export function toJob(fields: ValueMap, user: string): Job {
     publishFields,
     isQuiet: false,
   };
+}
+
+/** In the form that Salt's clients raise as an exception. */
+function errorReply(name: string, message: string) {
+  return { error: { name, message } };
+}
+
+const failureKinds = {
+  token: { name: "TokenAuthenticationError", type: "token" },
+  eauth: { name: "EauthAuthenticationError", type: "eauth" },
+  key: { name: "UserAuthenticationError", type: "user" },
+} as const;
+
+/** Salt's words for a runner's or wheel's caller who is not who he says. */
+function unknownCaller(caller: Caller): Encodable {
+  const { name, type } = failureKinds[caller.kind];
+  const ending = {
+    token: ".",
+    key: "",
+    eauth: caller.kind === "eauth" ? ` for user ${caller.credential.username}.` : "",
+  };
+  return errorReply(name, `Authentication failure of type "${type}" occurred${ending[caller.kind]}`);
+}
+
+/** The same for one who may not do that. */
+function refusedCall(caller: Caller, user: string, decision: "denied" | "malformed"): Encodable {
+  if (decision === "malformed")
+    return errorReply("SaltInvocationError", "A command invocation error occurred: Check syntax.");
+  const { name, type } = failureKinds[caller.kind];
+  return errorReply(name, `Authentication failure of type "${type}" occurred for user ${user}.`);
 }
 
 function followOf(fields: ValueMap): { readonly timeoutMs: number; readonly gatherTimeoutMs: number } | undefined {

@@ -1,4 +1,4 @@
-/** What the master does by itself every `loop_interval`: rotates a key that has served its time, reads the workers' faults, trims old jobs. */
+/** What the master does by itself every `loop_interval`: rotates a key that has served its time, removes tokens that have, reads the workers' faults, trims old jobs. */
 import { jidAt } from "../wire/jid.ts";
 import type { TrimAnswer } from "../workers/messages.ts";
 import type { ShardPool } from "../workers/pool.ts";
@@ -14,6 +14,7 @@ export type MaintenanceOptions = {
   readonly keep: { readonly jobsMax: number; readonly bytesMax: number };
   readonly pool: Pick<ShardPool, "offer">;
   readonly rotateIfDue: (nowMs: number) => Promise<void>;
+  readonly sweepTokens: (nowMs: number) => Promise<void>;
   /** Workers have no log of their own: their faults come with the counters. */
   readonly readFaults: () => Promise<unknown>;
   readonly onFault: (error: Error) => void;
@@ -24,6 +25,7 @@ export class Maintenance {
   readonly #options: MaintenanceOptions;
   readonly #timer: NodeJS.Timeout;
   #isTrimming = false;
+  #isSweeping = false;
   #isClosed = false;
 
   constructor(options: MaintenanceOptions) {
@@ -34,8 +36,19 @@ export class Maintenance {
   run(nowMs: number): void {
     const { rotateIfDue, readFaults, onFault } = this.#options;
     rotateIfDue(nowMs).catch(onFault);
+    this.#sweep(nowMs).catch(onFault);
     readFaults().catch(onFault);
     this.trim(nowMs).catch(onFault);
+  }
+
+  async #sweep(nowMs: number): Promise<void> {
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    try {
+      await this.#options.sweepTokens(nowMs);
+    } finally {
+      this.#isSweeping = false;
+    }
   }
 
   /** Step by step until nothing old is left: what is trimmed must keep up with what comes in. One such run at a time. */

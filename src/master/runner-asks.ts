@@ -2,7 +2,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { hasCode } from "../errors.ts";
 import type { ForgottenFacts, MasterAccess, RunnerCaller } from "../runners/contract.ts";
-import { decode } from "../wire/msgpack.ts";
+import { decode, encode } from "../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type {
@@ -15,6 +15,7 @@ import type {
 } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import type { Authorisation } from "./authorisation.ts";
 import type { Batches } from "./batches.ts";
 import type { TargetText } from "./expected-minions.ts";
 import type { JobKeeping } from "./job-keeping.ts";
@@ -39,6 +40,7 @@ export type RunnerAsksOptions = {
   readonly calls: Pick<RunnerCalls, "list">;
   readonly user: string;
   readonly batches: Pick<Batches, "states" | "control">;
+  readonly authorisation: Pick<Authorisation, "makeToken" | "removeToken">;
 };
 
 type Question<Name extends keyof MasterAccess> = Name extends "runJob" ? RunJobAsk : Parameters<MasterAccess[Name]>[0];
@@ -75,6 +77,11 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
     pendingJobs: ({ jid }) => pendingJobs(options.keeping, jid),
     cancelPending: ({ jid, minion }) => options.keeping.deliveries.cancel(jid, minion),
     controlBatch: ({ action, jid }, { user }) => options.batches.control(action, jid, user),
+    makeToken: async ({ expireSeconds, ...credential }) => {
+      const made = await options.authorisation.makeToken(credential, expireSeconds);
+      return made && encode(made, "bin");
+    },
+    removeToken: ({ token }) => options.authorisation.removeToken(token),
   };
 }
 

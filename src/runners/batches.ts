@@ -17,6 +17,7 @@ import { startTimeText } from "../wire/jid.ts";
 import { decode } from "../wire/msgpack.ts";
 import { type Encodable, Packed, type ValueMap } from "../wire/values.ts";
 import type { JobReader, RunnerContext, RunnerFunction, RunningBatchCounts, StoredReturn } from "./contract.ts";
+import { requireOwner } from "./job-owner.ts";
 import { fieldsOf } from "./stored-body.ts";
 
 const jidParameter = { name: "jid", isRequired: true };
@@ -111,6 +112,7 @@ async function page(context: RunnerContext, args: ValueMap): Promise<Encodable> 
   const directory = batchDirectory(context.config.cachedir);
   if (!hasBatch(directory, jid))
     throw new SaltworksError("FUNCTION_ARGUMENTS", `${jid} is not the job id of a batch`, { jid });
+  requireOwner(context, jid, readBatchSummary(directory, jid)?.first.user);
   // Asked first: a batch that ends in between is not told to be over before its last entry is read.
   const isRunning = (await context.master?.batches())?.has(jid) === true;
   const offset = Number(args.get("offset") ?? 0);

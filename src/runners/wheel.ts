@@ -5,6 +5,7 @@ import { batchesWheel } from "./batches.ts";
 import { callFunction } from "./call.ts";
 import { errorFunction } from "./config.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
+import { ownerOf, requireOwner } from "./job-owner.ts";
 import { peerReturnsWheel } from "./peer-returns.ts";
 import { saltworksRunner } from "./saltworks.ts";
 import { fieldsOf } from "./stored-body.ts";
@@ -24,6 +25,7 @@ function returns(context: RunnerContext, args: ValueMap): Encodable {
       `saltworks.returns needs a list of at most ${returnsPerCallMax} ids`,
     );
   }
+  if (context.caller?.isOwnOnly === true) requireOwner(context, jid, ownerOf(context, jid));
   const found = new Map<string, Encodable>();
   for (const id of ids) {
     const body = context.jobs.getReturn(jid, String(id));

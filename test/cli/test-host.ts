@@ -50,6 +50,10 @@ export class TestHost implements Host {
     return Promise.resolve(this.#input.shift());
   }
 
+  readSecret(): Promise<string | undefined> {
+    return this.readLine();
+  }
+
   onInterrupt(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

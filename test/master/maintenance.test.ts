@@ -19,6 +19,7 @@ function openMaintenance(keepJobsMs: number, oldRecords: number, keep = { jobsMa
     keepJobsMs,
     keep,
     pool: { offer },
+    sweepTokens: async () => undefined,
     rotateIfDue: async () => undefined,
     readFaults: async () => undefined,
     onFault: (error) => assert.fail(error),

@@ -4,8 +4,8 @@
  */
 
 import type { Logger } from "pino";
-import { openJobArchive } from "../../client/job-archive.ts";
 import type { Login } from "../../client/credentials.ts";
+import { openJobArchive } from "../../client/job-archive.ts";
 import { type CommandOutcome, MasterClient, requestEndpoint } from "../../client/master-client.ts";
 import { openMinionArchive } from "../../client/minion-archive.ts";
 import type { RunnerListener } from "../../client/runner-feed.ts";
@@ -75,7 +75,8 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   };
   const followed = name === "jobs.follow" ? await followBatch(words, config, display, host, log) : undefined;
   if (followed !== undefined) return followed;
-  const here = options.isAsync || login !== undefined ? undefined : await runHere({ config, host, log }, name, args, call.kwargs);
+  const here =
+    options.isAsync || login !== undefined ? undefined : await runHere({ config, host, log }, name, args, call.kwargs);
   if (here?.exitCode !== undefined) return here.exitCode;
   log.debug(`Asking the master at ${requestEndpoint(config)} for ${name}`);
   const listener = listenerOf(display, host, options.isQuiet);
@@ -157,6 +158,9 @@ async function reached(
     if (hasCode(error, "REQUEST_TIMEOUT")) host.complain("[ERROR   ] Message timed out\n");
     const isKnown = ["MASTER_UNREACHABLE", "REQUEST_TIMEOUT", "REQUEST_REFUSED", "AUTH_FAILED"] as const;
     if (!isKnown.some((code) => hasCode(error, code))) throw error;
+    // Salt shows these words alone to whom an eauth system, or the master, refuses.
+    if (login !== undefined && hasCode(error, "AUTH_FAILED"))
+      return { value: (error as SaltworksError).message, isSuccess: false };
     return { value: `${exceptionStart} ${name}: ${(error as SaltworksError).message}`, isSuccess: false };
   } finally {
     client?.close();

@@ -7,8 +7,10 @@ import { Display } from "../display.ts";
 import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
+import { loginOf } from "../login.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { renderYaml } from "../outputters/yaml.ts";
+import { saltExitCodes } from "../salt-endings.ts";
 import { configValue } from "./config-dump.ts";
 import { BatchCommand, batchOptionsOf, safeBatchOf } from "./salt-batch.ts";
 import { explainFailure, SaltCommand } from "./salt-job.ts";
@@ -33,7 +35,12 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
   try {
     const job = { ...asked, request: { ...asked.request, ...writtenTarget(asked.request, config, log) } };
     const target = { ...job.request, delimiter: options.delimiter ?? ":" };
-    client = await MasterClient.open(config, host.user);
+    const login = await loginOf(options, config, host, true);
+    if (login === "failed") {
+      host.complain("ERROR: Authentication failed\n");
+      return saltExitCodes.nothingReturned;
+    }
+    client = await MasterClient.open(config, host.user, login);
     if (options.isPreviewAsked || options.isExplainAsked)
       return await showTarget(target, options.isExplainAsked, client, display, host);
     await confirmTarget(target, options, config, client, host);

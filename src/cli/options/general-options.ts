@@ -100,14 +100,22 @@ export const logFileOptions = {
   ),
 };
 
-const localKeyOnly =
-  "external authentication is not built yet; commands are authorised by the key file of the local user, so run this as the master's user or with sudo";
-/** Why options of external authentication are refused, of every command that Salt has them in. */
-export const authenticationReasons = {
-  "-a": localKeyOnly,
-  "--auth": localKeyOnly,
-  "-T": localKeyOnly,
-  "--username": localKeyOnly,
-  "--password": localKeyOnly,
-};
-export const unavailableAuthentication = [["-T", "--make-token"], ["--username"], ["--password"]];
+/** A group of its own in Salt's help. */
+export const authenticationTitle = "External Authentication";
+export function authenticationOptions(
+  names: readonly [string, ...string[]] = ["-a", "--auth", "--eauth", "--external-auth"],
+) {
+  return {
+    eauth: text(names, "EAUTH", "Be the user of this eauth system, instead of the one of this machine."),
+    isTokenMade: flag(
+      ["-T", "--make-token"],
+      "Keep a token in a file, so that the next commands need no password until it expires.",
+    ),
+    username: text(["--username"], "USERNAME", "The user's name for that system. Asked for if it is not given."),
+    password: text(
+      ["--password"],
+      "PASSWORD",
+      "His password, which others of this machine can see in the list of processes. Asked for if it is not given.",
+    ),
+  };
+}

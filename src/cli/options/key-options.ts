@@ -1,6 +1,5 @@
 /** The options of `saltworks key`. Source: Salt's own `salt-key --help` for names, groups and order. */
 import {
-  authenticationReasons,
   generalOptions,
   hardCrashOptions,
   logFileOptions,
@@ -9,9 +8,22 @@ import {
   outputAbout,
   outputOptions,
   stateOutputOptions,
-  unavailableAuthentication,
 } from "./general-options.ts";
 import { type CommandTable, flag, int, mainName, text } from "./option.ts";
+
+const keysAreFiles = "keys are managed in the master's directories: run this as the master's user or with sudo";
+const loginReasons = {
+  "--auth": keysAreFiles,
+  "-T": keysAreFiles,
+  "--username": keysAreFiles,
+  "--password": keysAreFiles,
+};
+const unavailableLogin = [
+  ["--auth", "--eauth", "--external-auth"],
+  ["-T", "--make-token"],
+  ["--username"],
+  ["--password"],
+];
 
 const userOptions = {
   user: text(["-u", "--user"], "USER", "Do it as this user, to whom new key files belong."),
@@ -129,6 +141,6 @@ export const keyCommand: CommandTable<KeyOptions> = {
       options: { ...logLevelOption(["--log-level"]), ...logFileOptions },
     },
   ],
-  unavailable: [["--auth", "--eauth", "--external-auth"], ...unavailableAuthentication],
-  reasons: authenticationReasons,
+  unavailable: unavailableLogin,
+  reasons: loginReasons,
 };

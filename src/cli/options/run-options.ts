@@ -1,6 +1,7 @@
 /** The options of `saltworks run`. Source: Salt's own `salt-run --help` for names, groups and order. */
 import {
-  authenticationReasons,
+  authenticationOptions,
+  authenticationTitle,
   generalOptions,
   hardCrashOptions,
   logFileOptions,
@@ -9,7 +10,6 @@ import {
   outputAbout,
   outputOptions,
   stateOutputOptions,
-  unavailableAuthentication,
   wordOptions,
 } from "./general-options.ts";
 import { type CommandTable, flag, int, text } from "./option.ts";
@@ -32,6 +32,8 @@ const runnerOptions = {
   ),
 };
 
+const loginOptions = authenticationOptions();
+
 const displayOptions = { isQuiet: flag(["--quiet"], "Do not show the result.") };
 
 type RunOptions = typeof generalOptions &
@@ -39,6 +41,7 @@ type RunOptions = typeof generalOptions &
   typeof outputOptions &
   typeof stateOutputOptions &
   typeof displayOptions &
+  typeof loginOptions &
   ReturnType<typeof logLevelOption> &
   typeof logFileOptions;
 
@@ -53,13 +56,8 @@ export const runCommand: CommandTable<RunOptions> = {
       about: outputAbout,
       options: { ...outputOptions, ...stateOutputOptions, ...displayOptions },
     },
+    { title: authenticationTitle, options: loginOptions },
     { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
   ],
-  unavailable: [
-    ["-a", "--auth", "--eauth", "--external-auth"],
-    ...unavailableAuthentication,
-    ["--profiling-path"],
-    ["--enable-profiling"],
-  ],
-  reasons: authenticationReasons,
+  unavailable: [["--profiling-path"], ["--enable-profiling"]],
 };

@@ -2,7 +2,8 @@
 
 import { batchOptions, saferBatchOptions } from "./batch-options.ts";
 import {
-  authenticationReasons,
+  authenticationOptions,
+  authenticationTitle,
   generalOptions,
   hardCrashOptions,
   logFileOptions,
@@ -13,7 +14,6 @@ import {
   ownAbout,
   ownTitle,
   stateOutputOptions,
-  unavailableAuthentication,
   wordOptions,
 } from "./general-options.ts";
 import { type CommandTable, flag, text } from "./option.ts";
@@ -70,6 +70,8 @@ const jobOptions = {
   ...previewOptions,
 };
 
+const loginOptions = authenticationOptions();
+
 /** What Salt does not have. */
 const ownOptions = { ...gatherOptions, ...saferBatchOptions, ...explainOptions };
 
@@ -79,6 +81,7 @@ const saltOptions = {
   ...delimiterOptions,
   ...outputOptions,
   ...stateOutputOptions,
+  ...loginOptions,
   ...logLevelOption(),
   ...logFileOptions,
   ...ownOptions,
@@ -98,9 +101,9 @@ export const saltCommand: CommandTable<typeof saltOptions> = {
     },
     { title: "Additional Target Options", about: "Details of targets.", options: delimiterOptions },
     { title: "Output Options", about: outputAbout, options: { ...outputOptions, ...stateOutputOptions } },
+    { title: authenticationTitle, options: loginOptions },
     { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
     { title: ownTitle, about: ownAbout, options: ownOptions, isOwn: true },
   ],
-  unavailable: [["-a", "--auth", "--eauth", "--external-auth"], ...unavailableAuthentication],
-  reasons: authenticationReasons,
+  unavailable: [],
 };

@@ -1,33 +1,29 @@
 /**
- * Clear commands of local users: `ping`, `publish`, `runner`, `wheel`, authenticated by the local key file's content.
- * Tokens and external authentication are refused as Salt refuses credentials that it does not know. docs/protocol.md section 7.2.
+ * Clear commands of operators: `ping`, `publish`, `runner`, `wheel`, `mk_token`, `get_token`. The key of a local user is checked here; whoever comes
+ * with a token or a password is the main thread's to check. docs/protocol.md section 7.2.
  */
 import { equalSecrets } from "../../crypto/compare.ts";
+import { credentialTextBytesMax } from "../../limits.ts";
+import { headOf, mapEntries } from "../../wire/walk.ts";
+import type { CredentialTask } from "../credentials/contract.ts";
+import type { Caller } from "../messages.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, Opened } from "./context.ts";
-import { bytesOf, textOf } from "./fields.ts";
+import { bytesOf, field, fieldBytes, textOf } from "./fields.ts";
 
 function refusal(name: string, message: string): Answer {
   return { value: { error: { name, message } } };
 }
 
-/** Which credential a load carries, and with which words Salt refuses it. */
-function credential(opened: Opened): { readonly kind: "token" | "eauth" | "user"; readonly error: string } {
-  const has = (key: string) => opened.entries.some((entry) => entry.key === key);
-  if (has("token")) return { kind: "token", error: "TokenAuthenticationError" };
-  if (has("eauth")) return { kind: "eauth", error: "EauthAuthenticationError" };
-  return { kind: "user", error: "UserAuthenticationError" };
-}
+/** Fields with credentials among them: a load's own, or a publish's `kwargs`. */
+type Fields = Pick<Opened, "load" | "entries">;
 
-/** The local user that the load proves to be; undefined if it does not. `sudo_NAME` uses root's key. */
-function localUser(shard: Shard, opened: Opened): string | undefined {
-  const key = bytesOf(opened.load, opened.entries, "key");
-  if (key === undefined) return undefined;
-  const claimed = textOf(opened.load, opened.entries, "user") ?? shard.start.config.user;
-  const keyOwner = claimed.startsWith("sudo_") ? shard.start.config.user : claimed;
-  const expected = shard.start.localKeys.get(keyOwner);
-  return expected !== undefined && equalSecrets(expected, key) ? claimed : undefined;
-}
+/** With which words Salt refuses each. */
+const refusedNames = {
+  token: "TokenAuthenticationError",
+  eauth: "EauthAuthenticationError",
+  key: "UserAuthenticationError",
+} as const;
 
 export function handleClear(shard: Shard, opened: Opened): Answer {
   switch (opened.cmd) {
@@ -40,30 +36,88 @@ export function handleClear(shard: Shard, opened: Opened): Answer {
     case "wheel":
       return handleCommand(shard, opened, opened.cmd);
     case "mk_token":
-      shard.count("refused.credential");
-      return { value: "" };
+      return handleMakeToken(shard, opened);
     case "get_token":
-      return { value: new Map() };
+      return handleReadToken(opened);
     default:
       return { value: new Map() };
   }
 }
 
 function handlePublish(shard: Shard, opened: Opened): Answer {
-  const user = credential(opened).kind === "user" ? localUser(shard, opened) : undefined;
-  if (user === undefined) {
-    shard.count("refused.credential");
-    return refusal("AuthenticationError", "Authentication error occurred.");
-  }
-  return { deferred: { kind: "publish", load: Uint8Array.from(opened.load), user } };
+  const caller = callerOf(shard, opened, kwargsOf(opened));
+  if ("kind" in caller) return { deferred: { kind: "publish", load: Uint8Array.from(opened.load), caller } };
+  shard.count("refused.credential");
+  return refusal("AuthenticationError", "Authentication error occurred.");
 }
 
 function handleCommand(shard: Shard, opened: Opened, command: "runner" | "wheel"): Answer {
-  const { kind, error } = credential(opened);
-  const user = kind === "user" ? localUser(shard, opened) : undefined;
-  if (user === undefined) {
+  const caller = callerOf(shard, opened, opened);
+  if ("kind" in caller) return { deferred: { kind: "command", command, load: Uint8Array.from(opened.load), caller } };
+  shard.count("refused.credential");
+  const { refused } = caller;
+  const words = {
+    token: 'type "token" occurred.',
+    eauth: 'type "eauth" occurred.',
+    key: 'type "user" occurred',
+  } as const;
+  return refusal(refusedNames[refused], `Authentication failure of ${words[refused]}`);
+}
+
+function handleMakeToken(shard: Shard, opened: Opened): Answer {
+  const credential = credentialIn(opened);
+  if (credential === undefined) {
     shard.count("refused.credential");
-    return refusal(error, `Authentication failure of type "${kind}" occurred`);
+    return { value: "" };
   }
-  return { deferred: { kind: "command", command, load: Uint8Array.from(opened.load), user } };
+  const asked = has(opened, "token_expire") ? field(opened.load, opened.entries, "token_expire") : undefined;
+  return { deferred: { kind: "makeToken", credential, expireSeconds: typeof asked === "number" ? asked : undefined } };
+}
+
+function handleReadToken(opened: Opened): Answer {
+  if (!has(opened, "token")) return { value: false };
+  const token = boundedText(opened, "token");
+  return token === undefined ? { value: new Map() } : { deferred: { kind: "readToken", token } };
+}
+
+/** Salt's clients put what a publish is authorised by into its `kwargs`; without any it is the key. */
+function kwargsOf(opened: Opened): Fields {
+  const load = fieldBytes(opened.load, opened.entries, "kwargs");
+  if (load === undefined || headOf(load, 0).kind !== "map") return { load: opened.load, entries: [] };
+  return { load, entries: mapEntries(load) };
+}
+
+/** Who asks, or whose word is not even worth a check. A token goes before a password, and both before a key. */
+function callerOf(shard: Shard, opened: Opened, fields: Fields): Caller | { readonly refused: Caller["kind"] } {
+  const { user: masterUser } = shard.start.config;
+  const claimed = textOf(opened.load, opened.entries, "user") ?? masterUser;
+  if (has(fields, "token")) {
+    const token = boundedText(fields, "token");
+    return token === undefined ? { refused: "token" } : { kind: "token", user: claimed, token };
+  }
+  if (has(fields, "eauth")) {
+    const credential = credentialIn(fields);
+    return credential === undefined ? { refused: "eauth" } : { kind: "eauth", user: claimed, credential };
+  }
+  const key = bytesOf(opened.load, opened.entries, "key");
+  const owner = claimed === "root" || claimed.startsWith("sudo_") ? masterUser : claimed;
+  const expected = shard.start.localKeys.get(owner);
+  if (key === undefined || expected === undefined || !equalSecrets(expected, key)) return { refused: "key" };
+  return { kind: "key", user: claimed, isMaster: owner === masterUser };
+}
+
+function credentialIn(fields: Fields): CredentialTask | undefined {
+  const [eauth, username, password] = ["eauth", "username", "password"].map((name) => boundedText(fields, name));
+  if (eauth === undefined || username === undefined || password === undefined) return undefined;
+  return { eauth, username, password };
+}
+
+function has({ entries }: Fields, key: string): boolean {
+  return entries.some((entry) => entry.key === key);
+}
+
+/** Anybody on the network may send one: a long one is none. */
+function boundedText({ load, entries }: Fields, key: string): string | undefined {
+  const text = textOf(load, entries, key);
+  return text === undefined || Buffer.byteLength(text) > credentialTextBytesMax ? undefined : text;
 }

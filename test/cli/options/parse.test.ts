@@ -90,14 +90,25 @@ describe("parseCommandLine", () => {
     assert.deepEqual(line.positionals, ["es1", "test.ping"]);
   });
   it("refuses by name what it lacks, however it is written, and says why", () => {
-    for (const argv of [["-a", "pam", "*", "f.g"], ["*", "f.g", "--auth=pam"], ["--ext", "pam"], ["-vapam"]]) {
-      const line = parseCommandLine("salt", argv, context);
+    for (const argv of [
+      ["--auth", "pam", "-L"],
+      ["-L", "--auth=pam"],
+      ["--ext", "pam"],
+    ]) {
+      const line = parseCommandLine("key", argv, context);
       assert.ok(!line.ok);
       assert.equal(line.exitCode, 64);
       assert.match(
         line.stderr,
-        /^Usage: salt .*\n\nsalt: error: option -a\/--auth\/--eauth\/--external-auth is not available in this version: external authentication is not built yet; .*\n$/,
+        /^Usage: salt-key .*\n\nsalt-key: error: option --auth\/--eauth\/--external-auth is not available in this version: keys are managed .*\n$/,
       );
+    }
+  });
+  it("takes the login of an eauth system by all its names", () => {
+    for (const argv of [["-a", "pam"], ["--auth=pam"], ["--ext", "pam"], ["-vapam"]]) {
+      const line = parseCommandLine("salt", [...argv, "-T", "--username=ann", "*", "f.g"], context);
+      assert.ok(line.ok);
+      assert.deepEqual([line.options.eauth, line.options.isTokenMade, line.options.username], ["pam", true, "ann"]);
     }
   });
   it("takes no beginning of one of Salt's options for one of our own", () => {

@@ -279,7 +279,8 @@ describe("commands of local users", () => {
     const { bench } = await open();
     for (const user of ["root", "sudo_bob"]) {
       const [deferred] = (await bench.send(clearFrame({ ...publish, user, key: "local-secret" }))).deferred;
-      assert.deepEqual([deferred?.kind, deferred?.kind === "publish" && deferred.user], ["publish", user]);
+      assert.equal(deferred?.kind, "publish");
+      assert.deepEqual(deferred.caller, { kind: "key", user, isMaster: true });
     }
     const [wheel] = (
       await bench.send(clearFrame({ cmd: "wheel", fun: "key.list_all", key: "local-secret", user: "root" }))
@@ -287,7 +288,29 @@ describe("commands of local users", () => {
     assert.equal(wheel?.kind, "command");
   });
 
-  it("are refused in Salt's words with a wrong key, an unknown user, a token or external authentication", async () => {
+  it("come with a token or a password to be checked by the main thread, a token first and a key last", async () => {
+    const { bench } = await open();
+    const callerOf = async (load: Record<string, Encodable>) => {
+      const [deferred] = (await bench.send(clearFrame(load))).deferred;
+      return deferred?.kind === "publish" || deferred?.kind === "command" ? deferred.caller : undefined;
+    };
+    const login = { eauth: "file", username: "ann", password: "secret" };
+    const credential = { kind: "eauth", user: "root", credential: login };
+    const key = "local-secret";
+    assert.deepEqual(await callerOf({ ...publish, key, kwargs: login }), credential);
+    assert.deepEqual(await callerOf({ ...publish, key, kwargs: { ...login, token: "t" } }), {
+      kind: "token",
+      user: "root",
+      token: "t",
+    });
+    assert.deepEqual(await callerOf({ cmd: "wheel", fun: "key.list_all", user: "root", ...login }), credential);
+    const [made] = (await bench.send(clearFrame({ cmd: "mk_token", ...login, token_expire: 5 }))).deferred;
+    assert.deepEqual(made, { item: 0, kind: "makeToken", credential: login, expireSeconds: 5 });
+    const [read] = (await bench.send(clearFrame({ cmd: "get_token", token: "t" }))).deferred;
+    assert.deepEqual(read, { item: 0, kind: "readToken", token: "t" });
+  });
+
+  it("are refused in Salt's words with a wrong key, an unknown user, or what can be no token or password", async () => {
     const { bench } = await open();
     const errorOf = async (load: Record<string, Encodable>) => {
       const reply = decode(replyOf(await bench.send(clearFrame(load)))) as ValueMap;
@@ -295,13 +318,13 @@ describe("commands of local users", () => {
     };
     assert.equal(await errorOf({ ...publish, key: "wrong" }), "AuthenticationError");
     assert.equal(await errorOf({ ...publish, user: "mallory", key: "local-secret" }), "AuthenticationError");
-    assert.equal(await errorOf({ ...publish, token: "t", key: "local-secret" }), "AuthenticationError");
+    assert.equal(await errorOf({ ...publish, kwargs: { token: 5 }, key: "local-secret" }), "AuthenticationError");
     const wheel = { cmd: "wheel", fun: "key.list_all", user: "root" };
     assert.equal(await errorOf({ ...wheel, key: "wrong" }), "UserAuthenticationError");
-    assert.equal(await errorOf({ ...wheel, token: "t" }), "TokenAuthenticationError");
-    assert.equal(await errorOf({ ...wheel, eauth: "pam", username: "x", password: "y" }), "EauthAuthenticationError");
+    assert.equal(await errorOf({ ...wheel, token: "t".repeat(5_000) }), "TokenAuthenticationError");
+    assert.equal(await errorOf({ ...wheel, eauth: "pam", username: "x", password: 5 }), "EauthAuthenticationError");
     assert.equal(decode(replyOf(await bench.send(clearFrame({ cmd: "mk_token", eauth: "pam" })))), "");
-    assert.deepEqual(decode(replyOf(await bench.send(clearFrame({ cmd: "get_token", token: "x" })))), new Map());
+    assert.equal(decode(replyOf(await bench.send(clearFrame({ cmd: "get_token" })))), false);
     assert.equal(bench.shard.counters["refused.credential"], 7);
   });
 });

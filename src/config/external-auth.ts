@@ -1,0 +1,33 @@
+/** What `external_auth` says: which backends are asked, with what settings of their own (`^name`), and for whose permissions. */
+import type { ConfigMap, ConfigValue } from "./option.ts";
+import { isConfigMap } from "./salt-yaml.ts";
+
+/** Backends that this program has, in the order in which they are listed. */
+export const eauthBackends = ["auto", "file", "pam", "rest", "sharedsecret"] as const;
+export type EauthBackend = (typeof eauthBackends)[number];
+
+export function isEauthBackend(name: string): name is EauthBackend {
+  return eauthBackends.some((backend) => backend === name);
+}
+
+/** Users and groups of a backend with their permissions; undefined if it is not enabled. */
+export function backendConfig(externalAuth: ConfigMap, backend: string): ConfigMap | undefined {
+  if (!Object.hasOwn(externalAuth, backend)) return undefined;
+  const config = externalAuth[backend];
+  return isConfigMap(config) ? config : {};
+}
+
+/** A setting of the backend itself, which is written with `^` before its name. */
+export function backendSetting(externalAuth: ConfigMap, backend: string, name: string): ConfigValue | undefined {
+  const config = backendConfig(externalAuth, backend);
+  return config !== undefined && Object.hasOwn(config, `^${name}`) ? config[`^${name}`] : undefined;
+}
+
+/** Sentences for the log about backends that are configured and cannot be asked. */
+export function backendFaults(externalAuth: ConfigMap): string[] {
+  const missing = Object.keys(externalAuth).filter((name) => !isEauthBackend(name));
+  return missing.map(
+    (name) =>
+      `external_auth: '${name}' is not available here, so that its users cannot log in; available are ${eauthBackends.join(", ")}`,
+  );
+}

@@ -1,0 +1,238 @@
+/**
+ * Who an operator is, and what he may do: the user of a key file, of a token, or of an eauth system with his password.
+ * Whatever is asked in clear passes here. Source: docs/protocol.md section 7.2, docs/external-auth.md.
+ */
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { backendConfig } from "../config/external-auth.ts";
+import type { MasterConfig } from "../config/load.ts";
+import type { ConfigMap, ConfigValue } from "../config/option.ts";
+import { isConfigMap } from "../config/salt-yaml.ts";
+import { hasCode } from "../errors.ts";
+import { Tokens } from "../store/tokens.ts";
+import { decode } from "../wire/msgpack.ts";
+import { type Encodable, Float, type Value, type ValueMap } from "../wire/values.ts";
+import type { CredentialTask } from "../workers/credentials/contract.ts";
+import type { LanePool } from "../workers/lane-pool.ts";
+import type { Caller } from "../workers/messages.ts";
+import { CredentialChecks } from "./credential-checks.ts";
+import type { TargetText } from "./expected-minions.ts";
+import {
+  type AskedCall,
+  type Grants,
+  grantsOfLocalUser,
+  grantsOfUser,
+  type IsWithin,
+  isBlacklisted,
+  Permissions,
+} from "./permissions.ts";
+import type { Job } from "./publisher.ts";
+import type { Targets } from "./targets.ts";
+
+export type AuthorisationOptions = {
+  readonly config: Pick<
+    MasterConfig,
+    | "external_auth"
+    | "publisher_acl"
+    | "publisher_acl_blacklist"
+    | "sudo_acl"
+    | "token_expire"
+    | "token_expire_user_override"
+    | "keep_acl_in_token"
+    | "permissive_acl"
+  >;
+  readonly checks: Pick<CredentialChecks, "check">;
+  readonly tokens: Tokens;
+  readonly targets: Pick<Targets, "written" | "expected">;
+  readonly logger: Pick<Logger, "warn">;
+  readonly nowMs: () => number;
+};
+
+/** `user`: as whom he acts. `grants`: what he may do; undefined is everything. */
+export type Identity = { readonly user: string; readonly grants: Grants | undefined };
+
+/** Wheel functions by which a client follows its own jobs; they look at whose job it is. */
+const followFunctions: ReadonlySet<string> = new Set([
+  "saltworks.returns",
+  "saltworks.batch",
+  "saltworks.match_target",
+]);
+
+/** From the master's parts. */
+export function authorisationOf(
+  parts: { readonly config: MasterConfig; readonly credentials: LanePool; readonly logger: Logger },
+  targets: Targets,
+): Authorisation {
+  const { config, credentials: lane, logger } = parts;
+  const tokens = new Tokens(join(config.cachedir, "tokens"), config.hash_type);
+  const checks = new CredentialChecks({ lane, logger });
+  return new Authorisation({ config, checks, tokens, targets, logger, nowMs: Date.now });
+}
+
+export class Authorisation {
+  readonly #options: AuthorisationOptions;
+  readonly #permissions = new Permissions();
+
+  constructor(options: AuthorisationOptions) {
+    this.#options = options;
+  }
+
+  /** @returns undefined if he is not who he says, or nobody that this master knows */
+  async identify(caller: Caller): Promise<Identity | undefined> {
+    if (caller.kind === "key") return this.#localUser(caller.user, caller.isMaster);
+    if (caller.kind === "token") return this.#userOfToken(caller.token);
+    const { eauth, username: user } = caller.credential;
+    const backend = this.#backend(eauth);
+    const result = backend && (await this.#options.checks.check(caller.credential));
+    if (backend === undefined || result === undefined) return undefined;
+    return { user, grants: this.#grantsOf(backend, user, result.groups, result.grants) };
+  }
+
+  /** Whether every function is granted for every minion that is asked. `claimed`: the user of the system that asks. */
+  async mayPublish({ user, grants }: Identity, claimed: string, job: Job): Promise<boolean> {
+    const calls = callsOf(job);
+    const { publisher_acl_blacklist: blacklist } = this.#options.config;
+    const functions = calls.map(({ fun }) => fun);
+    if (isBlacklisted(blacklist, user, functions) || isBlacklisted(blacklist, claimed, [])) return false;
+    return grants === undefined || (await this.#permissions.mayPublish(grants, calls, this.#isWithin(job)));
+  }
+
+  /** "own": only as far as it is about his own jobs. */
+  mayCall({ grants }: Identity, kind: "runner" | "wheel", call: AskedCall): "granted" | "own" | "denied" | "malformed" {
+    if (grants === undefined) return "granted";
+    const decision = this.#permissions.mayCall(grants, kind, call);
+    return decision === "denied" && kind === "wheel" && followFunctions.has(call.fun) ? "own" : decision;
+  }
+
+  /**
+   * @returns what is told of it, the token among it; undefined if the user is not who he says
+   * @throws SaltworksError as `Tokens.make`
+   */
+  async makeToken(
+    credential: CredentialTask,
+    expireSeconds: number | undefined,
+  ): Promise<Map<string, Encodable> | undefined> {
+    const { checks, tokens, nowMs } = this.#options;
+    const { eauth, username } = credential;
+    const backend = this.#backend(eauth);
+    const result = backend && (await checks.check(credential));
+    if (backend === undefined || result === undefined) return undefined;
+    const start = nowMs() / 1_000;
+    const fields = new Map<string, Encodable>([
+      ["start", new Float(start)],
+      ["expire", new Float(start + this.#lifeSeconds(credential, expireSeconds))],
+      ["name", username],
+      ["eauth", eauth],
+    ]);
+    if (this.#isKeepingGrants)
+      fields.set("auth_list", this.#grantsOf(backend, username, result.groups, result.grants) as Encodable);
+    if (result.groups.length > 0) fields.set("groups", result.groups);
+    return tokens.make(fields);
+  }
+
+  /** What is kept of a token that is good. @throws SaltworksError STORE_FAILED */
+  readToken(token: string): ValueMap | undefined {
+    return this.#options.tokens.read(token, this.#options.nowMs());
+  }
+
+  /** @returns whether it was there. @throws SaltworksError STORE_FAILED */
+  removeToken(token: string): boolean {
+    return this.#options.tokens.remove(token);
+  }
+
+  /** Removes tokens that have expired. */
+  async sweep(nowMs: number): Promise<void> {
+    await this.#options.tokens.sweep(nowMs);
+  }
+
+  #backend(eauth: string): ConfigMap | undefined {
+    const backend = backendConfig(this.#options.config.external_auth, eauth);
+    if (backend === undefined)
+      this.#options.logger.warn({ eauth }, "an eauth system that is not enabled was asked for");
+    return backend;
+  }
+
+  /** The master's own user may do everything; others what `publisher_acl` says, and so users of sudo with `sudo_acl`. */
+  #localUser(user: string, isMaster: boolean): Identity | undefined {
+    const { publisher_acl: acl, sudo_acl: isSudoBound } = this.#options.config;
+    const isBound = user.startsWith("sudo_") && isSudoBound && Object.keys(acl).length > 0;
+    if (isMaster && !isBound) return { user, grants: undefined };
+    const grants = grantsOfLocalUser(acl, isMaster ? user.slice("sudo_".length) : user);
+    if (grants.length > 0) return { user, grants };
+    this.#options.logger.warn({ user }, 'Authentication failure of type "user" occurred.');
+    return undefined;
+  }
+
+  #userOfToken(token: string): Identity | undefined {
+    const kept = this.readToken(token);
+    const [name, eauth] = [kept?.get("name"), kept?.get("eauth")];
+    const backend = typeof eauth === "string" ? this.#backend(eauth) : undefined;
+    if (kept === undefined || backend === undefined || typeof name !== "string") {
+      this.#options.logger.warn('Authentication failure of type "token" occurred.');
+      return undefined;
+    }
+    if (this.#isKeepingGrants && kept.has("auth_list")) {
+      const list = plain(kept.get("auth_list") ?? []);
+      return { user: name, grants: Array.isArray(list) ? list : [] };
+    }
+    const groups = kept.get("groups");
+    return { user: name, grants: this.#grantsOf(backend, name, Array.isArray(groups) ? groups.map(String) : []) };
+  }
+
+  /** What the backend itself grants stands in the configuration's place. */
+  #grantsOf(backend: ConfigMap, name: string, groups: readonly string[], given?: Uint8Array): Grants {
+    const list = given && plain(decode(given));
+    return Array.isArray(list) ? list : grantsOfUser(backend, name, groups, this.#options.config.permissive_acl);
+  }
+
+  /** A web service's grants cannot be asked for again without the password. */
+  get #isKeepingGrants(): boolean {
+    const { keep_acl_in_token: isKeeping, external_auth: externalAuth } = this.#options.config;
+    return isKeeping || Object.hasOwn(externalAuth, "rest");
+  }
+
+  #lifeSeconds({ eauth, username }: CredentialTask, asked: number | undefined): number {
+    const { token_expire: seconds, token_expire_user_override: override } = this.#options.config;
+    if (asked === undefined || !Number.isFinite(asked) || asked <= 0) return seconds;
+    const users = isConfigMap(override) && Object.hasOwn(override, eauth) ? override[eauth] : undefined;
+    return override === true || (Array.isArray(users) && users.includes(username)) ? asked : seconds;
+  }
+
+  #isWithin(job: TargetText): IsWithin {
+    let asked: Promise<readonly string[]> | undefined;
+    return async (target) => {
+      asked ??= this.#idsOf(job);
+      const ids = await asked;
+      if (ids.length === 0) return true;
+      const granted = new Set(await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }));
+      return ids.every((id) => granted.has(id));
+    };
+  }
+
+  /** A target that cannot be read names nobody, as in Salt. */
+  async #idsOf(target: TargetText): Promise<readonly string[]> {
+    const { targets } = this.#options;
+    try {
+      const { target: written, targetKind, delimiter } = targets.written(target);
+      return (await targets.expected({ target: written, targetKind, delimiter })).minions.texts();
+    } catch (error) {
+      if (!hasCode(error, "TARGET_INVALID")) throw error;
+      return [];
+    }
+  }
+}
+
+/** A job of several functions has a list of arguments for each. */
+function callsOf({ fun, arg }: Job): AskedCall[] {
+  const listOf = (value: unknown) => (Array.isArray(value) ? (value as Value[]) : []);
+  if (!Array.isArray(fun)) return [{ fun: String(fun), args: listOf(arg), kwargs: undefined }];
+  return fun.map((name, index) => ({ fun: String(name), args: listOf(listOf(arg)[index]), kwargs: undefined }));
+}
+
+/** Permissions as the configuration has them: maps with texts as keys. */
+function plain(value: Value): ConfigValue {
+  if (Array.isArray(value)) return value.map(plain);
+  if (value instanceof Map) return Object.fromEntries([...value].map(([key, member]) => [String(key), plain(member)]));
+  if (value instanceof Float) return value.value;
+  return typeof value === "object" ? null : value;
+}
