@@ -79,10 +79,8 @@ describe("runners that this master cannot serve", () => {
     const context = runnerContext({ master: masterAccess({}), config: { file_roots: { base: ["/nowhere"] } } });
     const refused = (name: string, args: Value[], message: RegExp) =>
       assert.rejects(callRunner(context, name, args), { code: "FUNCTION_FAILED", message });
-    await refused("fileserver.file_list", [], /^fileserver\.file_list needs the file server/);
     await refused("state.event", [], /command line/);
     await refused("salt.cmd", ["test.ping"], /command line/);
-    assert.deepEqual(await callRunner(context, "fileserver.envs"), ["base"]);
     assert.deepEqual(await callRunner(context, "saltutil.sync_runners"), []);
   });
 });

@@ -44,8 +44,8 @@ describe("a sealed request", () => {
   it("is answered under the session key with its nonce", async () => {
     const bench = open();
     const crypticle = await acceptMinion(bench, "web1");
-    const result = await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_file_envs" })), "web1"));
-    assert.deepEqual(opened(result, crypticle), ["base"]);
+    const result = await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_ext_nodes" })), "web1"));
+    assert.deepEqual(opened(result, crypticle), new Map());
     assert.deepEqual([...result.proven], [1]);
   });
 
@@ -53,7 +53,7 @@ describe("a sealed request", () => {
     const bench = open({ request_server_ttl: 60 });
     const crypticle = await acceptMinion(bench, "web1");
     const otherToken = Buffer.alloc(256, 7);
-    const load = { cmd: "_file_envs" };
+    const load = { cmd: "_ext_nodes" };
     const old = Math.floor(Date.now() / 1_000) - 61;
     const cases: [string, Buffer][] = [
       ["invalidId", sealedFrame(crypticle.seal(sealedLoad("../web1", load)), "../web1")],
@@ -79,8 +79,8 @@ describe("a sealed request", () => {
   it("is refused once its minion's key is gone", async () => {
     const bench = open();
     const crypticle = await acceptMinion(bench, "web1");
-    const frame = sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_file_envs" })), "web1");
-    assert.deepEqual(opened(await bench.send(frame), crypticle), ["base"]);
+    const frame = sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_ext_nodes" })), "web1");
+    assert.deepEqual(opened(await bench.send(frame), crypticle), new Map());
     bench.shard.start.accepted.delete("web1");
     await bench.shard.forget("web1");
     assert.equal(unpacked(replyOf(await bench.send(frame))), "bad load");
@@ -90,7 +90,7 @@ describe("a sealed request", () => {
     const bench = open();
     const crypticle = await acceptMinion(bench, "web1");
     for (let turn = 0; turn < 3; turn += 1) {
-      await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_file_envs" })), "web1"));
+      await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_ext_nodes" })), "web1"));
     }
     assert.equal(bench.shard.counters.tokensVerified, 1);
   });
@@ -99,16 +99,16 @@ describe("a sealed request", () => {
     const bench = open({ minimum_auth_version: 0 });
     await acceptMinion(bench, "old1");
     const former = new Crypticle(bench.shard.masterKeys.aes);
-    const frame = encodeSealedRequest(former.seal(encode({ cmd: "_file_envs", id: "old1", nonce }, "raw")), {
+    const frame = encodeSealedRequest(former.seal(encode({ cmd: "_ext_nodes", id: "old1", nonce }, "raw")), {
       version: 2,
     });
-    assert.deepEqual(opened(await bench.send(frame), former), ["base"]);
+    assert.deepEqual(opened(await bench.send(frame), former), new Map());
     const rotated = { ...bench.shard.masterKeys, aes: generateKeyString() };
     bench.shard.useMasterKeys({
       ...rotated,
       former: { key: bench.shard.masterKeys.aes, untilMs: Date.now() + 60_000 },
     });
-    assert.deepEqual(opened(await bench.send(frame), former), ["base"]);
+    assert.deepEqual(opened(await bench.send(frame), former), new Map());
     bench.shard.useMasterKeys({
       ...rotated,
       former: { key: bench.shard.masterKeys.former?.key ?? "", untilMs: Date.now() - 1 },
@@ -118,7 +118,7 @@ describe("a sealed request", () => {
 
   it("under the master's key is refused from a minion that is not accepted", async () => {
     const bench = open({ minimum_auth_version: 0 });
-    const frame = encodeSealedRequest(bench.shard.current.seal(encode({ cmd: "_file_envs", id: "gone" }, "raw")), {
+    const frame = encodeSealedRequest(bench.shard.current.seal(encode({ cmd: "_ext_nodes", id: "gone" }, "raw")), {
       version: 0,
     });
     assert.equal(unpacked(replyOf(await bench.send(frame))), "bad load");
@@ -127,10 +127,10 @@ describe("a sealed request", () => {
   it("of version 0 is answered without a nonce", async () => {
     const bench = open({ minimum_auth_version: 0 });
     await acceptMinion(bench, "old0");
-    const frame = encodeSealedRequest(bench.shard.current.seal(encode({ cmd: "_file_envs", id: "old0" }, "raw")), {
+    const frame = encodeSealedRequest(bench.shard.current.seal(encode({ cmd: "_ext_nodes", id: "old0" }, "raw")), {
       version: 0,
     });
-    assert.deepEqual(opened(await bench.send(frame), bench.shard.current, null), ["base"]);
+    assert.deepEqual(opened(await bench.send(frame), bench.shard.current, null), new Map());
   });
 });
 
