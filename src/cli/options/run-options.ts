@@ -51,12 +51,12 @@ export const runCommand: CommandTable<RunOptions> = {
   about: "Runs a function on the master itself, and shows its result.",
   groups: [
     { title: "", options: { ...generalOptions, ...runnerOptions } },
+    { title: authenticationTitle, options: loginOptions },
     {
       title: "Output Options",
       about: outputAbout,
       options: { ...outputOptions, ...stateOutputOptions, ...displayOptions },
     },
-    { title: authenticationTitle, options: loginOptions },
     { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
   ],
   unavailable: [["--profiling-path"], ["--enable-profiling"]],
