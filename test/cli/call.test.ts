@@ -55,7 +55,7 @@ describe("saltworks call without a master", () => {
     assert.equal(cached, join(folder, "root/var/cache/salt/minion/files/base/deep/app.conf"));
     assert.equal(await local("cp.is_cached", "salt://deep/app.conf"), cached);
     const target = join(folder, "got", "app.conf");
-    assert.equal(await local(root, "cp.get_file", "salt://deep/app.conf", target), "", "no such directory");
+    assert.equal(await local(root, "cp.get_file", "salt://deep/app.conf", target), false, "no such directory");
     assert.equal(await local(root, "cp.get_file", "salt://deep/app.conf", target, "makedirs=True"), target);
     assert.equal(await local(root, "cp.get_file", "salt://nope", target), "");
     assert.deepEqual(await local(root, "cp.hash_file", "salt://deep/app.conf"), {

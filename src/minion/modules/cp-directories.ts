@@ -5,7 +5,7 @@ import { compileGlob } from "../../target/glob.ts";
 import { compilePythonPattern } from "../../target/python-pattern.ts";
 import type { Value } from "../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../module-contract.ts";
-import { cached, copyMasterFile, levelOf, refuseTemplate } from "./cp-files.ts";
+import { cached, copyMasterFile, copyPaths, levelOf } from "./cp-files.ts";
 import { isFileError } from "./file-error.ts";
 import { makeDirectories } from "./make-directories.ts";
 import { environmentOf, masterFile, masterList, scheme } from "./master-file.ts";
@@ -14,13 +14,8 @@ import { argument } from "./signature.ts";
 
 /** @returns paths of the copies and of empty directories, sorted */
 export async function getDirectory(context: CallContext, args: BoundArguments): Promise<Value[]> {
-  refuseTemplate(args);
-  const { path, environment } = masterFile(
-    context,
-    pythonText(argument(args, "path")).replace(/\/+$/, ""),
-    argument(args, "saltenv"),
-  );
-  const destination = pythonText(argument(args, "dest"));
+  const { source, destination } = await copyPaths(context, args);
+  const { path, environment } = masterFile(context, source.replace(/\/+$/, ""), argument(args, "saltenv"));
   const level = levelOf(args);
   const aboveLength = Math.max(0, path.lastIndexOf("/"));
   const target = (name: string) => `${destination}/${name.slice(aboveLength).replace(/^\/+/, "")}`;

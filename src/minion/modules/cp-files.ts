@@ -12,6 +12,7 @@ import {
   hasContent,
   isFile,
   localFilesPath,
+  onePiece,
   replaceCached,
   writePieces,
 } from "./file-cache.ts";
@@ -21,6 +22,7 @@ import { makeDirectories } from "./make-directories.ts";
 import { environmentOf, masterFile, masterFileHash, masterFileMode, masterFilePieces, scheme } from "./master-file.ts";
 import { isTruthy, numberOf, pythonText } from "./python-values.ts";
 import { argument } from "./signature.ts";
+import { readTemplateChoice, renderer } from "./text-template.ts";
 import { fetchAddress, webAddress } from "./url-file.ts";
 
 const hashNames: { readonly [length: number]: string } = {
@@ -32,18 +34,23 @@ const hashNames: { readonly [length: number]: string } = {
   128: "sha512",
 };
 
-/** @throws SaltworksError FUNCTION_FAILED where a path is to be rendered first */
-export function refuseTemplate(args: BoundArguments): void {
-  const template = argument(args, "template");
-  if (isTruthy(template)) throw commandError(`template=${pythonText(template)} is not supported by this minion`);
+/** Where from and where to; with `template=jinja` both are templates. @throws SaltworksError FUNCTION_FAILED for one that cannot be rendered */
+export async function copyPaths(
+  context: CallContext,
+  args: BoundArguments,
+): Promise<{ readonly source: string; readonly destination: string }> {
+  const [source, destination] = [pythonText(argument(args, "path")), pythonText(argument(args, "dest"))];
+  const choice = readTemplateChoice(context, (name) => args.named[name] ?? args.extra.get(name) ?? null);
+  if (choice.engine === undefined) return { source, destination };
+  const render = await renderer(context, choice);
+  return { source: await render(source), destination: await render(destination) };
 }
 
 /** @returns the path of the file; an empty text where the master has none, False where there is no directory for it */
 export async function getFile(context: CallContext, args: BoundArguments): Promise<string | false> {
-  refuseTemplate(args);
-  const source = pythonText(argument(args, "path"));
+  const { source, destination } = await copyPaths(context, args);
   const copy = {
-    destination: pythonText(argument(args, "dest")),
+    destination,
     makesDirectories: isTruthy(argument(args, "makedirs")),
     level: levelOf(args),
   };
@@ -111,7 +118,7 @@ export async function cached(
   if (source.startsWith(scheme)) {
     const path = await cacheMasterFile(context, masterFile(context, source, saltenv));
     if (path === undefined)
-      context.log.error(`Unable to cache file '${source}' from saltenv '${saltenvText(context, saltenv)}'.`);
+      context.log.error(`Unable to cache file '${source}' from saltenv '${environmentOf(context, saltenv)}'.`);
     return path ?? false;
   }
   const own = ownPath(source);
@@ -120,10 +127,6 @@ export async function cached(
   const path = externalPath(context, url, environmentOf(context, saltenv));
   if (!isKnown(path, sourceHash)) await replaceCached(path, await fetchAddress(url));
   return path;
-}
-
-function saltenvText(context: CallContext, saltenv: Value): string {
-  return environmentOf(context, saltenv);
 }
 
 /** Whether a copy has the hash that the caller knows the file by. */
@@ -223,12 +226,8 @@ export async function cacheLocalFile(context: CallContext, args: BoundArguments)
   const hashType = context.config.hash_type;
   if (hasContent(copy, { hashType, hash: hashLocalFile(path, hashType) })) return copy;
   const content = readIfAny(path) ?? Buffer.alloc(0);
-  await replaceCached(copy, only(content));
+  await replaceCached(copy, onePiece(content));
   return copy;
-}
-
-async function* only(content: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield content;
 }
 
 export async function hashFile(context: CallContext, args: BoundArguments): Promise<Encodable> {

@@ -13,6 +13,7 @@ import {
 } from "./cp-files.ts";
 import { pushDirectory, pushFile } from "./cp-push.ts";
 import { receiveChunk, receiveFiles } from "./cp-receive.ts";
+import { getTemplate } from "./cp-template.ts";
 import { describe } from "./describe.ts";
 import { environmentOf, masterEnvironments, masterLinks, masterList } from "./master-file.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
@@ -58,6 +59,14 @@ const copies: ModuleFunctions = {
       "cp.get_url https://example.com/file /minion/dest",
     ),
     run: getUrl,
+  },
+  "cp.get_template": {
+    ...signature("path, dest, template='jinja', saltenv=None, makedirs=False, **kwargs"),
+    doc: describe(
+      "Renders a file of the master as a template and writes the result on this machine.",
+      "cp.get_template salt://path/to/template /minion/dest",
+    ),
+    run: getTemplate,
   },
   "cp.hash_file": {
     ...signature("path, saltenv=None"),

@@ -82,3 +82,8 @@ export async function writePieces(path: string, pieces: AsyncIterable<Uint8Array
     closeSync(handle);
   }
 }
+
+/** What is in memory already, as a file that comes in pieces. */
+export async function* onePiece(content: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield content;
+}
