@@ -7,6 +7,7 @@ import {
   fileRequestsWaitingMax,
   jobRecordsMax,
   laneQueueMax,
+  peerRequestsMax,
   pendingJobsMax,
   pendingMinionsMax,
   publishQueueMax,
@@ -281,7 +282,8 @@ export function sampleLimits(samples: Samples, parts: MeteredParts, workers: rea
     config.pillar_render_timeout,
     pillar?.counters.timeouts ?? 0,
   );
-  const { files } = parts.content;
+  const { files, peers } = parts.content;
+  limit("peerRequestsMax", peers.pending, peerRequestsMax, peers.counters.refused);
   limit("fileRequestsWaitingMax", files.waitingCount, fileRequestsWaitingMax, files.counters.refused);
   limit("fileBytesOnTheirWayMax", files.bytesOnTheirWay, fileBytesOnTheirWayMax, undefined);
   limit("replyQueueMax", front?.repliesUnderWay ?? 0, replyQueueMax, front?.counters.repliesDropped ?? 0);

@@ -1,4 +1,4 @@
-/** `mine.get` as minions of Salt and of ours ask it, of our master and of Salt's: the same questions have the same answers. */
+/** `mine.get` and `publish.*` as minions of Salt and of ours ask them, of our master and of Salt's: the same questions have the same answers. */
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import { Operator } from "./operator.ts";
@@ -35,9 +35,27 @@ const questions: readonly (readonly string[])[] = [
   ["*", "words", "tgt_type=nothing"],
 ];
 
+/** Both may publish these, one of them to one minion alone, and run these. */
+const permissions = {
+  peer: { "salted|ours": ["test.ping$", "test.echo", { ours: ["grains.get"] }] },
+  peer_run: { ".*": ["test.*"] },
+};
+const publishes: readonly (readonly string[])[] = [
+  ["publish.publish", "*", "test.ping"],
+  ["publish.publish", "kind:first", "test.echo", "a, b", "tgt_type=grain"],
+  ["publish.publish", "not G@kind:first", "test.echo", "[text=k]", "tgt_type=compound"],
+  ["publish.publish", "*", "cmd.run", "id"],
+  ["publish.publish", "nobody", "test.ping"],
+  ["publish.publish", "kind:*", "test.ping", "tgt_type=pillar"],
+  ["publish.publish", "ours", "grains.get", "kind"],
+  ["publish.full_data", "ours", "test.ping"],
+  ["publish.runner", "test.arg", "[a, k=1, 2.0]"],
+  ["publish.runner", "test.nosuch"],
+];
+
 type Answers = Readonly<Record<string, unknown>>;
 
-describe("mine.get", { skip: releases.skip }, () => {
+describe("what minions ask of each other", { skip: releases.skip }, () => {
   const release = releases.all.find(({ name }) => name === "3007");
   if (release === undefined) return;
   const bed = new TestBed();
@@ -53,7 +71,7 @@ describe("mine.get", { skip: releases.skip }, () => {
 
   async function answersOf(maker: Maker): Promise<Answers> {
     const name = maker === "ours" ? "our" : "their";
-    const options = { auto_accept: true, pillar_roots: { base: [] } };
+    const options = { auto_accept: true, pillar_roots: { base: [] }, worker_threads: 4, ...permissions };
     const master = await MasterUnderTest.create(bed, maker, options, name);
     await master.start();
     const watch = await bed.watchEvents(master.sockDir);
@@ -73,10 +91,15 @@ describe("mine.get", { skip: releases.skip }, () => {
     while (!sameAs(found, { ours: both, salted: both }) && performance.now() < deadlineMs);
     const all: Record<string, unknown> = {};
     for (const words of questions) all[words.join(" ")] = await get(words);
+    const ask = (words: readonly string[]) => operator.json("salt", ["--static", "*", ...words]);
+    for (const some of [publishes.slice(0, 5), publishes.slice(5)]) {
+      const found = await Promise.all(some.map(ask));
+      for (const [index, words] of some.entries()) all[words.join(" ")] = found[index];
+    }
     return all;
   }
 
-  for (const words of questions) {
+  for (const words of [...questions, ...publishes]) {
     const question = words.join(" ");
     bed.it(`${question}: our master answers both minions as ${makerName(release)} does`, async () => {
       const ours = (await answers.get("ours"))?.[question];

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, before, describe } from "node:test";
 import { repositoryRoot } from "../root.ts";
 import type { EventWatch } from "./event-watch.ts";
 import { testJobs } from "./job-list.ts";
 import { masterCounters } from "./master-counters.ts";
 import { Operator } from "./operator.ts";
-import { Program } from "./program.ts";
+import { Program, runCommand } from "./program.ts";
 import { openReleases } from "./salt-releases.ts";
 import { readOurStore } from "./stored-return.ts";
 import { MasterUnderTest, MinionUnderTest, TestBed } from "./test-bed.ts";
@@ -24,26 +24,44 @@ describe("real minions on our master", { skip: releases.skip }, () => {
   const ids = releases.all.map((release) => minionOf(release.name));
   const binaryFile = join(bed.folder, "binary");
   const binary = Buffer.from("\xff\xfe\x00 not UTF-8 \x80\n", "latin1");
+  const fileRoot = join(bed.folder, "srv");
   let master: MasterUnderTest;
   let operator: Operator;
   let watch: EventWatch;
+  const minions: MinionUnderTest[] = [];
 
   before(async () => {
     writeFileSync(binaryFile, binary);
-    master = await MasterUnderTest.create(bed, "ours");
+    master = await MasterUnderTest.create(bed, "ours", {
+      peer: { "real-.*": ["test.arg"] },
+      peer_run: { "real-.*": ["test.arg"] },
+    });
     await master.start();
     operator = new Operator("ours", master);
     watch = await bed.watchEvents(master.sockDir);
     for (const release of releases.all) {
-      new MinionUnderTest(master, release, minionOf(release.name), {
+      const minion = new MinionUnderTest(master, release, minionOf(release.name), {
         // A restarted master is found again within a second, not within Salt's random ten.
         recon_default: 100,
         recon_max: 500,
         recon_randomize: false,
       });
+      minions.push(minion);
     }
   });
   after(() => bed.close());
+
+  function writeFiles(): void {
+    mkdirSync(join(fileRoot, "tree/hollow"), { recursive: true });
+    const files = {
+      small: "small\n",
+      empty: "",
+      "tree/large": randomBytes(3_500_000),
+      "tree/run.sh": '#!/bin/sh\necho "$1-$2"\nexit 3\n',
+      "motd.sls": "{{ pillar.target }}/{{ grains.id }}/motd:\n  file.managed:\n    - source: salt://small\n",
+    };
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(fileRoot, name), content);
+  }
 
   /** Pings until all have answered one and the same ping. */
   async function untilAllAnswer(): Promise<void> {
@@ -73,6 +91,37 @@ describe("real minions on our master", { skip: releases.skip }, () => {
     }
     const after = (await operator.json("key", ["-L"])) as Record<string, string[]>;
     assert.deepEqual(after, { minions: ids, minions_denied: [], minions_pre: [], minions_rejected: [] });
+  });
+
+  bed.it("publish to each other and call runners with salt-call, as far as they are permitted to", async () => {
+    const ask = async ({ id, maker, configDir }: MinionUnderTest, ...words: readonly string[]) => {
+      assert.ok(maker !== "ours");
+      const { stdout, stderr, code } = await runCommand(maker.program("salt-call"), [
+        "-c",
+        configDir,
+        "--out=json",
+        ...words,
+      ]);
+      assert.equal(code, 0, `${id}: ${words.join(" ")}: ${stdout}${stderr}`);
+      return (JSON.parse(stdout.toString()) as { local: unknown }).local;
+    };
+    const askAll = (...words: readonly string[]) => Promise.all(minions.map((minion) => ask(minion, ...words)));
+    const publishes = await askAll("publish.publish", "real-*", "test.arg", "[a, k=1]", "timeout=30");
+    for (const [index, found] of publishes.entries()) {
+      const returns = found as Record<string, { args: unknown; kwargs: Record<string, unknown> }>;
+      assert.deepEqual(Object.keys(returns).toSorted(), ids);
+      for (const { args, kwargs } of Object.values(returns))
+        assert.deepEqual([args, kwargs.k, kwargs.__pub_id, kwargs.__pub_tgt], [["a"], 1, ids[index], "real-*"]);
+    }
+    assert.deepEqual(
+      await askAll("publish.publish", "real-*", "cmd.run", "id"),
+      ids.map(() => ({})),
+    );
+    const ran = await askAll("publish.runner", "test.arg", "[a, k=1]");
+    assert.deepEqual(
+      ran,
+      ids.map(() => ({ args: ["a"], kwargs: { k: 1 } })),
+    );
   });
 
   for (const release of releases.all) {
@@ -152,6 +201,71 @@ describe("real minions on our master", { skip: releases.skip }, () => {
       }
     } finally {
       rmSync(folder, { recursive: true });
+    }
+  });
+
+  bed.it("are served files, directories, scripts and states, and send files", async () => {
+    const target = join(bed.folder, "files");
+    const at = (id: string, name: string) => join(target, id, name);
+    const ask = async (...job: string[]) =>
+      (await operator.json("salt", ["-t", "30", "real-*", ...job, "--static"])) as Record<string, unknown>;
+    const each = (value: (id: string) => unknown) => Object.fromEntries(ids.map((id) => [id, value(id)]));
+    const copied = (name: string) => [join(target, "{{ grains.id }}", name), "template=jinja"];
+    for (const [source, ...more] of [["small", "makedirs=True"], ["empty"], ["tree/large", "gzip=3"]] as const) {
+      const name = basename(source);
+      const answers = await ask("cp.get_file", `salt://${source}`, ...copied(name), ...more);
+      assert.deepEqual(
+        answers,
+        each((id) => at(id, name)),
+      );
+      for (const id of ids)
+        assert.ok(readFileSync(at(id, name)).equals(readFileSync(join(fileRoot, source))), `${id} ${name}`);
+    }
+    assert.deepEqual(
+      await ask("cp.get_file", "salt://../etc/master", join(target, "no")),
+      each(() => ""),
+    );
+    const names = ["tree/hollow", "tree/large", "tree/run.sh"];
+    const directories = await ask("cp.get_dir", "salt://tree", join(target, "{{ grains.id }}"), "template=jinja");
+    assert.deepEqual(
+      directories,
+      each((id) => names.map((name) => at(id, name))),
+    );
+    const listed = ["empty", "motd.sls", "small", "tree/large", "tree/run.sh"];
+    assert.deepEqual(
+      await ask("cp.list_master"),
+      each(() => listed),
+    );
+    const hash = { hash_type: "sha256", hsum: createHash("sha256").update("small\n").digest("hex") };
+    assert.deepEqual(
+      await ask("cp.hash_file", "salt://small"),
+      each(() => hash),
+    );
+    const scripts = (await ask("cmd.script", "salt://tree/run.sh", "args='one two'")) as Record<
+      string,
+      Record<string, unknown>
+    >;
+    assert.deepEqual(
+      Object.values(scripts).map(({ stdout, retcode }) => [stdout, retcode]),
+      ids.map(() => ["one-two", 3]),
+    );
+    assert.deepEqual(
+      await ask("cp.push", binaryFile),
+      each(() => true),
+    );
+    const states = (await ask("state.apply", "motd", `pillar={target: ${target}}`)) as Record<
+      string,
+      Record<string, { result: boolean }>
+    >;
+    for (const id of ids) {
+      const sent = readFileSync(join(master.cacheDir, "minions", id, "files", binaryFile));
+      assert.ok(binary.equals(sent), id);
+      assert.deepEqual(
+        Object.values(states[id] ?? {}).map(({ result }) => result),
+        [true],
+        JSON.stringify(states[id]),
+      );
+      assert.equal(readFileSync(at(id, "motd"), "utf8"), "small\n");
     }
   });
 
