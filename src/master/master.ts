@@ -85,13 +85,9 @@ export class Master {
     this.#publisher = this.#createPublisher();
     this.#keeping = new JobKeeping({ ...parts, publisher: () => this.#publisher, presence: () => this.#presence });
     this.#presence = presenceOf(parts, this.#publisher);
-    const { publisher, keeping, targets } = {
-      publisher: this.#publisher,
-      keeping: this.#keeping,
-      targets: this.#targets,
-    };
+    const jobs = { publisher: this.#publisher, keeping: this.#keeping, targets: this.#targets };
     const retcodes = (jid: string) => this.#commands.retcodes(jid);
-    this.#batches = batchesOf(parts, { publisher, tracker: keeping.tracker, readJob: toJob, retcodes });
+    this.#batches = batchesOf(parts, { ...jobs, tracker: jobs.keeping.tracker, readJob: toJob, retcodes });
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
     this.#authLane = new AuthLane({
@@ -100,7 +96,7 @@ export class Master {
       reply,
       onFault: (error) => parts.logger.error({ err: error }, "authentications could not be answered"),
     });
-    this.#content = new ContentAnswers(parts, { publisher, keeping, targets, commands: this.#commands });
+    this.#content = new ContentAnswers(parts, { ...jobs, commands: this.#commands });
     this.#batcher = this.#createBatcher();
     this.#maintenance = this.#createMaintenance();
     this.#metered = this.#meteredParts();
