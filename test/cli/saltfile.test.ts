@@ -62,8 +62,9 @@ describe("a Saltfile", () => {
     assert.ok(refusal(["*", "f.g"]).endsWith(`salt: error: ${file}: timeout: "soon" is no value of --timeout\n`));
     put("work/Saltfile", "salt: [");
     assert.match(refusal(["*", "f.g"]), /Saltfile:2: /);
-    put("work/Saltfile", "salt: {eauth: pam}");
-    assert.match(refusal(["*", "f.g"]), /Saltfile: option -a\/--auth.* is not available in this version\n$/);
+    put("work/Saltfile", "salt-key: {eauth: pam}");
+    assert.throws(() => understand("key", ["-L"], host), new Exit(64));
+    assert.match(host.err, /Saltfile: option --auth\/--eauth.* is not available in this version\n$/);
   });
 });
 

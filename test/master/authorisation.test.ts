@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { loadMasterConfig, type Overrides } from "../../src/config/load.ts";
+import { Authorisation } from "../../src/master/authorisation.ts";
+import { toJob } from "../../src/master/commands.ts";
+import { Tokens } from "../../src/store/tokens.ts";
+import { encode } from "../../src/wire/msgpack.ts";
+import { TextList } from "../../src/wire/text-list.ts";
+import { Float, type Value, type ValueMap } from "../../src/wire/values.ts";
+import type { CredentialTask } from "../../src/workers/credentials/contract.ts";
+import type { Caller } from "../../src/workers/messages.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "sw-authorisation-"));
+after(() => rmSync(folder, { recursive: true }));
+let opened = 0;
+const startMs = 1_800_000_000_500;
+
+/** Ids by target; a backend that knows `right` as everybody's password, and `ops` as ann's group. */
+function open(overrides: Overrides) {
+  opened += 1;
+  const directory = join(folder, String(opened), "tokens");
+  const clock = { nowMs: startMs };
+  const targets: Readonly<Record<string, string[]>> = { "*": ["db1", "web1"], "web*": ["web1"], db1: ["db1"] };
+  const authorisation = new Authorisation({
+    config: loadMasterConfig(join(folder, "none"), { root_dir: folder, id: "m", ...overrides }),
+    checks: {
+      check: async ({ username, password, eauth }: CredentialTask) =>
+        password !== "right"
+          ? undefined
+          : {
+              isAuthentic: true,
+              groups: username === "ann" ? ["ops"] : [],
+              ...(eauth === "rest" ? { grants: encode(["test.ping"], "bin") } : {}),
+            },
+    },
+    tokens: new Tokens(directory, "sha256"),
+    targets: {
+      written: (target) => target,
+      expected: async ({ target }) => ({ minions: TextList.of(targets[String(target)] ?? []), missing: [] }),
+    },
+    logger: { warn: () => undefined },
+    nowMs: () => clock.nowMs,
+  });
+  return { authorisation, clock, directory };
+}
+
+function eauth(username: string, password = "right", backend = "file"): Caller {
+  return { kind: "eauth", user: "root", credential: { eauth: backend, username, password } };
+}
+
+function jobOf(fun: string | string[], tgt: string, arg: Value[] = []) {
+  const load: ValueMap = new Map<Value, Value>([
+    ["fun", fun],
+    ["tgt", tgt],
+    ["arg", arg],
+    ["tgt_type", "glob"],
+    ["user", "root"],
+  ]);
+  return toJob(load, "ann");
+}
+
+async function mayPublish(authorisation: Authorisation, caller: Caller, fun: string | string[], tgt: string) {
+  const identity = await authorisation.identify(caller);
+  return identity && (await authorisation.mayPublish(identity, caller.user, jobOf(fun, tgt)));
+}
+
+describe("the master's own user", () => {
+  it("may do everything but what is blacklisted, and so may users of sudo", async () => {
+    const { authorisation } = open({ publisher_acl_blacklist: { users: ["sudo_bob"], modules: ["cmd.*"] } });
+    for (const [user, fun, expected] of [
+      ["root", "test.ping", true],
+      ["root", "cmd.run", false],
+      ["sudo_ann", "test.ping", true],
+      ["sudo_bob", "test.ping", false],
+    ] as const)
+      assert.equal(await mayPublish(authorisation, { kind: "key", user, isMaster: true }, fun, "*"), expected, user);
+  });
+
+  it("is bound by sudo_acl to what publisher_acl grants the user of sudo", async () => {
+    const { authorisation } = open({ sudo_acl: true, publisher_acl: { ann: ["test.*"] } });
+    const caller = { kind: "key", user: "sudo_ann", isMaster: true } as const;
+    assert.equal(await mayPublish(authorisation, caller, "test.ping", "*"), true);
+    assert.equal(await mayPublish(authorisation, caller, "cmd.run", "*"), false);
+    assert.equal(await authorisation.identify({ ...caller, user: "sudo_eve" }), undefined);
+    assert.equal(await mayPublish(authorisation, { ...caller, user: "root" }, "cmd.run", "*"), true);
+  });
+});
+
+describe("a user of publisher_acl", () => {
+  it("may publish what is granted, call no runner, and follow its own jobs", async () => {
+    const { authorisation } = open({ publisher_acl: { "an+": [{ "web*": ["test.*"] }] } });
+    const caller = { kind: "key", user: "ann", isMaster: false } as const;
+    assert.equal(await mayPublish(authorisation, caller, "test.ping", "web*"), true);
+    assert.equal(await mayPublish(authorisation, caller, "test.ping", "*"), false);
+    assert.equal(await mayPublish(authorisation, caller, "cmd.run", "web*"), false);
+    assert.equal(await mayPublish(authorisation, caller, ["test.ping", "cmd.run"], "web*"), false);
+    const identity = (await authorisation.identify(caller)) ?? assert.fail();
+    const decide = (kind: "runner" | "wheel", fun: string) =>
+      authorisation.mayCall(identity, kind, { fun, args: [], kwargs: undefined });
+    assert.equal(decide("runner", "jobs.list_jobs"), "denied");
+    assert.equal(decide("wheel", "key.accept"), "denied");
+    assert.equal(decide("wheel", "saltworks.returns"), "own");
+    assert.equal(decide("runner", "nodot"), "malformed");
+    assert.equal(await authorisation.identify({ ...caller, user: "bob" }), undefined);
+  });
+});
+
+describe("a user of external_auth", () => {
+  const externalAuth = { file: { ann: [{ "web*": ["test.*"] }], "ops%": ["sys.*", "@jobs"], "*": ["grains.*"] } };
+
+  it("is who his backend says, with his permissions and his groups'", async () => {
+    const { authorisation } = open({ external_auth: externalAuth });
+    assert.equal(await authorisation.identify(eauth("ann", "wrong")), undefined);
+    assert.equal(await authorisation.identify(eauth("ann", "right", "ldap")), undefined);
+    assert.equal((await authorisation.identify(eauth("ann")))?.user, "ann");
+    assert.equal(await mayPublish(authorisation, eauth("ann"), "test.ping", "web*"), true);
+    assert.equal(await mayPublish(authorisation, eauth("ann"), "sys.doc", "*"), true);
+    assert.equal(await mayPublish(authorisation, eauth("ann"), "grains.items", "*"), false);
+    assert.equal(await mayPublish(authorisation, eauth("bob"), "grains.items", "*"), true);
+  });
+
+  it("has the same by a token until it expires or is taken back", async () => {
+    const { authorisation, clock } = open({ external_auth: externalAuth, token_expire: 60 });
+    const credential = { eauth: "file", username: "ann", password: "right" };
+    assert.equal(await authorisation.makeToken({ ...credential, password: "wrong" }, undefined), undefined);
+    const made = (await authorisation.makeToken(credential, 9_999)) ?? assert.fail();
+    assert.deepEqual([...made.keys()], ["start", "expire", "name", "eauth", "groups", "token"]);
+    assert.deepEqual(made.get("expire"), new Float(startMs / 1_000 + 60));
+    const token = String(made.get("token"));
+    const caller: Caller = { kind: "token", user: "root", token };
+    assert.equal((await authorisation.identify(caller))?.user, "ann");
+    assert.equal(await mayPublish(authorisation, caller, "sys.doc", "*"), true);
+    assert.equal(await mayPublish(authorisation, caller, "cmd.run", "*"), false);
+    assert.equal(authorisation.readToken(token)?.get("name"), "ann");
+    clock.nowMs += 60_001;
+    assert.equal(await authorisation.identify(caller), undefined);
+    const next = String((await authorisation.makeToken(credential, undefined))?.get("token"));
+    assert.equal(authorisation.removeToken(next), true);
+    assert.equal(await authorisation.identify({ ...caller, token: next }), undefined);
+  });
+
+  it("may choose a token's life where that is allowed", async () => {
+    const { authorisation } = open({ external_auth: externalAuth, token_expire_user_override: { file: ["ann"] } });
+    const lifeOf = async (username: string) => {
+      const made = await authorisation.makeToken({ eauth: "file", username, password: "right" }, 5);
+      const expire = made?.get("expire");
+      return expire instanceof Float ? expire.value - startMs / 1_000 : undefined;
+    };
+    assert.equal(await lifeOf("ann"), 5);
+    assert.equal(await lifeOf("bob"), 43_200);
+  });
+
+  it("keeps in a token what the backend itself granted", async () => {
+    const { authorisation } = open({ external_auth: { rest: { "^url": "http://127.0.0.1/", ann: [] } } });
+    const made = await authorisation.makeToken({ eauth: "rest", username: "ann", password: "right" }, undefined);
+    const caller: Caller = { kind: "token", user: "root", token: String(made?.get("token")) };
+    assert.equal(await mayPublish(authorisation, caller, "test.ping", "*"), true);
+    assert.equal(await mayPublish(authorisation, caller, "test.echo", "*"), false);
+  });
+});
+
+describe("a job that is kept", () => {
+  it("holds nothing that its user proved himself by", () => {
+    const secrets = ["key", "token", "eauth", "username", "password"];
+    const load = new Map<Value, Value>(secrets.map((name) => [name, "secret"]));
+    load.set("kwargs", new Map<Value, Value>([...secrets.map((name) => [name, "secret"] as const), ["metadata", 1]]));
+    load.set("user", "root");
+    const job = toJob(load, "ann");
+    assert.ok(!encode(job.load, "bin").includes("secret"));
+    assert.equal(job.load.get("user"), "ann");
+    assert.equal(job.publishFields.get("metadata"), 1);
+  });
+});
+
+describe("expired tokens", () => {
+  it("are removed in the background, others stay", async () => {
+    const { authorisation, clock, directory } = open({ external_auth: { auto: {} }, token_expire: 60 });
+    const credential = { eauth: "auto", username: "x", password: "right" };
+    await authorisation.makeToken(credential, undefined);
+    clock.nowMs += 30_000;
+    const kept = await authorisation.makeToken(credential, undefined);
+    await authorisation.sweep(startMs + 61_000);
+    assert.deepEqual(readdirSync(directory), [kept?.get("token")]);
+  });
+});
