@@ -1,7 +1,7 @@
 /** The event streams of the transcripts: `state.event` runs, then somebody does what makes events. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { GoldenFleet } from "./golden-fleet.ts";
-import { isChosen, type Replay, readTopic } from "./golden-replay.ts";
+import { type Decisions, isTyped, type Replay, readTopic } from "./golden-replay.ts";
 
 const pollMs = 50;
 const subscribeTimeoutMs = 60_000;
@@ -27,15 +27,10 @@ const triggers: {
 };
 
 /** Nothing else may happen on the fleet meanwhile. */
-export async function typeEvents(
-  fleet: GoldenFleet,
-  replay: Replay,
-  notYet: { readonly [key: string]: string },
-): Promise<void> {
+export async function typeEvents(fleet: GoldenFleet, replay: Replay, decisions: Decisions): Promise<void> {
   for (const transcript of readTopic("events")) {
-    const key = `events:${transcript.name}`;
     const trigger = triggers[transcript.name];
-    if (trigger === undefined || notYet[key] !== undefined || !isChosen(key)) continue;
+    if (trigger === undefined || !isTyped(`events:${transcript.name}`, decisions)) continue;
     // Who followed before may not be gone yet.
     await untilSubscribers(fleet, (count) => count === 0);
     const stream = fleet.open(transcript.argv);

@@ -1,6 +1,6 @@
 /**
- * The fleet on which Salt's transcripts were recorded, built of our programs: one master, six minions, and the commands that an
- * operator types there. Everything lies in one folder, which transcripts call ROOT.
+ * The fleet on which Salt's transcripts were recorded, built of our programs or of Salt's: one master, six minions, and the commands
+ * that an operator types there. Everything lies in one folder, which transcripts call ROOT.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,6 +8,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { freePorts } from "../../bench/master-process.ts";
+import { dispatch } from "../../src/cli/dispatch.ts";
+import { TestHost } from "../cli/test-host.ts";
 import { EventWatch } from "../interop/event-watch.ts";
 import { Program } from "../interop/program.ts";
 import {
@@ -19,22 +21,13 @@ import {
   writeGoldenFiles,
   writeSettings,
 } from "./golden-files.ts";
-import { cliFile } from "./our-master.ts";
+import { allOurs, type Makers, makerOf, soonBack, startingWords, subcommandOf } from "./golden-programs.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
 const startTimeoutMs = 120_000;
 /** No command of a transcript takes half as long on a quiet machine. */
 const commandTimeoutMs = 120_000;
-
-/** Salt's programs by the names of our subcommands. */
-const tools: { readonly [program: string]: string } = {
-  salt: "salt",
-  "salt-run": "run",
-  "salt-key": "key",
-  "salt-call": "call",
-  "salt-cp": "cp",
-};
 
 export type CommandOptions = {
   /** For salt-call: on whose machine it is typed. */
@@ -64,9 +57,10 @@ export class RunningCommand {
   readonly #onOutput = new Set<() => void>();
   #stdout = "";
 
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv, options: CommandOptions) {
+  constructor(words: readonly [string, ...string[]], env: NodeJS.ProcessEnv, options: CommandOptions) {
     const startedMs = performance.now();
-    this.child = spawn(process.execPath, [cliFile, ...args], { env, stdio: "pipe" });
+    const [command, ...args] = words;
+    this.child = spawn(command, args, { env, stdio: "pipe" });
     const timer = setTimeout(() => this.child.kill("SIGKILL"), options.timeoutMs ?? commandTimeoutMs);
     const lines: PrintedLine[] = [];
     let stderr = "";
@@ -108,22 +102,31 @@ export class GoldenFleet {
   /** What transcripts call ROOT. */
   readonly root = mkdtempSync(join(tmpdir(), "swg-"));
   readonly #ports: readonly [number, number];
+  readonly #makers: Makers;
+  readonly #ids: readonly string[];
   readonly #minions = new Map<string, Program>();
   #master: Program | undefined;
 
-  private constructor(ports: readonly [number, number]) {
+  private constructor(ports: readonly [number, number], makers: Makers, ids: readonly string[]) {
     this.#ports = ports;
+    this.#makers = makers;
+    this.#ids = ids;
     writeGoldenFiles(this.root);
     mkdirSync(this.homeDir);
   }
 
   /**
    * Resolves when all minions are up. `settings`: options of the master beside the recorded ones. `isAsked`: each has answered,
-   * too, which leaves a job behind.
+   * too, which leaves a job behind. `ids`: those that are started.
    */
-  static async start(settings: Settings = {}, isAsked = true): Promise<GoldenFleet> {
+  static async start(
+    settings: Settings = {},
+    isAsked = true,
+    makers: Makers = allOurs,
+    ids: readonly string[] = goldenIds,
+  ): Promise<GoldenFleet> {
     const [publishPort = 0, requestPort = 0] = await freePorts(2);
-    const fleet = new GoldenFleet([publishPort, requestPort]);
+    const fleet = new GoldenFleet([publishPort, requestPort], makers, ids);
     try {
       await fleet.startMaster(settings);
       await fleet.#startMinions();
@@ -134,6 +137,11 @@ export class GoldenFleet {
       await fleet.close();
       throw new Error(`the fleet did not come up:\n${logs}`, { cause: error });
     }
+  }
+
+  /** Of the minions, if they are Salt's. */
+  get release(): string | undefined {
+    return this.#makers.minion === "ours" ? undefined : this.#makers.minion.version;
   }
 
   get configDir(): string {
@@ -177,12 +185,14 @@ export class GoldenFleet {
       ...settings,
     });
     writeSettings(join(this.configDir, "master.d/nodegroups.conf"), goldenNodegroups);
-    this.#master = this.#start("master", ["master", "-c", this.configDir, "-l", "info"], {});
-    await this.#master.untilLine(/master is ready/, startTimeoutMs);
+    this.#master = this.#start("salt-master", this.configDir);
+    if (this.#makers.master === "ours") await this.#master.untilLine(/master is ready/, startTimeoutMs);
+    else (await this.watchEvents()).close();
   }
 
   async stopMaster(): Promise<void> {
-    await this.#master?.stop();
+    // Salt's takes its time to end, and has nothing to write any more.
+    await (this.#makers.master === "ours" ? this.#master?.stop() : this.#master?.kill());
     this.#master = undefined;
   }
 
@@ -214,7 +224,7 @@ export class GoldenFleet {
     const deadlineMs = performance.now() + startTimeoutMs;
     for (;;) {
       const { rc, stdout, stderr } = await this.run(["salt", "-t", "1", "--out=txt", "*", "test.ping"]);
-      if (rc === 0 && stdout.trim().split("\n").length === goldenIds.length) return;
+      if (rc === 0 && stdout.trim().split("\n").length === this.#ids.length) return;
       if (performance.now() > deadlineMs) throw new Error(`not all minions are back: ${stdout}${stderr}`);
     }
   }
@@ -231,16 +241,25 @@ export class GoldenFleet {
   /** A command line as in a transcript: the program, its words, ROOT for the fleet's folder. */
   open(argv: readonly string[], options: CommandOptions = {}): RunningCommand {
     const [program = "", ...words] = argv.map((word) => word.replaceAll("ROOT", this.root));
-    const tool = tools[program];
-    if (tool === undefined) throw new Error(`no program ${program}`);
-    const onMinion = tool === "call" ? (options.onMinion ?? "es1") : undefined;
+    const onMinion = program === "salt-call" ? (options.onMinion ?? "es1") : undefined;
     const ownConfigDir = onMinion === undefined ? this.configDir : this.minionConfigDir(onMinion);
-    const args = [tool, "-c", options.configDir ?? ownConfigDir, ...words];
-    return new RunningCommand(args, this.#environment(onMinion), options);
+    const [command, ...first] = startingWords(program, this.#makers);
+    const all = [command, ...first, "-c", options.configDir ?? ownConfigDir, ...words] as const;
+    return new RunningCommand(all, this.#environment(program, onMinion), options);
   }
 
   run(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
     return this.open(argv, options).done;
+  }
+
+  /** As `run`, in this process: a process of its own takes most of a short command's time. For commands that read no input. */
+  async runHere(argv: readonly string[]): Promise<CommandResult> {
+    const [program = "", ...words] = argv.map((word) => word.replaceAll("ROOT", this.root));
+    const host = new TestHost();
+    host.environment = { HOME: this.homeDir };
+    const startedMs = performance.now();
+    const rc = await dispatch([subcommandOf(program), "-c", this.configDir, ...words], host);
+    return { stdout: host.out, stderr: host.err, rc, lines: [], tookMs: performance.now() - startedMs };
   }
 
   /** The ends of all programs' logs. */
@@ -258,8 +277,8 @@ export class GoldenFleet {
   async #startMinions(): Promise<void> {
     const watch = await this.watchEvents();
     try {
-      for (const id of goldenIds) this.#startMinion(id);
-      for (const id of goldenIds) {
+      for (const id of this.#ids) this.#startMinion(id);
+      for (const id of this.#ids) {
         await watch.until(`${id} start`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs);
       }
     } finally {
@@ -277,25 +296,26 @@ export class GoldenFleet {
       master_port: requestPort,
       user: userInfo().username,
       root_dir: join(this.root, "minions", id),
-      acceptance_wait_time: 1,
-      // Back soon after a restart of the master.
-      recon_max: 1_000,
-      random_reauth_delay: 1,
+      ...soonBack(this.#makers.minion),
       ...goldenMinion(id, this.root),
     });
     if (id === "es1") writeSettings(join(configDir, "minion.d/mine.conf"), es1Mine);
-    this.#minions.set(id, this.#start(`minion ${id}`, ["minion", "-c", configDir], this.#environment(id)));
+    this.#minions.set(id, this.#start("salt-minion", configDir, id));
   }
 
-  #start(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Program {
-    return new Program(name, process.execPath, [cliFile, ...args], env);
+  #start(program: "salt-master" | "salt-minion", configDir: string, minionId?: string): Program {
+    const [command, ...first] = startingWords(program, this.#makers);
+    const words = [...first, "-c", configDir];
+    if (minionId === undefined) return new Program(program, command, [...words, "-l", "info"], {});
+    return new Program(`minion ${minionId}`, command, words, this.#environment(program, minionId));
   }
 
-  #environment(minionId: string | undefined): NodeJS.ProcessEnv {
+  #environment(program: string, minionId: string | undefined): NodeJS.ProcessEnv {
     const { FORCE_COLOR: _color, NO_COLOR: _none, NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
     const ownPrograms = minionId === undefined ? "" : `${join(this.root, "minions", minionId, "bin")}:`;
     const text = { LANG: "C.UTF-8", LC_ALL: "C.UTF-8", HOME: this.homeDir, SHELL: "/bin/sh" };
-    return { ...inherited, ...text, PATH: `${ownPrograms}${process.env.PATH ?? ""}` };
+    const quiet = makerOf(program, this.#makers) === "ours" ? {} : { PYTHONWARNINGS: "ignore" };
+    return { ...inherited, ...text, ...quiet, PATH: `${ownPrograms}${process.env.PATH ?? ""}` };
   }
 
   #minion(id: string): Program {

@@ -1,11 +1,11 @@
-/** Types recorded commands on a fleet of ours, several at once, and asks afterwards of each whether it printed what was recorded. */
+/** Types recorded commands on a fleet, several at once, and asks afterwards of each whether it printed what was recorded. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { repositoryRoot } from "../root.ts";
-import { comparable, type Printed } from "./golden-compare.ts";
+import { asRecorded, comparable, type Places, type Printed } from "./golden-compare.ts";
 import { type CommandOptions, type CommandResult, GoldenFleet } from "./golden-fleet.ts";
 
 export type Transcript = Printed & {
@@ -19,8 +19,17 @@ export type Transcript = Printed & {
 /** To look at some: a regular expression that `topic:name` must match. Their lanes' other commands are typed, too. */
 const only = new RegExp(process.env.GOLDEN_ONLY ?? "");
 
-export function isChosen(key: string): boolean {
+function isChosen(key: string): boolean {
   return only.test(key);
+}
+
+/** Whether a recorded command, `topic:name`, is one of those that are typed and compared. */
+export function isTyped(key: string, decisions: Decisions): boolean {
+  return isChosen(key) && !isLeftOut(key, decisions);
+}
+
+function isLeftOut(key: string, { notYet, isWanted }: Decisions): boolean {
+  return notYet[key] !== undefined || isWanted?.(key) === false;
 }
 
 /** Commands at once: more only wait for each other on two cores. */
@@ -52,6 +61,10 @@ export type Decisions = {
   readonly notYet: { readonly [key: string]: string };
   /** Values of the machine: what is left of the text after this must be equal. */
   readonly variations: { readonly [key: string]: (text: string) => string };
+  /** Which of the recorded commands are for this fleet; all, if it is not given. */
+  readonly isWanted?: (key: string) => boolean;
+  /** What the minions' own release prints on a master of its own, where that is not what was recorded. */
+  readonly ofRelease?: (key: string) => Printed | undefined;
 };
 
 type Step = { readonly plan: TopicPlan; readonly transcript: Transcript };
@@ -72,9 +85,12 @@ export class Replay {
   readonly #results = new Map<string, CommandResult>();
   readonly #jids = new Map<string, string>();
   readonly #fleet: GoldenFleet;
+  readonly #isTypedHere: boolean;
 
-  constructor(fleet: GoldenFleet) {
+  /** `isTypedHere`: master's commands are run in this process, which saves most of their time. */
+  constructor(fleet: GoldenFleet, isTypedHere = false) {
     this.#fleet = fleet;
+    this.#isTypedHere = isTypedHere;
   }
 
   result(topic: string, name: string): CommandResult {
@@ -103,11 +119,13 @@ export class Replay {
   async type(topic: string, transcript: Transcript, options: CommandOptions = {}): Promise<CommandResult> {
     const argv = transcript.argv.map((word) => this.#ourJids(word));
     const { on_minion: onMinion, stdin } = transcript;
-    const result = await this.#fleet.run(argv, {
+    const given = {
       ...options,
       ...(onMinion === undefined ? {} : { onMinion }),
       ...(stdin === undefined ? {} : { stdin }),
-    });
+    };
+    const isHere = this.#isTypedHere && argv[0] !== "salt-call" && Object.keys(given).length === 0;
+    const result = await (isHere ? this.#fleet.runHere(argv) : this.#fleet.run(argv, given));
     this.keep(topic, transcript, result);
     return result;
   }
@@ -130,16 +148,28 @@ export class Replay {
   check(topic: string, transcript: Transcript, decisions: Decisions): void {
     const key = `${topic}:${transcript.name}`;
     const vary = decisions.variations[key] ?? ((text: string) => text);
-    const wanted = { ...transcript, ...decisions.deviations[key]?.expected };
+    const wanted = { ...transcript, ...decisions.ofRelease?.(key), ...decisions.deviations[key]?.expected };
     const recorded = { stdout: vary(wanted.stdout), stderr: wanted.stderr, rc: wanted.rc };
     const result = this.result(topic, transcript.name);
     // With -v and --summary ours says why a minion did not return, beside what Salt prints.
     const stderr = inOrder(result.stderr.replace(/^\S+ did not return: .*\n/gm, ""));
     const ours = { stdout: vary(result.stdout), stderr, rc: result.rc };
-    const places = { root: this.#fleet.root, homeDir: this.#fleet.homeDir, user: userInfo().username };
     const isOrdered = transcript.argv[0] === "salt-key";
-    const { expected, actual } = comparable(recorded, ours, places, isOrdered);
+    const { expected, actual } = comparable(recorded, ours, this.#places(), isOrdered);
     assert.deepEqual(actual, expected);
+  }
+
+  /** What was printed, in the names that transcripts have for places; undefined for what was not typed. */
+  asRecorded(key: string): Printed | undefined {
+    const found = this.#results.get(key);
+    if (found === undefined) return undefined;
+    const places = this.#places();
+    return { stdout: asRecorded(found.stdout, places), stderr: asRecorded(found.stderr, places), rc: found.rc };
+  }
+
+  #places(): Places {
+    const { root, homeDir, release } = this.#fleet;
+    return { root, homeDir, release, user: userInfo().username };
   }
 }
 
@@ -180,11 +210,9 @@ export function replayTopics(
 export function describeTopic(topic: string, replay: () => Replay, decisions: Decisions): void {
   for (const transcript of readTopic(topic)) {
     const key = `${topic}:${transcript.name}`;
-    if (!isChosen(key)) continue;
-    const missing = decisions.notYet[key];
+    if (!isTyped(key, decisions)) continue;
     const why = decisions.deviations[key]?.why;
     const title = `${key}: ${transcript.argv.join(" ").slice(0, 120)}`;
-    if (missing !== undefined) continue;
     it(why === undefined ? title : `${title} (not as Salt: ${why})`, () =>
       replay().check(topic, transcript, decisions),
     );
@@ -204,7 +232,7 @@ export function describeTopic(topic: string, replay: () => Replay, decisions: De
 export function topicLanes(plan: TopicPlan, decisions: Decisions): Lane[] {
   const lanes = new Map<string, Step[]>();
   for (const transcript of readTopic(plan.topic)) {
-    if (decisions.notYet[`${plan.topic}:${transcript.name}`] !== undefined) continue;
+    if (isLeftOut(`${plan.topic}:${transcript.name}`, decisions)) continue;
     const key = plan.laneOf?.(transcript.name) ?? transcript.name;
     const lane = lanes.get(key);
     if (lane === undefined) lanes.set(key, [{ plan, transcript }]);

@@ -1,101 +1,17 @@
-import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
-import type { SeenEvent } from "../interop/event-watch.ts";
+import { after, before, describe } from "node:test";
 import { decisions } from "./golden-decisions.ts";
-import { GoldenFleet, type RunningCommand } from "./golden-fleet.ts";
-import { describeTopic, isChosen, Replay, readTopic, type Transcript } from "./golden-replay.ts";
-import { earlyLines } from "./golden-times.ts";
-
-const silent = "es2";
-const freezeAfterMs = 6_000;
-const thawAfterMs = 9_000;
-const interruptAfterMs = 4_000;
-const publishedTimeoutMs = 60_000;
-
-/** What was typed while every minion answered; es2 may stand still as soon as these and the first seconds are over. */
-const whileAllUp = ["all_up", "t1_sleep4", "cmdrun_mixed_durations"];
-/** With Ctrl-C as soon as the job runs. */
-const interruptedOnes = ["ctrl_c", "ctrl_c_batch"];
-/** The minion stands still in the middle of its job. */
-const frozenInJob = "freeze_mid_job";
-const afterThaw = ["sleep8", "debug_flow"];
-const lookups = ["jobs_active_silent", "thaw_late_lookup_before", "thaw_late_lookup_before_missing"];
+import { GoldenFleet } from "./golden-fleet.ts";
+import { Replay } from "./golden-replay.ts";
+import { describeWaits, typeWaits } from "./golden-waits.ts";
 
 describe("who waits for whom, and for how long, as on Salt's fleet", { timeout: 600_000 }, () => {
-  const transcripts = new Map(readTopic("timing").map((transcript) => [transcript.name, transcript]));
   let fleet: GoldenFleet | undefined;
   let replay: Replay;
-
-  function found(name: string): Transcript {
-    const transcript = transcripts.get(name);
-    if (transcript === undefined) throw new Error(name);
-    return transcript;
-  }
-
-  const type = async (name: string): Promise<void> => {
-    const isLeftOut = decisions.notYet[`timing:${name}`] !== undefined;
-    if (isLeftOut || !isChosen(`timing:${name}`)) return;
-    await replay.type("timing", found(name));
-  };
-
-  /** Ctrl-C as soon as the job runs: how long the program takes to start is not looked at. */
-  const interrupt = async (
-    name: string,
-    untilRunning: (command: RunningCommand) => Promise<unknown>,
-  ): Promise<void> => {
-    if (fleet === undefined || !isChosen(`timing:${name}`)) return;
-    const command = fleet.open(found(name).argv);
-    await untilRunning(command);
-    // Others hear of a job before the one that asked for it: the recorder, too, let a command run for some seconds.
-    await delay(interruptAfterMs);
-    command.child.kill("SIGINT");
-    replay.keep("timing", found(name), await command.done);
-  };
-
   before(async () => {
     fleet = await GoldenFleet.start();
     replay = new Replay(fleet);
-    const watch = await fleet.watchEvents();
-    const isLongSleep = ({ tag, data }: SeenEvent) =>
-      /\/new$/.test(tag) && `${data.get("tgt")} ${data.get("arg")}` === "es* 20";
-    const interrupted = [
-      interrupt("ctrl_c", () => watch.until("the job to interrupt", isLongSleep, publishedTimeoutMs)),
-      interrupt("ctrl_c_batch", (command) => command.untilPrinted(/Executing run on \[.*\]/)),
-    ];
-    const inJob = type(frozenInJob);
-    const first = whileAllUp.map(type);
-    await Promise.all([...first, delay(freezeAfterMs)]);
-    fleet.freeze(silent);
-    const handled = new Set([
-      ...whileAllUp,
-      frozenInJob,
-      ...interruptedOnes,
-      ...afterThaw,
-      ...lookups,
-      "thaw_at_9",
-      "thaw_late_lookup_after",
-    ]);
-    const whileSilent = [...transcripts.keys()].filter((name) => !handled.has(name));
-    await Promise.all([...whileSilent.map(type), inJob, ...interrupted]).finally(() => watch.close());
-    for (const name of lookups) await type(name);
-    const thawed = type("thaw_at_9");
-    await delay(thawAfterMs);
-    fleet.thaw(silent);
-    await thawed;
-    await fleet.untilAllAnswer();
-    await type("thaw_late_lookup_after");
-    await Promise.all(afterThaw.map(type));
+    await typeWaits(fleet, replay, decisions);
   });
   after(() => fleet?.close());
-
-  describeTopic("timing", () => replay, decisions);
-
-  for (const [name, transcript] of transcripts) {
-    const key = `timing:${name}`;
-    if (transcript.stdout_timed === undefined || decisions.notYet[key] !== undefined || !isChosen(key)) continue;
-    it(`${key}: nothing is given up before Salt gives it up`, () => {
-      assert.deepEqual(earlyLines(transcript, replay.result("timing", name)), []);
-    });
-  }
+  describeWaits(() => replay, decisions);
 });
