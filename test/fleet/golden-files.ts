@@ -118,7 +118,6 @@ after_bad:
     - require:
       - cmd: bad_step
 `,
-  "srv/salt/rendererr.sls": "broken:\n  [\n",
   "small.txt": "small\n",
   "tree/a.txt": "a\n",
   "tree/sub/b.txt": "b\n",
