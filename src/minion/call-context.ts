@@ -5,7 +5,7 @@ import type { ValueMap } from "../wire/values.ts";
 import { bindCall } from "./binding.ts";
 import type { Host, MinionFacts } from "./host.ts";
 import type { JobRecords } from "./job-records.ts";
-import type { CallContext, ModuleLog, ModuleTable } from "./module-contract.ts";
+import type { CallContext, Extras, ModuleLog, ModuleTable } from "./module-contract.ts";
 
 /** Everything calls need that outlives one call. */
 export type Surroundings = {
@@ -15,6 +15,7 @@ export type Surroundings = {
   readonly host: Host;
   readonly records: JobRecords;
   readonly log: ModuleLog;
+  readonly extras?: Extras | undefined;
 };
 
 export type Call = { readonly jid: string; readonly fun: string; readonly publish: ValueMap };
@@ -24,12 +25,13 @@ export function makeContext(
   surroundings: Surroundings,
   call: Call,
 ): { readonly context: CallContext; readonly retcode: () => number } {
-  const { config, functions, facts, host, records, log } = surroundings;
+  const { config, functions, facts, host, records, log, extras } = surroundings;
   let code = 0;
   const context: CallContext = {
     ...call,
     config,
     functions,
+    extras,
     log,
     grains: () => facts().grains,
     pillar: () => facts().pillar,

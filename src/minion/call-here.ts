@@ -8,6 +8,7 @@ import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { makeContext } from "./call-context.ts";
 import { openCallHost } from "./call-host.ts";
 import { JobRecords } from "./job-records.ts";
+import type { Extras } from "./module-contract.ts";
 import type { Environment } from "./modules/environment.ts";
 import { collectGrains } from "./modules/grains-core.ts";
 import { loadModules } from "./modules/registry.ts";
@@ -19,10 +20,10 @@ export type CalledHere = { readonly value: Encodable } | { readonly failure: str
 /** As another function calls it: the name is not one of the machine's minion. A function that does not exist is answered with a sentence. */
 export async function callHere(
   config: MinionConfig,
-  surrounding: { readonly log: Logger; readonly environment: Environment },
+  surrounding: { readonly log: Logger; readonly environment: Environment; readonly extras: Extras },
   call: { readonly fun: string; readonly args: readonly Value[]; readonly kwargs: ValueMap },
 ): Promise<CalledHere> {
-  const { log: logger, environment } = surrounding;
+  const { log: logger, environment, extras } = surrounding;
   const functions = loadModules(config, environment);
   if (!functions.has(call.fun)) return { value: `'${call.fun}' is not available.` };
   const log = {
@@ -37,7 +38,7 @@ export async function callHere(
     const facts = () => ({ grains, pillar: host.pillar });
     const records = await JobRecords.open(config.cachedir);
     const { context } = makeContext(
-      { config, functions, facts, host, records, log },
+      { config, functions, facts, host, records, log, extras },
       { jid: "", fun: "salt.cmd", publish: new Map() },
     );
     return { value: await context.callFunction(call.fun, call.args, call.kwargs) };

@@ -13,7 +13,7 @@ import { type Call, makeContext, type Surroundings } from "./call-context.ts";
 import { type CallHost, type LocalPillar, openCallHost } from "./call-host.ts";
 import { jidText, now } from "./clock-text.ts";
 import { JobRecords } from "./job-records.ts";
-import type { ModuleFunction, ModuleLog, ModuleTable } from "./module-contract.ts";
+import type { Extras, ModuleFunction, ModuleLog, ModuleTable } from "./module-contract.ts";
 import type { Environment } from "./modules/environment.ts";
 import { collectGrains } from "./modules/grains-core.ts";
 import { loadModules } from "./modules/registry.ts";
@@ -59,6 +59,7 @@ export type CallSurrounding = {
   readonly log: Logger;
   readonly environment: Environment;
   readonly localPillar: LocalPillar;
+  readonly extras?: Extras;
   /** Functions beside this program's own, by whole name. */
   readonly moreFunctions: ModuleTable;
 };
@@ -92,6 +93,7 @@ export async function runCall(
       host,
       records: await JobRecords.open(config.cachedir),
       log,
+      extras: surrounding.extras,
     };
     if (request.isDoc) return printDocs(surroundings, request.fun ?? "", out);
     if (request.isGrains) {

@@ -4,19 +4,25 @@ import type { ErrorCode } from "../errors.ts";
 import type { Environment } from "./modules/environment.ts";
 
 export type ToJobProcess =
-  | { readonly kind: "start"; readonly config: MinionConfig; readonly environment: Environment }
+  /** `extrasUrl`: the module that has `minionExtras`. */
+  | {
+      readonly kind: "start";
+      readonly config: MinionConfig;
+      readonly environment: Environment;
+      readonly extrasUrl: string | undefined;
+    }
   /** Sent before the first job and whenever they have changed. */
   | { readonly kind: "facts"; readonly grains: Uint8Array; readonly pillar: Uint8Array }
   /** A publish load without serial. Answered with `done`, unless the process is killed. */
   | { readonly kind: "job"; readonly load: Uint8Array }
+  /** A scheduled job (scheduled-return.ts): a map, a list and a map. Answered as a job is. */
+  | { readonly kind: "scheduled"; readonly record: Uint8Array; readonly args: Uint8Array; readonly kwargs: Uint8Array }
   | { readonly kind: "answer"; readonly number: number; readonly value: Uint8Array }
   | { readonly kind: "refusal"; readonly number: number; readonly code: ErrorCode; readonly message: string };
 
 export type FromJobProcess =
   /** Modules are loaded; the process takes jobs, one at a time. */
   | { readonly kind: "ready" }
-  /** A scheduled job (scheduled-return.ts): a map, a list and a map. Answered as a job is. */
-  | { readonly kind: "scheduled"; readonly record: Uint8Array; readonly args: Uint8Array; readonly kwargs: Uint8Array }
   /** The members of the return. */
   | { readonly kind: "done"; readonly result: Uint8Array }
   | { readonly kind: "ask"; readonly number: number; readonly ask: Ask }

@@ -55,6 +55,7 @@ type Slot = {
 export type JobPoolOptions = {
   readonly config: MinionConfig;
   readonly environment: Environment;
+  readonly extrasUrl?: string | undefined;
   readonly host: Host;
   readonly records: JobRecords;
   readonly log: Logger;
@@ -218,12 +219,13 @@ export class JobPool {
   }
 
   #start(): void {
-    const { config, environment, host, log } = this.#options;
+    const { config, environment, extrasUrl, host, log } = this.#options;
     const slot: Slot = {
       process: new JobProcess({
         entry: entryPath,
         config,
         environment,
+        extrasUrl,
         host,
         onReady: () => {
           slot.isReady = true;

@@ -13,6 +13,7 @@ export type JobProcessOptions = {
   readonly config: MinionConfig;
   /** Variables that commands inherit. */
   readonly environment: Environment;
+  readonly extrasUrl: string | undefined;
   readonly host: Host;
   readonly onReady: () => void;
   /** `bytes`: size of the packed result. */
@@ -52,7 +53,8 @@ export class JobProcess {
         if (this.#child.pid === undefined) end(1, null);
       });
     });
-    this.send({ kind: "start", config: options.config, environment: options.environment });
+    const { config, environment, extrasUrl } = options;
+    this.send({ kind: "start", config, environment, extrasUrl });
   }
 
   /** Undefined if the process could not be started. */

@@ -10,9 +10,10 @@ import type { Host, MinionFacts } from "./host.ts";
 import type { Ask, FromJobProcess, LogLevel, ToJobProcess } from "./job-messages.ts";
 import { JobRecords } from "./job-records.ts";
 import { runJob } from "./job-return.ts";
+import type { Extras } from "./module-contract.ts";
 import { loadModules } from "./modules/registry.ts";
-
 import { runScheduled } from "./scheduled-return.ts";
+
 type Waiting = { readonly resolve: (value: Value) => void; readonly reject: (error: Error) => void };
 
 const waiting = new Map<number, Waiting>();
@@ -51,6 +52,13 @@ function mapOf(value: Value): ValueMap {
   throw new SaltworksError("WIRE_MALFORMED", "a message to a job process that is not a map");
 }
 
+/** What the program that started the minion lends to its functions. */
+async function extrasAt(url: string | undefined): Promise<Extras | undefined> {
+  if (url === undefined) return undefined;
+  const { minionExtras } = (await import(url)) as { readonly minionExtras: Extras };
+  return minionExtras;
+}
+
 function settle(number: number): Waiting | undefined {
   const found = waiting.get(number);
   waiting.delete(number);
@@ -84,6 +92,7 @@ async function receive(message: ToJobProcess): Promise<void> {
         host,
         records: await JobRecords.open(message.config.cachedir),
         log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+        extras: await extrasAt(message.extrasUrl),
       };
       return send({ kind: "ready" });
     case "facts":
@@ -91,6 +100,11 @@ async function receive(message: ToJobProcess): Promise<void> {
       return;
     case "job":
       return await finish((all) => runJob(all, mapOf(decode(message.load))));
+    case "scheduled": {
+      const args = decode(message.args);
+      const call = { record: mapOf(decode(message.record)), kwargs: mapOf(decode(message.kwargs)) };
+      return await finish((all) => runScheduled(all, { ...call, args: Array.isArray(args) ? args : [] }));
+    }
     case "answer":
       return settle(message.number)?.resolve(decode(message.value));
     case "refusal":
@@ -100,11 +114,6 @@ async function receive(message: ToJobProcess): Promise<void> {
       return never;
     }
   }
-    case "scheduled": {
-      const args = decode(message.args);
-      const call = { record: mapOf(decode(message.record)), kwargs: mapOf(decode(message.kwargs)) };
-      return await finish((all) => runScheduled(all, { ...call, args: Array.isArray(args) ? args : [] }));
-    }
 }
 
 process.on("message", (message: ToJobProcess) => {

@@ -10,7 +10,7 @@ import { collectGrains } from "./modules/grains-core.ts";
  * Runs until TERM or INT (0), or until the master rejects this minion's key (77) or is not the one of `master_finger` (42).
  * Errors of the start (configuration, another minion of this id) are thrown.
  */
-export async function runMinion(config: MinionConfig, log: Logger): Promise<number> {
+export async function runMinion(config: MinionConfig, log: Logger, extrasUrl: string): Promise<number> {
   for (const sentence of [...config.warnings, ...config.inert]) log.warn(sentence);
   if (config.isIdComputed && config.minion_id_caching) cacheHostId(config.root_dir, config.id);
   const environment = { ...process.env };
@@ -19,6 +19,7 @@ export async function runMinion(config: MinionConfig, log: Logger): Promise<numb
     config,
     log,
     environment,
+    extrasUrl,
     collectGrains: () => collectGrains({ config, environment, log }),
   });
   const stop = (signal: NodeJS.Signals) => {

@@ -28,6 +28,8 @@ export type MinionOptions = {
   readonly config: MinionConfig;
   readonly log: Logger;
   readonly environment: Environment;
+  /** The module whose `minionExtras` functions use, by its address: job processes load it. */
+  readonly extrasUrl?: string;
   readonly collectGrains: () => Promise<ValueMap>;
 };
 
@@ -62,9 +64,9 @@ export class Minion {
   #bus: MinionBus | undefined;
   #link: MasterLink | undefined;
   #returns: ReturnSender | undefined;
+  #scheduler: Scheduler | undefined;
 
   private constructor(options: MinionOptions) {
-  #scheduler: Scheduler | undefined;
     this.#options = options;
     const { config, log, collectGrains } = options;
     this.#facts = new FactsRefresh({
@@ -103,7 +105,7 @@ export class Minion {
   }
 
   async #open(): Promise<void> {
-    const { config, environment, log } = this.#options;
+    const { config, environment, extrasUrl, log } = this.#options;
     const identity = await openIdentity(config);
     const records = await JobRecords.open(config.cachedir);
     // Asking for what runs clears away what an earlier minion left behind.
@@ -112,6 +114,7 @@ export class Minion {
     this.#pool = new JobPool({
       config,
       environment,
+      extrasUrl,
       host: this.#host(),
       records,
       log,
@@ -127,10 +130,10 @@ export class Minion {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
     for (const timer of this.#timers) clearInterval(timer);
+    this.#scheduler?.close();
     this.#link?.close();
     await this.#pool?.close();
     await this.#bus?.close();
-    this.#scheduler?.close();
     this.#ended.resolve(code);
   }
 
@@ -184,10 +187,10 @@ export class Minion {
     await link.connect();
     await this.#facts.fetchPillar();
     this.#returns = new ReturnSender(link.session, config, log);
+    this.#scheduler ??= this.#openSchedule();
     link.listen((load) => this.#onPublish(load)).catch((error: unknown) => this.#end(error));
     log.info({ ...address }, "Minion is ready to receive requests!");
     this.#ready.resolve();
-    this.#scheduler ??= this.#openSchedule();
     this.#run(() => link.fireStart());
     this.#startTimers(link);
   }
@@ -218,11 +221,11 @@ export class Minion {
     handleBusEvent(tag, data, {
       link: this.#link,
       renewModules: () => this.#pool?.renew(),
+      manageSchedule: (asked) => this.#scheduler?.manage(asked),
+      sendReturn: (load) => this.#returns?.send(load, encode(load, "bin").length),
       renewFacts: async (wish) => {
         await this.#facts.renew(wish);
         this.#bus?.fire("/salt/minion/minion_pillar_refresh_complete", { complete: true });
-      manageSchedule: (asked) => this.#scheduler?.manage(asked),
-      sendReturn: (load) => this.#returns?.send(load, encode(load, "bin").length),
       },
     }).catch((error: unknown) => this.#options.log.warn({ err: error, tag }, "an event of the minion's bus failed"));
   }

@@ -53,10 +53,31 @@ export type ModuleLog = {
   error(text: string): void;
 };
 
+/** What a template sees, and the functions that it may call; made anew for each of its renderings. */
+export type TemplateNames = {
+  readonly grains: ValueMap;
+  readonly pillar: ValueMap;
+  readonly opts: ValueMap;
+  readonly saltenv: string;
+};
+export type TemplateFunctions = {
+  readonly has: (name: string) => boolean;
+  readonly call: (name: string, args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
+};
+
+/** What the program around the minion has beyond it. */
+export type Extras = {
+  /** Renders Jinja. @throws PILLAR_FAILED */
+  renderTemplate(text: string, names: () => TemplateNames, functions: TemplateFunctions): Promise<string>;
+  /** Whole names. */
+  runnerFunctions(): Promise<readonly string[]>;
+};
+
 /** The world as one call sees it. Valid until `run` has settled. */
 export type CallContext = {
   readonly config: MinionConfig;
   readonly functions: ModuleTable;
+  readonly extras?: Extras | undefined;
   readonly log: ModuleLog;
   readonly jid: string;
   /** The function's whole name as called. */

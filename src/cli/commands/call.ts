@@ -9,6 +9,7 @@ import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { localPillar } from "../local-pillar.ts";
 import { openToolLog } from "../log.ts";
+import { minionExtras } from "../minion-extras.ts";
 import { loadModuleDirectories } from "../module-directory.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { becomeUser } from "../process-user.ts";
@@ -48,6 +49,7 @@ async function runOne(options: CallOptions, positionals: readonly string[], host
     log,
     environment: { ...host.environment },
     localPillar: localPillar(config, log),
+    extras: minionExtras,
     moreFunctions: await loadModuleDirectories(options.moduleDirs ?? [], log),
   });
 }

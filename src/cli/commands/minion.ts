@@ -3,6 +3,7 @@ import { runMinion } from "../../minion/main.ts";
 import { minionConfig, understand } from "../command-line.ts";
 import type { Host } from "../host.ts";
 import { openDaemonLog } from "../log.ts";
+import { minionExtrasUrl } from "../minion-extras.ts";
 
 /** @returns the exit code */
 export async function runMinionCommand(argv: readonly string[], host: Host): Promise<number> {
@@ -16,5 +17,5 @@ export async function runMinionCommand(argv: readonly string[], host: Host): Pro
     { consoleLevel: config.log_level, fileLevel: config.log_level_logfile ?? config.log_level, file: config.log_file },
     host,
   );
-  return await runMinion(config, log);
+  return await runMinion(config, log, minionExtrasUrl);
 }

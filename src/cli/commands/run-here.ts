@@ -19,6 +19,7 @@ import { compilePythonPattern } from "../../target/python-pattern.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Host } from "../host.ts";
+import { minionExtras } from "../minion-extras.ts";
 import { renderJson } from "../outputters/json.ts";
 
 /** `exitCode`: of a call that was interrupted. */
@@ -117,7 +118,7 @@ async function callFunctionHere(
   const fun = textArgument(args, "fun");
   const called = await callHere(
     minionConfig,
-    { log, environment: { ...host.environment } },
+    { log, environment: { ...host.environment }, extras: minionExtras },
     { fun, args: positional, kwargs: keywords },
   );
   if ("failure" in called)

@@ -3,6 +3,7 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import { commandError, invocationError, pythonException } from "../function-errors.ts";
 import type { BoundArguments, CallContext } from "../module-contract.ts";
 import { isTruthy, numberOf, pythonText, wholeNumber } from "./python-values.ts";
+import { readTemplateChoice, type TemplateChoice } from "./text-template.ts";
 
 export type CommandOptions = {
   /** Undefined: the home directory of whoever runs the command. */
@@ -27,6 +28,7 @@ export type CommandOptions = {
   readonly successStdout: readonly string[];
   readonly successStderr: readonly string[];
   readonly encoding: string | undefined;
+  readonly template: TemplateChoice;
   /** `output_loglevel: quiet`: nothing of the command is logged, and `raise_err` has no effect. */
   readonly isQuiet: boolean;
 };
@@ -37,7 +39,7 @@ export type OptionChanges = Partial<Pick<CommandOptions, "isMerged" | "isBackgro
 export function readOptions(context: CallContext, args: BoundArguments, changes: OptionChanges = {}): CommandOptions {
   const given = (name: string): Value | undefined => args.named[name] ?? args.extra.get(name);
   const get = (name: string): Value => given(name) ?? null;
-  refuseUnbuilt(get);
+  if (isTruthy(get("use_vt"))) throw commandError("use_vt=True is not supported by this minion");
   const isBackground = changes.isBackground ?? isTruthy(get("bg"));
   const text = (name: string) => (isTruthy(get(name)) ? pythonText(get(name)) : undefined);
   return {
@@ -61,16 +63,9 @@ export function readOptions(context: CallContext, args: BoundArguments, changes:
     successStdout: splitList(get("success_stdout")).map(pythonText),
     successStderr: splitList(get("success_stderr")).map(pythonText),
     encoding: text("output_encoding"),
+    template: readTemplateChoice(context, get),
     isQuiet: get("output_loglevel") === "quiet",
   };
-}
-
-/** Options of Salt that this minion does not have yet: refused by name, because to ignore them would run another command. */
-function refuseUnbuilt(get: (name: string) => Value): void {
-  if (isTruthy(get("template"))) {
-    throw commandError(`template=${pythonText(get("template"))} is not supported by this minion`);
-  }
-  if (isTruthy(get("use_vt"))) throw commandError("use_vt=True is not supported by this minion");
 }
 
 /**

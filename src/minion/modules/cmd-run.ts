@@ -6,7 +6,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { commandOutputBytesMax } from "../../limits.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
+import { argumentError, commandError } from "../function-errors.ts";
 import type { CallContext } from "../module-contract.ts";
 import { assertPermitted } from "./cmd-lists.ts";
 import { type CommandOptions, timeoutMsOf } from "./cmd-options.ts";
@@ -17,6 +17,7 @@ import { isFileError } from "./file-error.ts";
 import { isTruthy, pythonRepr, pythonText } from "./python-values.ts";
 import { type Command, type CommandEnd, runCommand, startInBackground } from "./run-command.ts";
 import { splitShellWords } from "./shell-words.ts";
+import { renderer } from "./text-template.ts";
 import { isExecutableFile } from "./which.ts";
 
 /** What `cmd.run_all` returns. A command in the background has no retcode. */
@@ -37,11 +38,11 @@ const localeVariables = [
 export async function runSaltCommand(
   context: CallContext,
   environment: Environment,
-  cmd: Value,
+  given: Value,
   options: CommandOptions,
 ): Promise<CommandResult> {
   const identity = await findIdentity(options);
-  const cwd = options.cwd ?? homeDirectory(identity, environment);
+  const [cmd, cwd] = await rendered(context, options, given, options.cwd ?? homeDirectory(identity, environment));
   if (options.shell !== undefined && !isExecutableFile(options.shell)) {
     throw commandError(`The shell ${options.shell} is not available`);
   }
@@ -69,6 +70,19 @@ export async function runSaltCommand(
   }
   const end = await runCommand(command).catch((error: unknown) => refuseStart(error, command, options));
   return resultOf(context, cmd, options, end);
+}
+
+/** With `template=` the command and its directory are templates. */
+async function rendered(
+  context: CallContext,
+  { template }: CommandOptions,
+  cmd: Value,
+  cwd: string,
+): Promise<readonly [cmd: Value, cwd: string]> {
+  if (template.engine === undefined) return [cmd, cwd];
+  if (Array.isArray(cmd)) throw argumentError("expected str, bytes, or bytearray not <class 'list'>");
+  const render = await renderer(context, template);
+  return [await render(pythonText(cmd)), await render(cwd)];
 }
 
 function resultOf(context: CallContext, cmd: Value, options: CommandOptions, end: CommandEnd): CommandResult {

@@ -12,6 +12,7 @@ import { fetchMasterFile } from "./master-file.ts";
 import { isTruthy, pythonText } from "./python-values.ts";
 import { splitShellWords } from "./shell-words.ts";
 import { argument } from "./signature.ts";
+import { renderer, type TemplateChoice } from "./text-template.ts";
 import { findUser } from "./user-database.ts";
 
 export type ScriptResult = CommandResult & { cache_error?: true };
@@ -27,17 +28,22 @@ export async function runScript(
   const source = pythonText(argument(args, "source"));
   const script = await readSource(context, source, argument(args, "saltenv"));
   if (script === undefined) return { pid: 0, retcode: 1, stdout: "", stderr: "", cache_error: true };
-  if (isTruthy(argument(args, "template")) && jinjaMark.test(script.toString("latin1"))) {
-    throw commandError(`template=${pythonText(argument(args, "template"))} is not supported by this minion`);
-  }
   const words = argument(args, "args");
   const given = isTruthy(words) ? { isShellUsed: false } : {};
-  const plain = { ...args, named: { ...args.named, template: null } };
-  const options = readOptions(context, plain, given);
+  const { template, ...others } = readOptions(context, args, given);
   const name = `script${extname(source.split("?")[0] ?? "")}`;
-  const file = { content: script, name };
+  const isTemplate = template.engine !== undefined && jinjaMark.test(script.toString("latin1"));
+  const content = isTemplate ? await renderedScript(context, script, template) : script;
+  const file = { content, name };
+  // The script was the template; the path under which it runs is none.
+  const options = { ...others, template: { ...template, engine: undefined } };
   const result = await runFile(context, environment, file, options, (path) => [path, ...wordsOf(words)]);
   return isTruthy(argument(args, "hide_output")) ? { ...result, stdout: "", stderr: "" } : result;
+}
+
+async function renderedScript(context: CallContext, script: Buffer, template: TemplateChoice): Promise<Buffer> {
+  const render = await renderer(context, template);
+  return Buffer.from(await render(script.toString("utf8")));
 }
 
 export async function execCode(

@@ -8,6 +8,8 @@ import { dataModule } from "./data.ts";
 import { diskModule } from "./disk.ts";
 import type { Environment } from "./environment.ts";
 import { eventModule } from "./event.ts";
+import { fileLineFunctions } from "./file-line.ts";
+import { filePatternFunctions } from "./file-patterns.ts";
 import { fileTextFunctions } from "./file-text.ts";
 import { fileTreeFunctions } from "./file-tree.ts";
 import { grainsModule } from "./grains.ts";
@@ -51,6 +53,8 @@ function allModules(environment: Environment): ModuleFunctions[] {
     cpModule,
     diskModule,
     eventModule(environment),
+    fileLineFunctions,
+    filePatternFunctions,
     fileTextFunctions,
     fileTreeFunctions,
     grainsModule,
@@ -73,7 +77,10 @@ function allModules(environment: Environment): ModuleFunctions[] {
 }
 
 /** Whether the configuration allows a module. */
-export function isEnabled(module: string, config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">): boolean {
+export function isEnabled(
+  module: string,
+  config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">,
+): boolean {
   if (config.disable_modules.includes(module)) return false;
   return config.whitelist_modules.length === 0 || config.whitelist_modules.includes(module);
 }

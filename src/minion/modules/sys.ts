@@ -1,7 +1,8 @@
 /** Execution module `sys`: which functions there are, how they are called and what they do. Source: Salt 3007's `sys`, docs/functions.md. */
 import { compileGlob } from "../../target/glob.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
-import type { CallContext, ModuleFunction } from "../module-contract.ts";
+import { commandError } from "../function-errors.ts";
+import type { BoundArguments, CallContext, ModuleFunction } from "../module-contract.ts";
 import { describe } from "./describe.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { pythonText } from "./python-values.ts";
@@ -14,24 +15,12 @@ export const sysModule: ModuleFunctions = {
       "The functions of this minion, of the named modules only, or matching globs.",
       "sys.list_functions sys 'test.*'",
     ),
-    run: (context, args) => {
-      const names = [...context.functions.keys()].sort();
-      if (args.rest.length === 0) return names;
-      const tests = args.rest.map(pythonText).map((word) => (/[*.]/.test(word) ? globTest(word) : moduleTest(word)));
-      return names.filter((name) => tests.some((test) => test(name)));
-    },
+    run: (context, args) => matching([...context.functions.keys()], args),
   },
   "sys.list_modules": {
     ...signature("*args"),
     doc: describe("The modules of this minion, all or matching globs.", "sys.list_modules 's*'"),
-    run: (context, args) => {
-      const words = args.rest.map(pythonText);
-      const tests = words.map((word) => (word.includes("*") ? globTest(word) : moduleTest(word)));
-      const names = [...context.functions.keys()].filter(
-        (name) => tests.length === 0 || tests.some((test) => test(name)),
-      );
-      return [...new Set(names.map(moduleOf))].sort();
-    },
+    run: (context, args) => modulesAmong([...context.functions.keys()], args),
   },
   "sys.doc": {
     ...signature("*args"),
@@ -58,6 +47,22 @@ export const sysModule: ModuleFunctions = {
       return null;
     },
   },
+  "sys.list_runners": {
+    ...signature("*args"),
+    doc: describe(
+      "The runners of the program that this minion is part of, all or matching globs.",
+      "sys.list_runners 'm*'",
+    ),
+    run: async (context, args) => modulesAmong(await runnerFunctions(context), args),
+  },
+  "sys.list_runner_functions": {
+    ...signature("*args, **kwargs"),
+    doc: describe(
+      "The functions of those runners, of the named ones only, or matching globs.",
+      "sys.list_runner_functions 'jobs.list_*'",
+    ),
+    run: async (context, args) => matching(await runnerFunctions(context), args),
+  },
   "sys.list_returners": {
     ...signature("*args"),
     doc: describe("The returners of this minion: it has none beside the master yet.", "sys.list_returners"),
@@ -69,6 +74,25 @@ export const sysModule: ModuleFunctions = {
     run: () => [],
   },
 };
+
+/** @throws SaltworksError FUNCTION_FAILED in a program that does not tell */
+async function runnerFunctions({ extras }: CallContext): Promise<readonly string[]> {
+  if (extras === undefined) throw commandError("the names of runners are not known here");
+  return await extras.runnerFunctions();
+}
+
+/** Names that the words mean: of a module, or by globs of whole names; all without words. */
+function matching(names: readonly string[], { rest }: BoundArguments): string[] {
+  const tests = rest.map(pythonText).map((word) => (/[*.]/.test(word) ? globTest(word) : moduleTest(word)));
+  return names.filter((name) => tests.length === 0 || tests.some((test) => test(name))).sort();
+}
+
+/** Modules of the names that the words mean: names of modules, or globs of whole names. */
+function modulesAmong(names: readonly string[], { rest }: BoundArguments): string[] {
+  const tests = rest.map(pythonText).map((word) => (word.includes("*") ? globTest(word) : moduleTest(word)));
+  const found = names.filter((name) => tests.length === 0 || tests.some((test) => test(name)));
+  return [...new Set(found.map(moduleOf))].sort();
+}
 
 function moduleOf(name: string): string {
   return name.slice(0, name.indexOf("."));

@@ -1,6 +1,7 @@
 /** A minion's world around the functions under test: configuration, facts, and a host that keeps what it is told. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { minionExtras } from "../../../src/cli/minion-extras.ts";
 import { loadMinionConfig } from "../../../src/config/load.ts";
 import type { MinionConfig } from "../../../src/config/schema.ts";
 import { SaltworksError } from "../../../src/errors.ts";
@@ -55,6 +56,7 @@ export async function openWorld(root: string, options: WorldOptions = {}): Promi
     config,
     functions: loadModules(config, options.environment ?? {}),
     facts: () => ({ grains, pillar }),
+    extras: minionExtras,
     records: await JobRecords.open(config.cachedir),
     log: { debug: log, info: log, warn: log, error: log },
     host: {
