@@ -60,6 +60,8 @@ export class ScheduledJob {
   #skipped: { readonly reason: SkipReason; readonly atMs: number } | undefined;
   #fault: string | undefined;
   #changeMs: number | undefined;
+  /** Of a job with an interval. */
+  #everyMs: number | undefined;
 
   constructor(name: string, spec: ValueMap, clock: ScheduleClock) {
     this.name = name;
@@ -138,6 +140,7 @@ export class ScheduledJob {
     const timeOrNull = (ms: number | undefined) => (ms === undefined ? null : timeValue(ms));
     status.set("_next_fire_time", timeOrNull(this.fireMs));
     status.set("_splay", this.#splay === undefined ? null : timeOrNull(this.fireMs));
+    if (this.#everyMs !== undefined) status.set("_seconds", Math.round(this.#everyMs / 1_000));
     if (this.#nextMs !== undefined) status.set("_next_scheduled_fire_time", timeValue(this.#nextMs));
     if (this.#lastRunMs !== undefined) status.set("_last_run", timeValue(this.#lastRunMs));
     if (this.#fault !== undefined) status.set("_error", this.#fault);
@@ -153,6 +156,7 @@ export class ScheduledJob {
     const isAppointed = timing.kind === "once" || timing.kind === "when";
     if (isAppointed && this.fireMs !== undefined && isMissed(this.fireMs, clock.nowMs)) this.#nextMs = undefined;
     this.#nextMs ??= nextDue(timing, { sinceMs: this.#sinceMs, handledMs: this.#handledMs }, clock);
+    this.#everyMs = timing.kind === "interval" ? timing.everyMs : undefined;
     this.#changeMs = this.#nextMs === undefined ? nextChange(timing, clock.nowMs) : undefined;
     if (this.#nextMs === undefined || this.#splay?.forMs === this.#nextMs) return undefined;
     const splay = (this.spec.has("splay") ? this.spec.get("splay") : common.get("splay")) ?? null;

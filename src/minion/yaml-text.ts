@@ -1,10 +1,11 @@
 /** Values as YAML text in block style, maps sorted by key, as Salt writes its files. Unlike Salt's, long lines are never folded. */
 import { Document, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
+import { plainKind } from "../config/yaml11.ts";
 import { Float, type Value } from "../wire/values.ts";
 import { pythonText } from "./modules/python-values.ts";
 
 export function yamlText(value: Value): string {
-  const document = new Document(undefined, { version: "1.1" });
+  const document = new Document(undefined, { schema: "core" });
   document.contents = nodeOf(value);
   return document.toString({ lineWidth: 0, indentSeq: false, singleQuote: true });
 }
@@ -23,8 +24,16 @@ function nodeOf(value: Value): YAMLMap | YAMLSeq | Scalar {
     list.flow = value.length === 0;
     return list;
   }
+  if (typeof value === "string") return textNode(value);
   if (!(value instanceof Float)) return new Scalar(value);
   const scalar = new Scalar(value.value);
   scalar.minFractionDigits = 1;
+  return scalar;
+}
+
+/** Quoted where Salt would read something else: its YAML takes `on` for true and `y` for text. */
+function textNode(text: string): Scalar {
+  const scalar = new Scalar(text);
+  if (plainKind(text) !== "text") scalar.type = "QUOTE_SINGLE";
   return scalar;
 }

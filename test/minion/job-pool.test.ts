@@ -29,7 +29,7 @@ function job(fun: string, arg: Value[] = []): ValueMap {
   ]);
 }
 
-describe("JobPool", { timeout: 60_000 }, () => {
+describe("JobPool", { timeout: 180_000 }, () => {
   const closers: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const close of closers.splice(0)) await close();
