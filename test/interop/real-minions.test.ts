@@ -32,9 +32,12 @@ describe("real minions on our master", { skip: releases.skip }, () => {
 
   before(async () => {
     writeFileSync(binaryFile, binary);
+    writeFiles();
     master = await MasterUnderTest.create(bed, "ours", {
       peer: { "real-.*": ["test.arg"] },
       peer_run: { "real-.*": ["test.arg"] },
+      file_roots: { base: [fileRoot] },
+      file_recv: true,
     });
     await master.start();
     operator = new Operator("ours", master);
