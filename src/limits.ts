@@ -227,8 +227,8 @@ export const earlyEventsMax = 10_000;
 export const jobFeedBytesMax = 64 * 1024 * 1024;
 /** Sockets of one client to the master's request port: requests under way at once. */
 export const clientChannelsMax = 64;
-/** How long a client waits, after a runner's result, for what the runner said before it, milliseconds: both go different ways from one process. */
-export const runnerTellingWaitMs = 2_000;
+/** How long a client waits, after a runner's result, for what the runner said before it, milliseconds: both go different ways, and a new subscriber waits for the master to learn how it reads, seconds on a busy machine. */
+export const runnerTellingWaitMs = 15_000;
 /** Events that wait for the terminal of `state.event`, bytes; beyond it the oldest are left out. */
 export const watchedEventsBytesMax = 64 * 1024 * 1024;
 /** How long `state.event` waits before it looks again for a master that went away, milliseconds. */
@@ -295,6 +295,8 @@ export const peerArgumentBytesMax = 64 * 1024;
 export const peerNameLengthMax = 256;
 /** Requests of minions for publishes, runners and returns that are under way at once, a few kB each. Over it they are answered with a sentence. */
 export const peerRequestsMax = 1_000;
+/** Runner calls of minions that run at once: half of what runs at once at all, so that operators' calls find room. Over it they are answered with a sentence. */
+export const peerRunsMax = 32;
 /** How long `minion_publish` waits for returns at most, milliseconds: its minion asks again after 60 s. */
 export const peerWaitMsMax = 55_000;
 /** How often refused publishes and runner calls of minions are written to the log, milliseconds; those in between are counted. */
@@ -329,6 +331,10 @@ export const credentialCheckTimeoutMs = 30_000;
 export const refusedCredentialMs = { min: 750, max: 1_250 } as const;
 /** Name, password or token in a request, bytes: anybody on the network may send one. */
 export const credentialTextBytesMax = 4_096;
+/** A request that comes with a password, bytes: it is held until that is checked. Over it: refused; a token is checked at once. */
+export const credentialLoadBytesMax = 1024 * 1024;
+/** How often refused logins are written to the log, milliseconds; those in between are counted. */
+export const refusedLoginLogMs = 1_000;
 /** A file of users and passwords, bytes: it is read at each check. */
 export const credentialFileBytesMax = 16 * 1024 * 1024;
 /** Rounds of a password's hash: a million take a second. One that asks for more is not checked. */

@@ -5,7 +5,7 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
-import { peerRefusalLogMs, peerRequestsMax, peerWaitMsMax } from "../limits.ts";
+import { peerRefusalLogMs, peerRequestsMax, peerRunsMax, peerWaitMsMax } from "../limits.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { TextList } from "../wire/text-list.ts";
 import type { Encodable, Value } from "../wire/values.ts";
@@ -48,6 +48,7 @@ export class Peers {
   readonly #rules: PeerRules;
   readonly #requestsMax: number;
   #pending = 0;
+  #running = 0;
   #deniedSinceLog = 0;
   #loggedMs = Number.NEGATIVE_INFINITY;
 
@@ -85,9 +86,14 @@ export class Peers {
 
   /** Where a map is expected, a sentence: an empty map would be taken for minions that do not answer. Returns are asked for again. */
   #overload({ command }: PeerAsk): Uint8Array {
+    if (command !== "returns") return this.#refusal(this.#requestsMax, "requests");
     this.counters.refused += 1;
-    if (command === "returns") return nothing;
-    return encode(`refused by the master: ${this.#requestsMax} requests of minions are under way`, "raw");
+    return nothing;
+  }
+
+  #refusal(max: number, what: string): Uint8Array {
+    this.counters.refused += 1;
+    return encode(`refused by the master: ${max} ${what} of minions are under way`, "raw");
   }
 
   /** As in Salt the minion is not told why. */
@@ -176,9 +182,15 @@ export class Peers {
 
   async #run(id: string, { fun, arg }: PeerRun): Promise<Uint8Array> {
     if (!(await this.#rules.mayRun(id, fun))) return this.#denied(id, fun);
+    if (this.#running >= peerRunsMax) return this.#refusal(peerRunsMax, "runner calls");
     this.counters.runs += 1;
+    this.#running += 1;
     const load = encode({ cmd: "runner", fun, kwarg: { arg: decode(arg), kwarg: {} }, sync: true }, "raw");
-    return memberOf(memberOf(await this.#options.run(load), "data"), "return");
+    try {
+      return memberOf(memberOf(await this.#options.run(load), "data"), "return");
+    } finally {
+      this.#running -= 1;
+    }
   }
 
   /** Minions ask three times a second: as long as nothing has come, the store is not read. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { ConfigMap } from "../../src/config/option.ts";
 import { SaltworksError } from "../../src/errors.ts";
+import { peerRunsMax } from "../../src/limits.ts";
 import { Peers, type PeersOptions } from "../../src/master/peers.ts";
 import type { Job, Published } from "../../src/master/publisher.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
@@ -261,6 +262,23 @@ describe("Peers", () => {
     assert.equal(peers.counters.refused, 2);
     followed[0]?.onDone();
     await waiting;
+  });
+
+  it("runs a bounded number of runners at once", async () => {
+    const running: (() => void)[] = [];
+    const frame = encode({ tag: "", data: { return: true } }, "raw");
+    const run = () => new Promise<Uint8Array>((resolve) => running.push(() => resolve(frame)));
+    const { peers } = openPeers({ peer_run: all }, { run });
+    const ask: PeerAsk = { id: "web1", seal, command: "run", fun: "test.arg", arg: encode([], "raw") };
+    const first = Array.from({ length: peerRunsMax }, () => answerOf(peers, ask));
+    while (running.length < peerRunsMax) await new Promise((resolve) => setImmediate(resolve));
+    assert.match(String(await answerOf(peers, ask)), /32 runner calls of minions are under way/);
+    for (const end of running) end();
+    assert.ok((await Promise.all(first)).every((value) => value === true));
+    const again = answerOf(peers, ask);
+    while (running.length === peerRunsMax) await new Promise((resolve) => setImmediate(resolve));
+    running.at(-1)?.();
+    assert.equal(await again, true);
   });
 
   it("names permissions that cannot be read, and writes down who was denied what", async () => {
