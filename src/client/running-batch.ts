@@ -5,7 +5,7 @@ import type { BatchEntry } from "../wire/batch.ts";
 import { boolField, intField, listField, mapField } from "../wire/fields.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { BatchFeed } from "./batch-feed.ts";
-import { type JobEvent, toEvent } from "./running-job.ts";
+import { type JobEvent, lostReturn, toEvent } from "./running-job.ts";
 
 export type MinionReturn = Extract<JobEvent, { kind: "return" }>;
 /** `load` of a `new` is left out on the way. `returned`: what the minion of a `return` returned. */
@@ -89,7 +89,8 @@ export class RunningBatch {
     const body = mapField(fields, "body");
     if (body !== undefined && !isTrimmed(body.get("return"))) return toEvent(id, body);
     const stored = mapField(await this.#reader.returns(jid, [id]), id);
-    return toEvent(id, stored ?? body ?? new Map());
+    const known = stored ?? body;
+    return known === undefined ? lostReturn(id) : toEvent(id, known);
   }
 }
 

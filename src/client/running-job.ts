@@ -97,8 +97,8 @@ export class RunningJob implements Published {
     const { id, data } = item;
     const isWhole = data !== undefined && !Buffer.from(data.buffer, data.byteOffset, data.length).includes(trimmedMark);
     const stored = isWhole ? undefined : (await this.#fetch(this.jid, [id])).get(id);
-    const fields = stored instanceof Map ? stored : data === undefined ? new Map() : decode(data);
-    return toEvent(id, fields instanceof Map ? fields : new Map());
+    const fields = stored instanceof Map ? stored : data === undefined ? undefined : decode(data);
+    return fields instanceof Map ? toEvent(id, fields) : lostReturn(id);
   }
 }
 
@@ -112,6 +112,16 @@ export function toEvent(id: string, fields: ValueMap): Extract<JobEvent, { kind:
     retcode: highestRetcode(fields.get("retcode")),
     outputter: typeof outputter === "string" && outputter !== "" ? outputter : undefined,
   };
+}
+
+/**
+ * A return whose event had no room or did not come, and which the job cache does not keep: with `job_cache: False`, `nocache` or an external job
+ * cache there is nobody to ask.
+ */
+export function lostReturn(id: string): Extract<JobEvent, { kind: "return" }> {
+  const value =
+    "The minion has returned, but what it returned is not known here: its event did not reach this command, and the job cache does not hold it.";
+  return { kind: "return", id, value, retcode: 1, outputter: "no_return" };
 }
 
 function highestRetcode(retcode: Value | undefined): number {

@@ -152,6 +152,20 @@ describe("MasterClient", () => {
     assert.equal(master.requests.at(-1)?.get("jid"), jid);
   });
 
+  it("says so where a return was missed that no job cache keeps", async () => {
+    const client = await start({
+      publish: (_, fake) => {
+        setImmediate(() => fake.fireDone(jid, ["lost"]));
+        return accepted(jid, ["lost"]);
+      },
+      wheel: (load) => ({ tag: "t", data: { fun: load.get("fun"), jid, return: {}, success: true } }),
+    });
+    const [lost] = await eventsOf(client);
+    assert.ok(lost?.kind === "return");
+    assert.match(String(lost.value), /^The minion has returned, but what it returned is not known here/);
+    assert.equal(lost.retcode, 1);
+  });
+
   it("ends with a word when the master goes away in the middle of a job", async () => {
     const client = await start({
       publish: (_, fake) => {

@@ -23,8 +23,11 @@ const log: readonly Told[] = [
 describe("RunningBatch", () => {
   let master: FakeMaster;
   let client: MasterClient;
+  /** What becomes of an entry on the way. */
+  let bodies = (entry: Told): Told => entry;
   /** How many entries the log has by now, and whether the master works on the batch. */
   let written = 0;
+  let isKept = true;
   let isRunning = true;
   /** Offsets at which the log was read. */
   const reads: number[] = [];
@@ -44,15 +47,15 @@ describe("RunningBatch", () => {
   });
   let running: RunningBatch;
   beforeEach(() => {
-    [written, isRunning] = [0, true];
+    [written, isRunning, isKept] = [0, true, true];
     reads.length = 0;
   });
   afterEach(() => running.close());
 
   function answer(fun: unknown, offset: number): Encodable {
-    if (fun === "saltworks.returns") return { b: { ...load, return: "all of b", retcode: 2 } };
+    if (fun === "saltworks.returns") return !isKept ? {} : { b: { ...load, return: "all of b", retcode: 2 } };
     reads.push(offset);
-    return { isRunning, entries: log.slice(offset / 10, written) };
+    return { isRunning, entries: log.slice(offset / 10, written).map(bodies) };
   }
 
   /** Writes an entry as the master does: into the log, then on the bus. */
@@ -85,6 +88,21 @@ describe("RunningBatch", () => {
     assert.ok(reads.length <= 1, `${reads}`);
     const kwargs = master.requests.findLast((request) => request.get("cmd") === "publish")?.get("kwargs");
     assert.ok(kwargs instanceof Map && kwargs.get("batch") instanceof Map);
+  });
+
+  it("says so where a return was missed that no job cache keeps", async () => {
+    const bare = { ...log[3], body: undefined };
+    const kept = log[3];
+    [isKept, isRunning] = [false, false];
+    assert.ok(kept !== undefined);
+    bodies = (entry) => (entry === kept ? bare : entry);
+    written = log.length;
+    running = await client.followBatch(jid);
+    const shown = await readAll().finally(() => {
+      bodies = (entry) => entry;
+    });
+    assert.match(String(shown[3]), /^The minion has returned, but what it returned is not known here/);
+    assert.equal(shown[4], "VALUE_TRIMMED");
   });
 
   it("reads from the log what the bus did not tell", async () => {
