@@ -1,4 +1,5 @@
 /** In which order recorded commands are typed: what changes something goes before what shows it, everything else side by side. */
+import type { GoldenFleet } from "./golden-fleet.ts";
 import { keyLabConfigDir, prepareKeyLab } from "./golden-keylab.ts";
 import type { TopicPlan } from "./golden-replay.ts";
 
@@ -12,6 +13,12 @@ function byPrefix(name: string): string {
   return /^(grains|file|schedule|sync|refresh)_/.exec(name)?.[1] ?? name;
 }
 
+/** When directories were listed, a `salt-call` that is recorded elsewhere had left a file there. */
+async function leaveCopy(fleet: GoldenFleet, name: string): Promise<void> {
+  const copy = ["salt://files/app.conf", "ROOT/minions/es1/scratch/app.conf"];
+  if (name === "file_readdir") await fleet.run(["salt", "es1", "cp.get_file", ...copy]);
+}
+
 /** Commands that do not mind each other. */
 export const commandPlans: readonly TopicPlan[] = [
   { topic: "arg_parsing" },
@@ -19,7 +26,7 @@ export const commandPlans: readonly TopicPlan[] = [
   { topic: "outputters", laneOf: (name) => (name.startsWith("out_file") ? "out_file" : name) },
   { topic: "cmd_shell_default" },
   { topic: "test_module" },
-  { topic: "functions", laneOf: byPrefix },
+  { topic: "functions", laneOf: byPrefix, beforeEach: leaveCopy },
 ];
 
 export const jobsSearch: TopicPlan = { topic: "jobs_search", laneOf: oneLane };
