@@ -27,6 +27,7 @@ import {
   Permissions,
 } from "./permissions.ts";
 import type { Job } from "./publisher.ts";
+import { RefusalLog } from "./refusal-log.ts";
 import type { Targets } from "./targets.ts";
 
 export type AuthorisationOptions = {
@@ -72,9 +73,11 @@ export function authorisationOf(
 export class Authorisation {
   readonly #options: AuthorisationOptions;
   readonly #permissions = new Permissions();
+  readonly #refusals: RefusalLog;
 
   constructor(options: AuthorisationOptions) {
     this.#options = options;
+    this.#refusals = new RefusalLog(options.logger, options.nowMs);
   }
 
   /** @returns undefined if he is not who he says, or nobody that this master knows */
@@ -147,8 +150,7 @@ export class Authorisation {
 
   #backend(eauth: string): ConfigMap | undefined {
     const backend = backendConfig(this.#options.config.external_auth, eauth);
-    if (backend === undefined)
-      this.#options.logger.warn({ eauth }, "an eauth system that is not enabled was asked for");
+    if (backend === undefined) this.#refusals.note({ eauth }, "an eauth system that is not enabled was asked for");
     return backend;
   }
 
@@ -159,7 +161,7 @@ export class Authorisation {
     if (isMaster && !isBound) return { user, grants: undefined };
     const grants = grantsOfLocalUser(acl, isMaster ? user.slice("sudo_".length) : user);
     if (grants.length > 0) return { user, grants };
-    this.#options.logger.warn({ user }, 'Authentication failure of type "user" occurred.');
+    this.#refusals.note({ user }, 'Authentication failure of type "user" occurred.');
     return undefined;
   }
 
@@ -168,7 +170,7 @@ export class Authorisation {
     const [name, eauth] = [kept?.get("name"), kept?.get("eauth")];
     const backend = typeof eauth === "string" ? this.#backend(eauth) : undefined;
     if (kept === undefined || backend === undefined || typeof name !== "string") {
-      this.#options.logger.warn('Authentication failure of type "token" occurred.');
+      this.#refusals.note({}, 'Authentication failure of type "token" occurred.');
       return undefined;
     }
     if (this.#isKeepingGrants && kept.has("auth_list")) {

@@ -86,12 +86,12 @@ export class Commands {
   async publish(load: Uint8Array, caller: Caller): Promise<Uint8Array> {
     const { authorisation, fire, logger } = this.#options;
     const identity = await authorisation.identify(caller);
-    if (identity === undefined) {
-      const refused = errorReply("AuthenticationError", "Authentication error occurred.");
-      fire("salt/job/error", { cmd: "publish", user: caller.user, ...refused });
-      return encode(refused, "raw");
-    }
+    // No event: anybody on the network can cause one, and subscribers would lose others for it.
+    if (identity === undefined)
+      return encode(errorReply("AuthenticationError", "Authentication error occurred."), "raw");
     const fields = decode(load) as ValueMap;
+    // A job id that names another's job would make that one his.
+    if (identity.grants !== undefined) fields.set("jid", "");
     const job = toJob(fields, identity.user);
     if (!(await authorisation.mayPublish(identity, caller.user, job))) {
       logger.warn({ user: identity.user, fun: job.fun }, "a publish was refused: its user may not do that");
@@ -145,7 +145,8 @@ export class Commands {
     if (identity === undefined) return reply(encode(unknownCaller(caller), "raw"));
     const { user } = identity;
     const fields = decode(load) as ValueMap;
-    const jid = givenJid(fields) ?? this.#options.publisher.newJid();
+    const jidAsked = identity.grants === undefined ? givenJid(fields) : undefined;
+    const jid = jidAsked ?? this.#options.publisher.newJid();
     const name = String(fields.get("fun") ?? "");
     const tag = `${command === "runner" ? "salt/run" : "salt/wheel"}/${jid}`;
     const isSync = command === "wheel" || fields.get("sync") === true;
@@ -177,7 +178,9 @@ export class Commands {
     if (command === "runner") await calls.store({ ...call, data: { ...data, _stamp: startedStamp }, resultBytes });
     this.#options.fire(`${tag}/ret`, resultBytes > eventBytesMax ? { ...data, return: trimmedText } : data);
     const whole = result.reply === undefined ? value : new Packed(result.reply);
-    if (isSync) reply(finished({ ...data, return: whole, notes: result.notes, told: result.told, _stamp: stampNow() }));
+    // Whoever could not name the job id could not listen either.
+    const told = identity.grants === undefined ? result.told : 0;
+    if (isSync) reply(finished({ ...data, return: whole, notes: result.notes, told, _stamp: stampNow() }));
   }
 
   /** Exit codes of what is stored of a job's returns. @throws SaltworksError STORE_FAILED */

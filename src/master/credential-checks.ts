@@ -8,6 +8,7 @@ import type { Logger } from "pino";
 import { credentialChecksMax, credentialChecksWaitingMax, refusedCredentialMs } from "../limits.ts";
 import type { CredentialResult, CredentialTask } from "../workers/credentials/contract.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
+import { RefusalLog } from "./refusal-log.ts";
 
 export type CredentialChecksOptions = {
   readonly lane: Pick<LanePool, "run">;
@@ -20,19 +21,20 @@ export class CredentialChecks {
   readonly counters = { authentic: 0, refused: 0, dropped: 0 };
   readonly #options: CredentialChecksOptions;
   readonly #waiting: (() => void)[] = [];
+  readonly #refusals: RefusalLog;
   #running = 0;
 
   constructor(options: CredentialChecksOptions) {
     this.#options = options;
+    this.#refusals = new RefusalLog(options.logger, Date.now);
   }
 
   /** @returns undefined if the user is not who he says */
   async check(task: CredentialTask): Promise<CredentialResult | undefined> {
-    const { logger } = this.#options;
     if (this.#running >= credentialChecksMax) {
       if (this.#waiting.length >= credentialChecksWaitingMax) {
         this.counters.dropped += 1;
-        logger.warn({ eauth: task.eauth }, "too many authentications wait: one was refused unasked");
+        this.#refusals.note({ eauth: task.eauth }, "too many authentications wait: one was refused unasked");
         return undefined;
       }
       await new Promise<void>((resolve) => this.#waiting.push(resolve));

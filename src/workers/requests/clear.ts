@@ -3,7 +3,7 @@
  * with a token or a password is the main thread's to check. docs/protocol.md section 7.2.
  */
 import { equalSecrets } from "../../crypto/compare.ts";
-import { credentialTextBytesMax } from "../../limits.ts";
+import { credentialLoadBytesMax, credentialTextBytesMax } from "../../limits.ts";
 import { headOf, mapEntries } from "../../wire/walk.ts";
 import type { CredentialTask } from "../credentials/contract.ts";
 import type { Caller } from "../messages.ts";
@@ -96,7 +96,7 @@ function callerOf(shard: Shard, opened: Opened, fields: Fields): Caller | { read
     return token === undefined ? { refused: "token" } : { kind: "token", user: claimed, token };
   }
   if (has(fields, "eauth")) {
-    const credential = credentialIn(fields);
+    const credential = opened.load.byteLength > credentialLoadBytesMax ? undefined : credentialIn(fields);
     return credential === undefined ? { refused: "eauth" } : { kind: "eauth", user: claimed, credential };
   }
   const key = bytesOf(opened.load, opened.entries, "key");

@@ -322,10 +322,12 @@ describe("commands of local users", () => {
     const wheel = { cmd: "wheel", fun: "key.list_all", user: "root" };
     assert.equal(await errorOf({ ...wheel, key: "wrong" }), "UserAuthenticationError");
     assert.equal(await errorOf({ ...wheel, token: "t".repeat(5_000) }), "TokenAuthenticationError");
+    const large = { eauth: "pam", username: "x", password: "y", arg: ["a".repeat(1024 * 1024)] };
+    assert.equal(await errorOf({ ...wheel, ...large }), "EauthAuthenticationError");
     assert.equal(await errorOf({ ...wheel, eauth: "pam", username: "x", password: 5 }), "EauthAuthenticationError");
     assert.equal(decode(replyOf(await bench.send(clearFrame({ cmd: "mk_token", eauth: "pam" })))), "");
     assert.equal(decode(replyOf(await bench.send(clearFrame({ cmd: "get_token" })))), false);
-    assert.equal(bench.shard.counters["refused.credential"], 7);
+    assert.equal(bench.shard.counters["refused.credential"], 8);
   });
 });
 
