@@ -36,7 +36,7 @@ export type Decision =
 const timeExtension = 78;
 export const timeTextFormat = "%Y%m%dT%H:%M:%S.%f";
 
-export function timeValue(epochMs: number): Ext {
+function timeValue(epochMs: number): Ext {
   return new Ext(timeExtension, Buffer.from(formatDate(epochMs, timeTextFormat)));
 }
 

@@ -27,7 +27,7 @@ export type SkipReason =
   | "until_passed"
   | "after_not_passed";
 
-export type Occasion = { readonly nowMs: number; readonly dueMs: number; readonly loopMs: number };
+type Occasion = { readonly nowMs: number; readonly dueMs: number; readonly loopMs: number };
 
 type Span = { readonly startMs: number; readonly endMs: number };
 type Faulty = Extract<Verdict, { kind: "faulty" }>;

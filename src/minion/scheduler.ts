@@ -13,7 +13,7 @@ import type { ScheduledJob, Surrounding } from "./schedule-job.ts";
 import { type RunnerOptions, ScheduleRunner } from "./schedule-runner.ts";
 import type { ScheduleClock } from "./schedule-timing.ts";
 
-export type SchedulerOptions = RunnerOptions & { readonly facts: () => MinionFacts };
+type SchedulerOptions = RunnerOptions & { readonly facts: () => MinionFacts };
 
 /** What others ask of the scheduler. */
 export const manageTag = "manage_schedule";

@@ -414,7 +414,7 @@ sys.list_functions  nosuch
 sys.list_modules  test  cmd
 """
 SUITES = {"test": TEST, "cmd": CMD, "grains": GRAINS, "pillar_config": PILLAR_CONFIG, "facts": NETWORK}
-MODULES = ["cmd", "config", "cp", "data", "disk", "event", "file", "grains", "hosts", "key", "match", "mine", "minion", "network", "pillar", "saltutil", "service", "status", "sys", "test", "user"]
+MODULES = ["cmd", "config", "cp", "data", "disk", "event", "file", "grains", "hosts", "key", "match", "mine", "minion", "network", "pillar", "publish", "saltutil", "schedule", "service", "status", "sys", "test", "user"]
 
 
 def start(root):

@@ -66,7 +66,7 @@ export function scheduleIn(answer: ValueMap | undefined): ValueMap {
   return schedule instanceof Map ? schedule : new Map();
 }
 
-export type Listing = {
+type Listing = {
   readonly isHiddenShown?: boolean;
   readonly isDisabledHidden?: boolean;
   readonly where?: "opts" | "pillar" | undefined;

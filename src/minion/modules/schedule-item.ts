@@ -5,7 +5,7 @@ import { pythonException } from "../function-errors.ts";
 import { pythonText } from "./python-values.ts";
 
 /** A job, or the answer that says why there is none. */
-export type Built = { readonly item: ValueMap } | { readonly refusal: { readonly [name: string]: Encodable } };
+type Built = { readonly item: ValueMap } | { readonly refusal: { readonly [name: string]: Encodable } };
 
 const intervals = ["seconds", "minutes", "hours", "days"];
 const copied = [
