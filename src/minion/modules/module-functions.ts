@@ -21,6 +21,7 @@ export const moduleNames = [
   "minion",
   "network",
   "pillar",
+  "publish",
   "saltutil",
   "schedule",
   "service",
