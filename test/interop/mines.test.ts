@@ -91,11 +91,8 @@ describe("what minions ask of each other", { skip: releases.skip }, () => {
     while (!sameAs(found, { ours: both, salted: both }) && performance.now() < deadlineMs);
     const all: Record<string, unknown> = {};
     for (const words of questions) all[words.join(" ")] = await get(words);
-    const ask = (words: readonly string[]) => operator.json("salt", ["--static", "*", ...words]);
-    for (const some of [publishes.slice(0, 5), publishes.slice(5)]) {
-      const found = await Promise.all(some.map(ask));
-      for (const [index, words] of some.entries()) all[words.join(" ")] = found[index];
-    }
+    // One after the other: a worker of Salt's that publishes for a minion waits for another worker.
+    for (const words of publishes) all[words.join(" ")] = await operator.json("salt", ["--static", "*", ...words]);
     return all;
   }
 
