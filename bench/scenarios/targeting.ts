@@ -32,7 +32,8 @@ export const targeting = defineScenario<Targeting>({
     minions: "accepted keys, with grains and pillar on record; none is connected",
     samples: "publishes per target that count, one after the other; as many again are timed inside the master",
     warmUp: "publishes per target before them; the very first is told apart",
-    restMs: "before each publish that is timed inside the master; 0: one upon the other, so that each shares the cores with what the last one left to do",
+    restMs:
+      "before each publish that is timed inside the master; 0: one upon the other, so that each shares the cores with what the last one left to do",
     only: "which targets, by name (bench/targeting/synthetic-fleet.ts); empty for all",
   },
   // Nobody is there: pings for presence and Salt's batches of files would only add noise.
