@@ -23,6 +23,8 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "autosign_timeout",
     "batch_safe_limit",
     "batch_safe_size",
+    "fileserver_events",
+    "fileserver_list_cache_time",
     "id",
     "include",
     "mine_get",

@@ -58,11 +58,15 @@ describe("the instance lock", () => {
 
   it("takes over from a process that has ended but whose parent has not asked how", async () => {
     const directory = temporary();
-    // The shell's child ends at once; the sleep that replaces the shell never asks for it.
-    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 30"], { stdio: ["ignore", "pipe", "inherit"] });
+    // The shell's child ends once the shell is a sleep, which never asks for it.
+    const script = "exec 3<&0; cat <&3 >&2 & echo $!; exec sleep 30";
+    const parent = spawn("sh", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });
     try {
       const pid = Number(String((await once(parent.stdout, "data"))[0]).trim());
       const fieldsOf = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+      const isSleep = () => readFileSync(`/proc/${parent.pid}/comm`, "utf8") === "sleep\n";
+      while (!isSleep()) await new Promise((resolve) => setImmediate(resolve));
+      parent.stdin.end();
       while (fieldsOf()[0] !== "Z") await new Promise((resolve) => setImmediate(resolve));
       writeFileSync(join(directory, ".saltworks.lock"), `${pid} ${fieldsOf()[19]}\n`);
       claimInstance([directory]).release();

@@ -76,7 +76,6 @@ describe("cmd.run", () => {
   });
 
   it("refuses by name what it does not have yet", async () => {
-    await assert.rejects(run("echo {{ grains.id }}", "template=jinja"), /template=jinja is not supported/);
     await assert.rejects(run("ls", "use_vt=True"), /use_vt=True is not supported/);
   });
 
@@ -239,10 +238,13 @@ describe("cmd.script", () => {
     assert.equal(retcode, 0);
   });
 
-  it("refuses a script that would have to be rendered first", async () => {
-    const some = await withMaster({ "plain.sh": "#!/bin/sh\nexit 2\n", "jinja.sh": "#!/bin/sh\nexit {{ 1 + 1 }}\n" });
-    assert.equal(await valueOfCall(some, "cmd.script_retcode", "salt://plain.sh"), 2);
-    await assert.rejects(valueOfCall(some, "cmd.script_retcode", "salt://jinja.sh"), /template=jinja is not supported/);
-    assert.equal(((await valueOfCall(some, "cmd.script", "salt://plain.sh")) as { retcode: number }).retcode, 2);
+  it("renders a script for script_retcode, as Salt does by default, and runs it as it is for script", async () => {
+    const some = await withMaster({
+      "broken.sh": "#!/bin/sh\n# {{ 1 + }}\nexit 3\n",
+      "sum.sh": "#!/bin/sh\nexit {{ 1 + 1 }}\n",
+    });
+    assert.equal(await valueOfCall(some, "cmd.script_retcode", "salt://sum.sh"), 2);
+    assert.equal(((await valueOfCall(some, "cmd.script", "salt://broken.sh")) as { retcode: number }).retcode, 3);
+    await assert.rejects(valueOfCall(some, "cmd.script_retcode", "salt://broken.sh"), /Jinja syntax error.*line 2/);
   });
 });
