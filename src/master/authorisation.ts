@@ -203,20 +203,21 @@ export class Authorisation {
   #isWithin(job: TargetText): IsWithin {
     let asked: Promise<readonly string[]> | undefined;
     return async (target) => {
-      asked ??= this.#idsOf(job);
+      asked ??= this.#idsOf(job, true);
       const ids = await asked;
       if (ids.length === 0) return true;
-      const granted = new Set(await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }));
+      // Minions of which nothing is known are asked, but are not within a grant that says what they are.
+      const granted = new Set(await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }, false));
       return ids.every((id) => granted.has(id));
     };
   }
 
   /** A target that cannot be read names nobody, as in Salt. */
-  async #idsOf(target: TargetText): Promise<readonly string[]> {
+  async #idsOf(target: TargetText, isGreedy: boolean): Promise<readonly string[]> {
     const { targets } = this.#options;
     try {
       const { target: written, targetKind, delimiter } = targets.written(target);
-      return (await targets.expected({ target: written, targetKind, delimiter })).minions.texts();
+      return (await targets.expected({ target: written, targetKind, delimiter }, isGreedy)).minions.texts();
     } catch (error) {
       if (!hasCode(error, "TARGET_INVALID")) throw error;
       return [];

@@ -23,7 +23,11 @@ function open(overrides: Overrides) {
   opened += 1;
   const directory = join(folder, String(opened), "tokens");
   const clock = { nowMs: startMs };
-  const targets: Readonly<Record<string, string[]>> = { "*": ["db1", "web1"], "web*": ["web1"], db1: ["db1"] };
+  const targets: Readonly<Record<string, string[]>> = {
+    ...{ "*": ["db1", "web1"], "web*": ["web1"], db1: ["db1"] },
+    ...{ new1: ["new1"], "G@role:web": ["web1"] },
+  };
+  const unknown = ["new1"];
   const authorisation = new Authorisation({
     config: loadMasterConfig(join(folder, "none"), { root_dir: folder, id: "m", ...overrides }),
     checks: {
@@ -39,7 +43,11 @@ function open(overrides: Overrides) {
     tokens: new Tokens(directory, "sha256"),
     targets: {
       written: (target) => target,
-      expected: async ({ target }) => ({ minions: TextList.of(targets[String(target)] ?? []), missing: [] }),
+      expected: async ({ target }, isGreedy = true) => {
+        const matched = targets[String(target)] ?? [];
+        const isOfGrains = String(target).startsWith("G@");
+        return { minions: TextList.of(isOfGrains && isGreedy ? [...matched, ...unknown] : matched), missing: [] };
+      },
     },
     logger: { warn: () => undefined },
     nowMs: () => clock.nowMs,
@@ -66,6 +74,15 @@ async function mayPublish(authorisation: Authorisation, caller: Caller, fun: str
   const identity = await authorisation.identify(caller);
   return identity && (await authorisation.mayPublish(identity, caller.user, jobOf(fun, tgt)));
 }
+
+describe("a grant for minions of some grains", () => {
+  it("covers those that are known to have them, and no minion of which nothing is known", async () => {
+    const { authorisation } = open({ external_auth: { file: { ann: [{ "G@role:web": ["test.*"] }] } } });
+    assert.equal(await mayPublish(authorisation, eauth("ann"), "test.ping", "web*"), true);
+    assert.equal(await mayPublish(authorisation, eauth("ann"), "test.ping", "new1"), false);
+    assert.equal(await mayPublish(authorisation, eauth("ann"), "test.ping", "G@role:web"), false);
+  });
+});
 
 describe("the master's own user", () => {
   it("may do everything but what is blacklisted, and so may users of sudo", async () => {
