@@ -15,6 +15,7 @@ import { compileGlob } from "../target/glob.ts";
 import { fireEvents } from "../transport/event-stream-client.ts";
 import { encodeEvent } from "../wire/event.ts";
 
+export type { KeyState };
 export type KeyAction = "accept" | "reject" | "delete";
 /** Ids by state. A state that is not of interest is absent; the order of states is Salt's. */
 export type KeyLists = ReadonlyMap<KeyState, readonly string[]>;
@@ -22,9 +23,22 @@ export type KeyLists = ReadonlyMap<KeyState, readonly string[]>;
 export type KeyTexts = ReadonlyMap<KeyState, ReadonlyMap<string, string>>;
 
 /** The order in which Salt lists states; `minions`, `minions_pre` and so on in its data. */
-const listedStates: readonly KeyState[] = ["accepted", "pending", "rejected", "denied"];
+export const listedStates: readonly KeyState[] = ["accepted", "pending", "rejected", "denied"];
 
-export class KeyAdmin {
+/** What can be done with keys, here or through a master. */
+export type KeyActions = {
+  readonly isThere: boolean;
+  list(states?: readonly KeyState[]): KeyLists | Promise<KeyLists>;
+  match(glob: string): KeyLists | Promise<KeyLists>;
+  whereabouts(keys: KeyLists): KeyLists | Promise<KeyLists>;
+  texts(keys: KeyLists): KeyTexts | Promise<KeyTexts>;
+  fingerprints(keys: KeyLists): KeyTexts | Promise<KeyTexts>;
+  localFingerprints(glob: string): ReadonlyMap<string, string> | Promise<ReadonlyMap<string, string>>;
+  apply(action: KeyAction, keys: KeyLists, options: KeyChangeOptions): Promise<string[]>;
+};
+export type KeyChangeOptions = { readonly isRotating: boolean; readonly isDataKept?: boolean };
+
+export class KeyAdmin implements KeyActions {
   readonly #config: Pick<MasterConfig, "pki_dir" | "cachedir" | "sock_dir" | "id" | "hash_type">;
   readonly #keys: KeyDirectories;
 
@@ -93,11 +107,7 @@ export class KeyAdmin {
    *
    * @returns ids that were not accepted because their text is no usable key
    */
-  async apply(
-    action: KeyAction,
-    keys: KeyLists,
-    options: { readonly isRotating: boolean; readonly isDataKept?: boolean },
-  ): Promise<string[]> {
+  async apply(action: KeyAction, keys: KeyLists, options: KeyChangeOptions): Promise<string[]> {
     if (action === "delete" && options.isDataKept) setKeepMarks(this.#config.cachedir, keys.get("accepted") ?? []);
     const invalid: string[] = [];
     const changed: string[] = [];

@@ -4,20 +4,24 @@ import { accessSync, constants } from "node:fs";
 import type { Logger } from "pino";
 import {
   type KeyAction,
+  type KeyActions,
   KeyAdmin,
   type KeyLists,
   type KeyTexts,
   stateName,
   statesNamed,
 } from "../../client/key-admin.ts";
+import { MasterClient } from "../../client/master-client.ts";
+import { RemoteKeys } from "../../client/remote-keys.ts";
 import type { MasterConfig } from "../../config/schema.ts";
-import { hasCode } from "../../errors.ts";
+import { hasCode, type SaltworksError } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { clientConfig, defaultConfigDir, displayChoice, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
 import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
+import { loginOf } from "../login.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { becomeUser } from "../process-user.ts";
 import { generatedDirectory, runKeyGeneration } from "./key-generation.ts";
@@ -26,6 +30,9 @@ type KeyOptions = OptionsOf<"key">;
 type Task = { readonly verb: "list" | "print" | "finger" | KeyAction; readonly glob: string };
 
 const pastTense: Readonly<Record<KeyAction, string>> = { accept: "accepted", reject: "rejected", delete: "deleted" };
+
+/** Of a master that is asked. */
+const masterRefusals = ["AUTH_FAILED", "REQUEST_REFUSED", "REQUEST_TIMEOUT", "MASTER_UNREACHABLE"] as const;
 
 /** @returns the exit code: as Salt's, 0 even where there was nothing to do */
 export async function runKey(argv: readonly string[], host: Host): Promise<number> {
@@ -39,10 +46,23 @@ async function runAction(options: KeyOptions, host: Host): Promise<number> {
   if (options.user !== undefined) await becomeUser(options.user, host);
   // Salt shows keys in its own form unless another is asked for, whatever `output` says.
   const display = new Display({ ...displayChoice(options, config), defaultOutputter: "key" }, host);
-  const command = new KeyCommand(new KeyAdmin(config), options, config, display, host, log);
+  let client: MasterClient | undefined;
   try {
-    if (!(await runKeyGeneration(options, config, display))) await command.run(taskOf(options));
+    if (await runKeyGeneration(options, config, display)) return 0;
+    // Without an eauth system a token that is kept means nothing to salt-key.
+    const login = options.eauth === undefined ? undefined : await loginOf(options, config, host, false);
+    if (login === "failed") {
+      log.error("Authentication failed");
+      return 0;
+    }
+    client = login && (await MasterClient.open(config, host.user, login));
+    const keys = client === undefined ? new KeyAdmin(config) : new RemoteKeys(client);
+    await new KeyCommand(keys, options, config, display, host, log).run(taskOf(options));
   } catch (error) {
+    if (masterRefusals.some((code) => hasCode(error, code))) {
+      host.complain(`Error: ${(error as SaltworksError).message}\n`);
+      return 1;
+    }
     if (
       isHardCrash(options.isHardCrash, host) ||
       (!hasCode(error, "STORE_FAILED") && !hasCode(error, "CRYPTO_BAD_KEY"))
@@ -50,6 +70,8 @@ async function runAction(options: KeyOptions, host: Host): Promise<number> {
       throw error;
     host.complain(`Error: ${explanation(error as Error)}\n`);
     return 1;
+  } finally {
+    client?.close();
   }
   return 0;
 }
@@ -88,14 +110,14 @@ function taskOf(options: KeyOptions): Task {
 }
 
 class KeyCommand {
-  readonly #admin: KeyAdmin;
+  readonly #admin: KeyActions;
   readonly #options: KeyOptions;
   readonly #config: MasterConfig;
   readonly #display: Display;
   readonly #host: Host;
   readonly #log: Logger;
 
-  constructor(admin: KeyAdmin, options: KeyOptions, config: MasterConfig, display: Display, host: Host, log: Logger) {
+  constructor(admin: KeyActions, options: KeyOptions, config: MasterConfig, display: Display, host: Host, log: Logger) {
     this.#admin = admin;
     this.#options = options;
     this.#config = config;
@@ -109,22 +131,23 @@ class KeyCommand {
       this.#host.complain(`Error: [Errno 2] No such file or directory: '${this.#config.pki_dir}'\n`);
       return;
     }
-    if (verb === "list") this.#display.show(listsAsValue(this.#admin.list(statesNamed(glob))));
-    else if (verb === "finger") this.#showFingerprints(glob);
-    else if (verb === "print") this.#display.show(textsAsValue(this.#admin.texts(this.#admin.match(glob))));
+    if (verb === "list") this.#display.show(listsAsValue(await this.#admin.list(statesNamed(glob))));
+    else if (verb === "finger") await this.#showFingerprints(glob);
+    else if (verb === "print") this.#display.show(textsAsValue(await this.#admin.texts(await this.#admin.match(glob))));
     else await this.#change(verb, glob);
   }
 
-  #showFingerprints(glob: string): void {
+  async #showFingerprints(glob: string): Promise<void> {
     const shown: ValueMap = new Map();
-    const local = this.#admin.localFingerprints(glob);
+    const local = await this.#admin.localFingerprints(glob);
     if (local.size > 0) shown.set("local", new Map(local));
-    for (const entry of textsAsValue(this.#admin.fingerprints(this.#admin.match(glob)))) shown.set(...entry);
+    for (const entry of textsAsValue(await this.#admin.fingerprints(await this.#admin.match(glob))))
+      shown.set(...entry);
     this.#display.show(shown);
   }
 
   async #change(action: KeyAction, glob: string): Promise<void> {
-    const keys = this.#eligible(action, this.#admin.match(glob));
+    const keys = this.#eligible(action, await this.#admin.match(glob));
     if (keys.size === 0) {
       this.#display.line(`The key glob '${glob}' does not match any ${this.#eligibleNames(action)} keys.`);
       return;
@@ -136,7 +159,7 @@ class KeyCommand {
     const isDataKept = isTrue(this.#options.preserveMinions) ?? this.#config.preserve_minion_cache;
     const invalid = await this.#admin.apply(action, keys, { isRotating, isDataKept });
     for (const id of invalid) this.#host.complain(`Unable to accept invalid key for ${id}.\n`);
-    const done = action === "delete" ? keys : this.#admin.whereabouts(without(keys, invalid));
+    const done = action === "delete" ? keys : await this.#admin.whereabouts(without(keys, invalid));
     for (const id of [...done.values()].flat()) {
       this.#display.line(`Key for minion ${id} ${pastTense[action]}.`);
       this.#log.info({ id, action }, `Key for minion ${id} ${pastTense[action]} in ${this.#config.pki_dir}`);

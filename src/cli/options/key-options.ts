@@ -1,5 +1,7 @@
 /** The options of `saltworks key`. Source: Salt's own `salt-key --help` for names, groups and order. */
 import {
+  authenticationOptions,
+  authenticationTitle,
   generalOptions,
   hardCrashOptions,
   logFileOptions,
@@ -11,19 +13,8 @@ import {
 } from "./general-options.ts";
 import { type CommandTable, flag, int, mainName, text } from "./option.ts";
 
-const keysAreFiles = "keys are managed in the master's directories: run this as the master's user or with sudo";
-const loginReasons = {
-  "--auth": keysAreFiles,
-  "-T": keysAreFiles,
-  "--username": keysAreFiles,
-  "--password": keysAreFiles,
-};
-const unavailableLogin = [
-  ["--auth", "--eauth", "--external-auth"],
-  ["-T", "--make-token"],
-  ["--username"],
-  ["--password"],
-];
+/** `-a` accepts keys. */
+const loginOptions = authenticationOptions(["--auth", "--eauth", "--external-auth"]);
 
 const userOptions = {
   user: text(["-u", "--user"], "USER", "Do it as this user, to whom new key files belong."),
@@ -89,6 +80,7 @@ type KeyOptions = typeof generalOptions &
   typeof userOptions &
   typeof hardCrashOptions &
   typeof promptOptions &
+  typeof loginOptions &
   typeof outputOptions &
   typeof stateOutputOptions &
   typeof actionOptions &
@@ -119,6 +111,8 @@ export function keyFault(values: ReadonlyMap<string, unknown>, positionals: read
     if (typeof word === "string" && !["true", "false"].includes(word.toLowerCase())) {
       return `option ${mainName(option)}: invalid value: '${word}' (choose from 'True', 'False')`;
     }
+    if (word !== undefined && values.has("eauth"))
+      return `option ${mainName(option)}: with --auth it is the master's configuration that counts`;
   }
   if (values.has("isDeleteAll") && positionals.length > 0) {
     return "Delete all takes no arguments. Use -d to delete specified keys";
@@ -132,6 +126,7 @@ export const keyCommand: CommandTable<KeyOptions> = {
   about: "Lists, accepts, rejects and deletes the keys of minions, and makes key pairs.",
   groups: [
     { title: "", options: { ...generalOptions, ...userOptions, ...hardCrashOptions, ...promptOptions } },
+    { title: authenticationTitle, options: loginOptions },
     { title: "Output Options", about: outputAbout, options: { ...outputOptions, ...stateOutputOptions } },
     { title: "Actions", options: actionOptions },
     { title: "Key Generation Options", options: generationOptions },
@@ -141,6 +136,5 @@ export const keyCommand: CommandTable<KeyOptions> = {
       options: { ...logLevelOption(["--log-level"]), ...logFileOptions },
     },
   ],
-  unavailable: unavailableLogin,
-  reasons: loginReasons,
+  unavailable: [],
 };

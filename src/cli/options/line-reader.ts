@@ -57,10 +57,8 @@ export class LineReader {
       }
     }
     for (const names of command.unavailable) {
-      const reason = command.reasons?.[names[0] ?? ""];
-      const why = reason === undefined ? "" : `: ${reason}`;
       for (const name of names)
-        this.#unavailable.set(name, `option ${names.join("/")} is not available in this version${why}`);
+        this.#unavailable.set(name, `option ${names.join("/")} is not available in this version`);
     }
   }
 

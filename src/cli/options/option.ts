@@ -39,8 +39,6 @@ export type CommandTable<T extends OptionTable = OptionTable> = {
   readonly groups: readonly OptionGroup[];
   /** Options of Salt's that this version does not have. They are refused by name. */
   readonly unavailable: readonly (readonly string[])[];
-  /** Why, and what to do instead, by the first name. */
-  readonly reasons?: Readonly<Record<string, string>>;
   /** Only there to carry the type. */
   readonly example?: T;
 };
