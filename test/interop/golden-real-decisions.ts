@@ -2,10 +2,13 @@
 import { decisions as ofOurMinions } from "../fleet/golden-decisions.ts";
 import type { Decisions, Replay } from "../fleet/golden-replay.ts";
 
+/** `SALTWORKS_GOLDEN=whole` types everything, some ten minutes; otherwise it is what differs most in what goes over the wire. */
+const isWhole = process.env.SALTWORKS_GOLDEN === "whole";
+
 /** Of topics that are not about minions alone: those that ask minions, or whose answer comes from them. */
-const wanted: { readonly [topic: string]: RegExp } = {
+const wantedOfAll: { readonly [topic: string]: RegExp } = {
   jobs_runner:
-    /^(?:make_(?:cmd|fail|meta|state)|lookup_jid(?:_state)?(?:_json)?$|active|start_long|running|find_job|is_running)|_running|signal|(?:kill|term)/,
+    /^(?:make_(?:async|cmd|fail|meta|state)|lookup_jid(?:_state)?(?:_json)?$|active|start_long|running|find_job|is_running)|_running|signal|(?:kill|term)/,
   manage_runner:
     /^(?:up|down|status|present|not_|joined|allowed|alived|reaped|list_state|versions|cache_|mine_|survey_hash|salt_execute|pillar_show)/,
   salt_call: /^(?:ping$|pillar$|cmd_fail$|nofun$|return_nosuch$|mine_get|publish|full_data|event_|cp_)/,
@@ -15,6 +18,14 @@ const wanted: { readonly [topic: string]: RegExp } = {
   timing:
     /^(?:all_up|t1_sleep4|cmdrun_mixed_durations|one_silent_verbose|only_silent|silent_cmd_sleep|manage_status|jobs_active_silent|thaw_.*|freeze_mid_job|ctrl_c.*|sleep8|debug_flow)$/,
 };
+const wantedOfSample: typeof wantedOfAll = {
+  ...wantedOfAll,
+  functions: /^(?:cmd|grains|pillar|config|network|status|data|schedule|saltutil|match|sys_list|pkg_version|sync)/,
+  outputters: /^ping2_static/,
+  test_module: /^(?:sync|render_batch|arg|echo|fib|exception|false|retcode)/,
+  timing: /^(?:all_up|t1_sleep4|one_silent_verbose|only_silent|manage_status|ctrl_c|debug_flow)$/,
+};
+const wanted = isWhole ? wantedOfAll : wantedOfSample;
 
 /** What depends on how the minions' release was built and installed, and on files that are not there: asked of its own master, too. */
 export const ofReleaseAlone: ReadonlySet<string> = new Set([
@@ -30,7 +41,8 @@ export const askedMinion = "es1";
 /** Told of minions of ours. */
 const ofOurs = new Set([
   ...["sys_list_modules", "sys_list_functions_glob", "file_readdir", "file_find"].map((name) => `functions:${name}`),
-  ...["jobs_search:j4", "jobs_runner:make_state"],
+  ...["sys_list_returners", "sys_list_returner_functions", "sync_modules"].map((name) => `functions:${name}`),
+  ...["jobs_search:j4", "jobs_runner:make_state", "test_module:sync_all"],
 ]);
 
 /** Not there yet in the master, whoever its minions are. */
