@@ -53,9 +53,9 @@ const missing: { readonly [key: string]: string } = Object.fromEntries(
   ]),
 );
 
-/** Compared with minions of ours alone so far: files of the master, what minions publish, and what these leave behind. */
+/** Compared with minions of ours alone so far: files of the master, which the recorded minions had fetched before, what minions publish, and what these leave behind. */
 const withOursAlone =
-  /^(?:salt_call:(?:publish|full_data|cp_(?!missing))|functions:(?:cp_get_(?:file(?!_missing)|dir)|cmd_script(?!_missing)|custom_module|file_readdir|file_find)|cmd_shell_default:script|events:custom_event)/;
+  /^(?:salt_call:(?:publish|full_data|cp_(?!missing))|functions:(?:cp_get_(?:file(?!_missing)|dir)|cmd_script(?!_missing)|custom_module|file_readdir|file_find)|cmd_shell_default:script|events:custom_event|functions:sync_modules|test_module:sync_all)/;
 
 function isWanted(key: string): boolean {
   const [topic = "", name = ""] = key.split(":");
