@@ -41,8 +41,8 @@ export const askedMinion = "es1";
 /** Told of minions of ours. */
 const ofOurs = new Set([
   ...["sys_list_modules", "sys_list_functions_glob", "file_readdir", "file_find"].map((name) => `functions:${name}`),
-  ...["sys_list_returners", "sys_list_returner_functions", "sync_modules"].map((name) => `functions:${name}`),
-  ...["jobs_search:j4", "jobs_runner:make_state", "test_module:sync_all"],
+  ...["sys_list_returners", "sys_list_returner_functions"].map((name) => `functions:${name}`),
+  ...["jobs_search:j4", "jobs_runner:make_state"],
 ]);
 
 /** Not there yet in the master, whoever its minions are. */
