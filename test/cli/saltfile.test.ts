@@ -62,9 +62,9 @@ describe("a Saltfile", () => {
     assert.ok(refusal(["*", "f.g"]).endsWith(`salt: error: ${file}: timeout: "soon" is no value of --timeout\n`));
     put("work/Saltfile", "salt: [");
     assert.match(refusal(["*", "f.g"]), /Saltfile:2: /);
-    put("work/Saltfile", "salt-key: {eauth: pam}");
-    assert.throws(() => understand("key", ["-L"], host), new Exit(64));
-    assert.match(host.err, /Saltfile: option --auth\/--eauth.* is not available in this version\n$/);
+    put("work/Saltfile", "salt-call: {proxyid: p1}");
+    assert.throws(() => understand("call", ["test.ping"], host), new Exit(64));
+    assert.match(host.err, /Saltfile: option --proxyid is not available in this version\n$/);
   });
 });
 
