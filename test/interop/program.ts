@@ -50,6 +50,7 @@ export class Program {
   readonly #exit: Promise<number | null>;
   readonly #listeners = new Set<() => void>();
   #output = "";
+  #printedLength = 0;
   #hasEnded = false;
 
   constructor(name: string, command: string, args: readonly string[], env?: NodeJS.ProcessEnv) {
@@ -76,18 +77,26 @@ export class Program {
     return this.#output;
   }
 
+  /** Characters printed so far, kept or not: a mark for `outputSince`. */
+  get printedLength(): number {
+    return this.#printedLength;
+  }
+
+  /** What is kept of the output printed after the mark. */
+  outputSince(printedLength: number): string {
+    const newLength = this.#printedLength - printedLength;
+    return newLength === 0 ? "" : this.#output.slice(-newLength);
+  }
+
   get pid(): number {
     return this.#child.pid ?? -1;
   }
 
-  /** Resolves with the first line, printed since `from`, that `pattern` matches. */
-  async untilLine(pattern: RegExp, timeoutMs: number, from = 0): Promise<string> {
+  /** Resolves with the first line that `pattern` matches. */
+  async untilLine(pattern: RegExp, timeoutMs: number): Promise<string> {
     const deadline = AbortSignal.timeout(timeoutMs);
     for (;;) {
-      const line = this.#output
-        .slice(from)
-        .split("\n")
-        .find((text) => pattern.test(text));
+      const line = this.#output.split("\n").find((text) => pattern.test(text));
       if (line !== undefined) return line;
       if (this.#hasEnded) throw new Error(`${this.name} ended before it printed ${pattern}`);
       if (deadline.aborted) throw new Error(`${this.name} did not print ${pattern} within ${timeoutMs} ms`);
@@ -140,7 +149,9 @@ export class Program {
   }
 
   #keep(chunk: Buffer): void {
-    this.#output = (this.#output + chunk.toString()).slice(-outputLengthMax);
+    const text = chunk.toString();
+    this.#printedLength += text.length;
+    this.#output = (this.#output + text).slice(-outputLengthMax);
     for (const listener of [...this.#listeners]) listener();
   }
 
