@@ -5,7 +5,7 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { authFrameBytesMax } from "../limits.ts";
-import { encodeRawReply } from "../wire/reply.ts";
+import { failedReply } from "../wire/reply.ts";
 import { type BatchItem, packBatch } from "../workers/batch.ts";
 import { type AuthBatch, type BatchResult, type BatchTask, type Deferred, itemKinds } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
@@ -72,7 +72,6 @@ function routeOf(frame: Uint8Array): Route {
 
 /** Reading stops when all queues are at their bound; one alone may grow to this many times that before its requests are refused. */
 const refusalFactor = 2;
-const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
 
 export class Batcher {
   readonly counters = { batches: 0, frames: 0, refused: 0 };

@@ -1,14 +1,11 @@
 /** Answers that lanes and commands still owe: each request gets one, a failure becomes an error that its client understands, and a shutdown waits. */
 import type { Logger } from "pino";
-import { encodeRawReply } from "../wire/reply.ts";
+import { failedReply } from "../wire/reply.ts";
 
 export type OwedAnswersOptions = {
   readonly reply: (identity: Buffer, frame: Uint8Array) => void;
   readonly logger: Logger;
 };
-
-/** Salt's words for a handler that raised. */
-const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
 
 export class OwedAnswers {
   readonly #options: OwedAnswersOptions;

@@ -40,6 +40,9 @@ export function decodeRawReply(frame: Uint8Array): Uint8Array {
 /** The answer to whatever cannot be read or verified; a minion that gets it authenticates again. */
 export const badLoad: Buffer = encode("bad load", "raw");
 
+/** The answer to a request that failed here, in Salt's words for a handler that raised: it makes a minion authenticate again and retry. */
+export const failedReply: Buffer = encode("Some exception handling minion payload", "raw");
+
 /** `{enc: "clear", load}`: verdicts of `_auth` for version 0, unsigned errors, and the reply to a publish. */
 export function encodeClearReply(load: Encodable): Buffer {
   return encode({ enc: "clear", load }, "raw");

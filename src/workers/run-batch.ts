@@ -5,16 +5,13 @@
 import { SaltworksError } from "../errors.ts";
 import type { Autosign } from "../store/autosign.ts";
 import { ByteWriter } from "../wire/byte-writer.ts";
-import { encodeRawReply } from "../wire/reply.ts";
+import { failedReply } from "../wire/reply.ts";
 import { packAuthJobs } from "./auth-jobs.ts";
 import { type ReceivedItem, unpackBatch } from "./batch.ts";
 import { type ItemOutcome, processItem } from "./dispatch.ts";
 import type { AuthBatch, BatchResult, BatchTask, Deferred } from "./messages.ts";
 import { BatchEffects, type BatchMemory } from "./requests/context.ts";
 import type { Shard } from "./shard.ts";
-
-/** Salt's words for a handler that raised; it makes the minion authenticate again and retry. */
-const failedReply = encodeRawReply(Buffer.from("Some exception handling minion payload"));
 
 /** Memory of batches that are done. Never more than have been under way at once (`batches_in_flight`). */
 const spareMemory: BatchMemory[] = [];
