@@ -1,4 +1,4 @@
-/** Starts the master's threads: shard workers, RSA lane, runner lane; and settles what each is started with. */
+/** Starts the master's threads, the shard workers and the lanes, and settles what each is started with. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -16,14 +16,19 @@ import {
   workerYoungHeapMb,
 } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys.ts";
-import { LanePool } from "../workers/lane-pool.ts";
+import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
 import type { FileStart, PillarStart, RsaStart, RunnerStart, ShardStart } from "../workers/messages.ts";
-import { ShardPool } from "../workers/pool.ts";
+import { type HeapLimits, ShardPool } from "../workers/pool.ts";
 
 /** Runners mostly wait for minions; this many may wait at once. */
 const runnersAtOnce = 64;
 /** A runner waits for minions as long as its caller asked; this only ends one that is lost. */
 const runnerTimeoutMs = 24 * 3_600_000;
+
+/** Of lanes whose tasks are small, whatever the fleet's size. */
+const laneHeap: HeapLimits = { youngMb: laneYoungHeapMb, oldMb: laneOldHeapMb };
+/** Of threads that hold what minions and operators send: files, pillars, returns. */
+const workerHeap = (config: MasterConfig): HeapLimits => ({ youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb });
 
 export type MasterKeyFiles = { readonly privatePem: string; readonly publicPem: string };
 
@@ -45,83 +50,76 @@ export function openRsaLane(config: MasterConfig, master: MasterKeyFiles, logger
     signingPrivatePem: signing?.privatePem,
     publicKeySignature: isPrecomputed ? readFileSync(signatureFile) : undefined,
   };
-  return new LanePool({
+  return openLane(logger, {
     filename: new URL("../workers/rsa-lane.js", import.meta.url).href,
-    heap: { youngMb: laneYoungHeapMb, oldMb: laneOldHeapMb },
+    heap: laneHeap,
     threadCount: config.rsa_threads,
     threadsKept: 1,
-    concurrentTasksPerThread: 1,
-    queueMax: laneQueueMax,
     taskTimeoutMs: laneTaskTimeoutMs,
     workerData,
-    onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
   });
 }
 
 export function openPillarLane(config: MasterConfig, logger: Logger): LanePool {
-  const workerData: PillarStart = { config };
-  return new LanePool({
+  return openLane(logger, {
     filename: new URL("../workers/pillar-lane.js", import.meta.url).href,
-    heap: { youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb },
+    heap: workerHeap(config),
     threadCount: config.pillar_threads,
-    threadsKept: 0,
-    concurrentTasksPerThread: 1,
-    queueMax: laneQueueMax,
     taskTimeoutMs: config.pillar_render_timeout * 1_000,
-    workerData,
-    onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
+    workerData: { config } satisfies PillarStart,
   });
 }
 
 export function openFileLane(config: MasterConfig, logger: Logger): LanePool {
-  const workerData: FileStart = { config };
-  return new LanePool({
+  return openLane(logger, {
     filename: new URL("../workers/file-lane.js", import.meta.url).href,
-    heap: { youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb },
-    threadCount: 1,
-    threadsKept: 0,
+    heap: workerHeap(config),
     concurrentTasksPerThread: fileRequestsMax,
-    queueMax: laneQueueMax,
     taskTimeoutMs: fileTaskTimeoutMs,
-    workerData,
-    onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
+    workerData: { config } satisfies FileStart,
   });
 }
 
 export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
-  const workerData: RunnerStart = { config };
-  return new LanePool({
+  return openLane(logger, {
     filename: new URL("../workers/runner-lane.js", import.meta.url).href,
-    heap: { youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb },
-    threadCount: 1,
-    threadsKept: 0,
+    heap: workerHeap(config),
     concurrentTasksPerThread: runnersAtOnce,
-    queueMax: laneQueueMax,
     taskTimeoutMs: runnerTimeoutMs,
-    workerData,
-    onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
+    workerData: { config } satisfies RunnerStart,
   });
 }
 
 export function openCredentialLane(config: MasterConfig, logger: Logger): LanePool {
-  const workerData: RunnerStart = { config };
-  return new LanePool({
+  return openLane(logger, {
     filename: new URL("../workers/credential-lane.js", import.meta.url).href,
-    heap: { youngMb: laneYoungHeapMb, oldMb: laneOldHeapMb },
-    threadCount: 1,
-    threadsKept: 0,
+    heap: laneHeap,
     concurrentTasksPerThread: credentialChecksMax,
     queueMax: credentialChecksMax + credentialChecksWaitingMax,
     taskTimeoutMs: credentialCheckTimeoutMs,
-    workerData,
+    workerData: { config } satisfies RunnerStart,
+  });
+}
+
+/** Unless it says otherwise a lane has one thread, which starts when it is needed and does one task at a time. */
+function openLane(
+  logger: Logger,
+  lane: Pick<LanePoolOptions, "filename" | "heap" | "taskTimeoutMs" | "workerData"> & Partial<LanePoolOptions>,
+): LanePool {
+  return new LanePool({
+    threadCount: 1,
+    threadsKept: 0,
+    concurrentTasksPerThread: 1,
+    queueMax: laneQueueMax,
     onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
+    ...lane,
   });
 }
 
 export function openShardPool(config: MasterConfig, start: ShardStart, logger: Logger): ShardPool {
   return new ShardPool({
     filename: new URL("../workers/entry.js", import.meta.url).href,
-    heap: { youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb },
+    heap: workerHeap(config),
     slotCount: start.slotCount,
     batchesInFlight: config.batches_in_flight,
     queueBytesMax: config.queue_max_bytes,
