@@ -7,9 +7,9 @@ import type { Extras } from "../minion/module-contract.ts";
 export const minionExtrasUrl = import.meta.url;
 
 export const minionExtras: Extras = {
-  renderTemplate: async (text, names, functions) => {
+  renderTemplate: async (text, namesOf, functionOf) => {
     const { renderText } = await import("../pillar/text-template.ts");
-    return await renderText(text, names, functions);
+    return await renderText(text, namesOf, functionOf);
   },
   runnerFunctions: async () => {
     const { runnerFunctions } = await import("../runners/registry.ts");

@@ -53,22 +53,21 @@ export type ModuleLog = {
   error(text: string): void;
 };
 
-/** What a template sees, and the functions that it may call; made anew for each of its renderings. */
-export type TemplateNames = {
-  readonly grains: ValueMap;
-  readonly pillar: ValueMap;
-  readonly opts: ValueMap;
-  readonly saltenv: string;
-};
-export type TemplateFunctions = {
-  readonly has: (name: string) => boolean;
-  readonly call: (name: string, args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
-};
+/** A function that templates may call. */
+export type TemplateFunction = (args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
 
 /** What the program around the minion has beyond it. */
 export type Extras = {
-  /** Renders Jinja. @throws PILLAR_FAILED */
-  renderTemplate(text: string, names: () => TemplateNames, functions: TemplateFunctions): Promise<string>;
+  /**
+   * Renders Jinja: a template sees what `namesOf` gives, anew for each of its renderings, and as `salt` the functions that `functionOf` knows.
+   *
+   * @throws PILLAR_FAILED
+   */
+  renderTemplate(
+    text: string,
+    namesOf: () => ValueMap,
+    functionOf: (name: string) => TemplateFunction | undefined,
+  ): Promise<string>;
   /** Whole names. */
   runnerFunctions(): Promise<readonly string[]>;
 };

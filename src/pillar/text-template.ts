@@ -13,37 +13,37 @@ import { type ParsedTemplate, renderTemplate } from "./jinja/template.ts";
 import { type CallArguments, Callable, dataOf, fault, type Item, Members } from "./jinja/values.ts";
 import { loadYaml } from "./yaml.ts";
 
-/** What the template sees, made anew for each rendering: a template may change it. */
-export type TextNames = {
-  readonly grains: ValueMap;
-  readonly pillar: ValueMap;
-  readonly opts: ValueMap;
-  readonly saltenv: string;
+type TextFunction = (args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
+/** What a template sees, and what it finds in `salt`. */
+type Surroundings = {
+  readonly namesOf: () => ValueMap;
+  readonly functionOf: (name: string) => TextFunction | undefined;
 };
-
-export type TextFunctions = {
-  readonly has: (name: string) => boolean;
-  readonly call: (name: string, args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
-};
-
-type Question = { readonly name: string; readonly args: readonly Value[]; readonly kwargs: ValueMap };
 type Answer = { readonly value: Value } | { readonly failure: string };
 
 /** Ends a rendering that needs an answer. */
 class Unanswered extends Error {
-  readonly question: Question;
-  constructor(question: Question) {
-    super(`no answer yet of ${question.name}`);
-    this.question = question;
+  readonly ask: () => Promise<Value>;
+  constructor(name: string, ask: () => Promise<Value>) {
+    super(`no answer yet of ${name}`);
+    this.ask = ask;
   }
 }
 
-/** @throws SaltworksError PILLAR_FAILED with Salt's text for what is wrong */
-export async function renderText(text: string, names: () => TextNames, functions: TextFunctions): Promise<string> {
+/**
+ * `namesOf` is asked for each rendering anew: a template may change what it sees.
+ *
+ * @throws SaltworksError PILLAR_FAILED with Salt's text for what is wrong
+ */
+export async function renderText(
+  text: string,
+  namesOf: Surroundings["namesOf"],
+  functionOf: Surroundings["functionOf"],
+): Promise<string> {
   try {
     const source = text.replace(/(?:\r\n|\r|\n)$/, "");
     const template = { name: "<command>", body: parseTemplate(source, { trimBlocks: false, lstripBlocks: false }) };
-    const rendered = await answering(template, names, functions);
+    const rendered = await answering(template, { namesOf, functionOf });
     return text.endsWith("\n") ? `${rendered}\n` : rendered;
   } catch (error) {
     if (!hasCode(error, "PILLAR_FAILED")) throw error;
@@ -56,59 +56,52 @@ export async function renderText(text: string, names: () => TextNames, functions
   }
 }
 
-async function answering(template: ParsedTemplate, names: () => TextNames, functions: TextFunctions): Promise<string> {
+async function answering(template: ParsedTemplate, surroundings: Surroundings): Promise<string> {
   const answers: Answer[] = [];
   for (;;) {
     try {
-      return render(template, names(), functions, answers);
+      return render(template, surroundings, answers);
     } catch (error) {
       if (!(error instanceof Unanswered)) throw error;
       if (answers.length >= templateCallsMax)
         throw fault("python", `more than ${templateCallsMax} calls of functions in one template`);
-      answers.push(await answerOf(error.question, functions));
+      answers.push(await answerOf(error.ask));
     }
   }
 }
 
-async function answerOf({ name, args, kwargs }: Question, functions: TextFunctions): Promise<Answer> {
+async function answerOf(ask: () => Promise<Value>): Promise<Answer> {
   try {
-    return { value: await functions.call(name, args, kwargs) };
+    return { value: await ask() };
   } catch (error) {
     // What fails in a function fails the template, at the place of the call.
     return { failure: error instanceof Error ? error.message : String(error) };
   }
 }
 
-function render(
-  template: ParsedTemplate,
-  { grains, pillar, opts, saltenv }: TextNames,
-  { has }: TextFunctions,
-  answers: readonly Answer[],
-): string {
+function render(template: ParsedTemplate, { namesOf, functionOf }: Surroundings, answers: readonly Answer[]): string {
   let asked = 0;
-  const call = (name: string, { positional, named }: CallArguments): Item => {
+  const call = (name: string, run: TextFunction, { positional, named }: CallArguments): Item => {
     const kwargs: ValueMap = new Map(Array.from(named, ([key, value]): [Value, Value] => [key, dataOf(value)]));
     const answer = answers[asked];
     asked += 1;
-    if (answer === undefined) throw new Unanswered({ name, args: positional.map(dataOf), kwargs });
+    const args = positional.map(dataOf);
+    if (answer === undefined) throw new Unanswered(name, () => run(args, kwargs));
     if ("failure" in answer)
       throw fault("python", `Problem running salt function in Jinja template: ${answer.failure}`);
     return copied(answer.value);
   };
-  const functionItem = (name: string) => (has(name) ? new Callable(name, (args) => call(name, args)) : undefined);
+  const functionItem = (name: string) => {
+    const run = functionOf(name);
+    return run === undefined ? undefined : new Callable(name, (args) => call(name, run, args));
+  };
   const salt = new Members("dict", (name) =>
     name.includes(".") ? functionItem(name) : new Members("module", (inner) => functionItem(`${name}.${inner}`)),
   );
-  const globals: [string, Item][] = [
-    ["grains", grains],
-    ["opts", opts],
-    ["pillar", pillar],
-    ["salt", salt],
-    ["saltenv", saltenv],
-  ];
+  const names = Array.from(namesOf(), ([name, value]): [string, Item] => [String(name), value]);
   return renderTemplate(
     {
-      globals,
+      globals: [...names, ["salt", salt]],
       globalsOf: () => [],
       loadYaml,
       load: (name) => {

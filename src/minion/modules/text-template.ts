@@ -2,7 +2,7 @@
 import { hasCode } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { commandError } from "../function-errors.ts";
-import type { CallContext } from "../module-contract.ts";
+import type { CallContext, TemplateFunction } from "../module-contract.ts";
 import { asValue, copyOf, isTruthy, pythonText } from "./python-values.ts";
 import { optionsOf } from "./settings.ts";
 
@@ -43,20 +43,20 @@ export async function renderer(
   if (extras === undefined) throw commandError("template=jinja is not supported here");
   const pillar = await pillarOf(context, choice);
   const options = optionsOf(context);
-  const names = () => ({
-    grains: copyOf(context.grains()),
-    pillar: copyOf(pillar),
-    opts: copyOf(options),
-    saltenv: choice.saltenv,
-  });
-  const functions = {
-    has: (name: string) => context.functions.has(name),
-    call: async (name: string, args: readonly Value[], kwargs: ValueMap) =>
-      asValue(await context.callFunction(name, args, kwargs)),
-  };
+  const namesOf = () =>
+    new Map<Value, Value>([
+      ["grains", copyOf(context.grains())],
+      ["pillar", copyOf(pillar)],
+      ["opts", copyOf(options)],
+      ["saltenv", choice.saltenv],
+    ]);
+  const functionOf = (name: string): TemplateFunction | undefined =>
+    context.functions.has(name)
+      ? async (args, kwargs) => asValue(await context.callFunction(name, args, kwargs))
+      : undefined;
   return async (text) => {
     try {
-      return await extras.renderTemplate(text, names, functions);
+      return await extras.renderTemplate(text, namesOf, functionOf);
     } catch (error) {
       if (!hasCode(error, "PILLAR_FAILED")) throw error;
       throw commandError(`Failed to execute cmd with error: ${(error as Error).message}`);
