@@ -5,7 +5,7 @@ import { Float, type Value } from "../wire/values.ts";
 import { pythonText } from "./modules/python-values.ts";
 
 export function yamlText(value: Value): string {
-  const document = new Document(undefined, { schema: "core" });
+  const document = new Document(undefined, { schema: "core", customTags: ["binary"] });
   document.contents = nodeOf(value);
   return document.toString({ lineWidth: 0, indentSeq: false, singleQuote: true });
 }

@@ -1,11 +1,11 @@
 /** The file `grains` beside the configuration: what operators write there and what `grains.setval` keeps. */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { Document, isMap, isScalar, isSeq, Pair, parseDocument, Scalar, YAMLMap, YAMLSeq } from "yaml";
+import { type Document, isMap, isScalar, isSeq, parseDocument } from "yaml";
 import { plainKind, plainValue } from "../../config/yaml11.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 import type { ModuleLog } from "../module-contract.ts";
+import { yamlText } from "../yaml-text.ts";
 import { isFileError } from "./file-error.ts";
-import { pythonText } from "./python-values.ts";
 
 /** Empty where there is no file; a file that is no YAML map is logged and counts as empty. */
 export function readGrainsFile(path: string, log: ModuleLog): ValueMap {
@@ -50,28 +50,7 @@ function valueOfNode(node: unknown, document: Document.Parsed): Value {
 
 /** Replaces the file whole, so that a reader never sees half of it. */
 export function writeGrainsFile(path: string, grains: ValueMap): void {
-  const document = new Document(undefined, { version: "1.1" });
-  document.contents = nodeOf(grains);
   const half = `${path}.${process.pid}.tmp`;
-  writeFileSync(half, document.toString({ lineWidth: 0, indentSeq: false }), { mode: 0o644 });
+  writeFileSync(half, yamlText(grains), { mode: 0o644 });
   renameSync(half, path);
-}
-
-/** Maps sorted by key, as Salt writes them. */
-function nodeOf(value: Value): YAMLMap | YAMLSeq | Scalar {
-  if (value instanceof Map) {
-    const map = new YAMLMap();
-    const pairs = [...value].sort(([left], [right]) => (pythonText(left) < pythonText(right) ? -1 : 1));
-    map.items = pairs.map(([key, member]) => new Pair(nodeOf(key), nodeOf(member)));
-    return map;
-  }
-  if (Array.isArray(value)) {
-    const list = new YAMLSeq();
-    list.items = value.map(nodeOf);
-    return list;
-  }
-  if (!(value instanceof Float)) return new Scalar(value);
-  const scalar = new Scalar(value.value);
-  scalar.minFractionDigits = 1;
-  return scalar;
 }

@@ -151,6 +151,7 @@ describe("the grains file", () => {
     [7, [true, "true", new Map<Value, Value>([["a", "café ✓: #x"]])]],
     ["big", 2n ** 63n],
     ["lines", "one\ntwo\n"],
+    ["signs", ["=", "<<", "~", ""]],
   ]);
 
   it("reads back what was written, with types of keys and values", () => {
@@ -160,6 +161,16 @@ describe("the grains file", () => {
     writeGrainsFile(path, new Map());
     assert.deepEqual(parseGrainsFile(path), new Map());
     assert.equal(readFileSync(path, "utf8"), "{}\n");
+  });
+
+  it("quotes with single quotes what Salt would read as something else", () => {
+    const path = join(root, "as-salt");
+    const grains = new Map<Value, Value>([
+      ["on", ["1", "=", Buffer.from("hi")]],
+      ["n", new Map()],
+    ]);
+    writeGrainsFile(path, grains);
+    assert.equal(readFileSync(path, "utf8"), "n: {}\n'on':\n- '1'\n- '='\n- !!binary |-\n  aGk=\n");
   });
 
   it("keeps what others wrote into it when a grain is set, and has the minion look again", async () => {
