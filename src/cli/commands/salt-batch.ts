@@ -4,12 +4,13 @@ import type { Logger } from "pino";
 import { type JobRequest, MasterClient } from "../../client/master-client.ts";
 import { type BatchEvent, exitCodeOf, type RunningBatch } from "../../client/running-batch.ts";
 import type { MasterConfig } from "../../config/schema.ts";
-import { hasCode, type SaltworksError } from "../../errors.ts";
+import { hasCode } from "../../errors.ts";
 import { type BatchEntry, type BatchOptions, parseShare } from "../../wire/batch.ts";
 import { reprText } from "../../wire/python-repr.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { Exit } from "../command-line.ts";
 import type { Display } from "../display.ts";
+import { Followed } from "../followed.ts";
 import type { Host } from "../host.ts";
 import { usageExitCode } from "../options/line-reader.ts";
 import type { OptionsOf } from "../options/parse.ts";
@@ -86,8 +87,7 @@ export class BatchCommand {
   readonly #display: Display;
   readonly #host: Host;
   readonly #log: Logger;
-  #running: RunningBatch | undefined;
-  #isInterrupted = false;
+  readonly #followed: Followed<RunningBatch>;
   #isStatic = false;
   readonly #returns: ValueMap = new Map();
   #isAnyDocumentState = false;
@@ -97,6 +97,7 @@ export class BatchCommand {
     this.#display = display;
     this.#host = host;
     this.#log = log;
+    this.#followed = new Followed(client, host, followText);
   }
 
   /** @returns the exit code */
@@ -115,27 +116,17 @@ export class BatchCommand {
     return this.#show(() => this.#client.followBatch(jid));
   }
 
-  async #show(begin: () => Promise<RunningBatch | number>): Promise<number> {
-    const ignore = this.#host.onInterrupt(() => this.#interrupt());
-    try {
+  #show(begin: () => Promise<RunningBatch | number>): Promise<number> {
+    return this.#followed.until(async () => {
       const begun = await begin();
       if (typeof begun === "number") return begun;
-      this.#running = begun;
+      this.#followed.running = begun;
       for await (const event of begun.events()) {
         this.#tell(event);
         if (event.entry.kind === "done") return this.#end(event.entry);
       }
       return saltExitCodes.failed;
-    } catch (error) {
-      if (this.#isInterrupted) return this.#sayGoodbye();
-      // Before a batch runs this is a failure to publish, which the caller explains.
-      if (this.#running === undefined || !hasCode(error, "MASTER_UNREACHABLE")) throw error;
-      this.#host.complain(`ERROR: ${(error as SaltworksError).message}\n${followText(this.#running.jid)}\n`);
-      return saltExitCodes.failed;
-    } finally {
-      ignore();
-      this.#running?.close();
-    }
+    });
   }
 
   #tell({ entry, returned }: BatchEvent): void {
@@ -161,7 +152,7 @@ export class BatchCommand {
         break;
       case "pause":
         this.#log.warn(
-          `The batch was paused by ${entry.user}; saltworks run jobs.resume ${this.#running?.jid} goes on`,
+          `The batch was paused by ${entry.user}; saltworks run jobs.resume ${this.#followed.running?.jid} goes on`,
         );
         break;
       case "resume":
@@ -204,19 +195,6 @@ export class BatchCommand {
     if (this.#isStatic) this.#display.show(new Map());
     this.#host.complain(nothingText);
     return saltExitCodes.nothingReturned;
-  }
-
-  #interrupt(): void {
-    this.#isInterrupted = true;
-    this.#running?.close();
-    this.#client.close();
-  }
-
-  #sayGoodbye(): number {
-    const jid = this.#running?.jid;
-    this.#host.complain("\nExiting gracefully on Ctrl-c\n");
-    if (jid !== undefined) this.#host.complain(`This job's jid is: ${jid}\n${followText(jid)}\n`);
-    return 0;
   }
 }
 

@@ -5,6 +5,7 @@ import type { JobEvent, RunningJob } from "../../client/running-job.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Display } from "../display.ts";
+import { Followed } from "../followed.ts";
 import type { Host } from "../host.ts";
 import { JobBar } from "../job-bar.ts";
 import { noMatchText, nothingText, saltExitCodes } from "../salt-endings.ts";
@@ -24,9 +25,8 @@ export class SaltCommand {
   readonly #display: Display;
   readonly #host: Host;
   readonly #log: Logger;
-  #running: RunningJob | undefined;
+  readonly #followed: Followed<RunningJob>;
   #bar: JobBar | undefined;
-  #isInterrupted = false;
 
   constructor(job: SaltJob, client: MasterClient, display: Display, host: Host, log: Logger) {
     this.#job = job;
@@ -34,27 +34,18 @@ export class SaltCommand {
     this.#display = display;
     this.#host = host;
     this.#log = log;
+    this.#followed = new Followed(client, host, lateReturnsText);
   }
 
   /** @returns the exit code */
-  async run(): Promise<number> {
-    const ignore = this.#host.onInterrupt(() => this.#interrupt());
-    try {
+  run(): Promise<number> {
+    return this.#followed.until(async () => {
       const request = await this.narrowed();
       if (request === undefined) return this.matchesNobody();
       if (this.#job.isStatic) return await this.#runStatic(request);
       if (this.#job.isAsync) return await this.#publishOnly(request);
       return request.fun === "sys.doc" ? await this.#showDocs(request) : await this.#follow(request);
-    } catch (error) {
-      if (this.#isInterrupted) return this.#sayGoodbye();
-      // Before a job runs this is a failure to publish, which the caller explains.
-      if (this.#running === undefined || !hasCode(error, "MASTER_UNREACHABLE")) throw error;
-      this.#host.complain(`ERROR: ${(error as SaltworksError).message}\n${lateReturnsText(this.#running.jid)}\n`);
-      return saltExitCodes.failed;
-    } finally {
-      ignore();
-      this.#running?.close();
-    }
+    });
   }
 
   /** The job, narrowed to the minions of `--subset`; undefined if no minion has the function. */
@@ -65,7 +56,7 @@ export class SaltCommand {
     const { ret: _, ...question } = request;
     const asked = await this.#client.run({ ...question, fun: "sys.list_functions", args: modulesOf(functions) });
     if (asked === undefined) return undefined;
-    this.#running = asked;
+    this.#followed.running = asked;
     if (!this.#job.isStatic && !this.#job.isAsync) this.#announce(asked.jid);
     const ids = await chooseSubset(asked.minions, this.#events(asked), functions, subset);
     asked.close();
@@ -204,9 +195,10 @@ export class SaltCommand {
   }
 
   async #start(request: SaltJob["request"]): Promise<RunningJob | undefined> {
-    this.#running = await this.#client.run(request);
-    if (this.#running === undefined) this.#display.line(noMatchText);
-    return this.#running;
+    const running = await this.#client.run(request);
+    this.#followed.running = running;
+    if (running === undefined) this.#display.line(noMatchText);
+    return running;
   }
 
   #announce(jid: string): void {
@@ -236,19 +228,6 @@ export class SaltCommand {
     this.#display.show(returns);
     this.#host.complain(nothingText);
     return saltExitCodes.nothingReturned;
-  }
-
-  #interrupt(): void {
-    this.#isInterrupted = true;
-    this.#running?.close();
-    this.#client.close();
-  }
-
-  #sayGoodbye(): number {
-    const jid = this.#running?.jid;
-    this.#host.complain("\nExiting gracefully on Ctrl-c\n");
-    if (jid !== undefined) this.#host.complain(`This job's jid is: ${jid}\n${lateReturnsText(jid)}\n`);
-    return saltExitCodes.done;
   }
 }
 
