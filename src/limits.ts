@@ -225,6 +225,8 @@ export const wordValuesMax = 100_000;
 export const earlyEventsMax = 10_000;
 /** Return bodies that wait in a client until they are shown, bytes; what is beyond is fetched from the store. */
 export const jobFeedBytesMax = 64 * 1024 * 1024;
+/** How long a client hears nothing of its job before it asks the master whether that is over, milliseconds: the event that said so may have been lost. */
+export const jobLookMs = 10_000;
 /** Sockets of one client to the master's request port: requests under way at once. */
 export const clientChannelsMax = 64;
 /** How long a client waits, after a runner's result, for what the runner said before it, milliseconds: both go different ways, and a new subscriber waits for the master to learn how it reads, seconds on a busy machine. */

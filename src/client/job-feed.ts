@@ -4,15 +4,15 @@
  * Source: docs/protocol.md sections 10.3 and 11.3.
  */
 import { SaltworksError } from "../errors.ts";
-import { earlyEventsMax, jobFeedBytesMax } from "../limits.ts";
+import { earlyEventsMax, jobFeedBytesMax, jobLookMs } from "../limits.ts";
 import { EventSubscriber } from "../transport/event-stream-client.ts";
 import { splitEvent } from "../wire/event.ts";
 import { listField, mapField } from "../wire/fields.ts";
 import { decode } from "../wire/msgpack.ts";
-import type { ValueMap } from "../wire/values.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
 import { lostBus } from "./texts.ts";
 
-/** `data` of a return: the event's map, packed; absent if there was no room for it. */
+/** `data` of a return: the event's map, packed; absent if there was no room for it. `silence`: nothing has come for a while. */
 export type FeedItem =
   | { readonly kind: "return"; readonly id: string; readonly data: Uint8Array | undefined }
   | {
@@ -21,13 +21,16 @@ export type FeedItem =
       readonly silent: ReadonlyMap<string, string>;
       readonly reasons: ReadonlyMap<string, string>;
     }
-  | { readonly kind: "expected"; readonly minions: readonly string[]; readonly missing: readonly string[] };
+  | { readonly kind: "expected"; readonly minions: readonly string[]; readonly missing: readonly string[] }
+  | { readonly kind: "silence" };
+
+export type JobEnd = Extract<FeedItem, { kind: "done" }>;
 
 const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|(prog)\/|ret\/(.+)$)/s;
 const tagStarts = [Buffer.from("salt/job/"), Buffer.from("saltworks/job/")];
 
-/** How much may wait; smaller in tests. */
-export type JobFeedRoom = { readonly bytesMax: number; readonly earlyEventsMax: number };
+/** How much may wait, and after which time nothing counts as silence; smaller in tests. */
+export type JobFeedRoom = { readonly bytesMax: number; readonly earlyEventsMax: number; readonly silenceMs: number };
 
 export class JobFeed {
   /** States of a run that minions with `state_events` reported so far. */
@@ -38,6 +41,7 @@ export class JobFeed {
   earlyEventsForgotten = 0;
   readonly #room: JobFeedRoom;
   readonly #early: Uint8Array[] = [];
+  #earlyBytes = 0;
   readonly #items: FeedItem[] = [];
   #subscriber: EventSubscriber | undefined;
   #jid: string | undefined;
@@ -52,7 +56,7 @@ export class JobFeed {
   /** @throws SaltworksError MASTER_UNREACHABLE */
   static async open(
     pubPath: string,
-    room: JobFeedRoom = { bytesMax: jobFeedBytesMax, earlyEventsMax },
+    room: JobFeedRoom = { bytesMax: jobFeedBytesMax, earlyEventsMax, silenceMs: jobLookMs },
   ): Promise<JobFeed> {
     const feed = new JobFeed(room);
     feed.#subscriber = await EventSubscriber.connect(pubPath, {
@@ -80,10 +84,19 @@ export class JobFeed {
         return item;
       }
       if (this.#failure !== undefined) throw this.#failure;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      if (!(await this.#isWoken())) return { kind: "silence" };
     }
+  }
+
+  /** @returns false if nothing came for so long */
+  #isWoken(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), this.#room.silenceMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
   }
 
   /** Whoever waits in `next` gets CHANNEL_CLOSED. */
@@ -98,11 +111,12 @@ export class JobFeed {
     if (!tagStarts.some((start) => start.equals(body.subarray(0, start.length)))) return;
     if (this.#jid === undefined) {
       // The reply to the publish is on its way: only a master with very many jobs gets here, and losing the oldest costs a look into the store.
-      if (this.#early.length >= this.#room.earlyEventsMax) {
-        this.#early.shift();
+      this.#early.push(body);
+      this.#earlyBytes += body.byteLength;
+      while (this.#early.length > this.#room.earlyEventsMax || this.#earlyBytes > this.#room.bytesMax) {
+        this.#earlyBytes -= this.#early.shift()?.byteLength ?? 0;
         this.earlyEventsForgotten += 1;
       }
-      this.#early.push(body);
       return;
     }
     const { tag, data } = splitEvent(body);
@@ -131,8 +145,12 @@ export class JobFeed {
   }
 }
 
-function readDone(data: Uint8Array): FeedItem {
-  const fields = decode(data);
+function readDone(data: Uint8Array): JobEnd {
+  return toJobEnd(decode(data));
+}
+
+/** What the master says of a job that is over, in its event or when asked. */
+export function toJobEnd(fields: Value): JobEnd {
   const map = fields instanceof Map ? fields : new Map();
   const [silent, reasons] = [textsById(mapField(map, "silent")), textsById(mapField(map, "reasons"))];
   return { kind: "done", returned: texts(listField(map, "returned")), silent, reasons };

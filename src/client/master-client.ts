@@ -15,7 +15,7 @@ import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
 import { type Credentials, type Login, readCredentials } from "./credentials.ts";
-import { JobFeed, texts, textsById } from "./job-feed.ts";
+import { type JobEnd, JobFeed, texts, textsById, toJobEnd } from "./job-feed.ts";
 import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
 import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
@@ -159,7 +159,10 @@ export class MasterClient {
         return undefined;
       }
       feed.follow(published.jid);
-      return new RunningJob(published, feed, (jid, ids) => this.#storedReturns(jid, ids));
+      return new RunningJob(published, feed, {
+        returns: (jid, ids) => this.#storedReturns(jid, ids),
+        end: (jid) => this.#jobEnd(jid),
+      });
     } catch (error) {
       feed.close();
       throw error;
@@ -315,6 +318,12 @@ export class MasterClient {
   async #storedReturns(jid: string, ids: readonly string[]): Promise<ValueMap> {
     const { value, isSuccess } = await this.wheel("saltworks.returns", { jid, ids });
     return isSuccess && value instanceof Map ? value : new Map();
+  }
+
+  async #jobEnd(jid: string): Promise<JobEnd | "running" | "unknown"> {
+    const { value, isSuccess } = await this.wheel("saltworks.job_end", { jid });
+    const state = isSuccess && value instanceof Map ? textField(value, "state") : undefined;
+    return state === "running" ? state : state === "over" ? toJobEnd(value) : "unknown";
   }
 
   #eventPath(): string {

@@ -3,9 +3,10 @@
  * Source: docs/protocol.md section 11.3; what is shown of it stands in docs/compatibility.md.
  */
 
+import { hasCode } from "../errors.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
-import type { FeedItem, JobFeed } from "./job-feed.ts";
+import type { FeedItem, JobEnd, JobFeed } from "./job-feed.ts";
 import type { Published } from "./master-client.ts";
 
 /**
@@ -23,7 +24,12 @@ export type JobEvent =
   | { readonly kind: "silent"; readonly id: string; readonly reason: string; readonly detail?: string }
   | { readonly kind: "unknown"; readonly id: string; readonly detail?: string };
 
-type FetchReturns = (jid: string, ids: readonly string[]) => Promise<ValueMap>;
+export type JobReader = {
+  /** Whole loads of returns, by minion id. */
+  readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap>;
+  /** How the job has ended: "running" if it has not, "unknown" if the master has forgotten it. */
+  readonly end: (jid: string) => Promise<JobEnd | "running" | "unknown">;
+};
 
 /** What the master puts in an event in place of a value that made it too large. */
 const trimmedMark = Buffer.from("VALUE_TRIMMED");
@@ -34,15 +40,15 @@ export class RunningJob implements Published {
   readonly missing: readonly string[];
   readonly reasons: ReadonlyMap<string, string>;
   readonly #feed: JobFeed;
-  readonly #fetch: FetchReturns;
+  readonly #reader: JobReader;
 
-  constructor(published: Published, feed: JobFeed, fetch: FetchReturns) {
+  constructor(published: Published, feed: JobFeed, reader: JobReader) {
     this.jid = published.jid;
     this.minions = published.minions;
     this.missing = published.missing;
     this.reasons = published.reasons;
     this.#feed = feed;
-    this.#fetch = fetch;
+    this.#reader = reader;
   }
 
   /**
@@ -57,7 +63,9 @@ export class RunningJob implements Published {
     let silent: ReadonlyMap<string, string> = new Map();
     const reasons = new Map(this.reasons);
     while (outstanding.size > 0) {
-      const item = await this.#feed.next();
+      const heard = await this.#feed.next();
+      const item = heard.kind === "silence" ? await this.#look(outstanding) : heard;
+      if (item === undefined) continue;
       if (item.kind === "expected") {
         for (const id of item.minions) if (!seen.has(id)) outstanding.add(id);
         for (const id of item.missing) unknown.add(id);
@@ -92,11 +100,28 @@ export class RunningJob implements Published {
     this.#feed.close();
   }
 
+  /** The event that says that the job is over may have been lost: whoever stopped reading for a while loses events. */
+  async #look(outstanding: ReadonlySet<string>): Promise<JobEnd | undefined> {
+    let end: JobEnd | "running" | "unknown";
+    try {
+      end = await this.#reader.end(this.jid);
+    } catch (error) {
+      // A busy master is asked again after the next silence; one that has gone closes the event bus.
+      if (hasCode(error, "REQUEST_TIMEOUT")) return undefined;
+      throw error;
+    }
+    if (end === "running") return undefined;
+    if (end !== "unknown") return end;
+    const stored = await this.#reader.returns(this.jid, [...outstanding]);
+    const silent = [...outstanding].filter((id) => !stored.has(id)).map((id) => [id, "No response"] as const);
+    return { kind: "done", returned: [...stored.keys()].map(String), silent: new Map(silent), reasons: new Map() };
+  }
+
   /** The return as the event has it, or as the store has it where the event was cut or lost. */
   async #readReturn(item: Pick<FeedItem & { kind: "return" }, "id" | "data">): Promise<JobEvent> {
     const { id, data } = item;
     const isWhole = data !== undefined && !Buffer.from(data.buffer, data.byteOffset, data.length).includes(trimmedMark);
-    const stored = isWhole ? undefined : (await this.#fetch(this.jid, [id])).get(id);
+    const stored = isWhole ? undefined : (await this.#reader.returns(this.jid, [id])).get(id);
     const fields = stored instanceof Map ? stored : data === undefined ? undefined : decode(data);
     return fields instanceof Map ? toEvent(id, fields) : lostReturn(id);
   }

@@ -56,6 +56,7 @@ export type Identity = { readonly user: string; readonly grants: Grants | undefi
 const followFunctions: ReadonlySet<string> = new Set([
   "saltworks.returns",
   "saltworks.batch",
+  "saltworks.job_end",
   "saltworks.match_target",
 ]);
 

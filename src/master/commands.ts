@@ -15,6 +15,7 @@ import type { Authorisation } from "./authorisation.ts";
 import { highestRetcode } from "./batch-job.ts";
 import type { Batches } from "./batches.ts";
 import type { DeliverWithin, JobKeeping } from "./job-keeping.ts";
+import { type DirectFunction, jobFunctions } from "./job-status.ts";
 import type { Fire, Job, Published, Publisher } from "./publisher.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
 import type { RunnerCalls } from "./runner-calls.ts";
@@ -31,7 +32,7 @@ export type CommandsOptions = {
   readonly asks: RunnerAsks;
   readonly authorisation: Authorisation;
   /** Wheel functions that are answered here, even while runners are busy, and without events. */
-  readonly direct: ReadonlyMap<string, (kwargs: ValueMap) => Promise<Encodable>>;
+  readonly direct: ReadonlyMap<string, DirectFunction>;
   readonly logger: Logger;
 };
 
@@ -55,9 +56,11 @@ const credentialFields: readonly string[] =
 
 export class Commands {
   readonly #options: CommandsOptions;
+  readonly #direct: ReadonlyMap<string, DirectFunction>;
 
   constructor(options: CommandsOptions) {
     this.#options = options;
+    this.#direct = new Map([...options.direct, ...jobFunctions(options.keeping)]);
   }
 
   /** Answers whatever a worker has passed on of an operator's. */
@@ -156,9 +159,10 @@ export class Commands {
       return reply(encode(refusedCall(caller, user, decision), "raw"));
     const head = { fun: `${command}.${name}`, jid, ...(command === "wheel" ? { tag } : {}), user };
     const finished = (data: Encodable) => encode({ tag, data }, "raw");
-    const direct = command === "wheel" ? this.#options.direct.get(name) : undefined;
+    const direct = command === "wheel" ? this.#direct.get(name) : undefined;
     if (direct !== undefined) {
-      reply(finished({ ...head, ...(await outcomeOf(direct, kwargs)), _stamp: stampNow() }));
+      const answer = direct(kwargs, decision === "own" ? user : undefined);
+      reply(finished({ ...head, ...(await outcomeOf(answer)), _stamp: stampNow() }));
       return;
     }
     const startedStamp = stampNow();
@@ -240,11 +244,10 @@ export class Commands {
 
 /** What the function refuses is its answer; anything else is a bug of the master. */
 async function outcomeOf(
-  direct: (kwargs: ValueMap) => Promise<Encodable>,
-  kwargs: ValueMap,
+  answer: Promise<Encodable>,
 ): Promise<{ readonly return: Encodable; readonly success: boolean }> {
   try {
-    return { return: await direct(kwargs), success: true };
+    return { return: await answer, success: true };
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
     return { return: error.message, success: false };

@@ -19,8 +19,8 @@ import type { Bus } from "./bus.ts";
 import { Deliveries } from "./deliveries.ts";
 import { readFindJobAnswer } from "./find-job.ts";
 import { keyReason, type ReasonSources, reasonFor } from "./job-reasons.ts";
-import { funText } from "./job-record.ts";
-import { JobTracker, type SilentReason } from "./job-tracker.ts";
+import { funText, type JobRecord, type SilentReason } from "./job-record.ts";
+import { JobTracker } from "./job-tracker.ts";
 import { ownJob } from "./own-job.ts";
 import type { Presence } from "./presence.ts";
 import { PresenceEvents } from "./presence-events.ts";
@@ -131,7 +131,7 @@ export class JobKeeping {
     within: DeliverWithin | undefined,
   ): Promise<void> {
     if (within !== undefined) await this.#keep(job, published, within);
-    const head = { ...published, fun: funText(job.fun) };
+    const head = { ...published, fun: funText(job.fun), user: job.user };
     const { timeout, gather_job_timeout: gatherSeconds } = this.#parts.config;
     const times = follow ?? { timeoutMs: timeout * 1_000, gatherTimeoutMs: gatherSeconds * 1_000 };
     if (follow === undefined && within === undefined) {
@@ -143,7 +143,7 @@ export class JobKeeping {
       ...times,
       onDone: (returned, silent) => {
         this.deliveries.watch(published.jid, silent.keys());
-        if (follow !== undefined) this.#tellDone(published, returned, silent);
+        if (follow !== undefined) this.#tellDone(published.jid, returned, silent);
       },
     });
   }
@@ -203,16 +203,22 @@ export class JobKeeping {
     }
   }
 
-  #tellDone({ jid, missing }: Published, returned: readonly string[], silent: ReadonlyMap<string, SilentReason>): void {
-    const reasons = this.keyReasons(missing);
-    const record = this.tracker.record(jid);
+  /** Why those who were named or expected are missing; of very many, the first. */
+  reasonsOf(record: JobRecord, silent: Iterable<string>): Map<string, string> {
+    const reasons = this.keyReasons(record.missing);
     const nowMs = Date.now();
-    for (const id of silent.keys()) {
+    for (const id of silent) {
       if (reasons.size >= listedMinionsMax) break;
-      const minion = record?.of(id);
-      const reason = record && minion && reasonFor(record, minion, this.reasonSources, nowMs);
+      const minion = record.of(id);
+      const reason = minion && reasonFor(record, minion, this.reasonSources, nowMs);
       if (reason !== undefined) reasons.set(id, reason);
     }
+    return reasons;
+  }
+
+  #tellDone(jid: string, returned: readonly string[], silent: ReadonlyMap<string, SilentReason>): void {
+    const record = this.tracker.record(jid);
+    const reasons = record === undefined ? new Map() : this.reasonsOf(record, silent.keys());
     this.#parts.bus.fire(`saltworks/job/${jid}/done`, { jid, returned, silent: new Map(silent), reasons });
   }
 

@@ -34,10 +34,15 @@ export type MinionRecord = {
   readonly isDelivered: boolean;
 };
 
+/** Why somebody is not heard of, in Salt's words. */
+export type SilentReason = "No response" | "Not connected";
+
 export type JobHead = {
   readonly jid: string;
   readonly minions: TextList;
   readonly fun?: string;
+  /** Who asked for it. */
+  readonly user?: string;
   /** Names in the target that have no accepted key. */
   readonly missing?: readonly string[];
 };
@@ -45,6 +50,7 @@ export type JobHead = {
 export class JobRecord {
   readonly jid: string;
   readonly fun: string;
+  readonly user: string | undefined;
   readonly missing: readonly string[];
   readonly startedMs: number;
   sentMs: number | undefined;
@@ -65,6 +71,7 @@ export class JobRecord {
   constructor(head: JobHead, numbers: MinionNumbers, nowMs: number) {
     this.jid = head.jid;
     this.fun = head.fun ?? "";
+    this.user = head.user;
     this.missing = head.missing ?? [];
     this.startedMs = nowMs;
     this.#numbers = numbers;
@@ -137,6 +144,13 @@ export class JobRecord {
   /** Those who have not returned; without those who could not answer find_job, for whom nobody waits. */
   outstanding(): string[] {
     return this.#ids((index) => !this.#hasReturned(index) && ((this.#notes[index] ?? 0) & notes.fault) === 0);
+  }
+
+  /** Of a job that is over: who is still missing, and why as far as Salt would say. */
+  silent(): Map<string, SilentReason> {
+    if (this.isComplete) return new Map();
+    const reasonOf = (id: string) => (this.of(id)?.wasGone ? "Not connected" : "No response");
+    return new Map(this.outstanding().map((id) => [id, reasonOf(id)]));
   }
 
   returnedIds(): string[] {

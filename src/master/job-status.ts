@@ -1,7 +1,9 @@
-/** Answers of `jobs.status` and `jobs.pending`: what tracker and deliveries know, made plain. */
+/** Answers of `jobs.status`, `jobs.pending` and the wheel function `saltworks.job_end`: what tracker and deliveries know, made plain. */
+import { SaltworksError } from "../errors.ts";
 import { listedMinionsMax } from "../limits.ts";
 import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../runners/contract.ts";
 import { compileGlob } from "../target/glob.ts";
+import type { Encodable, ValueMap } from "../wire/values.ts";
 import type { JobKeeping } from "./job-keeping.ts";
 import { reasonFor } from "./job-reasons.ts";
 import { funText, type MinionRecord } from "./job-record.ts";
@@ -46,6 +48,25 @@ export function jobStatus(
 
 function lastReturnMs(minions: readonly MinionRecord[]): number | undefined {
   return minions.length === 0 ? undefined : Math.max(...minions.map(({ atMs }) => atMs));
+}
+
+/** What a wheel function that is answered here gets beside its arguments. `owner`: whose jobs it may tell of, undefined for everybody's. */
+export type DirectFunction = (kwargs: ValueMap, owner?: string) => Promise<Encodable>;
+
+/** By which a client that has heard nothing for a while learns whether its job is over. */
+export function jobFunctions(keeping: JobKeeping): ReadonlyMap<string, DirectFunction> {
+  return new Map([["saltworks.job_end", async (kwargs, owner) => jobEnd(keeping, String(kwargs.get("jid")), owner)]]);
+}
+
+/** As its `done` event says it. @throws SaltworksError FUNCTION_FAILED for somebody else's job */
+function jobEnd(keeping: JobKeeping, jid: string, owner: string | undefined): Encodable {
+  const record = keeping.tracker.record(jid);
+  if (record === undefined) return { state: "unknown" };
+  if (owner !== undefined && record.user !== owner)
+    throw new SaltworksError("FUNCTION_FAILED", `job ${jid} is not one of ${owner}'s`, { jid });
+  if (keeping.tracker.isFollowed(jid)) return { state: "running" };
+  const silent = record.silent();
+  return { state: "over", returned: record.returnedIds(), silent, reasons: keeping.reasonsOf(record, silent.keys()) };
 }
 
 export function pendingJobs(keeping: JobKeeping, jid: string | undefined): PendingJobStatus[] {

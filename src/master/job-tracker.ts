@@ -5,19 +5,18 @@
  */
 import { jobRecordKeptMs, jobRecordsMax, trackedJobsMax, trackedMinionsMax } from "../limits.ts";
 import type { TextList } from "../wire/text-list.ts";
-import { type JobHead, JobRecord } from "./job-record.ts";
+import { type JobHead, JobRecord, type SilentReason } from "./job-record.ts";
 import { MinionNumbers } from "./minion-numbers.ts";
 
 /** Longest timer of Node; a longer one would fire at once, again and again. */
 const timerMsMax = 2 ** 31 - 1;
 const sweepMs = 60_000;
 
-export type SilentReason = "No response" | "Not connected";
-
 export type FollowOptions = {
   readonly jid: string;
   readonly minions: TextList;
   readonly fun?: string;
+  readonly user?: string;
   readonly missing?: readonly string[];
   readonly timeoutMs: number;
   readonly gatherTimeoutMs: number;
@@ -92,6 +91,11 @@ export class JobTracker {
   /** What is known of a job; undefined if it is too long ago. */
   record(jid: string): JobRecord | undefined {
     return this.#records.get(jid);
+  }
+
+  /** Whether somebody still waits for it. */
+  isFollowed(jid: string): boolean {
+    return this.#jobs.has(jid);
   }
 
   /** Keeps a job's states without waiting for it. */
@@ -286,12 +290,8 @@ export class JobTracker {
     clearTimeout(job.timer);
     this.#dropQuestion(job);
     this.#jobs.delete(record.jid);
-    const isGone = (id: string) => !this.#options.isConnected(id);
-    record.noteOver(this.#now(), isGone);
-    const silent = new Map<string, SilentReason>();
-    if (!record.isComplete)
-      for (const id of record.outstanding()) silent.set(id, isGone(id) ? "Not connected" : "No response");
-    job.onDone(record.returnedIds(), silent);
+    record.noteOver(this.#now(), (id) => !this.#options.isConnected(id));
+    job.onDone(record.returnedIds(), record.silent());
   }
 
   #dropQuestion(job: Followed): void {

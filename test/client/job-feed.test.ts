@@ -10,7 +10,7 @@ describe("JobFeed", () => {
   let master: FakeMaster;
   let feed: JobFeed;
   const open = (bytesMax: number, earlyEventsMax: number): Promise<JobFeed> =>
-    JobFeed.open(join(master.config.sock_dir, "master_event_pub.ipc"), { bytesMax, earlyEventsMax });
+    JobFeed.open(join(master.config.sock_dir, "master_event_pub.ipc"), { bytesMax, earlyEventsMax, silenceMs: 60_000 });
 
   beforeEach(async () => {
     master = await FakeMaster.start({});
@@ -49,6 +49,15 @@ describe("JobFeed", () => {
       ["b", "c"],
     );
     assert.deepEqual(third, { kind: "done", returned: ["a", "b", "c"], silent: new Map(), reasons: new Map() });
+  });
+
+  it("forgets the oldest of early events that are too many bytes", { timeout: 10_000 }, async () => {
+    feed = await open(2_000, 10);
+    for (const id of ["a", "b"]) master.fireReturn(jid, id, "x".repeat(1_500));
+    while (feed.earlyEventsForgotten < 1) await new Promise((resolve) => setImmediate(resolve));
+    feed.follow(jid);
+    const item = await feed.next();
+    assert.ok(item.kind === "return" && item.id === "b" && item.data !== undefined);
   });
 
   it("gives what came before it tells that the bus is lost", async () => {

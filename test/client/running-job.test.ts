@@ -1,0 +1,77 @@
+/** A client that has lost the event which says that its job is over must not wait for ever. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { type JobEnd, JobFeed } from "../../src/client/job-feed.ts";
+import { type JobEvent, type JobReader, RunningJob } from "../../src/client/running-job.ts";
+import { SaltworksError } from "../../src/errors.ts";
+import type { Value } from "../../src/wire/values.ts";
+import { FakeMaster } from "./fake-master.ts";
+
+const jid = "20261121070000123456";
+const minions = ["a", "b", "c"];
+
+describe("RunningJob, when nothing is heard for a while", () => {
+  let master: FakeMaster;
+  let feed: JobFeed;
+  beforeEach(async () => {
+    master = await FakeMaster.start({});
+    const room = { bytesMax: 1_000_000, earlyEventsMax: 100, silenceMs: 20 };
+    feed = await JobFeed.open(join(master.config.sock_dir, "master_event_pub.ipc"), room);
+    feed.follow(jid);
+  });
+  afterEach(async () => {
+    feed.close();
+    await master.stop();
+  });
+
+  async function eventsWith(reader: Partial<JobReader>): Promise<JobEvent[]> {
+    const nothing = { returns: async () => new Map(), end: async () => "running" as const };
+    const published = { jid, minions, missing: [], reasons: new Map<string, string>() };
+    const job = new RunningJob(published, feed, { ...nothing, ...reader });
+    const told: JobEvent[] = [];
+    for await (const event of job.events()) told.push(event);
+    return told;
+  }
+  const stored = (value: Value) => new Map<Value, Value>([["return", value]]);
+  const returned = (id: string, value: Value): JobEvent => ({
+    kind: "return",
+    id,
+    value,
+    retcode: 0,
+    outputter: undefined,
+  });
+
+  it("asks the master, again while it runs or the master is busy, and takes its word for the end", async () => {
+    let asked = 0;
+    const end: JobEnd = {
+      kind: "done",
+      returned: ["a", "b"],
+      silent: new Map([["c", "Not connected"]]),
+      reasons: new Map([["c", "key not accepted"]]),
+    };
+    const told = await eventsWith({
+      returns: async (_, ids) => new Map(ids.map((id) => [id, stored(`of ${id}`)])),
+      end: async () => {
+        asked += 1;
+        if (asked === 1) throw new SaltworksError("REQUEST_TIMEOUT", "busy");
+        return asked < 4 ? "running" : end;
+      },
+    });
+    assert.equal(asked, 4);
+    assert.deepEqual(told, [
+      returned("a", "of a"),
+      returned("b", "of b"),
+      { kind: "silent", id: "c", reason: "Not connected", detail: "key not accepted" },
+    ]);
+  });
+
+  it("takes what is stored where the master has forgotten the job", async () => {
+    master.fireReturn(jid, "a", true);
+    const told = await eventsWith({
+      returns: async () => new Map([["b", stored(2)]]),
+      end: async () => "unknown",
+    });
+    assert.deepEqual(told, [returned("a", true), returned("b", 2), { kind: "silent", id: "c", reason: "No response" }]);
+  });
+});
