@@ -1,5 +1,5 @@
 /**
- * Writes docs/config.md, docs/errors.md, docs/limits.md, docs/metrics.md and docs/runners.md from the tables in src, so that they list exactly what exists.
+ * Writes docs/config.md, docs/errors.md, docs/limits.md, docs/metrics.md, docs/runners.md and the manual pages from the tables in src, so that they list exactly what exists.
  * `npm run docs` writes them; test/tidy.test.ts compares.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
