@@ -3,9 +3,10 @@
  * Source: docs/protocol.md section 10.2.
  */
 import { createConnection, type Socket } from "node:net";
-import { SaltworksError } from "../errors.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
 import { ipcConnectTimeoutMs } from "../limits.ts";
 import { FrameReader, frameEvent } from "../wire/event.ts";
+import { ownPathOf } from "./socket-path.ts";
 
 export type SubscriberOptions = {
   /** How long connecting may take. */
@@ -26,10 +27,11 @@ export class EventSubscriber {
   /**
    * Resolves when connected: every event published from then on arrives.
    *
-   * @throws SaltworksError MASTER_UNREACHABLE if nobody listens on `path` or the connection takes too long
+   * @param pubPath where Salt has that socket; the one beside it for programs like this is taken where a master has it
+   * @throws SaltworksError MASTER_UNREACHABLE if nobody listens or the connection takes too long
    */
-  static async connect(path: string, options: SubscriberOptions): Promise<EventSubscriber> {
-    const socket = await connect(path, options.timeoutMs ?? ipcConnectTimeoutMs);
+  static async connect(pubPath: string, options: SubscriberOptions): Promise<EventSubscriber> {
+    const socket = await connectToEither(pubPath, options.timeoutMs ?? ipcConnectTimeoutMs);
     const subscriber = new EventSubscriber(socket);
     subscriber.#follow(options);
     return subscriber;
@@ -82,6 +84,20 @@ export async function fireEvents(
     for (const body of bodies) socket.write(frameEvent(body));
     socket.end(() => socket.destroy());
   });
+}
+
+/** A Salt master has one socket only, and may have found the other one's file where it is now. */
+async function connectToEither(pubPath: string, timeoutMs: number): Promise<Socket> {
+  const ownPath = ownPathOf(pubPath);
+  if (ownPath !== undefined) {
+    try {
+      return await connect(ownPath, timeoutMs);
+    } catch (error) {
+      // Whatever is wrong with it, the other one's answer is the one to tell.
+      if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
+    }
+  }
+  return await connect(pubPath, timeoutMs);
 }
 
 function connect(path: string, timeoutMs: number): Promise<Socket> {

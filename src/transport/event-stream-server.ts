@@ -1,5 +1,5 @@
 /**
- * The event bus of a master or minion: one Unix socket that gives every event to whoever connects, one that takes events in.
+ * The event bus of a master or minion: one Unix socket that gives every event to Salt's programs, one to all others, and one that takes events in.
  * Source: docs/protocol.md section 10.2.
  */
 import { chmodSync, readlinkSync } from "node:fs";
@@ -8,10 +8,11 @@ import { isMainThread } from "node:worker_threads";
 import { ipcCloseGraceMs, ipcConnectionsMax } from "../limits.ts";
 import { FrameReader } from "../wire/event.ts";
 import { type Framing, reframe } from "../wire/event-framing.ts";
-import { framingOfPeer } from "./peer-framing.ts";
-import { claimSocketPath } from "./socket-path.ts";
+import { PeerFramings } from "./peer-framing.ts";
+import { claimSocketPath, ownPathOf } from "./socket-path.ts";
 
 export type EventStreamServerOptions = {
+  /** Salt's socket. Named as Salt names it, it gets a second one beside it (`ownPathOf`). */
   pubPath: string;
   pullPath: string;
   /** Permission bits of the two socket files: who may read events, who may fire them. */
@@ -29,11 +30,15 @@ export type EventStreamServerOptions = {
   framingOf?: (socketInode: string | undefined) => Promise<Framing>;
 };
 
-/** The kernel's name of our end of a connection; Node gives the descriptor only on the handle. */
+/** The kernel's name of our end of a connection; Node gives the descriptor only on the handle. Undefined where there is no /proc. */
 function inodeOf(socket: Socket): string | undefined {
   const { _handle: handle } = socket as unknown as { readonly _handle?: { readonly fd?: number } };
   if (handle?.fd === undefined || handle.fd < 0) return undefined;
-  return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${handle.fd}`))?.[1];
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${handle.fd}`))?.[1];
+  } catch {
+    return undefined;
+  }
 }
 
 type Subscriber = {
@@ -49,32 +54,36 @@ export class EventStreamServer {
   readonly #subscribers = new Set<Subscriber>();
   readonly #sources = new Set<Socket>();
   readonly #pub: Server;
+  readonly #own: Server;
   readonly #pull: Server;
+  readonly #peers = new PeerFramings();
   #droppedEvents = 0;
   #isClosing = false;
 
   private constructor(options: EventStreamServerOptions) {
     this.#options = options;
     this.#pub = createServer((socket) => this.#subscribe(socket));
+    this.#own = createServer((socket) => this.#subscribe(socket, "plain"));
     this.#pull = createServer((socket) => this.#listenTo(socket));
-    this.#pub.maxConnections = ipcConnectionsMax;
-    this.#pull.maxConnections = ipcConnectionsMax;
+    for (const server of [this.#pub, this.#own, this.#pull]) server.maxConnections = ipcConnectionsMax;
   }
 
   /**
-   * Opens both sockets, pub last: whoever finds it finds a whole bus. Files of a dead process are replaced.
+   * Opens the sockets, pull first: whoever finds another finds a whole bus. Files of a dead process are replaced.
    *
    * @throws SaltworksError MASTER_RUNNING if somebody answers on a path, CONFIG_INVALID if a path cannot hold a socket
    */
   static async listen(options: EventStreamServerOptions): Promise<EventStreamServer> {
-    await claimSocketPath(options.pullPath);
-    await claimSocketPath(options.pubPath);
+    const { pullPath, pubPath, pubMode } = options;
+    const ownPath = ownPathOf(pubPath);
+    for (const path of [pullPath, pubPath, ownPath]) if (path !== undefined) await claimSocketPath(path);
     const server = new EventStreamServer(options);
-    await listenOn(server.#pull, options.pullPath, options.pullMode);
     try {
-      await listenOn(server.#pub, options.pubPath, options.pubMode);
+      await listenOn(server.#pull, pullPath, options.pullMode);
+      if (ownPath !== undefined) await listenOn(server.#own, ownPath, pubMode);
+      await listenOn(server.#pub, pubPath, pubMode);
     } catch (error) {
-      server.#pull.close();
+      for (const opened of server.#servers) opened.close();
       throw error;
     }
     return server;
@@ -132,8 +141,12 @@ export class EventStreamServer {
     const grace = setTimeout(() => {
       for (const { socket } of this.#subscribers) socket.destroy();
     }, ipcCloseGraceMs);
-    await Promise.all([closed(this.#pub), closed(this.#pull)]);
+    await Promise.all(this.#servers.map(closed));
     clearTimeout(grace);
+  }
+
+  get #servers(): readonly Server[] {
+    return [this.#pub, this.#own, this.#pull].filter(({ listening }) => listening);
   }
 
   #drop(subscriber: Subscriber, eventCount: number): void {
@@ -143,14 +156,17 @@ export class EventStreamServer {
     this.#options.onSubscriberDrop?.(this.#droppedEvents);
   }
 
-  #subscribe(socket: Socket): void {
-    const subscriber: Subscriber = { socket, isBehind: false, framing: undefined, waiting: [], waitingBytes: 0 };
+  /** @param framing undefined for a program of Salt's: it depends on the release */
+  #subscribe(socket: Socket, framing?: Framing): void {
+    const subscriber: Subscriber = { socket, isBehind: false, framing, waiting: [], waitingBytes: 0 };
     this.#subscribers.add(subscriber);
-    const answered = (this.#options.framingOf ?? framingOfPeer)(inodeOf(socket));
-    answered.then(
-      (framing) => this.#settle(subscriber, framing),
-      (error: Error) => socket.destroy(error),
-    );
+    if (framing === undefined) {
+      const { framingOf = (inode: string | undefined) => this.#peers.of(inode) } = this.#options;
+      framingOf(inodeOf(socket)).then(
+        (answer) => this.#settle(subscriber, answer),
+        (error: Error) => socket.destroy(error),
+      );
+    }
     // A subscriber that goes away in the middle of a write is ordinary: `close` follows every error.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#subscribers.delete(subscriber));

@@ -1,11 +1,14 @@
 /**
- * How whoever just connected to the event socket wants its frames. It never says, so its installation is asked: the Python programs
- * that run on this machine now, and the Salt release each would import. Source: docs/protocol.md section 10.2.
+ * How a program of Salt's that just connected to the event socket wants its frames. It never says, so its installation is asked: the
+ * Python programs that run on this machine now, and the Salt release each would import. Source: docs/protocol.md section 10.2.
  */
 import { execFile } from "node:child_process";
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readdirSync, readlinkSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import type { Framing } from "../wire/event-framing.ts";
+import { errnoOf } from "./socket-path.ts";
 
 /** From 3006.26 on, and in the 3006 series only, Salt's event subscribers read a length before each frame. */
 const countedSeries = 3006;
@@ -19,6 +22,10 @@ export type ListSockets = () => Promise<string | undefined>;
 
 const listSocketsTimeoutMs = 2_000;
 const listedBytesMax = 64 * 1024 * 1024;
+/** A folder on a server that does not answer must not keep a subscriber from its events. */
+const lookTimeoutMs = 2_000;
+/** Links that are read in one turn: some 2 ms. */
+const linksPerTurn = 200;
 
 function listUnixSockets(): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -27,30 +34,132 @@ function listUnixSockets(): Promise<string | undefined> {
   });
 }
 
-/**
- * Where the programs that run agree, that is the answer. Where they do not, the process at the other end of this very socket is
- * asked for. `either` is left for machines that cannot tell: late 3006 and 3007 can read that, others may not.
- *
- * @param socketInode of our end of the connection
- */
-export async function framingOfPeer(
-  socketInode: string | undefined,
-  procFolder = "/proc",
-  listSockets: ListSockets = listUnixSockets,
-): Promise<Framing> {
-  const framings = new Map<string, Framing>();
-  for (const pid of await namesIn(procFolder)) {
-    if (!/^[0-9]+$/.test(pid)) continue;
-    const release = await saltReleaseOf(join(procFolder, pid));
-    if (release !== undefined) framings.set(pid, framingOf(release));
+/** What one look found: by process id what Salt's programs read, and all sockets, listed when that is not enough. */
+type Look = { readonly framings: ReadonlyMap<string, Framing>; readonly listing: () => Promise<string | undefined> };
+
+/** The programs that run, as one master or minion sees them. Those who connect while a look is under way share the next one. */
+export class PeerFramings {
+  readonly #procFolder: string;
+  readonly #listSockets: ListSockets;
+  /** Reads that have not ended, by path: one that hangs is never begun again, since each keeps a thread of Node's four. */
+  readonly #reading = new Map<string, Promise<unknown>>();
+  #underWay: Promise<Look> | undefined;
+  #next: Promise<Look> | undefined;
+
+  constructor(procFolder = "/proc", listSockets: ListSockets = listUnixSockets) {
+    this.#procFolder = procFolder;
+    this.#listSockets = listSockets;
   }
-  const [only, ...others] = new Set(framings.values());
-  if (only !== undefined && others.length === 0) return only;
-  const listing = socketInode === undefined ? undefined : await listSockets();
-  const pids = listing === undefined ? [] : peersIn(listing, socketInode ?? "");
-  if (pids.length === 0) return "either";
-  // A program that is no Python of Salt's reads frames as they have always been.
-  return pids.map((pid) => framings.get(pid)).find((framing) => framing !== undefined) ?? "plain";
+
+  /**
+   * Where the programs that run agree, that is the answer. Where they do not, the process at the other end of this very socket is
+   * asked for. `either` is left for machines that cannot tell: late 3006 and 3007 can read that, others may not.
+   *
+   * @param socketInode of our end of the connection
+   */
+  async of(socketInode: string | undefined): Promise<Framing> {
+    const { framings, listing } = await this.#lookFromNow();
+    const [only, ...others] = new Set(framings.values());
+    if (only !== undefined && others.length === 0) return only;
+    const listed = socketInode === undefined ? undefined : await listing();
+    const pids = listed === undefined ? [] : peersIn(listed, socketInode ?? "");
+    if (pids.length === 0) return "either";
+    // A program that is no Python of Salt's reads frames as they have always been.
+    return pids.map((pid) => framings.get(pid)).find((framing) => framing !== undefined) ?? "plain";
+  }
+
+  /** One that began earlier may have missed whoever connected since. */
+  #lookFromNow(): Promise<Look> {
+    if (this.#underWay === undefined) return this.#look();
+    this.#next ??= this.#underWay.then(() => {
+      this.#next = undefined;
+      return this.#look();
+    });
+    return this.#next;
+  }
+
+  #look(): Promise<Look> {
+    const look = this.#lookAround().finally(() => {
+      if (this.#underWay === look) this.#underWay = undefined;
+    });
+    this.#underWay = look;
+    return look;
+  }
+
+  async #lookAround(): Promise<Look> {
+    const framings = new Map<string, Framing>();
+    const timeout = new AbortController();
+    const giveUp = delay(lookTimeoutMs, undefined, { signal: timeout.signal }).catch(() => undefined);
+    await Promise.race([this.#findPrograms(framings), giveUp]);
+    timeout.abort();
+    let listed: Promise<string | undefined> | undefined;
+    const listing = () => {
+      listed ??= this.#listSockets();
+      return listed;
+    };
+    return { framings: new Map(framings), listing };
+  }
+
+  async #findPrograms(framings: Map<string, Framing>): Promise<void> {
+    const pids = namesInProc(this.#procFolder).filter((name) => /^[0-9]+$/.test(name));
+    const installations = new Map<string, Promise<Release | undefined>>();
+    const asked: Promise<void>[] = [];
+    for (const [index, pid] of pids.entries()) {
+      if (index % linksPerTurn === linksPerTurn - 1) await nextTurn();
+      const executable = executableOf(join(this.#procFolder, pid));
+      if (executable === undefined) continue;
+      asked.push(
+        this.#releaseOf(join(this.#procFolder, pid), executable, installations).then((release) => {
+          if (release !== undefined) framings.set(pid, framingOf(release));
+        }),
+      );
+    }
+    await Promise.all(asked);
+  }
+
+  /** `executable`: "" where this process may not know it. */
+  async #releaseOf(
+    processFolder: string,
+    executable: string,
+    installations: Map<string, Promise<Release | undefined>>,
+  ): Promise<Release | undefined> {
+    // Salt's programs retitle themselves: the words are then parted by blanks.
+    const commandLine = await this.#once(join(processFolder, "cmdline"), textOf);
+    const [interpreter = "", script = ""] = commandLine.split(/[\0 ]/);
+    if (!basename(interpreter).startsWith("python") || bystanders.test(basename(script))) return undefined;
+    for (const program of [interpreter, executable]) {
+      if (!program.startsWith("/")) continue;
+      const prefix = dirname(dirname(program));
+      const known = installations.get(prefix) ?? this.#installedRelease(prefix);
+      installations.set(prefix, known);
+      const release = await known;
+      if (release !== undefined) return release;
+    }
+    return undefined;
+  }
+
+  /** Salt's release below a Python prefix: a virtual environment, Salt's own packages, or the distribution's. */
+  async #installedRelease(prefix: string): Promise<Release | undefined> {
+    const library = join(prefix, "lib");
+    for (const version of await this.#once(library, namesIn)) {
+      if (!version.startsWith("python3")) continue;
+      for (const packages of ["site-packages", "dist-packages"]) {
+        for (const name of await this.#once(join(library, version, packages), namesIn)) {
+          const release = /^salt-([0-9]+)\.([0-9]+)\S*\.(?:dist|egg)-info$/.exec(name);
+          if (release !== null) return { series: Number(release[1]), patch: Number(release[2]) };
+        }
+      }
+    }
+    return undefined;
+  }
+
+  #once<Result>(path: string, read: (path: string) => Promise<Result>): Promise<Result> {
+    const begun = this.#reading.get(path) as Promise<Result> | undefined;
+    if (begun !== undefined) return begun;
+    const reading = read(path).finally(() => this.#reading.delete(path));
+    this.#reading.set(path, reading);
+    return reading;
+  }
 }
 
 /** Processes that hold the other end. A line: kind, state, two queues, local address and inode, peer address and inode, users. */
@@ -63,35 +172,31 @@ function peersIn(listing: string, socketInode: string): string[] {
 
 type Release = { readonly series: number; readonly patch: number };
 
-export function framingOf(release: Release): Framing {
+function framingOf(release: Release): Framing {
   return release.series === countedSeries && release.patch >= countedPatchMin ? "counted" : "plain";
 }
 
-async function saltReleaseOf(processFolder: string): Promise<Release | undefined> {
-  // Salt's programs retitle themselves: the words are then parted by blanks.
-  const [interpreter = "", script = ""] = (await textOf(join(processFolder, "cmdline"))).split(/[\0 ]/);
-  if (!basename(interpreter).startsWith("python") || bystanders.test(basename(script))) return undefined;
-  const executable = await readlink(join(processFolder, "exe")).catch(() => "");
-  for (const program of [interpreter, executable]) {
-    const release = program.startsWith("/") ? await installedRelease(dirname(dirname(program))) : undefined;
-    if (release !== undefined) return release;
+/**
+ * The Python that a process runs; "" if this process may not know; undefined if it runs something else. Read at once: the kernel answers from memory
+ * without waiting for the process, and a turn of the event loop for each of hundreds would take a second on a busy machine.
+ */
+function executableOf(processFolder: string): string | undefined {
+  try {
+    const path = readlinkSync(join(processFolder, "exe"));
+    return basename(path).startsWith("python") ? path : undefined;
+  } catch (error) {
+    // A thread of the kernel's, or a process that has ended.
+    return errnoOf(error) === "ENOENT" || errnoOf(error) === "ESRCH" ? undefined : "";
   }
-  return undefined;
 }
 
-/** Salt's release below a Python prefix: a virtual environment, Salt's own packages, or the distribution's. */
-async function installedRelease(prefix: string): Promise<Release | undefined> {
-  const library = join(prefix, "lib");
-  for (const version of await namesIn(library)) {
-    if (!version.startsWith("python3")) continue;
-    for (const packages of ["site-packages", "dist-packages"]) {
-      for (const name of await namesIn(join(library, version, packages))) {
-        const release = /^salt-([0-9]+)\.([0-9]+)\S*\.(?:dist|egg)-info$/.exec(name);
-        if (release !== null) return { series: Number(release[1]), patch: Number(release[2]) };
-      }
-    }
+/** There is no such folder on other systems. */
+function namesInProc(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
   }
-  return undefined;
 }
 
 /** Processes end and folders are missing while we look: what cannot be read is not there. */

@@ -1,8 +1,20 @@
-/** Claims a path for a Unix socket: refuses what is too long, alive or no socket, and clears away what a dead process left. */
+/** Paths of Unix sockets: claiming one refuses what is too long, alive or no socket, and clears away what a dead process left. */
 import { lstat, unlink } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { SaltworksError } from "../errors.ts";
 import { socketPathBytesMax } from "../limits.ts";
+
+/**
+ * Beside the socket on which Salt's programs expect events, whose frames depend on their release, lies one for all others: no byte
+ * need be sent and no process looked for to know that its subscribers read plain frames. As long as Salt's name, so that it fits wherever that fits.
+ *
+ * @returns undefined if `pubPath` is named otherwise than Salt names it
+ */
+export function ownPathOf(pubPath: string): string | undefined {
+  return pubPath.endsWith(pubEnding) ? `${pubPath.slice(0, -pubEnding.length)}own.ipc` : undefined;
+}
+
+const pubEnding = "pub.ipc";
 
 /**
  * After it, nothing is at `path` and a server may listen there.

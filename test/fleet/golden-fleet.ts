@@ -209,10 +209,11 @@ export class GoldenFleet {
     await this.untilAllAnswer();
   }
 
-  /** Connections to the master's event bus. */
+  /** Connections to the master's event bus, by either of its sockets. */
   subscriberCount(): number {
     const rows = readFileSync("/proc/net/unix", "utf8").split("\n");
-    return rows.filter((row) => row.includes(" 03 ") && row.endsWith(`${this.sockDir}/master_event_pub.ipc`)).length;
+    const paths = ["pub", "own"].map((name) => `${this.sockDir}/master_event_${name}.ipc`);
+    return rows.filter((row) => row.includes(" 03 ") && paths.some((path) => row.endsWith(path))).length;
   }
 
   watchEvents(): Promise<EventWatch> {

@@ -46,6 +46,7 @@ describe("event stream", () => {
   let folder: string;
   let server: EventStreamServer | undefined;
   const pubPath = (): string => join(folder, "pub.ipc");
+  const ownPath = (): string => join(folder, "own.ipc");
   const pullPath = (): string => join(folder, "pull.ipc");
   const listen = async (options: Partial<EventStreamServerOptions> = {}): Promise<EventStreamServer> => {
     server = await EventStreamServer.listen({
@@ -82,6 +83,49 @@ describe("event stream", () => {
     }
   });
 
+  it("gives a program of our own its events at once, while one of Salt's waits until its framing is known", async () => {
+    const framing = deferred<"counted">();
+    const bus = await listen({ framingOf: () => framing.promise });
+    const salts = createConnection(pubPath());
+    await once(salts, "connect");
+    const ours = await follow(pubPath());
+    const frame = frameEvent(encodeEvent("now", {}));
+    bus.publish(frame);
+    assert.equal(await ours.next(), "now");
+    assert.equal(salts.bytesRead, 0);
+    framing.resolve("counted");
+    const [first] = (await once(salts, "data")) as [Buffer];
+    assert.equal(first.readUInt32BE(0), frame.byteLength);
+    assert.equal((await stat(ownPath())).mode, (await stat(pubPath())).mode);
+    salts.destroy();
+    ours.close();
+  });
+
+  it("follows a Salt master, which has one socket only, also where a killed master of ours left the other", async () => {
+    const dead = createServer();
+    dead.listen(`${ownPath()}.alive`);
+    await once(dead, "listening");
+    for (const isLeft of [false, true]) {
+      if (isLeft) {
+        await rename(`${ownPath()}.alive`, ownPath());
+        dead.close();
+      }
+      const sent: Buffer[] = [];
+      const salt = createServer((socket) => {
+        socket.on("data", (chunk) => sent.push(chunk));
+        socket.end(frameEvent(encodeEvent("from salt", {})));
+      });
+      salt.listen(pubPath());
+      await once(salt, "listening");
+      const follower = await follow(pubPath());
+      assert.equal(await follower.next(), "from salt");
+      assert.equal(await follower.ended, undefined);
+      assert.deepEqual(sent, [], "nothing is said to it");
+      salt.close();
+      await once(salt, "close");
+    }
+  });
+
   it("creates the files with the modes asked for, whatever the process's mask", async () => {
     const mask = process.umask(0);
     try {
@@ -106,7 +150,7 @@ describe("event stream", () => {
   });
 
   it("replaces the files that a killed process left", async () => {
-    for (const path of [pubPath(), pullPath()]) {
+    for (const path of [pubPath(), ownPath(), pullPath()]) {
       const child = createServer();
       child.listen(`${path}.alive`);
       await once(child, "listening");
@@ -197,8 +241,7 @@ describe("event stream", () => {
     server = undefined;
     assert.deepEqual([await follower.next(), await follower.next()], ["a", "b"]);
     assert.equal(await follower.ended, undefined);
-    await assert.rejects(stat(pubPath()), { code: "ENOENT" });
-    await assert.rejects(stat(pullPath()), { code: "ENOENT" });
+    for (const path of [pubPath(), ownPath(), pullPath()]) await assert.rejects(stat(path), { code: "ENOENT" });
   });
 
   it("tells a subscriber when the stream holds no frames", async () => {

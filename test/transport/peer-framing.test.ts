@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
 import { EventStreamServer } from "../../src/transport/event-stream-server.ts";
-import { framingOfPeer } from "../../src/transport/peer-framing.ts";
+import { type ListSockets, PeerFramings } from "../../src/transport/peer-framing.ts";
 import { encodeEvent, frameEvent } from "../../src/wire/event.ts";
 import { type Framing, reframe } from "../../src/wire/event-framing.ts";
 
@@ -28,12 +28,19 @@ function installation(release: string): string {
   return join(prefix, "bin/python3");
 }
 
-function running(words: string[], executable?: string): void {
+/** `executable`: where the system says what the process runs; null where this user may not know. */
+function running(words: string[], executable: string | null = (words[0] ?? "").split(" ")[0] ?? ""): void {
   const process = join(proc, String(nextPid));
   nextPid += 1;
   mkdirSync(process, { recursive: true });
   writeFileSync(join(process, "cmdline"), `${words.join("\0")}\0`);
-  if (executable !== undefined) symlinkSync(executable, join(process, "exe"));
+  // No link can be read as one that is a folder.
+  if (executable === null) mkdirSync(join(process, "exe"));
+  else symlinkSync(executable, join(process, "exe"));
+}
+
+function framingOfPeer(inode: string | undefined, procFolder: string, listSockets?: ListSockets): Promise<Framing> {
+  return new PeerFramings(procFolder, listSockets).of(inode);
 }
 
 after(() => rmSync(folder, { recursive: true }));
@@ -89,6 +96,44 @@ describe("framingOfPeer", () => {
     assert.equal(await asked("903"), "plain");
     assert.equal(await asked("999"), "either");
     assert.equal(await framingOfPeer("901", proc, async () => undefined), "either");
+  });
+  it("reads command lines where it may not know what others' processes run", async () => {
+    running([installation("3006.28"), "/usr/bin/salt-run", "state.event"], null);
+    running(["/usr/sbin/sshd"], null);
+    assert.equal(await framingOfPeer(undefined, proc), "counted");
+  });
+  it("does not read the command line of a program that is no Python", async () => {
+    running([installation("3006.28"), "listener.py"], "/usr/bin/editor");
+    running([installation("3007.15"), "/usr/bin/salt"]);
+    assert.equal(await framingOfPeer(undefined, proc), "plain");
+  });
+  it("looks once for all who connect meanwhile, and after they have connected", async () => {
+    running([installation("3006.28"), "listener.py"]);
+    const late3006 = nextPid - 1;
+    running([installation("3008.3"), "/usr/bin/salt"]);
+    let listings = 0;
+    const listed = deferred<string>();
+    const begun = deferred<void>();
+    const peers = new PeerFramings(proc, () => {
+      listings += 1;
+      begun.resolve();
+      return listed.promise;
+    });
+    const first = peers.of("901");
+    await begun.promise;
+    const later = Array.from({ length: 20 }, () => peers.of("901"));
+    listed.resolve(
+      [
+        `u_str ESTAB 0 0 /run/master_event_pub.ipc 901 * 801 users:(("node",pid=7,fd=30))`,
+        `u_str ESTAB 0 0 * 801 * 901 users:(("salt",pid=${late3006},fd=9))`,
+      ].join("\n"),
+    );
+    assert.deepEqual(new Set(await Promise.all([first, ...later])), new Set(["counted"]));
+    assert.ok(listings <= 3, `${listings} looks for 21 subscribers`);
+    // Somebody who was not there at the last look.
+    rmSync(proc, { recursive: true });
+    running([installation("3007.15"), "/usr/bin/salt"]);
+    assert.equal(await peers.of("902"), "plain");
   });
   it("passes over minions and masters, which do not subscribe", async () => {
     running([installation("3006.28"), "/usr/bin/salt-minion", "-d"]);
