@@ -88,21 +88,30 @@ function controlling(action: keyof typeof done, doc: string): RunnerFunction {
 /** For callers without a terminal: what is known by now. `saltworks run jobs.follow` shows it as it happens. */
 async function follow(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = jidIn(args);
-  const directory = batchDirectory(context.config.cachedir);
   const returns = new StoredReturns(context);
   const shown = new Map<string, Encodable>();
-  let offset = 0;
-  for (;;) {
-    const page = readBatchEntries(directory, jid, offset, batchPageBytes.log);
-    const last = page.at(-1);
-    if (last === undefined) return shown;
+  for (const entry of batchEntriesOf(context, jid)) {
+    if (entry.kind === "silent") for (const id of entry.ids) shown.set(id, null);
+    if (entry.kind !== "return") continue;
+    const body = returns.of(entry.jid, entry.id);
+    shown.set(entry.id, body === undefined ? null : (fieldsOf(body).get("return") ?? null));
+  }
+  return shown;
+}
+
+export function isBatch({ config }: RunnerContext, jid: string): boolean {
+  return hasBatch(batchDirectory(config.cachedir), jid);
+}
+
+/** Its whole log, read a part at a time. @throws SaltworksError as `readBatchEntries` */
+export function* batchEntriesOf({ config }: RunnerContext, jid: string): Generator<BatchEntry, void> {
+  const directory = batchDirectory(config.cachedir);
+  for (let offset = 0; ; ) {
+    const part = readBatchEntries(directory, jid, offset, batchPageBytes.log);
+    for (const { entry } of part) yield entry;
+    const last = part.at(-1);
+    if (last === undefined) return;
     offset = last.end;
-    for (const { entry } of page) {
-      if (entry.kind === "silent") for (const id of entry.ids) shown.set(id, null);
-      if (entry.kind !== "return") continue;
-      const body = returns.of(entry.jid, entry.id);
-      shown.set(entry.id, body === undefined ? null : (fieldsOf(body).get("return") ?? null));
-    }
   }
 }
 
@@ -158,17 +167,11 @@ class StoredReturns {
 
 /** A batch has no returns under its own job id: those of its steps are its. */
 export function returnsOf(context: RunnerContext, jobs: JobReader, jid: string): readonly StoredReturn[] {
-  const directory = batchDirectory(context.config.cachedir);
-  if (!hasBatch(directory, jid)) return jobs.getReturns(jid);
+  if (!isBatch(context, jid)) return jobs.getReturns(jid);
   const returns: StoredReturn[] = [];
-  let offset = 0;
-  for (;;) {
-    const part = readBatchEntries(directory, jid, offset, batchPageBytes.log);
-    for (const { entry } of part) if (entry.kind === "start") returns.push(...jobs.getReturns(entry.jid));
-    const last = part.at(-1);
-    if (last === undefined) return returns;
-    offset = last.end;
-  }
+  for (const entry of batchEntriesOf(context, jid))
+    if (entry.kind === "start") returns.push(...jobs.getReturns(entry.jid));
+  return returns;
 }
 
 /** Exit codes of what is stored of a job, by minion. */

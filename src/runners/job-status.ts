@@ -4,6 +4,7 @@ import { listedMinionsMax } from "../limits.ts";
 import { compileGlob } from "../target/glob.ts";
 import { jidAt, startTimeText } from "../wire/jid.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
+import { batchStatus } from "./batch-status.ts";
 import type {
   JobStatus,
   JobStatusQuestion,
@@ -20,7 +21,10 @@ const states = ["targeted", "sent", "running", "returned", "failed", "lost"];
 async function status(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const question = questionOf(args);
   const { jid } = question;
-  const found = (await context.master?.jobStatus(question)) ?? storedStatus(context, question);
+  const found =
+    (await batchStatus(context, question)) ??
+    (await context.master?.jobStatus(question)) ??
+    storedStatus(context, question);
   if (found === undefined) return { [jid]: { Error: "Cannot contact returner or no job with this jid" } };
   const shown = new Map<string, Encodable>([
     ["Function", found.fun],

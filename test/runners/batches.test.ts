@@ -1,12 +1,13 @@
 /** Batches as operators see them: from their logs and the returns of their steps, with the master there or not. */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import type { JobReader } from "../../src/runners/contract.ts";
+import type { JobReader, RunnerContext } from "../../src/runners/contract.ts";
 import { BatchLog, batchDirectory } from "../../src/store/batch-log.ts";
 import type { BatchEntry } from "../../src/wire/batch.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 import { callRunner, runnerContext } from "./calling.ts";
+import { masterAccess } from "./master-access.ts";
 
 const [over, left] = ["20261120155553000000", "20261120155554000000"];
 const steps: { readonly [jid: string]: { readonly [id: string]: string } } = {
@@ -26,6 +27,14 @@ const jobs: JobReader = {
   findJids: () => [],
 };
 
+type Statuses = {
+  readonly [jid: string]: {
+    readonly Over?: boolean;
+    readonly Counts?: { readonly [state: string]: number };
+    readonly Minions?: { readonly [id: string]: { readonly State: string; readonly Reason?: string } };
+  };
+};
+
 describe("batches for operators", () => {
   const temporary = temporaryDirectories();
   let cachedir: string;
@@ -38,13 +47,16 @@ describe("batches for operators", () => {
     const plan = { waitSeconds: 0, isFailHard: false, canary: 0, failuresMax: "", isStatic: false };
     const counts = { minions: 4, absent: 0, queued: 0, running: 0, returned: 3, failed: 1, silent: 1, retcode: 0 };
     const both: BatchEntry[] = [
-      { kind: "queue", ids: ["a", "b", "c", "d"], absent: [], window: 2 },
+      { kind: "queue", ids: ["a", "b", "c", "d"], absent: ["e"], window: 2 },
       ...Object.entries(steps).map(([jid, of]) => ({ kind: "start", jid, ids: Object.keys(of), at: 2 }) as const),
     ];
     for (const jid of [over, left]) {
       const log = BatchLog.create(batchDirectory(cachedir), jid);
       for (const entry of [{ kind: "new", jid, ...head, ...plan } as const, ...both]) log.append(entry);
       if (jid === over) {
+        const step = { kind: "return", jid: "20261120155553000001", at: 3 } as const;
+        log.append({ ...step, id: "a", retcode: 0 });
+        log.append({ ...step, id: "b", retcode: 2 });
         log.append({ kind: "silent", jid: "20261120155553000002", ids: ["d"], at: 3 });
         log.append({ kind: "done", at: 4, outcome: "finished", culprit: "", ...counts });
       }
@@ -68,6 +80,46 @@ describe("batches for operators", () => {
 
   it("have the returns of all their steps under their own job id", async () => {
     assert.deepEqual(await call("jobs.lookup_jid", over), { a: "of a", b: "of b", c: "of c" });
+  });
+
+  it("have a state for each minion, of those under way as the master knows it", async () => {
+    const minionsOf = async (context: RunnerContext, jid: string) => {
+      const { Over, Counts, Minions } = ((await callRunner(context, "jobs.status", [jid])) as Statuses)[jid] ?? {};
+      const states = Object.entries(Minions ?? {}).map(([id, { State, Reason }]) => [id, State, Reason ?? ""]);
+      return { Over, lost: Counts?.lost, states };
+    };
+    const context = runnerContext({ jobs, config: { cachedir } });
+    assert.deepEqual(await minionsOf(context, over), {
+      Over: true,
+      lost: 2,
+      states: [
+        ["a", "returned", ""],
+        ["b", "failed", ""],
+        ["c", "sent", "the batch did not wait for it: finished"],
+        ["d", "lost", "it did not return; see jobs.status 20261120155553000002"],
+        ["e", "lost", "it did not answer the ping that began the batch"],
+      ],
+    });
+    const running = { id: "c", state: "running", atMs: 7, reason: "still running" };
+    const step = { fun: "", sentMs: 1, overMs: undefined, counts: {}, omitted: 0, unknown: new Map() };
+    const master = masterAccess({
+      jobStatus: async ({ jid }) => ({
+        ...step,
+        waitsUntilMs: undefined,
+        minions: jid.endsWith("2") ? [running, { ...running, id: "a" }] : [],
+      }),
+    });
+    assert.deepEqual(await minionsOf({ ...context, master }, left), {
+      Over: false,
+      lost: 1,
+      states: [
+        ["a", "sent", ""],
+        ["b", "sent", ""],
+        ["c", "running", "still running"],
+        ["d", "targeted", "its turn has not come"],
+        ["e", "lost", "it did not answer the ping that began the batch"],
+      ],
+    });
   });
 
   it("cannot be steered without a master, nor under a job id that is no batch's", async () => {
