@@ -103,7 +103,8 @@ export function displayChoice(options: OutputOptions, config: MasterConfig): Dis
   const isColourOff = options.isColourOff || isColourOffBySetting(config.opts);
   const indent = options.outputIndent ?? indentSetting(config.opts);
   return {
-    outputter: options.output,
+    // As in Salt, an empty name is none: of an outputter, and of a file.
+    outputter: options.output || undefined,
     defaultOutputter: config.output,
     indent,
     states: {
@@ -113,7 +114,6 @@ export function displayChoice(options: OutputOptions, config: MasterConfig): Dis
       ...(options.isStateDiffOnly === true ? { isDiffOnly: true } : {}),
     },
     table: tableSettings(config.opts),
-    // As in Salt, an empty name is none.
     file: options.outputFile || undefined,
     isAppending: options.isOutputFileAppended,
     isColoured: options.isColourForced ? true : isColourOff ? false : undefined,

@@ -19,27 +19,52 @@ export type Identity = {
   readonly publicPem: string;
   /** Proof of the private key that requests carry: X9.31 over `salt`, the same in every request. */
   readonly token: Buffer;
+  /** Takes the pair that is on disk by now: `saltutil.regen_keys` and operators replace it while the minion runs. */
+  readonly renew: () => Promise<void>;
 };
 
 type KeyConfig = Pick<MinionConfig, "id" | "pki_dir" | "keysize">;
 
 /** Loads the key pair, or makes one at first start. @throws SaltworksError CRYPTO_BAD_KEY for a file that is no key */
 export async function openIdentity(config: KeyConfig): Promise<Identity> {
+  let pair = await openPair(config);
+  return {
+    id: config.id,
+    get privateKey() {
+      return pair.privateKey;
+    },
+    get publicPem() {
+      return pair.publicPem;
+    },
+    get token() {
+      return pair.token;
+    },
+    renew: async () => {
+      pair = await openPair(config, pair);
+    },
+  };
+}
+
+type Pair = Pick<Identity, "privateKey" | "publicPem" | "token"> & { readonly privatePem: string };
+
+/** `known` is given back while the files hold that pair. */
+async function openPair(config: KeyConfig, known?: Pair): Promise<Pair> {
   await mkdir(config.pki_dir, { recursive: true, mode: 0o700 });
   const privatePath = join(config.pki_dir, "minion.pem");
   const publicPath = join(config.pki_dir, "minion.pub");
   let privatePem = await readIfThere(privatePath);
   let publicPem = await readIfThere(publicPath);
   if (privatePem === undefined || publicPem === undefined) {
-    const pair = await generateKeyPair(config.keysize);
-    privatePem = pair.privatePem;
-    publicPem = pair.publicPem;
+    const made = await generateKeyPair(config.keysize);
+    privatePem = made.privatePem;
+    publicPem = made.publicPem;
     await writeWhole(privatePath, privatePem, 0o400);
     await writeWhole(publicPath, publicPem, 0o644);
   }
+  if (known?.privatePem === privatePem && known.publicPem === cleanPem(publicPem)) return known;
   const privateKey = loadPrivateKey(privatePem);
   const token = signX931(privateKey, Buffer.from("salt"));
-  return { id: config.id, privateKey, publicPem: cleanPem(publicPem), token };
+  return { privatePem, privateKey, publicPem: cleanPem(publicPem), token };
 }
 
 export type PinnedKey = { readonly pem: string; readonly key: KeyObject };

@@ -66,6 +66,7 @@ const againTexts: { readonly [Outcome in Again]: string } = {
 
 async function tryOnce(options: SignInOptions, channel: Pick<RequestChannel, "request">): Promise<Credentials | Again> {
   const { config, identity, signal } = options;
+  await identity.renew();
   const pinned = await readPinnedKey(config.pki_dir);
   const { asked, load } = authLoad(options, pinned);
   let frame: Buffer;

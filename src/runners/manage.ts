@@ -1,5 +1,6 @@
 /** Runner `manage`, the part that asks the minions: who answers, and which version each has. */
 import { readOwnPackage, saltReleaseFollowed } from "../config/program-version.ts";
+import { SaltworksError } from "../errors.ts";
 import { openKeyDirectories } from "../store/keys.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
 import { isTrue, parametersOf, secondsArgument, targetArgument } from "./arguments.ts";
@@ -60,9 +61,26 @@ async function versions(context: RunnerContext): Promise<Encodable> {
   return new Map<string, Encodable>([...groups, ["Master", own]]);
 }
 
+/** What Salt does over salt-ssh, which logs in to machines without a minion: they are there so that whoever calls them hears why not. */
+function needsSaltSsh(name: string, instead: string, ...parameters: readonly string[]): [string, RunnerFunction] {
+  const refusal = `${name} needs salt-ssh, which this program does not have; ${instead}`;
+  const run = () => Promise.reject(new SaltworksError("FUNCTION_FAILED", refusal));
+  return [name, { parameters: parametersOf(...parameters), doc: `Not there: ${refusal}.`, run, isOffline: true }];
+}
+
+const bootstrapParameters =
+  "version script hosts script_args roster ssh_user ssh_password ssh_priv_key tmp_dir http_backend";
+
 const parameters = parametersOf("tgt", "tgt_type", "timeout", "gather_job_timeout");
 
 export const manageRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  needsSaltSsh("manage.bootstrap", "install the minions by other means", ...bootstrapParameters.split(" ")),
+  needsSaltSsh(
+    "manage.safe_accept",
+    "compare `saltworks key -f ID` with the minion's `salt-call --local key.finger`, then accept with `saltworks key -a ID`",
+    "target!",
+    "tgt_type",
+  ),
   [
     "manage.up",
     {

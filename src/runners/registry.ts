@@ -11,6 +11,7 @@ import { eventRunner } from "./event.ts";
 import { fileserverRunner } from "./fileserver.ts";
 import { jobStatusRunner } from "./job-status.ts";
 import { jobsRunner } from "./jobs.ts";
+import { keyRegenRunner } from "./key-regen.ts";
 import { manageRunner } from "./manage.ts";
 import { mineRunner } from "./mine.ts";
 import { minionCacheRunner } from "./minion-cache.ts";
@@ -29,6 +30,7 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ...jobStatusRunner,
   ...batchesRunner,
   ...manageRunner,
+  ...keyRegenRunner,
   ...presenceRunner,
   ...minionCacheRunner,
   ...cacheBanksRunner,

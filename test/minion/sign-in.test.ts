@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, before, beforeEach, describe, it } from "node:test";
 import type { ConfigValue } from "../../src/config/option.ts";
@@ -47,6 +47,17 @@ describe("signIn", () => {
   }
 
   const pinnedPath = (setting: Setting) => join(setting.config.pki_dir, "minion_master.pub");
+
+  it("signs in with the keys that are on disk by then, and makes new ones where they were removed", async () => {
+    const setting = prepare();
+    const identity = await openIdentity(setting.config);
+    await ask(setting, identity);
+    const before = identity.publicPem;
+    rmSync(setting.config.pki_dir, { recursive: true });
+    await ask(setting, identity);
+    assert.notEqual(identity.publicPem, before);
+    assert.equal(readFileSync(join(setting.config.pki_dir, "minion.pub"), "utf8").trim(), identity.publicPem);
+  });
 
   it("gets the master's keys and pins its public key at first contact", async () => {
     const setting = prepare();

@@ -45,6 +45,51 @@ describe("runner manage", () => {
   });
 });
 
+describe("runner manage, what changes keys", () => {
+  const folders: string[] = [];
+  afterEach(() => {
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+  });
+
+  it("has every minion make new keys, then removes all files of the master's key directory", async () => {
+    const pkiDir = mkdtempSync(join(tmpdir(), "key-regen-"));
+    folders.push(pkiDir);
+    mkdirSync(join(pkiDir, "minions"));
+    const files = [join(pkiDir, "master.pem"), join(pkiDir, "minions", "a")];
+    for (const file of files) writeFileSync(file, "key");
+    const asked: unknown[] = [];
+    const master = masterAccess({
+      runJob: async (request) => {
+        asked.push([request.target, request.targetKind, request.fun, request.timeoutMs, files.every(existsSync)]);
+        return { jid: "j", minions: ["a"], returns: new Map(), silent: { a: "No response" } };
+      },
+    });
+    const said = await callRunner(runnerContext({ master, config: { pki_dir: pkiDir } }), "manage.key_regen");
+    assert.deepEqual(asked, [["*", "glob", "saltutil.regen_keys", 5_000, true]]);
+    assert.match(String(said), /^The minion and master keys have been deleted\. {2}Restart the Salt\nMaster within/);
+    assert.deepEqual(files.filter(existsSync), []);
+    assert.ok(existsSync(join(pkiDir, "minions")), "directories stay");
+  });
+
+  it("removes nothing when no job can be sent", async () => {
+    const pkiDir = mkdtempSync(join(tmpdir(), "key-regen-"));
+    folders.push(pkiDir);
+    writeFileSync(join(pkiDir, "master.pem"), "key");
+    const context = runnerContext({ config: { pki_dir: pkiDir } });
+    await assert.rejects(callRunner(context, "manage.key_regen"), { code: "MASTER_UNREACHABLE" });
+    assert.ok(existsSync(join(pkiDir, "master.pem")));
+  });
+
+  it("says why what Salt does over salt-ssh is not there", async () => {
+    for (const [name, args] of [
+      ["manage.bootstrap", []],
+      ["manage.safe_accept", ["a"]],
+    ] as const) {
+      await assert.rejects(callRunner(runnerContext(), name, args), { code: "FUNCTION_FAILED", message: /salt-ssh/ });
+    }
+  });
+});
+
 describe("runner saltworks", () => {
   it("gives the running master's counters, and says that a stopped one has none", async () => {
     const master = masterAccess({ counters: async () => ({ main: { frames: 7 } }) });

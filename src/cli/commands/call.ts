@@ -80,7 +80,7 @@ function rootsOf(directory: string | undefined): { base: string[] } | undefined 
 function callDisplay(options: CallOptions): ConstructorParameters<typeof Display>[0] {
   const { stateOutput, stateVerbose } = options;
   return {
-    outputter: options.output,
+    outputter: options.output || undefined,
     defaultOutputter: "nested",
     indent: options.outputIndent,
     states: {
@@ -88,7 +88,7 @@ function callDisplay(options: CallOptions): ConstructorParameters<typeof Display
       ...(stateVerbose === undefined ? {} : { isVerbose: stateVerbose.toLowerCase() !== "false" }),
       ...(options.isStateDiffOnly ? { isDiffOnly: true } : {}),
     },
-    file: options.outputFile,
+    file: options.outputFile || undefined,
     isAppending: options.isOutputFileAppended,
     isColoured: options.isColourForced ? true : options.isColourOff ? false : undefined,
   };

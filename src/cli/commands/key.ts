@@ -139,10 +139,10 @@ class KeyCommand {
 
   async #showFingerprints(glob: string): Promise<void> {
     const shown: ValueMap = new Map();
-    const local = await this.#admin.localFingerprints(glob);
-    if (local.size > 0) shown.set("local", new Map(local));
     for (const entry of textsAsValue(await this.#admin.fingerprints(await this.#admin.match(glob))))
       shown.set(...entry);
+    const local = await this.#admin.localFingerprints(glob);
+    if (local.size > 0) shown.set("local", new Map(local));
     this.#display.show(shown);
   }
 

@@ -1,11 +1,14 @@
 /** Execution module `saltutil`: the minion's jobs, refreshes and caches. Source: Salt 3007's `saltutil`, docs/functions.md. */
+import { readdirSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { compileGlob } from "../../target/glob.ts";
 import type { Value } from "../../wire/values.ts";
+import { openIdentity } from "../identity.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../module-contract.ts";
 import { clearDirectory } from "./clear-directory.ts";
 import { describe } from "./describe.ts";
+import { isFileError } from "./file-error.ts";
 import { refreshGrains } from "./grains-store.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { isTruthy, numberOf, pythonText, wholeNumber } from "./python-values.ts";
@@ -141,6 +144,26 @@ const refreshFunctions: ModuleFunctions = {
     ...signature(""),
     doc: describe("Removes every file of the minion's cache directory.", "saltutil.clear_cache"),
     run: ({ config, log }) => clearDirectory(config.cachedir, log),
+  },
+  "saltutil.regen_keys": {
+    ...signature(""),
+    doc: describe(
+      "Removes this minion's keys and the master's key that it trusts, and makes new keys: the master has to accept them.",
+      "saltutil.regen_keys",
+    ),
+    run: async ({ config, log }) => {
+      for (const entry of readdirSync(config.pki_dir, { withFileTypes: true })) {
+        if (entry.isDirectory()) continue;
+        try {
+          rmSync(join(config.pki_dir, entry.name));
+        } catch (error) {
+          if (!isFileError(error)) throw error;
+          log.error(`A key file could not be removed: ${error.message}`);
+        }
+      }
+      await openIdentity(config);
+      return null;
+    },
   },
   "saltutil.revoke_auth": {
     ...signature("preserve_minion_cache=False"),

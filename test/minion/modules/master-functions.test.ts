@@ -1,10 +1,20 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { openIdentity } from "../../../src/minion/identity.ts";
 import { JobRecords } from "../../../src/minion/job-records.ts";
 import { busPaths } from "../../../src/minion/minion-bus.ts";
 import { asValue } from "../../../src/minion/modules/python-values.ts";
@@ -156,6 +166,20 @@ describe("saltutil and running jobs", () => {
     assert.deepEqual(await ended, [null, "SIGKILL"]);
     assert.deepEqual(await call(world, "saltutil.find_job", jid), map());
     assert.equal(await call(world, "saltutil.kill_job", jid), "");
+  });
+});
+
+describe("saltutil.regen_keys", () => {
+  it("leaves only a new pair of keys, and the directories", async () => {
+    const world = await open({}, "keysize: 2048\n");
+    const { pki_dir: pkiDir } = world.config;
+    await openIdentity(world.config);
+    const before = readFileSync(join(pkiDir, "minion.pem"), "utf8");
+    writeFileSync(join(pkiDir, "minion_master.pub"), "key");
+    mkdirSync(join(pkiDir, "kept"));
+    assert.equal(await call(world, "saltutil.regen_keys"), null);
+    assert.deepEqual(readdirSync(pkiDir).sort(), ["kept", "minion.pem", "minion.pub"]);
+    assert.notEqual(readFileSync(join(pkiDir, "minion.pem"), "utf8"), before);
   });
 });
 

@@ -1,0 +1,49 @@
+/** Runner `manage.key_regen`: has the minions make new keys, then removes the master's own and all that it knows of theirs. */
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { RunnerContext, RunnerFunction } from "./contract.ts";
+import { runJob } from "./run-job.ts";
+
+/** Salt's words. */
+const doneText = `The minion and master keys have been deleted.  Restart the Salt
+Master within the next 60 seconds!!!
+
+Wait for the minions to reconnect.  Once the minions reconnect
+the new keys will appear in pending and will need to be re-
+accepted by running:
+    salt-key -A
+
+Be advised that minions not currently connected to the master
+will not be able to reconnect and may require manual
+regeneration via a local call to
+    salt-call saltutil.regen_keys`;
+
+/** Without a question, as Salt's: whoever did not hear it keeps trusting a master key that is gone. */
+async function regenerate(context: RunnerContext): Promise<string> {
+  const { pki_dir: pkiDir } = context.config;
+  await runJob(context, { fun: "saltutil.regen_keys", arg: [], target: "*", targetKind: "glob" });
+  const kept: string[] = [];
+  for (const entry of readdirSync(pkiDir, { withFileTypes: true, recursive: true })) {
+    if (entry.isDirectory()) continue;
+    const path = join(entry.parentPath, entry.name);
+    try {
+      rmSync(path, { force: true });
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error)) throw error;
+      kept.push(`${path} could not be removed: ${error.message}`);
+    }
+  }
+  for (const text of kept) context.note?.(text);
+  return doneText;
+}
+
+export const keyRegenRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "manage.key_regen",
+    {
+      parameters: [],
+      doc: "Removes the keys of ALL minions and of this master: it must be restarted within 60 seconds, and every minion's new key accepted.",
+      run: regenerate,
+    },
+  ],
+]);
