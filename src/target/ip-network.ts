@@ -58,7 +58,9 @@ function parseV4(text: string): number | undefined {
 }
 
 function parseV6(text: string): bigint | undefined {
-  const halves = (text.split("%", 1)[0] ?? "").split("::");
+  const [address = "", zone, ...rest] = text.split("%");
+  if (zone === "" || zone?.includes("/") || rest.length > 0) return undefined;
+  const halves = address.split("::");
   if (halves.length > 2) return undefined;
   const head = parseGroups(halves[0] ?? "", halves.length === 1);
   const tail = parseGroups(halves[1] ?? "", true);

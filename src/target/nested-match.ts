@@ -8,6 +8,7 @@ import { type Datum, type DatumMap, isList, isMap } from "./facts.ts";
 import { compileGlob } from "./glob.ts";
 import { compilePythonPattern } from "./python-pattern.ts";
 import { pythonText } from "./python-text.ts";
+import { typedChild } from "./typed-keys.ts";
 
 export type MatchStyle = "glob" | "pcre" | "exact";
 export type NestedQuery = {
@@ -23,6 +24,8 @@ type TextTest = (lowerText: string) => boolean;
 
 /** Inside a map that was found, Salt always goes on with this delimiter, whatever the target's own is. */
 export const defaultDelimiter = ":";
+/** As the only key it is never the name of one. */
+export const wholeKey = "*";
 
 /**
  * @throws SaltworksError TARGET_INVALID for a regular expression that this engine refuses, or none of whose readings is one
@@ -53,6 +56,8 @@ function checkPatterns(parts: readonly string[], delimiter: string): number {
   let stepCount = 0;
   for (let index = parts.length - 1; index > 0; index -= 1) {
     const pattern = parts.slice(index).join(delimiter).toLowerCase();
+    // Of maps these ask for keys or children, whatever they are as a regular expression.
+    if (pattern === "*" || pattern.startsWith("*:")) validCount += 1;
     try {
       stepCount += compilePythonPattern(pattern).stepCount;
       validCount += 1;
@@ -86,10 +91,11 @@ class NestedMatch {
     for (let index = found.length - 1; index > 0; index -= 1) {
       const value = found[index];
       if (value === undefined || (isMap(value) && value.size === 0)) continue;
+      if (index === 1 && parts[0] === wholeKey) continue;
       if (this.#valueMatches(value, parts.slice(index).join(delimiter))) return true;
     }
     // A single `*` as key stands for the whole of the data, and the expression is then tried on that as it is.
-    return parts.length > 1 && parts[0] === "*" && data.size > 0 && this.#mapMatches(data, expression);
+    return parts.length > 1 && parts[0] === wholeKey && data.size > 0 && this.#mapMatches(data, expression);
   }
 
   #valueMatches(value: Datum, pattern: string): boolean {
@@ -174,21 +180,10 @@ function foundByPrefix(data: DatumMap, parts: readonly string[]): Datum[] {
   return found;
 }
 
-/** The child of that name, or of the number or truth value that it spells. */
+/** The child of that name, or of the number, truth value or null that it spells. */
 export function mapChild(map: DatumMap, key: string): Datum | undefined {
   const child = map.get(key);
-  if (child !== undefined) return child;
-  const typed = typedKey(key);
-  return typed === undefined ? undefined : map.get(typed);
-}
-
-/** A key as YAML would read it, for maps whose keys are not text. */
-export function typedKey(key: string): Datum | undefined {
-  if (/^[-+]?(0|[1-9][0-9]*)$/.test(key)) return Number(key);
-  if (/^[-+]?[0-9]+\.[0-9]*$/.test(key)) return Number(key);
-  if (/^(true|True|TRUE)$/.test(key)) return true;
-  if (/^(false|False|FALSE)$/.test(key)) return false;
-  return undefined;
+  return child !== undefined ? child : typedChild(map, key);
 }
 
 /** A number picks the member of that index, counted from the end when negative; any key is looked up in member maps first. */

@@ -118,9 +118,9 @@ class Expansion {
   }
 }
 
-/** A group of bare ids is one list, or one regular expression where a member has a sign of such. */
+/** A group of bare ids is one list, or one regular expression where a member has a sign of such. An empty one is `L@`, a word that is nobody. */
 function idsOf(words: readonly string[]): readonly string[] | undefined {
-  if (words.length === 0 || words.some((word) => operators.has(word))) return undefined;
+  if (words.some((word) => operators.has(word))) return undefined;
   if (words.some((word) => word.includes("*") || typedTerm.test(word))) return undefined;
   const letter = words.some((word) => /[([{\\?}\])]/.test(word)) ? "E" : "L";
   return [`${letter}@${words.join(",")}`];

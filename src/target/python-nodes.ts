@@ -1,7 +1,17 @@
 /** What a Python pattern is made of, once it is read, and how long its matches are. Pure. */
 import type { CodeRange } from "./python-classes.ts";
 
-export type Anchor = "textStart" | "textEnd" | "lastLineEnd" | "lineStart" | "lineEnd" | "boundary" | "insideWord";
+/** The last two are `\b` and `\B` where words are of ASCII, as under `(?a)`. */
+export type Anchor =
+  | "textStart"
+  | "textEnd"
+  | "lastLineEnd"
+  | "lineStart"
+  | "lineEnd"
+  | "boundary"
+  | "insideWord"
+  | "asciiBoundary"
+  | "asciiInsideWord";
 /** `number`: of a group that captures. */
 export type PatternNode =
   | { readonly kind: "char"; readonly code: number; readonly ignoresCase: boolean }

@@ -4,11 +4,12 @@
  *
  * RE2 looks behind but not ahead. A pattern that looks ahead is therefore turned round as a whole: reversed pattern, reversed
  * text, and each look-ahead has become a look-behind. That is exact, because only whether there is a match is asked.
- * One difference remains: `\b` and `\B` know ASCII words only.
+ * For `\b` and `\B` in texts beyond ASCII the text is marked (python-boundaries.ts), and each character of the pattern passes a mark.
  */
 import { RE2JS } from "re2js";
 import { SaltworksError } from "../errors.ts";
 import { patternStepsMax } from "../limits.ts";
+import { markedBoundaries, markedText, markSet, needsMarks } from "./python-boundaries.ts";
 import { codeText, rangeText } from "./python-classes.ts";
 import type { Anchor, PatternNode } from "./python-nodes.ts";
 import { parsePythonRegex, refusal } from "./python-regex.ts";
@@ -19,15 +20,21 @@ export type PythonPattern = { readonly stepCount: number; matchesStart(text: str
 /** @throws SaltworksError TARGET_INVALID; `detail.isRefused` tells what Python would accept from what it would not */
 export function compilePythonPattern(source: string, options: { ignoreCase?: boolean } = {}): PythonPattern {
   const { branches } = parsePythonRegex(source, options.ignoreCase === true ? "i" : "");
-  const looks = new Set<boolean>();
-  const stepCount = inspect(branches, looks);
+  const found: Found = { looks: new Set(), hasBoundary: false };
+  const stepCount = inspect(branches, found);
   if (stepCount > patternStepsMax) throw refusal(`a pattern of ${stepCount} steps (most: ${patternStepsMax})`);
-  if (looks.size === 2) throw refusal("looking ahead and looking behind in one pattern");
-  const isReversed = looks.has(true);
-  const body = writeBranches(branches, isReversed);
-  const engine = compileEngine(isReversed ? `(?s:.*)${body}` : `${body}(?s:.*)`);
-  if (!isReversed) return { stepCount, matchesStart: (text) => engine.testExact(text) };
-  return { stepCount, matchesStart: (text) => engine.testExact(Array.from(text).reverse().join("")) };
+  if (found.looks.size === 2) throw refusal("looking ahead and looking behind in one pattern");
+  const isReversed = found.looks.has(true);
+  const engine = compileEngine(new PatternWriter(isReversed, false).whole(branches));
+  const matchesPlain = (text: string) => engine.testExact(isReversed ? Array.from(text).reverse().join("") : text);
+  if (!found.hasBoundary) return { stepCount, matchesStart: matchesPlain };
+  let marked: RE2JS | undefined;
+  const matchesMarked = (text: string) => {
+    marked ??= compileEngine(new PatternWriter(isReversed, true).whole(branches));
+    const characters = Array.from(text);
+    return marked.testExact(markedText(isReversed ? characters.reverse() : characters));
+  };
+  return { stepCount, matchesStart: (text) => (needsMarks(text) ? matchesMarked(text) : matchesPlain(text)) };
 }
 
 function compileEngine(expression: string): RE2JS {
@@ -43,55 +50,79 @@ function compileEngine(expression: string): RE2JS {
   }
 }
 
-/** Counts the steps that counted repeats unfold to, and notes the directions looked in. */
-function inspect(branches: readonly PatternNode[][], looks: Set<boolean>): number {
+/** The directions that a pattern looks in (ahead or not), and whether it asks for boundaries of words. */
+type Found = { readonly looks: Set<boolean>; hasBoundary: boolean };
+
+/** Counts the steps that counted repeats unfold to, and notes what is found on the way. */
+function inspect(branches: readonly PatternNode[][], found: Found): number {
   let stepCount = 1;
-  for (const branch of branches) for (const node of branch) stepCount += inspectNode(node, looks);
+  for (const branch of branches) for (const node of branch) stepCount += inspectNode(node, found);
   return stepCount;
 }
 
-function inspectNode(node: PatternNode, looks: Set<boolean>): number {
-  if (node.kind === "repeat") return inspectNode(node.item, looks) * Math.max(1, node.min + 1, node.max ?? 0);
-  if (node.kind === "group") return inspect(node.branches, looks);
+function inspectNode(node: PatternNode, found: Found): number {
+  if (node.kind === "repeat") return inspectNode(node.item, found) * Math.max(1, node.min + 1, node.max ?? 0);
+  if (node.kind === "group") return inspect(node.branches, found);
   if (node.kind === "reference") throw refusal("a back-reference");
+  if (node.kind === "anchor" && node.at in markedBoundaries) found.hasBoundary = true;
   if (node.kind !== "look") return 1;
-  looks.add(node.isAhead);
-  return inspect(node.branches, looks);
+  found.looks.add(node.isAhead);
+  return inspect(node.branches, found);
 }
 
-function writeBranches(branches: readonly PatternNode[][], isReversed: boolean): string {
-  const written = branches.map((branch) => {
-    const nodes = branch.map((node) => writeNode(node, isReversed));
-    return (isReversed ? nodes.reverse() : nodes).join("");
-  });
-  return `(?:${written.join("|")})`;
-}
+class PatternWriter {
+  readonly #isReversed: boolean;
+  /** Behind every character: the mark that follows it. */
+  readonly #mark: string;
+  readonly #anchors: Readonly<Record<Anchor, string>>;
 
-function writeNode(node: PatternNode, isReversed: boolean): string {
-  switch (node.kind) {
-    case "char":
-      return node.ignoresCase ? `(?i:${codeText(node.code)})` : codeText(node.code);
-    case "set": {
-      const set = `[${node.isNegated ? "^" : ""}${node.members.map(rangeText).join("")}]`;
-      return node.ignoresCase ? `(?i:${set})` : set;
-    }
-    case "any":
-      return node.takesNewline ? "(?s:.)" : "(?-s:.)";
-    case "anchor":
-      return isReversed ? reversedAnchors[node.at] : anchors[node.at];
-    case "repeat":
-      return `(?:${writeNode(node.item, isReversed)})${repeatText(node.min, node.max)}`;
-    case "group":
-      return writeBranches(node.branches, isReversed);
-    case "look": {
-      // Only one direction reaches this point, and turned round it is always behind.
-      return `(?<${node.isNegated ? "!" : "="}${writeBranches(node.branches, isReversed)})`;
-    }
-    case "reference":
-      throw refusal("a back-reference");
-    default: {
-      const never: never = node;
-      return never;
+  constructor(isReversed: boolean, isMarked: boolean) {
+    this.#isReversed = isReversed;
+    this.#mark = isMarked ? markSet : "";
+    const written = isMarked ? markedAnchors : anchors;
+    this.#anchors = isReversed ? turnedRound(written, this.#mark) : written;
+  }
+
+  /** The expression that texts are to match from end to end. */
+  whole(branches: readonly PatternNode[][]): string {
+    const body = this.#branches(branches);
+    return this.#mark + (this.#isReversed ? `(?s:.*)${body}` : `${body}(?s:.*)`);
+  }
+
+  #branches(branches: readonly PatternNode[][]): string {
+    const written = branches.map((branch) => {
+      const nodes = branch.map((node) => this.#node(node));
+      return (this.#isReversed ? nodes.reverse() : nodes).join("");
+    });
+    return `(?:${written.join("|")})`;
+  }
+
+  #node(node: PatternNode): string {
+    switch (node.kind) {
+      case "char":
+        return (node.ignoresCase ? `(?i:${codeText(node.code)})` : codeText(node.code)) + this.#mark;
+      case "set": {
+        const set = `[${node.isNegated ? "^" : ""}${node.members.map(rangeText).join("")}]`;
+        return (node.ignoresCase ? `(?i:${set})` : set) + this.#mark;
+      }
+      case "any":
+        return (node.takesNewline ? "(?s:.)" : "(?-s:.)") + this.#mark;
+      case "anchor":
+        return this.#anchors[node.at];
+      case "repeat":
+        return `(?:${this.#node(node.item)})${repeatText(node.min, node.max)}`;
+      case "group":
+        return this.#branches(node.branches);
+      case "look": {
+        // Only one direction reaches this point, and turned round it is always behind.
+        return `(?<${node.isNegated ? "!" : "="}${this.#branches(node.branches)})`;
+      }
+      case "reference":
+        throw refusal("a back-reference");
+      default: {
+        const never: never = node;
+        return never;
+      }
     }
   }
 }
@@ -110,13 +141,27 @@ const anchors: Readonly<Record<Anchor, string>> = {
   lineEnd: "(?m:$)",
   boundary: "\\b",
   insideWord: "\\B",
+  asciiBoundary: "\\b",
+  asciiInsideWord: "\\B",
 };
-const reversedAnchors: Readonly<Record<Anchor, string>> = {
-  textStart: "\\z",
-  textEnd: "\\A",
-  lastLineEnd: "(?:\\A\\n?)",
-  lineStart: "(?m:$)",
-  lineEnd: "(?m:^)",
-  boundary: "\\b",
-  insideWord: "\\B",
+/** The first mark is passed before anything else. */
+const markedAnchors: Readonly<Record<Anchor, string>> = {
+  ...anchors,
+  ...markedBoundaries,
+  textStart: `(?<=\\A${markSet})`,
+  lastLineEnd: `(?:(?:\\n${markSet})?\\z)`,
+  lineStart: `(?<=(?:\\A|\\n)${markSet})`,
 };
+
+/** For a reversed text: its start is the end of the text as it was. */
+function turnedRound(written: Readonly<Record<Anchor, string>>, mark: string): Readonly<Record<Anchor, string>> {
+  const { textStart, textEnd, lineStart, lineEnd } = written;
+  return {
+    ...written,
+    textStart: textEnd,
+    textEnd: textStart,
+    lastLineEnd: `(?:${textStart}(?:\\n${mark})?)`,
+    lineStart: lineEnd,
+    lineEnd: lineStart,
+  };
+}

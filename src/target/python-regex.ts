@@ -166,7 +166,7 @@ class PatternReader {
       case "\\":
         return this.#escape(flags);
       default:
-        return { kind: "char", code: character.codePointAt(0) ?? 0, ignoresCase: flags.i };
+        return charNode(character.codePointAt(0) ?? 0, flags);
     }
   }
 
@@ -237,14 +237,16 @@ class PatternReader {
     if (this.#peek() === ")") throw fault("global flags not at the start of the expression");
     if (!this.#accept(":")) throw fault("unknown extension after (?");
     const added = withFlags(flags, on, true);
+    if (/a.*u|u.*a/.test(on)) throw fault("flags 'a' and 'u' are incompatible");
     if (off === undefined) return added;
+    for (const letter of off) if (on.includes(letter)) throw fault("flag turned on and off");
     if (/[^imsx]/.test(off)) throw fault("flags that cannot be turned off");
     return withFlags(added, off, false);
   }
 
   #escape(flags: Flags): PatternNode {
     const letter = this.#take();
-    const anchor = escapedAnchors[letter];
+    const anchor = (flags.a ? asciiAnchors[letter] : undefined) ?? escapedAnchors[letter];
     if (anchor !== undefined) return { kind: "anchor", at: anchor };
     const members = this.#category(letter, flags);
     if (members !== undefined) {
@@ -257,7 +259,7 @@ class PatternReader {
         return this.#reference(Number(letter + second), flags);
       }
     }
-    return { kind: "char", code: this.#escapedCode(letter), ignoresCase: flags.i };
+    return charNode(this.#escapedCode(letter), flags);
   }
 
   #category(letter: string, flags: Flags): readonly CodeRange[] | undefined {
@@ -322,6 +324,11 @@ class PatternReader {
   }
 }
 
+/** Under `(?a)` only letters of ASCII have another case. */
+function charNode(code: number, flags: Flags): PatternNode {
+  return { kind: "char", code, ignoresCase: flags.i && !(flags.a && code > 0x7f) };
+}
+
 const lookMarks: readonly (readonly [string, boolean, boolean])[] = [
   ["=", true, false],
   ["!", true, true],
@@ -335,6 +342,7 @@ const escapedAnchors: Readonly<Record<string, Anchor>> = {
   b: "boundary",
   B: "insideWord",
 };
+const asciiAnchors: Readonly<Record<string, Anchor>> = { b: "asciiBoundary", B: "asciiInsideWord" };
 
 function withFlags(flags: Flags, letters: string, isOn: boolean): Flags {
   const result = { ...flags };

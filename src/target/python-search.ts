@@ -149,7 +149,7 @@ class PatternWriter {
       case "any":
         return node.takesNewline ? "[\\s\\S]" : "[^\\n]";
       case "anchor":
-        return this.#isBytes ? (byteAnchors[node.at] ?? anchors[node.at]) : anchors[node.at];
+        return anchors[node.at];
       case "repeat":
         return `(?:${this.#node(node.item)}){${node.min},${node.max ?? ""}}${node.isLazy ? "?" : ""}`;
       case "group":
@@ -206,5 +206,6 @@ const anchors: Readonly<Record<Anchor, string>> = {
   lineEnd: "(?![^\\n])",
   boundary: `(?:(?<=${word})(?!${word})|(?<!${word})(?=${word}))`,
   insideWord: `(?:(?<=${word})(?=${word})|(?<!${word})(?!${word}))`,
+  asciiBoundary: "\\b",
+  asciiInsideWord: "\\B",
 };
-const byteAnchors: Partial<Record<Anchor, string>> = { boundary: "\\b", insideWord: "\\B" };

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { targetDepthMax, targetTermsMax } from "../../src/limits.ts";
+import { matches } from "../../src/target/match.ts";
 import { expandTarget, readNodegroups } from "../../src/target/nodegroups.ts";
 import { parseTarget } from "../../src/target/parse.ts";
 import { repositoryRoot } from "../root.ts";
@@ -37,6 +38,12 @@ describe("nodegroups", () => {
     assert.deepEqual(written, { kind: "compound", expression: "web* and not L@es1,db1.example.com" });
     assert.equal(expandTarget("compound", ["L@a", "or", "N@ELK"], golden).expression, "L@a or L@es1,es2,");
   });
+  it("are nobody while they are empty, so that all but them are all", () => {
+    const written = expandTarget("compound", "web* and not N@spare", readNodegroups({ spare: [] }));
+    assert.equal(written.expression, "web* and not L@");
+    const target = parseTarget("compound", written.expression);
+    assert.ok(matches(target, { id: "web1", grains: new Map(), pillar: new Map() }));
+  });
   it("leave every other target as it is", () => {
     for (const kind of ["glob", "list", "pcre"]) {
       assert.deepEqual(expandTarget(kind, "N@WEB", golden), { kind, expression: "N@WEB" });
@@ -47,6 +54,7 @@ describe("nodegroups", () => {
     assert.equal(expansion({ g: ["a[12]", "b?"] }, "g"), "E@a[12],b?");
     assert.equal(expansion({ g: ["a*", "or", "G@role:x"] }, "g"), "a* or G@role:x");
     assert.equal(expansion({ g: [7, "b"] }, "g"), "L@7,b");
+    assert.equal(expansion({ g: [] }, "g"), "L@");
     assert.equal(expansion({ g: "G|@a|b" }, "g"), "G|@a|b");
   });
 
@@ -77,7 +85,7 @@ describe("nodegroups", () => {
     const hollow = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [`g${index}`, index === 0 ? "" : `N@g${index - 1} N@g${index - 1}`]),
     );
-    assert.equal(expansion(hollow, "g59"), "");
+    refuses(hollow, "g59", new RegExp(`more than ${targetTermsMax} words`));
     const long = Object.fromEntries(
       Array.from({ length: targetDepthMax + 2 }, (_, index) => [`g${index}`, index === 0 ? "es*" : `N@g${index - 1}`]),
     );

@@ -3,7 +3,7 @@
  * any reading finds something at its path. Readings that lead into maps or lists follow only where some minion has such there. Pure.
  */
 import { targetReadingsMax } from "../../limits.ts";
-import { defaultDelimiter, type NestedQuery, testOf } from "../nested-match.ts";
+import { defaultDelimiter, type NestedQuery, testOf, wholeKey } from "../nested-match.ts";
 import type { Bitmap } from "./bitmap.ts";
 import { extended, type Path, pathOf, type Root, type Step } from "./path.ts";
 import type { PathIndex } from "./path-index.ts";
@@ -68,10 +68,11 @@ function firstReadings(path: Path, expression: string, delimiter: string): Readi
   const steps: Step[] = [];
   for (const [index, name] of parts.slice(0, -1).entries()) {
     steps.push({ kind: index === 0 ? "key" : "child", name });
+    if (index === 0 && name === wholeKey) continue;
     const pattern = parts.slice(index + 1).join(delimiter);
     readings.push({ path: extended(path, ...steps), place: "found", pattern, isCovered, isMapOnly: false });
   }
-  if (parts.length > 1 && parts[0] === "*") {
+  if (parts.length > 1 && parts[0] === wholeKey) {
     readings.push({ path, place: "found", pattern: expression, isCovered: false, isMapOnly: true });
   }
   return readings;

@@ -3,7 +3,8 @@
  * (../nested-match.ts), so that what is said of a path holds for every minion. Pure.
  */
 import { type Datum, type DatumMap, isList, isMap } from "../facts.ts";
-import { listChild, mapChild, typedKey } from "../nested-match.ts";
+import { listChild, mapChild } from "../nested-match.ts";
+import { mayBeWholeFloat, typedKeys } from "../typed-keys.ts";
 
 /** `key`: that entry, of a map only. `child`: that entry of a map or of a list. `any`: every child of a map. `members`: the maps in a list. */
 export type Step =
@@ -26,8 +27,7 @@ export function extended(path: Path, ...steps: readonly Step[]): Path {
 export function firstKeys(path: Path): readonly Datum[] | undefined {
   const [first] = path.steps;
   if (first === undefined || !("name" in first)) return undefined;
-  const typed = typedKey(first.name);
-  return typed === undefined ? [first.name] : [first.name, typed];
+  return mayBeWholeFloat(first.name) ? undefined : [first.name, ...typedKeys(first.name)];
 }
 
 /** Every value that the path leads to. */
