@@ -5,6 +5,7 @@
 import { type Dirent, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
+import { SaltworksError } from "../errors.ts";
 import { textField } from "../wire/fields.ts";
 import { isJid, jidTime } from "../wire/jid.ts";
 import { decode } from "../wire/msgpack.ts";
@@ -112,7 +113,9 @@ export class LocalCache implements JobCache {
     const load = readIfThere(join(directory, loadFile));
     if (load === undefined) return undefined;
     const lists = entriesOf(directory).filter(({ name }) => anyMinionsFile.test(name));
-    const minions = lists.flatMap(({ name }) => decodeMinions(readIfThere(join(directory, name)) ?? encodeMinions([])));
+    const minions = lists.flatMap(
+      ({ name }) => readable(() => decodeMinions(readIfThere(join(directory, name)) ?? encodeMinions([]))) ?? [],
+    );
     return { jid, load, minions: [...new Set(minions)] };
   }
 
@@ -133,7 +136,7 @@ export class LocalCache implements JobCache {
     const directory = join(this.#directory(jid), minionId);
     const returned = readIfThere(join(directory, returnFile));
     if (returned === undefined) return undefined;
-    return bodyFromFiles(jid, minionId, { returned, out: readIfThere(join(directory, outFile)) });
+    return readable(() => bodyFromFiles(jid, minionId, { returned, out: readIfThere(join(directory, outFile)) }));
   }
 
   whichReturned(jid: string, minionIds: readonly string[]): string[] {
@@ -204,15 +207,19 @@ export class LocalCache implements JobCache {
     if (existsSync(join(directory, noCacheFile))) return "stored";
     const { returned, out } = returnFilesOf(body);
     const folder = join(directory, minionId);
+    let isMade = false;
     try {
       mkdirSync(directory, { recursive: true, mode: directoryMode });
       // As in Salt, making this directory is what tells a first return from a second.
       mkdirSync(folder, { mode: directoryMode });
+      isMade = true;
       replaceFile(join(folder, returnFile), returned, fileMode);
       if (out !== undefined) replaceFile(join(folder, outFile), out, fileMode);
       return "stored";
     } catch (error) {
-      if (hasCodeIn(error, "EEXIST")) return "duplicate";
+      if (!isMade && hasCodeIn(error, "EEXIST")) return "duplicate";
+      // Left empty, it would make a duplicate of the next try.
+      if (isMade) rmSync(folder, { recursive: true, force: true });
       throw storeFailed(`a return of job ${jid} cannot be written in local_cache layout`, error);
     }
   }
@@ -229,8 +236,18 @@ export class LocalCache implements JobCache {
   }
 }
 
+/** Files are not synced: one that a loss of power cut off, or that is damaged, counts as absent and hides no other. */
+function readable<Result>(step: () => Result): Result | undefined {
+  try {
+    return step();
+  } catch (error) {
+    if (!(error instanceof SaltworksError) || !error.code.startsWith("WIRE_")) throw error;
+    return undefined;
+  }
+}
+
 function jidOf(load: Uint8Array): string | undefined {
-  const decoded = decode(load);
+  const decoded = readable(() => decode(load));
   return decoded instanceof Map ? textField(decoded, "jid") : undefined;
 }
 

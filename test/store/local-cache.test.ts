@@ -119,6 +119,37 @@ describe("Salt's layout", () => {
     );
   });
 
+  it("passes over files that are damaged, and gives the rest", async () => {
+    const cachedir = temporary();
+    const cache = openLocalCache({ cachedir, hashType });
+    const other = "20260102030405000002";
+    for (const job of [jid, other]) await cache.putLoad(loadOf(job, ["a", "b"]));
+    await cache.putReturns([returnOf(jid, "a"), returnOf(jid, "b")]);
+    writeFileSync(join(jobDirectory(cachedir, hashType, other), ".load.p"), "");
+    writeFileSync(join(jobDirectory(cachedir, hashType, other), ".minions.p"), Buffer.of(0xdc));
+    writeFileSync(join(jobDirectory(cachedir, hashType, jid), "a", "return.p"), Buffer.of(0x83, 0xa1));
+    assert.deepEqual(cache.findJids({ limit: 10 }), [jid]);
+    assert.deepEqual(cache.listJids({ newestFirst: true, limit: 10 }), [jid]);
+    assert.deepEqual(
+      cache.getReturns(jid).map(({ minionId }) => minionId),
+      ["b"],
+    );
+    assert.deepEqual(cache.getLoad(other)?.minions, []);
+  });
+
+  it("leaves nothing of a return that could not be written: the next try is no duplicate", async () => {
+    const minionId = "m".repeat(100);
+    // The longest path that the system takes fits the directory, not the file in it.
+    const inside = jobDirectory("", hashType, jid).length + "/".length + minionId.length;
+    let cachedir = temporary();
+    while (cachedir.length + inside < 4_000) cachedir = join(cachedir, "d".repeat(90));
+    cachedir = join(cachedir, "d".repeat(4_090 - inside - cachedir.length));
+    const cache = openLocalCache({ cachedir, hashType });
+    for (let tries = 0; tries < 2; tries += 1)
+      await assert.rejects(cache.putReturns([returnOf(jid, minionId)]), { code: "STORE_FAILED" });
+    assert.equal(existsSync(join(jobDirectory(cachedir, hashType, jid), minionId)), false);
+  });
+
   it("follows hash_type", () => {
     assert.match(jobDirectory("/c", "md5", jid), /^\/c\/jobs\/[0-9a-f]{2}\/[0-9a-f]{30}$/);
     assert.match(jobDirectory("/c", "sha512", jid), /^\/c\/jobs\/[0-9a-f]{2}\/[0-9a-f]{126}$/);
