@@ -59,6 +59,10 @@ export class BatchRun {
     return this.#active.size;
   }
 
+  get #waitMs(): number {
+    return (this.#plan?.waitSeconds ?? 0) * 1_000;
+  }
+
   get state(): BatchState {
     if (this.#done !== undefined) return this.#done;
     if (this.#stop !== undefined) return "stopping";
@@ -157,7 +161,9 @@ export class BatchRun {
     const left = this.#queue.length - this.#next;
     if (left === 0) return this.#active.size === 0 ? { kind: "over", outcome: "finished", culprit: "" } : idle;
     if (this.#isPaused || this.#steps.size >= this.#stepsMax) return idle;
-    this.#waits = this.#waits.filter((atMs) => atMs > nowMs);
+    // After a clock that was set back nobody waits longer than it was meant.
+    const latestMs = nowMs + this.#waitMs;
+    this.#waits = this.#waits.filter((atMs) => atMs > nowMs).map((atMs) => Math.min(atMs, latestMs));
     const room = Math.min(this.#window - this.#active.size - this.#waits.length, left, this.#stageRoom());
     if (room > 0) return { kind: "start", ids: this.#queue.slice(this.#next, this.#next + room) };
     return { kind: "wait", atMs: this.#waits[0] };
@@ -194,8 +200,7 @@ export class BatchRun {
     const step = this.#steps.get(jid);
     step?.ids.delete(id);
     if (step?.ids.size === 0) this.#steps.delete(jid);
-    const waitMs = (this.#plan?.waitSeconds ?? 0) * 1_000;
-    if (waitMs > 0) this.#waits.push(atMs + waitMs);
+    if (this.#waitMs > 0) this.#waits.push(atMs + this.#waitMs);
     return true;
   }
 

@@ -108,15 +108,18 @@ export class Commands {
     const follow = followOf(fields);
     const batch = asMap(fields.get("kwargs")).get("batch");
     let published: Published | undefined;
+    let begun: string | undefined;
     try {
       const within = this.#deliverWithin(fields, job, batch instanceof Map);
       published =
         batch instanceof Map
           ? await this.#options.batches.begin(job, batch, follow ?? defaultTimes)
-          : await this.#options.publisher.publish(job, (accepted) =>
-              this.#options.keeping.begin(job, accepted, follow, within),
-            );
+          : await this.#options.publisher.publish(job, (accepted) => {
+              begun = accepted.jid;
+              return this.#options.keeping.begin(job, accepted, follow, within);
+            });
     } catch (error) {
+      if (begun !== undefined) await this.#options.keeping.abandon(begun);
       if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
       // In the form that Salt's command line shows to its user; any other reply would be a traceback there.
       this.#options.logger.error({ err: error }, "a publish failed");

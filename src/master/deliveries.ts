@@ -12,30 +12,9 @@ import {
   pendingJobsMax,
   pendingMinionsMax,
 } from "../limits.ts";
-import type { PendingJobRecord, PendingJobs } from "../store/pending-jobs.ts";
-import type { FindJobAnswer } from "./job-tracker.ts";
-import type { MinionNumbers } from "./minion-numbers.ts";
+import type { PendingJobRecord } from "../store/pending-jobs.ts";
+import type { DeliveriesOptions } from "./delivery-effects.ts";
 import { PendingJob } from "./pending-job.ts";
-
-export type DeliveriesOptions = {
-  readonly store: PendingJobs;
-  readonly numbers: MinionNumbers;
-  /** Sends a job to these minions alone. */
-  readonly send: (record: PendingJobRecord, ids: readonly string[]) => Promise<void>;
-  readonly askRunning: (
-    jid: string,
-    ids: readonly string[],
-    timeoutMs: number,
-    onAnswer: (answer: FindJobAnswer) => void,
-  ) => Promise<void>;
-  /** Which of these the job cache has a return of. */
-  readonly whoReturned: (jid: string, ids: readonly string[]) => Promise<readonly string[]>;
-  readonly isAccepted: (id: string) => boolean;
-  readonly isConnected: (id: string) => boolean;
-  readonly gatherTimeoutMs: number;
-  readonly onFault: (error: Error) => void;
-  readonly now?: () => number;
-};
 
 /** How a minion shows that it is back. */
 export type Appearance = "start" | "auth" | "contact";
@@ -72,6 +51,7 @@ export class Deliveries {
   };
   readonly #options: DeliveriesOptions;
   readonly #now: () => number;
+  readonly #steadyMs: () => number;
   readonly #jobs = new Map<string, PendingJob>();
   /** Minions that lack a job and are not known to be there: their next sign of life counts. */
   readonly #watched = new Set<string>();
@@ -90,7 +70,8 @@ export class Deliveries {
   private constructor(options: DeliveriesOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
-    this.#budgetMs = this.#now();
+    this.#steadyMs = options.steadyMs ?? (() => performance.now());
+    this.#budgetMs = this.#steadyMs();
     this.#scan = setInterval(() => this.scan(), scanMs).unref();
   }
 
@@ -141,6 +122,9 @@ export class Deliveries {
       { record: { ...record, minions }, marks: new Uint8Array(minions.length) },
       this.#options.numbers,
     );
+    // A job id that a user gives may be one that waits already: that one is no more.
+    const former = this.#jobs.get(job.jid);
+    if (former !== undefined) await this.#end(former);
     this.#keep(job);
     try {
       await this.#options.store.put(job.record);
@@ -171,7 +155,7 @@ export class Deliveries {
     if (this.#jobs.size === 0 || !this.#isWanted(id)) return;
     this.counters.appearances += 1;
     this.#watched.delete(id);
-    this.#due.set(id, { atMs: this.#now() + settleMs[how], asksLeft: deliveryAsksMax });
+    this.#due.set(id, { atMs: this.#steadyMs() + settleMs[how], asksLeft: deliveryAsksMax });
     this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
 
@@ -239,7 +223,8 @@ export class Deliveries {
   }
 
   #drop(job: PendingJob): void {
-    if (!this.#jobs.delete(job.jid)) return;
+    if (this.#jobs.get(job.jid) !== job) return;
+    this.#jobs.delete(job.jid);
     this.#minionCount -= job.minionCount;
     job.release();
     if (this.#jobs.size > 0) return;
@@ -256,7 +241,9 @@ export class Deliveries {
     if (job.leftCount === 0) this.#end(job).catch(this.#options.onFault);
   }
 
+  /** Of a job that another has taken the place of, nothing is left to remove. */
   async #end(job: PendingJob): Promise<void> {
+    if (this.#jobs.get(job.jid) !== job) return;
     this.#drop(job);
     await this.#options.store.remove(job.jid);
   }
@@ -284,7 +271,7 @@ export class Deliveries {
   #run(): void {
     this.#tick = undefined;
     if (this.#isClosed) return;
-    const nowMs = this.#now();
+    const nowMs = this.#steadyMs();
     if (this.#rounds.length < deliveryRoundsMax) this.#planRounds(nowMs);
     const earned = ((nowMs - this.#budgetMs) / 1_000) * deliveryPublishesPerSecondMax;
     this.#budget = Math.min(deliveryPublishesPerSecondMax, this.#budget + Math.max(0, earned));
@@ -371,7 +358,7 @@ export class Deliveries {
 
   #askAgain(ids: Iterable<string>, asksLeft: number): void {
     if (this.#isClosed || asksLeft <= 0) return;
-    const atMs = this.#now() + settleMs.start;
+    const atMs = this.#steadyMs() + settleMs.start;
     for (const id of ids) if (!this.#due.has(id) && this.#isWanted(id)) this.#due.set(id, { atMs, asksLeft });
     if (this.#due.size > 0) this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
@@ -384,7 +371,7 @@ export class Deliveries {
       if (!isAllowed) this.counters.spent += 1;
       return isAllowed;
     });
-    if (!this.#jobs.has(job.jid)) return;
+    if (this.#jobs.get(job.jid) !== job) return;
     await this.#write(job);
     const isInTime = this.#now() < job.record.deadlineMs && !this.#isClosed;
     const wanted = isInTime ? tried.filter((id) => job.lacks(id)) : [];

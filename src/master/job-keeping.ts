@@ -148,6 +148,15 @@ export class JobKeeping {
     });
   }
 
+  /** A job that `begin` was called for and that could not be sent: whoever is told so must not find it run later. */
+  async abandon(jid: string): Promise<void> {
+    try {
+      await this.deliveries.cancel(jid);
+    } catch (error) {
+      this.#parts.logger.error({ err: error, jid }, "a job that could not be sent still waits for minions");
+    }
+  }
+
   /** Why names in a target are nobody to send to; of very many, the first. */
   keyReasons(names: readonly string[]): Map<string, string> {
     return new Map(names.slice(0, listedMinionsMax).map((id) => [id, keyReason(id, this.reasonSources)] as const));

@@ -34,6 +34,8 @@ export type TrackerOptions = {
   readonly isConnected: (id: string) => boolean;
   readonly onFault: (error: Error) => void;
   readonly now?: () => number;
+  /** A clock that is never set, for deadlines. */
+  readonly steadyMs?: () => number;
 };
 
 type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn" | "onDone"> & {
@@ -55,6 +57,7 @@ export class JobTracker {
   readonly numbers = new MinionNumbers();
   readonly #options: TrackerOptions;
   readonly #now: () => number;
+  readonly #steadyMs: () => number;
   readonly #jobs = new Map<string, Followed>();
   /** Oldest first. */
   readonly #records = new Map<string, JobRecord>();
@@ -67,6 +70,7 @@ export class JobTracker {
   constructor(options: TrackerOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
+    this.#steadyMs = options.steadyMs ?? (() => performance.now());
     this.#sweep = setInterval(() => this.forgetOld(), sweepMs).unref();
   }
 
@@ -123,7 +127,7 @@ export class JobTracker {
     if (former !== undefined) this.#finish(former);
     if (this.#jobs.size >= trackedJobsMax) this.#letOldestGo();
     const record = this.track(options);
-    const nowMs = record.startedMs;
+    const nowMs = this.#steadyMs();
     const job: Followed = {
       timeoutMs,
       gatherTimeoutMs,
@@ -230,7 +234,7 @@ export class JobTracker {
       return;
     }
     if (!answer.runsStill) return;
-    job.laterDeadlineMs.set(answer.id, this.#now() + job.timeoutMs);
+    job.laterDeadlineMs.set(answer.id, this.#steadyMs() + job.timeoutMs);
     job.isAnyRunning = true;
   }
 
@@ -247,13 +251,13 @@ export class JobTracker {
 
   #schedule(job: Followed, atMs: number): void {
     clearTimeout(job.timer);
-    const delayMs = Math.min(Math.max(1, atMs - this.#now()), timerMsMax);
+    const delayMs = Math.min(Math.max(1, atMs - this.#steadyMs()), timerMsMax);
     job.timer = setTimeout(() => this.#endRound(job), delayMs);
   }
 
   /** A round is over: ask again if anybody was running in it, else give up once every personal deadline has passed. */
   #endRound(job: Followed): void {
-    const nowMs = this.#now();
+    const nowMs = this.#steadyMs();
     const nextMs = nowMs < job.roundEndsMs ? job.roundEndsMs : this.#nextRound(job, nowMs);
     if (nextMs === undefined) this.#finish(job);
     else this.#schedule(job, nextMs);

@@ -5,7 +5,6 @@
 import type { Logger } from "pino";
 import { SaltworksError } from "../errors.ts";
 import { publishQueueMax } from "../limits.ts";
-import { jidAt } from "../wire/jid.ts";
 import { encode } from "../wire/msgpack.ts";
 import { encodePublish } from "../wire/publish.ts";
 import { TextList } from "../wire/text-list.ts";
@@ -13,6 +12,7 @@ import type { Encodable } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import { JobIds } from "./job-ids.ts";
 import type { PublishFront } from "./publish-front.ts";
 import { type Targets, targetOnWire } from "./targets.ts";
 
@@ -63,12 +63,13 @@ export class Publisher {
   /** The last publish from outside: microseconds until its expected minions were known, and until it was sent. */
   readonly counters = { jobs: 0, delivered: 0, unmatched: 0, refused: 0, lastMatchUs: 0, lastPublishUs: 0 };
   readonly #options: PublisherOptions;
+  readonly #ids: JobIds;
   #tail: Promise<unknown> = Promise.resolve();
   #waiting = 0;
-  #lastJidMicros = 0;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
+    this.#ids = new JobIds({ isUnique: options.isUniqueJid });
   }
 
   /** Publishes begun and not yet sent. */
@@ -76,12 +77,8 @@ export class Publisher {
     return this.#waiting;
   }
 
-  /** A job id from the clock, later than any before it: two jobs never share one, however fast they come. */
   newJid(): string {
-    const nowMicros = Math.floor((performance.timeOrigin + performance.now()) * 1_000);
-    this.#lastJidMicros = Math.max(nowMicros, this.#lastJidMicros + 1);
-    const jid = jidAt(Math.floor(this.#lastJidMicros / 1_000), this.#lastJidMicros % 1_000);
-    return this.#options.isUniqueJid ? `${jid}_${process.pid}` : jid;
+    return this.#ids.next();
   }
 
   /**
@@ -159,7 +156,7 @@ export class Publisher {
     const load = encode(new Map<Encodable, Encodable>([...job.load, ["jid", jid]]), "bin");
     const slot = this.#options.partitioner.slotOf(jid, this.#options.pool.slotCount);
     const isNoCache = isReturnless(job);
-    const task = { kind: "putLoad", jid, load, minions: minions.bytes, missing, isNoCache };
+    const task = { kind: "putLoad", jid, load, minions: minions.pieces, missing, isNoCache };
     const build = () => ({ task, transfer: [] });
     await this.#options.pool.offer(slot, { bytes: load.byteLength, isUrgent: true, build });
     if (isNoCache) await this.#options.pool.broadcast(() => ({ kind: "noCache", jid }));

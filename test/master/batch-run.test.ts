@@ -102,6 +102,17 @@ describe("a batch", () => {
     assert.deepEqual(batch.advance(), [["c"]]);
   });
 
+  it("waits no longer than it was told after a clock that was set back", () => {
+    const batch = new Driven(["a", "b", "c"], 2, { waitSeconds: 2 });
+    batch.nowMs = 3_600_000;
+    batch.advance();
+    batch.returns("s1", "a");
+    assert.deepEqual(batch.run.next(1_000), { kind: "wait", atMs: 3_000 });
+    assert.deepEqual(batch.run.next(2_000), { kind: "wait", atMs: 3_000 });
+    batch.nowMs = 3_000;
+    assert.deepEqual(batch.advance(), [["c"]]);
+  });
+
   it("passes the highest exit code on, and counts a silent minion as failed", () => {
     const batch = new Driven(["a", "b", "c"], 3);
     batch.advance();

@@ -84,6 +84,7 @@ describe("Deliveries", () => {
       gatherTimeoutMs: 1_000,
       onFault: (error) => assert.match(error.message, /crash|closed/),
       now: () => world.ms,
+      steadyMs: () => world.ms,
     });
   }
 
@@ -118,6 +119,17 @@ describe("Deliveries", () => {
     world.ms += settledMs;
     await until("a has it again", () => world.sent.length === 2);
     assert.equal(deliveries.job(jid)?.tries("a"), 2);
+  });
+
+  it("forgets a job in whose place another comes under the same job id", async () => {
+    await deliveries.keep(record(["a", "b"]));
+    deliveries.noteReturn(jid, "a");
+    deliveries.scan();
+    await deliveries.keep(record(["a", "c"]));
+    assert.deepEqual([deliveries.jobCount, deliveries.minionCount], [1, 2]);
+    await crash();
+    await until("all is read back", () => deliveries.job(jid) !== undefined);
+    assert.deepEqual(deliveries.job(jid)?.left(), ["a", "c"]);
   });
 
   it("asks the job cache first: who has returned is not even asked", async () => {

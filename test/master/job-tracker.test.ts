@@ -7,7 +7,7 @@ import { TextList } from "../../src/wire/text-list.ts";
 type Question = { readonly atMs: number; readonly jid: string; readonly ids: readonly string[] };
 
 /** Time is node's mock clock, so that a 25 s job takes no time. */
-function openTracker(isConnected: (id: string) => boolean = () => true) {
+function openTracker(isConnected: (id: string) => boolean = () => true, now = () => Date.now()) {
   const questions: Question[] = [];
   const tracker = new JobTracker({
     findJob: async (_, ids) => {
@@ -18,6 +18,8 @@ function openTracker(isConnected: (id: string) => boolean = () => true) {
     readFindJob: (id, body) => ({ id, runsStill: body[0] === 1, isFault: body[0] === 2 }),
     isConnected,
     onFault: (error) => assert.fail(error),
+    now,
+    steadyMs: () => Date.now(),
   });
   let done: { atMs: number; returned: readonly string[]; silent: Record<string, SilentReason> } | undefined;
   const follow = (minions: string[], more: Partial<FollowOptions> = {}) =>
@@ -68,6 +70,17 @@ describe("JobTracker", () => {
     assert.equal(done(), undefined);
     await tick(1);
     assert.deepEqual(done(), { atMs: 15_000, returned: ["a"], silent: { b: "No response" } });
+  });
+
+  it("keeps its times when the clock is set back by a day in the middle", async () => {
+    let setBackMs = 0;
+    const { questions, follow, done } = openTracker(undefined, () => Date.now() - setBackMs);
+    follow(["a"]);
+    setBackMs = 86_400_000;
+    await tick(5_000);
+    assert.equal(questions.length, 1);
+    await tick(10_000);
+    assert.deepEqual(done(), { atMs: 15_000, returned: [], silent: { a: "No response" } });
   });
 
   it("says Not connected of a minion that presence does not know", async () => {

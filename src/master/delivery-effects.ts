@@ -1,0 +1,26 @@
+/** What deliveries use of the rest of the master: publisher, tracker, job cache, presence, clocks. */
+import type { PendingJobRecord, PendingJobs } from "../store/pending-jobs.ts";
+import type { FindJobAnswer } from "./job-tracker.ts";
+import type { MinionNumbers } from "./minion-numbers.ts";
+
+export type DeliveriesOptions = {
+  readonly store: PendingJobs;
+  readonly numbers: MinionNumbers;
+  /** Sends a job to these minions alone. */
+  readonly send: (record: PendingJobRecord, ids: readonly string[]) => Promise<void>;
+  readonly askRunning: (
+    jid: string,
+    ids: readonly string[],
+    timeoutMs: number,
+    onAnswer: (answer: FindJobAnswer) => void,
+  ) => Promise<void>;
+  /** Which of these the job cache has a return of. */
+  readonly whoReturned: (jid: string, ids: readonly string[]) => Promise<readonly string[]>;
+  readonly isAccepted: (id: string) => boolean;
+  readonly isConnected: (id: string) => boolean;
+  readonly gatherTimeoutMs: number;
+  readonly onFault: (error: Error) => void;
+  /** The wall clock, for deadlines, and one that is never set. */
+  readonly now?: () => number;
+  readonly steadyMs?: () => number;
+};
