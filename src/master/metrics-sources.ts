@@ -2,6 +2,8 @@
 import type { MasterConfig } from "../config/load.ts";
 import {
   batchesRunningMax,
+  credentialChecksMax,
+  credentialChecksWaitingMax,
   deliveryTriesMax,
   fileBytesOnTheirWayMax,
   fileRequestsWaitingMax,
@@ -24,12 +26,12 @@ import type { Batcher } from "./batcher.ts";
 import type { Batches } from "./batches.ts";
 import type { Bus } from "./bus.ts";
 import type { ContentAnswers } from "./content-answers.ts";
+import { type CredentialChecks, checkOutcomes } from "./credential-checks.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Maintenance } from "./maintenance.ts";
 import type { Samples } from "./metrics-samples.ts";
-import { threadCpuSeconds } from "./metrics-threads.ts";
 import type { Presence } from "./presence.ts";
 import type { PublishFront } from "./publish-front.ts";
 import type { Publisher } from "./publisher.ts";
@@ -47,6 +49,7 @@ export type MeteredParts = {
   readonly pool: ShardPool;
   readonly lanes: Readonly<Record<string, LanePool>>;
   readonly content: ContentAnswers;
+  readonly credentialChecks: CredentialChecks;
   readonly bus: Bus;
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
@@ -67,10 +70,8 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleMines(samples, parts);
   samplePeers(samples, parts);
   sampleFiles(samples, parts);
+  sampleCredentials(samples, parts);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
-  for (const [thread, seconds] of threadCpuSeconds()) {
-    samples.set("saltworks_thread_cpu_seconds_total", { thread }, seconds);
-  }
   sampleProcess(samples);
 }
 
@@ -168,6 +169,20 @@ function sampleFiles(samples: Samples, { content: { files } }: MeteredParts): vo
   samples.set("saltworks_file_bytes_total", {}, files.counters.bytes);
 }
 
+function sampleCredentials(samples: Samples, { credentialChecks: checks }: MeteredParts): void {
+  for (const [backend, counts] of checks.counters) {
+    for (const outcome of checkOutcomes) {
+      samples.set("saltworks_credential_checks_total", { backend, outcome }, counts[outcome]);
+    }
+  }
+  const ofOthers = { backend: "other", outcome: "not_enabled" };
+  samples.set("saltworks_credential_checks_total", ofOthers, checks.notEnabled);
+  samples.set("saltworks_credential_checks_running", {}, checks.runningCount);
+  samples.set("saltworks_credential_checks_waiting", {}, checks.waitingCount);
+  samples.histogram("saltworks_credential_seconds", { part: "wait" }, checks.times.wait);
+  samples.histogram("saltworks_credential_seconds", { part: "check" }, checks.times.check);
+}
+
 function sampleLane(samples: Samples, lane: string, { counters, pending }: LanePool): void {
   samples.set("saltworks_lane_pending", { lane }, pending);
   samples.set("saltworks_lane_tasks_total", { lane }, counters.tasks);
@@ -247,9 +262,15 @@ function sampleWorkerCounters(samples: Samples, worker: string, counters: Worker
 }
 
 /** How near each bound is. Those that are options go by the option's name, the others by their name in src/limits.ts. */
-export function sampleLimits(samples: Samples, parts: MeteredParts, workers: readonly WorkerMeasures[]): void {
+export function sampleLimits(
+  samples: Samples,
+  parts: MeteredParts,
+  workers: readonly WorkerMeasures[],
+  formerCounters: ReadonlyMap<string, number>,
+): void {
   const { config, batcher, pool, lanes, bus, publisher, tracker, deliveries, presence } = parts;
-  const ofWorkers = (name: string): number => workers.reduce((sum, { counters }) => sum + (counters[name] ?? 0), 0);
+  const ofWorkers = (name: string): number =>
+    workers.reduce((sum, { counters }) => sum + (counters[name] ?? 0), formerCounters.get(name) ?? 0);
   const largest = (thing: SizedThing): number => Math.max(0, ...workers.map((worker) => worker.largest[thing]));
   const ofLanes = (read: (lane: LanePool) => number): number[] => Object.values(lanes).map(read);
   const front = parts.requestFront();
@@ -284,6 +305,10 @@ export function sampleLimits(samples: Samples, parts: MeteredParts, workers: rea
   );
   const { files, peers } = parts.content;
   limit("peerRequestsMax", peers.pending, peerRequestsMax, peers.counters.refused);
+  const { credentialChecks: checks } = parts;
+  const droppedChecks = [...checks.counters.values()].reduce((sum, { dropped }) => sum + dropped, 0);
+  limit("credentialChecksMax", checks.runningCount, credentialChecksMax, undefined);
+  limit("credentialChecksWaitingMax", checks.waitingCount, credentialChecksWaitingMax, droppedChecks);
   limit("fileRequestsWaitingMax", files.waitingCount, fileRequestsWaitingMax, files.counters.refused);
   limit("fileBytesOnTheirWayMax", files.bytesOnTheirWay, fileBytesOnTheirWayMax, undefined);
   limit("replyQueueMax", front?.repliesUnderWay ?? 0, replyQueueMax, front?.counters.repliesDropped ?? 0);

@@ -6,19 +6,62 @@ const ticksPerSecond = 100;
 /** Fields of /proc/PID/stat behind the name: utime and stime are the 14th and 15th of all, counted from 1. */
 const userTimeField = 11;
 
-/** Seconds by name; `main` is the main thread, `other` what Node and V8 run beside it. Empty where there is no /proc. */
-export function threadCpuSeconds(processId: number = process.pid): Map<string, number> {
-  const seconds = new Map<string, number>();
-  if (process.platform !== "linux") return seconds;
-  const mainName = nameAndTicks(processId, String(processId))?.name;
-  for (const threadId of readdirSync(`/proc/${processId}/task`)) {
-    const found = nameAndTicks(processId, threadId);
-    if (found === undefined) continue;
-    const isMain = threadId === String(processId);
-    const name = isMain ? "main" : found.name === mainName ? "other" : found.name;
-    seconds.set(name, (seconds.get(name) ?? 0) + found.ticks / ticksPerSecond);
+type Seen = {
+  readonly name: string;
+  readonly ticks: number;
+  /** Of these, what the thread had used under another name: one that starts has no name of its own yet. */
+  readonly foreignTicks: number;
+};
+
+/** Threads come and go, but what a name has used never gets less: whoever reads a sum of counters would take that for a new beginning. */
+export class ThreadCpu {
+  readonly #processId: number;
+  #living: ReadonlyMap<string, Seen> = new Map();
+  /** Of threads that ended or took another name. */
+  readonly #endedTicks = new Map<string, number>();
+
+  constructor(processId: number = process.pid) {
+    this.#processId = processId;
   }
-  return seconds;
+
+  /** Seconds by name; `main` is the main thread, `other` what Node and V8 run beside it. Empty where there is no /proc. */
+  read(): Map<string, number> {
+    if (process.platform !== "linux") return new Map();
+    const living = this.#look();
+    for (const [threadId, { name, ticks, foreignTicks }] of this.#living) {
+      const now = living.get(threadId);
+      const goesOn = now !== undefined && now.name === name && now.ticks >= ticks;
+      if (!goesOn) add(this.#endedTicks, name, ticks - foreignTicks);
+    }
+    this.#living = living;
+    const ticksByName = new Map(this.#endedTicks);
+    for (const { name, ticks, foreignTicks } of living.values()) add(ticksByName, name, ticks - foreignTicks);
+    return new Map([...ticksByName].map(([name, ticks]) => [name, ticks / ticksPerSecond]));
+  }
+
+  #look(): Map<string, Seen> {
+    const living = new Map<string, Seen>();
+    const mainName = nameAndTicks(this.#processId, String(this.#processId))?.name;
+    for (const threadId of readdirSync(`/proc/${this.#processId}/task`)) {
+      const found = nameAndTicks(this.#processId, threadId);
+      if (found === undefined) continue;
+      const isMain = threadId === String(this.#processId);
+      const name = isMain ? "main" : found.name === mainName ? "other" : found.name;
+      living.set(threadId, { name, ticks: found.ticks, foreignTicks: this.#foreignTicks(threadId, name, found.ticks) });
+    }
+    return living;
+  }
+
+  #foreignTicks(threadId: string, name: string, ticks: number): number {
+    const before = this.#living.get(threadId);
+    // One that has used less than before is another thread with the number of one that ended.
+    if (before === undefined || ticks < before.ticks) return 0;
+    return before.name === name ? before.foreignTicks : before.ticks;
+  }
+}
+
+function add(sums: Map<string, number>, name: string, ticks: number): void {
+  sums.set(name, (sums.get(name) ?? 0) + ticks);
 }
 
 function nameAndTicks(

@@ -19,11 +19,17 @@ export class WorkerReader {
   readonly #options: WorkerReaderOptions;
   readonly #latest: (WorkerMeasures | undefined)[];
   readonly #underWay: (Promise<void> | undefined)[];
+  readonly #formerCounters = new Map<string, number>();
 
   constructor(options: WorkerReaderOptions) {
     this.#options = options;
     this.#latest = new Array<WorkerMeasures | undefined>(options.slotCount).fill(undefined);
     this.#underWay = new Array<Promise<void> | undefined>(options.slotCount).fill(undefined);
+  }
+
+  /** What workers that were replaced had counted when they were asked last, all together: a sum over all workers must never go down. */
+  get formerCounters(): ReadonlyMap<string, number> {
+    return this.#formerCounters;
   }
 
   /** By slot. */
@@ -43,11 +49,20 @@ export class WorkerReader {
 
   async #ask(slot: number): Promise<void> {
     try {
-      this.#latest[slot] = await this.#options.ask(slot);
+      const measures = await this.#options.ask(slot);
+      const before = this.#latest[slot];
+      if (before !== undefined && before.threadId !== measures.threadId) this.#keepCounters(before);
+      this.#latest[slot] = measures;
     } catch (error) {
       this.#options.onFault(error as Error);
     } finally {
       this.#underWay[slot] = undefined;
+    }
+  }
+
+  #keepCounters({ counters }: WorkerMeasures): void {
+    for (const [name, count] of Object.entries(counters)) {
+      this.#formerCounters.set(name, (this.#formerCounters.get(name) ?? 0) + count);
     }
   }
 }

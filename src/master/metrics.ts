@@ -6,6 +6,7 @@ import type { WorkerMeasures } from "../workers/measures.ts";
 import { ThreadMeter } from "../workers/thread-meter.ts";
 import { Samples } from "./metrics-samples.ts";
 import { type MeteredParts, sampleLimits, sampleMain, sampleThread, sampleWorker } from "./metrics-sources.ts";
+import { ThreadCpu } from "./metrics-threads.ts";
 import { WorkerReader } from "./metrics-workers.ts";
 
 export class Metrics {
@@ -13,6 +14,7 @@ export class Metrics {
   readonly #workers: WorkerReader;
   readonly #lanes = new LaneMeasuresReader();
   readonly #mainThread = new ThreadMeter();
+  readonly #threadCpu = new ThreadCpu();
   #underWay: Promise<Samples> | undefined;
 
   constructor(parts: MeteredParts, onFault: (error: Error) => void) {
@@ -60,6 +62,9 @@ export class Metrics {
     ]);
     const samples = new Samples();
     sampleMain(samples, this.#parts);
+    for (const [thread, seconds] of this.#threadCpu.read()) {
+      samples.set("saltworks_thread_cpu_seconds_total", { thread }, seconds);
+    }
     sampleThread(samples, "main", this.#mainThread.read());
     for (const [thread, measures] of ofLanes) sampleThread(samples, thread, measures);
     for (const [slot, { isStale, measures }] of readings.entries()) {
@@ -68,7 +73,7 @@ export class Metrics {
       if (measures !== undefined) sampleWorker(samples, worker, measures);
     }
     const known = readings.flatMap(({ measures }) => (measures === undefined ? [] : [measures]));
-    sampleLimits(samples, this.#parts, known);
+    sampleLimits(samples, this.#parts, known, this.#workers.formerCounters);
     return samples;
   }
 }

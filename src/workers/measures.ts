@@ -2,6 +2,7 @@
  * What a shard worker measures of its batches: time per stage, items, requests by command and outcome. Plain numbers, added up
  * in place and observed once a batch; the main thread gives them names when somebody looks.
  */
+import { threadId } from "node:worker_threads";
 import { Histogram, type HistogramSnapshot, itemsBounds, secondsBounds } from "./histogram.ts";
 import { type ThreadMeasures, ThreadMeter } from "./thread-meter.ts";
 
@@ -43,6 +44,8 @@ export type SizedThing = "return" | "event";
 
 /** What a worker answers to the task `measures`. */
 export type WorkerMeasures = {
+  /** A worker that was replaced is another thread, which counts from 0. */
+  readonly threadId: number;
   readonly counters: Readonly<Record<string, number>>;
   readonly stages: Readonly<Record<WorkerStage, HistogramSnapshot>>;
   readonly batchItems: HistogramSnapshot;
@@ -127,6 +130,7 @@ export class BatchMeter {
       outcomes.some((outcome) => counts[outcome] > 0),
     );
     return {
+      threadId,
       counters: { ...counters },
       stages: {
         open: this.#stages.open.snapshot(),

@@ -35,6 +35,27 @@ describe("WorkerReader", () => {
     assert.deepEqual(summary(await reader.read()), ["fresh 1", "fresh 7"]);
   });
 
+  it("keeps what a worker had counted that was replaced, so that sums over all workers do not go down", async () => {
+    const answers = [
+      { ...measures(7), threadId: 1 },
+      { ...measures(9), threadId: 1 },
+      { ...measures(2), threadId: 2 },
+      { ...measures(3), threadId: 2 },
+    ];
+    const reader = new WorkerReader({
+      slotCount: 1,
+      timeoutMs: 5_000,
+      ask: async () => answers.shift() ?? assert.fail(),
+      onFault: assert.fail,
+    });
+    const sums: number[] = [];
+    while (answers.length > 0) {
+      const [reading] = await reader.read();
+      sums.push((reading?.measures?.counters.batches ?? 0) + (reader.formerCounters.get("batches") ?? 0));
+    }
+    assert.deepEqual(sums, [7, 9, 11, 12]);
+  });
+
   it("tells of a worker that cannot answer and goes on with the others", async () => {
     const faults: string[] = [];
     const reader = new WorkerReader({

@@ -33,19 +33,26 @@ export class Snapshot {
     return [...new Set(rows.flatMap(({ labels }) => labels.get(label) ?? []))];
   }
 
-  /** Of a histogram. */
-  total<Name extends MetricName>(name: Name, part: "sum" | "count", where: Where<Name> = {}): number {
-    return this.#sum(`${name}_${part}`, where);
+  /** Each series of a metric that has these labels, by all its labels. `part`: of a histogram. */
+  series<Name extends MetricName>(
+    name: Name,
+    where: Where<Name> = {},
+    part?: "sum" | "count",
+  ): ReadonlyMap<string, number> {
+    const rows = this.#matching(part === undefined ? name : `${name}_${part}`, where);
+    return new Map(rows.map(({ labels, value }) => [seriesKey(labels), value]));
   }
 
-  /** Cumulative counts by upper bound, ascending, summed over all with these labels. */
-  buckets<Name extends MetricName>(name: Name, where: Where<Name>): ReadonlyMap<number, number> {
-    const counts = new Map<number, number>();
+  /** Of each series with these labels the cumulative counts by upper bound, ascending. */
+  buckets<Name extends MetricName>(name: Name, where: Where<Name>): ReadonlyMap<string, ReadonlyMap<number, number>> {
+    const bySeries = new Map<string, Map<number, number>>();
     for (const { labels, value } of this.#matching(`${name}_bucket`, where)) {
       const bound = labels.get("le") === "+Inf" ? Number.POSITIVE_INFINITY : Number(labels.get("le"));
-      counts.set(bound, (counts.get(bound) ?? 0) + value);
+      const key = seriesKey(labels);
+      const counts = bySeries.get(key) ?? new Map<number, number>();
+      bySeries.set(key, counts.set(bound, value));
     }
-    return counts;
+    return bySeries;
   }
 
   #sum(name: string, where: Readonly<Record<string, string | undefined>>): number {
@@ -59,11 +66,19 @@ export class Snapshot {
   }
 }
 
+/** The bound of a bucket is no part of it. */
+function seriesKey(labels: ReadonlyMap<string, string>): string {
+  return JSON.stringify([...labels].filter(([label]) => label !== "le"));
+}
+
 function unreadable(): SaltworksError {
   return new SaltworksError("REQUEST_REFUSED", "the master's metrics have another form: is it of another release?");
 }
 
-/** What happened between two looks. A master that was started again in between has counted from 0. */
+/**
+ * What happened between two looks. A master that was started again in between has counted from 0, and so has a worker that was replaced:
+ * each series is compared by itself, for the sum over all workers would not show it.
+ */
 export class Change {
   readonly now: Snapshot;
   readonly #before: Snapshot;
@@ -75,33 +90,36 @@ export class Change {
     this.#seconds = seconds;
   }
 
-  growth<Name extends MetricName>(name: Name, where: Where<Name> = {}): number {
-    return since(this.#before.sum(name, where), this.now.sum(name, where));
+  /** `part`: of a histogram. */
+  growth<Name extends MetricName>(name: Name, where: Where<Name> = {}, part?: "sum" | "count"): number {
+    const before = this.#before.series(name, where, part);
+    let sum = 0;
+    for (const [key, value] of this.now.series(name, where, part)) sum += since(before.get(key) ?? 0, value);
+    return sum;
   }
 
-  rate<Name extends MetricName>(name: Name, where: Where<Name> = {}): number {
-    return this.growth(name, where) / this.#seconds;
-  }
-
-  /** Of a histogram's sum or count. */
-  growthOf<Name extends MetricName>(name: Name, part: "sum" | "count", where: Where<Name> = {}): number {
-    return since(this.#before.total(name, part, where), this.now.total(name, part, where));
-  }
-
-  rateOf<Name extends MetricName>(name: Name, part: "sum" | "count", where: Where<Name> = {}): number {
-    return this.growthOf(name, part, where) / this.#seconds;
+  rate<Name extends MetricName>(name: Name, where: Where<Name> = {}, part?: "sum" | "count"): number {
+    return this.growth(name, where, part) / this.#seconds;
   }
 
   /** The upper bound of the bucket in which the quantile lies; undefined if nothing was observed. Infinite: over every bound. */
   quantile<Name extends MetricName>(name: Name, quantile: number, where: Where<Name> = {}): number | undefined {
     const before = this.#before.buckets(name, where);
-    const grown = [...this.now.buckets(name, where)].map(([bound, count]): [number, number] => [
-      bound,
-      since(before.get(bound) ?? 0, count),
-    ]);
-    const total = grown.at(-1)?.[1] ?? 0;
-    return total === 0 ? undefined : grown.find(([, count]) => count >= total * quantile)?.[0];
+    const grown = new Map<number, number>();
+    for (const [key, counts] of this.now.buckets(name, where)) {
+      const was = before.get(key);
+      const isAnew = totalOf(counts) < totalOf(was);
+      for (const [bound, count] of counts) {
+        grown.set(bound, (grown.get(bound) ?? 0) + count - (isAnew ? 0 : (was?.get(bound) ?? 0)));
+      }
+    }
+    const total = totalOf(grown);
+    return total === 0 ? undefined : [...grown].find(([, count]) => count >= total * quantile)?.[0];
   }
+}
+
+function totalOf(counts: ReadonlyMap<number, number> | undefined): number {
+  return counts?.get(Number.POSITIVE_INFINITY) ?? 0;
 }
 
 function since(before: number, now: number): number {

@@ -70,8 +70,8 @@ const stages = ["wait", "open", "handle", "commit", "seal", "reply"];
 
 export function viewOf(change: Change): View {
   const { now } = change;
-  const batches = change.growthOf("saltworks_batch_items", "count");
-  const items = change.growthOf("saltworks_batch_items", "sum");
+  const batches = change.growth("saltworks_batch_items", {}, "count");
+  const items = change.growth("saltworks_batch_items", {}, "sum");
   const byLabel = <Name extends MetricName>(name: Name, label: string): Record<string, number> =>
     Object.fromEntries(
       now.valuesOf(name, label as never).map((value) => [value, change.rate(name, { [label]: value } as never)]),
@@ -87,7 +87,7 @@ export function viewOf(change: Change): View {
     requestsPerSecond: change.rate("saltworks_frames_received_total"),
     returnsPerSecond: change.rate("saltworks_returns_total"),
     commitsPerSecond: change.rate("saltworks_commits_total"),
-    batchesPerSecond: change.rateOf("saltworks_batch_items", "count"),
+    batchesPerSecond: change.rate("saltworks_batch_items", {}, "count"),
     requestsPerBatch: batches === 0 ? null : items / batches,
     queue: {
       requests: now.sum("saltworks_queue_items"),
@@ -113,7 +113,7 @@ export function viewOf(change: Change): View {
     },
     stages: stages.map((stage) => ({
       stage,
-      secondsPerRequest: items === 0 ? null : change.growthOf("saltworks_stage_seconds", "sum", { stage }) / items,
+      secondsPerRequest: items === 0 ? null : change.growth("saltworks_stage_seconds", { stage }, "sum") / items,
       batchP99: change.quantile("saltworks_stage_seconds", 0.99, { stage }) ?? null,
     })),
     commands: commandsOf(change),
@@ -146,7 +146,7 @@ function workersOf(change: Change): WorkerView[] {
       isStale: now.sum("saltworks_worker_stale", { worker }) === 1,
       cpuShare: change.rate("saltworks_thread_cpu_seconds_total", { thread }),
       busyShare: busy + idle === 0 ? null : busy / (busy + idle),
-      requestsPerSecond: change.rateOf("saltworks_batch_items", "sum", { worker }),
+      requestsPerSecond: change.rate("saltworks_batch_items", { worker }, "sum"),
       returnsPerSecond: change.rate("saltworks_returns_total", { worker }),
       queued: now.sum("saltworks_queue_items", { worker }),
       heapBytes: now.sum("saltworks_heap_used_bytes", { thread }),

@@ -37,6 +37,33 @@ describe("Change", () => {
     assert.equal(change.growth("saltworks_frames_received_total"), 30);
   });
 
+  it("counts a replaced worker's from 0 and goes on with the others'", () => {
+    const returns = (...counts: readonly number[]) =>
+      snapshotOf(
+        counts.map((count, worker) => [
+          "saltworks_returns_total",
+          { worker: String(worker), outcome: "stored" },
+          count,
+        ]),
+      );
+    const change = new Change(returns(1_000_000, 1_000_000), returns(30, 1_000_070), 1);
+    assert.equal(change.growth("saltworks_returns_total"), 100);
+  });
+
+  it("finds a quantile beside a worker that was replaced", () => {
+    const of = (worker: string, counts: readonly number[]) =>
+      waits(...counts).map(([name, labels, value]): [string, Record<string, string>, number] => [
+        name,
+        { ...labels, worker },
+        value,
+      ]);
+    const before = snapshotOf([...of("0", [900, 900, 900]), ...of("1", [5, 5, 5])]);
+    const now = snapshotOf([...of("0", [0, 1, 1]), ...of("1", [104, 104, 104])]);
+    const quantile = (share: number) =>
+      new Change(before, now, 1).quantile("saltworks_queue_wait_seconds", share, { queue: "requests" });
+    assert.deepEqual([quantile(0.99), quantile(1)], [0.001, 0.01]);
+  });
+
   it("finds the bucket in which a quantile of what was added lies", () => {
     const quantileAfter = (...counts: readonly number[]) =>
       new Change(snapshotOf(waits(5, 5, 5)), snapshotOf(waits(...counts)), 1).quantile(
