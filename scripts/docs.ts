@@ -127,7 +127,7 @@ scrape_configs:
 
 - **Cost.** Workers add up plain numbers, once per batch; names are put to them when somebody looks. A look costs a few milliseconds of the main thread.
 - **Workers** are asked at each look and have ${limits.metricsWorkerTimeoutMs} ms to answer. One that is busy or hangs shows its last values, and \`saltworks_worker_stale\` is 1. A replaced
-  worker counts from 0 again, which \`rate()\` understands.
+  worker counts from 0 again, which \`rate()\` understands; what is summed over all of them (\`saltworks_limit_hits_total\`) and CPU time by thread's name never go down.
 - **Time per request** of a stage: \`rate(saltworks_stage_seconds_sum[1m]) / on(worker) group_left rate(saltworks_batch_items_sum[1m])\`.
 - **How near a limit is**: \`saltworks_limit_used / saltworks_limit_max\`; \`increase(saltworks_limit_hits_total[5m]) > 0\` when it was met.
 - **Nothing of a minion** is in any label: no ids, no functions, no targets. \`command\` is one of Salt's commands or \`other\`.
