@@ -31,6 +31,8 @@ export type JobReader = {
   readonly end: (jid: string) => Promise<JobEnd | "running" | "unknown">;
 };
 
+/** Returns that are fetched from the store with one question: their sum is an answer, and most are small. */
+const storedReturnsAtOnce = 50;
 /** What the master puts in an event in place of a value that made it too large. */
 const trimmedMark = Buffer.from("VALUE_TRIMMED");
 
@@ -75,7 +77,7 @@ export class RunningJob implements Published {
         outstanding.delete(item.id);
         yield await this.#readReturn(item);
       } else {
-        for (const id of item.returned) if (!seen.has(id)) yield await this.#readReturn({ id, data: undefined });
+        yield* this.#readLost(item.returned.filter((id) => !seen.has(id)));
         for (const id of item.returned) seen.add(id);
         silent = item.silent;
         for (const [id, reason] of item.reasons) reasons.set(id, reason);
@@ -112,19 +114,49 @@ export class RunningJob implements Published {
     }
     if (end === "running") return undefined;
     if (end !== "unknown") return end;
-    const stored = await this.#reader.returns(this.jid, [...outstanding]);
-    const silent = [...outstanding].filter((id) => !stored.has(id)).map((id) => [id, "No response"] as const);
-    return { kind: "done", returned: [...stored.keys()].map(String), silent: new Map(silent), reasons: new Map() };
+    const silent = new Map([...outstanding].map((id) => [id, "No response"]));
+    const returned: string[] = [];
+    for (const part of partsOf([...outstanding])) returned.push(...(await this.#stored(part)).keys());
+    for (const id of returned) silent.delete(id);
+    return { kind: "done", returned, silent, reasons: new Map() };
+  }
+
+  /** Returns whose events were lost. */
+  async *#readLost(ids: readonly string[]): AsyncGenerator<JobEvent, void, void> {
+    for (const part of partsOf(ids)) {
+      const stored = await this.#stored(part);
+      for (const id of part) {
+        const fields = stored.get(id);
+        yield fields === undefined ? lostReturn(id) : toEvent(id, fields);
+      }
+    }
+  }
+
+  /** One by one where they are too large for one answer. */
+  async #stored(ids: readonly string[]): Promise<Map<string, ValueMap>> {
+    const stored = new Map<string, ValueMap>();
+    const together = await this.#reader.returns(this.jid, ids);
+    for (const id of ids) {
+      const isAlone = together.size === 0 && ids.length > 1;
+      const fields = (isAlone ? await this.#reader.returns(this.jid, [id]) : together).get(id);
+      if (fields instanceof Map) stored.set(id, fields);
+    }
+    return stored;
   }
 
   /** The return as the event has it, or as the store has it where the event was cut or lost. */
   async #readReturn(item: Pick<FeedItem & { kind: "return" }, "id" | "data">): Promise<JobEvent> {
     const { id, data } = item;
     const isWhole = data !== undefined && !Buffer.from(data.buffer, data.byteOffset, data.length).includes(trimmedMark);
-    const stored = isWhole ? undefined : (await this.#reader.returns(this.jid, [id])).get(id);
-    const fields = stored instanceof Map ? stored : data === undefined ? undefined : decode(data);
+    const stored = isWhole ? undefined : (await this.#stored([id])).get(id);
+    const fields = stored ?? (data === undefined ? undefined : decode(data));
     return fields instanceof Map ? toEvent(id, fields) : lostReturn(id);
   }
+}
+
+function* partsOf(ids: readonly string[]): Generator<readonly string[]> {
+  for (let start = 0; start < ids.length; start += storedReturnsAtOnce)
+    yield ids.slice(start, start + storedReturnsAtOnce);
 }
 
 /** A return's load as it is told. */

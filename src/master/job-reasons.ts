@@ -52,7 +52,12 @@ function silenceOf(job: JobRecord, minion: MinionRecord, sources: ReasonSources,
   if (minion.isFault) return "connected, but it could not answer find_job";
   if (minion.isIdle) return `connected, ${heard}: it answered find_job, does not run the job and has not returned`;
   if (minion.wasGone || !sources.isConnected(id)) return absenceOf(id, minion, sources, heard);
-  if (minion.isAsked) return `connected, ${heard}, but silent: find_job was not answered`;
+  if (minion.isAsked) {
+    const isWaitedFor = job.overMs === undefined;
+    return isWaitedFor
+      ? `connected, ${heard}, asked by find_job whether it runs the job`
+      : `connected, ${heard}, but silent: find_job was not answered`;
+  }
   return `connected, ${heard}, not asked yet`;
 }
 

@@ -2,9 +2,10 @@
  * Batches for operators: which there are, and pausing, resuming and aborting them. Their log is read here, so that whoever follows one
  * costs the master's main thread nothing. docs/decisions/0020-batches-in-the-master.md.
  */
-import { SaltworksError } from "../errors.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
 import { batchPageBytes } from "../limits.ts";
 import {
+  type BatchSummary,
   batchDirectory,
   hasBatch,
   listBatches,
@@ -33,13 +34,24 @@ async function batches(context: RunnerContext): Promise<Encodable> {
   const running = (await context.master?.batches()) ?? new Map<string, RunningBatchCounts>();
   const described = new Map<string, Encodable>();
   for (const jid of listBatches(directory)) {
-    const summary = readBatchSummary(directory, jid);
+    const summary = summaryOf(context, directory, jid);
     if (summary === undefined) continue;
     const { first, last } = summary;
     const counts = running.get(jid) ?? (last.kind === "done" ? { ...last, state: last.outcome } : undefined);
     described.set(jid, describe(first, counts));
   }
   return described;
+}
+
+/** A log that is damaged, or has just been removed, must not hide the others. */
+function summaryOf(context: RunnerContext, directory: string, jid: string): BatchSummary | undefined {
+  try {
+    return readBatchSummary(directory, jid);
+  } catch (error) {
+    if (hasCode(error, "STORE_FAILED")) context.note?.(`Batch ${jid}: ${(error as Error).message}`);
+    else if (!hasCode(error, "FUNCTION_ARGUMENTS")) throw error;
+    return undefined;
+  }
 }
 
 function describe(

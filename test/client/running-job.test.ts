@@ -66,6 +66,22 @@ describe("RunningJob, when nothing is heard for a while", () => {
     ]);
   });
 
+  it("fetches lost returns one by one where they are too large together", async () => {
+    const asked: string[] = [];
+    const told = await eventsWith({
+      returns: async (_, ids) => {
+        asked.push(ids.join(","));
+        return new Map(ids.length > 1 ? [] : ids.map((id) => [id, stored(id)]));
+      },
+      end: async () => ({ kind: "done", returned: minions, silent: new Map(), reasons: new Map() }),
+    });
+    assert.deepEqual(asked, ["a,b,c", "a", "b", "c"]);
+    assert.deepEqual(
+      told,
+      minions.map((id) => returned(id, id)),
+    );
+  });
+
   it("takes what is stored where the master has forgotten the job", async () => {
     master.fireReturn(jid, "a", true);
     const told = await eventsWith({

@@ -97,6 +97,11 @@ describe("JobRecord", () => {
       waitsUntilMs: (_, id) => (id === "away" ? Date.UTC(2026, 0, 2, 3, 4, 5) : undefined),
       startedMs: 0,
     };
+    const silent = record.of("silent");
+    assert.equal(
+      silent && reasonFor(record, silent, sources, 75_000),
+      "connected, last heard 5s ago, asked by find_job whether it runs the job",
+    );
     record.noteOver(76_000, (id) => !sources.isConnected(id));
     record.noteReturn("late", false, 91_000);
     const reasons = Object.fromEntries(

@@ -1,5 +1,7 @@
 /** Batches as operators see them: from their logs and the returns of their steps, with the master there or not. */
 import assert from "node:assert/strict";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import type { JobReader, RunnerContext } from "../../src/runners/contract.ts";
 import { BatchLog, batchDirectory } from "../../src/store/batch-log.ts";
@@ -76,6 +78,17 @@ describe("batches for operators", () => {
       { fun: "cmd.run", User: "ann", State: "finished", Returned: 3, Silent: 1 },
     );
     assert.equal(listed[left]?.State, "interrupted");
+  });
+
+  it("are listed beside one whose log is damaged, of which a note tells", async () => {
+    const damaged = "20261120155555000000";
+    const path = join(batchDirectory(cachedir), `${damaged}.log`);
+    writeFileSync(path, "\0\0\0\n");
+    const notes: string[] = [];
+    const context = { ...runnerContext({ jobs, config: { cachedir } }), note: (text: string) => notes.push(text) };
+    assert.deepEqual(Object.keys((await callRunner(context, "jobs.batches", [])) as object), [over, left]);
+    assert.match(notes.join(), new RegExp(`^Batch ${damaged}: the log of a batch failed: `));
+    rmSync(path);
   });
 
   it("have the returns of all their steps under their own job id", async () => {
