@@ -13,9 +13,8 @@ import { Tokens } from "../store/tokens.ts";
 import { decode } from "../wire/msgpack.ts";
 import { type Encodable, Float, type Value, type ValueMap } from "../wire/values.ts";
 import type { CredentialTask } from "../workers/credentials/contract.ts";
-import type { LanePool } from "../workers/lane-pool.ts";
 import type { Caller } from "../workers/messages.ts";
-import { CredentialChecks } from "./credential-checks.ts";
+import type { CredentialChecks } from "./credential-checks.ts";
 import type { TargetText } from "./expected-minions.ts";
 import {
   type AskedCall,
@@ -42,7 +41,7 @@ export type AuthorisationOptions = {
     | "keep_acl_in_token"
     | "permissive_acl"
   >;
-  readonly checks: Pick<CredentialChecks, "check">;
+  readonly checks: Pick<CredentialChecks, "check" | "notEnabled">;
   readonly tokens: Tokens;
   readonly targets: Pick<Targets, "written" | "expected">;
   readonly logger: Pick<Logger, "warn">;
@@ -62,12 +61,11 @@ const followFunctions: ReadonlySet<string> = new Set([
 
 /** From the master's parts. */
 export function authorisationOf(
-  parts: { readonly config: MasterConfig; readonly credentials: LanePool; readonly logger: Logger },
+  { config, logger }: { readonly config: MasterConfig; readonly logger: Logger },
   targets: Targets,
+  checks: CredentialChecks,
 ): Authorisation {
-  const { config, credentials: lane, logger } = parts;
   const tokens = new Tokens(join(config.cachedir, "tokens"), config.hash_type);
-  const checks = new CredentialChecks({ lane, logger });
   return new Authorisation({ config, checks, tokens, targets, logger, nowMs: Date.now });
 }
 
@@ -151,7 +149,10 @@ export class Authorisation {
 
   #backend(eauth: string): ConfigMap | undefined {
     const backend = backendConfig(this.#options.config.external_auth, eauth);
-    if (backend === undefined) this.#refusals.note({ eauth }, "an eauth system that is not enabled was asked for");
+    if (backend === undefined) {
+      this.#options.checks.notEnabled += 1;
+      this.#refusals.note({ eauth }, "an eauth system that is not enabled was asked for");
+    }
     return backend;
   }
 

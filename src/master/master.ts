@@ -16,6 +16,7 @@ import { type Batches, batchesOf } from "./batches.ts";
 import type { Bus } from "./bus.ts";
 import { Commands, toJob } from "./commands.ts";
 import { ContentAnswers } from "./content-answers.ts";
+import { type CredentialChecks, credentialChecksOf } from "./credential-checks.ts";
 import { gatherCounters } from "./counters.ts";
 import { finishWithin } from "./deadline.ts";
 import { endpointOf, portOptions } from "./endpoint.ts";
@@ -66,6 +67,7 @@ export class Master {
   readonly #keyRing: KeyRing;
   readonly #authLane: AuthLane;
   readonly #content: ContentAnswers;
+  readonly #credentialChecks: CredentialChecks;
   readonly #publishFront: PublishFront;
   readonly #answers: OwedAnswers;
   readonly #stopSteps: (() => void)[] = [];
@@ -88,6 +90,7 @@ export class Master {
     const jobs = { publisher: this.#publisher, keeping: this.#keeping, targets: this.#targets };
     const retcodes = (jid: string) => this.#commands.retcodes(jid);
     this.#batches = batchesOf(parts, { ...jobs, tracker: jobs.keeping.tracker, readJob: toJob, retcodes });
+    this.#credentialChecks = credentialChecksOf(parts);
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
     this.#authLane = new AuthLane({
@@ -258,7 +261,7 @@ export class Master {
   #createCommands(): Commands {
     const { config, runners, bus, logger } = this.#parts;
     const { tracker } = this.#keeping;
-    const authorisation = authorisationOf(this.#parts, this.#targets);
+    const authorisation = authorisationOf(this.#parts, this.#targets, this.#credentialChecks);
     const jobs = { publisher: this.#publisher, tracker, keeping: this.#keeping, batches: this.#batches };
     const fire: Fire = (tag, data) => bus.fire(tag, data);
     const calls = new RunnerCalls(this.#parts);
@@ -381,6 +384,7 @@ export class Master {
       pool,
       lanes: { rsa, runners, pillar, file: files, eauth: credentials },
       content: this.#content,
+      credentialChecks: this.#credentialChecks,
       bus,
       publisher: this.#publisher,
       tracker: this.#keeping.tracker,

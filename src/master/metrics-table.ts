@@ -141,6 +141,22 @@ const auths = {
     "Authentications given up before a worker saw them: `coalesced` (the minion asked again), `expired` (`auth_client_timeout`), `refused` (`auth_queue_max`).",
   ),
   saltworks_auth_queue_items: metric("gauge", [], "Authentications that wait on the main thread."),
+  saltworks_credential_checks_total: metric(
+    "counter",
+    ["backend", "outcome"],
+    "Passwords of external authentication, by enabled backend: `authentic`, `refused`, `failed` (the backend could not say), `dropped` (too many waited). `not_enabled` of `other`: another backend was asked for.",
+  ),
+  saltworks_credential_checks_running: metric(
+    "gauge",
+    [],
+    "Such checks under way, those among them that are refused already and take their second.",
+  ),
+  saltworks_credential_checks_waiting: metric("gauge", [], "Such checks that wait for their turn."),
+  saltworks_credential_seconds: histogram(
+    ["part"],
+    secondsBounds,
+    "A check's time: `wait` for its turn, and `check` by the backend.",
+  ),
   saltworks_tokens_verified_total: metric(
     "counter",
     ["worker"],

@@ -31,6 +31,7 @@ function open(overrides: Overrides) {
   const authorisation = new Authorisation({
     config: loadMasterConfig(join(folder, "none"), { root_dir: folder, id: "m", ...overrides }),
     checks: {
+      notEnabled: 0,
       check: async ({ username, password, eauth }: CredentialTask) =>
         password !== "right"
           ? undefined

@@ -12,6 +12,7 @@ function open(run: () => Promise<unknown>) {
   const log = (...words: unknown[]) => void logged.push(JSON.stringify(words));
   const waits: number[] = [];
   const checks = new CredentialChecks({
+    backends: ["file", "pam"],
     lane: { run: run as never },
     logger: { warn: log, error: log } as never,
     wait: async (ms) => waits.push(ms),
@@ -26,8 +27,9 @@ describe("checks of credentials", () => {
     const accepted = credentialChecksMax + credentialChecksWaitingMax;
     const asked = Array.from({ length: accepted }, () => checks.check(task));
     assert.equal(await checks.check(task), undefined);
-    assert.equal(checks.counters.dropped, 1);
+    assert.equal(checks.counters.get("file")?.dropped, 1);
     assert.equal(answers.length, credentialChecksMax);
+    assert.deepEqual([checks.runningCount, checks.waitingCount], [credentialChecksMax, credentialChecksWaitingMax]);
     let answered = 0;
     while (answered < accepted) {
       answers[answered]?.(authentic);
@@ -38,7 +40,56 @@ describe("checks of credentials", () => {
     const next = checks.check(task);
     answers.at(-1)?.(authentic);
     assert.equal(await next, authentic, "there is room again");
+    assert.deepEqual([checks.runningCount, checks.waitingCount], [0, 0]);
     assert.ok(!logged.join().includes(task.password));
+  });
+
+  it("let so many be guessed in the time that a refusal takes, and no more: each keeps its place until it is out", async () => {
+    const holds: { ms: number; end: () => void }[] = [];
+    let asked = 0;
+    const checks = new CredentialChecks({
+      backends: ["file"],
+      lane: {
+        run: (async () => {
+          asked += 1;
+          return { isAuthentic: false, groups: [] };
+        }) as never,
+      },
+      logger: { warn: () => undefined, error: () => undefined } as never,
+      wait: (ms) => new Promise<void>((end) => holds.push({ ms, end })),
+    });
+    const startedMs = performance.now();
+    const guesses = Array.from({ length: credentialChecksMax * 2 }, () => checks.check(task));
+    while (holds.length < credentialChecksMax) await new Promise((resolve) => setImmediate(resolve));
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(asked, credentialChecksMax, "no backend is asked while so many refusals wait");
+    const spentMs = performance.now() - startedMs;
+    for (const { ms } of holds) assert.ok(ms + spentMs >= refusedCredentialMs.min, `${ms}`);
+    while (holds.length > 0) {
+      holds.shift()?.end();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await Promise.all(guesses);
+    assert.equal(asked, guesses.length);
+  });
+
+  it("are counted by backend and outcome with their times, and by no name that a caller made up", async () => {
+    const results: unknown[] = [
+      authentic,
+      { isAuthentic: false, groups: [] },
+      { isAuthentic: false, groups: [], fault: "x" },
+    ];
+    const { checks } = open(async () => results.shift());
+    for (const eauth of ["file", "pam", "pam"]) await checks.check({ ...task, eauth });
+    assert.deepEqual(Object.fromEntries(checks.counters), {
+      file: { authentic: 1, refused: 0, failed: 0, dropped: 0 },
+      pam: { authentic: 0, refused: 1, failed: 1, dropped: 0 },
+    });
+    for (const { counts } of [checks.times.wait, checks.times.check])
+      assert.equal(
+        counts.reduce((sum, count) => sum + count, 0),
+        3,
+      );
   });
 
   it("take their time to refuse, and tell the log why a backend could not be asked", async () => {
