@@ -1,7 +1,7 @@
 /** What the commands use of the process they run in: streams, signals, who the user is. Tests give one of their own. */
-import { userInfo } from "node:os";
 import { createInterface, type Interface } from "node:readline";
 import { readHidden } from "./hidden-line.ts";
+import { ownUserName } from "./own-user.ts";
 import { openTerminal, type Screen } from "./top/terminal.ts";
 
 export type Host = {
@@ -31,13 +31,19 @@ export type Host = {
   onInterrupt(listener: () => void, signals?: readonly NodeJS.Signals[]): () => void;
 };
 
+/** Of sysexits: an error of input or output. */
+const unwritableExitCode = 74;
+
 /** The process itself. */
 export function processHost(): Host {
   // A reader that has seen enough (`| head`) is no error: the rest is written nowhere.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit(0);
+    if (error.code === "EPIPE") process.exit(0);
+    process.stderr.write(`saltworks: the output cannot be written: ${error.message}\n`);
+    process.exit(unwritableExitCode);
   });
+  // Whoever closed the error output wants the result all the same.
+  process.stderr.on("error", () => undefined);
   let reader: Interface | undefined;
   let lines: AsyncIterator<string> | undefined;
   const readLine = async () => {
@@ -90,7 +96,7 @@ function currentDirectory(): string | undefined {
 }
 
 function currentUser(): string {
-  const { username } = userInfo();
+  const username = ownUserName();
   const sudoUser = process.env.SUDO_USER;
   return username === "root" && sudoUser !== undefined && sudoUser !== "" ? `sudo_${sudoUser}` : username;
 }

@@ -3,7 +3,7 @@
  * Source: Salt's Resolver and its commands' use of it; docs/external-auth.md.
  */
 import { accessSync, chmodSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
-import { homedir, userInfo } from "node:os";
+import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Login } from "../client/credentials.ts";
 import { MasterClient } from "../client/master-client.ts";
@@ -11,6 +11,7 @@ import { eauthBackends, isEauthBackend } from "../config/external-auth.ts";
 import { hasCodeIn } from "../config/file-errors.ts";
 import type { MasterConfig } from "../config/schema.ts";
 import type { Host } from "./host.ts";
+import { ownUserName } from "./own-user.ts";
 
 export type LoginOptions = {
   readonly eauth: string | undefined;
@@ -47,7 +48,7 @@ export async function loginOf(
     host.complain("EOFError: EOF when reading a line\n");
     return "failed";
   }
-  const login = { eauth, username: asked === "" ? userInfo().username : asked, password };
+  const login = { eauth, username: asked === "" ? ownUserName() : asked, password };
   const made = options.isTokenMade ? await MasterClient.makeToken(config, login) : undefined;
   if (made === undefined) return login;
   keepToken(config, host, made);

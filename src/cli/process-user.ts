@@ -1,8 +1,8 @@
 /** Whom a command runs as: `-u` makes root another user before anything is done. Source: salt-key's own way, with its exit codes. */
-import { userInfo } from "node:os";
 import { findUser } from "../minion/modules/user-database.ts";
 import { Exit } from "./command-line.ts";
 import type { Host } from "./host.ts";
+import { ownUserName } from "./own-user.ts";
 
 /** Exit codes of sysexits. */
 const noUserExitCode = 67;
@@ -18,7 +18,7 @@ export async function becomeUser(name: string, host: Host): Promise<void> {
     host.complain(`Failed to prepare the Salt environment for user ${name}. The user is not available.\n`);
     throw new Exit(noUserExitCode);
   }
-  if (user.name === userInfo().username) return;
+  if (user.name === ownUserName()) return;
   const system: Changing = process;
   if (process.getuid?.() !== 0 || system.initgroups === undefined) {
     host.complain(`[CRITICAL] Salt configured to run as user "${name}" but unable to switch.\n`);

@@ -65,6 +65,7 @@ describe("saltworks run", () => {
     assert.equal(asked()?.has("sync"), false);
     assert.deepEqual(asked()?.get("arg"), ["es*"]);
     assert.equal((await run("--async", "-l", "error", "manage.up")).err, "");
+    assert.equal((await run("--async", "--out=json", "manage.up")).out, "", "there is no result yet");
     const unknown = await run("--async", "nosuch.fun");
     assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 0]);
   });

@@ -83,7 +83,8 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   const asking = () => (options.isAsync ? start(config, host, call, log) : ask(config, host, call, listener));
   const { value, isSuccess, jid, notes }: Outcome = here ?? (await asking());
   if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);
-  if (!options.isQuiet) {
+  // Of a call that only started there is nothing to show yet.
+  if (!options.isQuiet && !(options.isAsync && isSuccess)) {
     if (isSuccess) display.show(...shownBy(value), 0, orderedFunctions.has(name));
     else display.show(explained(String(value), name), "nested");
   }

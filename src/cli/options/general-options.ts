@@ -80,7 +80,8 @@ export const loggingAbout = "Settings of the log, which go before those in the c
 /** In the order in which Salt lists them to who gave another word. */
 const logLevels = ["all", "debug", "error", "critical", "garbage", "info", "profile", "quiet", "trace", "warning"];
 /** From the most talkative on. */
-const logLevelList = "'all', 'garbage', 'trace', 'debug', 'profile', 'info', 'warning', 'error', 'critical', 'quiet'";
+const logFileLevels = ["all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"];
+const logLevelList = logFileLevels.map((level) => `'${level}'`).join(", ");
 const insecure = "The levels all, garbage, trace, debug and profile may log sensitive data.";
 
 /** `salt-key` has no `-l` here: there it lists keys. */
@@ -95,7 +96,7 @@ export const logFileOptions = {
   logFileLevel: choice(
     ["--log-file-level"],
     "LOG_LEVEL_LOGFILE",
-    logLevels,
+    logFileLevels,
     `Level of the log in the file, one of ${logLevelList}. Default: that of the terminal. ${insecure}`,
   ),
 };

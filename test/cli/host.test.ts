@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const cliFile = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
+const timeout = 60_000;
+/** Of no user on any machine that this is likely to run on. */
+const strangerUid = 3_999_999;
+
+describe("the process that a command runs in", () => {
+  it("says in one line that the output cannot be written", () => {
+    const full = openSync("/dev/full", "w");
+    const stdio: ["ignore", number, "pipe"] = ["ignore", full, "pipe"];
+    const ran = spawnSync(process.execPath, [cliFile, "salt", "--help"], { stdio, encoding: "utf8", timeout });
+    closeSync(full);
+    assert.match(ran.stderr, /^saltworks: the output cannot be written: ENOSPC[^\n]*\n$/);
+    assert.equal(ran.status, 74);
+  });
+
+  it("goes on without an error output", () => {
+    const argv = ["-c", '"$0" "$@" 2>/dev/full', process.execPath, cliFile, "run", "-d", "test.arg", "-c", "/nosuch"];
+    const ran = spawnSync("/bin/sh", argv, { encoding: "utf8", timeout });
+    assert.match(ran.stdout, /^test\.arg:\n/);
+    assert.equal(ran.status, 0);
+  });
+
+  it("works for a user whom the system does not know by name", {
+    skip: process.getuid?.() === 0 ? false : "only root can be somebody else",
+  }, () => {
+    const ran = spawnSync(process.execPath, ["--input-type=module", "-e", strangerText], { encoding: "utf8", timeout });
+    assert.equal(ran.stderr, "");
+    assert.equal(ran.stdout, `${strangerUid}`);
+  });
+});
+
+/** Modules are loaded before the change: the stranger may not be able to read them. */
+const strangerText = `
+  import { ownUserName } from ${JSON.stringify(new URL("../../src/cli/own-user.js", import.meta.url).href)};
+  process.setuid(${strangerUid});
+  process.stdout.write(ownUserName());
+`;
