@@ -13,6 +13,7 @@ import type { ShardPool } from "../workers/pool.ts";
 import { AuthQueue, type AuthQueueOptions } from "./auth-queue.ts";
 import { type Route, readRoute } from "./route.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
+import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
 
 /** `identity` is the ROUTER's name for the connection that waits for the reply. */
 type QueuedItem = BatchItem & {
@@ -21,6 +22,8 @@ type QueuedItem = BatchItem & {
   readonly id: string | undefined;
   /** By `performance.now()`. */
   readonly queuedMs: number;
+  /** Workers that could not serve it. */
+  readonly failedSlots?: number;
 };
 type SlotQueue = {
   ordinary: QueuedItem[];
@@ -70,11 +73,17 @@ function routeOf(frame: Uint8Array): Route {
   }
 }
 
+/** Any worker can serve it. */
+function isAnybodys({ kind, id }: QueuedItem): boolean {
+  return kind === itemKinds.ordinary && id === undefined;
+}
+
 /** Reading stops when all queues are at their bound; one alone may grow to this many times that before its requests are refused. */
 const refusalFactor = 2;
 
 export class Batcher {
-  readonly counters = { batches: 0, frames: 0, refused: 0 };
+  /** `passedOn`: requests that went to another worker because one could not serve them. */
+  readonly counters = { batches: 0, frames: 0, refused: 0, passedOn: 0 };
   readonly #options: BatcherOptions;
   readonly #queues: SlotQueue[];
   readonly #auths: AuthQueue;
@@ -109,9 +118,8 @@ export class Batcher {
       const kind = isOver ? itemKinds.overMinionsMax : itemKinds.ordinary;
       const { id: authId, pub } = route;
       this.#auths.offer(slot, { kind, bytes: frame, identity, id: authId, pub, queuedMs: performance.now() });
-    } else if (this.#hasRoom(queue, identity)) {
-      queue.ordinary.push({ kind: itemKinds.ordinary, bytes: frame, identity, id, queuedMs: performance.now() });
-      queue.ordinaryBytes += frame.byteLength;
+    } else {
+      this.#enqueue(queue, { kind: itemKinds.ordinary, bytes: frame, identity, id, queuedMs: performance.now() });
     }
     const isBatchFull =
       queue.ordinary.length >= this.#options.framesMax || queue.ordinaryBytes >= this.#options.bytesMax;
@@ -128,8 +136,8 @@ export class Batcher {
   offerOpened(identity: Buffer, work: Extract<Deferred, { kind: "forward" }>): void {
     const slot = this.#options.partitioner.slotOf(work.id, this.#options.pool.slotCount);
     const queue = this.#queues[slot];
-    if (queue === undefined || !this.#hasRoom(queue, identity)) return;
-    queue.ordinary.push({
+    if (queue === undefined) return;
+    this.#enqueue(queue, {
       kind: itemKinds.opened,
       bytes: work.load,
       version: work.version,
@@ -139,7 +147,6 @@ export class Batcher {
       queuedMs: performance.now(),
       identity,
     });
-    queue.ordinaryBytes += work.load.byteLength;
     this.#planFlush(slot, queue);
   }
 
@@ -207,12 +214,33 @@ export class Batcher {
     return queue.ordinary.splice(0, count);
   }
 
-  /** @returns false if the slot's queue is so far over its bound that only refusing is left */
-  #hasRoom(queue: SlotQueue, identity: Buffer): boolean {
-    if (queue.ordinaryBytes < refusalFactor * this.#options.queueBytesMax) return true;
+  /** Refuses it if the slot's queue is so far over its bound that only that is left. */
+  #enqueue(queue: SlotQueue, item: QueuedItem): void {
+    if (queue.ordinaryBytes >= refusalFactor * this.#options.queueBytesMax) {
+      this.#turnAway(item, new SaltworksError("QUEUE_FULL", "a worker's queue is full"));
+      return;
+    }
+    queue.ordinary.push(item);
+    queue.ordinaryBytes += item.bytes.byteLength;
+  }
+
+  /** Whoever is no minion, as far as can be seen, is told the reason. */
+  #turnAway(item: QueuedItem, error: Error): void {
     this.counters.refused += 1;
-    this.#options.reply(identity, failedReply);
-    return false;
+    this.#options.reply(item.identity, isAnybodys(item) ? unservedReply(item.bytes, error) : failedReply);
+  }
+
+  /** A request that has no partition goes to the next worker, each once: one whose store cannot be opened must not fail a part of all commands. */
+  #passOn(slot: number, item: QueuedItem, error: Error): boolean {
+    const failedSlots = (item.failedSlots ?? 0) + 1;
+    if (!isAnybodys(item) || failedSlots >= this.#queues.length || !isWorthAnotherWorker(error)) return false;
+    const next = (slot + 1) % this.#queues.length;
+    const queue = this.#queues[next];
+    if (queue === undefined) return false;
+    this.counters.passedOn += 1;
+    this.#enqueue(queue, { ...item, failedSlots });
+    this.#planFlush(next, queue);
+    return true;
   }
 
   /** Holds back only while a batch is under way, whose end comes here again: what else waits in the pool tells nobody. */
@@ -293,11 +321,14 @@ export class Batcher {
   }
 
   #refuse(slot: number, items: readonly QueuedItem[], error: Error, kind: QueueKind): void {
-    this.counters.refused += items.length;
     this.#options.onFault(error);
-    // An answer that is no verdict makes a minion give up its `_auth`; none makes it try again.
-    if (kind === "auths") this.#settleAuths(slot);
-    else for (const item of items) this.#options.reply(item.identity, failedReply);
+    if (kind === "auths") {
+      this.counters.refused += items.length;
+      // An answer that is no verdict makes a minion give up its `_auth`; none makes it try again.
+      this.#settleAuths(slot);
+    } else {
+      for (const item of items) if (!this.#passOn(slot, item, error)) this.#turnAway(item, error);
+    }
     this.#finish(slot);
   }
 

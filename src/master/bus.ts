@@ -8,6 +8,7 @@ import type { Logger } from "pino";
 import { EventStreamServer } from "../transport/event-stream-server.ts";
 import { encodeEvent, frameEvent } from "../wire/event.ts";
 import type { Encodable } from "../wire/values.ts";
+import { RefusalLog } from "./refusal-log.ts";
 
 export type BusOptions = {
   readonly sockDir: string;
@@ -32,6 +33,7 @@ export class Bus {
   /** @throws SaltworksError MASTER_RUNNING if another master answers on these sockets */
   static async open(options: BusOptions): Promise<Bus> {
     const opened: { bus?: Bus } = {};
+    const refusals = new RefusalLog(options.logger, Date.now);
     const server = await EventStreamServer.listen({
       pubPath: join(options.sockDir, "master_event_pub.ipc"),
       pullPath: join(options.sockDir, "master_event_pull.ipc"),
@@ -41,6 +43,7 @@ export class Bus {
       onEvent: (body) => opened.bus?.relay(body),
       onSubscriberDrop: (droppedEvents) =>
         options.logger.warn({ droppedEvents }, "a slow event subscriber lost events"),
+      onRefused: () => refusals.note({}, "too many programs are connected to the event bus: one was turned away"),
       onBadFrame: (error) => {
         if (opened.bus !== undefined) opened.bus.counters.badFrames += 1;
         options.logger.warn({ err: error }, "unreadable bytes on the event socket");

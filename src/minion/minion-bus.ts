@@ -51,6 +51,7 @@ export class MinionBus {
       subscriberBytesMax: subscriberEventsMax * config.max_event_size,
       onEvent: (body) => bus.#take(body),
       onSubscriberDrop: (droppedEvents) => log.warn({ droppedEvents }, "a reader of the minion's events is too slow"),
+      onRefused: () => log.warn("too many programs are connected to the minion's event bus: one was turned away"),
       onBadFrame: (error) => log.warn({ err: error }, "bytes on the minion's event bus are no events"),
     });
     const bus: MinionBus = new MinionBus(server, options);

@@ -20,10 +20,14 @@ export type EventStreamServerOptions = {
   pullMode: number;
   /** Bytes that may wait for one subscriber (`event_subscriber_max_bytes`); over it, whole frames are dropped for that one. */
   subscriberBytesMax: number;
+  /** Connections to each socket; default `ipcConnectionsMax`. */
+  connectionsMax?: number;
   /** One event that somebody fired; the owner decides whether to publish it. The body may be kept. */
   onEvent: (body: Uint8Array) => void;
   /** A subscriber has fallen behind: called once each time it begins, with the events dropped so far on this server. */
   onSubscriberDrop?: (droppedEvents: number) => void;
+  /** A connection was closed at once because its socket has as many as it may. */
+  onRefused?: () => void;
   /** Bytes on the pull socket that are no frames; their connection is closed. */
   onBadFrame?: (error: unknown) => void;
   /** How a new subscriber wants its frames; what is published meanwhile waits for the answer. */
@@ -65,7 +69,10 @@ export class EventStreamServer {
     this.#pub = createServer((socket) => this.#subscribe(socket));
     this.#own = createServer((socket) => this.#subscribe(socket, "plain"));
     this.#pull = createServer((socket) => this.#listenTo(socket));
-    for (const server of [this.#pub, this.#own, this.#pull]) server.maxConnections = ipcConnectionsMax;
+    for (const server of [this.#pub, this.#own, this.#pull]) {
+      server.maxConnections = options.connectionsMax ?? ipcConnectionsMax;
+      server.on("drop", () => options.onRefused?.());
+    }
   }
 
   /**
@@ -120,7 +127,8 @@ export class EventStreamServer {
         this.#drop(subscriber, eventCount);
         continue;
       }
-      subscriber.isBehind = false;
+      // One that reads a little more slowly than events come would begin to fall behind at every second event.
+      if (waitingBytes < this.#options.subscriberBytesMax / 2) subscriber.isBehind = false;
       const { framing } = subscriber;
       if (framing === undefined) {
         subscriber.waiting.push(frames);

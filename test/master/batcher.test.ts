@@ -26,12 +26,12 @@ const uneventful = {
   workedMs: 0,
 };
 
-function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0) {
+function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount = 1) {
   const taken: Taken[] = [];
   const replies: [string, unknown][] = [];
   const contacts: string[] = [];
   const pool = {
-    slotCount: 1,
+    slotCount,
     depth: () => depth,
     offer: (slot: number, job: SlotJob) =>
       new Promise((resolve, reject) => {
@@ -275,6 +275,69 @@ describe("Batcher", () => {
     assert.deepEqual(replies, [["a", "Some exception handling minion payload"]]);
     assert.equal(faults[0]?.message, "thread gone");
     await batcher.idle();
+  });
+
+  const storeError = Object.assign(new Error("/var/cache/secret/layout.json is of an unknown layout"), {
+    code: "STORE_FAILED",
+  });
+  const clear = (cmd: string) => encodeClearRequest({ cmd, key: "secret", fun: "test.ping" }, 0);
+  const slotsOf = (taken: readonly Taken[]) => taken.map(({ slot }) => slot);
+
+  it("gives what any worker can serve to the next one where a worker cannot, and a minion's request to no other", async () => {
+    const { batcher, taken, replies, send } = openBatcher({}, 0, 3);
+    // The connection's last byte chooses the first worker.
+    batcher.offer(Buffer.from([2]), clear("runner"));
+    await turn();
+    taken[0]?.finish(storeError);
+    await settle();
+    taken[1]?.finish();
+    await settle();
+    assert.deepEqual(slotsOf(taken), [2, 0]);
+    assert.deepEqual(taken[1]?.items[0]?.bytes, clear("runner"));
+    assert.equal(replies.length, 1);
+    assert.equal(batcher.counters.refused, 0);
+    send("minion's");
+    await turn();
+    taken[2]?.finish(storeError);
+    await settle();
+    assert.equal(taken.length, 3);
+    assert.deepEqual(replies[1], ["minion's", "Some exception handling minion payload"]);
+    await batcher.idle();
+  });
+
+  it("tells an operator what is wrong when no worker can, without the master's paths and in Salt's forms", async () => {
+    const { batcher, taken, replies } = openBatcher({}, 0, 3);
+    for (const [index, command] of ["publish", "runner", "wheel", "ping"].entries()) {
+      batcher.offer(Buffer.from([index]), clear(command));
+      for (let tries = 1; tries <= 3; tries += 1) {
+        await settle();
+        assert.equal(taken.length, index * 3 + tries);
+        taken.at(-1)?.finish(storeError);
+      }
+      await settle();
+    }
+    assert.equal(new Set(slotsOf(taken.slice(0, 3))).size, 3, "every worker was asked once");
+    const message =
+      "The master cannot serve this request now: The store could not read or write. (STORE_FAILED) Its log says more.";
+    const told = replies.map(([, reply]) => (reply instanceof Map ? reply.get("error") : reply));
+    const asException = new Map([
+      ["name", "SaltClientError"],
+      ["message", message],
+    ]);
+    assert.deepEqual(told, [message, asException, asException, "Some exception handling minion payload"]);
+    assert.equal(batcher.counters.refused, 4);
+    await batcher.idle();
+  });
+
+  it("does not carry a request under which a thread ended to the other threads", async () => {
+    const { batcher, taken, replies } = openBatcher({}, 0, 3);
+    batcher.offer(Buffer.from([0]), clear("publish"));
+    await turn();
+    taken[0]?.finish(Object.assign(new Error("gone"), { code: "WORKER_LOST" }));
+    await settle();
+    assert.equal(taken.length, 1);
+    const [[, reply] = ["", ""]] = replies;
+    assert.match(String((reply as Map<string, string>).get("error")), /WORKER_LOST/);
   });
 
   it("hands a frame that it cannot read to a worker, which answers it", async () => {

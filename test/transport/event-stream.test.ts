@@ -206,6 +206,57 @@ describe("event stream", () => {
     follower.close();
   });
 
+  it("says once that a subscriber has fallen behind, until it has caught up", async () => {
+    let said = 0;
+    const bus = await listen({
+      subscriberBytesMax: 64 * 1024,
+      onSubscriberDrop: () => {
+        said += 1;
+      },
+    });
+    const sleeper = createConnection(pubPath());
+    sleeper.pause();
+    const follower = await follow(pubPath());
+    const [large, small] = [16_000, 10].map((length) =>
+      frameEvent(encodeEvent("filler", { data: "x".repeat(length) })),
+    ) as [Buffer, Buffer];
+    let published = 0;
+    const publish = async (frame: Buffer): Promise<void> => {
+      bus.publish(frame);
+      published += 1;
+      assert.ok(published < 10_000, "nothing was ever dropped");
+      assert.equal(await follower.next(), "filler");
+    };
+    while (bus.droppedEvents === 0) await publish(large);
+    for (let round = 0; round < 20; round += 1) {
+      await publish(small);
+      await publish(large);
+    }
+    assert.ok(bus.droppedEvents > 20);
+    assert.equal(said, 1);
+    const received = once(sleeper, "data");
+    sleeper.resume();
+    await received;
+    while (bus.fullestSubscriberBytes > 0) await new Promise((resolve) => setImmediate(resolve));
+    sleeper.pause();
+    const dropped = bus.droppedEvents;
+    while (bus.droppedEvents === dropped) await publish(large);
+    assert.equal(said, 2);
+    sleeper.destroy();
+    follower.close();
+  });
+
+  it("turns away whoever is too many on one socket, says so, and goes on serving the others", async () => {
+    const refused = deferred<void>();
+    await listen({ connectionsMax: 1, onRefused: refused.resolve });
+    const first = await follow(pubPath());
+    const second = createConnection(ownPath());
+    await Promise.all([once(second.resume(), "close"), refused.promise]);
+    await fireEvents(pullPath(), [encodeEvent("still", {})]);
+    assert.equal(await first.next(), "still");
+    first.close();
+  });
+
   it("counts subscribers as they come and go", async () => {
     const bus = await listen();
     const follower = await follow(pubPath());
