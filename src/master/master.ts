@@ -2,22 +2,20 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { storeCloseTimeoutMs } from "../limits.ts";
-import { type KeyChange, openKeyDirectories } from "../store/keys.ts";
+import type { KeyChange } from "../store/keys.ts";
 import type { PendingJobs } from "../store/pending-jobs.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
-import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
+import type { ShardStart } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
-import { AuthLane } from "./auth-lane.ts";
 import { authorisationOf } from "./authorisation.ts";
-import { Batcher } from "./batcher.ts";
 import { type Batches, batchesOf } from "./batches.ts";
 import type { Bus } from "./bus.ts";
 import { Commands, toJob } from "./commands.ts";
 import { ContentAnswers } from "./content-answers.ts";
-import { type CredentialChecks, credentialChecksOf } from "./credential-checks.ts";
 import { gatherCounters } from "./counters.ts";
+import { type CredentialChecks, credentialChecksOf } from "./credential-checks.ts";
 import { finishWithin } from "./deadline.ts";
 import { endpointOf, portOptions } from "./endpoint.ts";
 import { explainFunctions } from "./explain-target.ts";
@@ -26,14 +24,13 @@ import { KeyRing } from "./key-ring.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metrics } from "./metrics.ts";
 import type { MeteredParts } from "./metrics-sources.ts";
-import { OwedAnswers } from "./owed-answers.ts";
 import { ownJob } from "./own-job.ts";
 import type { Presence } from "./presence.ts";
 import { presenceOf } from "./presence-ping.ts";
 import { PublishFront } from "./publish-front.ts";
 import { type Fire, Publisher } from "./publisher.ts";
 import { Refusals } from "./refusals.ts";
-import { RequestFront } from "./request-front.ts";
+import { RequestPath } from "./request-path.ts";
 import { runnerAsks } from "./runner-asks.ts";
 import { RunnerCalls } from "./runner-calls.ts";
 import { Targets } from "./targets.ts";
@@ -57,7 +54,6 @@ export type MasterParts = {
 
 export class Master {
   readonly #parts: MasterParts;
-  readonly #batcher: Batcher;
   readonly #keeping: JobKeeping;
   readonly #presence: Presence;
   readonly #targets: Targets;
@@ -65,14 +61,12 @@ export class Master {
   readonly #batches: Batches;
   readonly #commands: Commands;
   readonly #keyRing: KeyRing;
-  readonly #authLane: AuthLane;
   readonly #content: ContentAnswers;
   readonly #credentialChecks: CredentialChecks;
   readonly #publishFront: PublishFront;
-  readonly #answers: OwedAnswers;
+  readonly #requests: RequestPath;
   readonly #stopSteps: (() => void)[] = [];
   readonly #faultListeners: (() => void)[] = [];
-  #requestFront: RequestFront | undefined;
   readonly #maintenance: Maintenance;
   readonly #metered: MeteredParts;
   readonly metrics: Metrics;
@@ -81,8 +75,6 @@ export class Master {
   private constructor(parts: MasterParts, publishFront: PublishFront) {
     this.#parts = parts;
     this.#publishFront = publishFront;
-    const reply = (identity: Buffer, frame: Uint8Array) => this.#reply(identity, frame);
-    this.#answers = new OwedAnswers({ reply, logger: parts.logger });
     this.#targets = new Targets({ ...parts, accepted: parts.start.accepted });
     this.#publisher = this.#createPublisher();
     this.#keeping = new JobKeeping({ ...parts, publisher: () => this.#publisher, presence: () => this.#presence });
@@ -93,14 +85,14 @@ export class Master {
     this.#credentialChecks = credentialChecksOf(parts);
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
-    this.#authLane = new AuthLane({
-      rsa: parts.rsa,
-      keys: () => parts.start.keys,
-      reply,
-      onFault: (error) => parts.logger.error({ err: error }, "authentications could not be answered"),
-    });
     this.#content = new ContentAnswers(parts, { ...jobs, commands: this.#commands });
-    this.#batcher = this.#createBatcher();
+    this.#requests = new RequestPath(parts, {
+      presence: this.#presence,
+      keeping: this.#keeping,
+      keyRing: this.#keyRing,
+      content: this.#content,
+      commands: this.#commands,
+    });
     this.#maintenance = this.#createMaintenance();
     this.#metered = this.#meteredParts();
     this.metrics = new Metrics(this.#metered, (error) =>
@@ -111,28 +103,22 @@ export class Master {
   /** Opens the ports, publish first: a minion that gets an answer may subscribe at once. */
   static async open(parts: MasterParts): Promise<Master> {
     const { config } = parts;
-    const common = portOptions(config);
     const publishFront = await PublishFront.bind({
-      ...common,
+      ...portOptions(config),
       endpoint: endpointOf(config.interface, config.publish_port),
       highWaterMark: config.pub_hwm,
       isFiltering: config.zmq_filtering,
     });
     const master = new Master(parts, publishFront);
-    const bound = RequestFront.bind({
-      ...common,
-      endpoint: endpointOf(config.interface, config.ret_port),
-      frameBytesMax: config.request_max_bytes,
-      onRequest: (identity, frame) => master.#receive(identity, frame),
-      onFault: (error) => master.#fail(error),
-    });
-    master.#requestFront = await bound.catch((error: Error) => {
-      master.#presence.close();
-      master.#maintenance.close();
-      master.metrics.close();
-      publishFront.close();
-      throw error;
-    });
+    await master.#requests
+      .open((error) => master.#fail(error))
+      .catch((error: Error) => {
+        master.#presence.close();
+        master.#maintenance.close();
+        master.metrics.close();
+        publishFront.close();
+        throw error;
+      });
     master.#batches.resume();
     return master;
   }
@@ -142,7 +128,7 @@ export class Master {
   }
 
   get requestEndpoint(): string {
-    return this.#requestFront?.boundEndpoint ?? "";
+    return this.#requests.front?.boundEndpoint ?? "";
   }
 
   applyKeyChange(change: KeyChange): void {
@@ -168,70 +154,17 @@ export class Master {
     this.metrics.close();
     for (const step of this.#stopSteps) step();
     this.#presence.close();
-    this.#requestFront?.stopReceiving();
-    await within(deadlineMs, this.#drain(), "requests were still under way at the deadline");
+    await within(deadlineMs, this.#requests.drain(), "requests were still under way at the deadline");
     this.#batches.close();
     await within(storeCloseTimeoutMs, this.#keeping.close(), "jobs that wait for minions were not written in time");
     const storesClosed = pool.broadcast(() => ({ kind: "close" }));
     await within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
-    await this.#requestFront?.close();
+    await this.#requests.close();
     this.#publishFront.close();
     const threadsEnded = Promise.all([pool, rsa, runners, pillars, files, credentials].map((some) => some.close()));
     await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time");
     await bus.close();
     secrets.close();
-  }
-
-  async #drain(): Promise<void> {
-    await this.#batcher.idle();
-    await this.#answers.settled();
-  }
-
-  #receive(identity: Buffer, frame: Buffer): void {
-    this.#batcher.offer(identity, frame);
-    if (this.#batcher.isFull) this.#requestFront?.pause();
-  }
-
-  #reply(identity: Buffer, payload: Uint8Array): void {
-    this.#requestFront?.reply(identity, payload);
-  }
-
-  #takeResult(result: BatchResult): void {
-    if (result.accepted.length > 0) this.#keyRing.noteAccepted(result.accepted);
-    this.#presence.noteContacts(result.contacts);
-    if (result.eventCount > 0)
-      this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
-    // Behind the events: that a job is over is told after its last return.
-    this.#keeping.noteResult(result);
-  }
-
-  #takeDeferred(work: Deferred, identity: Buffer): void {
-    switch (work.kind) {
-      case "forward":
-        this.#batcher.offerOpened(identity, work);
-        break;
-      case "rsa":
-        this.#answers.owe(identity, this.#parts.rsa.run<Uint8Array>(work.job));
-        break;
-      case "pillar":
-      case "mineGet":
-      case "files":
-      case "peer":
-        this.#answers.owe(identity, this.#content.answer(work, identity));
-        break;
-      case "publish":
-      case "command":
-      case "makeToken":
-      case "readToken":
-        this.#answers.oweBy(identity, (reply) => this.#commands.answer(work, reply));
-        break;
-    }
-  }
-
-  #answerAuths(auths: AuthBatch, identities: readonly (Buffer | undefined)[]): Promise<void> {
-    const answered = this.#authLane.answer(auths, identities);
-    this.#answers.track(answered);
-    return answered;
   }
 
   #fail(error: Error): void {
@@ -334,53 +267,15 @@ export class Master {
     });
   }
 
-  #createBatcher(): Batcher {
-    const { config, logger, pool, partitioner, bus, start } = this.#parts;
-    const keys = openKeyDirectories(config.pki_dir);
-    const minionsMax = config.max_minions;
-    return new Batcher({
-      pool,
-      partitioner,
-      framesMax: config.batch_max_frames,
-      bytesMax: config.batch_max_bytes,
-      auths: {
-        // One batch in each RSA thread and one on its way there.
-        batchesPerSlotMax: Math.ceil((2 * config.rsa_threads) / pool.slotCount),
-        authsMax: config.auth_queue_max,
-        clientTimeoutMs: config.auth_client_timeout * 1_000,
-        isAccepted: (id) => start.accepted.has(id),
-        knownKey: (id) => keys.read("accepted", id) ?? keys.read("pending", id),
-        nowMs: () => performance.now(),
-      },
-      lingerMs: Math.ceil(config.batch_linger_us / 1_000),
-      batchesInFlightMax: config.batches_in_flight,
-      queueBytesMax: config.queue_max_bytes,
-      onRoom: () => this.#requestFront?.resume(),
-      reply: (identity, payload) => this.#reply(identity, payload),
-      isOverMinionsMax: (id) =>
-        minionsMax > 0 && !this.#presence.isConnected(id) && this.#presence.connectedCount > minionsMax,
-      isHeard: () => bus.subscriberCount > 0 || this.#keeping.isListening,
-      isFollowed: () => this.#keeping.isListening,
-      onContact: (id) => {
-        this.#presence.noteContact(id);
-        this.#keeping.deliveries.noteContact(id);
-      },
-      onResult: (result) => this.#takeResult(result),
-      onDeferred: (work, identity) => this.#takeDeferred(work, identity),
-      onAuths: (auths, identities) => this.#answerAuths(auths, identities),
-      onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
-    });
-  }
-
   #meteredParts(): MeteredParts {
     const { config, start, bus, pool, rsa, runners, pillars: pillar, files, credentials } = this.#parts;
     return {
       config,
       accepted: start.accepted,
-      requestFront: () => this.#requestFront,
+      requestFront: () => this.#requests.front,
       publishFront: this.#publishFront,
-      batcher: this.#batcher,
-      authLane: this.#authLane,
+      batcher: this.#requests.batcher,
+      authLane: this.#requests.authLane,
       pool,
       lanes: { rsa, runners, pillar, file: files, eauth: credentials },
       content: this.#content,

@@ -1,0 +1,179 @@
+/**
+ * The way of a request through the main thread: from its port into a batch for a worker, and from the worker's result to whoever goes on with it.
+ * Each request gets one reply. docs/ARCHITECTURE.md, "A job's life".
+ */
+import type { Logger } from "pino";
+import type { MasterConfig } from "../config/load.ts";
+import { openKeyDirectories } from "../store/keys.ts";
+import type { LanePool } from "../workers/lane-pool.ts";
+import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
+import type { Partitioner } from "../workers/partition.ts";
+import type { ShardPool } from "../workers/pool.ts";
+import { AuthLane } from "./auth-lane.ts";
+import { Batcher } from "./batcher.ts";
+import type { Bus } from "./bus.ts";
+import type { Commands } from "./commands.ts";
+import type { ContentAnswers } from "./content-answers.ts";
+import { endpointOf, portOptions } from "./endpoint.ts";
+import type { JobKeeping } from "./job-keeping.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { OwedAnswers } from "./owed-answers.ts";
+import type { Presence } from "./presence.ts";
+import { RequestFront } from "./request-front.ts";
+
+export type RequestPathParts = {
+  readonly config: MasterConfig;
+  readonly logger: Logger;
+  readonly start: ShardStart;
+  readonly bus: Bus;
+  readonly pool: ShardPool;
+  readonly rsa: LanePool;
+  readonly partitioner: Partitioner;
+};
+
+/** Who goes on with what comes out of a batch. */
+export type RequestPathEnds = {
+  readonly presence: Presence;
+  readonly keeping: JobKeeping;
+  readonly keyRing: KeyRing;
+  readonly content: ContentAnswers;
+  readonly commands: Commands;
+};
+
+export class RequestPath {
+  readonly batcher: Batcher;
+  readonly authLane: AuthLane;
+  readonly #parts: RequestPathParts;
+  readonly #ends: RequestPathEnds;
+  readonly #answers: OwedAnswers;
+  #front: RequestFront | undefined;
+
+  constructor(parts: RequestPathParts, ends: RequestPathEnds) {
+    this.#parts = parts;
+    this.#ends = ends;
+    const { rsa, start, logger } = parts;
+    const reply = (identity: Buffer, frame: Uint8Array) => this.#reply(identity, frame);
+    this.#answers = new OwedAnswers({ reply, logger });
+    this.authLane = new AuthLane({
+      rsa,
+      keys: () => start.keys,
+      reply,
+      onFault: (error) => logger.error({ err: error }, "authentications could not be answered"),
+    });
+    this.batcher = this.#createBatcher();
+  }
+
+  /** Undefined until its port is bound. */
+  get front(): RequestFront | undefined {
+    return this.#front;
+  }
+
+  /** Binds the request port. @throws SaltworksError MASTER_RUNNING */
+  async open(onFault: (error: Error) => void): Promise<void> {
+    const { config } = this.#parts;
+    this.#front = await RequestFront.bind({
+      ...portOptions(config),
+      endpoint: endpointOf(config.interface, config.ret_port),
+      frameBytesMax: config.request_max_bytes,
+      onRequest: (identity, frame) => this.#receive(identity, frame),
+      onFault,
+    });
+  }
+
+  /** Reads no more. Settles when everything that was read is answered. */
+  async drain(): Promise<void> {
+    this.#front?.stopReceiving();
+    await this.batcher.idle();
+    await this.#answers.settled();
+  }
+
+  async close(): Promise<void> {
+    await this.#front?.close();
+  }
+
+  #receive(identity: Buffer, frame: Buffer): void {
+    this.batcher.offer(identity, frame);
+    if (this.batcher.isFull) this.#front?.pause();
+  }
+
+  #reply(identity: Buffer, payload: Uint8Array): void {
+    this.#front?.reply(identity, payload);
+  }
+
+  #takeResult(result: BatchResult): void {
+    const { keyRing, presence, keeping } = this.#ends;
+    if (result.accepted.length > 0) keyRing.noteAccepted(result.accepted);
+    presence.noteContacts(result.contacts);
+    if (result.eventCount > 0)
+      this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
+    // Behind the events: that a job is over is told after its last return.
+    keeping.noteResult(result);
+  }
+
+  #takeDeferred(work: Deferred, identity: Buffer): void {
+    switch (work.kind) {
+      case "forward":
+        this.batcher.offerOpened(identity, work);
+        break;
+      case "rsa":
+        this.#answers.owe(identity, this.#parts.rsa.run<Uint8Array>(work.job));
+        break;
+      case "pillar":
+      case "mineGet":
+      case "files":
+      case "peer":
+        this.#answers.owe(identity, this.#ends.content.answer(work, identity));
+        break;
+      case "publish":
+      case "command":
+      case "makeToken":
+      case "readToken":
+        this.#answers.oweBy(identity, (reply) => this.#ends.commands.answer(work, reply));
+        break;
+    }
+  }
+
+  #answerAuths(auths: AuthBatch, identities: readonly (Buffer | undefined)[]): Promise<void> {
+    const answered = this.authLane.answer(auths, identities);
+    this.#answers.track(answered);
+    return answered;
+  }
+
+  #createBatcher(): Batcher {
+    const { config, logger, pool, partitioner, bus, start } = this.#parts;
+    const { presence, keeping } = this.#ends;
+    const keys = openKeyDirectories(config.pki_dir);
+    const minionsMax = config.max_minions;
+    return new Batcher({
+      pool,
+      partitioner,
+      framesMax: config.batch_max_frames,
+      bytesMax: config.batch_max_bytes,
+      auths: {
+        // One batch in each RSA thread and one on its way there.
+        batchesPerSlotMax: Math.ceil((2 * config.rsa_threads) / pool.slotCount),
+        authsMax: config.auth_queue_max,
+        clientTimeoutMs: config.auth_client_timeout * 1_000,
+        isAccepted: (id) => start.accepted.has(id),
+        knownKey: (id) => keys.read("accepted", id) ?? keys.read("pending", id),
+        nowMs: () => performance.now(),
+      },
+      lingerMs: Math.ceil(config.batch_linger_us / 1_000),
+      batchesInFlightMax: config.batches_in_flight,
+      queueBytesMax: config.queue_max_bytes,
+      onRoom: () => this.#front?.resume(),
+      reply: (identity, payload) => this.#reply(identity, payload),
+      isOverMinionsMax: (id) => minionsMax > 0 && !presence.isConnected(id) && presence.connectedCount > minionsMax,
+      isHeard: () => bus.subscriberCount > 0 || keeping.isListening,
+      isFollowed: () => keeping.isListening,
+      onContact: (id) => {
+        presence.noteContact(id);
+        keeping.deliveries.noteContact(id);
+      },
+      onResult: (result) => this.#takeResult(result),
+      onDeferred: (work, identity) => this.#takeDeferred(work, identity),
+      onAuths: (auths, identities) => this.#answerAuths(auths, identities),
+      onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
+    });
+  }
+}
