@@ -375,6 +375,8 @@ export const batchLookMs = 5_000;
 export const batchFeedBytesMax = 64 * 1024 * 1024;
 /** After a restart the minions of unfinished batches are pinged so many times and for so long each, milliseconds: a stock minion connects again within 10 s. */
 export const batchReconnect = { rounds: 5, roundMs: 3_000 } as const;
+/** How long a batch waits each time before it tries again to send a step that the master could not publish, milliseconds. After the last it stops, and the next start takes it up. */
+export const batchSendWaitsMs: readonly number[] = [1_000, 2_000, 4_000, 8_000, 16_000];
 /** How long a minion that did not answer a batch's ping may still join it, milliseconds. */
 export const batchLateMs = 86_400_000;
 

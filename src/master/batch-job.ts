@@ -2,8 +2,7 @@
  * A batch while it runs: the ping that begins it, its steps, each a job of its own, its log and its events. What is next is decided by
  * `BatchRun`; here it is done. docs/decisions/0020-batches-in-the-master.md.
  */
-import { SaltworksError } from "../errors.ts";
-import { batchGatherMs, batchLateMs, batchStepsMax } from "../limits.ts";
+import { batchGatherMs, batchLateMs, batchSendWaitsMs, batchStepsMax } from "../limits.ts";
 import { BatchLog, type PlacedEntry } from "../store/batch-log.ts";
 import { type BatchEntry, type BatchOptions, parseShare, windowOf } from "../wire/batch.ts";
 import { decode, encode } from "../wire/msgpack.ts";
@@ -30,6 +29,8 @@ export class BatchJob {
   #isClosed = false;
   /** Whether minions must be back first, after a restart of the master. */
   #isHeld = false;
+  /** By the job of a step: whose end counts. */
+  readonly #following = new Map<string, symbol>();
   /** The ping whose late answers join the queue. */
   #latePing: string | undefined;
 
@@ -165,12 +166,19 @@ export class BatchJob {
 
   follow(jid: string, minions: TextList): void {
     if (this.#isClosed) return;
+    // A step that is sent again is followed again, which ends the former following.
+    const mark = Symbol();
+    this.#following.set(jid, mark);
     this.effects.follow({
       jid,
       minions,
       ...this.times,
       onReturn: (id, body) => this.#guard(() => this.#noteReturn(jid, id, body())),
-      onDone: () => this.giveUp(jid, this.run.awaited(jid)),
+      onDone: () => {
+        if (this.#following.get(jid) !== mark) return;
+        this.#following.delete(jid);
+        this.giveUp(jid, this.run.awaited(jid));
+      },
     });
   }
 
@@ -251,14 +259,22 @@ export class BatchJob {
     const jid = this.effects.newJid();
     this.note({ kind: "start", jid, ids, at: this.effects.nowMs() });
     await this.#log.sync();
-    if (this.#isClosed) return;
-    try {
-      await this.send(jid, ids, false);
-      if (!this.#isClosed) this.note({ kind: "sent", jid });
-    } catch (error) {
-      if (error instanceof SaltworksError && error.code === "STORE_FAILED") throw error;
-      this.effects.logger.error({ err: error, batch: this.jid, jid }, "a step of a batch could not be sent");
-      this.giveUp(jid, ids);
+    for (const waitMs of [...batchSendWaitsMs, undefined]) {
+      if (this.#isClosed) return;
+      // Nothing of it was sent: whoever aborted the batch does not want it sent now.
+      if (this.run.state === "stopping") return this.giveUp(jid, ids);
+      try {
+        await this.send(jid, ids, false);
+        if (!this.#isClosed) this.note({ kind: "sent", jid });
+        return;
+      } catch (error) {
+        // If it was followed already: nobody has it.
+        this.#following.delete(jid);
+        // The others' turn must not come while the master cannot publish: each would be counted as silent, and none would run it.
+        if (waitMs === undefined) throw error;
+        this.effects.logger.error({ err: error, batch: this.jid, jid, waitMs }, "a step of a batch could not be sent");
+        await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
+      }
     }
   }
 

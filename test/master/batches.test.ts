@@ -42,6 +42,8 @@ class Fleet {
   /** Functions that are answered by everybody at once. */
   answers: { readonly [fun: string]: Encodable } = { "test.ping": true };
   absent = new Set<string>();
+  /** Publishes of other functions than the ping that fail, behind the moment in which they are followed. */
+  failing = 0;
   #lastJid = 20260101000000000000n;
 
   constructor(ids: readonly string[]) {
@@ -59,6 +61,12 @@ class Fleet {
     const jid = job.jid ?? this.newJid();
     const published = { jid, minions: TextList.of(ids), missing: [] };
     onAccepted?.(published);
+    if (this.failing > 0 && job.fun !== "test.ping") {
+      this.failing -= 1;
+      this.#events.emit("any");
+      // As an error of a worker comes, whose code does not cross the threads.
+      throw new Error("a write failed: No space left on device");
+    }
     this.published.push({ jid, job });
     const answer = this.answers[String(job.fun)];
     if (answer !== undefined)
@@ -88,8 +96,10 @@ class Fleet {
 
   follow(options: FollowOptions): void {
     this.#events.emit("any");
+    const former = this.followed.get(options.jid);
     this.followed.set(options.jid, options);
     this.#returned.set(options.jid, new Set());
+    former?.onDone([], new Map());
     if (options.minions.count === 0) options.onDone([], new Map());
   }
 
@@ -227,6 +237,36 @@ describe("Batches", () => {
     await fleet.untilPublished("cmd.run");
     assert.match(logged, /"kind":"start"/);
     assert.doesNotMatch(logged, /"kind":"sent"/);
+  });
+
+  it("try a step again that could not be published, and count nobody as silent for it", async () => {
+    const fleet = new Fleet(["a", "b"]);
+    fleet.failing = 2;
+    await begin(open(fleet));
+    const [step] = await fleet.untilPublished("cmd.run");
+    assert.deepEqual(step?.job.target, ["a"]);
+    assert.deepEqual(
+      (await fleet.told("start")).map(({ jid, ids }) => [jid, ids]),
+      [[step?.jid, ["a"]]],
+    );
+    await fleet.told("sent");
+    fleet.answer(step?.jid ?? "", "a");
+    const [, second] = await fleet.untilPublished("cmd.run", 2);
+    fleet.answer(second?.jid ?? "", "b");
+    const [done] = await fleet.told("done");
+    assert.deepEqual([done?.outcome, done?.returned, done?.silent], ["finished", 2, 0]);
+  });
+
+  it("send a step no more that could not be published before the batch was aborted", async () => {
+    const fleet = new Fleet(["a", "b"]);
+    fleet.failing = 100;
+    const batches = open(fleet);
+    const published = await begin(batches);
+    await fleet.told("start");
+    assert.equal(batches.control("abort", published?.jid ?? "", "ann"), "changed");
+    const [done] = await fleet.told("done");
+    assert.deepEqual([done?.outcome, done?.silent, done?.queued], ["aborted", 1, 1]);
+    assert.deepEqual(await fleet.untilPublished("cmd.run", 0), []);
   });
 
   it("take the order of a list, so that the operator chooses the canary", async () => {
