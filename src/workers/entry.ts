@@ -18,7 +18,7 @@ import { collectWhenIdle } from "./idle-collection.ts";
 import { Matcher } from "./match.ts";
 import type { ShardStart, ShardTask, TrimAnswer } from "./messages.ts";
 import { findMines, readMines } from "./mine-read.ts";
-import { transferring } from "./pool.ts";
+import { failed, transferring } from "./pool.ts";
 import { runBatch } from "./run-batch.ts";
 import { sealReply } from "./seal-reply.ts";
 import { Shard } from "./shard.ts";
@@ -136,7 +136,11 @@ function takeSeat(slot: number): void {
 }
 
 export default async function handle(task: ShardTask): Promise<unknown> {
-  openOnce();
+  try {
+    openOnce();
+  } catch (error) {
+    return failed(error instanceof SaltworksError ? error : new SaltworksError("STORE_FAILED", String(error)));
+  }
   takeSeat(task.slot);
   switch (task.kind) {
     case "batch": {

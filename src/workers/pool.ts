@@ -220,7 +220,7 @@ export class ShardPool {
     this.counters.tasks += 1;
     const addressed = { ...task, slot: slot.index, [Piscina.queueOptionsSymbol as symbol]: { slot: slot.index } };
     this.#piscina.run(addressed, { transferList: transfer as ArrayBuffer[] }).then(
-      (result) => this.#settle(slot, waiting, () => waiting.resolve(result)),
+      (result) => this.#settle(slot, waiting, () => finish(waiting, result)),
       (error: Error) => this.#fail(slot, waiting, error),
     );
   }
@@ -284,6 +284,20 @@ export class ShardPool {
 
 function queueOf(slot: Slot, job: SlotJob): Waiting[] {
   return job.isUrgent === true ? slot.urgent : slot.queue;
+}
+
+/** What a thread answers instead of raising an error of ours, which would lose its code on the way. Called in the worker thread. */
+export function failed({ code, message }: SaltworksError): object {
+  return { failure: { code, message } };
+}
+
+function finish(waiting: Waiting, result: unknown): void {
+  if (typeof result !== "object" || result === null || !("failure" in result)) {
+    waiting.resolve(result);
+    return;
+  }
+  const { code, message } = result.failure as Pick<SaltworksError, "code" | "message">;
+  waiting.reject(new SaltworksError(code, message));
 }
 
 /** What a thread returns so that `buffer` is transferred with `result`, not copied. Called in the worker thread. */

@@ -58,6 +58,14 @@ describe("ShardPool", () => {
     assert.equal(pool.counters.retried, 0);
   });
 
+  it("gives back an error of ours with its code, without a second try", async () => {
+    const pool = openPool();
+    const error = { name: "SaltworksError", code: "STORE_FAILED", message: "told to fail, with a code" };
+    await assert.rejects(say(pool, 1, { act: "fail" }), error);
+    assert.equal(pool.counters.retried, 0);
+    assert.equal((await say(pool, 1, { act: "say" })).slot, 1);
+  });
+
   it("tries a batch again on the replaced thread when the first one dies under it", async () => {
     const pool = openPool();
     const before = await say(pool, 1, { act: "say" });

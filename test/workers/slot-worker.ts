@@ -1,9 +1,11 @@
 /** A worker for the pool's tests: says where it runs, waits, fails, dies or hangs as it is told. */
 import { threadId, workerData } from "node:worker_threads";
+import { SaltworksError } from "../../src/errors.ts";
+import { failed } from "../../src/workers/pool.ts";
 
 export type SlotTask = {
   readonly slot: number;
-  readonly act: "say" | "wait" | "throw" | "die" | "dieOnce" | "grow" | "hang" | "hangOnce";
+  readonly act: "say" | "wait" | "throw" | "fail" | "die" | "dieOnce" | "grow" | "hang" | "hangOnce";
   readonly flag?: SharedArrayBuffer;
 };
 
@@ -11,10 +13,12 @@ export type SlotTask = {
 const loadMs = Number((workerData as { loadMs?: number }).loadMs ?? 0);
 for (const untilMs = performance.now() + loadMs; performance.now() < untilMs; );
 
-export default async function handle(task: SlotTask): Promise<{ readonly slot: number; readonly threadId: number }> {
+export default async function handle(task: SlotTask): Promise<object> {
   switch (task.act) {
     case "throw":
       throw new Error("told to fail");
+    case "fail":
+      return failed(new SaltworksError("STORE_FAILED", "told to fail, with a code"));
     case "die":
       process.exit(3);
       break;
