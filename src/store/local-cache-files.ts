@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { decode, encode } from "../wire/msgpack.ts";
-import type { Packed } from "../wire/values.ts";
+import { Packed } from "../wire/values.ts";
 import { mapEntries } from "../wire/walk.ts";
 
 export const jidFile = "jid";
@@ -61,8 +61,8 @@ export function bodyFromFiles(jid: string, minionId: string, files: ReturnFiles)
   return encode(body, "bin");
 }
 
-export function encodeMinions(minionIds: readonly string[] | Packed): Buffer {
-  return encode(minionIds, "bin");
+export function encodeMinions(minionIds: readonly string[] | Packed): Uint8Array {
+  return minionIds instanceof Packed ? Buffer.concat(minionIds.pieces) : encode(minionIds, "bin");
 }
 
 export function decodeMinions(bytes: Uint8Array): string[] {

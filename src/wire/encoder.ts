@@ -10,8 +10,13 @@ import { type Encodable, Ext, Float, Packed } from "./values.ts";
 export type Flavour = "raw" | "bin";
 
 const scratchBytesMin = 16 * 1024;
-/** A scratch buffer larger than this is handed out or let go after use, so that one large value does not stay resident. */
+/**
+ * A scratch buffer larger than this is handed out as the result or let go. V8 collects the whole heap each time some 64 MB of
+ * buffers have come up, so that a list of 100,000 ids must not take four times its size.
+ */
 const scratchBytesKept = 1024 * 1024;
+/** With less in it, it is copied after all: who keeps a result shall not keep as much again that is empty. */
+const fullShareMin = 0.75;
 const u64Max = 2n ** 64n - 1n;
 const i64Min = -(2n ** 63n);
 
@@ -29,6 +34,8 @@ export class Encoder {
     this.#end = 0;
     try {
       this.#write(value, 0);
+      const isHandedOut = this.#bytes.length > scratchBytesKept && this.#end > this.#bytes.length * fullShareMin;
+      if (isHandedOut) return this.#bytes.subarray(0, this.#end);
       const result = Buffer.allocUnsafeSlow(this.#end);
       this.#bytes.copy(result, 0, 0, this.#end);
       return result;
@@ -40,7 +47,9 @@ export class Encoder {
   #reserve(bytes: number): void {
     const needed = this.#end + bytes;
     if (needed <= this.#bytes.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
+    // Past a long list come only a few fields more: room for them, not for the list once again.
+    const room = Math.max(needed + Math.floor(needed / 16), this.#bytes.length * 2);
+    const grown = Buffer.allocUnsafeSlow(room);
     this.#bytes.copy(grown, 0, 0, this.#end);
     this.#bytes = grown;
   }
@@ -82,11 +91,19 @@ export class Encoder {
     } else if (value instanceof Ext) {
       this.#writeExt(value);
     } else if (value instanceof Packed) {
-      this.#reserve(value.bytes.length);
-      this.#bytes.set(value.bytes, this.#end);
-      this.#end += value.bytes.length;
+      this.#writePacked(value);
     } else {
       this.#writeRecord(value as { readonly [key: string]: Encodable }, depth);
+    }
+  }
+
+  #writePacked({ pieces }: Packed): void {
+    let length = 0;
+    for (const piece of pieces) length += piece.length;
+    this.#reserve(length);
+    for (const piece of pieces) {
+      this.#bytes.set(piece, this.#end);
+      this.#end += piece.length;
     }
   }
 

@@ -6,7 +6,7 @@ import { decode, encode } from "./msgpack.ts";
 import { Packed } from "./values.ts";
 
 /** Some of a list's items, one after the other, without the list's head. Texts of up to 31 or over 255 bytes read the same in both flavours, others in `raw` do. */
-export type PackedTexts = { readonly count: number; readonly bytes: Uint8Array<ArrayBuffer> };
+export type PackedTexts = { readonly count: number; readonly bytes: Uint8Array };
 
 const headBytesMax = 5;
 
@@ -30,12 +30,12 @@ export class TextList {
     let count = 0;
     for (const part of parts) count += part.count;
     const head = listHead(count);
-    return new TextList(count, new Packed(Buffer.concat([head, ...parts.map((part) => part.bytes)])));
+    return new TextList(count, new Packed(head, ...parts.map((part) => part.bytes)));
   }
 
   /** Decoded at the first call. */
   texts(): readonly string[] {
-    this.#texts ??= decode(this.packed.bytes) as string[];
+    this.#texts ??= decode(Buffer.concat(this.packed.pieces)) as string[];
     return this.#texts;
   }
 }

@@ -21,11 +21,11 @@ export class Ext {
   }
 }
 
-/** A value that is msgpack already: encoders copy it. Whoever makes it answers for its being one value of the flavour it gets into. */
+/** A value that is msgpack already, in one piece or several: encoders copy it. Whoever makes it answers for its being one value of the flavour it gets into. */
 export class Packed {
-  readonly bytes: Uint8Array;
-  constructor(bytes: Uint8Array) {
-    this.bytes = bytes;
+  readonly pieces: readonly Uint8Array[];
+  constructor(...pieces: readonly Uint8Array[]) {
+    this.pieces = pieces;
   }
 }
 

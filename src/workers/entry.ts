@@ -117,6 +117,20 @@ async function putCall({ jid, load, id, body }: Extract<ShardTask, { kind: "putC
   localCache?.offerReturn(record);
 }
 
+async function putLoad({
+  jid,
+  load,
+  minions: pieces,
+  ...task
+}: Extract<ShardTask, { kind: "putLoad" }>): Promise<void> {
+  const minions = new Packed(...pieces);
+  const { missing, isNoCache } = task;
+  await Promise.all([
+    shard.stores.jobs.putLoad({ jid, load, minions, missing, isNoCache }),
+    shard.stores.loads?.putLoad({ jid, load, minions, isNoCache }),
+  ]);
+}
+
 /** A minion whose key went while its pillar was rendered is not remembered. */
 async function keepFacts({ id, grains, pillar }: Extract<ShardTask, { kind: "keepFacts" }>): Promise<void> {
   if (!shard.isAccepted(id)) return;
@@ -149,17 +163,12 @@ export default async function handle(task: ShardTask): Promise<unknown> {
     }
     case "match": {
       const answer = matcher.match(task);
-      return answer.state === "ready" ? transferring(answer, answer.ids.buffer) : answer;
+      const memory = answer.state === "ready" ? answer.ids.buffer : undefined;
+      // A list that is kept is shared, not handed over.
+      return memory instanceof ArrayBuffer ? transferring(answer, memory) : answer;
     }
-    case "putLoad": {
-      const { jid, load, missing, isNoCache } = task;
-      const minions = new Packed(task.minions);
-      await Promise.all([
-        shard.stores.jobs.putLoad({ jid, load, minions, missing, isNoCache }),
-        shard.stores.loads?.putLoad({ jid, load, minions, isNoCache }),
-      ]);
-      return undefined;
-    }
+    case "putLoad":
+      return putLoad(task);
     case "putCall":
       return putCall(task);
     case "noCache":

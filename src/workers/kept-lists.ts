@@ -1,6 +1,6 @@
 /**
- * Packed lists of the targets asked lately. While the same minions match, a list is copied whole; where each time others match, none is kept
- * and nothing is copied for nothing.
+ * Packed lists of the targets asked lately. While the same minions match, one list in shared memory serves all who ask, on any thread; where
+ * each time others match, none is kept and nothing is copied for nothing.
  */
 import { keptListsBytesMax } from "../limits.ts";
 import type { Bitmap } from "../target/fleet/bitmap.ts";
@@ -13,14 +13,15 @@ export class KeptLists {
   readonly #kept = new Map<string, Kept>();
   #bytes = 0;
 
-  /** The packed list of these minions, which the target has matched; its memory is the caller's own. The set is not written to any more. */
+  /** The packed list of these minions, which the target has matched: shared memory, which is never written again, or the caller's own. The set is not written to any more. */
   listOf(target: string, minions: Bitmap, pack: (minions: Bitmap) => PackedTexts): PackedTexts {
     const kept = this.#kept.get(target);
     const isSame = kept?.minions.equals(minions) === true;
-    if (isSame && kept.list !== undefined) return copyOf(kept.list);
-    const list = pack(minions);
-    this.#keep(target, minions, isSame ? copyOf(list) : undefined);
-    return list;
+    if (isSame && kept.list !== undefined) return kept.list;
+    const packed = pack(minions);
+    const list = isSame ? inSharedMemory(packed) : undefined;
+    this.#keep(target, minions, list);
+    return list ?? packed;
   }
 
   /** Numbers have become other minions'. */
@@ -46,9 +47,9 @@ export class KeptLists {
   }
 }
 
-/** In memory of its own, which can be handed to another thread. */
-function copyOf({ count, bytes }: PackedTexts): PackedTexts {
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  copy.set(bytes);
-  return { count, bytes: new Uint8Array(copy.buffer, 0, copy.length) };
+/** Copied once: copies for each who asks would be so much memory that V8 collects the whole heap every few publishes. */
+function inSharedMemory({ count, bytes }: PackedTexts): PackedTexts {
+  const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  shared.set(bytes);
+  return { count, bytes: shared };
 }

@@ -120,11 +120,11 @@ export type MineSlice =
   | { readonly state: "tooLarge" };
 
 /**
- * `ids` (whose memory is transferred) holds the expected minions as items of a packed list. `pending`: ask the same again soon; what the target needs is being
+ * `ids` holds the expected minions as items of a packed list: memory that is transferred, or shared and never written again. `pending`: ask the same again soon; what the target needs is being
  * indexed between batches.
  */
 export type MatchAnswer =
-  | { readonly state: "ready"; readonly count: number; readonly ids: Uint8Array<ArrayBuffer> }
+  | { readonly state: "ready"; readonly count: number; readonly ids: Uint8Array }
   | { readonly state: "pending" }
   | { readonly state: "refused"; readonly reason: string };
 
@@ -136,8 +136,8 @@ export type ShardTask = { readonly slot: number } & (
       readonly kind: "putLoad";
       readonly jid: string;
       readonly load: Uint8Array;
-      /** A packed list. */
-      readonly minions: Uint8Array;
+      /** The pieces of a packed list. */
+      readonly minions: readonly Uint8Array[];
       readonly missing: string[];
       readonly isNoCache: boolean;
     }

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { ExtData, decode as referenceDecode, encode as referenceEncode } from "@msgpack/msgpack";
 import { decodedValuesMax, nestingDepthMax, numericKeysMax } from "../../src/limits.ts";
 import { decode, decodeAt, encode, type Flavour } from "../../src/wire/msgpack.ts";
-import { type Encodable, Ext, Float, type Value } from "../../src/wire/values.ts";
+import { type Encodable, Ext, Float, Packed, type Value } from "../../src/wire/values.ts";
 import { codeThrown } from "./only-typed.ts";
 import { randomFrom, randomValue, seedFromClock } from "./random.ts";
 
@@ -173,11 +173,29 @@ describe("msgpack", () => {
     }
   });
 
-  it("gives results that own their memory, of any size", () => {
-    for (const size of [0, 10, 5_000, 3_000_000]) {
-      const bytes = encode(Buffer.alloc(size, 1), "bin");
-      assert.equal(bytes.buffer.byteLength, bytes.length, `${size}`);
+  it("gives results that own their memory, of any size, with little of it unused", () => {
+    for (const size of [0, 10, 5_000, 1_100_000, 3_000_000]) {
+      const bytes = encode([Buffer.alloc(size, 1), "end"], "bin");
+      const copy = Buffer.from(bytes);
+      const other = encode([Buffer.alloc(size, 2), "end"], "bin");
+      assert.notEqual(other.buffer, bytes.buffer, `${size}`);
+      assert.ok(bytes.equals(copy), `${size}: written to by the next`);
+      assert.ok(bytes.buffer.byteLength * 0.75 <= bytes.length, `${size}: ${bytes.buffer.byteLength} bytes held`);
     }
+  });
+
+  it("copies what is packed already, whole or in pieces, also in shared memory", () => {
+    const whole = encode(["a", "b".repeat(40), 3], "raw");
+    const shared = new Uint8Array(new SharedArrayBuffer(whole.length - 5));
+    shared.set(whole.subarray(5));
+    for (const packed of [new Packed(whole), new Packed(whole.subarray(0, 5), shared)])
+      assert.deepEqual(
+        decode(encode({ list: packed, after: 1 }, "raw")),
+        new Map<string, Value>([
+          ["list", ["a", "b".repeat(40), 3]],
+          ["after", 1],
+        ]),
+      );
   });
 });
 

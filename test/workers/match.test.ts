@@ -56,6 +56,22 @@ describe("Matcher", () => {
     assert.deepEqual(await found(matcher, "glob", "nobody"), []);
   });
 
+  it("keeps one list for all who ask while the same minions match, and what was handed out stays as it was", async () => {
+    const ask = async () => {
+      const answer = await answered(matcher, taskOf("grain", "os:Debian"));
+      assert.ok(answer.state === "ready", answer.state);
+      return answer.ids;
+    };
+    const textsOf = (ids: Uint8Array, count: number) => [...TextList.joined([{ count, bytes: ids }]).texts()].sort();
+    await ask();
+    const kept = await ask();
+    assert.ok(kept.buffer instanceof SharedArrayBuffer, "in memory that threads share");
+    assert.equal((await ask()).buffer, kept.buffer, "no copy for each who asks");
+    await bench.shard.facts.keep("db1", pack({ os: "Debian" }), none);
+    assert.deepEqual(textsOf(await ask(), 4), ["db1", "mute", "web1", "web2"]);
+    assert.deepEqual(textsOf(kept, 3), ["mute", "web1", "web2"]);
+  });
+
   it("looks a list up without an index", async () => {
     assert.deepEqual(await found(matcher, "list", ["web1", "nobody", "web1", ""]), ["web1"]);
     assert.equal(bench.shard.facts.index, undefined);
