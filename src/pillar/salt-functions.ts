@@ -3,6 +3,7 @@
  * In Salt such functions run on the master itself; those that would touch it are refused by name.
  */
 
+import { SaltworksError } from "../errors.ts";
 import { compileGlob } from "../target/glob.ts";
 import type { ValueMap } from "../wire/values.ts";
 import { type Bound, bind } from "./jinja/call-arguments.ts";
@@ -17,6 +18,7 @@ import {
   type Item,
   isEqual,
   isTrue,
+  itemOr,
   iterate,
   Members,
   Tuple,
@@ -32,6 +34,11 @@ export type FunctionContext = {
   readonly opts: () => Dict;
 };
 type SaltFunction = readonly [signature: string, run: (context: FunctionContext, args: Bound) => Item];
+
+/** What the caller wants where there is nothing, be it None. */
+function fallbackOf(args: Bound): Item {
+  return itemOr(args.get("default"), () => "");
+}
 
 function lookUp(data: Dict, args: Bound, fallback: Item): Item {
   return traverse(data, args.need("key"), fallback, args.optionalText("delimiter") ?? ":");
@@ -56,11 +63,18 @@ function filterBy({ minion }: FunctionContext, args: Bound): Item {
   const table = dictArgument(args, "lookup_dict");
   const value = traverse(minion.grains, args.get("grain") ?? "os_family", "", ":");
   const values = Array.isArray(value) ? value : [value];
-  const wanted = values.map(str).find((text) => [...table.keys()].some((key) => compileGlob(str(key)).matches(text)));
-  const key =
-    wanted === undefined ? undefined : [...table.keys()].find((name) => compileGlob(str(name)).matches(wanted));
-  const fallbackKey = args.get("default") ?? "default";
-  let found: Item = (key === undefined ? getKey(table, fallbackKey) : getKey(table, key)) ?? null;
+  const isMeant = (name: Item, text: string) => str(name) === text || compileGlob(str(name)).matches(text);
+  const found = values.map(str).flatMap((text) => {
+    const name = [...table.keys()].find((key) => isMeant(key, text));
+    return name === undefined ? [] : [getKey(table, name) ?? null];
+  });
+  // What is None counts as not there.
+  const chosen = found.find((item) => item !== null) ?? getKey(table, args.get("default") ?? "default") ?? null;
+  return withBaseAndMerge(table, chosen, args);
+}
+
+function withBaseAndMerge(table: Dict, chosen: Item, args: Bound): Item {
+  let found = chosen;
   const baseName = args.get("base") ?? null;
   const base = baseName === null ? undefined : getKey(table, baseName);
   if (base instanceof Map && isTrue(base)) {
@@ -79,19 +93,71 @@ function namedGrains({ minion }: FunctionContext, keys: readonly Item[]): Item {
   return new Map(keys.map((key): [Item, Item] => [key, traverse(minion.grains, key, "", ":")]));
 }
 
+type Expression = string | readonly string[];
+
+/** @throws PILLAR_FAILED for a minion that nobody here knows */
+function checkMinion({ minion }: FunctionContext, args: Bound): void {
+  const other = args.get("minion_id") ?? null;
+  if (other !== null && !isEqual(other, minion.id)) throw fault("template", "match of another minion is not supported");
+}
+
+/** What cannot be read matches nobody, as in Salt; what only this program refuses is an error. */
+function isMinionMeant(context: FunctionContext, kind: string, expression: Expression, delimiter?: string): boolean {
+  try {
+    return matchesMinion(context.minion, context.settings, kind, expression, delimiter);
+  } catch (error) {
+    if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
+    const { isRefused, isUndefined, construct } = error.detail;
+    if (isRefused === true && isUndefined !== true && construct !== "range") throw fault("template", error.message);
+    return false;
+  }
+}
+
 /** `match.*`: each takes the expression, and may be asked about another minion, which nobody here knows. */
 function matching(kind: string): SaltFunction {
   return [
     kind.startsWith("grain") || kind.startsWith("pillar") ? "tgt delimiter? minion_id?" : "tgt minion_id?",
-    ({ minion, settings }, args) => {
-      const other = args.get("minion_id") ?? null;
-      if (other !== null && !isEqual(other, minion.id))
-        throw fault("template", "match of another minion is not supported");
+    (context, args) => {
+      checkMinion(context, args);
       const target = demand(args.need("tgt"));
       const expression = typeof target === "string" ? target : iterate(target).map(str);
-      return matchesMinion(minion, settings, kind, expression, args.optionalText("delimiter") ?? ":");
+      return isMinionMeant(context, kind, expression, args.optionalText("delimiter") ?? ":");
     },
   ];
+}
+
+/** `match.filter_by`: the value of the first target that means this minion. */
+function filterByTarget(context: FunctionContext, args: Bound): Item {
+  checkMinion(context, args);
+  const table = dictArgument(args, "lookup");
+  const kind = args.text("tgt_type", "compound");
+  for (const [target, value] of table) {
+    if (!isMinionMeant(context, kind, str(target))) continue;
+    const over = args.get("merge") ?? null;
+    if (over === null || !isTrue(over)) return value;
+    if (!(over instanceof Map)) throw typeFault("filter_by merge argument must be a dictionary.");
+    if (value === null) return over;
+    if (!(value instanceof Map)) throw typeFault("Cannot update using non-dict types in dictupdate.update()");
+    return merged(value as ValueMap, over as ValueMap, isTrue(args.get("merge_lists") ?? false));
+  }
+  return (
+    getKey(
+      table,
+      itemOr(args.get("default"), () => "default"),
+    ) ?? null
+  );
+}
+
+/** `match.search_by`: all names one of whose targets means this minion; a name for each such target. */
+function searchByTarget(context: FunctionContext, args: Bound): Item {
+  checkMinion(context, args);
+  const kind = args.text("tgt_type", "compound");
+  const names = Array.from(dictArgument(args, "lookup")).flatMap(([name, targets]) =>
+    iterate(targets)
+      .filter((target) => isMinionMeant(context, kind, str(target)))
+      .map(() => name),
+  );
+  return names.length > 0 ? names : null;
 }
 
 const functions: Readonly<Record<string, SaltFunction>> = {
@@ -100,7 +166,7 @@ const functions: Readonly<Record<string, SaltFunction>> = {
     ({ opts, minion }, args) => {
       const inOptions = lookUp(opts(), args, new Tuple([]));
       if (!(inOptions instanceof Tuple)) return inOptions;
-      return lookUp(minion.grains, args, args.get("default") ?? "");
+      return lookUp(minion.grains, args, fallbackOf(args));
     },
   ],
   "defaults.merge": [
@@ -117,19 +183,17 @@ const functions: Readonly<Record<string, SaltFunction>> = {
     "key value",
     ({ minion }, args) => str(traverse(minion.grains, args.need("key"), "", ":")) === str(args.need("value")),
   ],
-  "grains.fetch": [
-    "key default? delimiter?",
-    ({ minion }, args) => lookUp(minion.grains, args, args.get("default") ?? ""),
-  ],
+  "grains.fetch": ["key default? delimiter?", ({ minion }, args) => lookUp(minion.grains, args, fallbackOf(args))],
   "grains.filter_by": ["lookup_dict grain? merge? default? base?", filterBy],
   "grains.get": [
     "key default? delimiter? ordered?",
-    ({ minion }, args) => lookUp(minion.grains, args, args.get("default") ?? ""),
+    ({ minion }, args) => lookUp(minion.grains, args, fallbackOf(args)),
   ],
   "grains.has_value": ["key", ({ minion }, args) => isTrue(lookUp(minion.grains, args, false))],
   "grains.items": ["sanitize?", ({ minion }) => minion.grains],
   "grains.ls": ["", ({ minion }) => [...minion.grains.keys()].map(str).sort()],
   "match.compound": matching("compound"),
+  "match.filter_by": ["lookup tgt_type? minion_id? merge? merge_lists? default?", filterByTarget],
   "match.glob": matching("glob"),
   "match.grain": matching("grain"),
   "match.grain_pcre": matching("grain_pcre"),
@@ -137,7 +201,10 @@ const functions: Readonly<Record<string, SaltFunction>> = {
   "match.list": matching("list"),
   "match.nodegroup": matching("nodegroup"),
   "match.pcre": matching("pcre"),
-  "pillar.get": ["key default? merge? delimiter?", (_context, args) => args.get("default") ?? ""],
+  "match.pillar": matching("pillar"),
+  "match.pillar_pcre": matching("pillar_pcre"),
+  "match.search_by": ["lookup tgt_type? minion_id?", searchByTarget],
+  "pillar.get": ["key default? merge? delimiter?", (_context, args) => fallbackOf(args)],
   "pillar.items": ["", () => new Map()],
   "slsutil.merge": [
     "obj_a obj_b strategy? renderer? merge_lists?",

@@ -18,6 +18,7 @@ import {
   type Item,
   isEqual,
   isTrue,
+  itemOr,
   iterate,
   order,
   setKey,
@@ -62,7 +63,7 @@ function valueIn(node: Expression, scope: Scope, host: FilterHost): Item {
       return Number.isInteger(value.float) ? new Float(value.float) : value.float;
     }
     case "name":
-      return scope.get(node.name) ?? new Undefined(`'${node.name}' is undefined`);
+      return itemOr(scope.get(node.name), () => new Undefined(`'${node.name}' is undefined`));
     case "list":
       return node.items.map((item) => evaluate(item, scope, host));
     case "tuple":

@@ -2,13 +2,14 @@
 import { isIP } from "node:net";
 import { SaltworksError } from "../../errors.ts";
 import type { PythonSearch } from "../../target/python-search.ts";
+import { reprFloat } from "../../wire/python-repr.ts";
 import { dumpYaml } from "../yaml-dump.ts";
 import type { Bound } from "./call-arguments.ts";
 import { type FilterTable, filter } from "./filter-host.ts";
 import { dumpJson, loadJson } from "./json.ts";
 import { integerFrom } from "./methods-collections.ts";
 import { withSearch } from "./python-search.ts";
-import { doubleQuoted, floatText, str } from "./text.ts";
+import { doubleQuoted, str } from "./text.ts";
 import {
   type Dict,
   demand,
@@ -18,6 +19,7 @@ import {
   isFloat,
   isNumber,
   isTrue,
+  itemOr,
   iterate,
   setKey,
   Tuple,
@@ -81,7 +83,7 @@ function yamlEncoded(input: Item): string {
   if (typeof input === "string") return doubleQuoted(input);
   if (input === null) return "null";
   if (isNumber(input) && !isFloat(input)) return str(input).toLowerCase();
-  if (isFloat(input)) return floatText(Number(str(input)));
+  if (isFloat(input)) return reprFloat(Number(str(input)));
   throw typeFault(`yaml_encode() only works with YAML scalar data; failed for <class '${typeName(input)}'>`);
 }
 
@@ -145,7 +147,7 @@ export const dataFilters: FilterTable = {
   ),
   default: filter("default_value? boolean?", (input, args) => {
     const isWanted = input instanceof Undefined || (isTrue(args.get("boolean") ?? false) && !isTrue(input));
-    return isWanted ? (args.get("default_value") ?? "") : input;
+    return isWanted ? itemOr(args.get("default_value"), () => "") : input;
   }),
   extend_dict_key_value: changing((map, key, value) => {
     const list = getKey(map, key);

@@ -2,6 +2,7 @@
 import { Float } from "../../wire/values.ts";
 import type { Bound } from "./call-arguments.ts";
 import { type FilterHost, type FilterTable, filter, freeFilter } from "./filter-host.ts";
+import { fixedText } from "./format-spec.ts";
 import { attributeOf, integerFrom, sorted, subscriptOf } from "./methods-collections.ts";
 import { binary, negated } from "./operators.ts";
 import { str } from "./text.ts";
@@ -17,6 +18,7 @@ import {
   isFloat,
   isNumber,
   isTrue,
+  itemOr,
   iterate,
   lengthOf,
   Series,
@@ -209,7 +211,7 @@ function roundHalfEven(value: number, precision: number): number {
     const isUp = rest > 0.5 || (rest === 0.5 && low % 2 !== 0);
     return (isUp ? low + 1 : low) * factor;
   }
-  return Number(value.toFixed(precision));
+  return Number(fixedText(value, precision));
 }
 
 function numbersOf(input: Item): Item[] {
@@ -278,7 +280,7 @@ function exactly(input: Item, wanted: number): boolean {
 function endOf(input: Item, isLast: boolean): Item {
   const items = iterate(input);
   const item = isLast ? items.at(-1) : items[0];
-  return item ?? new Undefined(`No ${isLast ? "last" : "first"} item, sequence was empty.`);
+  return itemOr(item, () => new Undefined(`No ${isLast ? "last" : "first"} item, sequence was empty.`));
 }
 
 function absolute(input: Item): Item {
@@ -321,12 +323,15 @@ export const listFilters: FilterTable = {
       isTrue(args.get("preserve_nulls") ?? false),
     );
   }),
-  float: filter("default?", (input, args) => floatFrom(demand(input)) ?? args.get("default") ?? new Float(0)),
+  float: filter(
+    "default?",
+    (input, args) => floatFrom(demand(input)) ?? itemOr(args.get("default"), () => new Float(0)),
+  ),
   groupby: filter("attribute default? case_sensitive?", grouped),
   int: filter("default? base?", (input, args) => {
     const whole = integerFrom(demand(input), args.integer("base", 10));
     const viaFloat = whole ?? integerFrom(floatFrom(input) ?? null);
-    return viaFloat ?? args.get("default") ?? 0;
+    return viaFloat ?? itemOr(args.get("default"), () => 0);
   }),
   intersect: setFilter("intersect", "lst2", intersection),
   is_iter: filter("", (input) => isIterable(demand(input))),

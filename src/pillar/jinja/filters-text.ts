@@ -3,6 +3,7 @@ import { createHash, createHmac } from "node:crypto";
 import { type FilterTable, filter, freeFilter } from "./filter-host.ts";
 import { pythonText } from "./filter-text.ts";
 import { formatPercent } from "./format-percent.ts";
+import { fixedText } from "./format-spec.ts";
 import { capitalized, replaceText, splitLines, stripBoth } from "./methods-text.ts";
 import { str } from "./text.ts";
 import { characters, demand, type Item, isTrue, iterate, Tuple, textLength, typeFault } from "./values.ts";
@@ -100,7 +101,7 @@ function fileSize(bytes: number, isBinary: boolean): string {
   if (bytes < base) return `${Math.trunc(bytes)} Bytes`;
   const power = prefixes.findIndex((_, index) => bytes < base ** (index + 2));
   const index = power < 0 ? prefixes.length - 1 : power;
-  return `${(bytes / base ** (index + 1)).toFixed(1)} ${prefixes[index]}`;
+  return `${fixedText(bytes / base ** (index + 1), 1)} ${prefixes[index]}`;
 }
 
 const digest = (algorithm: string) =>

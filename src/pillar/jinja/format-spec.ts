@@ -1,6 +1,7 @@
 /** Python's format specification, `[[fill]align][sign][#][0][width][grouping][.precision][type]`, for numbers and text. */
+import { reprFloat } from "../../wire/python-repr.ts";
 import type { Float } from "../../wire/values.ts";
-import { floatText, str } from "./text.ts";
+import { str } from "./text.ts";
 import { asNumber, characters, type Item, isInteger, isNumber, typeFault, typeName } from "./values.ts";
 
 const specPattern = /^(?:(.)?([<>=^]))?([-+ ])?(#)?(0)?(\d+)?([_,])?(?:\.(\d+))?([a-zA-Z%])?$/su;
@@ -72,7 +73,11 @@ function integerDigits(value: bigint, spec: Spec): string {
 
 /** `%e` of C: the exponent has two digits at least. */
 export function exponentText(value: number, precision: number): string {
-  return value.toExponential(Math.min(precision, 100)).replace(/e([+-])(\d)$/, "e$10$2");
+  const digits = Math.min(precision, mostDigits);
+  const [below = "", power = ""] = value.toExponential(Math.min(digits + 1, mostDigits)).split("e");
+  const isKept = isExactHalf(value.toExponential(mostDigits).split("e")[0] ?? "", digits) && isEven(cut(below));
+  const text = isKept ? `${cut(below)}e${power}` : value.toExponential(digits);
+  return text.replace(/e([+-])(\d)$/, "e$10$2");
 }
 
 /** `%g` of C. */
@@ -80,18 +85,36 @@ export function generalText(value: number, precision: number, keepsZeros: boolea
   const digits = Math.max(1, precision);
   const exponent = value === 0 ? 0 : Number(value.toExponential(Math.min(digits - 1, 100)).split("e")[1]);
   const isScientific = exponent < -4 || exponent >= digits;
-  const text = isScientific ? exponentText(value, digits - 1) : value.toFixed(Math.min(100, digits - 1 - exponent));
+  const text = isScientific ? exponentText(value, digits - 1) : fixedText(value, digits - 1 - exponent);
   if (keepsZeros) return text;
   const [mantissa = "", power] = text.split("e");
   const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
   return power === undefined ? short : `${short}e${power}`;
 }
 
-/** Half to even on the exact binary value, as C's `printf`; JavaScript's `toFixed` gives up from 1e21 on. */
+/** Half to even on the exact binary value, as C's `printf`; JavaScript's `toFixed` rounds a half up, and gives up from 1e21 on. */
 export function fixedText(value: number, precision: number): string {
-  return Math.abs(value) >= 1e21
-    ? BigInt(value).toString() + (precision > 0 ? `.${"0".repeat(precision)}` : "")
-    : value.toFixed(Math.min(precision, 100));
+  if (Math.abs(value) >= 1e21) return BigInt(value).toString() + (precision > 0 ? `.${"0".repeat(precision)}` : "");
+  const digits = Math.min(precision, mostDigits);
+  const below = cut(value.toFixed(Math.min(digits + 1, mostDigits)));
+  return isExactHalf(value.toFixed(mostDigits), digits) && isEven(below) ? below : value.toFixed(digits);
+}
+
+/** What `toFixed` and `toExponential` give at most: enough to see whether a number is exactly half way. */
+const mostDigits = 100;
+
+/** Whether a 5 and nothing else follows so many digits behind the point. */
+function isExactHalf(exact: string, digits: number): boolean {
+  return /^50*$/.test(exact.slice(exact.indexOf(".") + 1 + digits));
+}
+
+function isEven(digits: string): boolean {
+  return /[02468]$/.test(digits);
+}
+
+/** Without the last digit, and the point if nothing is behind it. */
+function cut(digits: string): string {
+  return digits.slice(0, -1).replace(/\.$/, "");
 }
 
 function floatDigits(value: number, spec: Spec): string {
@@ -111,7 +134,7 @@ function floatDigits(value: number, spec: Spec): string {
     case "G":
       return generalText(magnitude, precision, spec.isAlternate);
     case "":
-      return spec.precision === undefined ? floatText(magnitude) : generalText(magnitude, precision, false);
+      return spec.precision === undefined ? reprFloat(magnitude) : generalText(magnitude, precision, false);
     default:
       throw typeFault(`Unknown format code '${spec.type}' for object of type 'float'`);
   }

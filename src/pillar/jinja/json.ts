@@ -1,6 +1,6 @@
 /** JSON as Python's `json` module writes and reads it: separators, order of keys, ints apart from floats. */
+import { reprFloat } from "../../wire/python-repr.ts";
 import { Float } from "../../wire/values.ts";
-import { floatText } from "./text.ts";
 import { fault, type Item, isFloat, isNumber, orderTexts, Tuple, typeFault, typeName } from "./values.ts";
 
 export type JsonOptions = {
@@ -18,7 +18,7 @@ function quoted(text: string, isAscii: boolean): string {
 function numberText(item: number | bigint | Float | boolean): string {
   if (typeof item === "boolean") return item ? "true" : "false";
   if (!isFloat(item)) return String(item);
-  const text = floatText(item instanceof Float ? item.value : item);
+  const text = reprFloat(item instanceof Float ? item.value : item);
   return { inf: "Infinity", "-inf": "-Infinity", nan: "NaN" }[text] ?? text;
 }
 

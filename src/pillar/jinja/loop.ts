@@ -1,5 +1,5 @@
 /** The variable `loop` of a `for`. Source: Jinja 3.1's `LoopContext`. */
-import { Callable, type Item, isEqual, Members, Tuple, typeFault, Undefined } from "./values.ts";
+import { Callable, type Item, isEqual, itemOr, Members, Tuple, typeFault, Undefined } from "./values.ts";
 
 type LoopState = { changed: Item | undefined };
 
@@ -47,9 +47,9 @@ function memberOf(
     case "depth0":
       return depth;
     case "previtem":
-      return items[index - 1] ?? new Undefined("there is no previous item");
+      return itemOr(items[index - 1], () => new Undefined("there is no previous item"));
     case "nextitem":
-      return items[index + 1] ?? new Undefined("there is no next item");
+      return itemOr(items[index + 1], () => new Undefined("there is no next item"));
     case "cycle":
       return cycle(index);
     case "changed":

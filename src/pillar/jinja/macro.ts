@@ -15,7 +15,7 @@ export function bindMacro(macro: MacroParts, args: CallArguments): ReadonlyMap<s
   const values = new Map<string, Item>();
   const names = macro.parameters.map(({ name }) => name);
   for (const [index, name] of names.entries()) {
-    const value = args.positional[index] ?? args.named.get(name);
+    const value = index < args.positional.length ? args.positional[index] : args.named.get(name);
     if (value !== undefined) values.set(name, value);
   }
   const more = args.positional.slice(names.length);

@@ -18,6 +18,7 @@ import {
   isFloat,
   isInteger,
   isTrue,
+  itemOr,
   iterate,
   Members,
   Namespace,
@@ -52,7 +53,8 @@ export function updateDict(target: Dict, args: CallArguments): void {
 
 function popKey(map: Dict, args: Bound): Item {
   const key = args.need("key");
-  const value = getKey(map, key) ?? args.get("default");
+  const present = getKey(map, key);
+  const value = present === undefined ? args.get("default") : present;
   if (value === undefined) throw typeFault(repr(key));
   deleteKey(map, key);
   return value;
@@ -67,7 +69,7 @@ const dictMethods: Readonly<Record<string, Method<Dict>>> = {
     },
   ],
   copy: ["", (map) => new Map(map)],
-  get: ["key default?", (map, args) => getKey(map, args.need("key")) ?? args.need("default")],
+  get: ["key default?", (map, args) => itemOr(getKey(map, args.need("key")), () => args.need("default"))],
   items: [
     "",
     (map) =>
@@ -92,7 +94,7 @@ const dictMethods: Readonly<Record<string, Method<Dict>>> = {
     (map, args) => {
       const present = getKey(map, args.need("key"));
       if (present === undefined) setKey(map, args.need("key"), args.need("default"));
-      return present ?? args.need("default");
+      return itemOr(present, () => args.need("default"));
     },
   ],
   values: ["", (map) => new Series("dict_values", [...map.values()])],
@@ -256,7 +258,7 @@ export function subscriptOf(object: Item, key: Item): Item {
     if (member !== undefined) return member;
     checkKnown(object, key);
   }
-  return itemOf(object, key) ?? missingMember(object, typeof key === "string" ? key : repr(key));
+  return itemOr(itemOf(object, key), () => missingMember(object, typeof key === "string" ? key : repr(key)));
 }
 
 /** Calls an item. @throws PILLAR_FAILED if it is nothing that can be called */

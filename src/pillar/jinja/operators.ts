@@ -16,6 +16,7 @@ import {
   isFloat,
   isInteger,
   isNumber,
+  itemOr,
   lengthOf,
   Series,
   Tuple,
@@ -165,11 +166,11 @@ function missingElement(object: Item, key: Item): Undefined {
 
 /** `object[key]` of maps and rows; undefined where the object has no items at all. */
 export function itemOf(object: Item, key: Item): Item | undefined {
-  if (object instanceof Map) return getKey(object, key) ?? missingElement(object, key);
+  if (object instanceof Map) return itemOr(getKey(object, key), () => missingElement(object, key));
   const members = rowOf(object);
   if (members === undefined || !(isInteger(key) || typeof key === "boolean")) return undefined;
   const index = Number(key);
-  return members[index < 0 ? members.length + index : index] ?? missingElement(object, key);
+  return itemOr(members[index < 0 ? members.length + index : index], () => missingElement(object, key));
 }
 
 function rowOf(object: Item): readonly Item[] | undefined {

@@ -21,6 +21,7 @@ import {
   fault,
   type Item,
   isTrue,
+  itemOr,
   iterate,
   Members,
   Tuple,
@@ -217,7 +218,10 @@ class Rendering {
         for (const [name, alias] of statement.names) {
           const place = `(imported on line ${statement.line} in '${template.name}')`;
           const text = `the template ${module.typeName} ${place} does not export the requested name '${name}'`;
-          scope.set(alias, module.get(name) ?? new Undefined(text));
+          scope.set(
+            alias,
+            itemOr(module.get(name), () => new Undefined(text)),
+          );
         }
         break;
       }
@@ -274,9 +278,8 @@ class Rendering {
           const inner = new Scope(scope);
           const values = bindMacro(parts, args);
           for (const { name, fallback } of parts.parameters) {
-            const given = values.get(name);
-            const other = fallback === undefined ? missingParameter(name) : undefined;
-            inner.set(name, given ?? other ?? (fallback ? evaluate(fallback, inner, this.#host) : null));
+            const standIn = () => (fallback ? evaluate(fallback, inner, this.#host) : missingParameter(name));
+            inner.set(name, itemOr(values.get(name), standIn));
           }
           for (const [name, value] of values) if (inner.get(name) !== value) inner.set(name, value);
           return this.#capture(() => this.#statements(parts.body, inner, template));

@@ -1,4 +1,5 @@
 /** How values are written: Python's `str()` and `repr()`, and Salt's form of maps that are printed in a template. */
+import { reprBytes, reprFloat, reprText } from "../../wire/python-repr.ts";
 import { Ext, Float } from "../../wire/values.ts";
 import {
   Callable,
@@ -12,48 +13,6 @@ import {
   typeFault,
   typeName,
 } from "./values.ts";
-
-/** Python writes a float with a point or an exponent always, the exponent from 1e16 up and below 1e-4, in two digits. */
-export function floatText(value: number): string {
-  if (Number.isNaN(value)) return "nan";
-  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
-  const magnitude = Math.abs(value);
-  if (magnitude !== 0 && (magnitude >= 1e16 || magnitude < 1e-4)) {
-    return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
-  }
-  return Number.isInteger(value) ? `${Object.is(value, -0) ? "-0" : value}.0` : String(value);
-}
-
-const isUnprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
-
-function escapedCharacter(character: string): string {
-  if (character === "\n") return "\\n";
-  if (character === "\r") return "\\r";
-  if (character === "\t") return "\\t";
-  const code = character.codePointAt(0) ?? 0;
-  if (code <= 0xff) return `\\x${code.toString(16).padStart(2, "0")}`;
-  return code <= 0xffff ? `\\u${code.toString(16).padStart(4, "0")}` : `\\U${code.toString(16).padStart(8, "0")}`;
-}
-
-export function quoted(text: string): string {
-  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  let out = "";
-  for (const character of text) {
-    if (character === quote || character === "\\") out += `\\${character}`;
-    else out += isUnprintable.test(character) ? escapedCharacter(character) : character;
-  }
-  return quote + out + quote;
-}
-
-function quotedBytes(bytes: Uint8Array): string {
-  const text = Buffer.from(bytes).toString("latin1");
-  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const inner = Array.from(text, (character) => {
-    if (character === quote || character === "\\") return `\\${character}`;
-    return character < " " || character > "~" ? escapedCharacter(character) : character;
-  });
-  return `b${quote}${inner.join("")}${quote}`;
-}
 
 /** PyYAML's double quotes, which Salt uses for texts with line breaks inside a printed map. */
 export function doubleQuoted(text: string): string {
@@ -117,10 +76,10 @@ function reprOf(item: Item, style: Style): string {
   if (item === null) return "None";
   if (typeof item === "boolean") return item ? "True" : "False";
   if (typeof item === "bigint") return item.toString();
-  if (isFloat(item)) return floatText(item instanceof Float ? item.value : item);
+  if (isFloat(item)) return reprFloat(item instanceof Float ? item.value : item);
   if (typeof item === "number") return String(item);
-  if (typeof item === "string") return quoted(item);
-  if (item instanceof Uint8Array) return quotedBytes(item);
+  if (typeof item === "string") return reprText(item);
+  if (item instanceof Uint8Array) return reprBytes(item);
   if (Array.isArray(item)) return `[${item.map((member) => reprOf(member, style)).join(", ")}]`;
   if (item instanceof Tuple) {
     const inner = item.items.map((member) => reprOf(member, style)).join(", ");

@@ -204,6 +204,11 @@ export function isEqual(a: Item, b: Item): boolean {
   return false;
 }
 
+/** The item, which may well be None; where there is none, what stands in for it. */
+export function itemOr(item: Item | undefined, standIn: () => Item): Item {
+  return item === undefined ? standIn() : item;
+}
+
 /** The value under a key that Python takes for the same; undefined if there is none. @throws PILLAR_FAILED for a key that cannot be one */
 export function getKey(map: Dict, key: Item): Item | undefined {
   checkKey(key);
