@@ -3,8 +3,9 @@
  * folded and texts with line breaks are always double-quoted: what is read back is the same.
  */
 import { plainKind } from "../config/yaml11.ts";
+import { reprFloat } from "../wire/python-repr.ts";
 import { Float } from "../wire/values.ts";
-import { doubleQuoted, floatText } from "./jinja/text.ts";
+import { doubleQuoted } from "./jinja/text.ts";
 import { type Item, isFloat, isNumber, iterate, order, Series, Tuple, typeFault, typeName } from "./jinja/values.ts";
 
 const unprintable = /[^\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10fffe}]/u;
@@ -42,7 +43,7 @@ function unicodeQuoted(text: string): string {
 function numberText(item: number | bigint | Float | boolean): string {
   if (typeof item === "boolean") return item ? "true" : "false";
   if (!isFloat(item)) return String(item);
-  const text = floatText(item instanceof Float ? item.value : item);
+  const text = reprFloat(item instanceof Float ? item.value : item);
   if (text === "inf" || text === "-inf") return text.replace("inf", ".inf");
   if (text === "nan") return ".nan";
   return text.includes(".") ? text : text.replace("e", ".0e");
