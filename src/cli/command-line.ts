@@ -8,7 +8,13 @@ import type { DisplayChoice } from "./display.ts";
 import type { Host } from "./host.ts";
 import { usageExitCode } from "./options/line-reader.ts";
 import { type CommandName, type OptionsOf, parseCommandLine, type Understood } from "./options/parse.ts";
-import { indentSetting, isColourOffBySetting, stateSettings, tableSettings } from "./outputters/settings.ts";
+import {
+  indentSetting,
+  isColourOffBySetting,
+  outputSetting,
+  stateSettings,
+  tableSettings,
+} from "./outputters/settings.ts";
 import { readSaltfile } from "./saltfile.ts";
 import { programVersion, versionsText } from "./version.ts";
 
@@ -96,22 +102,25 @@ type OutputOptions = Pick<OptionsOf<"key">, "output" | "outputIndent" | "outputF
     readonly isStateDiffOnly?: boolean;
   };
 
-/** Options win over the configuration. */
-export function displayChoice(options: OutputOptions, config: MasterConfig): DisplayChoice {
-  const isVerbose =
-    options.stateVerbose === undefined ? config.state_verbose : options.stateVerbose.toLowerCase() !== "false";
+/** Options win over the configuration, a master's or a minion's. */
+export function displayChoice(
+  options: OutputOptions,
+  config: Pick<MasterConfig | MinionConfig, "output" | "opts">,
+): DisplayChoice {
   const isColourOff = options.isColourOff || isColourOffBySetting(config.opts);
   const indent = options.outputIndent ?? indentSetting(config.opts);
+  const { stateOutput, stateVerbose, isStateDiffOnly } = options;
   return {
     // As in Salt, an empty name is none: of an outputter, and of a file.
     outputter: options.output || undefined,
-    defaultOutputter: config.output,
+    configuredOutputter: outputSetting(config.output),
+    defaultOutputter: "nested",
     indent,
     states: {
       ...stateSettings(config.opts),
-      output: options.stateOutput ?? config.state_output,
-      isVerbose,
-      ...(options.isStateDiffOnly === true ? { isDiffOnly: true } : {}),
+      ...(stateOutput === undefined ? {} : { output: stateOutput }),
+      ...(stateVerbose === undefined ? {} : { isVerbose: stateVerbose.toLowerCase() !== "false" }),
+      ...(isStateDiffOnly === true ? { isDiffOnly: true } : {}),
     },
     table: tableSettings(config.opts),
     file: options.outputFile || undefined,

@@ -9,7 +9,9 @@ import { isOutputter, type OutputOptions, renderOutput, unknownOutputterText } f
 export type DisplayChoice = {
   /** `--out`; wins over what a minion suggests. */
   readonly outputter: string | undefined;
-  /** `output` of the configuration: used where neither the operator nor the minion says anything. */
+  /** `output` of the configuration: as in Salt it goes before what a minion suggests, too. */
+  readonly configuredOutputter?: string | undefined;
+  /** Used where nobody says anything. */
   readonly defaultOutputter: string;
   readonly indent: OutputOptions["indent"];
   readonly states: OutputOptions["states"];
@@ -42,15 +44,15 @@ export class Display {
     if (file !== undefined) reported(file, "USAGE", () => closeSync(openSync(file, isAppending ? "a" : "w")));
   }
 
-  /** Whether the operator named an outputter. */
+  /** Whether the operator named an outputter, here or in the configuration. */
   get isOutputterChosen(): boolean {
-    return this.#choice.outputter !== undefined;
+    return (this.#choice.outputter ?? this.#choice.configuredOutputter) !== undefined;
   }
 
   /** One document. `suggested`: the outputter that comes with the value. */
   show(value: Value, suggested?: string, retcode = 0, isOrdered = false): void {
-    const { outputter, defaultOutputter, indent, states, table } = this.#choice;
-    const name = this.#known(outputter ?? suggested ?? defaultOutputter);
+    const { outputter, configuredOutputter, defaultOutputter, indent, states, table } = this.#choice;
+    const name = this.#known(outputter ?? configuredOutputter ?? suggested ?? defaultOutputter);
     const text = renderOutput(name, value, {
       colour: this.#isColoured,
       retcode,

@@ -92,7 +92,11 @@ export function readSaltYaml(source: string): YamlDocument {
     lineCounter: counter,
   });
   const problems = [...document.errors, ...document.warnings];
-  const faults = problems.map(({ pos, message }) => ({ line: counter.linePos(pos[0]).line, message }));
+  const faults = problems.map(({ code, pos, message }) => ({
+    line: counter.linePos(pos[0]).line,
+    message:
+      code === "DUPLICATE_KEY" ? `${/^[^:\n]*/.exec(source.slice(pos[0]))} stands here for the second time` : message,
+  }));
   if (faults.length === 0) faults.push(...meaninglessNodes(document, counter));
   return { document, counter, faults };
 }

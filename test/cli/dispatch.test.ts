@@ -87,6 +87,9 @@ describe("saltworks", () => {
     const { out, code } = await run("call", "--local", "-c", folder, "--out=json", "test.arg_clean", "1", "k=v");
     assert.deepEqual(JSON.parse(out), { local: { args: [1], kwargs: { k: "v" } } });
     assert.equal(code, 0);
+    writeFileSync(join(folder, "minion"), `${lines.join("\n")}\noutput: json\noutput_indent: pretty\n`);
+    const configured = await run("call", "--local", "-c", folder, "test.outputter", "x");
+    assert.equal(configured.out, '{\n    "local": "x"\n}\n');
     const unknown = await run("call", "--local", "-c", folder, "nosuch.fun");
     assert.deepEqual([unknown.err, unknown.code], ["'nosuch.fun' is not available.\n", 255]);
   });
@@ -104,15 +107,16 @@ describe("Display", () => {
   };
   const value = new Map([["es1", true]]);
 
-  it("prefers what the operator chose to what the minion suggests, and that to the configuration", () => {
-    const shown = (outputter: string | undefined, suggested: string | undefined): string => {
+  it("prefers what the operator chose to the configuration, and that to what the minion suggests", () => {
+    const shown = (outputter?: string, configuredOutputter?: string, suggested?: string): string => {
       const host = new TestHost();
-      new Display({ ...choice, outputter, defaultOutputter: "json" }, host).show(value, suggested);
+      new Display({ ...choice, outputter, configuredOutputter }, host).show(value, suggested);
       return host.out;
     };
-    assert.equal(shown("raw", "nested"), "{'es1': True}\n");
-    assert.equal(shown(undefined, "nested"), "es1:\n    True\n");
-    assert.equal(shown(undefined, undefined), '{\n    "es1": true\n}\n');
+    assert.equal(shown("raw", "json", "nested"), "{'es1': True}\n");
+    assert.equal(shown(undefined, "json", "txt"), '{\n    "es1": true\n}\n');
+    assert.equal(shown(undefined, undefined, "txt"), "es1: True\n");
+    assert.equal(shown(), "es1:\n    True\n");
   });
 
   it("writes to a file instead: from its beginning, or behind what is there", () => {

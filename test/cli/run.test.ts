@@ -88,6 +88,7 @@ describe("saltworks run", () => {
     const names = (await run("-d", "manage")).out.match(/^\S+:$/gm) ?? [];
     assert.ok(names.length > 1 && names.every((name) => name.startsWith("manage.")));
     assert.ok(((await run("--doc")).out.match(/^\S+:$/gm)?.length ?? 0) > names.length);
+    assert.deepEqual((await run("-d", "manage.u*")).out.match(/^\S+:$/gm), ["manage.up:"]);
     assert.deepEqual([(await run("-d", "man")).out, (await run("-d", "man")).code], ["", 0]);
     assert.equal((await run("-d", "manage.up", "manage.down")).code, 64);
     assert.equal(asked(), undefined);
@@ -109,6 +110,10 @@ describe("saltworks run", () => {
     answer = { value: "'nosuch.fun' is not available.", success: false };
     const unknown = await run("nosuch.fun");
     assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 0]);
+    answer = { value: "'jobs.list_j' is not available.", success: false };
+    const begun = await run("jobs.list_j");
+    assert.deepEqual(begun.out.match(/^\S+:$/gm), ["jobs.list_job:", "jobs.list_jobs:", "jobs.list_jobs_filter:"]);
+    assert.equal(begun.code, 0);
     const missing = "lookup_jid() missing 1 required positional argument: 'jid'";
     answer = { value: `\nPassed invalid arguments: ${missing}\n\nUsage:\n\n    Return values`, success: false };
     const wrong = await run("jobs.lookup_jid");

@@ -49,6 +49,11 @@ describe("parseSaltYaml", () => {
     );
   });
 
+  it("names the key that stands twice, and the line of the second", () => {
+    const read = parseSaltYaml("timeout: 3\nid: x\ntimeout: 4\n");
+    assert.deepEqual(read, { faults: [{ line: 3, message: "timeout stands here for the second time" }] });
+  });
+
   it("keeps an integer beyond 2^53 exact", () => {
     const read = parseSaltYaml("9007199254740993");
     assert.ok("value" in read);

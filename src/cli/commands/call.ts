@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { MinionConfig } from "../../config/schema.ts";
 import { type CallOutput, type CallRequest, runCall } from "../../minion/call.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import { minionConfig, understand } from "../command-line.ts";
+import { displayChoice, minionConfig, understand } from "../command-line.ts";
 import { Display } from "../display.ts";
 import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
@@ -34,7 +34,7 @@ async function runOne(options: CallOptions, positionals: readonly string[], host
   });
   // A directory of the configuration lies under root_dir; one of the command line is taken as it is.
   const config = options.cachedir ? withCacheIn(resolve(options.cachedir), configured) : configured;
-  const display = new Display(callDisplay(options), host);
+  const display = new Display(displayChoice(options, config), host);
   const log = openToolLog(options, config, host);
   if (options.user !== undefined) await becomeUser(options.user, host);
   if (options.returner) log.info(`Returners are not built, so nothing is sent to: ${options.returner}`);
@@ -75,23 +75,6 @@ function warnOfIgnoredRoots(options: CallOptions, host: Host): void {
 
 function rootsOf(directory: string | undefined): { base: string[] } | undefined {
   return directory === undefined || directory === "" ? undefined : { base: [resolve(directory)] };
-}
-
-function callDisplay(options: CallOptions): ConstructorParameters<typeof Display>[0] {
-  const { stateOutput, stateVerbose } = options;
-  return {
-    outputter: options.output || undefined,
-    defaultOutputter: "nested",
-    indent: options.outputIndent,
-    states: {
-      ...(stateOutput === undefined ? {} : { output: stateOutput }),
-      ...(stateVerbose === undefined ? {} : { isVerbose: stateVerbose.toLowerCase() !== "false" }),
-      ...(options.isStateDiffOnly ? { isDiffOnly: true } : {}),
-    },
-    file: options.outputFile || undefined,
-    isAppending: options.isOutputFileAppended,
-    isColoured: options.isColourForced ? true : options.isColourOff ? false : undefined,
-  };
 }
 
 function toRequest(options: CallOptions, positionals: readonly string[]): CallRequest {

@@ -44,7 +44,6 @@ async function runAction(options: KeyOptions, host: Host): Promise<number> {
   const config = clientConfig(configDirectory(options), host);
   const log = openToolLog(options, config, host);
   if (options.user !== undefined) await becomeUser(options.user, host);
-  // Salt shows keys in its own form unless another is asked for, whatever `output` says.
   const display = new Display({ ...displayChoice(options, config), defaultOutputter: "key" }, host);
   let client: MasterClient | undefined;
   try {

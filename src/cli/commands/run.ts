@@ -14,8 +14,9 @@ import { hasCode, type SaltworksError } from "../../errors.ts";
 import { FileServer } from "../../fileserver/file-server.ts";
 import { fileServerSettings } from "../../fileserver/settings.ts";
 import { failureText } from "../../runners/call.ts";
-import { docTexts, usageText } from "../../runners/doc-text.ts";
+import { docTexts } from "../../runners/doc-text.ts";
 import { runnerFunctions, runRunner } from "../../runners/registry.ts";
+import { compileGlob } from "../../target/glob.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { keywordMark, parseArguments } from "../args/words.ts";
@@ -92,9 +93,11 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   return !isSuccess && String(value).startsWith(exceptionStart) ? 1 : 0;
 }
 
-/** Of one function or of all whose name it begins, whole words only; of all of them without a name. */
+/** Of one function or of all whose name it begins, whole words only, or of those that a glob names; of all of them without a name. */
 function printDocs(name: string | undefined, display: Display): number {
-  const isMeant = (fun: string) => name === undefined || fun === name || fun.startsWith(`${name}.`);
+  const glob = name?.includes("*") ? compileGlob(name) : undefined;
+  const start = name?.endsWith(".") ? name : `${name}.`;
+  const isMeant = (fun: string) => glob?.matches(fun) ?? (name === undefined || fun === name || fun.startsWith(start));
   for (const [fun, doc] of docTexts([...runnerFunctions].filter(([fun]) => isMeant(fun)))) {
     display.line(`${fun}:\n${doc}`);
   }
@@ -111,7 +114,7 @@ function timeoutArgument(name: string, args: readonly Value[], seconds: number |
 /** With `--async`: where the result will be found, in a warning. */
 async function start(config: MasterConfig, host: Host, call: RunnerCall, log: Logger): Promise<Outcome> {
   const { name } = call;
-  if (!runnerFunctions.has(name)) return { value: `'${name}' is not available.`, isSuccess: false };
+  if (!runnerFunctions.has(name)) return { value: notAvailableText(name), isSuccess: false };
   return await reached(config, host, call, async (client) => {
     const { tag, jid } = await client.startRunner(name, call.args, call.kwargs, call.jid);
     log.warn(
@@ -194,8 +197,18 @@ function shownBy(value: Value): [value: Value, outputter: string | undefined] {
   return typeof outputter === "string" && data !== undefined ? [data, outputter] : [value, undefined];
 }
 
-/** A keyword that the function does not know is answered with its documentation alone, as Salt does. */
+/**
+ * A keyword that the function does not know, and a name that is only the beginning of one, are answered with documentation alone, as Salt
+ * does: of every function whose name begins so.
+ */
 function explained(text: string, name: string): Value {
   const isUnknownKeyword = text.startsWith(argumentsStart) && text.includes("unexpected keyword argument");
-  return isUnknownKeyword ? new Map([[name, usageText(runnerFunctions, name)]]) : text;
+  if (!isUnknownKeyword && text !== notAvailableText(name)) return text;
+  const glob = compileGlob(`${name}*`);
+  const docs = docTexts([...runnerFunctions].filter(([fun]) => glob.matches(fun)));
+  return docs.size > 0 ? docs : text;
+}
+
+function notAvailableText(name: string): string {
+  return `'${name}' is not available.`;
 }

@@ -7,6 +7,11 @@ import type { TableOptions } from "./table.ts";
 
 type Settings = ReadonlyMap<string, unknown>;
 
+/** `output`, where it says anything: nested is shown anyway, and `highstate` is for state runs only, which suggest it themselves. */
+export function outputSetting(output: string): string | undefined {
+  return output === "nested" || output === "highstate" || output === "" ? undefined : output;
+}
+
 /** `output_indent`: a number of columns, `pretty`, or null for one line; undefined if it is not set or something else. */
 export function indentSetting(settings: Settings): JsonIndent | undefined {
   const indent = settings.get("output_indent");
@@ -49,7 +54,7 @@ export function tableSettings(settings: Settings): TableOptions {
   });
 }
 
-/** How state runs are shown, but for what the command line has options for. */
+/** How state runs are shown. */
 export function stateSettings(settings: Settings): HighstateOptions {
   const flag = (name: string) => {
     const value = settings.get(name);
@@ -59,7 +64,10 @@ export function stateSettings(settings: Settings): HighstateOptions {
     const value = settings.get(name);
     return Array.isArray(value) ? value.map((word) => strOf(word)) : undefined;
   };
+  const output = settings.get("state_output");
   return defined({
+    output: typeof output === "string" ? output : undefined,
+    isVerbose: flag("state_verbose"),
     isDiffOnly: flag("state_output_diff"),
     isTabular: flag("state_tabular"),
     isProfiled: flag("state_output_profile"),
