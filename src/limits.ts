@@ -71,6 +71,8 @@ export const drainDeadlineMs = 10_000;
 export const trackedJobsMax = 10_000;
 /** Jobs whose minions' states the master keeps in memory; the oldest that nobody follows goes first. */
 export const jobRecordsMax = 20_000;
+/** Rounds of a job in which find_job may fail to be published (a full disk, too many publishes) before silence counts as an answer. */
+export const unaskedRoundsMax = 5;
 /** Minions of those jobs, ten bytes for each of its jobs; beyond it the oldest jobs go first. */
 export const trackedMinionsMax = 2_000_000;
 /** How long those states are kept, milliseconds; after it there is what the job cache holds. */

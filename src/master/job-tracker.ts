@@ -3,7 +3,7 @@
  * `saltutil.find_job`; and keeps of each job, for a while, what became of every minion.
  * docs/protocol.md section 11.3 and docs/compatibility.md, "Life of a job", tell the timing.
  */
-import { jobRecordKeptMs, jobRecordsMax, trackedJobsMax, trackedMinionsMax } from "../limits.ts";
+import { jobRecordKeptMs, jobRecordsMax, trackedJobsMax, trackedMinionsMax, unaskedRoundsMax } from "../limits.ts";
 import type { TextList } from "../wire/text-list.ts";
 import { type JobHead, JobRecord, type SilentReason } from "./job-record.ts";
 import { MinionNumbers } from "./minion-numbers.ts";
@@ -45,6 +45,8 @@ type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn"
   readonly laterDeadlineMs: Map<string, number>;
   roundEndsMs: number;
   isAnyRunning: boolean;
+  /** Rounds in which find_job could not be published. */
+  unaskedRounds: number;
   findJobJid: string | undefined;
   timer: NodeJS.Timeout | undefined;
 };
@@ -138,6 +140,7 @@ export class JobTracker {
       laterDeadlineMs: new Map(),
       roundEndsMs: nowMs + timeoutMs,
       isAnyRunning: true,
+      unaskedRounds: 0,
       findJobJid: undefined,
       timer: undefined,
     };
@@ -268,7 +271,12 @@ export class JobTracker {
     if (job.isAnyRunning) {
       job.isAnyRunning = false;
       job.roundEndsMs = nowMs + job.gatherTimeoutMs;
-      this.#ask(job).catch(this.#options.onFault);
+      this.#ask(job).catch((error: Error) => {
+        this.#options.onFault(error);
+        // Nobody was asked, so nobody is silent: once more in the next round.
+        job.unaskedRounds += 1;
+        job.isAnyRunning ||= job.unaskedRounds <= unaskedRoundsMax;
+      });
       return job.roundEndsMs;
     }
     let latestMs = 0;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it, mock } from "node:test";
+import { unaskedRoundsMax } from "../../src/limits.ts";
 import type { SilentReason } from "../../src/master/job-record.ts";
 import { type FollowOptions, JobTracker } from "../../src/master/job-tracker.ts";
 import { TextList } from "../../src/wire/text-list.ts";
@@ -9,15 +10,24 @@ type Question = { readonly atMs: number; readonly jid: string; readonly ids: rea
 /** Time is node's mock clock, so that a 25 s job takes no time. */
 function openTracker(isConnected: (id: string) => boolean = () => true, now = () => Date.now()) {
   const questions: Question[] = [];
+  const faults: Error[] = [];
+  let failing = 0;
   const tracker = new JobTracker({
     findJob: async (_, ids) => {
+      if (failing > 0) {
+        failing -= 1;
+        throw new Error("no space left");
+      }
       const jid = `find-${questions.length + 1}`;
       questions.push({ atMs: Date.now(), jid, ids });
       return jid;
     },
     readFindJob: (id, body) => ({ id, runsStill: body[0] === 1, isFault: body[0] === 2 }),
     isConnected,
-    onFault: (error) => assert.fail(error),
+    onFault: (error) => {
+      assert.equal(error.message, "no space left");
+      faults.push(error);
+    },
     now,
     steadyMs: () => Date.now(),
   });
@@ -33,7 +43,10 @@ function openTracker(isConnected: (id: string) => boolean = () => true, now = ()
       },
       ...more,
     });
-  return { tracker, questions, follow, done: () => done };
+  const fail = (count: number) => {
+    failing = count;
+  };
+  return { tracker, questions, follow, done: () => done, faults, fail };
 }
 
 const idle = () => Uint8Array.of(0);
@@ -70,6 +83,28 @@ describe("JobTracker", () => {
     assert.equal(done(), undefined);
     await tick(1);
     assert.deepEqual(done(), { atMs: 15_000, returned: ["a"], silent: { b: "No response" } });
+  });
+
+  it("takes silence for no answer while find_job cannot be published, and gives up after five such rounds", async () => {
+    const { tracker, questions, follow, done, faults, fail } = openTracker();
+    follow(["a", "b"]);
+    fail(2);
+    await tick(5_000);
+    await tick(10_000);
+    assert.deepEqual([faults.length, questions.length, done()], [2, 0, undefined]);
+    await tick(10_000);
+    assert.deepEqual(
+      questions.map(({ ids }) => ids),
+      [["a", "b"]],
+    );
+    tracker.noteReturn("job", "a", idle);
+    await tick(10_000);
+    assert.deepEqual(done(), { atMs: 35_000, returned: ["a"], silent: { b: "No response" } });
+    follow(["a"]);
+    fail(100);
+    await tick(5_000);
+    for (let round = 0; round < unaskedRoundsMax + 1; round += 1) await tick(10_000);
+    assert.deepEqual(done(), { atMs: 100_000, returned: [], silent: { a: "No response" } });
   });
 
   it("keeps its times when the clock is set back by a day in the middle", async () => {
