@@ -70,7 +70,8 @@ function faultsText(runs: readonly Run[]): string {
     return [
       ...(correctness.missing > 0 ? [`${title}: ${correctness.missing} of ${correctness.expected} are missing\n`] : []),
       ...errors.map(([name, count]) => `${title}: ${name}: ${formatNumber(count)}\n`),
-      ...(generator.isVoid ? [`${title}: void: ${generator.voidReasons.join("; ")}\n`] : []),
+      // The title says that it is void.
+      ...(generator.isVoid ? [`${title}: ${generator.voidReasons.join("; ")}\n`] : []),
     ];
   });
   return lines.join("");

@@ -34,6 +34,8 @@ const repeatsMax = 100;
 const repeatsAgainst = 4;
 /** The only load that the C program knows. */
 const floorScenario = "return-storm";
+/** It drives the store alone: whatever master stands beside it. */
+const masterlessScenario = "job-cache";
 const resultDirectory = "bench-results";
 
 export function understandBench(argv: readonly string[], host: Host) {
@@ -152,6 +154,9 @@ function readPeers(
     if (options.salt !== undefined)
       throw new SaltworksError("USAGE", "--salt means something with --against salt only");
     return [];
+  }
+  if (scenario.name === masterlessScenario) {
+    throw new SaltworksError("USAGE", `${masterlessScenario} asks no master, so there is nothing to run it against`);
   }
   if (against === "floor") {
     if (scenario.name === floorScenario) return [{ kind: "floor" }];

@@ -3,7 +3,7 @@ import type { Host } from "../../src/cli/host.ts";
 import type { Progress } from "../../src/cli/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { runAgainst } from "../peers/against.ts";
-import { writeResult } from "../results/files.ts";
+import { demandDirectory, writeResult } from "../results/files.ts";
 import type { Point, RunResult } from "../results/schema.ts";
 import { runScenario } from "../scenarios/run.ts";
 import { Interruption } from "./interruption.ts";
@@ -16,18 +16,19 @@ const incorrectExitCode = 1;
 
 /** @returns 0; 2 if a run was void; 1 if returns are missing; 130 if it was interrupted */
 export async function runRequest(request: RunRequest, progress: Progress, host: Host): Promise<number> {
+  demandDirectory(request.directory);
   const interruption = new Interruption(host);
   try {
     const result = await measure(request, progress, interruption.signal);
     if (result === undefined) {
-      host.complain("saltworks bench: interrupted before anything was measured\n");
+      host.complain("saltworks bench: interrupted before a run was whole: there is no result\n");
       return interruption.exitCode;
     }
+    // Shown first: what cannot be kept after all is at least said.
+    host.write(request.isJson ? `${JSON.stringify(result)}\n` : `${resultText(result)}\n`);
     const path = writeResult(request.directory, result);
-    if (request.isJson) {
-      host.write(`${JSON.stringify(result)}\n`);
-      host.complain(`Result: ${path}\n`);
-    } else host.write(`${resultText(result)}\nResult: ${path}\nPlots:  saltworks bench report ${path}\n`);
+    if (request.isJson) host.complain(`Result: ${path}\n`);
+    else host.write(`Result: ${path}\nPlots:  saltworks bench report ${path}\n`);
     if (interruption.signal.aborted) return interruption.exitCode;
     return exitCodeOf(result, host);
   } finally {

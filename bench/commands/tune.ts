@@ -7,7 +7,7 @@ import type { OptionsOf } from "../../src/cli/options/parse.ts";
 import type { Progress } from "../../src/cli/progress.ts";
 import { masterOptions } from "../../src/config/schema.ts";
 import { SaltworksError } from "../../src/errors.ts";
-import { readResult, writeResult } from "../results/files.ts";
+import { demandDirectory, demandFile, readResult, writeResult } from "../results/files.ts";
 import type { ParameterValues, RunResult } from "../results/schema.ts";
 import { remarksOn } from "../tune/remarks.ts";
 import { knobs, workerCounts } from "../tune/settings.ts";
@@ -39,6 +39,8 @@ export async function tuneCommand(argv: readonly string[], host: Host, progress:
   const empty = emptyTuneResult(parameters, { p99Ms: plan.p99MsMax, isQuick: plan.isQuick, repeats: plan.repeats });
   const earlier = options.resumeFile === undefined ? [] : earlierPoints(options.resumeFile, empty);
   const directory = directoryOf(options);
+  demandDirectory(directory);
+  if (options.writeFile !== undefined) demandFile(options.writeFile);
   const interruption = new Interruption(host);
   const { signal } = interruption;
   const measurer = new StormMeasurer({ parameters, progress, signal, earlier });

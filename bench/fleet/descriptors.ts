@@ -39,11 +39,12 @@ export function descriptorsForMaster(minionCount: number): DescriptorNeed {
 }
 
 /**
- * Refuses a fleet whose connections a master on this machine could not hold, before anybody signs in.
+ * Refuses a fleet whose connections a master on this machine could not hold, before anybody signs in. `canShare`: whether several minions
+ * may have one connection.
  *
  * @throws SaltworksError QUEUE_FULL with what would fit
  */
-export function demandRoomForMaster(minionCount: number, connections: number): void {
+export function demandRoomForMaster(minionCount: number, connections: number, canShare: boolean): void {
   const { hard } = descriptorLimits();
   const room = hard - masterDescriptors;
   if (connections <= room) return;
@@ -51,7 +52,7 @@ export function demandRoomForMaster(minionCount: number, connections: number): v
   throw new SaltworksError(
     "QUEUE_FULL",
     `${minionCount} minions with ${connections} connections do not fit: a process may have ${hard} descriptors, ` +
-      `so a master takes ${most} minions with two connections each; let more of them share with connections=${most}`,
+      `so a master takes ${most} minions with two connections each${canShare ? `; let more of them share with connections=${most}` : ""}`,
     { minionCount, connections, hard },
   );
 }

@@ -32,6 +32,8 @@ export type FleetOptions = Partial<MinionOptions> & {
   readonly onCounters?: (counters: FleetCounters) => void;
   /** Minions of one process that come up at the same time. */
   readonly bringUpsAtOnce?: number;
+  /** Ends whatever is waited for; the fleet is still to be closed. */
+  readonly signal?: AbortSignal;
 };
 
 const minionsPerProcess = 500;
@@ -52,6 +54,8 @@ export class Fleet {
   readonly #waiters = new Set<Waiter>();
   readonly #answers = new Map<number, (ids: readonly string[]) => void>();
   readonly #onCounters: (counters: FleetCounters) => void;
+  readonly #signal: AbortSignal | undefined;
+  readonly #onAbort = (): void => this.#fail(this.#signal?.reason as Error);
   #calls = 0;
   #fault: Error | undefined;
   #isClosing = false;
@@ -61,6 +65,8 @@ export class Fleet {
     this.idPrefix = options.idPrefix ?? "sim-";
     this.firstIndex = options.firstIndex ?? 0;
     this.#onCounters = options.onCounters ?? (() => {});
+    this.#signal = options.signal;
+    this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
     const processCount = processesFor(options);
     for (let index = 0; index < processCount; index += 1) {
       const from = Math.floor((this.minionCount * index) / processCount);
@@ -141,6 +147,7 @@ export class Fleet {
   /** Ends all connections and processes. */
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#signal?.removeEventListener("abort", this.#onAbort);
     await Promise.all(
       this.#members.map(async (member) => {
         if (member.child.connected) tell(member, { kind: "stop" });

@@ -51,6 +51,24 @@ function invalid(text: string, why = "write 64, 64..4096, lognormal:700:0.8 or 6
   return new SaltworksError("USAGE", `${text} is no distribution: ${why}`);
 }
 
+/** No value that is drawn is larger. */
+export function largestOf(distribution: Distribution): number {
+  switch (distribution.kind) {
+    case "fixed":
+      return distribution.value;
+    case "uniform":
+      return distribution.to;
+    case "lognormal":
+      return distribution.median * Math.exp(distribution.sigma * sigmasMax);
+    case "mix":
+      return Math.max(...distribution.parts.map(({ value }) => value));
+    default: {
+      const never: never = distribution;
+      throw new TypeError(`unknown distribution ${String(never)}`);
+    }
+  }
+}
+
 /** A whole number. */
 export function draw(distribution: Distribution, random: Random): number {
   switch (distribution.kind) {

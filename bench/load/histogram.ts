@@ -1,5 +1,6 @@
 /** Latencies in HdrHistograms: microseconds, three significant digits, up to ten minutes; merged, encoded and read back. */
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type Histogram } from "hdr-histogram-js";
+import { SaltworksError } from "../../src/errors.ts";
 import type { OperationResult } from "../results/schema.ts";
 
 /** Ten minutes: longer than any wait of a minion. */
@@ -12,9 +13,14 @@ export class LatencyHistogram {
     this.#histogram = histogram;
   }
 
-  /** @throws what the codec throws for text that is no histogram */
+  /** @throws SaltworksError CONFIG_INVALID for text that is no histogram */
   static decode(text: string): LatencyHistogram {
-    return new LatencyHistogram(decodeFromCompressedBase64(text, shape.bitBucketSize) as Histogram);
+    try {
+      return new LatencyHistogram(decodeFromCompressedBase64(text, shape.bitBucketSize) as Histogram);
+    } catch (cause) {
+      const message = `a histogram cannot be read: ${(cause as Error).message}`;
+      throw new SaltworksError("CONFIG_INVALID", message, {}, { cause });
+    }
   }
 
   get count(): number {

@@ -12,7 +12,10 @@ export function turnOrder(sideCount: number, rounds: number): number[][] {
   return Array.from({ length: rounds }, (_, round) => (round % 2 === 0 ? forth : back));
 }
 
-/** @returns the turns of each side by name, one for each round */
+/**
+ * @returns the turns of each side by name, one for each round: those rounds that were whole when the signal came
+ * @throws the signal's reason if there was none
+ */
 export async function takeTurns<T extends Turn>(
   sides: readonly Side<T>[],
   rounds: number,
@@ -20,6 +23,7 @@ export async function takeTurns<T extends Turn>(
 ): Promise<Map<string, T[]>> {
   const turns = new Map<string, T[]>(sides.map(({ name }) => [name, []]));
   const phase = progress.phase("turns", sides.length * rounds);
+  let whole = 0;
   try {
     for (const order of turnOrder(sides.length, rounds)) {
       for (const position of order) {
@@ -29,9 +33,12 @@ export async function takeTurns<T extends Turn>(
         turns.get(side.name)?.push(await side.turn());
         phase.step();
       }
+      whole += 1;
     }
+  } catch (error) {
+    if (!signal.aborted || whole === 0) throw error;
   } finally {
     phase.end();
   }
-  return turns;
+  return new Map([...turns].map(([name, all]) => [name, all.slice(0, whole)]));
 }

@@ -80,7 +80,7 @@ async function runOnce(head: RunHead, master: MasterUnderTest, options: AgainstO
 }
 
 function turnOf({ cpu }: Point): Turn {
-  return { cpuMs: cpu.totalMs, operations: (cpu.totalMs * 1_000) / cpu.usPerOperation };
+  return { cpuMs: cpu.totalMs, operations: cpu.usPerOperation === 0 ? 0 : (cpu.totalMs * 1_000) / cpu.usPerOperation };
 }
 
 function sumOf(turns: readonly Turn[]): Turn {
@@ -105,11 +105,14 @@ function compareByLabel(
   const labels = new Set(rounds.get(candidate)?.[0]?.points.map(({ label }) => label));
   const turns = (name: string, label: string): Turn[] =>
     (rounds.get(name) ?? []).map(({ points }) => sumOf(points.filter((point) => point.label === label).map(turnOf)));
-  return [...labels].map((label) =>
-    compareTurns(
+  return [...labels].flatMap((label) => {
+    const [ours, theirs] = [turns(baseline, label), turns(candidate, label)];
+    // Who did nothing in a turn has no cost per operation; what is missing is said of each run.
+    if ([...ours, ...theirs].some(({ cpuMs, operations }) => cpuMs === 0 || operations === 0)) return [];
+    return compareTurns(
       `CPU per operation, ${label}`,
-      { name: baseline, turns: turns(baseline, label) },
-      { name: candidate, turns: turns(candidate, label) },
-    ),
-  );
+      { name: baseline, turns: ours },
+      { name: candidate, turns: theirs },
+    );
+  });
 }

@@ -122,7 +122,8 @@ export class StormSide {
       await this.#storm.prepareAuths({ lane, rounds: load.rounds, hasToken: load.hasToken });
       return;
     }
-    const jids = await publishJobs(this.#master, load.jobs, fun, noProgress);
+    const { signal } = new AbortController();
+    const jids = await publishJobs({ master: this.#master, progress: noProgress, signal }, load.jobs, fun);
     await this.#storm.prepareReturns({ lane, jids, fun, returnBytes: load.returnBytes, seed: this.#turns });
   }
 

@@ -84,12 +84,15 @@ export function figuresTable(runs: readonly Run[]): string {
   if (names.length === 0) return "";
   // Many figures of few runs read better downwards.
   if (names.length > runs.length) {
-    const rows = names.map((name) => ({ head: name, cells: runs.map(({ point }) => point.figures[name] ?? "–") }));
+    const rows = names.map((name) => ({
+      head: name,
+      cells: runs.map(({ point }) => point.figures[name] ?? right("–")),
+    }));
     return tableHtml(["figure", ...runs.map(({ title }) => title)], rows);
   }
   const rows = runs.map(({ title, point }) => ({
     head: title,
-    cells: names.map((name) => point.figures[name] ?? "–"),
+    cells: names.map((name) => point.figures[name] ?? right("–")),
   }));
   return tableHtml(["run", ...names], rows);
 }

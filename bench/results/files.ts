@@ -1,8 +1,53 @@
 /** Result files: written whole under a name that says scenario, master and time, read back with a word on what is wrong. */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { SaltworksError } from "../../src/errors.ts";
 import { type RunResult, resultSchema } from "./schema.ts";
+import { faultInResult } from "./shape.ts";
+
+/**
+ * What takes minutes to measure must not find out at its end that it cannot be kept.
+ *
+ * @throws SaltworksError USAGE if files cannot be written there; the directory is made
+ */
+export function demandDirectory(directory: string): void {
+  const probe = join(directory, `.saltworks-${process.pid}`);
+  try {
+    makeDirectory(resolve(directory));
+    writeFileSync(probe, "");
+    rmSync(probe);
+  } catch (cause) {
+    throw new SaltworksError(
+      "USAGE",
+      `cannot write to the directory ${directory}: ${(cause as Error).message}`,
+      {},
+      { cause },
+    );
+  }
+}
+
+/** One after the other: Node's own way tries for ever where a file system that has its parent says that there is none, as /proc does. */
+function makeDirectory(directory: string): void {
+  if (existsSync(directory)) return;
+  makeDirectory(dirname(directory));
+  mkdirSync(directory);
+}
+
+/** @throws SaltworksError USAGE if this file can be neither written nor made; it is left as it is */
+export function demandFile(path: string): void {
+  if (!existsSync(path)) {
+    if (!existsSync(dirname(path))) {
+      throw new SaltworksError("USAGE", `cannot write ${path}: there is no directory ${dirname(path)}`);
+    }
+    demandDirectory(dirname(path));
+    return;
+  }
+  try {
+    closeSync(openSync(path, "r+"));
+  } catch (cause) {
+    throw new SaltworksError("USAGE", `cannot write ${path}: ${(cause as Error).message}`, {}, { cause });
+  }
+}
 
 /** @returns the file's path */
 export function writeResult(directory: string, result: RunResult): string {
@@ -31,11 +76,8 @@ export function readResult(path: string): RunResult {
       path,
     });
   }
-  const result = value as RunResult;
-  if (!Array.isArray(result.points) || typeof result.scenario?.name !== "string") {
-    throw new SaltworksError("CONFIG_INVALID", `cannot read the result ${path}: it has no scenario or no points`, {
-      path,
-    });
-  }
-  return result;
+  const fault = faultInResult(value as object);
+  if (fault !== undefined)
+    throw new SaltworksError("CONFIG_INVALID", `cannot read the result ${path}: ${fault}`, { path });
+  return value as RunResult;
 }

@@ -5,11 +5,12 @@ import { stormPoint } from "./storm-point.ts";
 import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
-  openStorm,
+  demandStorm,
   type StormParameters,
   type StormSite,
   stormDefaults,
   versionConfig,
+  withStorm,
 } from "./storm-setup.ts";
 
 type AuthBesideReturns = StormParameters & {
@@ -53,20 +54,18 @@ export const authBesideReturns = defineScenario<AuthBesideReturns>({
     authTimeoutMs: "how long a minion waits for an authentication before it asks again",
     seed: "of arrival times",
   },
+  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, p.rounds + roundsOf(p))),
   masterConfig: versionConfig,
-  async run(context) {
-    const { master, parameters: p, progress } = context;
-    const site = await openStorm(master, p, progress);
-    try {
+  run(context) {
+    const { parameters: p } = context;
+    return withStorm(context, async (site) => {
       await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed });
       const alone = await span(context, site, false);
       const beside = await span(context, site, true);
       const [before, during] = [alone, beside].map((point) => point.operations.return?.percentilesUs.p99 ?? 0);
       beside.figures.returnP99ToAlone = (during ?? 0) / Math.max(1, before ?? 0);
       return [alone, beside];
-    } finally {
-      await site.storm.close();
-    }
+    });
   },
 });
 

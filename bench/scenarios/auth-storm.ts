@@ -5,11 +5,12 @@ import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { answered, stormPoint } from "./storm-point.ts";
 import {
   aboutStorm,
-  openStorm,
+  demandStorm,
   type StormParameters,
   type StormSite,
   stormDefaults,
   versionConfig,
+  withStorm,
 } from "./storm-setup.ts";
 
 type AuthStorm = StormParameters & { readonly rounds: number; readonly warmUp: number; readonly authTimeoutMs: number };
@@ -31,19 +32,17 @@ export const authStorm = defineScenario<AuthStorm>({
     warmUp: "authentications of each minion before them that do not count",
     authTimeoutMs: "how long a minion waits for its reply before it asks again (Salt's auth_timeout is 5 s)",
   },
+  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, p.rounds)),
   masterConfig: versionConfig,
-  async run(context) {
-    const { master, parameters, progress } = context;
-    const site = await openStorm(master, parameters, progress);
-    try {
+  run(context) {
+    const { parameters } = context;
+    return withStorm(context, async (site) => {
       if (parameters.warmUp > 0) await storm(context, site, parameters.warmUp, false, "warm up");
       return [
         await storm(context, site, parameters.rounds, false, "without token"),
         await storm(context, site, parameters.rounds, true, "with token"),
       ];
-    } finally {
-      await site.storm.close();
-    }
+    });
   },
 });
 

@@ -5,18 +5,17 @@ import { cpuTimeMs } from "../cpu-time.ts";
 import { type Fleet, type FleetOptions, openFleet } from "../fleet/fleet.ts";
 import { connectionsOf } from "../fleet/kernel-connections.ts";
 import { judgeGenerator, SelfCheck } from "../load/self-check.ts";
-import type { Point } from "../results/schema.ts";
+import type { ParameterValues, Point } from "../results/schema.ts";
 import type { MasterUnderTest } from "./master-under-test.ts";
-import type { Progress } from "./scenario.ts";
+import type { ScenarioContext } from "./scenario.ts";
 
 const upTimeoutMs = 600_000;
 const connectTimeoutMs = 60_000;
 const connectPollMs = 100;
 
 export async function openSimulatedFleet(
-  master: MasterUnderTest,
+  { master, progress, signal }: Pick<ScenarioContext<ParameterValues>, "master" | "progress" | "signal">,
   minionCount: number,
-  progress: Progress,
   more: Partial<FleetOptions> = {},
 ): Promise<Fleet> {
   const phase = progress.phase("bring minions up", minionCount);
@@ -27,6 +26,7 @@ export async function openSimulatedFleet(
     publishPort: master.publishPort,
     minionCount,
     isRecordingAcks: true,
+    signal,
     onCounters: ({ up }) => {
       phase.step(Math.max(0, up - seen));
       seen = Math.max(seen, up);

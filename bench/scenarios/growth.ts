@@ -7,17 +7,18 @@ import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./accounting.ts";
 import { cpuOf, measured } from "./measure.ts";
 import { oneByOne } from "./operations.ts";
-import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { defineScenario, noProgress, type ScenarioContext } from "./scenario.ts";
 import { answered, errorsOf } from "./storm-point.ts";
 import {
   aboutStorm,
+  demandStorm,
   follow,
-  openStorm,
   publishJobs,
   type StormParameters,
   type StormSite,
   stormDefaults,
   versionConfig,
+  withStorm,
 } from "./storm-setup.ts";
 
 type Growth = StormParameters & {
@@ -46,17 +47,17 @@ export const growth = defineScenario<Growth>({
     cycleSeconds: "of returns between two looks at memory, which are taken when nothing is under way",
     returnBytes: "size of the returned text",
   },
+  demand: (p) => demandStorm(p, p.rate * p.cycleSeconds),
   masterConfig: versionConfig,
-  async run(context) {
-    const { master, parameters: p, progress } = context;
-    const site = await openStorm(master, p, progress);
-    const follower = await follow(master);
-    try {
-      return [await grow(context, site)];
-    } finally {
-      follower.close();
-      await site.storm.close();
-    }
+  run(context) {
+    return withStorm(context, async (site) => {
+      const follower = await follow(context.master);
+      try {
+        return [await grow(context, site)];
+      } finally {
+        follower.close();
+      }
+    });
   },
 });
 
@@ -76,7 +77,7 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
     const startedMs = performance.now();
     let minutesTold = 0;
     while (performance.now() - startedMs < p.minutes * msPerMinute) {
-      const cycle = await publishJobs(master, rounds, fun, quiet);
+      const cycle = await publishJobs({ master, signal, progress: noProgress }, rounds, fun);
       jids.push(...cycle);
       await site.storm.prepareReturns({ lane, jids: cycle, fun, returnBytes: p.returnBytes, seed: jids.length });
       const { plannedMs } = planSchedule({ ratePerSecond: p.rate, seconds, arrivals: "poisson", seed: jids.length });
@@ -133,7 +134,6 @@ function lowest(looks: readonly { readonly anonymousBytes: number }[]): number {
 
 /** After the last reply of a cycle, for what the master puts off. */
 const settleMs = 500;
-const quiet = { phase: () => ({ step() {}, end() {} }) };
 const noGenerator = { cpuShare: 0, loopDelayP99Ms: 0, lateSends: 0, isVoid: true, voidReasons: ["no cycle was run"] };
 
 function worse(one: Point["generator"] | undefined, other: Point["generator"]): Point["generator"] {

@@ -3,17 +3,18 @@ import { setTimeout as wait } from "node:timers/promises";
 import { measureBareSockets } from "../peers/bare-sockets.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./accounting.ts";
-import { cpuOf, measured } from "./measure.ts";
+import { cpuOf, measured, untilRest } from "./measure.ts";
 import { histogramOf, oneByOne } from "./operations.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import {
   aboutStorm,
-  openStorm,
+  demandStorm,
   publishJobs,
   type StormParameters,
   type StormSite,
   stormDefaults,
   versionConfig,
+  withStorm,
 } from "./storm-setup.ts";
 
 type IdleHold = StormParameters & { readonly seconds: number; readonly jobs: number; readonly bare: boolean };
@@ -35,16 +36,11 @@ export const idleHold = defineScenario<IdleHold>({
     jobs: "answered by everybody before, so that each connection was used both ways",
     bare: "whether a ROUTER and a PUB in a process of their own hold as many connections afterwards, for comparison",
   },
+  demand: (p) => demandStorm(p, p.minions * p.jobs),
   masterConfig: versionConfig,
   async run(context) {
-    const { master, parameters: p, progress } = context;
-    const site = await openStorm(master, p, progress);
-    let point: Point;
-    try {
-      point = await hold(context, site);
-    } finally {
-      await site.storm.close();
-    }
+    const { parameters: p } = context;
+    const point = await withStorm(context, (site) => hold(context, site));
     if (p.bare) Object.assign(point.figures, await bareFigures(context, point.memory.rssBytes));
     return [point];
   },
@@ -53,7 +49,7 @@ export const idleHold = defineScenario<IdleHold>({
 async function hold(context: ScenarioContext<IdleHold>, site: StormSite): Promise<Point> {
   const { master, parameters: p, progress, signal } = context;
   const duplicatesBefore = await duplicatesSeen(master);
-  const jids = await publishJobs(master, p.jobs, fun, progress);
+  const jids = await publishJobs(context, p.jobs, fun);
   await site.storm.prepareReturns({ lane, jids, fun, returnBytes: "64", seed: 1 });
   const outcome = await site.phase(progress, "use each connection", p.jobs * p.minions, () =>
     site.storm.run([{ lane }], { signal }),
@@ -95,12 +91,12 @@ async function hold(context: ScenarioContext<IdleHold>, site: StormSite): Promis
 }
 
 async function bareFigures(
-  { master, parameters: p, progress }: ScenarioContext<IdleHold>,
+  { master, parameters: p, progress, signal }: ScenarioContext<IdleHold>,
   rssBytes: number,
 ): Promise<Record<string, number>> {
   const phase = progress.phase("the same connections on bare sockets");
-  // The master's own connections must be gone: this process opens these.
-  await master.remove();
+  // The master has lost all of its connections, and may have its next turn after this.
+  await untilRest(master, signal);
   const bare = await measureBareSockets({ minionCount: p.minions });
   const lowered = await measureBareSockets({ minionCount: p.minions, batchBytes: loweredBatchBytes });
   phase.end();

@@ -1,5 +1,6 @@
 /** Question: how long after the master's key is rotated has every minion read the next publish, and what does that cost? */
 import { setTimeout as wait } from "node:timers/promises";
+import { demandRoomForMaster } from "../fleet/descriptors.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./accounting.ts";
@@ -24,12 +25,13 @@ export const keyRotation = defineScenario<KeyRotation>({
     rotations: "how often; before them one publish without a rotation, to compare with",
     seconds: "that the minions may take",
   },
+  demand: ({ minions, rotations }) => demandRoomForMaster(minions + rotations, 2 * (minions + rotations), false),
   // Salt looks for a rotation that is due once in a round of its maintenance.
   masterConfig: () => ({ loop_interval: 1 }),
   async run(context) {
-    const { master, parameters: p, progress } = context;
+    const { parameters: p } = context;
     // Those that lose their keys stand first; their returns are not waited for.
-    const fleet = await openSimulatedFleet(master, p.minions + p.rotations, progress);
+    const fleet = await openSimulatedFleet(context, p.minions + p.rotations);
     try {
       const points = [await publishOnce(context, fleet, undefined)];
       for (let index = 0; index < p.rotations; index += 1) points.push(await publishOnce(context, fleet, index));

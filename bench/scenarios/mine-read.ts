@@ -4,7 +4,14 @@ import { fillMines } from "./asks.ts";
 import { measured } from "./measure.ts";
 import { defineScenario } from "./scenario.ts";
 import { answered, stormPoint } from "./storm-point.ts";
-import { aboutStorm, openStorm, type StormParameters, stormDefaults, versionConfig } from "./storm-setup.ts";
+import {
+  aboutStorm,
+  demandStorm,
+  type StormParameters,
+  stormDefaults,
+  versionConfig,
+  withStorm,
+} from "./storm-setup.ts";
 
 type MineRead = StormParameters & {
   readonly rate: number;
@@ -39,11 +46,11 @@ export const mineRead = defineScenario<MineRead>({
     readers: "connections that reads come over",
     seed: "of arrival times",
   },
+  demand: (p) => demandStorm(p, p.rate * p.seconds),
   masterConfig: versionConfig,
-  async run(context) {
+  run(context) {
     const { master, parameters: p, progress, signal } = context;
-    const site = await openStorm(master, p, progress);
-    try {
+    return withStorm(context, async (site) => {
       await fillMines(context, site);
       const { plannedMs } = planSchedule({
         ratePerSecond: p.rate,
@@ -70,8 +77,6 @@ export const mineRead = defineScenario<MineRead>({
           figures: { requestBytesMean: bytes / Math.max(1, plannedMs.length) },
         }),
       ];
-    } finally {
-      await site.storm.close();
-    }
+    });
   },
 });

@@ -7,12 +7,13 @@ import { stormPoint } from "./storm-point.ts";
 import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
+  demandStorm,
   follow,
-  openStorm,
   type StormParameters,
   type StormSite,
   stormDefaults,
   versionConfig,
+  withStorm,
 } from "./storm-setup.ts";
 
 type MixedDay = StormParameters & {
@@ -66,19 +67,20 @@ export const mixedDay = defineScenario<MixedDay>({
     warmUp: "returns of each minion before, that do not count",
     seed: "of sizes and arrival times",
   },
+  demand: (p) => demandStorm(p, p.seconds * (p.returnRate + p.mineRate + p.eventRate + p.pillarRate + p.authRate)),
   masterConfig: versionConfig,
-  async run(context) {
-    const { master, parameters: p, progress } = context;
-    const site = await openStorm(master, p, progress);
-    const follower = await follow(master);
-    try {
-      await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: "64", seed: p.seed });
-      await fillMines(context, site);
-      return [await day(context, site)];
-    } finally {
-      follower.close();
-      await site.storm.close();
-    }
+  run(context) {
+    const { master, parameters: p } = context;
+    return withStorm(context, async (site) => {
+      const follower = await follow(master);
+      try {
+        await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: "64", seed: p.seed });
+        await fillMines(context, site);
+        return [await day(context, site)];
+      } finally {
+        follower.close();
+      }
+    });
   },
 });
 

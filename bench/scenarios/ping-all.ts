@@ -6,11 +6,12 @@ import { histogramOf, oneByOne } from "./operations.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import {
   aboutStorm,
-  openStorm,
+  demandStorm,
   type StormParameters,
   type StormSite,
   stormDefaults,
   versionConfig,
+  withStorm,
 } from "./storm-setup.ts";
 
 type PingAll = StormParameters & {
@@ -37,18 +38,16 @@ export const pingAll = defineScenario<PingAll>({
     delayMs: "how long each minion takes: 0, 0..100 or lognormal:50:0.5",
     seed: "of delays",
   },
+  demand: (p) => demandStorm(p, p.minions * (p.publishes + p.warmUp)),
   masterConfig: versionConfig,
-  async run(context) {
-    const { master, parameters: p, progress } = context;
-    const site = await openStorm(master, p, progress);
-    try {
+  run(context) {
+    const { parameters: p } = context;
+    return withStorm(context, async (site) => {
       const own = { returnBytes: "64", delayMs: p.delayMs, seed: p.seed };
       await site.storm.respond({ ...own, timeoutMs: requestTimeoutMs, tries: triesMax });
       if (p.warmUp > 0) await publishAll(context, site, p.warmUp, "warm up");
       return [await ping(context, site)];
-    } finally {
-      await site.storm.close();
-    }
+    });
   },
 });
 

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { SaltworksError } from "../../src/errors.ts";
 import { encodeClearRequest } from "../../src/wire/request.ts";
+import { demandRoomForMaster } from "../fleet/descriptors.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { Connection } from "../fleet/storm/connection.ts";
 import { memoryOf } from "../memory.ts";
@@ -36,9 +37,10 @@ export const restartUnderLoad = defineScenario<RestartUnderLoad>({
     returnBytes: "size of the returned text",
     seconds: "that minions may take to have everything acknowledged after a restart",
   },
+  demand: ({ minions }) => demandRoomForMaster(minions, 2 * minions, false),
   async run(context) {
-    const { master, parameters: p, progress } = context;
-    const fleet = await openSimulatedFleet(master, p.minions, progress, {
+    const { parameters: p } = context;
+    const fleet = await openSimulatedFleet(context, p.minions, {
       returnBytes: [p.returnBytes, p.returnBytes],
       returnDelayMs: [0, p.spreadMs],
       returnTimeoutMs: [2_000, 3_000],
@@ -74,7 +76,10 @@ async function restart(
   await fleet.until("a third", ({ returnsAcknowledged }) => returnsAcknowledged >= third, p.seconds * 1_000);
   const atDown = fleet.counters.returnsAcknowledged - before.returnsAcknowledged;
   const downMs = performance.now();
-  const [, upMs] = await Promise.all([master.restart({ kill: p.isKilled }), untilBack(master.requestPort, signal)]);
+  const restarted = master.restart({ kill: p.isKilled });
+  const back = Promise.all([restarted, untilBack(master.requestPort, signal)]);
+  // Nobody may take away a master that is being started: what it fails with is thrown by `back`.
+  const [, upMs] = await back.finally(() => restarted.catch(() => undefined));
   await fleet.until(
     "all returns",
     (now) => isSettled(now) && now.jobsMatched - before.jobsMatched >= p.minions,

@@ -6,12 +6,13 @@ import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
+  demandStorm,
   follow,
-  openStorm,
   type StormParameters,
   type StormSite,
   stormDefaults,
   versionConfig,
+  withStorm,
 } from "./storm-setup.ts";
 
 type ReturnStorm = StormParameters & {
@@ -53,21 +54,22 @@ export const returnStorm = defineScenario<ReturnStorm>({
     isFollowed: "whether an event subscriber follows everything meanwhile, as an operator's command does",
     seed: "of sizes and arrivals",
   },
+  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, p.rate > 0 ? roundsOf(p) : p.returns)),
   masterConfig: versionConfig,
-  async run(context) {
-    const { master, parameters: p, progress } = context;
-    const site = await openStorm(master, p, progress);
-    const follower = p.isFollowed ? await follow(master) : undefined;
-    try {
-      await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
-      const returnsBefore = follower?.counts.returns ?? 0;
-      const point = await storm(context, site);
-      if (follower !== undefined) point.figures.returnEvents = follower.counts.returns - returnsBefore;
-      return [point];
-    } finally {
-      follower?.close();
-      await site.storm.close();
-    }
+  run(context) {
+    const { master, parameters: p } = context;
+    return withStorm(context, async (site) => {
+      const follower = p.isFollowed ? await follow(master) : undefined;
+      try {
+        await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
+        const returnsBefore = follower?.counts.returns ?? 0;
+        const point = await storm(context, site);
+        if (follower !== undefined) point.figures.returnEvents = follower.counts.returns - returnsBefore;
+        return [point];
+      } finally {
+        follower?.close();
+      }
+    });
   },
 });
 

@@ -10,6 +10,7 @@ import {
   resultSchema,
 } from "../results/schema.ts";
 import { type MasterChoice, type MasterUnderTest, masterConfigOf, startMaster } from "./master-under-test.ts";
+import { checkParameters } from "./parameter-checks.ts";
 import { scenarioNamed } from "./registry.ts";
 import type { Progress, Scenario } from "./scenario.ts";
 
@@ -77,7 +78,11 @@ export function resultOf(
   };
 }
 
-/** The scenario's defaults with what was given in their place. */
+/**
+ * The scenario's defaults with what was given in their place.
+ *
+ * @throws SaltworksError USAGE for a parameter that there is not or a value that cannot be used; what the scenario's own `demand` throws
+ */
 export function readParameters(scenario: Scenario<ParameterValues>, given: ParameterValues): ParameterValues {
   const read: Record<string, ParameterValue> = { ...scenario.defaults };
   for (const [name, value] of Object.entries(given)) {
@@ -88,6 +93,8 @@ export function readParameters(scenario: Scenario<ParameterValues>, given: Param
     }
     read[name] = readValue(name, value, byDefault);
   }
+  checkParameters(scenario.name, read, scenario.defaults);
+  scenario.demand?.(read);
   return read;
 }
 

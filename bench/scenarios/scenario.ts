@@ -22,6 +22,8 @@ export type Scenario<P extends ParameterValues> = {
   readonly question: string;
   readonly defaults: P;
   readonly about: Readonly<Record<keyof P, string>>;
+  /** Refuses what this machine cannot do, before anything is started. @throws SaltworksError */
+  demand?(parameters: P): void;
   /** Master configuration that the question needs; what the caller gives wins. */
   masterConfig?(parameters: P): Record<string, unknown>;
   run(context: ScenarioContext<P>): Promise<Point[]>;

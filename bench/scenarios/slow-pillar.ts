@@ -6,11 +6,12 @@ import { stormPoint } from "./storm-point.ts";
 import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
-  openStorm,
+  demandStorm,
   type StormParameters,
   type StormSite,
   stormDefaults,
   versionConfig,
+  withStorm,
 } from "./storm-setup.ts";
 
 type SlowPillar = StormParameters & {
@@ -48,24 +49,25 @@ export const slowPillar = defineScenario<SlowPillar>({
     returnBytes: "size of the returned text",
     seed: "of arrival times",
   },
+  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, roundsOf(p))),
   masterConfig: (p) => ({ ...versionConfig(p), pillar_roots: { base: [pillarDirectory] } }),
-  async run(context) {
-    const { master, parameters: p, progress } = context;
-    const site = await openStorm(master, p, progress);
-    const asker = await PillarAsker.open(master);
-    try {
-      const pillarSeconds = await asker.makeSlow(p.pillarSeconds);
-      await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed });
-      const alone = await span(context, site, undefined);
-      const beside = await span(context, site, asker);
-      const [before, during] = [alone, beside].map((point) => point.operations.return?.percentilesUs.p99 ?? 0);
-      beside.figures.returnP99ToAlone = (during ?? 0) / Math.max(1, before ?? 0);
-      beside.figures.pillarSeconds = pillarSeconds;
-      return [alone, beside];
-    } finally {
-      asker.close();
-      await site.storm.close();
-    }
+  run(context) {
+    const { master, parameters: p } = context;
+    return withStorm(context, async (site) => {
+      const asker = await PillarAsker.open(master);
+      try {
+        const pillarSeconds = await asker.makeSlow(p.pillarSeconds);
+        await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed });
+        const alone = await span(context, site, undefined);
+        const beside = await span(context, site, asker);
+        const [before, during] = [alone, beside].map((point) => point.operations.return?.percentilesUs.p99 ?? 0);
+        beside.figures.returnP99ToAlone = (during ?? 0) / Math.max(1, before ?? 0);
+        beside.figures.pillarSeconds = pillarSeconds;
+        return [alone, beside];
+      } finally {
+        asker.close();
+      }
+    });
   },
 });
 
@@ -82,9 +84,17 @@ async function span(
   const label = asker === undefined ? "returns alone" : "returns beside the pillar";
   let isOver = false;
   const asking = asker?.askUntil(() => isOver);
+  // What goes wrong with it meanwhile is thrown where it is awaited.
+  asking?.catch(() => undefined);
   const run = { verifyMax };
-  const { span: spent, outcome, correctness } = await measureStorm(context, site, { label, jids, total, lanes, run });
-  isOver = true;
+  const measuring = measureStorm(context, site, { label, jids, total, lanes, run });
+  const {
+    span: spent,
+    outcome,
+    correctness,
+  } = await measuring.finally(() => {
+    isOver = true;
+  });
   const pillars = (await asking) ?? 0;
   return stormPoint({
     label: asker === undefined ? "alone" : "beside the pillar",

@@ -8,13 +8,14 @@ import { stormPoint } from "./storm-point.ts";
 import { measureStorm, prepareRounds, returnLane } from "./storm-returns.ts";
 import {
   aboutStorm,
+  demandStorm,
   type Follower,
   follow,
-  openStorm,
   type StormParameters,
   type StormSite,
   stormDefaults,
   versionConfig,
+  withStorm,
 } from "./storm-setup.ts";
 
 type SlowSubscriber = StormParameters & {
@@ -40,23 +41,24 @@ export const slowSubscriber = defineScenario<SlowSubscriber>({
     slow: "subscribers that connect and never read, at the second point",
     seed: "of sizes",
   },
+  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, p.returns)),
   masterConfig: versionConfig,
-  async run(context) {
-    const { master, parameters: p, progress } = context;
-    const site = await openStorm(master, p, progress);
-    const follower = await follow(master);
-    const stuck: Socket[] = [];
-    try {
-      if (p.warmUp > 0) await storm(context, site, follower, p.warmUp, "warm up");
-      const points = [await storm(context, site, follower, p.returns, "everybody reads")];
-      for (let index = 0; index < p.slow; index += 1) stuck.push(await connectAndSleep(master));
-      points.push(await storm(context, site, follower, p.returns, "beside one that does not"));
-      return points;
-    } finally {
-      for (const socket of stuck) socket.destroy();
-      follower.close();
-      await site.storm.close();
-    }
+  run(context) {
+    const { master, parameters: p } = context;
+    return withStorm(context, async (site) => {
+      const follower = await follow(master);
+      const stuck: Socket[] = [];
+      try {
+        if (p.warmUp > 0) await storm(context, site, follower, p.warmUp, "warm up");
+        const points = [await storm(context, site, follower, p.returns, "everybody reads")];
+        for (let index = 0; index < p.slow; index += 1) stuck.push(await connectAndSleep(master));
+        points.push(await storm(context, site, follower, p.returns, "beside one that does not"));
+        return points;
+      } finally {
+        for (const socket of stuck) socket.destroy();
+        follower.close();
+      }
+    });
   },
 });
 

@@ -4,7 +4,7 @@ import type { Point } from "../results/schema.ts";
 import { cpuOf, type Span } from "./measure.ts";
 
 /** Replies that were none, or wrong, over all lanes. */
-export function errorsOf(outcome: StormOutcome): Record<string, number> {
+export function errorsOf(outcome: Pick<StormOutcome, "lanes">): Record<string, number> {
   const errors: Record<string, number> = {};
   for (const [name, { failed, timedOut, wrong, empty }] of Object.entries(outcome.lanes)) {
     errors[`${name}: refused replies`] = failed;
@@ -46,8 +46,8 @@ export function stormPoint(o: {
   };
 }
 
-/** For scenarios without jobs: every request is to be answered, once. */
-export function answered(outcome: StormOutcome): Point["correctness"] {
+/** Of requests that are no returns to jobs: each is to be answered, once. */
+export function answered(outcome: Pick<StormOutcome, "lanes">): Point["correctness"] {
   const lanes = Object.values(outcome.lanes);
   const expected = lanes.reduce((total, { planned }) => total + planned, 0);
   const accounted = lanes.reduce((total, { completed, wrong }) => total + completed - wrong, 0);

@@ -4,7 +4,7 @@ import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./accounting.ts";
 import { measured, type Span } from "./measure.ts";
 import type { ScenarioContext } from "./scenario.ts";
-import { errorsOf } from "./storm-point.ts";
+import { answered, errorsOf } from "./storm-point.ts";
 import { publishJobs, type StormParameters, type StormSite } from "./storm-setup.ts";
 
 /** The lane of the storm that returns go in. */
@@ -26,9 +26,9 @@ export function poissonMs(count: number, ratePerSecond: number, seed: number): F
 }
 
 /** One return of each minion to each of the jobs that this publishes, ready to be sent. @returns their ids */
-export async function prepareRounds({ master, progress }: Site, { storm }: StormSite, o: Rounds): Promise<string[]> {
+export async function prepareRounds(context: Site, { storm }: StormSite, o: Rounds): Promise<string[]> {
   const { rounds, fun, returnBytes, seed } = o;
-  const jids = await publishJobs(master, rounds, fun, progress);
+  const jids = await publishJobs(context, rounds, fun);
   await storm.prepareReturns({ lane: returnLane, jids, fun, returnBytes, seed });
   return jids;
 }
@@ -41,6 +41,18 @@ export async function warmUp(context: Site, site: StormSite, o: Rounds): Promise
   await site.phase(progress, "warm up", jids.length * site.storm.ids().length, () =>
     site.storm.run([{ lane: returnLane }], { signal }),
   );
+}
+
+/** What was asked beside the returns is expected to be answered, too. */
+function withOthers(stored: Point["correctness"], outcome: Outcome): Point["correctness"] {
+  const lanes = Object.fromEntries(Object.entries(outcome.lanes).filter(([name]) => name !== returnLane));
+  const { expected, accounted, missing } = answered({ lanes });
+  return {
+    ...stored,
+    expected: stored.expected + expected,
+    accounted: stored.accounted + accounted,
+    missing: stored.missing + missing,
+  };
 }
 
 /** Runs lanes that are prepared, `total` operations in all. */
@@ -62,6 +74,6 @@ export async function measureStorm(
   const returns = outcome.lanes[returnLane];
   const acknowledged = (returns?.completed ?? 0) - (returns?.wrong ?? 0);
   const observed = { acknowledged, duplicatesBefore, errors: errorsOf(outcome) };
-  const correctness = await account(master, { jids: o.jids, ids: site.storm.ids() }, observed);
-  return { span, outcome, correctness };
+  const stored = await account(master, { jids: o.jids, ids: site.storm.ids() }, observed);
+  return { span, outcome, correctness: withOthers(stored, outcome) };
 }

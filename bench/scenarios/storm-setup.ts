@@ -1,11 +1,13 @@
 /** What every scenario with a storm does first: bring the minions up, publish the jobs whose returns they will send. */
 import { join } from "node:path";
+import { SaltworksError } from "../../src/errors.ts";
 import { EventSubscriber } from "../../src/transport/event-stream-client.ts";
 import { jidAt } from "../../src/wire/jid.ts";
+import { demandRoomForMaster } from "../fleet/descriptors.ts";
 import type { RequestVersion } from "../fleet/minion-options.ts";
-import { Storm, type StormOptions } from "../fleet/storm/storm.ts";
+import { Storm } from "../fleet/storm/storm.ts";
 import type { MasterUnderTest } from "./master-under-test.ts";
-import type { Phase, Progress } from "./scenario.ts";
+import type { Phase, Progress, ScenarioContext } from "./scenario.ts";
 
 /** Parameters that scenarios with a storm have in common; 0 is "as many as needed". */
 export type StormParameters = {
@@ -28,6 +30,22 @@ export const aboutStorm: Readonly<Record<keyof StormParameters, string>> = {
 /** A master refuses old versions unless told otherwise. */
 export function versionConfig({ version }: { version: number }): Record<string, unknown> {
   return version < 3 ? { minimum_auth_version: version } : {};
+}
+
+/** Operations of one run that the generator holds in memory, some 200 bytes each beside what is sealed ahead. */
+const operationsMax = 10_000_000;
+
+/**
+ * `operations`: the most of one run, all lanes together.
+ *
+ * @throws SaltworksError QUEUE_FULL for more connections than the master may have, USAGE for more operations than fit
+ */
+export function demandStorm({ minions, connections }: StormParameters, operations: number): void {
+  const each = connections > 0 ? Math.min(connections, minions) : minions;
+  demandRoomForMaster(minions, 2 * each, true);
+  if (operations <= operationsMax) return;
+  const [asked, most] = [Math.round(operations), operationsMax].map((count) => count.toLocaleString("en-US"));
+  throw new SaltworksError("USAGE", `${asked} operations in one run are too many: the generator holds ${most}`);
 }
 
 /** Every storm tells its progress to the phase that is under way. */
@@ -56,13 +74,23 @@ export class StormSite {
 
 type Telling = { phase: Phase | undefined; done: number };
 
-/** Brings the whole storm up. The caller closes it. */
-export async function openStorm(
-  master: MasterUnderTest,
-  p: StormParameters,
-  progress: Progress,
-  more: Partial<StormOptions> = {},
-): Promise<StormSite> {
+/** What a storm is opened for. */
+export type StormContext = ScenarioContext<StormParameters>;
+
+/** Brings the whole storm up for `work`, and ends it whatever becomes of that. */
+export async function withStorm<Result>(
+  context: StormContext,
+  work: (site: StormSite) => Promise<Result>,
+): Promise<Result> {
+  const site = await openStorm(context);
+  try {
+    return await work(site);
+  } finally {
+    await site.storm.close();
+  }
+}
+
+async function openStorm({ master, parameters: p, progress, signal }: StormContext): Promise<StormSite> {
   const telling: Telling = { phase: progress.phase("sign in", p.minions), done: 0 };
   const onProgress = (done: number): void => {
     telling.phase?.step(Math.max(0, done - telling.done));
@@ -76,10 +104,10 @@ export async function openStorm(
       minionCount: p.minions,
       version: p.version as RequestVersion,
       onProgress,
+      signal,
       ...(p.connections > 0 ? { connections: p.connections } : {}),
       ...(p.processes > 0 ? { processCount: p.processes } : {}),
       ...(master.sessionKey === undefined ? {} : { sessionKey: master.sessionKey }),
-      ...more,
     });
     return new StormSite(storm, telling);
   } finally {
@@ -90,10 +118,9 @@ export async function openStorm(
 
 /** Publishes so many jobs to everybody. One that cannot publish is given job ids of the same form. */
 export async function publishJobs(
-  master: MasterUnderTest,
+  { master, progress, signal }: Pick<StormContext, "master" | "progress" | "signal">,
   count: number,
   fun: string,
-  progress: Progress,
 ): Promise<string[]> {
   if (master.sessionKey !== undefined) {
     const nowMs = Date.now();
@@ -104,6 +131,7 @@ export async function publishJobs(
   try {
     const jids: string[] = [];
     for (let index = 0; index < count; index += 1) {
+      signal.throwIfAborted();
       jids.push((await client.publish("*", fun)).jid);
       phase.step();
     }

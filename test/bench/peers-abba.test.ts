@@ -47,16 +47,34 @@ describe("takeTurns", () => {
     );
   });
 
-  it("stops between turns when it is told to", async () => {
+  /** Two masters of three rounds; the signal comes in the turn of that number. */
+  const takenUntil = (last: number) => {
     const stop = new AbortController();
     let taken = 0;
     const turn = async () => {
       taken += 1;
-      stop.abort();
-      return { cpuMs: 1, operations: 1 };
+      if (taken === last) stop.abort();
+      return { cpuMs: taken, operations: 1 };
     };
-    const around = { progress: noProgress, signal: stop.signal };
-    await assert.rejects(takeTurns([{ name: "a", turn }], 3, around), { name: "AbortError" });
-    assert.equal(taken, 1);
+    const sides = [
+      { name: "a", turn },
+      { name: "b", turn },
+    ];
+    return takeTurns(sides, 3, { progress: noProgress, signal: stop.signal });
+  };
+
+  it("stops between turns when it is told to", async () => {
+    await assert.rejects(takenUntil(1), { name: "AbortError" });
+  });
+
+  it("keeps the rounds that were whole by then", async () => {
+    const turns = await takenUntil(3);
+    assert.deepEqual(
+      [...turns].map(([name, all]) => [name, all.map(({ cpuMs }) => cpuMs)]),
+      [
+        ["a", [1]],
+        ["b", [2]],
+      ],
+    );
   });
 });

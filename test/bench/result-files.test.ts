@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { readResult, writeResult } from "../../bench/results/files.ts";
 import { type RunResult, resultSchema } from "../../bench/results/schema.ts";
+import { samplePoint } from "./sample-result.ts";
 
 const result: RunResult = {
   schema: resultSchema,
@@ -39,11 +40,26 @@ describe("result files", () => {
     refuses(JSON.stringify({ ...result, schema: "saltworks-bench/9" }), /saltworks-bench\/9, not saltworks-bench\/1/);
   });
 
+  it("that lack something are refused by the name of what is missing", () => {
+    const points = [samplePoint(), samplePoint()];
+    const broken = (change: object) => JSON.stringify({ ...result, ...change });
+    refuses(broken({ points: [...points, {}] }), /: points\[2\]\.label is no string$/);
+    refuses(broken({ points: [{ ...points[0], cpu: 7 }] }), /: points\[0\]\.cpu is no map$/);
+    refuses(
+      broken({ points: [{ ...points[0], operations: { return: {} } }] }),
+      /operations\.return\.planned is no number$/,
+    );
+    refuses(broken({ master: { ...result.master, kind: "puppet" } }), /: puppet is no kind of master$/);
+    refuses(broken({ peers: [{ master: result.master }] }), /: peers\[0\]\.points is no list$/);
+    const whole = { ...result, points, peers: [{ master: result.master, points }] };
+    assert.deepEqual(readResult(writeResult(join(directory, "whole"), whole)), whole);
+  });
+
   it("that are none are refused", () => {
     refuses("{}", /names no schema/);
     refuses("null", /names no schema/);
     refuses("no json", /not JSON/);
-    refuses(JSON.stringify({ schema: resultSchema }), /no scenario or no points/);
+    refuses(JSON.stringify({ schema: resultSchema }), /bad\.json: startedAt is no string/);
     assert.throws(() => readResult(join(directory, "absent.json")), { code: "CONFIG_INVALID", message: /ENOENT/ });
   });
 });

@@ -1,7 +1,9 @@
 /** A schedule that is split over processes keeps every time, and gives each process whole rounds of its minions. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { splitSchedule } from "../../bench/fleet/storm/outcome.ts";
+import type { LaneOutcome } from "../../bench/fleet/storm/messages.ts";
+import { joinOutcomes, splitSchedule } from "../../bench/fleet/storm/outcome.ts";
+import { LatencyHistogram } from "../../bench/load/histogram.ts";
 import { slopeOf } from "../../bench/scenarios/growth.ts";
 import { parseMetrics, sumOf } from "../../bench/scenarios/prometheus.ts";
 
@@ -27,6 +29,26 @@ describe("splitSchedule", () => {
         );
     });
   }
+});
+
+describe("joinOutcomes", () => {
+  it("judges lateness by what had a plan, however much a closed loop sent beside it", () => {
+    const lane = (sent: number, late: number): LaneOutcome => ({
+      ...{ planned: sent, sent, completed: sent, failed: 0, timedOut: 0, late, repeated: 0, lastReplyMs: 1_000 },
+      ...{
+        verified: 0,
+        wrong: 0,
+        empty: 0,
+        sentBytes: 0,
+        sealedAhead: sent,
+        histogram: new LatencyHistogram().encode(),
+      },
+    });
+    const self = { cpuShare: 0.1, cpuMs: 100, loopDelayP99Ms: 1 };
+    const plans = [{ lane: "return", plannedMs: Float64Array.of(0) }, { lane: "auth" }];
+    const { generator } = joinOutcomes(plans, [{ lanes: { return: lane(1_000, 15), auth: lane(9_000, 0) }, self }]);
+    assert.deepEqual(generator.voidReasons, ["15 of 1000 operations were sent late, more than 1 %"]);
+  });
 });
 
 describe("slopeOf", () => {

@@ -71,6 +71,55 @@ describe("saltworks bench", () => {
     ["a parameter without a value", ["return-storm", "--set", "minions"], /--set takes KEY=VALUE, not 'minions'/],
     ["a value of another kind", ["return-storm", "--set", "minions=many"], /minions takes a number, not many/],
     ["no minions", ["return-storm", "--minions", "0"], /--minions takes a number from 1 on, not 0/],
+    [
+      "half a minion",
+      ["return-storm", "--set", "minions=1.5"],
+      /minions takes a whole number from 1 to [\d,]+, not 1\.5/,
+    ],
+    [
+      "less than nothing",
+      ["return-storm", "--set", "returns=-1"],
+      /returns takes a whole number from 1 to [\d,]+, not -1/,
+    ],
+    ["a rate of nothing", ["mine-read", "--rate", "0"], /mine-read: rate takes a number from 0\.1 to [\d,]+, not 0/],
+    [
+      "arrivals that there are not",
+      ["return-storm", "--set", "arrivals=bursts"],
+      /arrivals takes one of constant, poisson, not bursts/,
+    ],
+    ["a version that there is not", ["ping-all", "--set", "version=7"], /version takes one of 0, 2, 3, not 7/],
+    ["sizes that are none", ["return-storm", "--set", "returnBytes=big"], /error: big is no distribution: write 64, /],
+    ["sizes that no master takes", ["return-storm", "--set", "returnBytes=1..1e12"], /1\.\.1e12 is no distribution/],
+    [
+      "a tail of sizes that no master takes",
+      ["return-storm", "--set", "returnBytes=64:99%,999999999:1%"],
+      /returnBytes takes values up to 104,857,600, not 64:99%,999999999:1%/,
+    ],
+    [
+      "a target that there is not",
+      ["targeting-100k", "--set", "only=grain,nosuch"],
+      /only takes a list of targets: everybody, .*, not grain,nosuch/,
+    ],
+    [
+      "batches of nothing",
+      ["job-cache", "--set", "batches=16,0"],
+      /batches takes a list of whole numbers .*, not 16,0/,
+    ],
+    [
+      "more operations than the generator holds",
+      ["return-storm", "--rate", "1000000", "--seconds", "3600"],
+      /3,600,000,000 operations in one run are too many: the generator holds 10,000,000/,
+    ],
+    [
+      "a peer where no master is asked",
+      ["job-cache", "--against", "salt", "--salt", "/x"],
+      /job-cache asks no master, so there is nothing to run it against/,
+    ],
+    [
+      "a directory that results cannot be written to",
+      ["return-storm", "--output", "/proc/nowhere"],
+      /cannot write to the directory \/proc\/nowhere: ENOENT/,
+    ],
     ["no number", ["return-storm", "--minions", "few"], /--minions: invalid integer value: 'few'/],
     ["too many workers", ["return-storm", "--workers", "1000"], /--workers takes a number from 1 to 256, not 1000/],
     [
@@ -107,6 +156,15 @@ describe("saltworks bench", () => {
       assert.deepEqual([code, out], [64, ""]);
     });
   }
+
+  it("refuses a fleet whose connections no master could hold, before it starts one", async () => {
+    for (const scenario of ["return-storm", "restart-under-load"]) {
+      const { code, out, err } = await run("bench", scenario, "--minions", "900000");
+      assert.match(err, /^saltworks bench: QUEUE_FULL: 900000 minions with 1800000 connections do not fit/);
+      assert.equal(err.includes("with connections="), scenario === "return-storm");
+      assert.deepEqual([code, out], [1, ""]);
+    }
+  });
 
   it("says what is wrong with a file that is no result", async () => {
     writeFileSync(join(folder, "text.json"), "not json");
@@ -164,6 +222,12 @@ describe("saltworks tune", () => {
       ["--workers-max", "500"],
       /--workers-max takes a number from 1 to 256, not 500/,
     ],
+    [
+      "a file that cannot be written, before it measures",
+      ["--output", folder, "--write", "/nowhere/tuned.conf"],
+      /cannot write \/nowhere\/tuned\.conf: there is no directory \/nowhere/,
+    ],
+    ["a directory as the file", ["--output", folder, "--write", folder], /cannot write .*: EISDIR/],
     ["a rate, which it looks for itself", ["--set", "rate=5"], /tune chooses the rate itself/],
     ["an unknown parameter", ["--set", "x=5"], /return-storm has no parameter 'x'; it has: minions, /],
     ["an unknown option", ["--fast"], /no such option: --fast/],

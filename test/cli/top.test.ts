@@ -120,6 +120,17 @@ describe("saltworks top", () => {
     assert.match(host.err, /^saltworks top: MASTER_UNREACHABLE: The salt master could not be contacted\./);
   });
 
+  it("refuses to look all the time, or hardly ever", async () => {
+    for (const seconds of ["0", "-1", "99999999"]) {
+      const host = new TestHost();
+      assert.equal(await start(host, "-n", seconds), 64);
+      assert.equal(
+        host.err,
+        `saltworks top: error: --interval takes a number of seconds from 1 to 3,600, not ${seconds}\n`,
+      );
+    }
+  });
+
   it("says so when the master is of another release", async () => {
     await master.stop();
     master = await FakeMaster.start({

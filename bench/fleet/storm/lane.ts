@@ -79,6 +79,7 @@ export class Lane {
         this.#wanted = this.#work.count;
         for (let index = 0; index < this.#work.count; index += 1) this.#enqueue(index);
         this.#sendFirst(0);
+        this.#endIfDone();
         return;
       }
       this.#wanted = Math.min(plannedMs.length, this.#work.count);

@@ -49,6 +49,8 @@ export type StormOptions = {
   readonly firstIndex?: number;
   readonly keyDirectory?: string;
   readonly onProgress?: (done: number) => void;
+  /** Ends whatever is waited for; the storm is still to be closed. */
+  readonly signal?: AbortSignal;
 };
 
 /** One process keeps up with a master on two cores; several matter when signing in, which is RSA. */
@@ -89,6 +91,7 @@ export class Storm {
   #onCounts: () => void = () => {};
   readonly #connections: number;
   readonly #subscriptions: number;
+  readonly #signal: AbortSignal | undefined;
   #isClosing = false;
 
   private constructor(options: StormOptions) {
@@ -98,7 +101,9 @@ export class Storm {
     this.#onProgress = options.onProgress ?? (() => {});
     this.#connections = Math.min(this.minionCount, options.connections ?? this.minionCount);
     this.#subscriptions = Math.min(this.minionCount, options.subscriptions ?? this.#connections);
-    demandRoomForMaster(this.minionCount, this.#connections + this.#subscriptions);
+    demandRoomForMaster(this.minionCount, this.#connections + this.#subscriptions, true);
+    this.#signal = options.signal;
+    this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
   /** Resolves when everybody has signed in and subscribed. @throws SaltworksError QUEUE_FULL when descriptors do not reach */
@@ -153,7 +158,11 @@ export class Storm {
   async until(what: string, condition: (counts: ResponderCounts) => boolean, timeoutMs: number): Promise<void> {
     const counts = (): ResponderCounts => addCounts(this.#members.flatMap((member) => member.counts ?? []));
     let timer: NodeJS.Timeout | undefined;
+    let onAbort = (): void => {};
     const waiting = new Promise<void>((resolve, reject) => {
+      onAbort = () => reject(this.#signal?.reason);
+      this.#signal?.addEventListener("abort", onAbort);
+      if (this.#signal?.aborted === true) onAbort();
       this.#onCounts = () => {
         if (condition(counts())) resolve();
       };
@@ -167,6 +176,7 @@ export class Storm {
       await waiting;
     } finally {
       clearTimeout(timer);
+      this.#signal?.removeEventListener("abort", onAbort);
       this.#onCounts = () => {};
     }
   }
@@ -225,6 +235,7 @@ export class Storm {
 
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#signal?.removeEventListener("abort", this.#onAbort);
     await Promise.all(
       this.#members.map(async ({ child, hasEnded }) => {
         if (child.connected) child.send({ kind: "stop" });
@@ -289,7 +300,13 @@ export class Storm {
     this.#members.push(member);
   }
 
-  #tellAll(order: (member: Member, index: number) => ToStormProcess): Promise<Done[]> {
+  /** Processes that are in the middle of something end when the storm is closed. */
+  readonly #onAbort = (): void => {
+    for (const { reject } of this.#calls.values()) reject(this.#signal?.reason);
+  };
+
+  async #tellAll(order: (member: Member, index: number) => ToStormProcess): Promise<Done[]> {
+    this.#signal?.throwIfAborted();
     return Promise.all(
       this.#members.map((member, index) => {
         member.done = 0;

@@ -17,12 +17,18 @@ type Lines = (view: View, size: { readonly columns?: number; readonly rows?: num
 
 /** How often the master is looked at; a view is what lies between two looks. */
 const defaultIntervalSeconds = 1;
+const intervalSecondsMax = 3_600;
 
 /** @returns the exit code: 0. @throws SaltworksError as other commands do while no master answers */
 export async function runTop(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("top", argv, host);
+  const intervalSeconds = options.intervalSeconds ?? defaultIntervalSeconds;
+  if (intervalSeconds < 1 || intervalSeconds > intervalSecondsMax) {
+    const range = `from 1 to ${intervalSecondsMax.toLocaleString("en-US")}`;
+    throw new SaltworksError("USAGE", `--interval takes a number of seconds ${range}, not ${intervalSeconds}`);
+  }
+  const intervalMs = intervalSeconds * 1_000;
   const config = masterConfig(options.configDir, host);
-  const intervalMs = Math.max(1, options.intervalSeconds ?? defaultIntervalSeconds) * 1_000;
   const isScreen = host.isTerminal && host.environment.TERM !== "dumb";
   const isPlain = options.isOnce || options.isJson || !isScreen;
   const isColourWanted = isScreen && (host.environment.NO_COLOR ?? "") === "" && !options.isColourOff;

@@ -33,7 +33,8 @@ export function openTerminal(input: NodeJS.ReadStream, output: NodeJS.WriteStrea
     resize: [],
   };
   return {
-    size: () => ({ columns: output.columns ?? defaultSize.columns, rows: output.rows ?? defaultSize.rows }),
+    // One that nobody has told its size says 0.
+    size: () => ({ columns: output.columns || defaultSize.columns, rows: output.rows || defaultSize.rows }),
     draw: (lines) => {
       // Each line ends with what clears its rest, so that nothing flickers; the last has no end, or the screen would scroll.
       output.write(`${sequence}H${lines.map((line) => `${line}${sequence}K`).join("\r\n")}${sequence}J`);

@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { uncheckedOf } from "../../bench/scenarios/parameter-checks.ts";
+import { scenarios } from "../../bench/scenarios/registry.ts";
+import { readParameters } from "../../bench/scenarios/run.ts";
+
+describe("a scenario's parameters", () => {
+  for (const scenario of scenarios) {
+    it(`of ${scenario.name} are checked each by each, and the defaults can be used as they are`, () => {
+      assert.deepEqual(uncheckedOf(scenario.defaults), []);
+      assert.deepEqual(readParameters(scenario, {}), scenario.defaults);
+      for (const [name, value] of Object.entries(scenario.defaults)) {
+        if (typeof value !== "number") continue;
+        assert.throws(() => readParameters(scenario, { [name]: -1 }), { code: "USAGE" }, name);
+        assert.throws(() => readParameters(scenario, { [name]: 1e15 }), { code: "USAGE" }, name);
+      }
+    });
+  }
+});
