@@ -10,10 +10,10 @@ import { EventSubscriber } from "../transport/event-stream-client.ts";
 import { RequestChannel } from "../transport/request-channel.ts";
 import { type BatchOptions, encodeBatchOptions } from "../wire/batch.ts";
 import { boolField, listField, mapField, textField } from "../wire/fields.ts";
-import { decode } from "../wire/msgpack.ts";
 import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
+import { readReply } from "./command-reply.ts";
 import { type Credentials, type Login, readCredentials } from "./credentials.ts";
 import { type JobEnd, JobFeed, texts, textsById, toJobEnd } from "./job-feed.ts";
 import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
@@ -375,26 +375,6 @@ export function requestEndpoint(config: Pick<MasterConfig, "interface" | "ret_po
   const address = config.interface;
   const host = address === "0.0.0.0" || address === "" ? "127.0.0.1" : address === "::" ? "::1" : address;
   return `tcp://${host.includes(":") ? `[${host}]` : host}:${config.ret_port}`;
-}
-
-/** @throws SaltworksError AUTH_FAILED, REQUEST_REFUSED for what is no map */
-function readReply(frame: Uint8Array): ValueMap {
-  const reply = decode(frame);
-  if (reply instanceof Map) {
-    const error = reply.get("error");
-    if (error !== undefined && error !== null) throw refusal(error);
-    return reply;
-  }
-  if (reply === "" || reply === null) throw new SaltworksError("AUTH_FAILED", notPermittedText);
-  throw new SaltworksError("REQUEST_REFUSED", typeof reply === "string" ? reply : "an answer of another form");
-}
-
-function refusal(error: Value): SaltworksError {
-  if (!(error instanceof Map)) return new SaltworksError("REQUEST_REFUSED", String(error));
-  const name = textField(error, "name") ?? "";
-  const message = textField(error, "message") ?? "";
-  const isAboutUser = name.includes("Auth");
-  return new SaltworksError(isAboutUser ? "AUTH_FAILED" : "REQUEST_REFUSED", message, { name });
 }
 
 function readOutcome(reply: ValueMap): CommandOutcome {

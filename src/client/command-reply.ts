@@ -1,0 +1,26 @@
+/** What a master answers to clear requests of operators: a map, or why it has none. Source: docs/protocol.md sections 7.2 and 11. */
+import { SaltworksError } from "../errors.ts";
+import { textField } from "../wire/fields.ts";
+import { decode } from "../wire/msgpack.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
+import { notPermittedText } from "./texts.ts";
+
+/** @throws SaltworksError AUTH_FAILED, REQUEST_REFUSED for what is no map */
+export function readReply(frame: Uint8Array): ValueMap {
+  const reply = decode(frame);
+  if (reply instanceof Map) {
+    const error = reply.get("error");
+    if (error !== undefined && error !== null) throw refusal(error);
+    return reply;
+  }
+  if (reply === "" || reply === null) throw new SaltworksError("AUTH_FAILED", notPermittedText);
+  throw new SaltworksError("REQUEST_REFUSED", typeof reply === "string" ? reply : "an answer of another form");
+}
+
+function refusal(error: Value): SaltworksError {
+  if (!(error instanceof Map)) return new SaltworksError("REQUEST_REFUSED", String(error));
+  const name = textField(error, "name") ?? "";
+  const message = textField(error, "message") ?? "";
+  const isAboutUser = name.includes("Auth");
+  return new SaltworksError(isAboutUser ? "AUTH_FAILED" : "REQUEST_REFUSED", message, { name });
+}
