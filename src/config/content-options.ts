@@ -1,8 +1,6 @@
 /** The master's options about what it serves to minions: files, pillar, and what `_master_opts` tells of states. Part of master-options.ts. */
 import { any, boolean, choice, integer, list, map, optional, text, textOrList } from "./option.ts";
-
-const mebibyte = 1024 * 1024;
-const kept = { isKept: true } as const;
+import { kept, mebibyte } from "./option-details.ts";
 
 export const contentOptions = {
   file_roots: map(

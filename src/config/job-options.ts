@@ -1,14 +1,7 @@
 /** The master's options about jobs: how long they are waited for, where and how long they are kept. Part of master-options.ts. */
 import { deliverWithinSecondsMax } from "../limits.ts";
 import { boolean, choice, integer, list, text, textOrList } from "./option.ts";
-
-const mebibyte = 1024 * 1024;
-const day = 86_400;
-/** Waits in seconds above this do not fit a Node.js timer (2^31 - 1 milliseconds). */
-const timerSecondsMax = 2_147_483;
-const seconds = { min: 0, max: timerSecondsMax, unit: "seconds" } as const;
-const ours = { isOurs: true } as const;
-const kept = { isKept: true } as const;
+import { day, kept, mebibyte, ours, seconds } from "./option-details.ts";
 
 export const jobOptions = {
   timeout: integer(5, "How long the command line waits before it asks after silent minions.", seconds),

@@ -5,28 +5,7 @@
 import { contentOptions } from "./content-options.ts";
 import { jobOptions } from "./job-options.ts";
 import { any, boolean, choice, integer, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
-
-const mebibyte = 1024 * 1024;
-const day = 86_400;
-/** Waits in seconds above this do not fit a Node.js timer (2^31 - 1 milliseconds). */
-const timerSecondsMax = 2_147_483;
-const port = { min: 1, max: 65_535, unit: "port" } as const;
-const seconds = { min: 0, max: timerSecondsMax, unit: "seconds" } as const;
-const ours = { isOurs: true } as const;
-const kept = { isKept: true } as const;
-const path = { isPath: true } as const;
-const logLevels = [
-  "all",
-  "garbage",
-  "trace",
-  "debug",
-  "profile",
-  "info",
-  "warning",
-  "error",
-  "critical",
-  "quiet",
-] as const;
+import { day, kept, logLevels, mebibyte, ours, path, port, seconds, timerSecondsMax } from "./option-details.ts";
 
 const sockets = {
   interface: text("0.0.0.0", "Address on which both ports listen; the command line connects to it, too."),

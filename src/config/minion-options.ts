@@ -15,27 +15,9 @@ import {
   text,
   textOrList,
 } from "./option.ts";
+import { kept, logLevels, ours, path, port, seconds, timerSecondsMax } from "./option-details.ts";
 
-/** Waits in seconds above this do not fit a Node.js timer (2^31 - 1 milliseconds). */
-const timerSecondsMax = 2_147_483;
-const port = { min: 1, max: 65_535, unit: "port" } as const;
-const seconds = { min: 0, max: timerSecondsMax, unit: "seconds" } as const;
 const milliseconds = { min: 0, max: 2_147_483_647, unit: "milliseconds" } as const;
-const ours = { isOurs: true } as const;
-const kept = { isKept: true } as const;
-const path = { isPath: true } as const;
-const logLevels = [
-  "all",
-  "garbage",
-  "trace",
-  "debug",
-  "profile",
-  "info",
-  "warning",
-  "error",
-  "critical",
-  "quiet",
-] as const;
 
 const connection = {
   master: textOrList("salt", "The master: `host`, `host:port`, or a list of them."),
