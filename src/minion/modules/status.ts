@@ -62,19 +62,17 @@ async function addressesOf(host: string): Promise<string[]> {
 }
 
 const summaryParts = [
-  ...[
-    "cpuinfo",
-    "cpustats",
-    "diskstats",
-    "diskusage",
-    "loadavg",
-    "meminfo",
-    "netdev",
-    "netstats",
-    "uptime",
-    "vmstats",
-    "w",
-  ],
+  "cpuinfo",
+  "cpustats",
+  "diskstats",
+  "diskusage",
+  "loadavg",
+  "meminfo",
+  "netdev",
+  "netstats",
+  "uptime",
+  "vmstats",
+  "w",
 ];
 
 const summaryFunctions: ModuleFunctions = {
