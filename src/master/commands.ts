@@ -121,12 +121,9 @@ export class Commands {
     } catch (error) {
       if (begun !== undefined) await this.#options.keeping.abandon(begun);
       if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
-      // In the form that Salt's command line shows to its user; any other reply would be a traceback there.
       this.#options.logger.error({ err: error }, "a publish failed");
-      return encode(
-        { enc: "clear", load: { error: `The master could not publish: ${(error as Error).message}` } },
-        "raw",
-      );
+      // A text in this place is what Salt's command line shows to its user; of an error in a load it shows 'jid', which it misses there.
+      return encode({ error: `The master could not publish: ${(error as Error).message}` }, "raw");
     }
     if (published === undefined) {
       const error = `Master could not resolve minions for target ${targetText(job.target)}`;
