@@ -23,6 +23,9 @@ const commands: { readonly [name in keyof typeof commandAbouts]: () => Promise<C
   completion: async () => (await import("./commands/completion.ts")).runCompletion,
 };
 
+/** Those that Salt has, too, but for the daemons, which end in good order. */
+const saltsOwn: ReadonlySet<string> = new Set(["salt", "key", "run", "call", "cp"]);
+
 /** Exit codes of sysexits: a command line that cannot be understood, an error of the program itself. */
 const usageExitCode = 64;
 const softwareExitCode = 70;
@@ -47,6 +50,7 @@ export async function dispatch(argv: readonly string[], host: Host): Promise<num
     host.complain(`${usage()}\nsaltworks: error: ${complaint}\n`);
     return usageExitCode;
   }
+  if (saltsOwn.has(name)) host.leaveOnInterrupt();
   return await answered(name, host, async () => await (await commands[name]())(rest, host));
 }
 

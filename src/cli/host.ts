@@ -29,6 +29,8 @@ export type Host = {
   readonly environment: { readonly [name: string]: string | undefined };
   /** Calls `listener` on Ctrl-C (or these signals) instead of ending the process, until the returned function is called. */
   onInterrupt(listener: () => void, signals?: readonly NodeJS.Signals[]): () => void;
+  /** From now on Ctrl-C ends the process with Salt's words and its exit code whenever nobody listens. */
+  leaveOnInterrupt(): void;
 };
 
 /** Of sysexits: an error of input or output. */
@@ -77,11 +79,27 @@ export function processHost(): Host {
     },
     user: currentUser(),
     environment: process.env,
+    ...interrupts(),
+  };
+}
+
+function interrupts(): Pick<Host, "onInterrupt" | "leaveOnInterrupt"> {
+  const listening = new Set<() => void>();
+  return {
     onInterrupt: (listener, signals = ["SIGINT"]) => {
+      listening.add(listener);
       for (const signal of signals) process.on(signal, listener);
       return () => {
+        listening.delete(listener);
         for (const signal of signals) process.off(signal, listener);
       };
+    },
+    leaveOnInterrupt: () => {
+      process.on("SIGINT", () => {
+        if (listening.size > 0) return;
+        process.stderr.write("\nExiting gracefully on Ctrl-c\n");
+        process.exit(0);
+      });
     },
   };
 }

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -24,6 +27,29 @@ describe("the process that a command runs in", () => {
     const ran = spawnSync("/bin/sh", argv, { encoding: "utf8", timeout });
     assert.match(ran.stdout, /^test\.arg:\n/);
     assert.equal(ran.status, 0);
+  });
+
+  it("ends with Salt's words and code when Ctrl-C comes while a question is asked", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "host-"));
+    try {
+      mkdirSync(join(folder, "pki", "minions_pre"), { recursive: true });
+      writeFileSync(join(folder, "pki", "minions_pre", "es1"), "key");
+      writeFileSync(join(folder, "master"), `pki_dir: ${folder}/pki\ncachedir: ${folder}/cache\n`);
+      const key = spawn(process.execPath, [cliFile, "key", "-c", folder, "-d", "es1"], { timeout });
+      let [out, err] = ["", ""];
+      key.stderr.on("data", (part) => {
+        err += part;
+      });
+      key.stdout.on("data", (part) => {
+        out += part;
+        if (out.endsWith("Proceed? [N/y] ")) key.kill("SIGINT");
+      });
+      assert.deepEqual(await once(key, "close"), [0, null]);
+      assert.equal(err, "\nExiting gracefully on Ctrl-c\n");
+      assert.ok(existsSync(join(folder, "pki", "minions_pre", "es1")));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("works for a user whom the system does not know by name", {

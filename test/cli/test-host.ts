@@ -59,6 +59,8 @@ export class TestHost implements Host {
     return () => this.#listeners.delete(listener);
   }
 
+  leaveOnInterrupt(): void {}
+
   interrupt(): void {
     for (const listener of this.#listeners) listener();
   }
