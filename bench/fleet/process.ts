@@ -76,7 +76,8 @@ async function start(order: StartFleet): Promise<void> {
 function stop(): void {
   for (const minion of minions) minion.close();
   tellCounters();
-  process.disconnect();
+  // Not while messages that came with the word to stop are being handed over: Node fails then.
+  setImmediate(() => process.disconnect());
 }
 
 process.on("message", (message: ToProcess) => {

@@ -167,7 +167,8 @@ class StormProcess {
     this.#responder?.close();
     for (const { connection } of [...this.#lines, ...[...this.#ownLines.values()].flat()]) connection.close();
     for (const connection of this.#subscriptions) connection.close();
-    process.disconnect();
+    // Not while messages that came with the word to stop are being handed over: Node fails then.
+    setImmediate(() => process.disconnect());
   }
 
   #tellRunning(): void {
