@@ -293,6 +293,7 @@ export class MasterClient {
     { target, targetKind, delimiter }: AskedTarget,
     more: { readonly [name: string]: Encodable } = {},
   ): Promise<ValueMap> {
+    await this.reach();
     const { value, isSuccess } = await this.wheel(fun, { tgt: target, tgt_type: targetKind, delimiter, ...more });
     if (isSuccess && value instanceof Map) return value;
     throw new SaltworksError("TARGET_INVALID", String(value));

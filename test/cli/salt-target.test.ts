@@ -44,6 +44,22 @@ describe("saltworks salt and its target", () => {
   }
   const published = () => master.requests.filter((load) => load.get("cmd") === "publish");
 
+  it("says at once that there is no master to ask about a target", async () => {
+    await master.closeBus();
+    try {
+      for (const option of ["--preview-target", "--explain"]) {
+        const shown = await salt(new TestHost(), "es*", option);
+        assert.deepEqual(shown, {
+          rc: 0,
+          out: "The salt master could not be contacted. Is master running?\n",
+          err: "",
+        });
+      }
+      assert.deepEqual(master.requests, []);
+    } finally {
+      await master.reopenBus();
+    }
+  });
   it("publishes what a nodegroup stands for", async () => {
     await salt(new TestHost(), "-N", "web", "test.ping");
     await salt(new TestHost(), "-C", "N@es and not es2", "test.ping");
