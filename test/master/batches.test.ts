@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-
 import pino from "pino";
 import { batchesRunningMax } from "../../src/limits.ts";
 import { Batches } from "../../src/master/batches.ts";
