@@ -392,5 +392,9 @@ export const listFilters: FilterTable = {
   }),
   to_num: filter("", (input) => integerFrom(demand(input)) ?? floatFrom(input) ?? input),
   union: setFilter("union", "lst2", union),
-  unique: filter("", (input) => unique(listOf(input, "unique"))),
+  unique: filter("", (input) => {
+    const kept = unique(iterate(input));
+    // In Salt only lists and maps stay in order: what comes from a filter or a text becomes a set.
+    return Array.isArray(input) || input instanceof Map ? kept : new Series("set", kept);
+  }),
 };

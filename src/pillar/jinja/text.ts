@@ -64,6 +64,7 @@ function mapText(map: ReadonlyMap<Item, Item>, style: Style): string {
 function seriesText(series: Series): string {
   const { kind, items } = series;
   if (kind === "generator") throw typeFault("a generator has no text: add |list or |join");
+  if (kind === "set") throw typeFault("printing a set, which has no order, is not supported: add |sort or |join");
   if (kind !== "range") return `${kind}([${items.map((item) => reprOf(item, plainStyle)).join(", ")}])`;
   const [first = 0, second] = items as readonly number[];
   const step = second === undefined ? 1 : second - first;

@@ -27,7 +27,8 @@ export class Undefined {
   }
 }
 
-export type SeriesKind = "dict_keys" | "dict_values" | "dict_items" | "range" | "generator";
+/** `set`: what Python would put in no order that lasts; here the items keep theirs. */
+export type SeriesKind = "dict_keys" | "dict_values" | "dict_items" | "range" | "generator" | "set";
 
 /** What Python iterates over but is no list: views of maps, ranges, and generators, which can be run through once. */
 export class Series {
