@@ -28,9 +28,9 @@ export function compilePythonPattern(source: string, options: { ignoreCase?: boo
   const engine = compileEngine(new PatternWriter(isReversed, false).whole(branches));
   const matchesPlain = (text: string) => engine.testExact(isReversed ? Array.from(text).reverse().join("") : text);
   if (!found.hasBoundary) return { stepCount, matchesStart: matchesPlain };
-  let marked: RE2JS | undefined;
+  // Made at once, so that what the engine refuses is refused here and not in the middle of a match.
+  const marked = compileEngine(new PatternWriter(isReversed, true).whole(branches));
   const matchesMarked = (text: string) => {
-    marked ??= compileEngine(new PatternWriter(isReversed, true).whole(branches));
     const characters = Array.from(text);
     return marked.testExact(markedText(isReversed ? characters.reverse() : characters));
   };
