@@ -30,12 +30,15 @@ function yamlFault(message: string, line: number): SaltworksError {
 class Reader {
   readonly #document: Document;
   readonly #counter: LineCounter;
+  /** Where the text ends without a line break; undefined where it ends with one. */
+  readonly #openEnd: number | undefined;
   #count = 0;
   #depth = 0;
 
-  constructor(document: Document, counter: LineCounter) {
+  constructor(document: Document, counter: LineCounter, source: string) {
     this.#document = document;
     this.#counter = counter;
+    this.#openEnd = /[\r\n]$/.test(source) ? undefined : source.length;
   }
 
   value(node: unknown): Value {
@@ -72,8 +75,16 @@ class Reader {
     const name = node.tag?.startsWith(tagPrefix) === true ? node.tag.slice(tagPrefix.length) : undefined;
     const source = node.source ?? "";
     if (name !== undefined && name !== "str") return this.#tagged(node, name, source);
+    if (node.type === "BLOCK_LITERAL" || node.type === "BLOCK_FOLDED") return this.#block(node);
     if (name === "str" || node.tag === "!" || node.type !== "PLAIN") return String(node.value ?? source);
     return this.#plain(plainKind(source), source, node);
+  }
+
+  /** A block that the text ends in the middle of a line has no line break there either. */
+  #block(node: Scalar): string {
+    const text = String(node.value ?? "");
+    const isLast = this.#openEnd !== undefined && (node.range?.[2] ?? 0) >= this.#openEnd;
+    return isLast ? text.replace(/\n$/, "") : text;
   }
 
   #tagged(node: Scalar, name: string, source: string): Value {
@@ -139,5 +150,5 @@ export function loadYaml(source: string): Value {
   const { document, counter, faults } = readSaltYaml(source);
   const [first] = faults;
   if (first !== undefined) throw yamlFault(first.message, first.line);
-  return new Reader(document, counter).value(document.contents);
+  return new Reader(document, counter, source).value(document.contents);
 }
