@@ -1,7 +1,8 @@
 // Runs every compiled test with node's own runner, in two groups: those that share the machine well side by side, then those
-// that start whole masters and fleets, one file at a time. Arguments: `--group light|heavy`, and words that a file's path must hold.
-// What failed is run once more: what fails then, too, fails the run; what doesn't is named as unsteady, to be mended.
-import { spawnSync } from "node:child_process";
+// that start whole masters and fleets, one file at a time, or two where they mostly wait. Arguments: `--group light|heavy`, and words that
+// a file's path must hold. What failed is run once more: what fails then, too, fails the run; what doesn't is named as unsteady, to be mended.
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +11,8 @@ import { parseArgs } from "node:util";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const testRoot = join(root, "dist", "test");
 const heavyFolders = ["fleet", "interop"];
+/** Replays of recorded commands, which wait out Salt's own timeouts: two at a time take half as long. */
+const waitingFiles = [/golden-(?:commands|jobs|masters|real-commands|real-waits)\./, /salt-commands\./];
 
 function testFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -22,10 +25,21 @@ function groupOf(file) {
   return heavyFolders.includes(relative(testRoot, file).split("/")[0] ?? "") ? "heavy" : "light";
 }
 
+const options = ["--enable-source-maps", "--test", "--test-reporter=spec"];
+
 function run(files, concurrency) {
-  const options = ["--enable-source-maps", "--test", "--test-reporter=spec", `--test-concurrency=${concurrency}`];
-  const done = spawnSync(process.execPath, [...options, ...files.sort()], { cwd: root, stdio: "inherit" });
-  return done.status ?? 1;
+  const flags = [...options, `--test-concurrency=${concurrency}`, ...files.sort()];
+  return spawnSync(process.execPath, flags, { cwd: root, stdio: "inherit" }).status ?? 1;
+}
+
+/** As `run` for one file, beside others: what it prints comes at its end, in one piece. */
+async function runBesideOthers(file) {
+  const child = spawn(process.execPath, [...options, file], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  const printed = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => printed.push(chunk));
+  const [status] = await once(child, "close");
+  process.stdout.write(Buffer.concat(printed));
+  return status ?? 1;
 }
 
 const { values, positionals: words } = parseArgs({ allowPositionals: true, options: { group: { type: "string" } } });
@@ -47,8 +61,17 @@ function runOnceMore(files, concurrency, what) {
 }
 
 /** Each file of whole fleets in a runner of its own, which tells which one it is that failed. */
-function runHeavy(files) {
-  const failed = files.filter((file) => run([file], 1) !== 0);
+async function runHeavy(files) {
+  const failed = [];
+  const waiting = files.filter((file) => waitingFiles.some((pattern) => pattern.test(file)));
+  const queue = [...waiting];
+  const lane = async () => {
+    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+      if ((await runBesideOthers(file)) !== 0) failed.push(file);
+    }
+  };
+  await Promise.all([lane(), lane()]);
+  for (const file of files) if (!waiting.includes(file) && run([file], 1) !== 0) failed.push(file);
   const names = failed.map((file) => relative(testRoot, file)).join(" ");
   process.stdout.write(`\nFiles of whole fleets: ${files.length}, with failed tests: ${failed.length} ${names}\n`);
   if (failed.length === 0) return 0;
@@ -61,6 +84,6 @@ function runLight(files) {
 
 let status = 0;
 for (const [index, group] of chosen.entries()) {
-  if (group.length > 0) status = (groups[index] === "light" ? runLight(group) : runHeavy(group)) || status;
+  if (group.length > 0) status = (groups[index] === "light" ? runLight(group) : await runHeavy(group)) || status;
 }
 process.exit(status);
