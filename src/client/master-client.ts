@@ -315,10 +315,10 @@ export class MasterClient {
     this.#idle.length = 0;
   }
 
-  /** The whole loads of returns as the store has them, by minion id. */
-  async #storedReturns(jid: string, ids: readonly string[]): Promise<ValueMap> {
+  /** The whole loads of returns as the store has them, by minion id; undefined if the master cannot answer with so much. */
+  async #storedReturns(jid: string, ids: readonly string[]): Promise<ValueMap | undefined> {
     const { value, isSuccess } = await this.wheel("saltworks.returns", { jid, ids });
-    return isSuccess && value instanceof Map ? value : new Map();
+    return isSuccess && value instanceof Map ? value : undefined;
   }
 
   async #jobEnd(jid: string): Promise<JobEnd | "running" | "unknown"> {

@@ -15,7 +15,7 @@ export type BatchReader = {
   /** Wheel `saltworks.batch`. */
   readonly page: (jid: string, offset: number) => Promise<ValueMap>;
   /** Whole loads of returns, by minion id. */
-  readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap>;
+  readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap | undefined>;
 };
 
 /** What the master puts in an event in place of a value that made it too large. */
@@ -88,7 +88,8 @@ export class RunningBatch {
   async #returned(jid: string, id: string, fields: ValueMap): Promise<MinionReturn> {
     const body = mapField(fields, "body");
     if (body !== undefined && !isTrimmed(body.get("return"))) return toEvent(id, body);
-    const stored = mapField(await this.#reader.returns(jid, [id]), id);
+    const returns = await this.#reader.returns(jid, [id]);
+    const stored = returns === undefined ? undefined : mapField(returns, id);
     const known = stored ?? body;
     return known === undefined ? lostReturn(id) : toEvent(id, known);
   }

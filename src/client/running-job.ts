@@ -3,7 +3,7 @@
  * Source: docs/protocol.md section 11.3; what is shown of it stands in docs/compatibility.md.
  */
 
-import { hasCode } from "../errors.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { FeedItem, JobEnd, JobFeed } from "./job-feed.ts";
@@ -25,8 +25,8 @@ export type JobEvent =
   | { readonly kind: "unknown"; readonly id: string; readonly detail?: string };
 
 export type JobReader = {
-  /** Whole loads of returns, by minion id. */
-  readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap>;
+  /** Whole loads of returns, by minion id; undefined if there is no answer, as where they are too large for one. */
+  readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap | undefined>;
   /** How the job has ended: "running" if it has not, "unknown" if the master has forgotten it. */
   readonly end: (jid: string) => Promise<JobEnd | "running" | "unknown">;
 };
@@ -43,6 +43,7 @@ export class RunningJob implements Published {
   readonly reasons: ReadonlyMap<string, string>;
   readonly #feed: JobFeed;
   readonly #reader: JobReader;
+  #mayLook = true;
 
   constructor(published: Published, feed: JobFeed, reader: JobReader) {
     this.jid = published.jid;
@@ -104,13 +105,16 @@ export class RunningJob implements Published {
 
   /** The event that says that the job is over may have been lost: whoever stopped reading for a while loses events. */
   async #look(outstanding: ReadonlySet<string>): Promise<JobEnd | undefined> {
+    if (!this.#mayLook) return undefined;
     let end: JobEnd | "running" | "unknown";
     try {
       end = await this.#reader.end(this.jid);
     } catch (error) {
-      // A busy master is asked again after the next silence; one that has gone closes the event bus.
-      if (hasCode(error, "REQUEST_TIMEOUT")) return undefined;
-      throw error;
+      // What could not be told now is asked again after the next silence, and the event may still come; a master that has gone closes the event bus.
+      if (!(error instanceof SaltworksError) || error.code === "CHANNEL_CLOSED") throw error;
+      // Whoever is not let in any more must not try again and again: a password may be good for one time only.
+      if (hasCode(error, "AUTH_FAILED")) this.#mayLook = false;
+      return undefined;
     }
     if (end === "running") return undefined;
     if (end !== "unknown") return end;
@@ -137,8 +141,8 @@ export class RunningJob implements Published {
     const stored = new Map<string, ValueMap>();
     const together = await this.#reader.returns(this.jid, ids);
     for (const id of ids) {
-      const isAlone = together.size === 0 && ids.length > 1;
-      const fields = (isAlone ? await this.#reader.returns(this.jid, [id]) : together).get(id);
+      const isAlone = together === undefined && ids.length > 1;
+      const fields = (isAlone ? await this.#reader.returns(this.jid, [id]) : together)?.get(id);
       if (fields instanceof Map) stored.set(id, fields);
     }
     return stored;

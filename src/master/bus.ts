@@ -1,5 +1,5 @@
 /**
- * The master's event bus: Salt's two sockets, and the doors by which the master itself fires and listens.
+ * The master's event bus: Salt's sockets, and the doors by which the master itself fires and listens.
  * docs/protocol.md section 10.
  */
 import { rmSync, writeFileSync } from "node:fs";

@@ -108,18 +108,15 @@ export class Commands {
     const follow = followOf(fields);
     const batch = asMap(fields.get("kwargs")).get("batch");
     let published: Published | undefined;
-    let begun: string | undefined;
     try {
       const within = this.#deliverWithin(fields, job, batch instanceof Map);
       published =
         batch instanceof Map
           ? await this.#options.batches.begin(job, batch, follow ?? defaultTimes)
-          : await this.#options.publisher.publish(job, (accepted) => {
-              begun = accepted.jid;
-              return this.#options.keeping.begin(job, accepted, follow, within);
-            });
+          : await this.#options.keeping.beginning((begin) =>
+              this.#options.publisher.publish(job, (accepted) => begin(job, accepted, follow, within)),
+            );
     } catch (error) {
-      if (begun !== undefined) await this.#options.keeping.abandon(begun);
       if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
       this.#options.logger.error({ err: error }, "a publish failed");
       // A text in this place is what Salt's command line shows to its user; of an error in a load it shows 'jid', which it misses there.

@@ -124,9 +124,10 @@ export class Deliveries {
     );
     // A job id that a user gives may be one that waits already: that one is no more.
     const former = this.#jobs.get(job.jid);
-    if (former !== undefined) await this.#end(former);
+    if (former !== undefined) this.#drop(former);
     this.#keep(job);
     try {
+      if (former !== undefined) await this.#options.store.remove(job.jid);
       await this.#options.store.put(job.record);
     } catch (error) {
       this.#drop(job);

@@ -148,8 +148,23 @@ export class JobKeeping {
     });
   }
 
-  /** A job that `begin` was called for and that could not be sent: whoever is told so must not find it run later. */
-  async abandon(jid: string): Promise<void> {
+  /** Runs `publish` with `begin`; if it fails afterwards the job is given up: whoever is told so must not find it run later. */
+  async beginning<Result>(publish: (begin: JobKeeping["begin"]) => Promise<Result>): Promise<Result> {
+    let begun: string | undefined;
+    const begin: JobKeeping["begin"] = async (job, published, follow, within) => {
+      await this.begin(job, published, follow, within);
+      begun = published.jid;
+    };
+    try {
+      return await publish(begin);
+    } catch (error) {
+      if (begun !== undefined) await this.#abandon(begun);
+      throw error;
+    }
+  }
+
+  async #abandon(jid: string): Promise<void> {
+    this.tracker.letGo(jid);
     try {
       await this.deliveries.cancel(jid);
     } catch (error) {

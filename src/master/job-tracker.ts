@@ -45,6 +45,8 @@ type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn"
   readonly laterDeadlineMs: Map<string, number>;
   roundEndsMs: number;
   isAnyRunning: boolean;
+  /** find_job is being published. */
+  isAsking: boolean;
   /** Rounds in which find_job could not be published. */
   unaskedRounds: number;
   findJobJid: string | undefined;
@@ -99,6 +101,12 @@ export class JobTracker {
     return this.#records.get(jid);
   }
 
+  /** It could not be sent: nobody has it, so nobody is asked about it. */
+  letGo(jid: string): void {
+    const job = this.#jobs.get(jid);
+    if (job !== undefined) this.#finish(job);
+  }
+
   /** Whether somebody still waits for it. */
   isFollowed(jid: string): boolean {
     return this.#jobs.has(jid);
@@ -141,6 +149,7 @@ export class JobTracker {
       roundEndsMs: nowMs + timeoutMs,
       isAnyRunning: true,
       unaskedRounds: 0,
+      isAsking: false,
       findJobJid: undefined,
       timer: undefined,
     };
@@ -268,15 +277,10 @@ export class JobTracker {
 
   /** When to look again; undefined if the job is over. */
   #nextRound(job: Followed, nowMs: number): number | undefined {
-    if (job.isAnyRunning) {
-      job.isAnyRunning = false;
+    if (job.isAnyRunning || job.isAsking) {
       job.roundEndsMs = nowMs + job.gatherTimeoutMs;
-      this.#ask(job).catch((error: Error) => {
-        this.#options.onFault(error);
-        // Nobody was asked, so nobody is silent: once more in the next round.
-        job.unaskedRounds += 1;
-        job.isAnyRunning ||= job.unaskedRounds <= unaskedRoundsMax;
-      });
+      // While the question is still on its way to the minions, nobody can have answered it.
+      if (!job.isAsking) this.#beginRound(job);
       return job.roundEndsMs;
     }
     let latestMs = 0;
@@ -286,13 +290,28 @@ export class JobTracker {
     return latestMs > nowMs ? latestMs : undefined;
   }
 
+  #beginRound(job: Followed): void {
+    job.isAnyRunning = false;
+    job.isAsking = true;
+    this.#ask(job)
+      .catch((error: Error) => {
+        this.#options.onFault(error);
+        // Nobody was asked, so nobody is silent: once more in the next round.
+        job.unaskedRounds += 1;
+        job.isAnyRunning ||= job.unaskedRounds <= unaskedRoundsMax;
+      })
+      .finally(() => {
+        job.isAsking = false;
+      });
+  }
+
   async #ask(job: Followed): Promise<void> {
     this.counters.findJobs += 1;
     this.#dropQuestion(job);
     const ids = job.record.outstanding();
-    job.record.noteAsked(ids);
     const jid = await this.#options.findJob(job.record.jid, ids);
     if (jid === undefined || this.#jobs.get(job.record.jid) !== job) return;
+    job.record.noteAsked(ids);
     job.findJobJid = jid;
     this.#questions.set(jid, { onAnswer: (answer) => this.#noteAnswer(job, answer) });
   }

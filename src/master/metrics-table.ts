@@ -99,7 +99,7 @@ const threads = {
   saltworks_thread_cpu_seconds_total: metric(
     "counter",
     ["thread"],
-    "CPU time by the thread's name in the system: `sw-shard-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-files-N`, `sw-eauth-N`, `ZMQbg/IO/N`; `main`, and `other` for Node's own helpers. Linux only.",
+    "CPU time by the thread's name in the system: `sw-shard-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-files-N`, `sw-eauth-N`, `ZMQbg/IO/N`; what ended of a lane together, as `sw-runner-ended`; `main`, and `other` for Node's own helpers. Linux only.",
   ),
   saltworks_event_loop_delay_seconds: histogram(
     ["thread"],

@@ -31,7 +31,7 @@ export class ThreadCpu {
     for (const [threadId, { name, ticks, foreignTicks }] of this.#living) {
       const now = living.get(threadId);
       const goesOn = now !== undefined && now.name === name && now.ticks >= ticks;
-      if (!goesOn) add(this.#endedTicks, name, ticks - foreignTicks);
+      if (!goesOn) add(this.#endedTicks, endedName(name), ticks - foreignTicks);
     }
     this.#living = living;
     const ticksByName = new Map(this.#endedTicks);
@@ -58,6 +58,11 @@ export class ThreadCpu {
     if (before === undefined || ticks < before.ticks) return 0;
     return before.name === name ? before.foreignTicks : before.ticks;
   }
+}
+
+/** A lane's thread never takes a number again: those that ended are one sum by lane, or names would never stop coming. A shard's replacement has its name. */
+function endedName(name: string): string {
+  return name.startsWith("sw-shard-") ? name : name.replace(/^(sw-[a-z]+)-\d+$/, "$1-ended");
 }
 
 function add(sums: Map<string, number>, name: string, ticks: number): void {

@@ -30,7 +30,7 @@ export type PeersOptions = {
   readonly pool: Pick<ShardPool, "offer" | "slotCount">;
   readonly partitioner: Partitioner;
   readonly publisher: Pick<Publisher, "publish">;
-  readonly keeping: Pick<JobKeeping, "begin" | "deliverWithin" | "tracker">;
+  readonly keeping: Pick<JobKeeping, "beginning" | "deliverWithin" | "tracker">;
   readonly targets: Pick<Targets, "written" | "expected">;
   /** A runner request of a local user that waits for its result; gives the reply frame. */
   readonly run: (load: Uint8Array) => Promise<Uint8Array>;
@@ -140,7 +140,9 @@ export class Peers {
   async #publish(job: Job): Promise<Uint8Array> {
     const { keeping } = this.#options;
     const within = keeping.deliverWithin(undefined, job.fun);
-    const published = await this.#published(job, (accepted) => keeping.begin(job, accepted, undefined, within));
+    const published = await keeping.beginning((begin) =>
+      this.#published(job, (accepted) => begin(job, accepted, undefined, within)),
+    );
     // What Salt's own client makes of a publish without a job id.
     if (published === undefined) return encode({ jid: 0, minions: [] }, "raw");
     return encode({ jid: published.jid, minions: published.minions.packed }, "raw");

@@ -1,4 +1,4 @@
-/** Refused logins in the log: one line a second at most, with how many there were, since anybody on the network can ask. */
+/** Refusals in the log (logins, connections to the event bus): one line a second at most, with how many there were, since anybody on the network can ask. */
 import type { Logger } from "pino";
 import { refusedLoginLogMs } from "../limits.ts";
 

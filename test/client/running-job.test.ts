@@ -55,6 +55,7 @@ describe("RunningJob, when nothing is heard for a while", () => {
       end: async () => {
         asked += 1;
         if (asked === 1) throw new SaltworksError("REQUEST_TIMEOUT", "busy");
+        if (asked === 2) throw new SaltworksError("REQUEST_REFUSED", "QUEUE_FULL");
         return asked < 4 ? "running" : end;
       },
     });
@@ -71,7 +72,7 @@ describe("RunningJob, when nothing is heard for a while", () => {
     const told = await eventsWith({
       returns: async (_, ids) => {
         asked.push(ids.join(","));
-        return new Map(ids.length > 1 ? [] : ids.map((id) => [id, stored(id)]));
+        return ids.length > 1 ? undefined : new Map(ids.map((id) => [id, stored(id)]));
       },
       end: async () => ({ kind: "done", returned: minions, silent: new Map(), reasons: new Map() }),
     });
@@ -80,6 +81,37 @@ describe("RunningJob, when nothing is heard for a while", () => {
       told,
       minions.map((id) => returned(id, id)),
     );
+  });
+
+  it("asks no more once it is not let in, and takes the event that comes after all", async () => {
+    let asked = 0;
+    const told = await eventsWith({
+      end: async () => {
+        asked += 1;
+        // The feed is silent three more times before the rest returns.
+        setTimeout(() => {
+          for (const id of minions) master.fireReturn(jid, id, true);
+        }, 80);
+        throw new SaltworksError("AUTH_FAILED", "a password for one time");
+      },
+    });
+    assert.equal(asked, 1);
+    assert.deepEqual(
+      told,
+      minions.map((id) => returned(id, true)),
+    );
+  });
+
+  it("takes an answer without returns for one: nobody is asked about alone", async () => {
+    const asked: string[] = [];
+    await eventsWith({
+      returns: async (_, ids) => {
+        asked.push(ids.join(","));
+        return new Map();
+      },
+      end: async () => "unknown",
+    });
+    assert.deepEqual(asked, ["a,b,c"]);
   });
 
   it("takes what is stored where the master has forgotten the job", async () => {

@@ -12,8 +12,10 @@ function openTracker(isConnected: (id: string) => boolean = () => true, now = ()
   const questions: Question[] = [];
   const faults: Error[] = [];
   let failing = 0;
+  let held: Promise<void> | undefined;
   const tracker = new JobTracker({
     findJob: async (_, ids) => {
+      await held;
       if (failing > 0) {
         failing -= 1;
         throw new Error("no space left");
@@ -46,7 +48,15 @@ function openTracker(isConnected: (id: string) => boolean = () => true, now = ()
   const fail = (count: number) => {
     failing = count;
   };
-  return { tracker, questions, follow, done: () => done, faults, fail };
+  /** Keeps questions from leaving until the result is called. */
+  const hold = () => {
+    let release = () => {};
+    held = new Promise((resolve) => {
+      release = resolve;
+    });
+    return () => release();
+  };
+  return { tracker, questions, follow, done: () => done, faults, fail, hold };
 }
 
 const idle = () => Uint8Array.of(0);
@@ -56,7 +66,7 @@ const faulty = () => Uint8Array.of(2);
 /** Lets find_job's promise settle between two ticks of the clock. */
 async function tick(ms: number): Promise<void> {
   mock.timers.tick(ms);
-  for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
 }
 
 describe("JobTracker", () => {
@@ -105,6 +115,25 @@ describe("JobTracker", () => {
     await tick(5_000);
     for (let round = 0; round < unaskedRoundsMax + 1; round += 1) await tick(10_000);
     assert.deepEqual(done(), { atMs: 100_000, returned: [], silent: { a: "No response" } });
+  });
+
+  it("counts nobody as silent while the question is still on its way, nor asks about a job that could not be sent", async () => {
+    const { tracker, questions, follow, done, hold } = openTracker();
+    follow(["a"]);
+    const release = hold();
+    await tick(5_000);
+    await tick(10_000);
+    await tick(10_000);
+    assert.deepEqual([questions.length, done()], [0, undefined]);
+    release();
+    await tick(0);
+    assert.equal(questions.length, 1);
+    await tick(10_000);
+    assert.deepEqual(done(), { atMs: 35_000, returned: [], silent: { a: "No response" } });
+    follow(["a"]);
+    tracker.letGo("job");
+    await tick(60_000);
+    assert.equal(questions.length, 1);
   });
 
   it("keeps its times when the clock is set back by a day in the middle", async () => {

@@ -45,6 +45,19 @@ describe("ThreadCpu", { skip: process.platform !== "linux" && "there is no /proc
     await worker.terminate();
   });
 
+  it("sums what ended of a lane's threads: their numbers never come again, and names must not go on coming", async () => {
+    const codeOf = (name: string) => busyCode.replace("odd) name (", name);
+    const cpu = new ThreadCpu();
+    for (const name of ["sw-runner-1", "sw-runner-2", "sw-shard-0"]) {
+      const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(codeOf(name))}`));
+      await once(worker, "message");
+      assert.ok((cpu.read().get(name) ?? 0) > 0, name);
+      await worker.terminate();
+    }
+    const names = [...cpu.read().keys()].filter((name) => name.startsWith("sw-")).sort();
+    assert.deepEqual(names, ["sw-runner-ended", "sw-shard-0"]);
+  });
+
   it("never counts down: not when a thread takes its own name, nor when it ends", async () => {
     const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(renamingCode)}`));
     await once(worker, "message");

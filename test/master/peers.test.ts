@@ -69,7 +69,7 @@ function openPeers(rules: { peer?: ConfigMap; peer_run?: ConfigMap; blacklist?: 
     partitioner: new Partitioner(createPartitionKey(), 16),
     publisher: { publish } as PeersOptions["publisher"],
     keeping: {
-      begin: async () => undefined,
+      beginning: (publish: (begin: () => Promise<void>) => unknown) => publish(async () => undefined),
       deliverWithin: () => undefined,
       tracker: {
         follow: (options: { onDone: () => void }) => void followed.push(options),
