@@ -61,7 +61,8 @@ function mergedArguments(args: Bound, below: string, above: string): Item {
 /** The entry whose key is, or as a glob matches, the grain's value; the grain may be a list. */
 function filterBy({ minion }: FunctionContext, args: Bound): Item {
   const table = dictArgument(args, "lookup_dict");
-  const value = traverse(minion.grains, args.get("grain") ?? "os_family", "", ":");
+  const grain = itemOr(args.get("grain"), () => "os_family");
+  const value = traverse(minion.grains, grain, [], ":");
   const values = Array.isArray(value) ? value : [value];
   const isMeant = (name: Item, text: string) => str(name) === text || compileGlob(str(name)).matches(text);
   const found = values.map(str).flatMap((text) => {
@@ -69,8 +70,18 @@ function filterBy({ minion }: FunctionContext, args: Bound): Item {
     return name === undefined ? [] : [getKey(table, name) ?? null];
   });
   // What is None counts as not there.
-  const chosen = found.find((item) => item !== null) ?? getKey(table, args.get("default") ?? "default") ?? null;
+  const chosen = found.find((item) => item !== null) ?? defaultEntry(table, args);
   return withBaseAndMerge(table, chosen, args);
+}
+
+/** None as the default is a key like any other. */
+function defaultEntry(table: Dict, args: Bound): Item {
+  return (
+    getKey(
+      table,
+      itemOr(args.get("default"), () => "default"),
+    ) ?? null
+  );
 }
 
 function withBaseAndMerge(table: Dict, chosen: Item, args: Bound): Item {
@@ -140,12 +151,7 @@ function filterByTarget(context: FunctionContext, args: Bound): Item {
     if (!(value instanceof Map)) throw typeFault("Cannot update using non-dict types in dictupdate.update()");
     return merged(value as ValueMap, over as ValueMap, isTrue(args.get("merge_lists") ?? false));
   }
-  return (
-    getKey(
-      table,
-      itemOr(args.get("default"), () => "default"),
-    ) ?? null
-  );
+  return defaultEntry(table, args);
 }
 
 /** `match.search_by`: all names one of whose targets means this minion; a name for each such target. */
