@@ -30,15 +30,14 @@ function yamlFault(message: string, line: number): SaltworksError {
 class Reader {
   readonly #document: Document;
   readonly #counter: LineCounter;
-  /** Where the text ends without a line break; undefined where it ends with one. */
-  readonly #openEnd: number | undefined;
+  readonly #source: string;
   #count = 0;
   #depth = 0;
 
   constructor(document: Document, counter: LineCounter, source: string) {
     this.#document = document;
     this.#counter = counter;
-    this.#openEnd = /[\r\n]$/.test(source) ? undefined : source.length;
+    this.#source = source;
   }
 
   value(node: unknown): Value {
@@ -83,8 +82,9 @@ class Reader {
   /** A block that the text ends in the middle of a line has no line break there either. */
   #block(node: Scalar): string {
     const text = String(node.value ?? "");
-    const isLast = this.#openEnd !== undefined && (node.range?.[2] ?? 0) >= this.#openEnd;
-    return isLast ? text.replace(/\n$/, "") : text;
+    const [start = 0, , end = 0] = node.range ?? [];
+    if (end < this.#source.length) return text;
+    return isLineLast(this.#source.slice(start), text) ? text.replace(/\n$/, "") : text;
   }
 
   #tagged(node: Scalar, name: string, source: string): Value {
@@ -137,6 +137,20 @@ class Reader {
     }
     return map;
   }
+}
+
+/**
+ * Whether the last line of a block counts as one though nothing ends it: blanks no wider than the block's indentation do not. `source`
+ * begins with the block's head; `text` has its lines without the indentation.
+ */
+function isLineLast(source: string, text: string): boolean {
+  const lastLine = source.slice(1 + Math.max(source.lastIndexOf("\n"), source.lastIndexOf("\r")));
+  if (/[^ ]/.test(lastLine)) return true;
+  const first = /\n( *)[^ \r\n]/.exec(source);
+  // Of nothing but blanks a block has the line breaks, and its head has one of its own.
+  if (first === null) return !/[\r\n] *[\r\n]/.test(source);
+  const [, own = ""] = /^( *)[^ \n]/m.exec(text) ?? [];
+  return lastLine.length > (first[1] ?? "").length - own.length;
 }
 
 function isPlainOf(node: unknown, text: string): boolean {
