@@ -44,8 +44,12 @@ export function descriptorsForMaster(minionCount: number): DescriptorNeed {
  *
  * @throws SaltworksError QUEUE_FULL with what would fit
  */
-export function demandRoomForMaster(minionCount: number, connections: number, canShare: boolean): void {
-  const { hard } = descriptorLimits();
+export function demandRoomForMaster(
+  minionCount: number,
+  connections: number,
+  canShare: boolean,
+  { hard }: DescriptorLimits = descriptorLimits(),
+): void {
   const room = hard - masterDescriptors;
   if (connections <= room) return;
   const most = Math.floor(room / 2);

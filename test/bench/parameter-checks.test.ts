@@ -8,7 +8,8 @@ describe("a scenario's parameters", () => {
   for (const scenario of scenarios) {
     it(`of ${scenario.name} are checked each by each, and the defaults can be used as they are`, () => {
       assert.deepEqual(uncheckedOf(scenario.defaults), []);
-      assert.deepEqual(readParameters(scenario, {}), scenario.defaults);
+      // What fits on this machine is another question.
+      assert.deepEqual(readParameters({ ...scenario, demand: () => {} }, {}), scenario.defaults);
       for (const [name, value] of Object.entries(scenario.defaults)) {
         if (typeof value !== "number") continue;
         assert.throws(() => readParameters(scenario, { [name]: -1 }), { code: "USAGE" }, name);

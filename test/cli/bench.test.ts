@@ -27,14 +27,25 @@ async function run(name: "bench" | "tune", ...argv: string[]): Promise<Ended> {
   return { code, out: host.out, err: host.err };
 }
 
-/** The real program, which starts the bench program. */
-function runProgram(...argv: string[]): Promise<Ended> {
-  const program = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
+const program = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
+
+function ended(file: string, args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [program, ...argv], { timeout: timeoutMs }, (error, out, err) => {
+    execFile(file, args, { timeout: timeoutMs }, (error, out, err) => {
       resolve({ code: error === null ? 0 : Number(error.code), out, err });
     });
   });
+}
+
+/** The real program, which starts the bench program. */
+function runProgram(...argv: string[]): Promise<Ended> {
+  return ended(process.execPath, [program, ...argv]);
+}
+
+/** The same where a process may have so many descriptors, whatever this machine allows. */
+function runProgramWithin(descriptors: number, ...argv: string[]): Promise<Ended> {
+  const limited = 'ulimit -n "$0" && exec "$@"';
+  return ended("/bin/sh", ["-c", limited, String(descriptors), process.execPath, program, ...argv]);
 }
 
 describe("saltworks bench", () => {
@@ -159,7 +170,7 @@ describe("saltworks bench", () => {
 
   it("refuses a fleet whose connections no master could hold, before it starts one", async () => {
     for (const scenario of ["return-storm", "restart-under-load"]) {
-      const { code, out, err } = await run("bench", scenario, "--minions", "900000");
+      const { code, out, err } = await runProgramWithin(1_024, "bench", scenario, "--minions", "900000");
       assert.match(err, /^saltworks bench: QUEUE_FULL: 900000 minions with 1800000 connections do not fit/);
       assert.equal(err.includes("with connections="), scenario === "return-storm");
       assert.deepEqual([code, out], [1, ""]);
