@@ -67,7 +67,10 @@ export const mixedDay = defineScenario<MixedDay>({
     warmUp: "returns of each minion before, that do not count",
     seed: "of sizes and arrival times",
   },
-  demand: (p) => demandStorm(p, p.seconds * (p.returnRate + p.mineRate + p.eventRate + p.pillarRate + p.authRate)),
+  demand: (p) => {
+    const day = p.seconds * (p.returnRate + p.mineRate + p.eventRate + p.pillarRate + p.authRate);
+    demandStorm(p, Math.max(p.minions * p.warmUp, day));
+  },
   masterConfig: versionConfig,
   run(context) {
     const { master, parameters: p } = context;

@@ -38,7 +38,7 @@ export const pingAll = defineScenario<PingAll>({
     delayMs: "how long each minion takes: 0, 0..100 or lognormal:50:0.5",
     seed: "of delays",
   },
-  demand: (p) => demandStorm(p, p.minions * (p.publishes + p.warmUp)),
+  demand: (p) => demandStorm(p, p.minions),
   masterConfig: versionConfig,
   run(context) {
     const { parameters: p } = context;
