@@ -200,6 +200,7 @@ export class Fleet {
 export async function openFleet(options: FleetOptions): Promise<Fleet> {
   const keyCount = (options.firstIndex ?? 0) + options.minionCount;
   const primes = await loadPrimes(options.keyDirectory ?? defaultKeyDirectory(), keyCount, options.onKeyProgress);
+  options.signal?.throwIfAborted();
   return new Fleet(options, primes);
 }
 

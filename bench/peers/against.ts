@@ -27,14 +27,17 @@ type Round = Turn & { readonly points: readonly Point[] };
 
 /**
  * @returns a result for each master, in their order; the first one's has the comparisons
- * @throws SaltworksError USAGE for an unknown scenario or parameter or fewer than two masters, and what a run throws
+ * @throws SaltworksError USAGE for an unknown scenario or parameter or fewer than two masters, the signal's reason, and what a run throws
  */
 export async function runAgainst(options: AgainstOptions): Promise<RunResult[]> {
   if (options.masters.length < 2) throw new SaltworksError("USAGE", "a comparison needs two masters");
   const head = beginRun(options);
   const contenders: Contender[] = [];
   try {
-    for (const choice of options.masters) contenders.push(await open(head, choice, options, contenders));
+    for (const choice of options.masters) {
+      options.signal.throwIfAborted();
+      contenders.push(await open(head, choice, options, contenders));
+    }
     const sides = contenders.map((contender) => ({
       name: contender.name,
       turn: () => runOnce(head, contender.master, options),
