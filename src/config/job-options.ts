@@ -83,7 +83,7 @@ export const jobOptions = {
     max: 1_000_000,
     unit: "minions",
   }),
-  output: text("nested", "How results are shown."),
+  output: text("", "How results are shown; empty: nested, unless what is shown suggests another."),
   state_output: text("full", "How state runs are shown."),
   state_verbose: boolean(true, "Show states without changes, too."),
   batch_safe_limit: integer(0, "From this many minions on a job of `salt` runs in batches by itself; 0 and 1: never.", {

@@ -193,7 +193,7 @@ const facts = {
   backup_mode: text("", "What to do with replaced files."),
   saltenv: optional(text("", "Environment of state runs.")),
   pillarenv: optional(text("", "Environment of the pillar.")),
-  output: text("nested", "How `call` shows results."),
+  output: text("", "How `call` shows results; empty: nested, unless what is shown suggests another."),
 };
 
 /** By topic, in the order of docs/config.md. */

@@ -92,6 +92,7 @@ describe("saltworks call without a master", () => {
     assert.deepEqual(shown, { ...shown, return: true, fun: "test.ping", id: "here", metadata: { ticket: 7 } });
     assert.deepEqual(await local("--id=other", "grains.items"), { id: "other" });
     assert.equal(await local(`--cachedir=${folder}/cache`, "config.get", "cachedir"), `${folder}/cache`);
+    assert.equal(await local("config.get", "output", "not set"), "not set");
     assert.equal(await local("--return=nosuch", "test.ping"), true);
   });
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { masterConfig, minionConfig } from "../../src/cli/command-line.ts";
+import { displayChoice, masterConfig, minionConfig } from "../../src/cli/command-line.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import { Display } from "../../src/cli/display.ts";
 import { openDaemonLog, openToolLog } from "../../src/cli/log.ts";
@@ -117,6 +117,21 @@ describe("Display", () => {
     assert.equal(shown(undefined, "json", "txt"), '{\n    "es1": true\n}\n');
     assert.equal(shown(undefined, undefined, "txt"), "es1: True\n");
     assert.equal(shown(), "es1:\n    True\n");
+  });
+
+  it("takes every outputter that the configuration names for the operator's choice, but highstate", () => {
+    const options = { isColourOff: false, isColourForced: false, isOutputFileAppended: false };
+    const chosen = (lines: string): string | undefined => {
+      writeFileSync(join(folder, "master"), `pki_dir: ${folder}/pki\n${lines}`);
+      const none = { output: undefined, outputIndent: undefined, outputFile: undefined };
+      return displayChoice({ ...options, ...none }, masterConfig(folder, new TestHost())).configuredOutputter;
+    };
+    assert.deepEqual(["", "output: nested\n", "output: json\n", "output: highstate\n"].map(chosen), [
+      undefined,
+      "nested",
+      "json",
+      undefined,
+    ]);
   });
 
   it("writes to a file instead: from its beginning, or behind what is there", () => {

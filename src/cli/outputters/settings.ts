@@ -7,9 +7,9 @@ import type { TableOptions } from "./table.ts";
 
 type Settings = ReadonlyMap<string, unknown>;
 
-/** `output`, where it says anything: nested is shown anyway, and `highstate` is for state runs only, which suggest it themselves. */
+/** `output`, where it says anything: `highstate` is for state runs only, which suggest it themselves. */
 export function outputSetting(output: string): string | undefined {
-  return output === "nested" || output === "highstate" || output === "" ? undefined : output;
+  return output === "highstate" || output === "" ? undefined : output;
 }
 
 /** `output_indent`: a number of columns, `pretty`, or null for one line; undefined if it is not set or something else. */

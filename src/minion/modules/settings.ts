@@ -13,7 +13,7 @@ export type SettingSources = {
 };
 
 /** Options that Salt knows only when they are written: an empty one here must not hide what grains or pillar say. */
-const absentWhenEmpty = ["mine_functions", "append_domain", "autosign_grains", "include"];
+const absentWhenEmpty = ["mine_functions", "append_domain", "autosign_grains", "include", "output"];
 
 /** The minion's configuration as a map, unknown keys included; its `grains` are all grains. */
 export function optionsOf(context: CallContext): ValueMap {
