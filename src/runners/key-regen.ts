@@ -1,5 +1,5 @@
 /** Runner `manage.key_regen`: has the minions make new keys, then removes the master's own and all that it knows of theirs. */
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
 import { runJob } from "./run-job.ts";
@@ -18,21 +18,27 @@ will not be able to reconnect and may require manual
 regeneration via a local call to
     salt-call saltutil.regen_keys`;
 
-/** Without a question, as Salt's: whoever did not hear it keeps trusting a master key that is gone. */
-async function regenerate(context: RunnerContext): Promise<string> {
-  const { pki_dir: pkiDir } = context.config;
-  await runJob(context, { fun: "saltutil.regen_keys", arg: [], target: "*", targetKind: "glob" });
-  const kept: string[] = [];
-  for (const entry of readdirSync(pkiDir, { withFileTypes: true, recursive: true })) {
-    if (entry.isDirectory()) continue;
-    const path = join(entry.parentPath, entry.name);
+/** All but directories, at any depth. A link to a directory counts as one: neither followed nor removed, as in Salt. */
+function removeFiles(directory: string, kept: string[]): void {
+  // Node's own recursion follows links.
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
     try {
-      rmSync(path, { force: true });
+      if (entry.isDirectory()) removeFiles(path, kept);
+      else if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) rmSync(path, { force: true });
     } catch (error) {
       if (!(error instanceof Error && "code" in error)) throw error;
       kept.push(`${path} could not be removed: ${error.message}`);
     }
   }
+}
+
+/** Without a question, as Salt's: whoever did not hear it keeps trusting a master key that is gone. */
+async function regenerate(context: RunnerContext): Promise<string> {
+  const { pki_dir: pkiDir } = context.config;
+  await runJob(context, { fun: "saltutil.regen_keys", arg: [], target: "*", targetKind: "glob" });
+  const kept: string[] = [];
+  removeFiles(pkiDir, kept);
   for (const text of kept) context.note?.(text);
   return doneText;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
@@ -69,6 +69,27 @@ describe("runner manage, what changes keys", () => {
     assert.match(String(said), /^The minion and master keys have been deleted\. {2}Restart the Salt\nMaster within/);
     assert.deepEqual(files.filter(existsSync), []);
     assert.ok(existsSync(join(pkiDir, "minions")), "directories stay");
+  });
+
+  it("takes a link to a directory for one, and removes links to anything else themselves", async () => {
+    const [pkiDir, elsewhere] = [mkdtempSync(join(tmpdir(), "key-regen-")), mkdtempSync(join(tmpdir(), "elsewhere-"))];
+    folders.push(pkiDir, elsewhere);
+    const kept = [join(elsewhere, "file"), join(pkiDir, "linked")];
+    writeFileSync(join(elsewhere, "file"), "not a key");
+    mkdirSync(join(pkiDir, "minions"));
+    symlinkSync(elsewhere, join(pkiDir, "linked"));
+    const removed = [join(pkiDir, "nowhere"), join(pkiDir, "minions", "a")];
+    symlinkSync(join(elsewhere, "nosuch"), join(pkiDir, "nowhere"));
+    symlinkSync(join(elsewhere, "file"), join(pkiDir, "minions", "a"));
+    const master = masterAccess({ runJob: async () => ({ jid: "j", minions: [], returns: new Map(), silent: {} }) });
+    const notes: string[] = [];
+    const context = {
+      ...runnerContext({ master, config: { pki_dir: pkiDir } }),
+      note: (text: string) => notes.push(text),
+    };
+    await callRunner(context, "manage.key_regen");
+    const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+    assert.deepEqual([kept.filter(isThere), removed.filter(isThere), notes], [kept, [], []]);
   });
 
   it("removes nothing when no job can be sent", async () => {
