@@ -117,14 +117,9 @@ async function putCall({ jid, load, id, body }: Extract<ShardTask, { kind: "putC
   localCache?.offerReturn(record);
 }
 
-async function putLoad({
-  jid,
-  load,
-  minions: pieces,
-  ...task
-}: Extract<ShardTask, { kind: "putLoad" }>): Promise<void> {
-  const minions = new Packed(...pieces);
-  const { missing, isNoCache } = task;
+async function putLoad(task: Extract<ShardTask, { kind: "putLoad" }>): Promise<void> {
+  const { jid, load, missing, isNoCache } = task;
+  const minions = new Packed(...task.minions);
   await Promise.all([
     shard.stores.jobs.putLoad({ jid, load, minions, missing, isNoCache }),
     shard.stores.loads?.putLoad({ jid, load, minions, isNoCache }),
