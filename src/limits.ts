@@ -14,6 +14,8 @@ export const numericKeysMax = 16_384;
 export const mapEntriesMax = 65_536;
 /** Minion id, bytes of UTF-8. A file name on Linux holds 255, and ids are file names in the key directories. */
 export const minionIdBytesMax = 255;
+/** Name of an environment for which `__env__` stands, bytes of UTF-8: with an extension it is still a file name, of which Linux takes 255. */
+export const environmentNameBytesMax = 200;
 /** Public key PEM text, bytes: a 16,384-bit RSA key needs 2,900. */
 export const publicKeyBytesMax = 8_192;
 /** Smallest RSA modulus accepted from a minion, bits. Salt refuses to make smaller ones. */

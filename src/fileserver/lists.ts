@@ -78,6 +78,8 @@ export class FileListCache {
     }
     this.counters.made += 1;
     const lists = await walkRoots(this.#settings, rootsOfEnvironment(this.#settings, environment) ?? []);
+    // With `__env__` clients may ask for any name: what has no files is not kept, so that they cannot fill the disk with lists.
+    if (!this.#settings.roots.has(environment) && lists.files.length + lists.dirs.length === 0) return lists;
     mkdirSync(this.#directory, { recursive: true });
     replaceFile(path, encode(recordOf(lists), "bin"), fileMode);
     this.#keep(environment, await statOf(path), lists);

@@ -5,8 +5,9 @@
 import type { BigIntStats } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, normalize, resolve } from "node:path";
+import { anyEnvironment, directoriesFor } from "../config/environment.ts";
 import { hasCodeIn } from "../config/file-errors.ts";
-import { anyEnvironment, type FileServerSettings } from "./settings.ts";
+import type { FileServerSettings } from "./settings.ts";
 
 type RootSettings = Pick<FileServerSettings, "roots" | "isServing" | "isIgnored" | "followsLinks">;
 
@@ -20,9 +21,8 @@ type Asked = { readonly name: string; readonly environment: string; readonly roo
 export function rootsOfEnvironment({ roots }: RootSettings, environment: string): readonly string[] | undefined {
   const own = roots.get(environment);
   if (own !== undefined) return own;
-  // A name that leads elsewhere as part of a path is nobody's.
-  if (environment === "" || /[/\\\0]|^\.\.?$/.test(environment)) return undefined;
-  return roots.get(anyEnvironment)?.map((root) => root.replaceAll(anyEnvironment, environment));
+  const directories = roots.get(anyEnvironment);
+  return directories === undefined ? undefined : directoriesFor(directories, environment);
 }
 
 /** @returns undefined where no directory of the environment has a file of that name that may be served */

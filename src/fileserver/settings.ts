@@ -5,8 +5,6 @@ import { SaltworksError } from "../errors.ts";
 import { compileGlob } from "../target/glob.ts";
 import { compilePythonPattern } from "../target/python-pattern.ts";
 
-/** Where files of any environment that has no roots of its own are looked for: its name stands in the directories' names. */
-export const anyEnvironment = "__env__";
 /** The one backend that there is. */
 export const rootsBackend = "roots";
 

@@ -2,6 +2,7 @@
  * A minion's pillar: top files, the files they name with their includes, merged. What goes wrong stands in `_errors`, as in Salt.
  * Source: Salt 3007's pillar compiler, observed; recorded in test/pillar/golden.
  */
+import { anyEnvironment, directoriesFor } from "../config/environment.ts";
 import { SaltworksError } from "../errors.ts";
 import { pillarSlsMax } from "../limits.ts";
 import { compileGlob } from "../target/glob.ts";
@@ -358,15 +359,13 @@ function dynamicRoots(
   roots: ReadonlyMap<string, readonly string[]>,
   environment: string,
 ): ReadonlyMap<string, readonly string[]> {
-  const dynamic = roots.get("__env__");
+  const dynamic = roots.get(anyEnvironment);
   if (dynamic === undefined) return roots;
-  const known = new Map([...roots].filter(([name]) => name !== "__env__"));
-  const hasOwn = (known.get(environment)?.length ?? 0) > 0;
-  if (!hasOwn)
-    known.set(
-      environment,
-      dynamic.map((directory) => directory.replaceAll("__env__", environment)),
-    );
+  const known = new Map([...roots].filter(([name]) => name !== anyEnvironment));
+  if (environment === anyEnvironment || (known.get(environment)?.length ?? 0) > 0) return known;
+  // A name that leads elsewhere is one that is not there.
+  const directories = directoriesFor(dynamic, environment);
+  if (directories !== undefined) known.set(environment, directories);
   return known;
 }
 

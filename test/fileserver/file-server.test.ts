@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
@@ -104,10 +105,20 @@ describe("a name", () => {
     );
     assert.equal((await find(files, "only", "qa")).path, join(files.folder, "envs/qa/only"));
     assert.equal((await find(files, "only?saltenv=qa")).rel, "only");
-    for (const saltenv of ["..", ".", "qa/../..", "qa/..", "x\0"])
+    for (const saltenv of ["", "..", ".", "/", files.folder, "qa/../..", "qa/..", "..\\qa", "x\0", "x".repeat(5_000)]) {
       assert.deepEqual(await find(files, "only", saltenv), missing);
+      assert.deepEqual(await find(files, `only?saltenv=${saltenv}`), missing);
+      const served = await files.ask({ cmd: "_serve_file", path: "only", saltenv, loc: 0 });
+      assert.deepEqual(plain(served), { data: "", dest: "" });
+      assert.equal(await files.ask({ cmd: "_file_hash", path: "only", saltenv }), "");
+      assert.deepEqual(await files.ask({ cmd: "_file_list", saltenv, prefix: "" }), []);
+    }
     assert.deepEqual(await files.ask({ cmd: "_file_list", saltenv: "qa", prefix: "" }), ["only"]);
     assert.deepEqual(await files.ask({ cmd: "_file_envs" }), ["__env__", "base"]);
+    for (let index = 0; index < 20; index += 1)
+      assert.deepEqual(await files.ask({ cmd: "_file_list", saltenv: `invented-${index}`, prefix: "" }), []);
+    const lists = readdirSync(join(files.config.cachedir, "file_lists/roots"));
+    assert.deepEqual(lists, ["qa.p"], "names that minions invent leave no files behind");
   });
 
   it("is nobody's while `roots` is not among the backends, and what is not there is said", async () => {

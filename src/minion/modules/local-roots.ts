@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, type Stats, statSync } from "node:fs";
 import { join, normalize } from "node:path";
+import { anyEnvironment, directoriesFor } from "../../config/environment.ts";
 import type { MinionConfig } from "../../config/schema.ts";
 import { configToValue } from "../yaml-values.ts";
 import { isFileError } from "./file-error.ts";
@@ -101,11 +102,12 @@ function statIfAny(path: string): Stats | undefined {
 }
 
 /** An environment without roots of its own has those of `__env__`, with its name in them. */
-function rootsOf(config: MinionConfig, environment: string): string[] {
+function rootsOf(config: MinionConfig, environment: string): readonly string[] {
   const isListed = Object.hasOwn(config.file_roots, environment);
-  const roots = configToValue(config.file_roots[isListed ? environment : "__env__"] ?? []);
-  if (!Array.isArray(roots) || /[/\\\0]|^\.\.?$/.test(environment)) return [];
-  return roots.map((root) => (isListed ? pythonText(root) : pythonText(root).replaceAll("__env__", environment)));
+  const roots = configToValue(config.file_roots[isListed ? environment : anyEnvironment] ?? []);
+  if (!Array.isArray(roots)) return [];
+  const directories = roots.map(pythonText);
+  return isListed ? directories : (directoriesFor(directories, environment) ?? []);
 }
 
 /** A file of this machine, read whole; undefined where there is none that may be read. */

@@ -4,6 +4,7 @@
  */
 import { statSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
+import { isEnvironmentName } from "../../config/environment.ts";
 import { filePieceBytesMax, masterFileBytesMax } from "../../limits.ts";
 import { bytesField, listField, textField } from "../../wire/fields.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
@@ -26,18 +27,18 @@ const localPieceBytes = 256 * 1024;
 export type MasterFile = { readonly path: string; readonly environment: string };
 export type FileHash = { readonly hashType: string; readonly hash: string };
 
-/** @param saltenv - where the name itself carries none (`salt://path?saltenv=name`). @throws SaltworksError FUNCTION_FAILED for what is no `salt://` name */
+/** @param saltenv - where the name itself carries none (`salt://path?saltenv=name`). @throws SaltworksError FUNCTION_FAILED for what is no `salt://` name, or an environment that would lead out of the cache */
 export function masterFile(context: CallContext, source: string, saltenv: Value): MasterFile {
   if (!source.startsWith(scheme)) throw pythonException("salt.exceptions.MinionError", `Unsupported path: ${source}`);
   const [path = "", query = ""] = source.slice(scheme.length).split("?");
   const named = /(?:^|&)saltenv=([^&]+)/.exec(query)?.[1];
-  return { path: path.replace(/^\|/, ""), environment: named ?? environmentOf(context, saltenv) };
+  return { path: path.replace(/^\|/, ""), environment: environmentOf(context, named ?? saltenv) };
 }
 
 /** @throws SaltworksError FUNCTION_FAILED for a name that would lead out of the cache */
 export function environmentOf(context: CallContext, saltenv: Value): string {
   const environment = isTruthy(saltenv) ? pythonText(saltenv) : (context.config.saltenv ?? "base");
-  if (/[/\0]|^\.\.?$/.test(environment)) throw commandError(`'${environment}' is no environment`);
+  if (!isEnvironmentName(environment)) throw commandError(`'${environment}' is no environment`);
   return environment;
 }
 
