@@ -127,6 +127,8 @@ export const localCacheQueueBytesMax = 64 * 1024 * 1024;
 export const keepMarkMs = 60_000;
 /** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */
 export const keyRescanMs = 10_000;
+/** Key files whose size and time are looked at again at each of those, in turn: 2 ms for 1,000. */
+export const keyRescanFilesMax = 1_000;
 /** A target expression, bytes of UTF-8: a list that names a fleet of 100,000 by ids of 40 characters. */
 export const targetExpressionBytesMax = 4 * 1024 * 1024;
 /** One glob, regular expression or `key:value` term, characters: ids have at most 255, so nothing longer helps. */

@@ -3,7 +3,7 @@
  * publishes move to a new AES key at once. One command causes one rotation.
  */
 import type { Logger } from "pino";
-import type { KeyChange } from "../store/keys.ts";
+import type { KeyChange, KeyWatch } from "../store/keys.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
 import type { MasterKeys } from "../workers/messages.ts";
 
@@ -20,7 +20,12 @@ export type KeyRingOptions = {
   /** X9.31 signature of an AES key by the master's key. */
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
   readonly distributeKeys: (keys: MasterKeys) => Promise<void>;
-  readonly distributeChange: (change: { added: string[]; removed: string[]; changed: string[] }) => Promise<void>;
+  /** @returns ids whose file holds another key than the one that a worker served */
+  readonly distributeChange: (change: {
+    added: string[];
+    removed: string[];
+    changed: string[];
+  }) => Promise<readonly string[]>;
   readonly onRemoved: (id: string) => void;
   readonly fire: (tag: string, data: { readonly [key: string]: boolean }) => void;
   /** Keeps publishes out while key and serial change. */
@@ -32,6 +37,7 @@ export class KeyRing {
   readonly counters = { rotations: 0, added: 0, removed: 0, changed: 0 };
   readonly #options: KeyRingOptions;
   #rotatedForRemovalMs = 0;
+  #watch: Pick<KeyWatch, "noteServed" | "lookForNew"> | undefined;
   /** Changes and rotations happen one after the other. */
   #tail: Promise<unknown> = Promise.resolve();
 
@@ -47,9 +53,23 @@ export class KeyRing {
     return { aes: secrets.aes, signature: await signMasterKey(secrets.aes), former: secrets.former };
   }
 
+  /** From now on keys that workers accept themselves are compared with the directory. */
+  useWatch(watch: Pick<KeyWatch, "noteServed" | "lookForNew">): void {
+    this.#watch = watch;
+  }
+
   /** A worker accepted these ids itself. It alone answers for them; the others learn of it when the directory watch tells everybody. */
   noteAccepted(ids: readonly string[]): void {
     for (const id of ids) this.#options.accepted.add(id);
+    // The file may be gone already, or be another, and no event of the directory comes again.
+    this.#watch?.noteServed(ids);
+  }
+
+  /** Makes every worker know of keys that another program has just put into the directory. Undefined: there are none. */
+  lookForNew(): Promise<unknown> | undefined {
+    const before = this.#tail;
+    this.#watch?.lookForNew();
+    return this.#tail === before ? undefined : this.#tail;
   }
 
   /** Takes what the directory watch saw. Settles when every worker knows and, if a key went, the rotation is done. */
@@ -66,29 +86,36 @@ export class KeyRing {
   }
 
   async #apply(change: KeyChange): Promise<void> {
-    const { accepted, logger } = this.#options;
+    const { accepted } = this.#options;
     for (const id of change.added) accepted.add(id);
-    for (const id of change.removed) {
-      accepted.delete(id);
-      this.#options.onRemoved(id);
-    }
+    // A key that went while its removal was on its way here is gone already: it is the same command.
+    const gone = change.removed.filter((id) => accepted.delete(id));
+    for (const id of gone) this.#options.onRemoved(id);
     this.counters.added += change.added.length;
-    this.counters.removed += change.removed.length;
+    this.counters.removed += gone.length;
     this.counters.changed += change.changed.length;
-    if (change.added.length + change.removed.length + change.changed.length > 0) {
-      await this.#options.distributeChange({ added: change.added, removed: change.removed, changed: change.changed });
-      // A batch under way when its key went may have noted it as accepted meanwhile; a key that is back is a change of its own.
-      for (const id of change.removed) accepted.delete(id);
-      logger.info(
-        { added: change.added.length, removed: change.removed.length, changed: change.changed.length },
-        "minion keys changed",
-      );
-    }
-    const isRemoval = change.removed.length > 0 && this.#options.rotatesOnRemoval;
+    // Whoever held a key that went knows the AES key, also if not every worker could be told of the change.
+    const outcome = await this.#distribute(change).then(
+      (replaced) => ({ replaced, fault: undefined }),
+      (fault: unknown) => ({ replaced: [], fault }),
+    );
+    const isRemoval = (gone.length > 0 || outcome.replaced.length > 0) && this.#options.rotatesOnRemoval;
     const isSettled = !isRemoval && Date.now() - this.#rotatedForRemovalMs < dropfileLagMsMax;
     if ((change.rotate || isRemoval) && !isSettled)
-      await this.#rotate(change.rotate ? "asked for by the dropfile" : "a minion's key was removed");
+      await this.#rotate(change.rotate ? "asked for by the dropfile" : "a minion's key was removed or replaced");
     if (isRemoval) this.#rotatedForRemovalMs = Date.now();
+    if (outcome.fault !== undefined) throw outcome.fault;
+  }
+
+  async #distribute({ added, removed, changed }: KeyChange): Promise<readonly string[]> {
+    const { accepted, logger } = this.#options;
+    if (added.length + removed.length + changed.length === 0) return [];
+    const replaced = await this.#options.distributeChange({ added, removed, changed });
+    // A batch under way when its key went may have noted it as accepted meanwhile; a key that is back is a change of its own.
+    for (const id of removed) accepted.delete(id);
+    const counts = { added: added.length, removed: removed.length, changed: changed.length, replaced: replaced.length };
+    logger.info(counts, "minion keys changed");
+    return replaced;
   }
 
   async #rotate(reason: string): Promise<void> {

@@ -154,10 +154,10 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
   const watch = watchKeys(config.pki_dir, config.cachedir, (change) => master.applyKeyChange(change), {
     masterId: config.id,
     settleMs: keyChangeSettleMs,
-    isAccepted: (id: string) => accepted.has(id),
+    served: accepted,
     onError: (error) => logger.error({ err: error }, "the key directories cannot be watched"),
   });
-  master.onStop(() => watch.close());
+  master.useKeyWatch(watch);
   const idleCollection = collectWhenIdle();
   master.onStop(() => idleCollection.close());
   await serveMetrics(config, logger, master);

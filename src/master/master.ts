@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { storeCloseTimeoutMs } from "../limits.ts";
-import type { KeyChange } from "../store/keys.ts";
+import type { KeyChange, KeyWatch } from "../store/keys.ts";
 import type { PendingJobs } from "../store/pending-jobs.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
@@ -75,7 +75,8 @@ export class Master {
   private constructor(parts: MasterParts, publishFront: PublishFront) {
     this.#parts = parts;
     this.#publishFront = publishFront;
-    this.#targets = new Targets({ ...parts, accepted: parts.start.accepted });
+    const lookForNewKeys = () => this.#keyRing.lookForNew();
+    this.#targets = new Targets({ ...parts, accepted: parts.start.accepted, lookForNewKeys });
     this.#publisher = this.#createPublisher();
     this.#keeping = new JobKeeping({ ...parts, publisher: () => this.#publisher, presence: () => this.#presence });
     this.#presence = presenceOf(parts, this.#publisher);
@@ -129,6 +130,11 @@ export class Master {
 
   get requestEndpoint(): string {
     return this.#requests.front?.boundEndpoint ?? "";
+  }
+
+  useKeyWatch(watch: KeyWatch): void {
+    this.#keyRing.useWatch(watch);
+    this.onStop(() => watch.close());
   }
 
   applyKeyChange(change: KeyChange): void {
@@ -232,7 +238,7 @@ export class Master {
         await pool.broadcast(() => ({ kind: "masterKeys", keys }));
       },
       distributeChange: async (change) => {
-        await pool.broadcast(() => ({ kind: "minionKeys", ...change }));
+        return (await pool.broadcast<string[]>(() => ({ kind: "minionKeys", ...change }))).flat();
       },
       onRemoved: (id) => {
         this.#presence.forget(id);

@@ -21,6 +21,8 @@ export type TargetsOptions = {
     readonly minion_data_cache: boolean;
     readonly configFile: string;
   };
+  /** A key that another program put into its directory is a minion from then on, not only when the directory has been quiet. */
+  readonly lookForNewKeys?: () => Promise<unknown> | undefined;
   readonly logger: Logger;
 };
 
@@ -59,6 +61,7 @@ export class Targets {
    */
   async expected(target: TargetText, isGreedy = true): Promise<Expected> {
     const { pool, accepted, config, logger } = this.#options;
+    await this.#options.lookForNewKeys?.();
     let parsed: Target | undefined;
     try {
       parsed = this.parse(target);

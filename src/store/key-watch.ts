@@ -6,7 +6,7 @@
 import { type FSWatcher, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync, watch } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
-import { keyRescanMs } from "../limits.ts";
+import { keyRescanFilesMax, keyRescanMs } from "../limits.ts";
 import { replaceFile } from "./durable-file.ts";
 import { idIsValid, keyFolders } from "./key-states.ts";
 
@@ -19,6 +19,8 @@ const firstLookCount = 200;
 const settleCountMax = 4;
 /** Settling times to wait after a key went: Salt 3008 writes its dropfile some 250 ms after the last key that it deletes. */
 const removalSettleCount = 2.5;
+/** Two changes of a directory within one step of the kernel's clock leave the same time on it: a listing this fresh is made again. */
+const mtimeStepMs = 50;
 
 /** What one command did to the accepted keys; `rotate` says that it also asked for a new AES key. */
 export type KeyChange = {
@@ -28,14 +30,18 @@ export type KeyChange = {
   readonly rotate: boolean;
 };
 export interface KeyWatch {
+  /** Looks soon at ids that the master serves from now on, because their files may be gone already. */
+  noteServed(ids: readonly string[]): void;
+  /** Reports keys that nobody was told of yet at once. Costs one look at the directory's time while there are none. */
+  lookForNew(): void;
   close(): void;
 }
 export type KeyWatchOptions = {
   /** The master's `id`, which a dropfile must name. */
   readonly masterId: string;
   readonly settleMs: number;
-  /** Which ids the caller already counts as accepted when the watch starts: others are reported as added. */
-  readonly isAccepted?: (id: string) => boolean;
+  /** The ids that the master serves, at any time. One without a file is reported as removed, one with a file that is not among them as added. */
+  readonly served: ReadonlySet<string>;
   /** The directory is listed again this often, should the kernel have lost an event. */
   readonly rescanMs?: number;
   readonly onError?: (error: unknown) => void;
@@ -51,14 +57,17 @@ class DirectoryKeyWatch implements KeyWatch {
   readonly #onChange: (change: KeyChange) => void;
   readonly #watchers: FSWatcher[] = [];
   readonly #rescan: NodeJS.Timeout;
+  /** What the caller was told of, and which file each was. */
   readonly #known = new Map<string, Fingerprint>();
   readonly #touched = new Set<string>();
   #mustList = true;
   #listedMtimeMs = 0;
+  #newListedMtimeMs = 0;
   #settle: NodeJS.Timeout | undefined;
   #firstEventMs = 0;
   /** A known key was touched since the last look: perhaps it is gone, and a dropfile follows. */
   #hasRemoval = false;
+  #recheck: Iterator<string> | undefined;
   #isClosed = false;
 
   constructor(pkiDir: string, cachedir: string, onChange: (change: KeyChange) => void, options: KeyWatchOptions) {
@@ -74,13 +83,32 @@ class DirectoryKeyWatch implements KeyWatch {
       this.#hasRemoval = false;
       this.#soon();
     });
-    const isAccepted = options.isAccepted ?? (() => true);
-    const present = this.#list().filter(isAccepted);
+    const present = this.#list().filter((id) => options.served.has(id));
     for (const id of present) this.#known.set(id, "");
     this.#lookAtFirst(present, 0);
-    this.#rescan = setInterval(() => this.#look(), options.rescanMs ?? keyRescanMs);
+    this.#rescan = setInterval(() => this.#rescanNow(), options.rescanMs ?? keyRescanMs);
     this.#rescan.unref();
     this.#soon();
+  }
+
+  noteServed(ids: readonly string[]): void {
+    if (this.#isClosed) return;
+    for (const id of ids) this.#touched.add(id);
+    this.#soon();
+  }
+
+  lookForNew(): void {
+    if (this.#isClosed) return;
+    try {
+      const { mtimeMs } = statSync(this.#accepted);
+      if (mtimeMs === this.#newListedMtimeMs) return;
+      const isFresh = Date.now() - mtimeMs < mtimeStepMs;
+      const added = this.#list().filter((id) => !this.#known.has(id) && this.#learn(id));
+      this.#newListedMtimeMs = isFresh ? 0 : mtimeMs;
+      if (added.length > 0) this.#onChange({ added, removed: [], changed: [], rotate: false });
+    } catch (error) {
+      this.#options.onError?.(error);
+    }
   }
 
   close(): void {
@@ -109,7 +137,7 @@ class DirectoryKeyWatch implements KeyWatch {
     if (name === null) this.#mustList = true;
     else if (idIsValid(name)) this.#touched.add(name);
     else return;
-    if (name !== null && this.#known.has(name)) this.#hasRemoval = true;
+    if (name !== null && (this.#known.has(name) || this.#options.served.has(name))) this.#hasRemoval = true;
     this.#soon();
   }
 
@@ -122,6 +150,21 @@ class DirectoryKeyWatch implements KeyWatch {
     clearTimeout(this.#settle);
     const latestMs = this.#firstEventMs + settleCountMax * settleMs;
     this.#settle = setTimeout(() => this.#look(), Math.max(0, Math.min(quietMs, latestMs - nowMs)));
+  }
+
+  /** Whatever the kernel told or lost: each id that is served has to have its file, and some files are looked at again in turn. */
+  #rescanNow(): void {
+    for (const id of this.#options.served) if (!this.#known.has(id)) this.#touched.add(id);
+    for (let count = 0; count < keyRescanFilesMax; count += 1) {
+      this.#recheck ??= this.#known.keys();
+      const next = this.#recheck.next();
+      if (next.done === true) {
+        this.#recheck = undefined;
+        break;
+      }
+      this.#touched.add(next.value);
+    }
+    this.#look();
   }
 
   #look(): void {
@@ -144,29 +187,43 @@ class DirectoryKeyWatch implements KeyWatch {
   #touchUnlisted(): void {
     const { mtimeMs } = statSync(this.#accepted);
     if (!this.#mustList && mtimeMs === this.#listedMtimeMs) return;
+    const isFresh = Date.now() - mtimeMs < mtimeStepMs;
     const present = new Set(this.#list());
     for (const id of present) if (!this.#known.has(id)) this.#touched.add(id);
     for (const id of this.#known.keys()) if (!present.has(id)) this.#touched.add(id);
     this.#listedMtimeMs = mtimeMs;
-    this.#mustList = false;
+    this.#mustList = isFresh;
   }
 
   #takeChange(): KeyChange {
     const change: KeyChange = { added: [], removed: [], changed: [], rotate: this.#takeDropfile() };
     for (const id of this.#touched) {
       const before = this.#known.get(id);
-      const now = this.#fingerprint(id);
-      if (now === before) continue;
-      if (now === undefined) {
-        this.#known.delete(id);
-        change.removed.push(id);
+      let now: Fingerprint | undefined;
+      try {
+        now = this.#fingerprint(id);
+      } catch (error) {
+        // It stays among those to be looked at, and what was seen of the others is told.
+        this.#options.onError?.(error);
         continue;
       }
-      this.#known.set(id, now);
-      (before === undefined ? change.added : change.changed).push(id);
+      this.#touched.delete(id);
+      if (now === undefined) {
+        this.#known.delete(id);
+        if (before !== undefined || this.#options.served.has(id)) change.removed.push(id);
+      } else if (now !== before) {
+        this.#known.set(id, now);
+        (before === undefined ? change.added : change.changed).push(id);
+      }
     }
-    this.#touched.clear();
     return change;
+  }
+
+  /** @returns false if there is no such key */
+  #learn(id: string): boolean {
+    const now = this.#fingerprint(id);
+    if (now !== undefined) this.#known.set(id, now);
+    return now !== undefined;
   }
 
   #list(): string[] {

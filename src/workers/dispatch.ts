@@ -28,7 +28,7 @@ export type ItemOutcome =
   | { readonly isStoring: boolean }
   | { readonly reply: Buffer; readonly isStoring: boolean }
   | { readonly deferred: DeferredWork }
-  | { readonly auth: AuthJob };
+  | { readonly auth: AuthJob; readonly acceptedId: string | undefined };
 
 /** The reply lies in the batch's memory, sealed. */
 const sealed: ItemOutcome = { isStoring: false };

@@ -79,18 +79,22 @@ function noteFault(error: Error): void {
   if (faults.length < faultsKeptMax) faults.push(error.stack ?? error.message);
 }
 
-async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>): Promise<void> {
+/** @returns this worker's ids whose file holds another key than the one that was served */
+async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>): Promise<string[]> {
   for (const id of task.added) start.accepted.add(id);
   for (const id of task.removed) start.accepted.delete(id);
   shard.facts.noteKeys(
     task.added.filter((id) => shard.owns(id)),
     task.removed,
   );
-  const owned = [...task.removed, ...task.changed].filter((id) => shard.owns(id));
+  const isOwnReplaced = (isTouched: boolean) => (id: string) => shard.owns(id) && shard.isReplaced(id, isTouched);
+  const replaced = [...task.added.filter(isOwnReplaced(false)), ...task.changed.filter(isOwnReplaced(true))];
+  const owned = [...task.removed.filter((id) => shard.owns(id)), ...replaced];
   const { preserve_minion_cache: isDataKept, cachedir } = start.config;
   const removed = new Set(task.removed);
   const isGone = (id: string) => removed.has(id) && !takeKeepMark(cachedir, id) && !isDataKept;
   await Promise.all(owned.map((id) => shard.forget(id, isGone(id))));
+  return replaced;
 }
 
 /** Old jobs, and the oldest of too many, leave the store and, where it is kept, Salt's layout. */

@@ -39,7 +39,7 @@ export async function runBatch(
   const isDurable = await commit(shard, batch, onFault);
   batch.clock.lap("commit");
   if (!isDurable) takeBack(shard, batch, outcomes, replyEnds);
-  const result = assemble(batch, outcomes, replyEnds, task.isFollowed);
+  const result = assemble(shard, batch, outcomes, replyEnds, task.isFollowed);
   shard.meter.noteBatch(items.length, batch.clock);
   memory.replies.reset();
   memory.events.reset();
@@ -123,6 +123,7 @@ function takeBack(shard: Shard, batch: BatchEffects, outcomes: readonly ItemOutc
 }
 
 function assemble(
+  shard: Shard,
   batch: BatchEffects,
   outcomes: readonly ItemOutcome[],
   replyEnds: Uint32Array,
@@ -136,7 +137,7 @@ function assemble(
   const deferred = outcomes.flatMap((outcome, item): Deferred[] =>
     "deferred" in outcome ? [{ item, ...outcome.deferred }] : [],
   );
-  const auths = authsOf(outcomes);
+  const auths = authsOf(shard, outcomes);
   // Putting the replies together is the end of sealing them.
   batch.clock.lap("seal");
   return {
@@ -149,7 +150,8 @@ function assemble(
     auths,
     proven: batch.proven,
     contacts: [...batch.contacts],
-    accepted: batch.accepted,
+    // A key that went while the batch was written is not served.
+    accepted: batch.accepted.filter((id) => shard.isAccepted(id)),
     authenticated: batch.authenticated,
     started: batch.started,
     workedMs: batch.clock.totalMs,
@@ -158,8 +160,14 @@ function assemble(
 
 const noEvents = new Uint32Array(0);
 
-function authsOf(outcomes: readonly ItemOutcome[]): AuthBatch | undefined {
-  const decided = outcomes.flatMap((outcome, item) => ("auth" in outcome ? [{ item, job: outcome.auth }] : []));
+/** A minion whose key went or was replaced while the batch was written gets no key: it asks again. */
+function authsOf(shard: Shard, outcomes: readonly ItemOutcome[]): AuthBatch | undefined {
+  const decided = outcomes.flatMap((outcome, item) => {
+    if (!("auth" in outcome)) return [];
+    const { auth, acceptedId: id } = outcome;
+    const isLost = id !== undefined && "pub" in auth.outcome && !shard.isServed(id, auth.outcome.pub);
+    return [{ item, job: isLost ? { ...auth, outcome: { ret: true } } : auth }];
+  });
   if (decided.length === 0) return undefined;
   return packAuthJobs(
     decided.map(({ item }) => item),

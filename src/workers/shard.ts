@@ -4,7 +4,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import { Crypticle, generateKeyString } from "../crypto/crypticle.ts";
-import { loadPublicKey } from "../crypto/pem.ts";
+import { cleanPem, loadPublicKey } from "../crypto/pem.ts";
 import { hasCode } from "../errors.ts";
 import { noCacheJobsMax } from "../limits.ts";
 import type { JobCache } from "../store/job-cache.ts";
@@ -30,6 +30,8 @@ type MinionState = {
   acceptedStamp: string | undefined;
   acceptedKey: KeyObject | undefined;
   token: Uint8Array | undefined;
+  /** The stored session is another key's. */
+  isSessionForeign: boolean;
 };
 
 export type ShardStores = {
@@ -119,9 +121,11 @@ export class Shard {
     const stamp = this.stores.keys.stampOf("accepted", id);
     if (stamp === undefined) return undefined;
     const state = this.#minions.get(id);
-    return state?.acceptedStamp === stamp && this.isAccepted(id)
-      ? (state.acceptedPem ?? this.stores.keys.read("accepted", id))
-      : this.stores.keys.read("accepted", id);
+    const isServed = state?.acceptedPem !== undefined && this.isAccepted(id);
+    if (isServed && state.acceptedStamp === stamp) return state.acceptedPem;
+    const pem = this.stores.keys.read("accepted", id);
+    if (isServed && state.acceptedPem === pem) state.acceptedStamp = stamp;
+    return pem;
   }
 
   /** The key itself, for verifying a token. */
@@ -146,7 +150,7 @@ export class Shard {
   session(id: string): Session | undefined {
     if (!this.isAccepted(id)) return undefined;
     const state = this.#state(id);
-    if (state.session === undefined && !this.#dropping.has(id)) {
+    if (state.session === undefined && !state.isSessionForeign && !this.#dropping.has(id)) {
       const sealed = this.stores.minions.getSession(id);
       if (sealed === undefined) return undefined;
       const record = openSession(this.stores.box, id, sealed);
@@ -162,7 +166,9 @@ export class Shard {
     if (present !== undefined && !this.isExpired(present, nowMs)) return { session: present, stored: undefined };
     const keyString = generateKeyString();
     const session = { keyString, crypticle: new Crypticle(keyString), createdMs: nowMs };
-    this.#state(id).session = session;
+    const state = this.#state(id);
+    state.session = session;
+    state.isSessionForeign = false;
     return { session, stored: this.stores.minions.putSession(id, sealSession(this.stores.box, id, session)) };
   }
 
@@ -209,11 +215,33 @@ export class Shard {
   accept(id: string, pem: string): void {
     this.start.accepted.add(id);
     this.facts.accept(id);
-    const state = this.#minions.get(id);
-    if (state?.acceptedPem === undefined || state.acceptedPem === pem) return;
-    state.acceptedPem = undefined;
+    const state = this.#state(id);
+    const former = state.acceptedPem;
+    if (former === pem) return;
+    state.acceptedPem = pem;
+    state.acceptedStamp = undefined;
     state.acceptedKey = undefined;
+    if (former === undefined) return;
     state.token = undefined;
+    if (cleanPem(former) === cleanPem(pem)) return;
+    state.session = undefined;
+    state.isSessionForeign = true;
+  }
+
+  /** Whether what this id proves still counts: its key was neither removed nor replaced since `accept`. */
+  isServed(id: string, pem: string): boolean {
+    return this.isAccepted(id) && this.#minions.get(id)?.acceptedPem === pem;
+  }
+
+  /**
+   * Whether the file holds another key than the one that is served. One that nothing was heard of since the worker's start
+   * counts as replaced if `isTouched`.
+   */
+  isReplaced(id: string, isTouched: boolean): boolean {
+    const served = this.#minions.get(id)?.acceptedPem;
+    if (served === undefined) return isTouched && this.stores.minions.getSession(id) !== undefined;
+    const pem = this.stores.keys.read("accepted", id);
+    return pem !== undefined && cleanPem(pem) !== cleanPem(served);
   }
 
   /** A key is gone or another one: whatever it proved counts no more. `withData`: grains, pillar and mine go too. */
@@ -247,6 +275,7 @@ export class Shard {
         acceptedStamp: undefined,
         acceptedKey: undefined,
         token: undefined,
+        isSessionForeign: false,
       };
       this.#minions.set(id, state);
     }

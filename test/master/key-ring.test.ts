@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 import { pino } from "pino";
+import { SaltworksError } from "../../src/errors.ts";
 import { KeyRing } from "../../src/master/key-ring.ts";
 import type { KeyChange } from "../../src/store/keys.ts";
 import type { MasterSecrets } from "../../src/store/secrets.ts";
 
-function openRing(options: { rotatesOnRemoval?: boolean; createdMs?: number } = {}) {
+function openRing(
+  options: { rotatesOnRemoval?: boolean; createdMs?: number; replaced?: string[]; isDeaf?: boolean } = {},
+) {
   const log: string[] = [];
   const state = {
     aes: "key-0",
@@ -42,7 +45,11 @@ function openRing(options: { rotatesOnRemoval?: boolean; createdMs?: number } = 
     logger: pino({ level: "silent" }),
     signMasterKey: async (aes) => Buffer.from(aes),
     distributeKeys: async (keys) => void log.push(`keys ${keys.aes} after ${keys.former?.key}`),
-    distributeChange: async (change) => void log.push(`change +${change.added} -${change.removed} ~${change.changed}`),
+    distributeChange: async (change) => {
+      log.push(`change +${change.added} -${change.removed} ~${change.changed}`);
+      if (options.isDeaf === true) throw new SaltworksError("WORKER_LOST", "no worker hears");
+      return change.changed.filter((id) => options.replaced?.includes(id));
+    },
     onRemoved: (id) => void log.push(`removed ${id}`),
     fire: (tag) => void log.push(`event ${tag}`),
     exclusively: (step) => step(),
@@ -88,6 +95,52 @@ describe("KeyRing", () => {
     await change({ added: ["c"], changed: ["b"] });
     assert.deepEqual([...accepted], ["a", "b", "c"]);
     assert.deepEqual(log, ["change +c - ~b"]);
+  });
+
+  it("rotates when a key was replaced by another key", async () => {
+    const { accepted, log, change } = openRing({ replaced: ["b"] });
+    await change({ changed: ["a", "b"] });
+    assert.deepEqual([...accepted], ["a", "b"]);
+    assert.deepEqual(log, ["change + - ~a,b", "keys key-1 after key-0", "event key"]);
+  });
+
+  it("rotates also if a worker could not be told", async () => {
+    const { accepted, log, change } = openRing({ isDeaf: true });
+    await assert.rejects(change({ removed: ["a"] }), { code: "WORKER_LOST" });
+    assert.deepEqual([...accepted], ["b"]);
+    assert.ok(log.includes("keys key-1 after key-0"));
+  });
+
+  it("rotates once for a removal that is told twice, and again for a key that came back and went", async () => {
+    const { ring, log, change } = openRing();
+    await Promise.all([change({ removed: ["a"] }), change({ removed: ["a"] })]);
+    assert.equal(log.filter((line) => line === "event key").length, 1);
+    ring.noteAccepted(["a"]);
+    await change({ removed: ["a"] });
+    assert.equal(log.filter((line) => line === "event key").length, 2);
+  });
+
+  it("has the watch look at what workers accept", () => {
+    const { ring } = openRing();
+    const noted: string[] = [];
+    ring.useWatch({ noteServed: (ids) => void noted.push(...ids), lookForNew: () => undefined });
+    ring.noteAccepted(["c", "d"]);
+    assert.deepEqual(noted, ["c", "d"]);
+  });
+
+  it("waits before a publish for keys that the watch finds, and for nothing else", async () => {
+    const { ring, accepted, change } = openRing();
+    const found = [["c"], []];
+    ring.useWatch({
+      noteServed: () => undefined,
+      lookForNew: () => {
+        const added = found.shift() ?? [];
+        if (added.length > 0) change({ added });
+      },
+    });
+    await ring.lookForNew();
+    assert.ok(accepted.has("c"));
+    assert.equal(ring.lookForNew(), undefined);
   });
 
   it("rotates when the key has served its session, and not before", async () => {

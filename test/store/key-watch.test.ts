@@ -15,7 +15,7 @@ describe("watchKeys", () => {
   let watching: KeyWatch | undefined;
   afterEach(() => watching?.close());
 
-  function start(o: { isAccepted?: (id: string) => boolean; before?: string[]; rescanMs?: number } = {}) {
+  function start(o: { served?: string[]; before?: string[]; rescanMs?: number } = {}) {
     const [pkiDir, cachedir] = [temporary(), temporary()];
     mkdirSync(join(pkiDir, "minions"));
     const put = (id: string, content = "key") => writeFileSync(join(pkiDir, "minions", id), content);
@@ -24,13 +24,17 @@ describe("watchKeys", () => {
     let wake: (() => void) | undefined;
     const onChange = (change: KeyChange) => {
       changes.push(change);
+      // As the master does.
+      for (const id of change.added) served.add(id);
+      for (const id of change.removed) served.delete(id);
       wake?.();
     };
-    const { isAccepted, rescanMs } = o;
+    const { rescanMs } = o;
+    const served = new Set(o.served ?? o.before);
     watching = watchKeys(pkiDir, cachedir, onChange, {
       masterId,
       settleMs,
-      ...(isAccepted === undefined ? {} : { isAccepted }),
+      served,
       ...(rescanMs === undefined ? {} : { rescanMs }),
     });
     /** The next change; fails if it takes a second. */
@@ -42,7 +46,16 @@ describe("watchKeys", () => {
       assert.ok(change, "no change was seen within a second");
       return change;
     };
-    return { pkiDir, cachedir, put, next, changes, file: (id: string) => join(pkiDir, "minions", id) };
+    return {
+      pkiDir,
+      cachedir,
+      put,
+      next,
+      changes,
+      served,
+      watching,
+      file: (id: string) => join(pkiDir, "minions", id),
+    };
   }
 
   it("reports a key that appears, changes and goes, each within a second", async () => {
@@ -76,7 +89,7 @@ describe("watchKeys", () => {
   });
 
   it("reports keys that its caller did not know at the start", async () => {
-    const { next } = start({ before: ["known", "new"], isAccepted: (id) => id === "known" });
+    const { next } = start({ before: ["known", "new"], served: ["known"] });
     assert.deepEqual((await next()).added, ["new"]);
   });
 
@@ -86,6 +99,46 @@ describe("watchKeys", () => {
     writeFileSync(join(pkiDir, "minions_pre", "a"), "key");
     renameSync(join(pkiDir, "minions_pre", "a"), file("a"));
     assert.deepEqual((await next()).added, ["a"]);
+  });
+
+  it("reports as removed what is served and has no file, also if it was never seen to have one", async () => {
+    const { put, file, served, watching, next } = start();
+    put("brief");
+    rmSync(file("brief"));
+    served.add("brief");
+    watching.noteServed(["brief"]);
+    assert.deepEqual((await next()).removed, ["brief"]);
+  });
+
+  it("notices by comparing with what is served what nothing told", async () => {
+    const { served, next } = start({ before: ["a"], rescanMs: 100 });
+    served.add("gone");
+    assert.deepEqual((await next()).removed, ["gone"]);
+  });
+
+  it("notices by looking again a key that was written over behind the kernel's back", async () => {
+    const { pkiDir, next } = start({ before: ["a"], rescanMs: 100 });
+    renameSync(join(pkiDir, "minions"), join(pkiDir, "old"));
+    mkdirSync(join(pkiDir, "minions"));
+    writeFileSync(join(pkiDir, "minions", "a"), "the same name");
+    const seen: string[] = [];
+    while (!seen.includes("a")) seen.push(...(await next()).changed);
+  });
+
+  it("reports at once, when asked, a key that is new, and once only", async () => {
+    const { put, watching, changes } = start({ before: ["a"] });
+    watching.lookForNew();
+    put("b");
+    watching.lookForNew();
+    watching.lookForNew();
+    put("c");
+    watching.lookForNew();
+    assert.deepEqual(
+      changes.map(({ added }) => added),
+      [["b"], ["c"]],
+    );
+    await new Promise((resolve) => setTimeout(resolve, 4 * settleMs));
+    assert.equal(changes.length, 2);
   });
 
   it("does not report dotfiles and temporary files", async () => {
@@ -130,7 +183,7 @@ describe("watchKeys", () => {
     writeDropfile(cachedir, masterId);
     assert.equal(statSync(join(cachedir, ".dfn")).mode & 0o777, 0o400);
     const change = await new Promise<KeyChange>((resolve) => {
-      watching = watchKeys(pkiDir, cachedir, resolve, { masterId, settleMs });
+      watching = watchKeys(pkiDir, cachedir, resolve, { masterId, settleMs, served: new Set() });
     });
     assert.deepEqual(change, { added: [], removed: [], changed: [], rotate: true });
   });

@@ -51,9 +51,12 @@ export function handleAuth(
       pub: pub.slice(0, publicKeyBytesMax),
     });
   }
-  const outcome =
-    decision.act === "accept" ? accept(shard, batch, id, pub, bytesOf(load, entries, "token")) : { ret: decision.ret };
-  return { auth: { version: opened.version, nonce: opened.nonce, encAlgorithm, sigAlgorithm, outcome } };
+  const isAccepted = decision.act === "accept";
+  const outcome = isAccepted ? accept(shard, batch, id, pub, bytesOf(load, entries, "token")) : { ret: decision.ret };
+  return {
+    auth: { version: opened.version, nonce: opened.nonce, encAlgorithm, sigAlgorithm, outcome },
+    acceptedId: isAccepted ? id : undefined,
+  };
 }
 
 function refuseAlgorithm(shard: Shard, text: string): Answer {

@@ -40,7 +40,7 @@ export type Answer =
   | { readonly packed: Uint8Array }
   | { readonly raw: Buffer }
   | { readonly deferred: DeferredWork }
-  | { readonly auth: AuthJob };
+  | { readonly auth: AuthJob; readonly acceptedId: string | undefined };
 
 /** A return that waits for its commit; its body lies in the batch's memory. */
 export type PendingReturn = { readonly record: ReturnRecord; readonly isStored: boolean };
