@@ -1,6 +1,5 @@
 /** What the commands use of the process they run in: streams, signals, who the user is. Tests give one of their own. */
-import { createInterface, type Interface } from "node:readline";
-import { readHidden } from "./hidden-line.ts";
+import { LineInput } from "./line-input.ts";
 import { ownUserName } from "./own-user.ts";
 import { openTerminal, type Screen } from "./top/terminal.ts";
 
@@ -46,14 +45,8 @@ export function processHost(): Host {
   });
   // Whoever closed the error output wants the result all the same.
   process.stderr.on("error", () => undefined);
-  let reader: Interface | undefined;
-  let lines: AsyncIterator<string> | undefined;
-  const readLine = async () => {
-    reader ??= createInterface({ input: process.stdin });
-    lines ??= reader[Symbol.asyncIterator]();
-    const { value, done } = await lines.next();
-    return done === true ? undefined : value;
-  };
+  const { interrupt, ...interrupting } = interrupts();
+  const input = new LineInput(process.stdin, interrupt);
   return {
     write: (text) => {
       process.stdout.write(text);
@@ -67,25 +60,29 @@ export function processHost(): Host {
     directory: currentDirectory(),
     openScreen: () => openTerminal(process.stdin, process.stdout),
     columns: process.stdout.columns,
-    readLine,
-    readSecret: async (question) => {
-      process.stderr.write(question);
-      if (process.stdin.isTTY !== true) return await readLine();
-      // It would take the secret for a line that is still to be read.
-      reader?.close();
-      reader = undefined;
-      lines = undefined;
-      return await readHidden(process.stdin, process.stderr);
-    },
+    readLine: () => input.readLine(),
+    readSecret: (question) => input.readSecret(question, process.stderr),
     user: currentUser(),
     environment: process.env,
-    ...interrupts(),
+    ...interrupting,
   };
 }
 
-function interrupts(): Pick<Host, "onInterrupt" | "leaveOnInterrupt"> {
+/** `interrupt` does at once what a SIGINT would. */
+function interrupts(): Pick<Host, "onInterrupt" | "leaveOnInterrupt"> & { readonly interrupt: () => void } {
   const listening = new Set<() => void>();
+  let isLeaving = false;
+  const leave = (): void => {
+    if (listening.size > 0) return;
+    process.stderr.write("\nExiting gracefully on Ctrl-c\n");
+    process.exit(0);
+  };
   return {
+    interrupt: () => {
+      if (isLeaving) leave();
+      for (const listener of listening) listener();
+      if (!isLeaving && listening.size === 0) process.kill(process.pid, "SIGINT");
+    },
     onInterrupt: (listener, signals = ["SIGINT"]) => {
       listening.add(listener);
       for (const signal of signals) process.on(signal, listener);
@@ -95,11 +92,8 @@ function interrupts(): Pick<Host, "onInterrupt" | "leaveOnInterrupt"> {
       };
     },
     leaveOnInterrupt: () => {
-      process.on("SIGINT", () => {
-        if (listening.size > 0) return;
-        process.stderr.write("\nExiting gracefully on Ctrl-c\n");
-        process.exit(0);
-      });
+      isLeaving = true;
+      process.on("SIGINT", leave);
     },
   };
 }

@@ -10,6 +10,7 @@ import { MasterClient } from "../client/master-client.ts";
 import { eauthBackends, isEauthBackend } from "../config/external-auth.ts";
 import { hasCodeIn } from "../config/file-errors.ts";
 import type { MasterConfig } from "../config/schema.ts";
+import { Exit } from "./command-line.ts";
 import type { Host } from "./host.ts";
 import { ownUserName } from "./own-user.ts";
 
@@ -21,10 +22,13 @@ export type LoginOptions = {
 };
 
 const tokenFileMode = 0o600;
+/** Salt's tools end with a traceback of Python and this code. */
+const unansweredExitCode = 1;
 
 /**
  * @param isTokenEnough whether a token that is kept counts without `-a`, too
  * @returns undefined for the user of this machine; "failed" if a login was asked for and there is none, which has been said
+ * @throws Exit if the input ends before the questions are answered
  */
 export async function loginOf(
   options: LoginOptions,
@@ -46,7 +50,7 @@ export async function loginOf(
   const password = options.password ?? (await host.readSecret("password: "));
   if (asked === undefined || password === undefined) {
     host.complain("EOFError: EOF when reading a line\n");
-    return "failed";
+    throw new Exit(unansweredExitCode);
   }
   const login = { eauth, username: asked === "" ? ownUserName() : asked, password };
   const made = options.isTokenMade ? await MasterClient.makeToken(config, login) : undefined;

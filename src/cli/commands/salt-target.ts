@@ -94,6 +94,7 @@ export async function confirmTarget(
   host.write(`${why}.\nProceed? [N/y] `);
   const answer = await host.readLine();
   if (answer?.toLowerCase().startsWith("y") === true) return;
-  host.complain("No command was sent.\n");
+  // The end of input leaves the cursor behind the question.
+  host.complain(`${answer === undefined ? "\n" : ""}No command was sent.\n`);
   throw new Exit(declinedCode);
 }
