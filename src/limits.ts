@@ -12,6 +12,21 @@ export const decodedValuesMax = 2_000_000;
 export const numericKeysMax = 16_384;
 /** Entries of one map that are listed without decoding it: loads have 20, so this only stops bombs. */
 export const mapEntriesMax = 65_536;
+/** Members of a request's envelope: Salt sends six. Over it: "bad load". */
+export const envelopeMembersMax = 16;
+/** Members of a request's load: Salt's have some twenty. Over it: refused from its header, because each that is listed becomes an object of the worker. */
+export const loadMembersMax = 256;
+/** Members of a clear load that the main thread looks through for its command, id and key: Salt's have some fifteen. With more it is read by a worker alone. */
+export const headMembersMax = 64;
+/** Values within one such member: lists of 4,000 targets. With more the load is read by a worker alone; a walk through so many takes 40 µs. */
+export const headValuesMax = 4_096;
+/** Command, id or user in such a head, bytes. A longer one counts as absent. */
+export const headTextBytesMax = 1_024;
+/**
+ * A clear request without a valid key, token or password, `ping` among them, bytes of the frame: what Salt's tools send unauthenticated has some hundred.
+ * Over it: refused, counted as `refused.clearTooLarge`.
+ */
+export const clearFrameBytesMax = 65_536;
 /** Minion id, bytes of UTF-8. A file name on Linux holds 255, and ids are file names in the key directories. */
 export const minionIdBytesMax = 255;
 /** Name of an environment for which `__env__` stands, bytes of UTF-8: with an extension it is still a file name, of which Linux takes 255. */
@@ -339,8 +354,18 @@ export const credentialCheckTimeoutMs = 30_000;
 export const refusedCredentialMs = { min: 750, max: 1_250 } as const;
 /** Name, password or token in a request, bytes: anybody on the network may send one. */
 export const credentialTextBytesMax = 4_096;
-/** A request that comes with a password, bytes: it is held until that is checked. Over it: refused; a token is checked at once. */
-export const credentialLoadBytesMax = 1024 * 1024;
+/** A request that comes with a password, bytes: it is held until that is checked, and lists of 10,000 targets take 200,000. Over it: refused; a token is looked up at once. */
+export const credentialLoadBytesMax = 256 * 1024;
+/** Lines of one sentence that the master's log takes at once; strangers and minions can cause some of them. Over it: counted as `logLinesSuppressed`. */
+export const logBurstLines = 10;
+/** After those, one line of that sentence in so many milliseconds, with how many were left out. */
+export const logLineMs = 1_000;
+/** Sentences with an allowance of their own. The master has some 80; beyond it, should one ever hold a stranger's text, all share one. */
+export const logSentencesMax = 512;
+/** One text in a line of the log, characters: a stack has 1,500. The rest is left out, which is said. */
+export const logTextLengthMax = 2_048;
+/** Members of one list or map in a line of the log. */
+export const logItemsMax = 32;
 /** How often refused logins are written to the log, milliseconds; those in between are counted. */
 export const refusedLoginLogMs = 1_000;
 /** A file of users and passwords, bytes: it is read at each check. */

@@ -2,14 +2,13 @@
  * Who an operator is, and what he may do: the user of a key file, of a token, or of an eauth system with his password.
  * Whatever is asked in clear passes here. Source: docs/protocol.md section 7.2, docs/external-auth.md.
  */
-import { join } from "node:path";
 import type { Logger } from "pino";
 import { backendConfig } from "../config/external-auth.ts";
 import type { MasterConfig } from "../config/load.ts";
 import type { ConfigMap, ConfigValue } from "../config/option.ts";
 import { isConfigMap } from "../config/salt-yaml.ts";
 import { hasCode } from "../errors.ts";
-import { Tokens } from "../store/tokens.ts";
+import { Tokens, tokenDirectory } from "../store/tokens.ts";
 import { decode } from "../wire/msgpack.ts";
 import { type Encodable, Float, type Value, type ValueMap } from "../wire/values.ts";
 import type { CredentialTask } from "../workers/credentials/contract.ts";
@@ -65,7 +64,7 @@ export function authorisationOf(
   targets: Targets,
   checks: CredentialChecks,
 ): Authorisation {
-  const tokens = new Tokens(join(config.cachedir, "tokens"), config.hash_type);
+  const tokens = new Tokens(tokenDirectory(config.cachedir), config.hash_type);
   return new Authorisation({ config, checks, tokens, targets, logger, nowMs: Date.now });
 }
 

@@ -69,7 +69,7 @@ function routeOf(frame: Uint8Array): Route {
     return readRoute(frame);
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
-    return { id: undefined, isAuth: false };
+    return { kind: "unreadable" };
   }
 }
 
@@ -108,14 +108,14 @@ export class Batcher {
   offer(identity: Buffer, frame: Buffer): void {
     this.counters.frames += 1;
     const route = routeOf(frame);
-    const { id } = route;
+    const id = route.kind === "clear" || route.kind === "unreadable" ? undefined : route.id;
     const slot = this.#slotOf(id, identity);
     const queue = this.#queues[slot];
     if (queue === undefined) return;
     // One that is too large is refused unread, which costs no more than anything else.
-    if (route.isAuth && frame.byteLength <= authFrameBytesMax) {
+    if (route.kind === "auth" && frame.byteLength <= authFrameBytesMax) {
       const isOver = this.#options.isOverMinionsMax(route.id);
-      const kind = isOver ? itemKinds.overMinionsMax : itemKinds.ordinary;
+      const kind = isOver ? itemKinds.overMinionsMax : itemKinds.auth;
       const { id: authId, pub } = route;
       this.#auths.offer(slot, { kind, bytes: frame, identity, id: authId, pub, queuedMs: performance.now() });
     } else {

@@ -49,6 +49,7 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
       ...batcher.counters,
       ...batcher.authCounters,
       ...authLane.counters,
+      ...parts.logCounters,
       openedSeals: openedSealCount(),
     }),
     requests: () => parts.requestFront()?.counters ?? {},

@@ -23,6 +23,7 @@ import { sealSession } from "../workers/session-record.ts";
 import { Bus } from "./bus.ts";
 import { KeyRing } from "./key-ring.ts";
 import { localKeysOf } from "./local-users.ts";
+import { LogLimit } from "./log-limit.ts";
 import { Master } from "./master.ts";
 import { MetricsServer } from "./metrics-server.ts";
 import {
@@ -40,13 +41,15 @@ import {
  * @returns the exit code: 0 after a clean shutdown
  * @throws SaltworksError MASTER_RUNNING if ports or directories are in use, STORE_FAILED, CONFIG_INVALID
  */
-export async function runMaster(config: MasterConfig, logger: Logger): Promise<number> {
+export async function runMaster(config: MasterConfig, log: Logger): Promise<number> {
+  const limit = new LogLimit(log, () => performance.now());
+  const { logger } = limit;
   const faults = [...fileServerSettings(config).faults, ...backendFaults(config.external_auth)];
   for (const sentence of [...config.inert, ...faults]) logger.warn(sentence);
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   try {
-    const master = await startMaster(config, logger);
+    const master = await startMaster(config, limit);
     logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
     const signal = await terminationSignal(master);
     logger.info({ signal }, "shutting down");
@@ -77,24 +80,25 @@ function prepareDirectories(config: MasterConfig): void {
 /** What has been opened, to be closed in reverse if the start fails half-way. */
 type Opened = { readonly close: () => Promise<unknown> | unknown }[];
 
-async function startMaster(config: MasterConfig, logger: Logger): Promise<Master> {
+async function startMaster(config: MasterConfig, log: LogLimit): Promise<Master> {
   const opened: Opened = [];
   try {
-    return await openParts(config, logger, opened);
+    return await openParts(config, log, opened);
   } catch (error) {
     for (const part of opened.reverse()) {
       try {
         await part.close();
       } catch (fault) {
         // The reason of the failed start is what the operator needs; the rest is still to be closed.
-        logger.error({ err: fault }, "closing failed");
+        log.logger.error({ err: fault }, "closing failed");
       }
     }
     throw error;
   }
 }
 
-async function openParts(config: MasterConfig, logger: Logger, opened: Opened): Promise<Master> {
+async function openParts(config: MasterConfig, log: LogLimit, opened: Opened): Promise<Master> {
+  const { logger } = log;
   const keep = <Part extends Opened[number]>(part: Part): Part => {
     opened.push(part);
     return part;
@@ -135,6 +139,7 @@ async function openParts(config: MasterConfig, logger: Logger, opened: Opened): 
   const master = await Master.open({
     config,
     logger,
+    logCounters: log.counters,
     start,
     secrets,
     bus,

@@ -21,6 +21,7 @@ import { endpointOf, portOptions } from "./endpoint.ts";
 import { explainFunctions } from "./explain-target.ts";
 import { JobKeeping } from "./job-keeping.ts";
 import { KeyRing } from "./key-ring.ts";
+import type { LogLimit } from "./log-limit.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metrics } from "./metrics.ts";
 import type { MeteredParts } from "./metrics-sources.ts";
@@ -38,6 +39,7 @@ import { Targets } from "./targets.ts";
 export type MasterParts = {
   readonly config: MasterConfig;
   readonly logger: Logger;
+  readonly logCounters: LogLimit["counters"];
   readonly start: ShardStart;
   readonly secrets: MasterSecrets;
   readonly bus: Bus;
@@ -274,9 +276,10 @@ export class Master {
   }
 
   #meteredParts(): MeteredParts {
-    const { config, start, bus, pool, rsa, runners, pillars: pillar, files, credentials } = this.#parts;
+    const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, files, credentials } = this.#parts;
     return {
       config,
+      logCounters,
       accepted: start.accepted,
       requestFront: () => this.#requests.front,
       publishFront: this.#publishFront,

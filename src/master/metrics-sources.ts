@@ -30,6 +30,7 @@ import { type CredentialChecks, checkOutcomes } from "./credential-checks.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import type { KeyRing } from "./key-ring.ts";
+import type { LogLimit } from "./log-limit.ts";
 import type { Maintenance } from "./maintenance.ts";
 import type { Samples } from "./metrics-samples.ts";
 import type { Presence } from "./presence.ts";
@@ -39,6 +40,7 @@ import type { RequestFront } from "./request-front.ts";
 
 /** The parts of the main thread that count something. */
 export type MeteredParts = {
+  readonly logCounters: LogLimit["counters"];
   readonly config: MasterConfig;
   readonly accepted: ReadonlySet<string>;
   /** Opened after the rest: undefined until then. */
@@ -66,6 +68,7 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleQueues(samples, parts);
   sampleFleet(samples, parts);
   sampleEvents(samples, parts);
+  samples.set("saltworks_log_lines_suppressed_total", {}, parts.logCounters.logLinesSuppressed);
   samplePillars(samples, parts);
   sampleMines(samples, parts);
   samplePeers(samples, parts);

@@ -23,6 +23,11 @@ function histogram<const Label extends string>(labels: readonly Label[], bounds:
 
 const requests = {
   saltworks_frames_received_total: metric("counter", [], "Frames that came in on the request port."),
+  saltworks_log_lines_suppressed_total: metric(
+    "counter",
+    [],
+    "Lines left out of the log because the same sentence appeared too often.",
+  ),
   saltworks_frames_malformed_total: metric("counter", [], "Of these, frames that are no request of a REQ socket."),
   saltworks_requests_total: metric(
     "counter",

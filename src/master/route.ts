@@ -1,61 +1,56 @@
 /**
- * What the main thread reads of a request frame to find its worker: whose it is, and whether it asks for authentication.
- * It steps over strings by their lengths and never walks a large value: its time is everybody's.
+ * What the main thread reads of a request frame to find its worker and its turn: whose it is, what it asks for, and by what right.
+ * It steps over strings by their lengths and never walks through many values: its time is everybody's.
  */
-import { authFrameBytesMax } from "../limits.ts";
-import { clearLoadHead } from "../wire/request.ts";
-import { headOf, keyOf, mapHead, skipWhole, textOf } from "../wire/walk.ts";
+import { envelopeMembersMax, headValuesMax } from "../limits.ts";
+import { type ClearHead, readClearHead } from "../wire/request.ts";
+import { headOf, keyOf, mapHead, skipWithin, textOf } from "../wire/walk.ts";
 
-/** `id`: of the sealed request's outside, or of a clear `_auth`; undefined where any worker will do. `pub`: the key of an `_auth`, encoded. */
+/**
+ * `sealed`: `id` stands outside of the seal, undefined where only a worker can know it. `clear`: without a head where that would take a walk
+ * through too much. `auth`: a clear `_auth`; `pub` is its key, encoded. `unreadable`: a worker answers it.
+ */
 export type Route =
-  | { readonly isAuth: false; readonly id: string | undefined }
-  | { readonly isAuth: true; readonly id: string; readonly pub: Uint8Array | undefined };
+  | { readonly kind: "sealed"; readonly id: string | undefined }
+  | { readonly kind: "auth"; readonly id: string; readonly pub: Uint8Array | undefined }
+  | { readonly kind: "clear"; readonly head: ClearHead | undefined }
+  | { readonly kind: "unreadable" };
 
-const anyWorker: Route = { id: undefined, isAuth: false };
+const unreadable: Route = { kind: "unreadable" };
+const unreadClear: Route = { kind: "clear", head: undefined };
 /** Version 3 carries the id outside of the seal. */
 const versionWithId = 3;
-/** Salt sends six members; a worker refuses or ignores what comes behind. */
-const membersMax = 16;
 
 /** @throws SaltworksError WIRE_MALFORMED, WIRE_TRUNCATED, WIRE_TOO_DEEP */
 export function readRoute(frame: Uint8Array): Route {
   const { count, start } = mapHead(frame, 0);
+  // A worker refuses it by its header, too.
+  if (count > envelopeMembersMax) return unreadable;
   let position = start;
   let isSealed = false;
   let version = 0;
   let id: string | undefined;
-  let clearLoad: Uint8Array | undefined;
-  for (let left = Math.min(count, membersMax); left > 0; left -= 1) {
-    const keyEnd = stepOver(frame, position);
-    const valueEnd = keyEnd < 0 ? -1 : stepOver(frame, keyEnd);
-    if (valueEnd < 0) return anyWorker;
-    switch (keyOf(frame, position, keyEnd)) {
-      case "enc":
-        isSealed = textOf(frame, keyEnd, valueEnd) === "aes";
-        break;
-      case "version":
-        version = frame[keyEnd] ?? 0;
-        break;
-      case "id":
-        id = textOf(frame, keyEnd, valueEnd);
-        break;
-      case "load":
-        if (headOf(frame, keyEnd).kind === "map") clearLoad = frame.subarray(keyEnd, valueEnd);
-        break;
+  let head: ClearHead | undefined;
+  for (let left = count; left > 0; left -= 1) {
+    const keyEnd = skipWithin(frame, position, headValuesMax);
+    if (keyEnd < 0) return unreadable;
+    const key = keyOf(frame, position, keyEnd);
+    if (key === "load" && headOf(frame, keyEnd).kind === "map") {
+      const read = readClearHead(frame, keyEnd);
+      // What is sealed is a string.
+      if (read === undefined) return unreadClear;
+      head = read.head;
+      position = read.end;
+      continue;
     }
+    const valueEnd = skipWithin(frame, keyEnd, headValuesMax);
+    if (valueEnd < 0) return unreadable;
+    if (key === "enc") isSealed = textOf(frame, keyEnd, valueEnd) === "aes";
+    else if (key === "version") version = frame[keyEnd] ?? 0;
+    else if (key === "id") id = textOf(frame, keyEnd, valueEnd);
     position = valueEnd;
   }
-  if (isSealed) return version >= versionWithId ? { id, isAuth: false } : anyWorker;
-  const head = clearLoad && clearLoadHead(clearLoad);
-  return head?.cmd === "_auth" ? { id: head.id ?? "", isAuth: true, pub: head.pub } : anyWorker;
-}
-
-/** Where the value at `offset` ends; -1 if finding out would take a walk through too much. */
-function stepOver(frame: Uint8Array, offset: number): number {
-  const { kind, count, start } = headOf(frame, offset);
-  if (kind !== "text" && kind !== "bytes") {
-    const isLarge = (kind === "map" || kind === "list") && frame.byteLength > authFrameBytesMax;
-    return isLarge ? -1 : skipWhole(frame, offset);
-  }
-  return start + count <= frame.byteLength ? start + count : skipWhole(frame, offset);
+  if (isSealed) return { kind: "sealed", id: version >= versionWithId ? id : undefined };
+  if (head?.cmd === "_auth") return { kind: "auth", id: head.id ?? "", pub: head.pub };
+  return head === undefined ? unreadable : { kind: "clear", head };
 }

@@ -2,13 +2,10 @@
  * What is answered to a request that no worker could serve. Minions get Salt's words, on which they authenticate again and retry; an operator hears why,
  * in the forms that Salt's command lines print. Nobody has proved himself yet: the kind of failure is told, and nothing of the master's paths or data.
  */
-import { type ErrorCode, errorCodes, hasCode } from "../errors.ts";
+import { type ErrorCode, errorCodes, hasCode, SaltworksError } from "../errors.ts";
 import { encode } from "../wire/msgpack.ts";
 import { failedReply } from "../wire/reply.ts";
-import { clearLoadHead, readEnvelope } from "../wire/request.ts";
-
-/** A larger one is not read for its answer's sake, bytes: it may be a long walk, in the main thread's time. */
-const frameReadBytesMax = 1024 * 1024;
+import { readRoute } from "./route.ts";
 
 /** By `error`, which a worker or the pool gave: another worker may do better with the same request, as this one never had it in hand. */
 export function isWorthAnotherWorker(error: Error): boolean {
@@ -30,14 +27,12 @@ function reasonOf(error: Error): string {
 }
 
 function clearCommandOf(frame: Uint8Array): string | undefined {
-  if (frame.byteLength > frameReadBytesMax) return undefined;
   try {
-    const { enc, load } = readEnvelope(frame);
-    return enc === "clear" ? clearLoadHead(load).cmd : undefined;
+    const route = readRoute(frame);
+    return route.kind === "clear" ? route.head?.cmd : undefined;
   } catch (error) {
     // A frame that cannot be read asks for nothing.
-    if (hasCode(error, "WIRE_MALFORMED") || hasCode(error, "WIRE_TRUNCATED") || hasCode(error, "WIRE_TOO_DEEP"))
-      return undefined;
+    if (error instanceof SaltworksError) return undefined;
     throw error;
   }
 }

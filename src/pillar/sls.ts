@@ -25,14 +25,17 @@ export type SlsContext = {
   opts: ValueMap | undefined;
 };
 
-const oldNames: Readonly<Record<string, string>> = { yaml_jinja: "jinja|yaml", json_jinja: "jinja|json" };
+const oldNames: ReadonlyMap<string, string> = new Map([
+  ["yaml_jinja", "jinja|yaml"],
+  ["json_jinja", "jinja|json"],
+]);
 const renderers = ["jinja", "yaml", "json"];
 
 /** The stages for a text. @throws SaltworksError PILLAR_FAILED for one that is refused */
 function pipeOf(text: string, byDefault: string): readonly string[] {
   const [first = ""] = text.split("\n", 1);
   const written = first.startsWith("#!") && !first.startsWith("#!/") ? first.slice(2).trim() : byDefault;
-  const stages = (oldNames[written] ?? written).split("|").map((stage) => stage.trim());
+  const stages = (oldNames.get(written) ?? written).split("|").map((stage) => stage.trim());
   const refused = stages.find((stage) => !renderers.includes(stage));
   if (refused !== undefined) throw fault("template", `the renderer '${refused}' is not supported`);
   return stages;

@@ -3,7 +3,7 @@
  * on when one master takes the other's place, and Salt's API server reads ours. Source: Salt's localfs tokens.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
@@ -19,6 +19,16 @@ const directoryMode = 0o700;
 const randomSourceBytes = 512;
 /** What a digest is written as; no other name is looked for, so that none leads out of the directory. */
 const tokenForm = /^[0-9a-f]{32,128}$/;
+
+/** Where tokens are kept below `cachedir`. */
+export function tokenDirectory(cachedir: string): string {
+  return join(cachedir, "tokens");
+}
+
+/** Whether something is kept under that token; whether it is still good is not looked at. */
+export function isTokenKept(directory: string, token: string): boolean {
+  return tokenForm.test(token) && existsSync(join(directory, token));
+}
 
 export class Tokens {
   readonly counters = { made: 0, removed: 0 };

@@ -3,9 +3,10 @@
  * Source: docs/protocol.md section 2.1. Pure: no I/O, no clock, no randomness.
  */
 import { SaltworksError } from "../errors.ts";
+import { decodedValuesMax, envelopeMembersMax, headMembersMax, headTextBytesMax, headValuesMax } from "../limits.ts";
 import { encode } from "./msgpack.ts";
 import type { Encodable } from "./values.ts";
-import { afterValue, keyOf, mapHead, skipWhole, stringStart, textOf } from "./walk.ts";
+import { afterValue, keyOf, mapHead, skipWithin, stringStart, textOf } from "./walk.ts";
 
 /** `load` is a view: of an `aes` request the ciphertext, of a `clear` one the msgpack bytes of the load. A request without version is version 0. */
 export type Envelope = {
@@ -20,10 +21,12 @@ export type Envelope = {
 /**
  * Reads an envelope by walking it: the load is not decoded.
  *
- * @throws SaltworksError WIRE_MALFORMED, WIRE_TRUNCATED, WIRE_TOO_DEEP
+ * @throws SaltworksError WIRE_MALFORMED, WIRE_TRUNCATED, WIRE_TOO_DEEP, WIRE_TOO_LARGE
  */
 export function readEnvelope(frame: Uint8Array): Envelope {
   const { count, start } = mapHead(frame, 0);
+  if (count > envelopeMembersMax)
+    throw new SaltworksError("WIRE_TOO_LARGE", "envelope with too many members", { count, max: envelopeMembersMax });
   let position = start;
   let enc: string | undefined;
   let loadStart = -1;
@@ -37,9 +40,11 @@ export function readEnvelope(frame: Uint8Array): Envelope {
     load: frame,
   };
   for (let index = 0; index < count; index += 1) {
-    const keyEnd = skipWhole(frame, position);
-    const valueEnd = skipWhole(frame, keyEnd);
-    switch (keyOf(frame, position, keyEnd)) {
+    const keyEnd = stepWithin(frame, position, headValuesMax);
+    const key = keyOf(frame, position, keyEnd);
+    // A load with more values than one decoding may build is of no use to any handler.
+    const valueEnd = stepWithin(frame, keyEnd, key === "load" ? decodedValuesMax : headValuesMax);
+    switch (key) {
       case "enc":
         enc = textOf(frame, keyEnd, valueEnd);
         break;
@@ -71,6 +76,12 @@ export function readEnvelope(frame: Uint8Array): Envelope {
   return envelope;
 }
 
+function stepWithin(frame: Uint8Array, offset: number, valuesMax: number): number {
+  const end = skipWithin(frame, offset, valuesMax);
+  if (end < 0) throw new SaltworksError("WIRE_TOO_LARGE", "envelope with too many values", { max: valuesMax });
+  return end;
+}
+
 function malformed(field: string): SaltworksError {
   return new SaltworksError("WIRE_MALFORMED", `envelope without a usable ${field}`, { field });
 }
@@ -88,31 +99,76 @@ function versionAt(frame: Uint8Array, offset: number): number {
   return code;
 }
 
-/**
- * The command and the id of a clear load, undefined where they are absent or no text, and the encoded value of `pub`.
- *
- * @throws SaltworksError WIRE_MALFORMED if the load is not a map, WIRE_TRUNCATED, WIRE_TOO_DEEP
- */
-export function clearLoadHead(load: Uint8Array): {
+/** What is read of a clear load before anything is proved: undefined where it is absent or not of its kind. `pub` is the key of an `_auth`, encoded. */
+export type ClearHead = {
   cmd: string | undefined;
   id: string | undefined;
   pub: Uint8Array | undefined;
-} {
-  const { count, start } = mapHead(load, 0);
+  /** The operator that the sender claims to be, and the key of that operator. */
+  user: string | undefined;
+  key: Uint8Array | undefined;
+  /** Whether other credentials may stand beside the key: a token or a password. */
+  hasLogin: boolean;
+};
+
+/** Where credentials of external authentication stand: in the load itself or, of a publish, in its `kwargs`. */
+const loginMembers: ReadonlySet<string> = new Set(["token", "eauth", "kwargs"]);
+
+/**
+ * The head of the clear load at `offset`, and where the load ends. Of a member that comes twice the last one counts, as in Salt. A stranger may send
+ * anything, so that it steps over strings by their lengths and gives up after `headMembersMax` members or `headValuesMax` values.
+ *
+ * @returns undefined if it gave up
+ * @throws SaltworksError WIRE_MALFORMED if the load is not a map, WIRE_TRUNCATED, WIRE_TOO_DEEP
+ */
+export function readClearHead(
+  bytes: Uint8Array,
+  offset: number,
+): { readonly head: ClearHead; readonly end: number } | undefined {
+  const { count, start } = mapHead(bytes, offset);
+  if (count > headMembersMax) return undefined;
+  const head: ClearHead = {
+    cmd: undefined,
+    id: undefined,
+    pub: undefined,
+    user: undefined,
+    key: undefined,
+    hasLogin: false,
+  };
   let position = start;
-  let cmd: string | undefined;
-  let id: string | undefined;
-  let pub: Uint8Array | undefined;
   for (let index = 0; index < count; index += 1) {
-    const keyEnd = skipWhole(load, position);
-    const valueEnd = skipWhole(load, keyEnd);
-    const key = keyOf(load, position, keyEnd);
-    if (key === "cmd") cmd = textOf(load, keyEnd, valueEnd);
-    else if (key === "id") id = textOf(load, keyEnd, valueEnd);
-    else if (key === "pub") pub = load.subarray(keyEnd, valueEnd);
+    const keyEnd = skipWithin(bytes, position, headValuesMax);
+    const valueEnd = keyEnd < 0 ? -1 : skipWithin(bytes, keyEnd, headValuesMax);
+    if (valueEnd < 0) return undefined;
+    noteMember(head, keyOf(bytes, position, keyEnd), bytes, keyEnd, valueEnd);
     position = valueEnd;
   }
-  return { cmd, id, pub };
+  return { head, end: position };
+}
+
+function noteMember(head: ClearHead, name: string | undefined, bytes: Uint8Array, start: number, end: number): void {
+  switch (name) {
+    case "cmd":
+    case "id":
+    case "user":
+      head[name] = shortTextOf(bytes, start, end);
+      break;
+    case "pub":
+      head.pub = bytes.subarray(start, end);
+      break;
+    case "key": {
+      const bodyStart = stringStart(bytes, start);
+      head.key = bodyStart < 0 ? undefined : bytes.subarray(bodyStart, end);
+      break;
+    }
+    default:
+      if (name !== undefined && loginMembers.has(name)) head.hasLogin = true;
+  }
+}
+
+/** A name that is longer than any is not decoded. */
+function shortTextOf(bytes: Uint8Array, start: number, end: number): string | undefined {
+  return end - start > headTextBytesMax ? undefined : textOf(bytes, start, end);
 }
 
 /** `version` 0 is sent as no version at all. */

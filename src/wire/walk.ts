@@ -90,10 +90,31 @@ function lengthAt(bytes: Uint8Array, offset: number, width: number): number {
  * @throws SaltworksError WIRE_TOO_DEEP, WIRE_MALFORMED
  */
 export function skipValue(bytes: Uint8Array, offset: number): number {
-  return walk(bytes, offset, undefined);
+  return walk(bytes, offset, undefined, anyNumber);
 }
 
-function walk(bytes: Uint8Array, offset: number, edits: Edit[] | undefined): number {
+/**
+ * As `skipWhole`, for bytes that nobody has proved: gives up after `valuesMax` values, whatever their sizes.
+ *
+ * @returns -1 if the value holds more
+ * @throws SaltworksError WIRE_TRUNCATED, WIRE_TOO_DEEP, WIRE_MALFORMED
+ */
+export function skipWithin(bytes: Uint8Array, offset: number, valuesMax: number): number {
+  const flatEnd = endOfFlat(bytes, offset);
+  if (flatEnd > 0) return flatEnd;
+  const end = walk(bytes, offset, undefined, valuesMax);
+  if (end === cutShort) throw truncated();
+  return end === overBudget ? -1 : end;
+}
+
+/** More values than any request has bytes (2,000 MiB at most), and still a small integer, which is what makes counting cheap. */
+const anyNumber = 0x7fff_ffff;
+/** What `walk` returns instead of an end: the bytes end inside the value, or it holds too many values. */
+const cutShort = -1;
+const overBudget = -2;
+
+function walk(bytes: Uint8Array, offset: number, edits: Edit[] | undefined, valuesMax: number): number {
+  let left = valuesMax;
   let depth = 0;
   let position = offset;
   pendingAt[0] = 1;
@@ -105,17 +126,19 @@ function walk(bytes: Uint8Array, offset: number, edits: Edit[] | undefined): num
       pending = pendingAt[depth] ?? 0;
     }
     pendingAt[depth] = pending - 1;
-    if (position >= bytes.length) return -1;
+    if (position >= bytes.length) return cutShort;
+    left -= 1;
+    if (left < 0) return overBudget;
     const start = position;
     const code = bytes[position] ?? 0;
     const kind = classOf[code] ?? isInvalid;
     const width = lengthWidthOf[code] ?? 0;
     position += 1 + width;
-    if (position > bytes.length) return -1;
+    if (position > bytes.length) return cutShort;
     const length = width === 0 ? (fixedLengthOf[code] ?? 0) : lengthAt(bytes, start + 1, width);
     if (kind < isList) {
       const end = position + length + (kind === isExt ? 1 : 0);
-      if (end > bytes.length) return -1;
+      if (end > bytes.length) return cutShort;
       if (edits !== undefined && kind === isText && !isTextAt(bytes, position, end)) {
         edits.push({ start, end: position, insert: binHead(length) });
       }
@@ -175,14 +198,14 @@ export function stringStart(bytes: Uint8Array, offset: number): number {
 }
 
 /**
- * The entries of the map that fills `bytes` from `offset` to the end.
+ * The entries of the map that fills `bytes` to the end. A map of more than `countMax` is refused from its header, because each entry becomes an object.
  *
  * @throws SaltworksError WIRE_MALFORMED if it is not a map or bytes follow it, WIRE_TRUNCATED, WIRE_TOO_DEEP, WIRE_TOO_LARGE
  */
-export function mapEntries(bytes: Uint8Array, offset = 0): Entry[] {
-  const { count, start } = mapHead(bytes, offset);
-  if (count > mapEntriesMax)
-    throw new SaltworksError("WIRE_TOO_LARGE", "map with too many entries", { count, max: mapEntriesMax });
+export function mapEntries(bytes: Uint8Array, countMax = mapEntriesMax): Entry[] {
+  const { count, start } = mapHead(bytes, 0);
+  if (count > countMax)
+    throw new SaltworksError("WIRE_TOO_LARGE", "map with too many entries", { count, max: countMax });
   const entries: Entry[] = [];
   let position = start;
   for (let index = 0; index < count; index += 1) {
@@ -200,7 +223,7 @@ export function mapEntries(bytes: Uint8Array, offset = 0): Entry[] {
 export function skipWhole(bytes: Uint8Array, offset: number): number {
   const flatEnd = endOfFlat(bytes, offset);
   if (flatEnd > 0) return flatEnd;
-  const end = walk(bytes, offset, undefined);
+  const end = walk(bytes, offset, undefined, anyNumber);
   if (end < 0) throw truncated();
   return end;
 }
@@ -257,7 +280,7 @@ export function rawToBin(bytes: Uint8Array): Buffer {
 /** The edits that re-flavour one raw-flavour value: the header of each string that is not UTF-8 becomes one of bin. */
 export function editsToBin(bytes: Uint8Array): Edit[] {
   const edits: Edit[] = [];
-  const end = walk(bytes, 0, edits);
+  const end = walk(bytes, 0, edits, anyNumber);
   if (end < 0) throw truncated();
   if (end !== bytes.length) throw afterValue(bytes.length - end);
   return edits;

@@ -41,7 +41,7 @@ export function processItem(shard: Shard, autosign: Autosign, batch: BatchEffect
   const outcome: OpenOutcome =
     item.kind === itemKinds.opened
       ? openForwarded(shard, batch, item, item.sealKey, item.bytes)
-      : openFrame(shard, batch, item.bytes);
+      : openFrame(shard, batch, item.bytes, item.kind !== itemKinds.ordinary);
   batch.clock.lap("open");
   if ("refused" in outcome) {
     shard.count(`refused.${outcome.refused}`);

@@ -30,8 +30,11 @@ export type ShardStart = {
   readonly presencePings: string[];
 };
 
-/** How one item of a batch came in. `ordinary`: as the socket gave it. `opened`: another worker has opened its seal. `overMinionsMax`: an `_auth` while `max_minions` are connected. */
-export const itemKinds = { ordinary: 0, opened: 1, overMinionsMax: 2 } as const;
+/**
+ * How one item of a batch came in. `ordinary`: as the socket gave it. `opened`: another worker has opened its seal. `auth`: an `_auth` that has waited
+ * among such, `overMinionsMax` while `max_minions` are connected.
+ */
+export const itemKinds = { ordinary: 0, opened: 1, overMinionsMax: 2, auth: 3 } as const;
 export type ItemKind = (typeof itemKinds)[keyof typeof itemKinds];
 
 /** `isHeard`: somebody follows events or jobs; otherwise nothing is encoded for them. `isFollowed`: the job tracker wants to know which events are returns. */

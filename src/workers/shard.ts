@@ -12,6 +12,7 @@ import type { KeyDirectories } from "../store/keys.ts";
 import type { LocalCacheMirror } from "../store/local-cache.ts";
 import type { MinionData } from "../store/minion-data.ts";
 import type { SecretBox } from "../store/sealed.ts";
+import { isTokenKept, tokenDirectory } from "../store/tokens.ts";
 import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
 import { jidAt } from "../wire/jid.ts";
 import { MinionFacts } from "./facts.ts";
@@ -186,6 +187,11 @@ export class Shard {
   /** Answers to these jobs prove presence and leave no trace. */
   notePresencePing(jid: string): void {
     keepPresencePing(this.start, jid);
+  }
+
+  /** Whether a token of external authentication may be good; the main thread decides. */
+  knowsToken(token: string): boolean {
+    return isTokenKept(tokenDirectory(this.start.config.cachedir), token);
   }
 
   /** Returns of this job go to whoever waits for them, and nowhere else. */

@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { nestingDepthMax } from "../../src/limits.ts";
+import {
+  decodedValuesMax,
+  envelopeMembersMax,
+  headMembersMax,
+  headTextBytesMax,
+  headValuesMax,
+  nestingDepthMax,
+} from "../../src/limits.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
-import { clearLoadHead, encodeClearRequest, encodeSealedRequest, readEnvelope } from "../../src/wire/request.ts";
+import { encodeClearRequest, encodeSealedRequest, readClearHead, readEnvelope } from "../../src/wire/request.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 import { codeThrown } from "./only-typed.ts";
 import { randomFrom, seedFromClock } from "./random.ts";
@@ -10,6 +17,17 @@ import { randomFrom, seedFromClock } from "./random.ts";
 const sealed = Buffer.alloc(64, 0xfe);
 
 describe("readEnvelope", () => {
+  it("refuses an envelope with more members than any has, told by its header alone", () => {
+    const members = (count: number) => {
+      const rest = Array.from({ length: count - 2 }, (_, at): [Encodable, Encodable] => [`k${at}`, 0]);
+      return encode(new Map<Encodable, Encodable>([["enc", "clear"], ["load", {}], ...rest]), "raw");
+    };
+    assert.equal(readEnvelope(members(envelopeMembersMax)).enc, "clear");
+    assert.throws(() => readEnvelope(members(envelopeMembersMax + 1)), { code: "WIRE_TOO_LARGE" });
+    const bomb = encode({ enc: "clear", load: new Array(decodedValuesMax).fill(0) }, "raw");
+    assert.throws(() => readEnvelope(bomb), { code: "WIRE_TOO_LARGE" });
+  });
+
   it("reads what each version sends, and gives the ciphertext itself", () => {
     const plainest = readEnvelope(encodeSealedRequest(sealed, { version: 0 }));
     assert.deepEqual(
@@ -116,18 +134,43 @@ describe("readEnvelope", () => {
   });
 });
 
-describe("clearLoadHead", () => {
+describe("readClearHead", () => {
+  const headOf = (load: Encodable) => readClearHead(encode(load, "raw"), 0)?.head;
+  const nothing = { cmd: undefined, id: undefined, pub: undefined, user: undefined, key: undefined, hasLogin: false };
+
   it("finds command, id and key by walking, and nothing where they are no text", () => {
-    const load = { grains: { id: "not this" }, cmd: "_auth", id: "m1", pub: "PEM" };
-    assert.deepEqual(clearLoadHead(encode(load, "raw")), { cmd: "_auth", id: "m1", pub: encode("PEM", "raw") });
-    const nothing = { cmd: undefined, id: undefined, pub: undefined };
-    assert.deepEqual(clearLoadHead(encode({ cmd: 5, id: Buffer.of(0xff) }, "raw")), nothing);
-    assert.deepEqual(clearLoadHead(encode({}, "raw")), nothing);
+    const auth = { grains: { id: "not this" }, cmd: "_auth", id: "m1", pub: "PEM" };
+    assert.deepEqual(headOf(auth), { ...nothing, cmd: "_auth", id: "m1", pub: encode("PEM", "raw") });
+    const publish = { cmd: "publish", tgt: ["a", "b"], key: "secret", user: "sudo_eve", kwargs: {} };
+    const key = encode("secret", "raw").subarray(1);
+    assert.deepEqual(headOf(publish), { ...nothing, cmd: "publish", user: "sudo_eve", key, hasLogin: true });
+    assert.deepEqual(headOf({ cmd: 5, id: Buffer.of(0xff) }), nothing);
+    assert.deepEqual(headOf({}), nothing);
+  });
+
+  it("takes the last of two members with one name", () => {
+    const load = encode({ cmd: "ping", id: "m1" }, "raw");
+    const doubled = Buffer.concat([load, encode("cmd", "raw"), encode("_auth", "raw")]);
+    doubled[0] = (doubled[0] ?? 0) + 1;
+    assert.deepEqual(readClearHead(doubled, 0), { head: { ...nothing, cmd: "_auth", id: "m1" }, end: doubled.length });
+  });
+
+  it("gives up at too many members, told by the header alone, and at too many values in one", () => {
+    const many = (count: number) =>
+      new Map<Encodable, Encodable>(Array.from({ length: count }, (_, at) => [`k${at}`, 0]));
+    assert.ok(readClearHead(encode(many(headMembersMax), "raw"), 0));
+    assert.equal(readClearHead(encode(many(headMembersMax + 1), "raw"), 0), undefined);
+    const list = (count: number) => ({ tgt: new Array(count).fill(0), cmd: "publish" });
+    assert.equal(headOf(list(headValuesMax - 1))?.cmd, "publish");
+    assert.equal(headOf(list(headValuesMax)), undefined);
+    const name = (bytes: number) => headOf({ cmd: "x".repeat(bytes) })?.cmd?.length;
+    assert.equal(name(headTextBytesMax - 3), headTextBytesMax - 3);
+    assert.equal(name(headTextBytesMax), undefined);
   });
 
   it("refuses a load that is not a map", () => {
     for (const load of ["notadict", [], 5, null] as Encodable[]) {
-      assert.throws(() => clearLoadHead(encode(load, "raw")), { code: "WIRE_MALFORMED" });
+      assert.throws(() => readClearHead(encode(load, "raw"), 0), { code: "WIRE_MALFORMED" });
     }
   });
 });

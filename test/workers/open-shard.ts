@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/config/load.ts";
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { signX931 } from "../../src/crypto/x931.ts";
+import { readRoute } from "../../src/master/route.ts";
 import { openAutosign } from "../../src/store/autosign.ts";
 import type { JobCache, LoadRecord, LoadToPut, ReturnRecord } from "../../src/store/job-cache.ts";
 import { openKeyDirectories } from "../../src/store/keys.ts";
@@ -155,12 +156,21 @@ export function openShard(overrides: Overrides = {}) {
   );
   const autosign = openAutosign(config);
   const faults: Error[] = [];
-  const send = (frame: Uint8Array, kind: ItemKind = itemKinds.ordinary, isHeard = true): Promise<BatchResult> =>
+  const send = (frame: Uint8Array, kind: ItemKind = kindOf(frame), isHeard = true): Promise<BatchResult> =>
     runBatch(shard, autosign, { buffer: packBatch([{ kind, bytes: frame }]), isHeard, isFollowed: isHeard }, (error) =>
       faults.push(error),
     );
   const close = () => rmSync(folder, { recursive: true, force: true });
   return { config, shard, keys, memory, faults, send, close };
+}
+
+/** As the main thread decides. */
+function kindOf(frame: Uint8Array): ItemKind {
+  try {
+    return readRoute(frame).kind === "auth" ? itemKinds.auth : itemKinds.ordinary;
+  } catch {
+    return itemKinds.ordinary;
+  }
 }
 
 /** Makes `id` an accepted minion with a session, as an `_auth` would, and gives back its session's crypticle. */
@@ -185,8 +195,13 @@ export function sealedLoad(
   return encode({ ...load, id, nonce, ts, tok: minionToken, ...changes }, "raw");
 }
 
-export function sealedFrame(sealed: Uint8Array, id: string): Buffer {
-  return encodeSealedRequest(sealed, { version: 3, id, encAlgorithm: "OAEP-SHA1", sigAlgorithm: "PKCS1v15-SHA1" });
+export function sealedFrame(
+  sealed: Uint8Array,
+  id: string,
+  changes: { readonly encAlgorithm?: string; readonly sigAlgorithm?: string } = {},
+): Buffer {
+  const algorithms = { encAlgorithm: "OAEP-SHA1", sigAlgorithm: "PKCS1v15-SHA1", ...changes };
+  return encodeSealedRequest(sealed, { version: 3, id, ...algorithms });
 }
 
 export function clearFrame(load: Encodable, version = 3): Buffer {

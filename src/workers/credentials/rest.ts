@@ -22,7 +22,8 @@ export async function checkRest(config: CredentialConfig, task: CredentialTask):
     const text = await boundedText(response);
     const answer: unknown = text.trim() === "" ? [] : JSON.parse(text);
     if (answer !== null && !Array.isArray(answer)) return faulty("external_auth:rest: the answer is no list");
-    const own = backendConfig(config.externalAuth, "rest")?.[username];
+    const users = backendConfig(config.externalAuth, "rest") ?? {};
+    const own = Object.hasOwn(users, username) ? users[username] : undefined;
     const grants = [...(Array.isArray(own) ? own : []), ...(answer ?? [])] as Encodable[];
     return { isAuthentic: true, groups: [], ...(grants.length > 0 ? { grants: encode(grants, "bin") } : {}) };
   } catch (error) {

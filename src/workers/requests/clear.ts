@@ -2,14 +2,14 @@
  * Clear commands of operators: `ping`, `publish`, `runner`, `wheel`, `mk_token`, `get_token`. The key of a local user is checked here; whoever comes
  * with a token or a password is the main thread's to check. docs/protocol.md section 7.2.
  */
-import { equalSecrets } from "../../crypto/compare.ts";
-import { credentialLoadBytesMax, credentialTextBytesMax } from "../../limits.ts";
+import { clearFrameBytesMax, credentialLoadBytesMax, credentialTextBytesMax, loadMembersMax } from "../../limits.ts";
 import { headOf, mapEntries } from "../../wire/walk.ts";
 import type { CredentialTask } from "../credentials/contract.ts";
 import type { Caller } from "../messages.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, Opened } from "./context.ts";
 import { bytesOf, field, fieldBytes, textOf } from "./fields.ts";
+import { keyOwner } from "./key-owner.ts";
 
 function refusal(name: string, message: string): Answer {
   return { value: { error: { name, message } } };
@@ -84,7 +84,7 @@ function handleReadToken(opened: Opened): Answer {
 function kwargsOf(opened: Opened): Fields {
   const load = fieldBytes(opened.load, opened.entries, "kwargs");
   if (load === undefined || headOf(load, 0).kind !== "map") return { load: opened.load, entries: [] };
-  return { load, entries: mapEntries(load) };
+  return { load, entries: mapEntries(load, loadMembersMax) };
 }
 
 /** Who asks, or whose word is not even worth a check. A token goes before a password, and both before a key. */
@@ -93,16 +93,18 @@ function callerOf(shard: Shard, opened: Opened, fields: Fields): Caller | { read
   const claimed = textOf(opened.load, opened.entries, "user") ?? masterUser;
   if (has(fields, "token")) {
     const token = boundedText(fields, "token");
-    return token === undefined ? { refused: "token" } : { kind: "token", user: claimed, token };
+    // A large load is not held for a token that nobody has.
+    const isWorthALook =
+      opened.load.byteLength <= clearFrameBytesMax || (token !== undefined && shard.knowsToken(token));
+    return token === undefined || !isWorthALook ? { refused: "token" } : { kind: "token", user: claimed, token };
   }
   if (has(fields, "eauth")) {
     const credential = opened.load.byteLength > credentialLoadBytesMax ? undefined : credentialIn(fields);
     return credential === undefined ? { refused: "eauth" } : { kind: "eauth", user: claimed, credential };
   }
   const key = bytesOf(opened.load, opened.entries, "key");
-  const owner = claimed === "root" || claimed.startsWith("sudo_") ? masterUser : claimed;
-  const expected = shard.start.localKeys.get(owner);
-  if (key === undefined || expected === undefined || !equalSecrets(expected, key)) return { refused: "key" };
+  const owner = keyOwner(shard.start, claimed, key);
+  if (owner === undefined) return { refused: "key" };
   return { kind: "key", user: claimed, isMaster: owner === masterUser };
 }
 

@@ -6,7 +6,7 @@ import { equalSecrets } from "../../crypto/compare.ts";
 import type { Crypticle } from "../../crypto/crypticle.ts";
 import { recoverX931 } from "../../crypto/x931.ts";
 import { SaltworksError } from "../../errors.ts";
-import { authFrameBytesMax } from "../../limits.ts";
+import { authFrameBytesMax, clearFrameBytesMax, loadMembersMax } from "../../limits.ts";
 import { idIsValid } from "../../store/keys.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { badLoad, encodeClearReply, encodeRawReply } from "../../wire/reply.ts";
@@ -37,6 +37,8 @@ const unreadableReply = encode({ msg: "bad load" }, "raw");
 /** Not worth a signature: no minion sends what this answers. */
 const unsignedRefusal = encodeClearReply({ ret: false });
 const saltBytes = Buffer.from("salt");
+/** Clear commands that come with a credential, which is looked at before anything else of them. */
+const operatorCommands: ReadonlySet<string> = new Set(["publish", "runner", "wheel"]);
 
 function refuse(reason: string, reply: Buffer = badLoad): Refused {
   return { refused: reason, reply };
@@ -55,26 +57,30 @@ function isOneValue(frame: Uint8Array): boolean {
 /** What an older request says outside its seal: minions of 3006.9 to 3006.11 name the algorithms that they know. */
 type OlderEnvelope = Pick<Envelope, "version" | "encAlgorithm">;
 
-/** Opens a frame as the socket gave it. */
-export function openFrame(shard: Shard, batch: BatchEffects, frame: Uint8Array): OpenOutcome {
+/** Opens a frame as the socket gave it. `isAuthTurn`: it has waited among authentications; one that has not must not take the RSA lane's time. */
+export function openFrame(shard: Shard, batch: BatchEffects, frame: Uint8Array, isAuthTurn: boolean): OpenOutcome {
   let envelope: Envelope;
   try {
     envelope = readEnvelope(frame);
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
-    return refuse("unreadable", isOneValue(frame) ? badLoad : unreadableReply);
+    // A large one is not walked for its answer's sake.
+    const isLarge = frame.byteLength > clearFrameBytesMax;
+    return refuse("unreadable", isLarge || isOneValue(frame) ? badLoad : unreadableReply);
   }
   if (envelope.version < shard.start.config.minimum_auth_version) return refuse("version");
   if (envelope.version > knownVersionMax) return refuse("version");
-  if (envelope.enc === "clear") return openClear(envelope, frame.byteLength);
+  if (envelope.enc === "clear") return openClear(envelope, frame.byteLength, isAuthTurn);
   return envelope.version >= 3 ? openSession(shard, batch, envelope) : openUnderMasterKey(shard, batch, envelope);
 }
 
-function openClear(envelope: Envelope, frameBytes: number): OpenOutcome {
+function openClear(envelope: Envelope, frameBytes: number, isAuthTurn: boolean): OpenOutcome {
   const entries = entriesOf(envelope.load);
   if (entries === undefined) return refuse("notMap", notMapReply);
   const head = readHead(envelope.load, entries);
-  if (head.cmd === "_auth" && frameBytes > authFrameBytesMax) return refuse("authTooLarge", unsignedRefusal);
+  const isTooLarge = frameBytes > authFrameBytesMax || !isAuthTurn;
+  if (head.cmd === "_auth" && isTooLarge) return refuse("authTooLarge", unsignedRefusal);
+  if (frameBytes > clearFrameBytesMax && !operatorCommands.has(head.cmd)) return refuse("clearTooLarge");
   const idFault = faultyId(head, envelope.load, entries);
   if (idFault !== undefined) return idFault;
   return assemble(envelope, head, envelope.load, entries, false, undefined, "");
@@ -193,7 +199,7 @@ function openSeal(crypticle: Crypticle, sealed: Uint8Array): Uint8Array | undefi
 
 function entriesOf(load: Uint8Array): readonly Entry[] | undefined {
   try {
-    return mapEntries(load);
+    return mapEntries(load, loadMembersMax);
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
     return undefined;

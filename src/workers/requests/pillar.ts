@@ -2,7 +2,9 @@
  * `_pillar`: what the minion says of itself goes to the pillar lane; what comes of it is kept for targeting, then sealed for this
  * minion alone by the RSA lane. docs/protocol.md sections 2.3 and 7.1.
  */
+import { isEncAlgorithm, isSigAlgorithm } from "../../crypto/rsa.ts";
 import { encode } from "../../wire/msgpack.ts";
+import { failedReply } from "../../wire/reply.ts";
 import { rawToBin } from "../../wire/walk.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, Opened } from "./context.ts";
@@ -17,6 +19,11 @@ const emptyMapByte = 0x80;
 export function handlePillar(shard: Shard, opened: Opened): Answer {
   const { load, entries, id, version, nonce, encAlgorithm, sigAlgorithm } = opened;
   if (id === undefined) return { value: new Map() };
+  // Both stand outside of the seal, where anybody on the way can change them, and a pillar takes long to render. As in Salt the request fails.
+  if (!isEncAlgorithm(encAlgorithm) || (version >= 3 && !isSigAlgorithm(sigAlgorithm))) {
+    shard.count("refused.algorithm");
+    return { raw: failedReply };
+  }
   const minionPem = shard.acceptedPem(id);
   if (minionPem === undefined) return { raw: keyNotFound };
   const reply = { version, nonce, encAlgorithm, sigAlgorithm, minionPem };

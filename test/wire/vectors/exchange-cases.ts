@@ -6,7 +6,7 @@ import { type SigAlgorithm, sign, verify } from "../../../src/crypto/rsa.ts";
 import { recoverX931 } from "../../../src/crypto/x931.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { decodePublish, encodePublish, type Publish } from "../../../src/wire/publish.ts";
-import { clearLoadHead, encodeClearRequest, encodeSealedRequest, readEnvelope } from "../../../src/wire/request.ts";
+import { encodeClearRequest, encodeSealedRequest, readClearHead, readEnvelope } from "../../../src/wire/request.ts";
 import { mapEntries } from "../../../src/wire/walk.ts";
 import type { Ledger } from "./ledger.ts";
 import { checkSealed, keyStringOf, openRecording, type Recording } from "./recording.ts";
@@ -65,12 +65,14 @@ function checkRequest(recording: Recording, item: JsonMap): void {
 
 function checkHead(load: Uint8Array, plain: unknown): void {
   if (typeof plain !== "object" || plain === null) {
-    assert.throws(() => clearLoadHead(load), { code: "WIRE_MALFORMED" });
+    assert.throws(() => readClearHead(load, 0), { code: "WIRE_MALFORMED" });
     return;
   }
   const { cmd, id, pub } = plain as Record<string, string>;
-  const head = clearLoadHead(load);
-  assert.deepEqual({ ...head, pub: head.pub && decode(head.pub) }, { cmd, id, pub });
+  const read = readClearHead(load, 0);
+  assert.equal(read?.end, load.byteLength);
+  const { head } = read;
+  assert.deepEqual({ cmd: head.cmd, id: head.id, pub: head.pub && decode(head.pub) }, { cmd, id, pub });
 }
 
 /** The token is the word `salt`, signed by the minion's key. */

@@ -1,0 +1,93 @@
+/**
+ * The master's log as every part of it writes: strangers and minions can cause lines, so that each sentence appears a bounded number of times, with
+ * how many there were in between, and no value in it is long.
+ */
+import type { Level, Logger } from "pino";
+import { logBurstLines, logItemsMax, logLineMs, logSentencesMax, logTextLengthMax } from "../limits.ts";
+
+/** The lines that a sentence may still have, and those that it had to do without. */
+type Allowance = { lines: number; countedMs: number; suppressed: number };
+
+const limitedLevels: ReadonlySet<string | symbol> = new Set<Level>(["trace", "debug", "info", "warn", "error"]);
+/** Errors within fields, details within errors: what lies deeper is not shown. */
+const depthMax = 4;
+
+export class LogLimit {
+  /** `logLinesSuppressed`: lines that were left out. */
+  readonly counters = { logLinesSuppressed: 0 };
+  readonly logger: Logger;
+  readonly #nowMs: () => number;
+  readonly #allowances = new Map<string, Allowance>();
+
+  constructor(logger: Logger, nowMs: () => number) {
+    this.#nowMs = nowMs;
+    this.logger = new Proxy(logger, {
+      get: (inner, name) => {
+        const member: unknown = Reflect.get(inner, name, inner);
+        if (!limitedLevels.has(name) || typeof member !== "function") return member;
+        return (...line: unknown[]) => this.#write(line, (bounded) => member.apply(inner, bounded));
+      },
+    });
+  }
+
+  #write(line: readonly unknown[], write: (line: readonly unknown[]) => void): void {
+    const sentence = String(line.find((part) => typeof part === "string") ?? "");
+    const allowance = this.#allowanceOf(sentence.slice(0, logTextLengthMax));
+    const nowMs = this.#nowMs();
+    allowance.lines = Math.min(logBurstLines, allowance.lines + (nowMs - allowance.countedMs) / logLineMs);
+    allowance.countedMs = nowMs;
+    if (allowance.lines < 1) {
+      this.counters.logLinesSuppressed += 1;
+      allowance.suppressed += 1;
+      return;
+    }
+    allowance.lines -= 1;
+    const { suppressed } = allowance;
+    allowance.suppressed = 0;
+    const bounded = line.map((part) => boundedValue(part, depthMax));
+    const [fields, ...rest] = typeof bounded[0] === "object" ? bounded : [{}, ...bounded];
+    write(suppressed === 0 ? bounded : [{ ...(fields as object), suppressed }, ...rest]);
+  }
+
+  /** Sentences are written in the code, hence few; should one ever hold a stranger's text, the rest share one allowance. */
+  #allowanceOf(sentence: string): Allowance {
+    const key = this.#allowances.has(sentence) || this.#allowances.size < logSentencesMax ? sentence : "";
+    let allowance = this.#allowances.get(key);
+    if (allowance === undefined) {
+      allowance = { lines: logBurstLines, countedMs: this.#nowMs(), suppressed: 0 };
+      this.#allowances.set(key, allowance);
+    }
+    return allowance;
+  }
+}
+
+function boundedValue(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return boundedText(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === 0) return "..";
+  if (value instanceof Error) return boundedError(value, depth);
+  if (Array.isArray(value)) {
+    const shown = value.slice(0, logItemsMax).map((item) => boundedValue(item, depth - 1));
+    return value.length > logItemsMax ? [...shown, `.. (${value.length} in all)`] : shown;
+  }
+  const members = Object.entries(value);
+  return Object.fromEntries(
+    members.slice(0, logItemsMax).map(([name, member]) => [boundedText(name), boundedValue(member, depth - 1)]),
+  );
+}
+
+/** An error of the same class, which pino shows as it would show the whole one. */
+function boundedError(error: Error, depth: number): Error {
+  const { cause, message, stack = "" } = error;
+  const held = Object.entries(error).filter(([name]) => name !== "cause");
+  return Object.assign(
+    Object.create(Object.getPrototypeOf(error)) as Error,
+    Object.fromEntries(held.slice(0, logItemsMax).map(([name, member]) => [name, boundedValue(member, depth - 1)])),
+    { message: boundedText(message), stack: boundedText(stack) },
+    cause === undefined ? {} : { cause: boundedValue(cause, depth - 1) },
+  );
+}
+
+function boundedText(text: string): string {
+  return text.length <= logTextLengthMax ? text : `${text.slice(0, logTextLengthMax)}.. (${text.length} characters)`;
+}
