@@ -8,7 +8,16 @@ import type { OptionTable } from "../src/config/option.ts";
 import { masterOptions, minionOptions } from "../src/config/schema.ts";
 import * as limits from "../src/limits.ts";
 import { repositoryRoot } from "./root.ts";
-import { fileLinesMax, forbiddenNames, functionLinesMax, layers, openToAll, packageHomes } from "./tidy/layers.ts";
+import {
+  fileLinesMax,
+  forbiddenNames,
+  functionLinesMax,
+  layers,
+  limitsLinesMax,
+  limitsTable,
+  openToAll,
+  packageHomes,
+} from "./tidy/layers.ts";
 import { readSource, type SourceFacts } from "./tidy/source-file.ts";
 
 const roots = ["src", "test", "bench", "scripts", "docs", "bin", ".ci"].filter((name) =>
@@ -102,7 +111,7 @@ describe("the house", () => {
 describe("files and functions", () => {
   it(`have at most ${fileLinesMax} and ${functionLinesMax} lines`, () => {
     const findings = inSources((path, { lineCount, functions }) => {
-      const isLong = lineCount > fileLinesMax;
+      const isLong = lineCount > (path === limitsTable ? limitsLinesMax : fileLinesMax);
       // A suite is a list of tests, not a function that one reads as a whole.
       const longOnes = functions.filter((place) => place.lineCount > functionLinesMax && place.calledBy !== "describe");
       return [

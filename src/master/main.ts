@@ -97,8 +97,7 @@ async function startMaster(config: MasterConfig, log: LogLimit): Promise<Master>
   }
 }
 
-async function openParts(config: MasterConfig, log: LogLimit, opened: Opened): Promise<Master> {
-  const { logger } = log;
+async function openParts(config: MasterConfig, { logger, counters }: LogLimit, opened: Opened): Promise<Master> {
   const keep = <Part extends Opened[number]>(part: Part): Part => {
     opened.push(part);
     return part;
@@ -139,7 +138,7 @@ async function openParts(config: MasterConfig, log: LogLimit, opened: Opened): P
   const master = await Master.open({
     config,
     logger,
-    logCounters: log.counters,
+    logCounters: counters,
     start,
     secrets,
     bus,

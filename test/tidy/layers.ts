@@ -46,4 +46,7 @@ export const forbiddenNames = [
 ] as const;
 
 export const fileLinesMax = 400;
+/** The table of all bounds is looked up, not read: one line or two a bound, under headings. */
+export const limitsTable = "src/limits.ts";
+export const limitsLinesMax = 800;
 export const functionLinesMax = 70;
