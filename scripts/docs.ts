@@ -6,9 +6,10 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { allowedText } from "../src/config/check-value.ts";
-import { masterOptionGroups } from "../src/config/master-options.ts";
+import { masterOptionGroups, masterOptions } from "../src/config/master-options.ts";
 import { minionOptionGroups } from "../src/config/minion-options.ts";
 import type { Option, OptionTable } from "../src/config/option.ts";
+import { unbuiltOptions } from "../src/config/unbuilt-options.ts";
 import { errorCodes } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";
 import { type Metric, metricGroups } from "../src/master/metrics-table.ts";
@@ -32,10 +33,15 @@ function cell(text: string): string {
   return text.replaceAll("|", "\\|");
 }
 
+function keptMark(name: string, option: Option<unknown>): string {
+  const isRefused = Object.hasOwn(unbuiltOptions, name) && masterOptions[name as keyof typeof masterOptions] === option;
+  return isRefused ? "*[Refuses the start](#options-that-are-not-built).*" : "*Read and kept; nothing acts on it yet.*";
+}
+
 function optionRow(name: string, option: Option<unknown>): string {
   const marks = [
     option.isOurs ? "*Saltworks only.*" : "",
-    option.isKept ? "*Read and kept; nothing acts on it yet.*" : "",
+    option.isKept ? keptMark(name, option) : "",
   ];
   const about = [option.about, ...marks].filter((part) => part !== "").join(" ");
   return `| \`${name}\` | ${cell(shownDefault(option))} | ${cell(allowedText(option))} | ${cell(about)} |`;
@@ -65,9 +71,28 @@ are Salt's, so an existing file works unchanged; what differs stands in [compati
 - **\`id\`.** A minion without one takes the first line of \`<root_dir>/etc/salt/minion_id\`, else the host's full name; a master the same with \`_master\` behind.
 `;
 
+const unbuiltIntroduction = `## Options that are not built
+
+These feed minions or guard something, and this master does not have them. Set to a value that asks for it, each refuses the start with file and
+line: a fleet would otherwise go on with less than its operators believe. \`accept_missing: [NAME, ..]\` starts without it, with a warning at each
+start. An empty value in a later file (\`ext_pillar: []\` in \`master.d/saltworks.conf\`) says that nothing of it is needed.
+
+What is accepted and would feed pillars is an error in each (\`_errors\`), with which minions refuse state runs. What would feed files or highstates
+adds to each highstate a state that no file has: it fails and names the source. Single states whose files are all in \`file_roots\` run.
+`;
+
+function unbuiltSection(): string[] {
+  const consequences = { pillar: "every pillar has an error", highstate: "every highstate fails" } as const;
+  const rows = Object.entries(unbuiltOptions).map(
+    ([name, { about, warns }]) => `| \`${name}\` | ${cell(about)} | ${warns === undefined ? "" : consequences[warns]} |`,
+  );
+  return [unbuiltIntroduction, "| option | what Salt does with it | accepted |", "| --- | --- | --- |", ...rows, ""];
+}
+
 export function configDoc(): string {
   const lines = [generatedNote, configIntroduction];
-  lines.push(...roleSection("Master", masterOptionGroups), ...roleSection("Minion", minionOptionGroups));
+  lines.push(...roleSection("Master", masterOptionGroups), ...unbuiltSection());
+  lines.push(...roleSection("Minion", minionOptionGroups));
   return `${lines.join("\n").trimEnd()}\n`;
 }
 

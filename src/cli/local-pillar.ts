@@ -9,8 +9,8 @@ import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 /** Options of pillars that only a master has are at their defaults. */
 export function localPillar(config: MinionConfig, log: Logger): LocalPillar {
   const defaults = Object.fromEntries(Object.entries(masterOptions).map(([name, option]) => [name, option.default]));
-  const { pillar_roots, pillarenv, renderer, opts, saltenv: ownEnvironment } = config;
-  const own = { pillar_roots, pillarenv, renderer, opts };
+  const { pillar_roots, pillarenv, renderer, opts, unbuilt, saltenv: ownEnvironment } = config;
+  const own = { pillar_roots, pillarenv, renderer, opts, unbuilt };
   const compiler = new PillarCompiler(pillarSettings({ ...defaults, ...own } as unknown as MasterConfig));
   return (grains: ValueMap, { saltenv: asked, pillarenv: askedPillar, override }) => {
     const { pillar, faults } = compiler.compile({

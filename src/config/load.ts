@@ -13,6 +13,7 @@ import { readSettings, type Setting, type Settings } from "./read-files.ts";
 import { isUri, underRoot } from "./root-dir.ts";
 import { isConfigMap } from "./salt-yaml.ts";
 import { type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
+import { isUnbuilt, type UnbuiltSetting, unbuiltFault, unbuiltOptions, unbuiltSettings } from "./unbuilt-options.ts";
 
 /** Values from the command line, by option name; they win over every file. */
 export type { MasterConfig, MinionConfig };
@@ -56,7 +57,8 @@ function inertSettings(settings: Settings, table: OptionTable): string[] {
   for (const [name, { file, line, value }] of settings) {
     const option = table[name];
     const isDefault = value === null || JSON.stringify(value) === JSON.stringify(option?.default);
-    if (option?.isKept && !isDefault) inert.push(`${file}:${line}: ${name} is kept, but nothing acts on it yet`);
+    if (option?.isKept && !isDefault && !(table === masterOptions && Object.hasOwn(unbuiltOptions, name)))
+      inert.push(`${file}:${line}: ${name} is kept, but nothing acts on it yet`);
   }
   return inert;
 }
@@ -67,8 +69,8 @@ function foldedMap(value: unknown): unknown {
   return Object.assign({}, ...value.filter(isConfigMap)) as ConfigMap;
 }
 
-/** @throws SaltworksError CONFIG_INVALID; whoever reads it learns of misspelt names, too */
-function checkAll(settings: Settings, table: OptionTable, misspelt: readonly Fault[]): Draft {
+/** @throws SaltworksError CONFIG_INVALID; its reader learns of the `others`, too: misspelt names, what is not built */
+function checkAll(settings: Settings, table: OptionTable, others: readonly Fault[]): Draft {
   const draft: Draft = {};
   const faults: Fault[] = [];
   for (const [name, option] of Object.entries(table)) {
@@ -78,19 +80,38 @@ function checkAll(settings: Settings, table: OptionTable, misspelt: readonly Fau
       continue;
     }
     const checked = checkValue(option, setting.value);
-    if ("fault" in checked) faults.push({ ...setting, message: `${name}: ${checked.fault}` });
+    // What is not built is told of by itself, and can be accepted.
+    if ("fault" in checked && table === masterOptions && isUnbuilt(name, setting)) draft[name] = option.default;
+    else if ("fault" in checked) faults.push({ ...setting, message: `${name}: ${checked.fault}` });
     else draft[name] = checked.value;
   }
-  if (faults.length > 0) throw invalid(faults, misspelt);
+  if (faults.length > 0) throw invalid([...faults, ...others]);
   return draft;
 }
 
 /** In the order in which an operator meets them: the main file, then the others by name, each from top to bottom. */
-function invalid(faults: readonly Fault[], misspelt: readonly Fault[]): SaltworksError {
+function invalid(faults: readonly Fault[]): SaltworksError {
   const depth = ({ file }: Fault) => file.split("/").length;
   const byPlace = (a: Fault, b: Fault) => depth(a) - depth(b) || a.file.localeCompare(b.file) || a.line - b.line;
-  const lines = [...faults, ...misspelt].sort(byPlace).map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  const lines = [...faults].sort(byPlace).map(({ file, line, message }) => `${file}:${line}: ${message}`);
   return new SaltworksError("CONFIG_INVALID", lines.join("\n"), { faultCount: faults.length });
+}
+
+/** Options that no one has accepted to be without. */
+function refused(unbuilt: readonly UnbuiltSetting[]): Fault[] {
+  return unbuilt
+    .filter(({ isAccepted }) => !isAccepted)
+    .map((setting) => ({ file: setting.file, line: setting.line, message: unbuiltFault(setting) }));
+}
+
+/**
+ * What a master asks before it starts. Commands of operators go on: they neither feed minions nor guard anything.
+ *
+ * @throws SaltworksError CONFIG_INVALID with each option that feeds minions or guards something and is not built, unless `accept_missing` names it
+ */
+export function refuseUnbuilt(config: Pick<MasterConfig, "unbuilt">): void {
+  const faults = refused(config.unbuilt);
+  if (faults.length > 0) throw invalid(faults);
 }
 
 function textOf(draft: Draft, name: string): string {
@@ -161,14 +182,15 @@ function load(role: Role, configDir: string, overrides: Overrides, ownFile?: str
   }
   const misspelt = nearMisses(settings, role.table);
   warnings.push(...misspelt.map(({ file, line, message }) => `${file}:${line}: ${message}`));
-  const draft = checkAll(settings, role.table, misspelt);
+  const unbuilt = role.name === "master" ? unbuiltSettings(settings) : [];
+  const draft = checkAll(settings, role.table, [...misspelt, ...refused(unbuilt)]);
   const isIdComputed = textOf(draft, "id") === "";
   role.settle(draft, settings, warnings);
   settlePaths(draft, settings, role.table);
   const opts = new Map<string, unknown>(Array.from(settings, ([name, { value }]) => [name, value]));
   for (const [name, value] of Object.entries(draft)) opts.set(name, value);
   const inert = inertSettings(settings, role.table);
-  return deepFreeze({ ...draft, opts, warnings, inert, isIdComputed, configDir: directory, configFile });
+  return deepFreeze({ ...draft, opts, warnings, inert, unbuilt, isIdComputed, configDir: directory, configFile });
 }
 
 function settleMaster(draft: Draft, settings: Settings, warnings: string[]): void {

@@ -4,7 +4,7 @@
  */
 import { contentOptions } from "./content-options.ts";
 import { jobOptions } from "./job-options.ts";
-import { any, boolean, choice, integer, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
+import { any, boolean, choice, integer, list, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
 import { day, kept, logLevels, mebibyte, ours, path, port, seconds, timerSecondsMax } from "./option-details.ts";
 
 const sockets = {
@@ -67,6 +67,11 @@ const places = {
   append_domain: text("", "Domain added to a computed id that doesn't end in it."),
   default_include: text("master.d/*.conf", "More files, relative to this one, merged over it."),
   include: textOrList([], "Further files or patterns, merged last."),
+  accept_missing: list(
+    [],
+    "Options that feed minions or guard something, are not built here, and without which the master starts all the same. The list of them stands below.",
+    ours,
+  ),
   verify_env: boolean(true, "Create missing directories and set their modes.", kept),
 };
 

@@ -5,6 +5,7 @@
 import { masterOptions } from "./master-options.ts";
 import { minionOptions } from "./minion-options.ts";
 import type { ConfigValue, ValuesOf } from "./option.ts";
+import type { UnbuiltSetting } from "./unbuilt-options.ts";
 
 export { masterOptions, minionOptions };
 
@@ -16,6 +17,8 @@ export type ConfigSource = {
   readonly warnings: readonly string[];
   /** Sentences for the log: options that somebody has set and that nothing in this release acts upon. */
   readonly inert: readonly string[];
+  /** Options that feed minions or guard something, are set and are not built; of a master only. */
+  readonly unbuilt: readonly UnbuiltSetting[];
   /** Nobody wrote an `id`: it comes from this host's name. */
   readonly isIdComputed: boolean;
   /** Directory that was named with `-c`. */

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { backendFaults } from "../config/external-auth.ts";
 import type { MasterConfig } from "../config/load.ts";
+import { unbuiltWarning } from "../config/unbuilt-options.ts";
 import { fileServerSettings } from "../fileserver/settings.ts";
 import { drainDeadlineMs, keyChangeSettleMs } from "../limits.ts";
 import { claimInstance } from "../store/instance-lock.ts";
@@ -45,7 +46,8 @@ export async function runMaster(config: MasterConfig, log: Logger): Promise<numb
   const limit = new LogLimit(log, () => performance.now());
   const { logger } = limit;
   const faults = [...fileServerSettings(config).faults, ...backendFaults(config.external_auth)];
-  for (const sentence of [...config.inert, ...faults]) logger.warn(sentence);
+  const accepted = config.unbuilt.map(unbuiltWarning);
+  for (const sentence of [...accepted, ...config.inert, ...faults]) logger.warn(sentence);
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   try {

@@ -88,7 +88,9 @@ class Compilation {
   }
 
   run(): CompiledPillar {
-    const { strategy, addsOptions } = this.#settings;
+    const { strategy, addsOptions, errors } = this.#settings;
+    // The master's log has these from its start.
+    this.#errors.push(...errors);
     if (strategy !== "smart" && strategy !== "recurse")
       this.#fail(`pillar_source_merging_strategy '${strategy}' is not supported`);
     const topErrors: string[] = [];

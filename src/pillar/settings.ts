@@ -1,6 +1,7 @@
 /** The master's options that shape pillars, read once. docs/pillar.md says which are refused. */
 import type { MasterConfig } from "../config/load.ts";
 import { masterOptions } from "../config/schema.ts";
+import { pillarErrors } from "../config/unbuilt-options.ts";
 import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 
@@ -20,6 +21,8 @@ export type PillarSettings = {
   readonly hidesErrors: boolean;
   readonly addsOptions: boolean;
   readonly strategy: string;
+  /** Errors that every pillar has: sources of the configuration that are not there. */
+  readonly errors: readonly string[];
   /** Every option that is no secret, as templates see them. Made anew for each pillar: templates may change it. */
   readonly opts: () => ValueMap;
 };
@@ -70,6 +73,7 @@ export function pillarSettings(config: MasterConfig): PillarSettings {
     hidesErrors: config.pillar_safe_render_error,
     addsOptions: config.pillar_opts,
     strategy: config.pillar_source_merging_strategy,
+    errors: pillarErrors(config.unbuilt),
     opts: () => new Map(visible.map(([name, value]): [Value, Value] => [name, toValue(value)])),
   };
 }

@@ -15,6 +15,7 @@ import { emptyAnswers } from "./requests/empty.ts";
 import { handleMinionEvent } from "./requests/events.ts";
 import { fileCommands, handleFiles } from "./requests/files.ts";
 import { handleMasterOpts } from "./requests/master-opts.ts";
+import { handleMasterTops } from "./requests/master-tops.ts";
 import { handleMine, handleMineDelete, handleMineFlush } from "./requests/mine.ts";
 import { handleMineGet } from "./requests/mine-get.ts";
 import { type OpenOutcome, openForwarded, openFrame } from "./requests/open.ts";
@@ -90,6 +91,9 @@ function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer
       return handleMineFlush(shard, batch, opened);
     case "_master_opts":
       return handleMasterOpts(shard, opened);
+    case "_master_tops":
+    case "_ext_nodes":
+      return handleMasterTops(shard);
     case "minion_pub":
     case "minion_publish":
     case "minion_runner":

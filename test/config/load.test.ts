@@ -69,10 +69,10 @@ describe("loadMasterConfig", () => {
   });
 
   it("names options that somebody set and that nothing acts upon, but not those left at their defaults", () => {
-    put("master", "timeout: 7\nreactor:\n- a: [b]\nengines: []\nrequire_minion_sign_messages: true\npeer:\n");
+    put("master", "timeout: 7\narchive_jobs: true\nzmq_monitor: false\nrunner_dirs: [/srv/runners]\npeer:\n");
     assert.deepEqual(loadMasterConfig(root).inert, [
-      `${root}/master:2: reactor is kept, but nothing acts on it yet`,
-      `${root}/master:5: require_minion_sign_messages is kept, but nothing acts on it yet`,
+      `${root}/master:2: archive_jobs is kept, but nothing acts on it yet`,
+      `${root}/master:4: runner_dirs is kept, but nothing acts on it yet`,
     ]);
   });
 

@@ -1,14 +1,14 @@
 /** `saltworks master`: a master in the foreground until TERM or Ctrl-C. */
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { runMaster } from "../../master/main.ts";
-import { masterConfig, understand } from "../command-line.ts";
+import { startingMasterConfig, understand } from "../command-line.ts";
 import type { Host } from "../host.ts";
 import { openDaemonLog } from "../log.ts";
 
 /** @returns the exit code */
 export async function runMasterCommand(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("master", argv, host);
-  const config = masterConfig(options.configDir, host, {
+  const config = startingMasterConfig(options.configDir, host, {
     log_level: options.logLevel,
     log_file: options.logFile,
     log_level_logfile: options.logFileLevel,

@@ -1,0 +1,205 @@
+/**
+ * Options of Salt's that feed minions or guard something and that this master does not act upon. Each refuses the start
+ * unless `accept_missing` names it: a fleet would otherwise go on with less than its operators believe.
+ * docs/config.md lists them. Options that only tune are no part of this; they are named in a warning.
+ */
+import type { ConfigValue } from "./option.ts";
+import type { Setting, Settings } from "./read-files.ts";
+import { isConfigMap } from "./salt-yaml.ts";
+
+/** What becomes of minions that would have got something: their pillar has an error, their highstate, or nothing shows it. */
+type Warns = "pillar" | "highstate" | undefined;
+
+export type UnbuiltOption = {
+  /** What Salt's master does with it, for messages and docs/config.md. */
+  readonly about: string;
+  readonly warns?: Warns;
+  /** The parts of the value that are not built, in words; none if the value asks for nothing. */
+  readonly missing: (value: ConfigValue) => readonly string[];
+};
+
+/** An option that is set and not built. */
+export type UnbuiltSetting = {
+  readonly name: string;
+  readonly file: string;
+  readonly line: number;
+  readonly isAccepted: boolean;
+  /** What of it is missing: names of sources, or none where the option is one thing. */
+  readonly parts: readonly string[];
+  readonly warns: Warns;
+};
+
+function isEmpty(value: ConfigValue): boolean {
+  if (value === null || value === false || value === "" || value === 0) return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isConfigMap(value) && Object.keys(value).length === 0;
+}
+
+/** One thing that is there or not: any value that is not empty asks for it. */
+const whole = (value: ConfigValue) => (isEmpty(value) ? [] : [""]);
+const unless =
+  (...harmless: readonly ConfigValue[]) =>
+  (value: ConfigValue) =>
+    isEmpty(value) || harmless.includes(value) ? [] : [shortText(value)];
+
+function shortText(value: ConfigValue): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
+function textsOf(value: ConfigValue): string[] {
+  if (Array.isArray(value)) return value.filter((item): item is string => typeof item === "string");
+  return typeof value === "string" && value !== "" ? [value] : [];
+}
+
+/** Names of a list of maps with a key each (`ext_pillar`, `engines`, `reactor`), or of a map's keys. */
+function keysOf(value: ConfigValue): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => (isConfigMap(item) ? Object.keys(item) : textsOf(item)));
+  return isConfigMap(value) ? Object.keys(value) : textsOf(value);
+}
+
+const builtRenderers = ["jinja", "yaml", "json"];
+const builtJinjaOptions = ["trim_blocks", "lstrip_blocks"];
+const builtBackends = ["roots"];
+
+export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
+  // What reaches minions' pillars, files and states:
+  ext_pillar: { about: "Further sources of pillar.", warns: "pillar", missing: keysOf },
+  decrypt_pillar: { about: "Decrypts values of pillars.", warns: "pillar", missing: whole },
+  pillar_source_merging_strategy: {
+    about: "How pillar files combine; here `smart` and `recurse`.",
+    warns: "pillar",
+    missing: unless("smart", "recurse"),
+  },
+  renderer: {
+    about: "How pillar files are rendered, and states by minions; here `jinja`, `yaml` and `json`.",
+    warns: "pillar",
+    missing: (value) =>
+      textsOf(value)
+        .flatMap((pipe) => pipe.split("|"))
+        .map((stage) => stage.trim().split(" ")[0] ?? "")
+        .filter((stage) => stage !== "" && !builtRenderers.includes(stage)),
+  },
+  jinja_sls_env: {
+    about: "Options of Jinja in pillar files and states; here, for pillar files, `trim_blocks` and `lstrip_blocks`.",
+    warns: "pillar",
+    missing: (value) => keysOf(value).filter((name) => !builtJinjaOptions.includes(name.toLowerCase())),
+  },
+  renderer_blacklist: { about: "Renderers that are never used.", warns: "pillar", missing: keysOf },
+  renderer_whitelist: {
+    about: "The only renderers that are used.",
+    warns: "pillar",
+    missing: (value) => (isEmpty(value) || builtRenderers.every((name) => keysOf(value).includes(name)) ? [] : [""]),
+  },
+  fileserver_backend: {
+    about: "Sources of files; here `roots`.",
+    warns: "highstate",
+    missing: (value) => keysOf(value).filter((name) => !builtBackends.includes(name)),
+  },
+  master_tops: { about: "Further sources of what minions' highstates hold.", warns: "highstate", missing: keysOf },
+  // What acts by itself, or on further minions:
+  reactor: { about: "Starts jobs, runners and wheel functions when events come.", missing: keysOf },
+  engines: { about: "Long-running plug-ins.", missing: keysOf },
+  schedule: { about: "What the master runs by the clock.", missing: keysOf },
+  event_return: { about: "Sends all events to a returner, such as an audit log.", missing: textsOf },
+  enable_ssh_minions: { about: "Jobs reach the minions of `salt-ssh`, too.", missing: whole },
+  discovery: { about: "Tells minions that look for a master where it is.", missing: whole },
+  // Where Salt keeps what this master keeps elsewhere:
+  master_job_cache: {
+    about: "Where jobs are kept; here `lmdb`, which is used instead, and `local_cache`.",
+    missing: unless("lmdb", "local_cache"),
+  },
+  cache: { about: "Where minions' data and mines lie; here in the master's own store.", missing: unless("localfs") },
+  "keys.cache_driver": {
+    about: "Where minions' keys lie; here in files under `pki_dir`.",
+    missing: unless("localfs_key"),
+  },
+  // Masters above, below and beside this one:
+  syndic_master: {
+    about: "The master above this one, which then publishes to this one's minions.",
+    missing: unless("masterofmasters"),
+  },
+  order_masters: { about: "Masters below this one, whose minions are reached through them.", missing: whole },
+  cluster_id: { about: "Several masters that act as one.", missing: whole },
+  // What guards:
+  require_minion_sign_messages: { about: "Refuses minions' returns without a signature.", missing: whole },
+  drop_messages_signature_fail: { about: "Drops returns whose signature does not verify.", missing: whole },
+  request_server_aes_session: { about: "Age at which a minion's session key is replaced.", missing: whole },
+  fips_mode: { about: "Only algorithms that FIPS 140 allows.", missing: whole },
+  ssl: { about: "TLS on the ports.", missing: whole },
+  eauth_acl_module: { about: "A module that decides what users of `external_auth` may run.", missing: unless() },
+};
+
+/** Whether this value asks for something that is not built. */
+export function isUnbuilt(name: string, { value }: Pick<Setting, "value">): boolean {
+  const option = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
+  return value !== null && option !== undefined && option.missing(value).length > 0;
+}
+
+/** What `settings` ask for and is not built, in the table's order. */
+export function unbuiltSettings(settings: Settings): readonly UnbuiltSetting[] {
+  const accepted = textsOf(settings.get("accept_missing")?.value ?? null);
+  return Object.entries(unbuiltOptions).flatMap(([name, option]) => {
+    const setting = settings.get(name);
+    if (setting === undefined || setting.value === null) return [];
+    const parts = option.missing(setting.value);
+    if (parts.length === 0) return [];
+    return [found(name, option, setting, parts, accepted.includes(name))];
+  });
+}
+
+function found(
+  name: string,
+  option: UnbuiltOption,
+  { file, line }: Setting,
+  parts: readonly string[],
+  isAccepted: boolean,
+): UnbuiltSetting {
+  const named = [...new Set(parts.filter((part) => part !== ""))];
+  return { name, file, line, isAccepted, parts: named, warns: option.warns };
+}
+
+const consequences: Readonly<Record<NonNullable<Warns>, string>> = {
+  pillar: "; every pillar then has an error, with which minions refuse state runs",
+  highstate: "; every highstate then fails, and files of other sources are not found",
+};
+
+function namedParts({ parts }: UnbuiltSetting): string {
+  return parts.length > 0 ? ` (${parts.join(", ")})` : "";
+}
+
+/** Why the start is refused, without file and line. */
+export function unbuiltFault(setting: UnbuiltSetting): string {
+  const { name, warns } = setting;
+  const consequence = warns === undefined ? "" : consequences[warns];
+  const about = unbuiltOptions[name]?.about ?? "";
+  return `${name}: not built here${namedParts(setting)}. ${about} To start without: accept_missing: [${name}]${consequence}`;
+}
+
+/** What the log says at each start of a master that goes on without it. */
+export function unbuiltWarning(setting: UnbuiltSetting): string {
+  const { file, line, name, warns } = setting;
+  const consequence = warns === undefined ? "" : consequences[warns];
+  const about = (unbuiltOptions[name]?.about ?? "").replace(/\.$/, "");
+  return `${file}:${line}: ${name}${namedParts(setting)} is missing, as accept_missing allows (${about})${consequence}`;
+}
+
+/** The errors of each pillar: one a source, so that an operator reads on the minion which one it is. */
+export function pillarErrors(settings: readonly UnbuiltSetting[]): readonly string[] {
+  return settings
+    .filter(({ warns }) => warns === "pillar")
+    .flatMap(({ name, parts }) =>
+      (parts.length > 0 ? parts : [undefined]).map((part) =>
+        part === undefined
+          ? `${name} is set on the master, which does not have it`
+          : `${name}: ${part} is not available on the master`,
+      ),
+    );
+}
+
+/** Names of states that no file has, for each highstate: a minion then says which source its top file lacks, and fails. */
+export function absentStates(settings: readonly UnbuiltSetting[]): readonly string[] {
+  return settings
+    .filter(({ warns }) => warns === "highstate")
+    .flatMap(({ name, parts }) => (parts.length > 0 ? parts : [""]).map((part) => `the_master_lacks_${name}_${part}`))
+    .map((name) => name.replaceAll(/[^\w-]/g, "_").replace(/_+$/, ""));
+}

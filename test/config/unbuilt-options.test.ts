@@ -1,0 +1,139 @@
+/** Options that feed minions or guard something and are not built: which values refuse the start, and what accepting them does. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { loadMasterConfig, refuseUnbuilt } from "../../src/config/load.ts";
+import { absentStates, pillarErrors, unbuiltOptions, unbuiltWarning } from "../../src/config/unbuilt-options.ts";
+
+let root = "";
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "saltworks-unbuilt-"));
+  mkdirSync(join(root, "master.d"));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+const put = (text: string, name = "master") => writeFileSync(join(root, name), text);
+
+function refusals(): string[] {
+  try {
+    refuseUnbuilt(loadMasterConfig(root));
+    return [];
+  } catch (error) {
+    assert.equal((error as { code?: string }).code, "CONFIG_INVALID");
+    return (error as Error).message.split("\n");
+  }
+}
+
+describe("options that feed minions or guard something and are not built", () => {
+  const asking: Readonly<Record<string, string>> = {
+    ext_pillar: "[{cmd_yaml: cat x}, {vault: path=secret}]",
+    decrypt_pillar: "['secrets:deep': gpg]",
+    pillar_source_merging_strategy: "aggregate",
+    renderer: "mako|yaml",
+    jinja_sls_env: "{line_statement_prefix: '%'}",
+    renderer_blacklist: "[jinja]",
+    renderer_whitelist: "[yaml]",
+    fileserver_backend: "[roots, git]",
+    master_tops: "{ext_nodes: /bin/nodes}",
+    reactor: "[{'salt/auth': [/srv/x.sls]}]",
+    engines: "[{logstash: {port: 1}}]",
+    schedule: "{tidy: {function: cache.clear_all, hours: 1}}",
+    event_return: "splunk",
+    enable_ssh_minions: "true",
+    discovery: "true",
+    cache: "redis",
+    "keys.cache_driver": "mmap_key",
+    master_job_cache: "mysql",
+    syndic_master: "above",
+    order_masters: "true",
+    cluster_id: "one",
+    require_minion_sign_messages: "true",
+    drop_messages_signature_fail: "true",
+    request_server_aes_session: "600",
+    fips_mode: "true",
+    ssl: "{certfile: /etc/x.pem}",
+    eauth_acl_module: "django",
+  };
+
+  it("refuse the start, each by name", () => {
+    assert.deepEqual(Object.keys(asking).toSorted(), Object.keys(unbuiltOptions).toSorted());
+    for (const [name, value] of Object.entries(asking)) {
+      put(`\n${name}: ${value}\n`);
+      const [line, ...others] = refusals();
+      assert.ok(line?.startsWith(`${root}/master:2: ${name}: not built here`), `${name}: ${line}`);
+      assert.ok(line?.includes(`accept_missing: [${name}]`), line);
+      assert.deepEqual(others, []);
+    }
+  });
+
+  it("start once accept_missing names them, and are told in the log", () => {
+    const names = Object.keys(asking);
+    const lines = Object.entries(asking).map(([name, value]) => `${name}: ${value}`);
+    put(`${lines.join("\n")}\n`);
+    put(`accept_missing: [${names.join(", ")}, not_missing_any_more]\n`, "master.d/saltworks.conf");
+    assert.deepEqual(refusals(), []);
+    const config = loadMasterConfig(root);
+    assert.deepEqual(config.unbuilt.map(({ name }) => name).toSorted(), names.toSorted());
+    assert.equal(config.master_job_cache, "lmdb");
+    for (const setting of config.unbuilt)
+      assert.ok(unbuiltWarning(setting).startsWith(`${root}/master:${setting.line}: ${setting.name}`));
+    assert.deepEqual(config.inert, []);
+  });
+
+  it("start with values that ask for nothing", () => {
+    const harmless: readonly [string, string][] = [
+      ["pillar_source_merging_strategy", "recurse"],
+      ["renderer", "jinja | yaml"],
+      ["jinja_sls_env", "{TRIM_BLOCKS: true}"],
+      ["renderer_whitelist", "[yaml, jinja, json, py]"],
+      ["fileserver_backend", "[roots]"],
+      ["syndic_master", "masterofmasters"],
+      ["cache", "localfs"],
+      ["master_job_cache", "local_cache"],
+      ["ext_pillar", "[]"],
+      ["master_tops", "{}"],
+      ["ssl", "null"],
+      ["fips_mode", "false"],
+      ["event_return", "''"],
+    ];
+    for (const [name, value] of harmless) {
+      put(`${name}: ${value}\n`);
+      assert.deepEqual(refusals(), [], name);
+    }
+    put("ext_pillar: [{vault: x}]\n");
+    put("ext_pillar: []\n", "master.d/later.conf");
+    assert.deepEqual(refusals(), []);
+  });
+
+  it("are all reported together, with wrong values, too, and say what they feed", () => {
+    put("fips_mode: true\next_pillar: [{vault: x}, {git: []}]\nret_port: 0\n");
+    put("# x\nmaster_tops: {cobbler: {}}\n", "master.d/a.conf");
+    assert.throws(
+      () => loadMasterConfig(root),
+      (error: Error) => {
+        const lines = error.message.split("\n");
+        assert.equal(lines.length, 4);
+        assert.match(lines[0] ?? "", /master:1: fips_mode: not built here\. Only algorithms/);
+        assert.match(lines[1] ?? "", /master:2: ext_pillar: not built here \(vault, git\).*every pillar/);
+        assert.match(lines[2] ?? "", /master:3: ret_port/);
+        assert.match(lines[3] ?? "", /a\.conf:2: master_tops: not built here \(cobbler\).*every highstate/);
+        return true;
+      },
+    );
+  });
+
+  it("leave a trace in every pillar or highstate that they would feed", () => {
+    put("ext_pillar: [{vault: x}, {vault: y}]\ndecrypt_pillar: [a]\nfileserver_backend: [git, s3fs]\nssl: {a: b}\n");
+    const { unbuilt } = loadMasterConfig(root);
+    assert.deepEqual(pillarErrors(unbuilt), [
+      "ext_pillar: vault is not available on the master",
+      "decrypt_pillar is set on the master, which does not have it",
+    ]);
+    assert.deepEqual(absentStates(unbuilt), [
+      "the_master_lacks_fileserver_backend_git",
+      "the_master_lacks_fileserver_backend_s3fs",
+    ]);
+  });
+});
