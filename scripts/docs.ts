@@ -39,10 +39,7 @@ function keptMark(name: string, option: Option<unknown>): string {
 }
 
 function optionRow(name: string, option: Option<unknown>): string {
-  const marks = [
-    option.isOurs ? "*Saltworks only.*" : "",
-    option.isKept ? keptMark(name, option) : "",
-  ];
+  const marks = [option.isOurs ? "*Saltworks only.*" : "", option.isKept ? keptMark(name, option) : ""];
   const about = [option.about, ...marks].filter((part) => part !== "").join(" ");
   return `| \`${name}\` | ${cell(shownDefault(option))} | ${cell(allowedText(option))} | ${cell(about)} |`;
 }
@@ -84,7 +81,8 @@ adds to each highstate a state that no file has: it fails and names the source. 
 function unbuiltSection(): string[] {
   const consequences = { pillar: "every pillar has an error", highstate: "every highstate fails" } as const;
   const rows = Object.entries(unbuiltOptions).map(
-    ([name, { about, warns }]) => `| \`${name}\` | ${cell(about)} | ${warns === undefined ? "" : consequences[warns]} |`,
+    ([name, { about, warns }]) =>
+      `| \`${name}\` | ${cell(about)} | ${warns === undefined ? "" : consequences[warns]} |`,
   );
   return [unbuiltIntroduction, "| option | what Salt does with it | accepted |", "| --- | --- | --- |", ...rows, ""];
 }

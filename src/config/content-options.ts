@@ -16,7 +16,7 @@ export const contentOptions = {
   pillar_source_merging_strategy: choice(
     "smart",
     ["smart", "recurse", "aggregate", "overwrite", "list", "none"],
-    "How several pillar files combine. Here `smart` and `recurse`, which are one; with others each pillar has an error.",
+    "How several pillar files combine. Here `smart` and `recurse`, which are one; others [refuse the start](#options-that-are-not-built).",
   ),
   pillarenv_from_saltenv: boolean(false, "Without `pillarenv` a minion's `saltenv` counts."),
   pillar_threads: integer(
@@ -31,7 +31,7 @@ export const contentOptions = {
   ),
   fileserver_backend: list(
     ["roots"],
-    "Sources of files. Here `roots` alone; another is named in the log and left out.",
+    "Sources of files. Here `roots` alone; another [refuses the start](#options-that-are-not-built).",
   ),
   fileserver_followsymlinks: boolean(true, "Links below a file root may lead out of it."),
   fileserver_ignoresymlinks: boolean(false, "Links are left out of lists of files."),
