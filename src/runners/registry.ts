@@ -13,6 +13,7 @@ import { jobStatusRunner } from "./job-status.ts";
 import { jobsRunner } from "./jobs.ts";
 import { keyRegenRunner } from "./key-regen.ts";
 import { manageRunner } from "./manage.ts";
+import { matchRunner } from "./match.ts";
 import { mineRunner } from "./mine.ts";
 import { minionCacheRunner } from "./minion-cache.ts";
 import { pillarRunner } from "./pillar.ts";
@@ -41,6 +42,7 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ),
   ...eventRunner,
   ...fileserverRunner,
+  ...matchRunner,
   ...mineRunner,
   ...pillarRunner,
   ...saltRunner,
