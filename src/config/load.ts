@@ -182,7 +182,7 @@ function load(role: Role, configDir: string, overrides: Overrides, ownFile?: str
   }
   const misspelt = nearMisses(settings, role.table);
   warnings.push(...misspelt.map(({ file, line, message }) => `${file}:${line}: ${message}`));
-  const unbuilt = role.name === "master" ? unbuiltSettings(settings) : [];
+  const unbuilt = role.name === "master" ? unbuiltSettings(settings, settings.get("accept_missing")?.value ?? []) : [];
   const draft = checkAll(settings, role.table, [...misspelt, ...refused(unbuilt)]);
   const isIdComputed = textOf(draft, "id") === "";
   role.settle(draft, settings, warnings);

@@ -135,9 +135,9 @@ export function isUnbuilt(name: string, { value }: Pick<Setting, "value">): bool
   return value !== null && option !== undefined && option.missing(value).length > 0;
 }
 
-/** What `settings` ask for and is not built, in the table's order. */
-export function unbuiltSettings(settings: Settings): readonly UnbuiltSetting[] {
-  const accepted = textsOf(settings.get("accept_missing")?.value ?? null);
+/** What `settings` ask for and is not built, in the table's order. `acceptMissing`: the value of `accept_missing`. */
+export function unbuiltSettings(settings: Settings, acceptMissing: ConfigValue): readonly UnbuiltSetting[] {
+  const accepted = textsOf(acceptMissing);
   return Object.entries(unbuiltOptions).flatMap(([name, option]) => {
     const setting = settings.get(name);
     if (setting === undefined || setting.value === null) return [];

@@ -53,7 +53,8 @@ export const matchRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, 
     {
       parameters: parametersOf("expr!", "minion_id!"),
       doc: "Whether a compound names a minion, by its grains and pillar that the master keeps: `res` is its id, or False.",
-      run: async (context, args) => compoundMatches(context, args),
+      isOffline: true,
+      run: compoundMatches,
     },
   ],
 ]);
