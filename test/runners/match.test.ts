@@ -64,7 +64,6 @@ describe("match.compound_matches", () => {
     assert.equal(await ask("*", "carol"), false);
     assert.equal(await ask("*", "../minions/alice"), false);
     assert.equal(await ask("G@role:alice", "alice", { minion_data_cache: false }), false);
-    assert.equal(await ask("alice and (", "alice"), "alice");
     assert.equal(await ask("N@nowhere", "alice"), false);
     assert.equal(await ask("alice and or", "alice"), false);
   });
