@@ -31,6 +31,12 @@ export const clearFrameBytesMax = 65_536;
 export const minionIdBytesMax = 255;
 /** Name of an environment for which `__env__` stands, bytes of UTF-8: with an extension it is still a file name, of which Linux takes 255. */
 export const environmentNameBytesMax = 200;
+/** Tag of a minion's event, bytes: Salt's own stay under 400. */
+export const minionEventTagBytesMax = 1_024;
+/** Events of one request of a minion; a second's beacons are some tens. What is beyond is dropped and counted. */
+export const minionEventsMax = 1_000;
+/** Bytes that one request of a minion fires, or twice `max_event_size` if that is more. What is beyond is dropped and counted. */
+export const minionEventBytesMax = 4 * 1024 * 1024;
 /** Public key PEM text, bytes: a 16,384-bit RSA key needs 2,900. */
 export const publicKeyBytesMax = 8_192;
 /** Smallest RSA modulus accepted from a minion, bits. Salt refuses to make smaller ones. */

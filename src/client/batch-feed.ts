@@ -29,7 +29,9 @@ export class BatchFeed {
   static async open(pubPath: string, bytesMax: number = batchFeedBytesMax): Promise<BatchFeed> {
     const feed = new BatchFeed(bytesMax);
     feed.#subscriber = await EventSubscriber.connect(pubPath, {
-      onEvent: (body) => feed.#take(body),
+      onEvent: (body, isMasters) => {
+        if (isMasters) feed.#take(body);
+      },
       onClose: (error) => {
         feed.#failure = lostBus(error);
         feed.#wake?.();

@@ -1,6 +1,7 @@
 /**
  * What the event bus says about one job, in order. Connected before the job is published, so that no return is missed;
  * bounded, so that a job with huge returns costs no more memory than its buffer: what has no room is fetched from the store later.
+ * What counts is what the master vouches for: a minion's event with another minion's return in it is nothing.
  * Source: docs/protocol.md sections 10.3 and 11.3.
  */
 import { SaltworksError } from "../errors.ts";
@@ -26,7 +27,8 @@ export type FeedItem =
 
 export type JobEnd = Extract<FeedItem, { kind: "done" }>;
 
-const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|(prog)\/|ret\/(.+)$)/s;
+const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|(prog)\/|ret\/([^/]+)$)/;
+const lineFeed = 0x0a;
 const tagStarts = [Buffer.from("salt/job/"), Buffer.from("saltworks/job/")];
 
 /** How much may wait, and after which time nothing counts as silence; smaller in tests. */
@@ -60,7 +62,10 @@ export class JobFeed {
   ): Promise<JobFeed> {
     const feed = new JobFeed(room);
     feed.#subscriber = await EventSubscriber.connect(pubPath, {
-      onEvent: (body) => feed.#take(body),
+      onEvent: (body, isMasters) => {
+        // A minion may only tell of its own states.
+        if (isMasters || isProgress(body)) feed.#take(body);
+      },
       onClose: (error) => {
         feed.#failure = lostBus(error);
         feed.#wake?.();
@@ -143,6 +148,12 @@ export class JobFeed {
     this.#items.push(item);
     this.#wake?.();
   }
+}
+
+/** Whether it is `salt/job/JID/prog/..`, which minions send themselves. */
+function isProgress(body: Uint8Array): boolean {
+  const tagEnd = body.indexOf(lineFeed);
+  return tagPattern.exec(Buffer.from(body.buffer, body.byteOffset, Math.max(0, tagEnd)).toString())?.[3] !== undefined;
 }
 
 function readDone(data: Uint8Array): JobEnd {

@@ -220,7 +220,9 @@ export class MasterClient {
     const feed = listener && new RunnerFeed(jid, listener);
     const link = await this.#contact(() =>
       EventSubscriber.connect(this.#eventPath(), {
-        onEvent: (body) => feed?.take(body),
+        onEvent: (body, isMasters) => {
+          if (isMasters) feed?.take(body);
+        },
         onClose: () => lost.abort(lostBus()),
       }),
     );

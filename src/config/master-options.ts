@@ -216,6 +216,12 @@ const minions = {
 };
 
 const trust = {
+  minion_event_tags: choice(
+    "strict",
+    ["strict", "salt"],
+    "Which tags minions' events may not carry. `strict`: those that the master itself fires, unless the tag is about that minion. `salt`: Salt's shorter list, with which one minion can show its own text as another's result; the master warns at its start.",
+    ours,
+  ),
   open_mode: boolean(false, "Accept any key of any minion. Only `True` itself turns it on."),
   auto_accept: boolean(false, "Accept every new key. Only `True` itself turns it on."),
   autosign_file: optional(text("", "Ids, globs or patterns, one a line, whose keys are accepted.", path)),

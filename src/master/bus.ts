@@ -6,7 +6,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { EventStreamServer } from "../transport/event-stream-server.ts";
-import { encodeEvent, frameEvent } from "../wire/event.ts";
+import { encodeEvent, frameEvent, frameMasterEvent } from "../wire/event.ts";
 import type { Encodable } from "../wire/values.ts";
 import { RefusalLog } from "./refusal-log.ts";
 
@@ -15,6 +15,8 @@ export type BusOptions = {
   readonly subscriberBytesMax: number;
   readonly logger: Logger;
 };
+
+type EventData = { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>;
 
 /** UTC time as Salt writes it, microseconds and no zone. */
 function stamp(): string {
@@ -72,13 +74,22 @@ export class Bus {
   }
 
   /** Fires an event of the master's own; `_stamp` is added last. */
-  fire(tag: string, data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>): void {
+  fire(tag: string, data: EventData): void {
+    this.#fire(tag, data, frameMasterEvent);
+  }
+
+  /** Fires an event with a tag and data of an operator's choice: it does not bear the master's mark. */
+  fireForOperator(tag: string, data: EventData): void {
+    this.#fire(tag, data, frameEvent);
+  }
+
+  #fire(tag: string, data: EventData, frame: (body: Uint8Array) => Buffer): void {
     this.counters.fired += 1;
     // The list of a job's 100,000 minions is megabytes that nobody would read.
     if (this.#server.subscriberCount === 0) return;
     const fields = new Map<Encodable, Encodable>(data instanceof Map ? data : Object.entries(data));
     fields.set("_stamp", stamp());
-    this.#server.publish(frameEvent(encodeEvent(tag, fields)));
+    this.#server.publish(frame(encodeEvent(tag, fields)));
   }
 
   /** Event frames that a worker has encoded already. */
@@ -88,7 +99,7 @@ export class Bus {
     this.#server.publish(frames, eventCount);
   }
 
-  /** An event that somebody wrote to the pull socket goes to every subscriber unchanged. */
+  /** An event that a program of root's wrote to the pull socket goes to every subscriber unchanged, without the master's mark. */
   relay(body: Uint8Array): void {
     this.counters.pulled += 1;
     this.#server.publish(frameEvent(body));

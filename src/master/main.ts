@@ -36,6 +36,9 @@ import {
   openShardPool,
 } from "./threads.ts";
 
+const looseTagsWarning =
+  "minion_event_tags: salt lets one minion fire events that Salt's tools show as another minion's result or take for the master's own";
+
 /**
  * Runs a master until TERM or INT.
  *
@@ -48,6 +51,7 @@ export async function runMaster(config: MasterConfig, log: Logger): Promise<numb
   const faults = [...fileServerSettings(config).faults, ...backendFaults(config.external_auth)];
   const accepted = config.unbuilt.map(unbuiltWarning);
   for (const sentence of [...accepted, ...config.inert, ...faults]) logger.warn(sentence);
+  if (config.minion_event_tags === "salt") logger.warn(looseTagsWarning);
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   try {

@@ -213,6 +213,7 @@ export class Master {
       targets: this.#targets,
       calls,
       fire,
+      fireForOperator: (tag, data) => bus.fireForOperator(tag, data),
       connected: () => this.#presence.connected(),
       counters: () => this.#gatherCounters(),
       user: config.user,

@@ -19,6 +19,7 @@ import type { JobKeeping } from "./job-keeping.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { OwedAnswers } from "./owed-answers.ts";
 import type { Presence } from "./presence.ts";
+import { RefusalLog } from "./refusal-log.ts";
 import { RequestFront } from "./request-front.ts";
 
 export type RequestPathParts = {
@@ -46,12 +47,14 @@ export class RequestPath {
   readonly #parts: RequestPathParts;
   readonly #ends: RequestPathEnds;
   readonly #answers: OwedAnswers;
+  readonly #refusals: RefusalLog;
   #front: RequestFront | undefined;
 
   constructor(parts: RequestPathParts, ends: RequestPathEnds) {
     this.#parts = parts;
     this.#ends = ends;
     const { rsa, start, logger } = parts;
+    this.#refusals = new RefusalLog(logger, Date.now);
     const reply = (identity: Buffer, frame: Uint8Array) => this.#reply(identity, frame);
     this.#answers = new OwedAnswers({ reply, logger });
     this.authLane = new AuthLane({
@@ -104,6 +107,7 @@ export class RequestPath {
     const { keyRing, presence, keeping } = this.#ends;
     if (result.accepted.length > 0) keyRing.noteAccepted(result.accepted);
     presence.noteContacts(result.contacts);
+    for (const { id, text } of result.refusals) this.#refusals.note({ id }, text);
     if (result.eventCount > 0)
       this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
     // Behind the events: that a job is over is told after its last return.

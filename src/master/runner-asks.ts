@@ -35,6 +35,7 @@ export type RunnerAsksOptions = {
   readonly partitioner: Partitioner;
   readonly pillars: LanePool;
   readonly fire: Fire;
+  readonly fireForOperator: Fire;
   readonly connected: () => readonly string[];
   readonly counters: () => Promise<Encodable>;
   readonly calls: Pick<RunnerCalls, "list">;
@@ -63,7 +64,8 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
     counters: () => options.counters(),
     runningCalls: () => options.calls.list(),
     match: (question) => match(options.targets, { ...question, delimiter: ":" }),
-    fire: async ({ tag, data }) => options.fire(tag, decode(data) as ValueMap),
+    fire: async ({ tag, data, isOperators }) =>
+      (isOperators === true ? options.fireForOperator : options.fire)(tag, decode(data) as ValueMap),
     forget: (facts) => forget(pool, partitioner, facts),
     renderPillar: async (question) => {
       const { record, faults } = await pillars.run<PillarResult>({

@@ -61,8 +61,8 @@ export type MasterAccess = {
     readonly target: string | readonly string[];
     readonly targetKind: string;
   }): Promise<readonly string[]>;
-  /** `data`: a map, packed in the new flavour. */
-  fire(event: { readonly tag: string; readonly data: Uint8Array }): Promise<void>;
+  /** `data`: a map, packed in the new flavour. `isOperators`: tag and data are the caller's choice, and the master does not vouch for them. */
+  fire(event: { readonly tag: string; readonly data: Uint8Array; readonly isOperators?: boolean }): Promise<void>;
   /** @returns how many of the minions had something to forget */
   forget(facts: ForgottenFacts): Promise<number>;
   /** A minion's pillar, rendered now as it would be sent, or the top files that decide it. Maps in the new flavour. */

@@ -9,7 +9,7 @@ import { masterOf } from "./run-job.ts";
 async function send(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const data = args.get("data") ?? new Map();
   if (!(data instanceof Map)) throw new SaltworksError("FUNCTION_ARGUMENTS", "send() needs a map of data", {});
-  await masterOf(context).fire({ tag: textArgument(args, "tag"), data: encode(data, "bin") });
+  await masterOf(context).fire({ tag: textArgument(args, "tag"), data: encode(data, "bin"), isOperators: true });
   return true;
 }
 

@@ -5,23 +5,28 @@
 import { createConnection, type Socket } from "node:net";
 import { hasCode, SaltworksError } from "../errors.ts";
 import { ipcConnectTimeoutMs } from "../limits.ts";
-import { FrameReader, frameEvent } from "../wire/event.ts";
+import { type EventFrame, FrameReader, frameEvent } from "../wire/event.ts";
 import { ownPathOf } from "./socket-path.ts";
 
 export type SubscriberOptions = {
   /** How long connecting may take. */
   timeoutMs?: number;
-  /** One event. The body may be kept. */
-  onEvent: (body: Uint8Array) => void;
+  /**
+   * One event. The body may be kept. `isMasters`: the master vouches for it, so that no minion can have made it up. A Salt master vouches for nothing,
+   * and its events are all taken for its own.
+   */
+  onEvent: (body: Uint8Array, isMasters: boolean) => void;
   /** The stream ended: with an error if bytes were no frames or the connection failed, without if the master left. Not called after `close()`. */
   onClose: (error?: Error) => void;
 };
 
 export class EventSubscriber {
   readonly #socket: Socket;
+  readonly #isMarked: boolean;
 
-  private constructor(socket: Socket) {
+  private constructor({ socket, isMarked }: Connected) {
     this.#socket = socket;
+    this.#isMarked = isMarked;
   }
 
   /**
@@ -31,8 +36,7 @@ export class EventSubscriber {
    * @throws SaltworksError MASTER_UNREACHABLE if nobody listens or the connection takes too long
    */
   static async connect(pubPath: string, options: SubscriberOptions): Promise<EventSubscriber> {
-    const socket = await connectToEither(pubPath, options.timeoutMs ?? ipcConnectTimeoutMs);
-    const subscriber = new EventSubscriber(socket);
+    const subscriber = new EventSubscriber(await connectToEither(pubPath, options.timeoutMs ?? ipcConnectTimeoutMs));
     subscriber.#follow(options);
     return subscriber;
   }
@@ -51,16 +55,16 @@ export class EventSubscriber {
     });
     this.#socket.once("close", () => options.onClose(failure));
     this.#socket.on("data", (chunk: Buffer) => {
-      let bodies: Uint8Array[];
+      let frames: EventFrame[];
       try {
-        bodies = reader.push(chunk);
+        frames = reader.frames(chunk);
       } catch (error) {
         this.#socket.destroy(error instanceof Error ? error : new Error(String(error)));
         return;
       }
-      for (const body of bodies) {
+      for (const { body, isMasters } of frames) {
         if (this.#socket.destroyed) return;
-        options.onEvent(body);
+        options.onEvent(body, isMasters || !this.#isMarked);
       }
     });
   }
@@ -86,18 +90,21 @@ export async function fireEvents(
   });
 }
 
+/** `isMarked`: the frames that come say which events are the master's own. */
+type Connected = { readonly socket: Socket; readonly isMarked: boolean };
+
 /** A Salt master has one socket only, and may have found the other one's file where it is now. */
-async function connectToEither(pubPath: string, timeoutMs: number): Promise<Socket> {
+async function connectToEither(pubPath: string, timeoutMs: number): Promise<Connected> {
   const ownPath = ownPathOf(pubPath);
   if (ownPath !== undefined) {
     try {
-      return await connect(ownPath, timeoutMs);
+      return { socket: await connect(ownPath, timeoutMs), isMarked: true };
     } catch (error) {
       // Whatever is wrong with it, the other one's answer is the one to tell.
       if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
     }
   }
-  return await connect(pubPath, timeoutMs);
+  return { socket: await connect(pubPath, timeoutMs), isMarked: false };
 }
 
 function connect(path: string, timeoutMs: number): Promise<Socket> {

@@ -67,7 +67,7 @@ export class EventStreamServer {
   private constructor(options: EventStreamServerOptions) {
     this.#options = options;
     this.#pub = createServer((socket) => this.#subscribe(socket));
-    this.#own = createServer((socket) => this.#subscribe(socket, "plain"));
+    this.#own = createServer((socket) => this.#subscribe(socket, "own"));
     this.#pull = createServer((socket) => this.#listenTo(socket));
     for (const server of [this.#pub, this.#own, this.#pull]) {
       server.maxConnections = options.connectionsMax ?? ipcConnectionsMax;

@@ -3,43 +3,52 @@
  * Source: docs/protocol.md section 10.2. Salt's releases disagree, a subscriber says nothing about itself, and reading the wrong
  * way it gets no event at all.
  */
+import { headBytesAt, headValueAt, masterMark } from "./event.ts";
 import { bufferOf } from "./walk.ts";
 
 /**
+ * - `own`: what `frameEvent` and `frameMasterEvent` wrote, for programs of ours. All others get Salt's bytes, without the master's mark.
  * - `plain`: one frame straight after the other, as Salt did up to early 3006 and does in 3007 and 3008.
  * - `counted`: each frame after its length, `u32` big-endian, as late 3006 (3006.28) reads and writes.
  * - `either`: counted, and padded so that a reader of plain frames finds whole values only: late 3007 and 3008 (3007.15, 3008.3)
  *   pass over the four numbers that it takes the length for, with a warning each in its log.
  */
-export type Framing = "plain" | "counted" | "either";
+export type Framing = "own" | "plain" | "counted" | "either";
 
-/** What `frameEvent` writes: `{head: {}, body: ` and a bin of one, two or four length bytes. */
-const headBytes = 12;
+/** The body of a frame is a bin of one, two or four length bytes. */
 const bodyLengthBytes: Readonly<Record<number, number>> = { 196: 1, 197: 2, 198: 4 };
-/** Where the value of `head`, an empty map, stands in a frame. */
-const headValueAt = 6;
+const emptyMap = Uint8Array.of(0x80);
 const lengthBytes = 4;
 /** A map of one entry, its empty key and a bin with four length bytes, less the empty map that they replace. */
 const paddingBytesMin = 6;
 const padding = Buffer.from("81a0c6", "hex");
 
-/** `frames`: whole frames as `frameEvent` writes them, one or many. Plain framing gives back the same bytes. */
+/** `frames`: whole frames as `frameEvent` and `frameMasterEvent` write them, one or many. */
 export function reframe(frames: Uint8Array, framing: Framing): Uint8Array {
-  if (framing === "plain") return frames;
+  if (framing === "own") return frames;
   const parts: Uint8Array[] = [];
   for (let start = 0; start < frames.length; ) {
     const end = start + frameLength(frames, start);
-    parts.push(...(framing === "counted" ? counted(frames.subarray(start, end)) : padded(frames.subarray(start, end))));
+    const unmarked = withoutMark(frames.subarray(start, end));
+    if (framing === "plain") parts.push(...unmarked);
+    else parts.push(...(framing === "counted" ? counted : padded)(Buffer.concat(unmarked)));
     start = end;
   }
   return Buffer.concat(parts);
 }
 
 function frameLength(frames: Uint8Array, start: number): number {
+  const headBytes = headBytesAt(frames, start);
   const lengthAt = start + headBytes + 1;
   const width = bodyLengthBytes[frames[lengthAt - 1] ?? 0];
   if (width === undefined) throw new TypeError("not a frame that frameEvent wrote");
   return headBytes + 1 + width + bufferOf(frames).readUIntBE(lengthAt, width);
+}
+
+/** The frame in parts. */
+function withoutMark(frame: Uint8Array): Uint8Array[] {
+  if (frame[headValueAt] === emptyMap[0]) return [frame];
+  return [frame.subarray(0, headValueAt), emptyMap, frame.subarray(headValueAt + masterMark.length)];
 }
 
 function counted(frame: Uint8Array): Uint8Array[] {

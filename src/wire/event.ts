@@ -44,17 +44,28 @@ export function decodeEvent(body: Uint8Array): { tag: string; data: ValueMap } {
   return { tag, data: value };
 }
 
-/** `{head: {}, body: ` in msgpack: what precedes the body in every frame. */
-const frameHead = Buffer.from("82a46865616480a4626f6479", "hex");
+/** Where the value of `head` stands in a frame that this file writes. */
+export const headValueAt = 6;
+/** `{master: true}`: the value of `head` by which our programs know an event of the master's own. Minions send bodies, never heads, so that they cannot forge it. */
+export const masterMark = Buffer.from("81a66d6173746572c3", "hex");
+/** `{head: {}, body: ` in msgpack: what precedes the body in a frame of Salt's. */
+const plainHead = Buffer.from("82a46865616480a4626f6479", "hex");
+const masterHead = Buffer.concat([plainHead.subarray(0, headValueAt), masterMark, plainHead.subarray(headValueAt + 1)]);
+const emptyMapByte = 0x80;
 
-function frameHeadBytes(bodyBytes: number): number {
-  return frameHead.length + (bodyBytes <= 0xff ? 2 : bodyBytes <= 0xffff ? 3 : 5);
+/** What precedes the body's own length in the frame at `start`, as this file writes frames. */
+export function headBytesAt(frames: Uint8Array, start: number): number {
+  return frames[start + headValueAt] === emptyMapByte ? plainHead.length : masterHead.length;
+}
+
+function frameHeadBytes(head: Buffer, bodyBytes: number): number {
+  return head.length + (bodyBytes <= 0xff ? 2 : bodyBytes <= 0xffff ? 3 : 5);
 }
 
 /** The body must be bin: as text it kills subscribers of Salt 3006 and older. @returns where the body starts */
-function writeFrameHead(target: Buffer, start: number, bodyBytes: number): number {
-  frameHead.copy(target, start);
-  const at = start + frameHead.length;
+function writeFrameHead(target: Buffer, start: number, head: Buffer, bodyBytes: number): number {
+  head.copy(target, start);
+  const at = start + head.length;
   if (bodyBytes <= 0xff) {
     target[at] = 0xc4;
     target[at + 1] = bodyBytes;
@@ -68,9 +79,19 @@ function writeFrameHead(target: Buffer, start: number, bodyBytes: number): numbe
   return target.writeUInt32BE(bodyBytes, at + 1);
 }
 
+/** Of an event that somebody else fired: a minion, a local program, an operator. */
 export function frameEvent(body: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafeSlow(frameHeadBytes(body.length) + body.length);
-  frame.set(body, writeFrameHead(frame, 0, body.length));
+  return frameWith(plainHead, body);
+}
+
+/** Of an event that the master itself vouches for. */
+export function frameMasterEvent(body: Uint8Array): Buffer {
+  return frameWith(masterHead, body);
+}
+
+function frameWith(head: Buffer, body: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafeSlow(frameHeadBytes(head, body.length) + body.length);
+  frame.set(body, writeFrameHead(frame, 0, head, body.length));
   return frame;
 }
 
@@ -79,12 +100,12 @@ export function eventBodyBytes(tag: string, dataBytes: number): number {
   return Buffer.byteLength(tag) + separator.length + dataBytes;
 }
 
-/** Begins an event's frame whose data of `dataBytes` the caller writes at the offset that is returned. */
+/** Begins the frame of an event of the master's own whose data of `dataBytes` the caller writes at the offset that is returned. */
 export function beginEventFrame(writer: ByteWriter, tag: string, dataBytes: number): number {
   const bodyBytes = eventBodyBytes(tag, dataBytes);
   const tagBytes = bodyBytes - separator.length - dataBytes;
-  const start = writer.reserve(frameHeadBytes(bodyBytes) + bodyBytes);
-  const tagStart = writeFrameHead(writer.bytes, start, bodyBytes);
+  const start = writer.reserve(frameHeadBytes(masterHead, bodyBytes) + bodyBytes);
+  const tagStart = writeFrameHead(writer.bytes, start, masterHead, bodyBytes);
   writer.bytes.write(tag, tagStart, tagBytes, "utf8");
   separator.copy(writer.bytes, tagStart + tagBytes);
   return tagStart + tagBytes + separator.length;
@@ -92,14 +113,19 @@ export function beginEventFrame(writer: ByteWriter, tag: string, dataBytes: numb
 
 /** Tag of the frame that begins at `start`, as this file writes frames, and where its data begins. */
 export function tagIn(bytes: Buffer, start: number): { readonly tag: string; readonly dataStart: number } {
-  const code = bytes[start + frameHead.length] ?? 0;
+  const codeAt = start + headBytesAt(bytes, start);
+  const code = bytes[codeAt] ?? 0;
   const lengthBytes = code === 0xc4 ? 1 : code === 0xc5 ? 2 : 4;
-  const tagStart = start + frameHead.length + 1 + lengthBytes;
+  const tagStart = codeAt + 1 + lengthBytes;
   const tagEnd = bytes.indexOf(separator, tagStart);
   return { tag: bytes.toString("utf8", tagStart, tagEnd), dataStart: tagEnd + separator.length };
 }
 
 const pendingBytesMin = 4_096;
+
+/** An event as it came. `isMasters`: its frame bears the mark of the master's own events. */
+export type EventFrame = { readonly body: Uint8Array; readonly isMasters: boolean };
+type ReadFrame = EventFrame & { readonly bytes: number };
 
 /**
  * Cuts a byte stream into frames, however it is split, each with or without its length before it (event-framing.ts). After it threw, the stream has lost its place: close it.
@@ -115,19 +141,24 @@ export class FrameReader {
     this.#frameBytesMax = frameBytesMax;
   }
 
-  /** @throws SaltworksError WIRE_TOO_LARGE as soon as a frame announces more than its maximum, WIRE_MALFORMED, WIRE_TOO_DEEP */
+  /** The bodies alone. @throws as `frames` */
   push(chunk: Uint8Array): Uint8Array[] {
+    return this.frames(chunk).map(({ body }) => body);
+  }
+
+  /** @throws SaltworksError WIRE_TOO_LARGE as soon as a frame announces more than its maximum, WIRE_MALFORMED, WIRE_TOO_DEEP */
+  frames(chunk: Uint8Array): EventFrame[] {
     const bytes = this.#pendingEnd === 0 ? chunk : this.#append(chunk);
-    const bodies: Uint8Array[] = [];
+    const frames: EventFrame[] = [];
     let position = 0;
     while (position < bytes.length) {
       const frame = readFrame(bytes.subarray(position), this.#frameBytesMax);
       if (frame === undefined) break;
-      bodies.push(frame.body);
+      frames.push(frame);
       position += frame.bytes;
     }
     if (position > 0 || this.#pendingEnd === 0) this.#keep(bytes.subarray(position));
-    return bodies;
+    return frames;
   }
 
   /** Doubles the buffer as bytes arrive, never because they were announced. */
@@ -159,7 +190,7 @@ const lengthByteMax = 0x0f;
 const lengthBytes = 4;
 
 /** The frame at the start of `bytes`, with or without its length before it, or undefined while it is incomplete. */
-function readFrame(bytes: Uint8Array, frameBytesMax: number): { body: Uint8Array; bytes: number } | undefined {
+function readFrame(bytes: Uint8Array, frameBytesMax: number): ReadFrame | undefined {
   if ((bytes[0] ?? 0) > lengthByteMax) return readMap(bytes, frameBytesMax);
   if (bytes.length < lengthBytes) return undefined;
   const length = bufferOf(bytes).readUInt32BE(0);
@@ -170,27 +201,30 @@ function readFrame(bytes: Uint8Array, frameBytesMax: number): { body: Uint8Array
   if (bytes.length < end) return undefined;
   const frame = length > 0 ? readMap(bytes.subarray(lengthBytes, end), frameBytesMax) : undefined;
   if (frame?.bytes !== length) throw new SaltworksError("WIRE_MALFORMED", "a frame that its length does not fit");
-  return { body: frame.body, bytes: end };
+  return { ...frame, bytes: end };
 }
 
-function readMap(bytes: Uint8Array, frameBytesMax: number): { body: Uint8Array; bytes: number } | undefined {
+function readMap(bytes: Uint8Array, frameBytesMax: number): ReadFrame | undefined {
   const code = bytes[0] ?? 0;
   if (code < 0x80 || code > 0x8f)
     throw new SaltworksError("WIRE_MALFORMED", "a frame that is not a small map", { byte: code });
   let position = 1;
   let body: Uint8Array | undefined;
+  let isMasters = false;
   for (let left = code & 0x0f; left > 0; left -= 1) {
     const keyEnd = skipValue(bytes, position);
     if (keyEnd < 0) return incomplete(bytes.length - (body?.length ?? 0));
-    const isBody = keyOf(bytes, position, keyEnd) === "body";
+    const key = keyOf(bytes, position, keyEnd);
+    const isBody = key === "body";
     if (isBody) requireBodyWithin(bytes, keyEnd, frameBytesMax);
     const valueEnd = skipValue(bytes, keyEnd);
     if (valueEnd < 0) return incomplete(isBody ? keyEnd : bytes.length - (body?.length ?? 0));
     if (isBody) body = bytes.subarray(stringStart(bytes, keyEnd), valueEnd);
+    if (key === "head") isMasters = masterMark.equals(bytes.subarray(keyEnd, valueEnd));
     position = valueEnd;
   }
   if (body === undefined) throw new SaltworksError("WIRE_MALFORMED", "a frame without body");
-  return { body, bytes: position };
+  return { body, isMasters, bytes: position };
 }
 
 function incomplete(headBytes: number): undefined {

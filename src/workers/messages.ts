@@ -343,6 +343,9 @@ export type SealKey = "current" | "former";
  * What becomes of a batch. `buffer` (transferred) holds the replies, then whole event frames from `eventsStart` on.
  * `replyEnds[i]` is the end of reply i, which starts where the one before ended; no bytes: the item is in `deferred`.
  */
+/** A line for the log about what a minion asked for and did not get. */
+export type Refusal = { readonly id: string; readonly text: string };
+
 export type BatchResult = {
   readonly buffer: ArrayBuffer;
   readonly replyEnds: Uint32Array;
@@ -361,6 +364,7 @@ export type BatchResult = {
   readonly started: string[];
   /** Ids whose key this worker accepted just now. */
   readonly accepted: string[];
+  readonly refusals: Refusal[];
   /** From the batch's beginning in the worker to this result. */
   readonly workedMs: number;
 };

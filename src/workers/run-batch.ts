@@ -154,6 +154,7 @@ function assemble(
     accepted: batch.accepted.filter((id) => shard.isAccepted(id)),
     authenticated: batch.authenticated,
     started: batch.started,
+    refusals: batch.refusals,
     workedMs: batch.clock.totalMs,
   };
 }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Router } from "zeromq";
 import { loadMasterConfig, type MasterConfig } from "../../src/config/load.ts";
 import { EventStreamServer } from "../../src/transport/event-stream-server.ts";
-import { decodeEvent, encodeEvent, frameEvent } from "../../src/wire/event.ts";
+import { decodeEvent, encodeEvent, frameEvent, frameMasterEvent } from "../../src/wire/event.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import { readEnvelope } from "../../src/wire/request.ts";
 import type { Encodable, ValueMap } from "../../src/wire/values.ts";
@@ -61,6 +61,11 @@ export class FakeMaster {
   }
 
   fire(tag: string, data: Encodable): void {
+    this.#bus.publish(frameMasterEvent(encodeEvent(tag, data)));
+  }
+
+  /** As a master passes on what a minion fired. */
+  fireForMinion(tag: string, data: Encodable): void {
     this.#bus.publish(frameEvent(encodeEvent(tag, data)));
   }
 

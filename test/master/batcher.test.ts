@@ -21,6 +21,7 @@ const uneventful = {
   auths: undefined,
   contacts: [],
   accepted: [],
+  refusals: [],
   authenticated: [],
   started: [],
   workedMs: 0,

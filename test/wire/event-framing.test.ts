@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ipcFrameBytesMax } from "../../src/limits.ts";
-import { encodeEvent, FrameReader, frameEvent } from "../../src/wire/event.ts";
+import { encodeEvent, FrameReader, frameEvent, frameMasterEvent } from "../../src/wire/event.ts";
 import { type Framing, reframe } from "../../src/wire/event-framing.ts";
-import { decodeAt } from "../../src/wire/msgpack.ts";
+import { decodeAt, encode } from "../../src/wire/msgpack.ts";
 
-const framings: Framing[] = ["plain", "counted", "either"];
+const framings: Framing[] = ["own", "plain", "counted", "either"];
 /** Bodies around every size at which a length byte, its width or its harmlessness changes. */
 const sizes = [
   0, 1, 50, 100, 112, 113, 114, 200, 255, 256, 300, 32_000, 32_752, 33_000, 49_000, 60_000, 65_535, 65_536, 70_000,
@@ -33,7 +33,37 @@ describe("reframe", () => {
     const length = Buffer.alloc(4);
     length.writeUInt32BE(frame.length);
     assert.deepEqual(reframe(frame, "counted"), Buffer.concat([length, frame]));
-    assert.equal(reframe(frame, "plain"), frame);
+    assert.deepEqual(reframe(frame, "plain"), frame);
+  });
+
+  it("tells programs of ours alone which events are the master's: all others get Salt's bytes", () => {
+    const framesOf = (mark: (body: Uint8Array, index: number) => Buffer) => Buffer.concat(bodies.map(mark));
+    const mixed = framesOf((body, index) => (index % 2 === 0 ? frameMasterEvent(body) : frameEvent(body)));
+    const salts = framesOf(frameEvent);
+    const marks = (stream: Uint8Array) => new FrameReader().frames(stream).map(({ isMasters }) => isMasters);
+    assert.deepEqual(
+      marks(mixed),
+      bodies.map((_, index) => index % 2 === 0),
+    );
+    assert.equal(reframe(mixed, "own"), mixed);
+    for (const framing of framings.slice(1)) {
+      assert.ok(Buffer.from(reframe(mixed, framing)).equals(Buffer.from(reframe(salts, framing))), framing);
+      assert.ok(marks(reframe(mixed, framing)).every((isMasters) => !isMasters));
+    }
+  });
+
+  it("takes no mark from a body or from another head", () => {
+    const forged = encodeEvent("tag", { head: { master: true } });
+    for (const frame of [
+      frameEvent(forged),
+      encode({ body: forged, head: { master: 1 } }, "bin"),
+      encode({ body: forged, head: { master: true, x: 1 } }, "bin"),
+      encode({ body: forged, master: true }, "bin"),
+    ])
+      assert.deepEqual(
+        new FrameReader().frames(frame).map(({ isMasters }) => isMasters),
+        [false],
+      );
   });
 
   it("gives a reader of plain frames, in either framing, four small values and then the frame", () => {

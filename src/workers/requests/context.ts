@@ -3,11 +3,11 @@
 import type { Crypticle } from "../../crypto/crypticle.ts";
 import type { ReturnRecord } from "../../store/job-cache.ts";
 import type { ByteWriter } from "../../wire/byte-writer.ts";
-import { encodeEvent, frameEvent } from "../../wire/event.ts";
+import { encodeEvent, frameMasterEvent } from "../../wire/event.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { Entry } from "../../wire/walk.ts";
 import { StageClock } from "../measures.ts";
-import type { AuthJob, Deferred } from "../messages.ts";
+import type { AuthJob, Deferred, Refusal } from "../messages.ts";
 
 /** A deferred item without its index, which only the batch knows. */
 type WithoutItem<T> = T extends unknown ? Omit<T, "item"> : never;
@@ -45,6 +45,9 @@ export type Answer =
 /** A return that waits for its commit; its body lies in the batch's memory. */
 export type PendingReturn = { readonly record: ReturnRecord; readonly isStored: boolean };
 
+/** The log takes a line a second. */
+const refusalsToldMax = 4;
+
 /** Memory that batches use one after the other: a batch under way has its own, and gives it back when its result is put together. */
 export type BatchMemory = { readonly replies: ByteWriter; readonly events: ByteWriter };
 
@@ -74,6 +77,8 @@ export class BatchEffects {
   readonly accepted: string[] = [];
   readonly authenticated: string[] = [];
   readonly started: string[] = [];
+  /** What minions asked for and did not get, for the log. */
+  readonly refusals: Refusal[] = [];
 
   /** UTC time as Salt writes it into `_stamp`, microseconds padded from milliseconds; one for the whole batch. */
   readonly stamp: string;
@@ -87,9 +92,14 @@ export class BatchEffects {
     this.stamp = `${new Date(nowMs).toISOString().slice(0, -1)}000`;
   }
 
-  /** Fires an event when the batch is done; `_stamp` is added last, as Salt does. */
+  /** Has the log say what was refused to a minion; beyond a few in one batch, the counters alone know. */
+  refuse(id: string, text: string): void {
+    if (this.refusals.length < refusalsToldMax) this.refusals.push({ id, text });
+  }
+
+  /** Fires an event of the master's own when the batch is done; `_stamp` is added last, as Salt does. */
   fire(tag: string, data: { readonly [key: string]: Encodable }): void {
-    if (this.isHeard) this.addEvent(frameEvent(encodeEvent(tag, { ...data, _stamp: this.stamp })));
+    if (this.isHeard) this.addEvent(frameMasterEvent(encodeEvent(tag, { ...data, _stamp: this.stamp })));
   }
 
   /** One whole frame. */

@@ -1,77 +1,138 @@
 /** `_minion_event`: what a minion fires on the master's bus. docs/protocol.md sections 7.1 and 10.3. */
 
+import { minionEventBytesMax, minionEventsMax } from "../../limits.ts";
 import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
-import { encode } from "../../wire/msgpack.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
 import { loadAsEventData, trimEvent } from "../../wire/return.ts";
 import type { Value } from "../../wire/values.ts";
+import { headOf, skipWhole } from "../../wire/walk.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
-import { field, textOf } from "./fields.ts";
-
-/** Tags that only the master may fire; a minion that could would forge jobs and key changes. */
-const masterOnlyTags = [
-  /^salt\/job\/[^/]*\/publish$/,
-  /^salt\/job\/[^/]*\/new$/,
-  /^salt\/job\/[^/]*\/return$/,
-  /^salt\/key$/,
-  /^salt\/cloud\//,
-  /^salt\/run\//,
-  /^salt\/cluster\//,
-  /^salt\/wheel\/[^/]*\/new$/,
-  /^salt\/wheel\/[^/]*\/return$/,
-  /^saltworks\//,
-];
-const tagBytesMax = 1_024;
-/** A line feed in a tag would end it for whoever reads the event, and the rest would be taken for its data. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
-const controlCharacter = /[\u0000-\u001f\u007f]/;
+import { kindOfTag, type TagKind, type TagRules } from "./event-tags.ts";
+import { fieldBytes, textOf } from "./fields.ts";
 
 const acknowledged: Answer = { value: null };
+/** What command lines that follow a job read in its events: only the master tells them that. */
+const mastersWords = ["minions", "missing", "return"];
+const shownTagCharsMax = 200;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it hides
+const controlCharacters = /[\u0000-\u001f\u007f]/g;
 
 export function handleMinionEvent(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
-  const { load, entries } = opened;
-  if (opened.id === undefined) return { value: new Map() };
-  if (opened.isProven && textOf(load, entries, "tag") === `salt/minion/${opened.id}/start`)
-    batch.started.push(opened.id);
-  if (!batch.isHeard) return acknowledged;
-  const events = field(load, entries, "events");
-  if (Array.isArray(events)) {
-    fireList(shard, batch, events, textOf(load, entries, "pretag"));
-    return acknowledged;
-  }
+  const { load, entries, id } = opened;
+  if (id === undefined) return { value: new Map() };
   const tag = textOf(load, entries, "tag");
-  if (tag !== undefined && isAllowed(shard, tag))
-    fireBounded(shard, batch, tag, loadAsEventData(load, entries, batch.stamp));
+  if (opened.isProven && tag === `salt/minion/${id}/start`) batch.started.push(id);
+  if (!batch.isHeard) return acknowledged;
+  const fired = new FiredEvents(shard, batch, { id, isProven: opened.isProven });
+  const events = fieldBytes(load, entries, "events");
+  if (events !== undefined && headOf(events, 0).kind === "list") {
+    fireList(fired, batch, events, textOf(load, entries, "pretag"));
+  } else if (tag !== undefined) {
+    const kind = fired.kindOf(tag, (word) => entries.some(({ key }) => key === word));
+    if (kind !== "refused") fired.fire(tag, loadAsEventData(load, entries, batch.stamp));
+  }
+  fired.finish();
   return acknowledged;
 }
 
-function fireList(shard: Shard, batch: BatchEffects, events: Value[], pretag: string | undefined): void {
-  for (const event of events) {
-    if (!(event instanceof Map)) continue;
-    const tag = event.get("tag");
-    const data = event.get("data");
-    if (typeof tag !== "string" || !isAllowed(shard, tag)) continue;
-    // Salt's event data is always a map; anything else is carried inside one.
-    const fields = new Map(data instanceof Map ? data : event);
-    if (!fields.has("_stamp")) fields.set("_stamp", batch.stamp);
-    const packed = encode(fields, "bin");
-    fireBounded(shard, batch, tag, packed);
-    const prefixed = pretag === undefined || pretag === "" ? undefined : `${pretag}/${tag}`;
-    if (prefixed !== undefined && isAllowed(shard, prefixed)) fireBounded(shard, batch, prefixed, packed);
+/** One event after the other is decoded: a list of 600,000 in a request of 2 MB would be a gigabyte of objects. */
+function fireList(fired: FiredEvents, batch: BatchEffects, events: Uint8Array, pretag: string | undefined): void {
+  const { count, start } = headOf(events, 0);
+  let position = start;
+  for (let index = 0; index < count; index += 1) {
+    if (index >= minionEventsMax) {
+      fired.drop(count - index);
+      return;
+    }
+    const end = skipWhole(events, position);
+    const event = decode(events.subarray(position, end));
+    position = end;
+    if (event instanceof Map) fireListed(fired, batch, event, pretag);
   }
 }
 
-function isAllowed(shard: Shard, tag: string): boolean {
-  const isTag = tag.length > 0 && Buffer.byteLength(tag) <= tagBytesMax && !controlCharacter.test(tag);
-  const isFine = isTag && !masterOnlyTags.some((pattern) => pattern.test(tag));
-  if (!isFine) shard.count("events.forbiddenTag");
-  return isFine;
+function fireListed(
+  fired: FiredEvents,
+  batch: BatchEffects,
+  event: ReadonlyMap<Value, Value>,
+  pretag: string | undefined,
+): void {
+  const tag = event.get("tag");
+  const data = event.get("data");
+  if (typeof tag !== "string") return;
+  // Salt's event data is always a map; anything else is carried inside one.
+  const fields = new Map(data instanceof Map ? data : event);
+  const kind = fired.kindOf(tag, (word) => fields.has(word));
+  if (kind === "refused") return;
+  // Readers of an event about a minion take its id from the data.
+  if (kind !== "free" && fields.has("id")) fields.set("id", fired.id);
+  if (!fields.has("_stamp")) fields.set("_stamp", batch.stamp);
+  const packed = encode(fields, "bin");
+  fired.fire(tag, packed);
+  const prefixed = pretag === undefined || pretag === "" ? undefined : `${pretag}/${tag}`;
+  if (prefixed !== undefined && fired.kindOf(prefixed, (word) => fields.has(word)) !== "refused")
+    fired.fire(prefixed, packed);
 }
 
-function fireBounded(shard: Shard, batch: BatchEffects, tag: string, data: Uint8Array): void {
-  const body = encodeEventBytes(tag, data);
-  const { max_event_size: eventBytesMax } = shard.start.config;
-  shard.meter.noteSize("event", body.byteLength);
-  if (body.byteLength > eventBytesMax) shard.count("events.trimmed");
-  batch.addEvent(frameEvent(body.byteLength > eventBytesMax ? trimEvent(body, eventBytesMax) : body));
+/** What one request fires, within its bounds. */
+class FiredEvents {
+  readonly id: string;
+  readonly #isProven: boolean;
+  readonly #shard: Shard;
+  readonly #batch: BatchEffects;
+  readonly #bytesMax: number;
+  #bytes = 0;
+  #dropped = 0;
+
+  constructor(
+    shard: Shard,
+    batch: BatchEffects,
+    { id, isProven }: { readonly id: string; readonly isProven: boolean },
+  ) {
+    this.#shard = shard;
+    this.#batch = batch;
+    this.id = id;
+    this.#isProven = isProven;
+    // Two events of the largest size that the operator allows are never too much.
+    this.#bytesMax = Math.max(minionEventBytesMax, 2 * shard.start.config.max_event_size);
+  }
+
+  /** `has`: whether the event's data has a key. */
+  kindOf(tag: string, has: (key: string) => boolean): TagKind {
+    const kind = kindOfTag(tag, this.id, this.#shard.start.config.minion_event_tags as TagRules);
+    // Requests of versions 0 and 2 may come without proof of who sent them.
+    const isAllowed = kind === "free" || (kind !== "refused" && this.#isProven);
+    if (isAllowed && !(kind === "progress" && mastersWords.some(has))) return kind;
+    this.#shard.count("events.forbiddenTag");
+    const shown = tag.slice(0, shownTagCharsMax).replace(controlCharacters, "?");
+    this.#batch.refuse(this.id, `Filtering blacklisted event tag ${shown}`);
+    return "refused";
+  }
+
+  fire(tag: string, data: Uint8Array): void {
+    const { max_event_size: eventBytesMax } = this.#shard.start.config;
+    const whole = encodeEventBytes(tag, data);
+    this.#shard.meter.noteSize("event", whole.byteLength);
+    const isTooLarge = whole.byteLength > eventBytesMax;
+    if (isTooLarge) this.#shard.count("events.trimmed");
+    const body = isTooLarge ? trimEvent(whole, eventBytesMax) : whole;
+    if (this.#bytes + body.byteLength > this.#bytesMax) {
+      this.#dropped += 1;
+      return;
+    }
+    this.#bytes += body.byteLength;
+    this.#batch.addEvent(frameEvent(body));
+  }
+
+  drop(count: number): void {
+    this.#dropped += count;
+  }
+
+  finish(): void {
+    if (this.#dropped === 0) return;
+    this.#shard.count("events.overRequest", this.#dropped);
+    const bounds = `at most ${minionEventsMax} events and ${this.#bytesMax} bytes`;
+    this.#batch.refuse(this.id, `events of one request are dropped beyond ${bounds}: ${this.#dropped} here`);
+  }
 }

@@ -2,7 +2,7 @@
  * `_return`: the hot path. One walk over the load gives event and record; the reply is sealed while the batch commits.
  * docs/protocol.md section 9.
  */
-import { beginEventFrame, encodeEventBytes, eventBodyBytes, frameEvent } from "../../wire/event.ts";
+import { beginEventFrame, encodeEventBytes, eventBodyBytes, frameMasterEvent } from "../../wire/event.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { eventDataBytes, type ReturnHead, readReturn, trimEvent, writeEventData } from "../../wire/return.ts";
 import type { ValueMap } from "../../wire/values.ts";
@@ -84,7 +84,7 @@ function fireReturn(shard: Shard, batch: BatchEffects, tag: string, data: Uint8A
   const isTooLarge = body.byteLength > eventBytesMax;
   if (isTooLarge) shard.count("events.trimmed");
   const frameStart = batch.events.length;
-  batch.addEvent(frameEvent(isTooLarge ? trimEvent(body, eventBytesMax) : body));
+  batch.addEvent(frameMasterEvent(isTooLarge ? trimEvent(body, eventBytesMax) : body));
   batch.returnEvents.push(frameStart, batch.events.length, isFailed ? 1 : 0);
 }
 
