@@ -27,6 +27,7 @@ import { localKeysOf } from "./local-users.ts";
 import { LogLimit } from "./log-limit.ts";
 import { Master } from "./master.ts";
 import { MetricsServer } from "./metrics-server.ts";
+import { checkPorts } from "./port-check.ts";
 import {
   openCredentialLane,
   openFileLane,
@@ -43,7 +44,7 @@ const looseTagsWarning =
  * Runs a master until TERM or INT.
  *
  * @returns the exit code: 0 after a clean shutdown
- * @throws SaltworksError MASTER_RUNNING if ports or directories are in use, STORE_FAILED, CONFIG_INVALID
+ * @throws SaltworksError MASTER_RUNNING if ports or directories are in use, PORT_UNUSABLE, STORE_FAILED, CONFIG_INVALID
  */
 export async function runMaster(config: MasterConfig, log: Logger): Promise<number> {
   const limit = new LogLimit(log, () => performance.now());
@@ -55,6 +56,7 @@ export async function runMaster(config: MasterConfig, log: Logger): Promise<numb
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   try {
+    await checkPorts(config);
     const master = await startMaster(config, limit);
     logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
     const signal = await terminationSignal(master);

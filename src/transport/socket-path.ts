@@ -31,9 +31,12 @@ export async function claimSocketPath(path: string): Promise<void> {
   }
   const kind = await kindOf(path);
   if (kind === "nothing") return;
-  if (kind === "other") throw new SaltworksError("CONFIG_INVALID", `${path} is in the way and no socket`, { path });
+  if (kind === "other")
+    throw new SaltworksError("CONFIG_INVALID", `sock_dir: ${path} is in the way and is not a socket`, { path });
   if (await isAnswered(path)) {
-    throw new SaltworksError("MASTER_RUNNING", `another process already listens on ${path}`, { path });
+    throw new SaltworksError("MASTER_RUNNING", `sock_dir: another process already listens on ${path} (EADDRINUSE)`, {
+      path,
+    });
   }
   await unlink(path);
 }

@@ -21,8 +21,8 @@ export async function runMasterCommand(argv: readonly string[], host: Host): Pro
   try {
     return await runMaster(config, log);
   } catch (error) {
-    if (!hasCode(error, "MASTER_RUNNING")) throw error;
-    host.complain(`saltworks master: ${(error as SaltworksError).message}\n`);
+    if (!hasCode(error, "MASTER_RUNNING") && !hasCode(error, "PORT_UNUSABLE")) throw error;
+    for (const line of (error as SaltworksError).message.split("\n")) host.complain(`saltworks master: ${line}\n`);
     return 1;
   }
 }
