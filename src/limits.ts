@@ -132,6 +132,11 @@ export const returnTransactionDelayMs = 1_000;
 export const knownReturnsMax = 50_000;
 /** Answer of one runner or wheel function, bytes: caller and master each decode it at once. Over it the call fails with a word. */
 export const runnerAnswerBytesMax = 64 * 1024 * 1024;
+/**
+ * Result of a runner or wheel call that its last event holds, bytes: a subscriber's queue (`event_subscriber_max_bytes`) has room for some.
+ * Over it the event shows VALUE_TRIMMED; our own clients get the whole, and Salt's must ask for less at a time.
+ */
+export const runnerEventBytesMax = 16 * 1024 * 1024;
 /** Result of a runner call as it is kept in the job cache, bytes. A larger one is left out of it: lists of jobs would fill the cache with themselves. */
 export const storedResultBytesMax = 1024 * 1024;
 /** Loads of the jobs in one answer of `jobs.list_jobs`, bytes. Over it the list is cut and says so. */

@@ -236,6 +236,7 @@ export class MasterClient {
         user,
         __jid__: jid,
         sync: true,
+        __notes__: true,
       };
       const reply = await this.#ask(load, runnerReplyTimeoutMs, lost.signal);
       await feed?.heard(Number(mapField(reply, "data")?.get("told") ?? 0));
@@ -270,7 +271,7 @@ export class MasterClient {
     timeoutMs = wheelReplyTimeoutMs,
   ): Promise<CommandOutcome> {
     const { proof, user } = this.#credentials;
-    return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, ...proof, user }, timeoutMs));
+    return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, ...proof, user, __notes__: true }, timeoutMs));
   }
 
   /** The minions that a job for the target would be expected of. @throws SaltworksError TARGET_INVALID, and as `publish` */

@@ -7,7 +7,6 @@ import type { Logger } from "pino";
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { RunnerCaller } from "../runners/contract.ts";
 import { decode, encode } from "../wire/msgpack.ts";
-import { trimmedText } from "../wire/return.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { Caller, Deferred, RunnerAsk, RunnerResult, RunnerTask } from "../workers/messages.ts";
@@ -27,8 +26,6 @@ export type CommandsOptions = {
   readonly runners: LanePool;
   readonly calls: RunnerCalls;
   readonly fire: Fire;
-  /** Of an event: a larger result is left out of it. */
-  readonly eventBytesMax: number;
   readonly asks: RunnerAsks;
   readonly authorisation: Authorisation;
   /** Wheel functions that are answered here, even while runners are busy, and without events. */
@@ -50,7 +47,7 @@ const secretFunctions: ReadonlySet<string> = new Set(["auth.mk_token", "auth.del
 const hiddenText = "**********";
 /** What of a wheel request is no argument. */
 const credentialFields: readonly string[] =
-  "cmd fun key user arg kwarg client eauth token username password full_return print_event __jid__ __tag__ __user__".split(
+  "cmd fun key user arg kwarg client eauth token username password full_return print_event __notes__ __jid__ __tag__ __user__".split(
     " ",
   );
 
@@ -167,7 +164,7 @@ export class Commands {
     const called = { ...head, fun_args: isSecret ? [hiddenText] : kwargs.size > 0 ? [...args, kwargs] : args };
     this.#options.fire(`${tag}/new`, command === "runner" ? called : head);
     if (!isSync) reply(encode({ tag, jid }, "raw"));
-    const { calls, eventBytesMax } = this.#options;
+    const { calls } = this.#options;
     const call = { jid, fun: head.fun, user };
     const result = await calls.during(call, () =>
       this.#runInLane(name, args, kwargs, { kind: command, jid, tag, user, isOwnOnly: decision === "own" }),
@@ -175,13 +172,16 @@ export class Commands {
     const resultBytes = result.value.byteLength;
     const value = decode(result.value);
     const shown = isSecret ? hiddenText : value;
+    const told = result.event === undefined || isSecret ? shown : new Packed(result.event);
     const data = { ...(command === "runner" ? called : head), return: shown, success: result.success };
     if (command === "runner") await calls.store({ ...call, data: { ...data, _stamp: startedStamp }, resultBytes });
-    this.#options.fire(`${tag}/ret`, resultBytes > eventBytesMax ? { ...data, return: trimmedText } : data);
+    this.#options.fire(`${tag}/ret`, { ...data, return: told });
+    if (!isSync) return;
     const whole = result.reply === undefined ? value : new Packed(result.reply);
-    // Whoever could not name the job id could not listen either.
-    const told = identity.grants === undefined ? result.told : 0;
-    if (isSync) reply(finished({ ...data, return: whole, notes: result.notes, told, _stamp: stampNow() }));
+    // Salt's clients, which show what they get, never see these. A caller that could not name the job id could not listen either.
+    const { notes } = result;
+    const own = isOwnClient(fields) ? { notes, told: identity.grants === undefined ? result.told : 0 } : {};
+    reply(finished({ ...data, return: whole, ...own, _stamp: stampNow() }));
   }
 
   /** Exit codes of what is stored of a job's returns. @throws SaltworksError STORE_FAILED */
@@ -354,6 +354,11 @@ function wheelArguments(fields: ValueMap): CallArguments {
   const kwargs = new Map(fields);
   for (const name of credentialFields) kwargs.delete(name);
   return { args: [], kwargs };
+}
+
+/** Ours asks for what a function has to say beside its value. */
+function isOwnClient(fields: ValueMap): boolean {
+  return fields.get("__notes__") === true;
 }
 
 /** A client that wants to hear of its call from the start names the job id itself. */

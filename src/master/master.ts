@@ -222,8 +222,7 @@ export class Master {
       ...explainFunctions(this.#parts, this.#targets, this.#presence),
       ["saltworks.metrics", () => this.metrics.rows()],
     ]);
-    const eventBytesMax = config.max_event_size;
-    return new Commands({ ...jobs, authorisation, runners, calls, asks, fire, eventBytesMax, direct, logger });
+    return new Commands({ ...jobs, authorisation, runners, calls, asks, fire, direct, logger });
   }
 
   #createKeyRing(): KeyRing {

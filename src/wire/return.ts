@@ -148,7 +148,6 @@ function writeMapHead(target: Buffer, at: number, count: number): number {
   return count <= 0xffff ? target.writeUInt16BE(count, at + 1) : target.writeUInt32BE(count, at + 1);
 }
 
-/** What stands in place of a value that made an event too large, as every consumer of Salt's events knows it. */
 /** What stands in an event in place of a value that is too large. */
 export const trimmedText = "VALUE_TRIMMED";
 const trimmedValue = encode(trimmedText, "bin");
@@ -166,7 +165,13 @@ type Leaf = Edit & { readonly size: number; readonly laterSize: number };
  */
 export function trimEvent(body: Buffer, maxBytes: number): Buffer {
   const { tag, data } = splitEvent(body);
-  if (data.length + bytesObjectBytes <= maxBytes) return body;
+  const trimmed = trimData(data, maxBytes);
+  return trimmed === data ? body : encodeEventBytes(tag, trimmed);
+}
+
+/** The same for an event's data alone, a packed map. */
+export function trimData<Data extends Uint8Array>(data: Data, maxBytes: number): Data | Buffer {
+  if (data.length + bytesObjectBytes <= maxBytes) return data;
   // One walk over all of it refuses what is nested too deep before the recursion below.
   skipWhole(data, 0);
   const leaves: Leaf[] = [];
@@ -178,9 +183,9 @@ export function trimEvent(body: Buffer, maxBytes: number): Buffer {
     if (share !== trimShares.at(-1) && length + bytesObjectBytes >= maxBytes) continue;
     const trimmed = Buffer.allocUnsafeSlow(length);
     copyEdited(data, 0, edits, trimmed, 0);
-    return encodeEventBytes(tag, trimmed);
+    return trimmed;
   }
-  return body;
+  return data;
 }
 
 /** Leaves above `sizeMin` of the map at `offset`, in order; @returns where the map ends */

@@ -280,8 +280,10 @@ export type RunnerResult = {
   readonly value: Uint8Array;
   readonly success: boolean;
   readonly notes: readonly string[];
-  /** Of a value that is too large for job cache and events: the value for the caller, in the network's flavour. `value` then stands for it there. */
+  /** Of a value that is too large for the job cache: the value for the caller, in the network's flavour. `value` then stands for it there. */
   readonly reply?: Uint8Array;
+  /** Of a value that is too large for an event as it is: what the event shows of it. */
+  readonly event?: Uint8Array;
   readonly told: number;
 };
 export type RunnerStart = { readonly config: MasterConfig };

@@ -4,7 +4,7 @@ import { isMainThread, type MessagePort, workerData } from "node:worker_threads"
 import { SaltworksError } from "../errors.ts";
 import { FileServer } from "../fileserver/file-server.ts";
 import { fileServerSettings } from "../fileserver/settings.ts";
-import { runnerAnswerBytesMax, storedResultBytesMax } from "../limits.ts";
+import { runnerAnswerBytesMax, runnerEventBytesMax, storedResultBytesMax } from "../limits.ts";
 import { callFunction, failureText } from "../runners/call.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../runners/contract.ts";
 import { runnerFunctions } from "../runners/registry.ts";
@@ -13,8 +13,8 @@ import { wheelFunctions } from "../runners/wheel.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { decode, encode } from "../wire/msgpack.ts";
-import { trimmedText } from "../wire/return.ts";
-import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { trimData, trimmedText } from "../wire/return.ts";
+import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
 import { answerForMeasures } from "./lane-measures.ts";
 import type {
   LaneStart,
@@ -76,9 +76,10 @@ const checkedAnswerBytes = 1024 * 1024;
  *
  * @throws SaltworksError FUNCTION_FAILED for an answer that no caller could take
  */
-function answerOf(value: Encodable): Pick<RunnerResult, "value" | "reply"> {
+function answerOf(value: Encodable): Pick<RunnerResult, "value" | "reply" | "event"> {
   const answer = encode(value, "bin");
-  if (answer.byteLength < checkedAnswerBytes) return { value: answer };
+  const event = eventOf(answer);
+  if (answer.byteLength < checkedAnswerBytes) return { value: answer, ...event };
   const tooLarge = (cause?: unknown) =>
     new SaltworksError(
       "FUNCTION_FAILED",
@@ -89,11 +90,27 @@ function answerOf(value: Encodable): Pick<RunnerResult, "value" | "reply"> {
   if (answer.byteLength > runnerAnswerBytesMax) throw tooLarge();
   try {
     decode(answer);
-    if (answer.byteLength <= Math.max(storedResultBytesMax, config.max_event_size)) return { value: answer };
-    return { value: encode(trimmedText, "bin"), reply: encode(value, "raw") };
+    if (answer.byteLength <= Math.max(storedResultBytesMax, config.max_event_size)) return { value: answer, ...event };
+    return { value: encode(trimmedText, "bin"), reply: encode(value, "raw"), ...event };
   } catch (error) {
     throw tooLarge(error);
   }
+}
+
+/** What an event holds beside the value: tag, function, arguments and times, bytes; arguments may be longer, and then the event is. */
+const eventRestBytes = 512;
+/** Of the map of one entry that a value is trimmed in: its head and the key `return`. */
+const returnHeadBytes = 8;
+
+/**
+ * The value as Salt's clients get it, which wait for the call's last event: whole whatever its size, except that of a map too large each
+ * value is cut that is large by itself. Salt does the same; its `GET /jobs` lists ten thousand jobs in one event.
+ */
+function eventOf(answer: Uint8Array): Pick<RunnerResult, "event"> {
+  if (answer.byteLength + eventRestBytes <= config.max_event_size) return {};
+  if (answer.byteLength > runnerEventBytesMax) return { event: encode(trimmedText, "bin") };
+  const data = encode(new Map([["return", new Packed(answer)]]), "bin");
+  return { event: trimData(data, config.max_event_size - eventRestBytes).subarray(returnHeadBytes) };
 }
 
 type Ask = (name: keyof MasterAccess, question: unknown) => Promise<unknown>;
