@@ -49,6 +49,7 @@ function mastersOwn(): Policy {
     isAccepted: () => true,
     knownKey: () => undefined,
     nowMs: () => clock.nowMs,
+    forget: () => undefined,
   });
   const frame = Buffer.alloc(0);
   const requests = new Map<string, Request>();
@@ -61,7 +62,7 @@ function mastersOwn(): Policy {
       queue.offer(0, {
         kind: itemKinds.ordinary,
         bytes: frame,
-        identity: Buffer.from(String(sent)),
+        peer: { number: sent, isProven: false },
         id,
         pub: undefined,
         queuedMs,
@@ -71,7 +72,7 @@ function mastersOwn(): Policy {
       clock.nowMs = nowMs;
       const taken = queue.take(0, false);
       if (taken.length > 0) queue.settle(0);
-      return taken.flatMap(({ identity }) => requests.get(identity.toString()) ?? []);
+      return taken.flatMap(({ peer }) => requests.get(String(peer.number)) ?? []);
     },
   };
 }

@@ -47,10 +47,46 @@ export const ipcFrameBytesMax = 128 * 1024 * 1024;
 export const ipcHeadBytesMax = 65_536;
 /** Largest RSA modulus accepted, bits: OpenSSL's own limit, above which one verification takes seconds. */
 export const rsaModulusBitsMax = 16_384;
-/** Commands drained from the request socket in one turn of the event loop, so that timers and replies get their share. */
-export const requestDrainMax = 256;
-/** Replies that wait for the request socket; each is one client's, so this follows the connection count. */
-export const replyQueueMax = 200_000;
+/** Parts of one message on the request port: Salt's clients send two, an empty one and the request. Over it the connection is closed. */
+export const requestPartsMax = 4;
+/** A subscription on the publish port, bytes: Salt's minions send none longer than 40. Over it ZeroMQ closes the connection. */
+export const subscriptionBytesMax = 4_096;
+/** A command of ZMTP on the request port, bytes: READY names a type of socket and an identity, some 60 bytes. Over it the connection is closed. */
+export const zmtpCommandBytesMax = 4_096;
+/** What one read of a request connection takes at most, bytes. All connections share one such buffer. */
+export const readChunkBytes = 128 * 1024;
+/** A reply of at most this many bytes is copied behind its frame's head: one write of one buffer is cheaper than one write of two. */
+export const smallReplyBytes = 16 * 1024;
+/** A request part beyond this, bytes, is looked at when its first bytes are there, unless its connection has proved something. */
+export const largeRequestBytes = 65_536;
+/** How long a connection may take to say what it is, milliseconds. libzmq says it within a round trip. */
+export const greetingTimeoutMs = 15_000;
+/** How long a request may take from its first byte to its last, milliseconds. Salt's clients give up after 60 s at most. */
+export const messageTimeoutMs = 60_000;
+/** How often the request port looks for what is overdue, milliseconds. */
+export const overdueLookMs = 1_000;
+/** Requests of one connection that wait for their reply. A REQ socket has one; programs that pipeline, such as a load generator, have some hundred. */
+export const provenUnansweredMax = 16_384;
+/** The same of a connection that proved nothing yet. */
+export const strangerUnansweredMax = 1_024;
+/** The same of all such connections together: a fleet of 200,000 that authenticates at once. */
+export const strangersUnansweredMax = 200_000;
+/** Bytes of unfinished requests that connections hold which proved nothing, all together; one of `request_max_bytes` always fits. Over it the oldest is closed. */
+export const strangersHeldBytesMax = 128 * 1024 * 1024;
+/** The same of all connections; two of `request_max_bytes` always fit. */
+export const heldRequestsBytesMax = 512 * 1024 * 1024;
+/** Replies that one connection has not read, bytes: the largest answer of a runner, twice. Over it the connection is closed. */
+export const provenUnreadBytesMax = 128 * 1024 * 1024;
+/** The same of a connection that proved nothing, which gets replies of 3 KB. */
+export const strangerUnreadBytesMax = 1024 * 1024;
+/** The same of all such connections together: 3 KB for each of 20,000 minions that authenticate. */
+export const strangersUnreadBytesMax = 64 * 1024 * 1024;
+/** The same of all connections. Over it the one that holds most is closed. */
+export const allUnreadRepliesBytesMax = 512 * 1024 * 1024;
+/** File descriptors that request connections leave to files, stores and programs; of the rest they may take half, since each minion has a connection of each kind. */
+export const reservedDescriptors = 256;
+/** How long clients are given to take their last replies when the master stops, milliseconds. */
+export const replyLingerMs = 1_000;
 /** Requests parked for a slow lane (RSA, runners). Over it: refused, with an answer. */
 export const laneQueueMax = 20_000;
 /** Frame of an `_auth`, bytes: key, token and grains take 4,000. Over it: refused unread, since nobody has proved anything yet. */
@@ -425,7 +461,11 @@ export const batchSendWaitsMs: readonly number[] = [1_000, 2_000, 4_000, 8_000, 
 export const batchLateMs = 86_400_000;
 
 assert(listedValuesMax < decodedValuesMax, "a list of jobs can be decoded");
-assert(requestDrainMax <= replyQueueMax, "one drain's replies must fit the reply queue");
+assert(strangerUnansweredMax <= provenUnansweredMax, "proof never lowers a bound");
+assert(strangerUnreadBytesMax <= provenUnreadBytesMax, "proof never lowers a bound");
+assert(provenUnreadBytesMax <= allUnreadRepliesBytesMax, "one connection fits into the bound of all");
+assert(strangersHeldBytesMax <= heldRequestsBytesMax, "strangers fit into the bound of all");
+assert(greetingTimeoutMs <= messageTimeoutMs, "overdue connections are looked for in the order in which they began");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
 assert(deliveryTriesMax < 16, "tries are kept in four bits");
 assert(mineWindowBytes > 2 * minionIdBytesMax, "a window of ids must hold a whole one");

@@ -87,6 +87,8 @@ export function checkValue(option: Option<unknown>, given: ConfigValue): Checked
     );
     return match === undefined ? wrong : { value: match };
   }
+  const entriesFault = Array.isArray(value) ? option.entriesFault?.(value) : undefined;
+  if (entriesFault !== undefined) return { fault: entriesFault };
   if (typeof value === "number" && !(value >= (option.min ?? -Infinity) && value <= (option.max ?? Infinity)))
     return wrong;
   return { value };

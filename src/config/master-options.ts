@@ -4,6 +4,7 @@
  */
 import { contentOptions } from "./content-options.ts";
 import { jobOptions } from "./job-options.ts";
+import { networksFault } from "./networks.ts";
 import { any, boolean, choice, integer, list, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
 import { day, kept, logLevels, mebibyte, ours, path, port, seconds, timerSecondsMax } from "./option-details.ts";
 
@@ -111,7 +112,7 @@ const load = {
   ),
   connection_buffer_bytes: integer(
     1_024,
-    "Bytes that libzmq takes from a connection at once, and puts together for it; it keeps as much for each. Longer messages take several reads.",
+    "Bytes that libzmq takes from a connection of the publish port at once, and puts together for it; it keeps as much for each.",
     { ...ours, min: 128, max: mebibyte, unit: "bytes" },
   ),
   worker_heap_mb: integer(
@@ -139,6 +140,16 @@ const load = {
     max: 2_000 * mebibyte,
     unit: "bytes",
   }),
+  connections_per_address_max: integer(
+    16_384,
+    "Connections of one address (IPv6: of one /64) that have proved nothing; over it new ones are closed. 0: no bound.",
+    { ...ours, max: 10_000_000, unit: "connections" },
+  ),
+  trusted_proxies: list(
+    [],
+    "Addresses and networks (`10.0.0.0/8`) behind which there are many minions, to which that bound does not apply.",
+    { ...ours, entriesFault: networksFault },
+  ),
   auth_queue_max: integer(
     20_000,
     "Authentications waiting, one per minion. Above it minions get no answer and try again.",

@@ -32,6 +32,8 @@ type Details = {
   readonly isSecret?: boolean;
   /** Read, checked and kept, but nothing in this release acts upon it. */
   readonly isKept?: boolean;
+  /** Of a list: what is wrong with its entries, if anything is. */
+  readonly entriesFault?: (entries: readonly unknown[]) => string | undefined;
   readonly about: string;
 };
 

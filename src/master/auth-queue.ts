@@ -6,13 +6,14 @@ import { cleanPem } from "../crypto/pem.ts";
 import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../limits.ts";
 import { textOf } from "../wire/walk.ts";
 import type { BatchItem } from "../workers/batch.ts";
+import type { RequestPeer } from "./request-peer.ts";
 
 /**
- * `identity`: the ROUTER's name for the connection that waits for the reply. `pub`: the key it presents, as encoded in `bytes`.
+ * `peer`: the connection that waits for the reply. `pub`: the key it presents, as encoded in `bytes`.
  * `queuedMs`: when it came.
  */
 export type WaitingAuth = BatchItem & {
-  readonly identity: Buffer;
+  readonly peer: RequestPeer;
   readonly id: string;
   readonly pub: Uint8Array | undefined;
   readonly queuedMs: number;
@@ -32,6 +33,8 @@ export type AuthQueueOptions = {
   readonly knownKey: (id: string) => string | undefined;
   /** The clock of `queuedMs`. */
   readonly nowMs: () => number;
+  /** A request that is given up gets no reply over this connection. */
+  readonly forget: (peer: RequestPeer) => void;
 };
 
 type Place = {
@@ -114,6 +117,7 @@ export class AuthQueue {
     const isKnown = this.#claim(auth);
     if (!this.#makeRoom(auth.bytes.byteLength, isKnown)) {
       this.counters.authsRefused += 1;
+      this.#options.forget(auth.peer);
       return;
     }
     const place = (isKnown ? slot.known : slot.strangers).push(auth);
@@ -196,7 +200,7 @@ export class AuthQueue {
 
   #supersede(place: Place): void {
     this.counters.authsCoalesced += 1;
-    this.#remove(place);
+    this.#giveUp(place);
   }
 
   /** @returns false if all who wait go before the newcomer */
@@ -206,7 +210,7 @@ export class AuthQueue {
       const oldest = this.#oldestOf("strangers") ?? (isKnown ? this.#oldestOf("known") : undefined);
       if (oldest === undefined) return false;
       this.counters.authsRefused += 1;
-      this.#remove(oldest);
+      this.#giveUp(oldest);
     }
     return true;
   }
@@ -224,8 +228,13 @@ export class AuthQueue {
   #expire(row: Row, nowMs: number): void {
     while (row.oldest !== undefined && nowMs - row.oldest.auth.queuedMs >= this.#options.clientTimeoutMs) {
       this.counters.authsExpired += 1;
-      this.#remove(row.oldest);
+      this.#giveUp(row.oldest);
     }
+  }
+
+  #giveUp(place: Place): void {
+    this.#remove(place);
+    this.#options.forget(place.auth.peer);
   }
 
   #remove(place: Place): void {

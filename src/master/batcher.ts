@@ -11,13 +11,14 @@ import { type AuthBatch, type BatchResult, type BatchTask, type Deferred, itemKi
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
 import { AuthQueue, type AuthQueueOptions } from "./auth-queue.ts";
+import type { RequestPeer } from "./request-peer.ts";
 import { type Route, readRoute } from "./route.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
 
-/** `identity` is the ROUTER's name for the connection that waits for the reply. */
+/** `peer` is the connection that waits for the reply. */
 type QueuedItem = BatchItem & {
-  readonly identity: Buffer;
+  readonly peer: RequestPeer;
   /** As it stands outside of the seal; undefined where only a worker can know it. */
   readonly id: string | undefined;
   /** By `performance.now()`. */
@@ -38,7 +39,7 @@ export type BatcherOptions = {
   readonly partitioner: Partitioner;
   readonly framesMax: number;
   readonly bytesMax: number;
-  readonly auths: Omit<AuthQueueOptions, "slotCount">;
+  readonly auths: Omit<AuthQueueOptions, "slotCount" | "forget">;
   /** How long a request may wait for others to travel with (`batch_linger_us`); 0: not at all. */
   readonly lingerMs: number;
   /** Batches that one worker has at a time (`batches_in_flight`). */
@@ -47,7 +48,11 @@ export type BatcherOptions = {
   readonly queueBytesMax: number;
   /** Not every queue is full any more. */
   readonly onRoom: () => void;
-  readonly reply: (identity: Buffer, payload: Uint8Array) => void;
+  readonly reply: (peer: RequestPeer, payload: Uint8Array) => void;
+  /** A request of this connection gets no reply. */
+  readonly forget: (peer: RequestPeer) => void;
+  /** A minion has proved itself over this connection. */
+  readonly prove: (peer: RequestPeer) => void;
   readonly isOverMinionsMax: (id: string) => boolean;
   /** Whether anybody follows events or jobs now. */
   readonly isHeard: () => boolean;
@@ -57,9 +62,9 @@ export type BatcherOptions = {
   readonly onContact: (id: string) => void;
   /** Everything of a finished batch but its replies. */
   readonly onResult: (result: BatchResult) => void;
-  readonly onDeferred: (work: Deferred, identity: Buffer) => void;
+  readonly onDeferred: (work: Deferred, peer: RequestPeer) => void;
   /** Decided authentications and who asked, one for one. Settles when they are answered. */
-  readonly onAuths: (auths: AuthBatch, identities: readonly (Buffer | undefined)[]) => Promise<void>;
+  readonly onAuths: (auths: AuthBatch, peers: readonly (RequestPeer | undefined)[]) => Promise<void>;
   readonly onFault: (error: Error) => void;
 };
 
@@ -101,15 +106,16 @@ export class Batcher {
     this.#auths = new AuthQueue({
       slotCount: options.pool.slotCount,
       ...options.auths,
+      forget: options.forget,
     });
   }
 
   /** Takes a frame from the request socket. */
-  offer(identity: Buffer, frame: Buffer): void {
+  offer(peer: RequestPeer, frame: Buffer): void {
     this.counters.frames += 1;
     const route = routeOf(frame);
     const id = route.kind === "clear" || route.kind === "unreadable" ? undefined : route.id;
-    const slot = this.#slotOf(id, identity);
+    const slot = this.#slotOf(id, peer);
     const queue = this.#queues[slot];
     if (queue === undefined) return;
     // One that is too large is refused unread, which costs no more than anything else.
@@ -117,9 +123,9 @@ export class Batcher {
       const isOver = this.#options.isOverMinionsMax(route.id);
       const kind = isOver ? itemKinds.overMinionsMax : itemKinds.auth;
       const { id: authId, pub } = route;
-      this.#auths.offer(slot, { kind, bytes: frame, identity, id: authId, pub, queuedMs: performance.now() });
+      this.#auths.offer(slot, { kind, bytes: frame, peer, id: authId, pub, queuedMs: performance.now() });
     } else {
-      this.#enqueue(queue, { kind: itemKinds.ordinary, bytes: frame, identity, id, queuedMs: performance.now() });
+      this.#enqueue(queue, { kind: itemKinds.ordinary, bytes: frame, peer, id, queuedMs: performance.now() });
     }
     const isBatchFull =
       queue.ordinary.length >= this.#options.framesMax || queue.ordinaryBytes >= this.#options.bytesMax;
@@ -133,7 +139,7 @@ export class Batcher {
   }
 
   /** Takes a load that one worker has opened for another's partition. */
-  offerOpened(identity: Buffer, work: Extract<Deferred, { kind: "forward" }>): void {
+  offerOpened(peer: RequestPeer, work: Extract<Deferred, { kind: "forward" }>): void {
     const slot = this.#options.partitioner.slotOf(work.id, this.#options.pool.slotCount);
     const queue = this.#queues[slot];
     if (queue === undefined) return;
@@ -145,7 +151,7 @@ export class Batcher {
       sealKey: work.sealKey,
       id: undefined,
       queuedMs: performance.now(),
-      identity,
+      peer,
     });
     this.#planFlush(slot, queue);
   }
@@ -172,10 +178,10 @@ export class Batcher {
   }
 
   /** The worker that owns the id where that is visible, else any, by connection. */
-  #slotOf(id: string | undefined, identity: Buffer): number {
+  #slotOf(id: string | undefined, peer: RequestPeer): number {
     const { partitioner, pool } = this.#options;
     if (id !== undefined) return partitioner.slotOf(id, pool.slotCount);
-    return (identity[identity.length - 1] ?? 0) % pool.slotCount;
+    return peer.number % pool.slotCount;
   }
 
   #planFlush(slot: number, queue: SlotQueue): void {
@@ -227,7 +233,7 @@ export class Batcher {
   /** Whoever is no minion, as far as can be seen, is told the reason. */
   #turnAway(item: QueuedItem, error: Error): void {
     this.counters.refused += 1;
-    this.#options.reply(item.identity, isAnybodys(item) ? unservedReply(item.bytes, error) : failedReply);
+    this.#options.reply(item.peer, isAnybodys(item) ? unservedReply(item.bytes, error) : failedReply);
   }
 
   /** A request that has no partition goes to the next worker, each once: one whose store cannot be opened must not fail a part of all commands. */
@@ -288,8 +294,8 @@ export class Batcher {
   async #answerAuths(slot: number, items: readonly QueuedItem[], { auths }: BatchResult): Promise<void> {
     try {
       if (auths === undefined) return;
-      const identities = Array.from(auths.items, (item) => items[item]?.identity);
-      await this.#options.onAuths(auths, identities);
+      const peers = Array.from(auths.items, (item) => items[item]?.peer);
+      await this.#options.onAuths(auths, peers);
     } finally {
       this.#settleAuths(slot);
     }
@@ -303,20 +309,23 @@ export class Batcher {
   }
 
   #bringHome(items: readonly QueuedItem[], result: BatchResult): void {
-    const { reply, onContact } = this.#options;
+    const { reply, prove, onContact } = this.#options;
     const { buffer, replyEnds, proven } = result;
     let start = 0;
     for (let index = 0; index < items.length; index += 1) {
       const item = items[index];
       const end = replyEnds[index] ?? start;
-      if (end > start && item !== undefined) reply(item.identity, Buffer.from(buffer, start, end - start));
-      if (proven[index] === 1 && item?.id !== undefined) onContact(item.id);
+      if (end > start && item !== undefined) reply(item.peer, Buffer.from(buffer, start, end - start));
+      if (proven[index] === 1 && item !== undefined) {
+        prove(item.peer);
+        if (item.id !== undefined) onContact(item.id);
+      }
       start = end;
     }
     this.#options.onResult(result);
     for (const work of result.deferred) {
       const item = items[work.item];
-      if (item !== undefined) this.#options.onDeferred(work, item.identity);
+      if (item !== undefined) this.#options.onDeferred(work, item.peer);
     }
   }
 
@@ -325,6 +334,7 @@ export class Batcher {
     if (kind === "auths") {
       this.counters.refused += items.length;
       // An answer that is no verdict makes a minion give up its `_auth`; none makes it try again.
+      for (const { peer } of items) this.#options.forget(peer);
       this.#settleAuths(slot);
     } else {
       for (const item of items) if (!this.#passOn(slot, item, error)) this.#turnAway(item, error);

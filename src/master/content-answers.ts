@@ -10,6 +10,7 @@ import { type FileAnswers, fileAnswersOf } from "./file-answers.ts";
 import { MineAnswers } from "./mine-answers.ts";
 import { type PeerJobs, type Peers, peersOf } from "./peers.ts";
 import { type Pillars, pillarsOf } from "./pillars.ts";
+import type { RequestPeer } from "./request-peer.ts";
 
 export type ContentParts = {
   readonly config: MasterConfig;
@@ -38,9 +39,9 @@ export class ContentAnswers {
   }
 
   /** The whole reply. Errors are those of the kind asked for. */
-  answer(work: ContentWork, identity: Uint8Array): Promise<Uint8Array> {
+  answer(work: ContentWork, peer: RequestPeer): Promise<Uint8Array> {
     if (work.kind === "pillar") return this.pillars.answer(work);
     if (work.kind === "peer") return this.peers.answer(work.ask);
-    return work.kind === "files" ? this.files.answer(work, identity) : this.mines.answer(work.ask);
+    return work.kind === "files" ? this.files.answer(work, peer) : this.mines.answer(work.ask);
   }
 }

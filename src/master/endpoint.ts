@@ -1,5 +1,6 @@
-/** Where the two ports are bound and how their connections are kept alive: the same for both, from Salt's options. */
-import { Publisher, Router } from "zeromq";
+/** Where the two ports are bound, and how connections of the publish port are kept alive, from Salt's options. */
+import { networkInterfaces } from "node:os";
+import { Publisher } from "zeromq";
 import type { MasterConfig } from "../config/load.ts";
 
 export type PortOptions = {
@@ -33,6 +34,12 @@ export function endpointOf(host: string, port: number): string {
   return `tcp://${address}:${port === 0 ? "*" : port}`;
 }
 
+/** As ZeroMQ reads an interface: `*` is every address, and a network interface's name stands for its first IPv4 address. */
+export function hostAddress(host: string): string {
+  if (host === "*") return "0.0.0.0";
+  return networkInterfaces()[host]?.find(({ family }) => family === "IPv4")?.address ?? host;
+}
+
 /** The options of a ZeroMQ socket that say so. */
 export function socketOptions({ backlog, keepalive }: PortOptions) {
   return {
@@ -47,14 +54,7 @@ export function socketOptions({ backlog, keepalive }: PortOptions) {
 /** ZMQ_IN_BATCH_SIZE and ZMQ_OUT_BATCH_SIZE of libzmq's draft interface, which `zeromq` does not name. */
 const batchSizeOptions = [101, 102] as const;
 
-/** A ROUTER whose connections keep `bufferBytes` each way; libzmq's own 8 KiB are most of what an idle connection costs. */
-export class BufferedRouter extends Router {
-  setBufferBytes(bufferBytes: number): void {
-    for (const option of batchSizeOptions) this.setInt32Option(option, bufferBytes);
-  }
-}
-
-/** As `BufferedRouter`. */
+/** A PUB whose connections keep `bufferBytes` each way; libzmq's own 8 KiB are most of what an idle connection costs. */
 export class BufferedPublisher extends Publisher {
   setBufferBytes(bufferBytes: number): void {
     for (const option of batchSizeOptions) this.setInt32Option(option, bufferBytes);

@@ -16,6 +16,7 @@ import type { LanePool } from "../workers/lane-pool.ts";
 import type { Deferred, FileResult } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import type { RequestPeer } from "./request-peer.ts";
 
 type FileWork = Extract<Deferred, { kind: "files" }>;
 
@@ -46,7 +47,7 @@ export class FileAnswers {
   readonly #nowMs: () => number;
   readonly #waiting: Waiting[] = [];
   /** In the order in which they went, so that the first is the first to count as delivered. */
-  readonly #sent = new Map<string, Sent>();
+  readonly #sent = new Map<number, Sent>();
   /** What the latest list of each kind took: the next one is expected to take as much. */
   readonly #listBytes = new Map<string, number>();
   #waitingBytes = 0;
@@ -71,9 +72,9 @@ export class FileAnswers {
   }
 
   /** The whole reply. @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what lane and pool throw */
-  async answer({ task, id, seal }: FileWork, identity: Uint8Array): Promise<Uint8Array> {
+  async answer({ task, id, seal }: FileWork, peer: RequestPeer): Promise<Uint8Array> {
     // Whoever asks again has read the answer before: a REQ socket asks one thing at a time.
-    const connection = Buffer.from(identity).toString("latin1");
+    const connection = peer.number;
     this.#noteDelivered(connection);
     const expectedBytes = await this.#turn(task.cmd, task.load.byteLength);
     try {
@@ -150,7 +151,7 @@ export class FileAnswers {
     this.#timer = setTimeout(() => this.#startNext(), afterMs).unref();
   }
 
-  #noteSent(connection: string, bytes: number): void {
+  #noteSent(connection: number, bytes: number): void {
     this.counters.answered += 1;
     this.counters.bytes += bytes;
     this.#noteDelivered(connection);
@@ -158,7 +159,7 @@ export class FileAnswers {
     this.#sentBytes += bytes;
   }
 
-  #noteDelivered(connection: string): void {
+  #noteDelivered(connection: number): void {
     this.#sentBytes -= this.#sent.get(connection)?.bytes ?? 0;
     this.#sent.delete(connection);
   }

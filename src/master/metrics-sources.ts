@@ -1,22 +1,24 @@
 /** What the parts of the main thread and the workers know, under the names of the metrics table. Reads only; each number is kept by its part. */
 import type { MasterConfig } from "../config/load.ts";
 import {
+  allUnreadRepliesBytesMax,
   batchesRunningMax,
   credentialChecksMax,
   credentialChecksWaitingMax,
   deliveryTriesMax,
   fileBytesOnTheirWayMax,
   fileRequestsWaitingMax,
+  heldRequestsBytesMax,
   jobRecordsMax,
   laneQueueMax,
   peerRequestsMax,
   pendingJobsMax,
   pendingMinionsMax,
   publishQueueMax,
-  replyQueueMax,
   trackedJobsMax,
   trackedMinionsMax,
 } from "../limits.ts";
+import { closeReasons } from "../transport/zmtp/peer.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import { outcomes, type SizedThing, type WorkerMeasures, workerStages } from "../workers/measures.ts";
 import type { ShardPool } from "../workers/pool.ts";
@@ -44,7 +46,7 @@ export type MeteredParts = {
   readonly config: MasterConfig;
   readonly accepted: ReadonlySet<string>;
   /** Opened after the rest: undefined until then. */
-  readonly requestFront: () => Pick<RequestFront, "counters" | "repliesUnderWay" | "largestFrameBytes"> | undefined;
+  readonly requestFront: () => Pick<RequestFront, "counters" | "server" | "largestFrameBytes"> | undefined;
   readonly publishFront: PublishFront;
   readonly batcher: Batcher;
   readonly authLane: AuthLane;
@@ -80,12 +82,26 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
 
 function sampleRequests(samples: Samples, { requestFront, batcher, pool }: MeteredParts): void {
   const front = requestFront()?.counters;
+  const server = requestFront()?.server;
   samples.set("saltworks_frames_received_total", {}, front?.requests ?? 0);
   samples.set("saltworks_frames_malformed_total", {}, front?.malformed ?? 0);
   samples.set("saltworks_requests_rejected_total", {}, batcher.counters.refused);
   samples.set("saltworks_replies_total", { outcome: "sent" }, front?.replies ?? 0);
   samples.set("saltworks_replies_total", { outcome: "dropped" }, front?.repliesDropped ?? 0);
-  samples.set("saltworks_reading_pauses_total", {}, front?.pauses ?? 0);
+  samples.set("saltworks_reading_pauses_total", {}, server?.counters.pauses ?? 0);
+  samples.set("saltworks_connections_total", {}, server?.counters.accepted ?? 0);
+  samples.set("saltworks_connections", { state: "stranger" }, server?.strangerCount ?? 0);
+  samples.set(
+    "saltworks_connections",
+    { state: "proven" },
+    (server?.connectionCount ?? 0) - (server?.strangerCount ?? 0),
+  );
+  for (const reason of closeReasons) {
+    samples.set("saltworks_connections_closed_total", { reason }, server?.closed[reason] ?? 0);
+  }
+  samples.set("saltworks_unfinished_request_bytes", {}, server?.heldBytes ?? 0);
+  samples.set("saltworks_unread_reply_bytes", {}, server?.unreadBytes ?? 0);
+  samples.set("saltworks_requests_unanswered", {}, server?.unansweredCount ?? 0);
   samples.set("saltworks_workers_lost_total", {}, pool.counters.workersLost);
   samples.set("saltworks_batches_retried_total", {}, pool.counters.retried);
   samples.set("saltworks_worker_timeouts_total", {}, pool.counters.timeouts);
@@ -283,7 +299,12 @@ export function sampleLimits(
     if (hits !== undefined) samples.set("saltworks_limit_hits_total", { limit: name }, hits);
   };
   const fullestBytes = Math.max(...batcher.queues.map(({ bytes }) => bytes));
-  limit("queue_max_bytes", fullestBytes, config.queue_max_bytes, (front?.counters.pauses ?? 0) + pool.counters.refused);
+  limit(
+    "queue_max_bytes",
+    fullestBytes,
+    config.queue_max_bytes,
+    (front?.server?.counters.pauses ?? 0) + pool.counters.refused,
+  );
   limit("auth_queue_max", batcher.waitingAuths, config.auth_queue_max, batcher.authCounters.authsRefused);
   const minionsMax = config.max_minions === 0 ? Number.POSITIVE_INFINITY : config.max_minions;
   limit("max_minions", presence.connectedCount, minionsMax, ofWorkers("auth.full"));
@@ -295,8 +316,12 @@ export function sampleLimits(
     config.job_cache_max_return_bytes,
     ofWorkers("returns.tooLarge"),
   );
-  // ZeroMQ ends the connection of whoever sends more, and tells nobody.
-  limit("request_max_bytes", front?.largestFrameBytes ?? 0, config.request_max_bytes, undefined);
+  limit(
+    "request_max_bytes",
+    front?.largestFrameBytes ?? 0,
+    config.request_max_bytes,
+    front?.server?.closed.messageBytes ?? 0,
+  );
   const laneRefusals = ofLanes(({ counters }) => counters.refused).reduce((sum, count) => sum + count, 0);
   limit("laneQueueMax", Math.max(...ofLanes(({ pending }) => pending)), laneQueueMax, laneRefusals);
   const { pillar } = lanes;
@@ -314,7 +339,18 @@ export function sampleLimits(
   limit("credentialChecksWaitingMax", checks.waitingCount, credentialChecksWaitingMax, droppedChecks);
   limit("fileRequestsWaitingMax", files.waitingCount, fileRequestsWaitingMax, files.counters.refused);
   limit("fileBytesOnTheirWayMax", files.bytesOnTheirWay, fileBytesOnTheirWayMax, undefined);
-  limit("replyQueueMax", front?.repliesUnderWay ?? 0, replyQueueMax, front?.counters.repliesDropped ?? 0);
+  limit(
+    "heldRequestsBytesMax",
+    front?.server?.heldBytes ?? 0,
+    heldRequestsBytesMax,
+    front?.server?.closed.heldBytes ?? 0,
+  );
+  limit(
+    "allUnreadRepliesBytesMax",
+    front?.server?.unreadBytes ?? 0,
+    allUnreadRepliesBytesMax,
+    front?.server?.closed.unreadReplies ?? 0,
+  );
   limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);
   limit("batchesRunningMax", parts.batches.runningCount, batchesRunningMax, parts.batches.counters.refused);
   limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);

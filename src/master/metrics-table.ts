@@ -54,6 +54,20 @@ const requests = {
     ["worker"],
     "Answers that became an error because their batch could not be committed; `saltworks_requests_total` counts them as answered.",
   ),
+  saltworks_connections_total: metric("counter", [], "Connections that were made to the request port."),
+  saltworks_connections: metric(
+    "gauge",
+    ["state"],
+    "Connections to the request port: `proven` ones brought a request that was proven to be a minion's or an operator's, `stranger` ones did not yet.",
+  ),
+  saltworks_connections_closed_total: metric(
+    "counter",
+    ["reason"],
+    "Connections to the request port that the master closed, by the bound that they went over (docs/security.md).",
+  ),
+  saltworks_unfinished_request_bytes: metric("gauge", [], "Bytes of requests that have begun and are not whole."),
+  saltworks_unread_reply_bytes: metric("gauge", [], "Bytes of replies that clients have not taken."),
+  saltworks_requests_unanswered: metric("gauge", [], "Requests that wait for their reply, those of lanes included."),
   saltworks_reading_pauses_total: metric(
     "counter",
     [],

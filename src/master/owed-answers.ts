@@ -1,9 +1,10 @@
 /** Answers that lanes and commands still owe: each request gets one, a failure becomes an error that its client understands, and a shutdown waits. */
 import type { Logger } from "pino";
 import { failedReply } from "../wire/reply.ts";
+import type { RequestPeer } from "./request-peer.ts";
 
 export type OwedAnswersOptions = {
-  readonly reply: (identity: Buffer, frame: Uint8Array) => void;
+  readonly reply: (peer: RequestPeer, frame: Uint8Array) => void;
   readonly logger: Logger;
 };
 
@@ -16,16 +17,16 @@ export class OwedAnswers {
   }
 
   /** Answers with a frame when that is there. */
-  owe(identity: Buffer, answer: Promise<Uint8Array>): void {
-    this.oweBy(identity, async (reply) => reply(await answer));
+  owe(peer: RequestPeer, answer: Promise<Uint8Array>): void {
+    this.oweBy(peer, async (reply) => reply(await answer));
   }
 
   /** Answers by what `run` calls `reply` with: the first time only, because a second reply would be taken for the answer to the client's next request. */
-  oweBy(identity: Buffer, run: (reply: (frame: Uint8Array) => void) => Promise<void>): void {
+  oweBy(peer: RequestPeer, run: (reply: (frame: Uint8Array) => void) => Promise<void>): void {
     const { reply, logger } = this.#options;
     let isAnswered = false;
     const replyOnce = (frame: Uint8Array) => {
-      if (!isAnswered) reply(identity, frame);
+      if (!isAnswered) reply(peer, frame);
       isAnswered = true;
     };
     this.track(

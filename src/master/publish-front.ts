@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { Context, type Publisher } from "zeromq";
 import { SaltworksError } from "../errors.ts";
+import { subscriptionBytesMax } from "../limits.ts";
 import { BufferedPublisher, type PortOptions, socketOptions } from "./endpoint.ts";
 
 export type PublishFrontOptions = PortOptions & {
@@ -24,6 +25,7 @@ export class PublishFront {
       sendHighWaterMark: options.highWaterMark,
       sendTimeout: 0,
       linger: 1_000,
+      maxMessageSize: subscriptionBytesMax,
       ...socketOptions(options),
     });
     publisher.setBufferBytes(options.bufferBytes);

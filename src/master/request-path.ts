@@ -4,6 +4,7 @@
  */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
+import { networkMatcher } from "../config/networks.ts";
 import { openKeyDirectories } from "../store/keys.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
@@ -14,13 +15,13 @@ import { Batcher } from "./batcher.ts";
 import type { Bus } from "./bus.ts";
 import type { Commands } from "./commands.ts";
 import type { ContentAnswers } from "./content-answers.ts";
-import { endpointOf, portOptions } from "./endpoint.ts";
 import type { JobKeeping } from "./job-keeping.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { OwedAnswers } from "./owed-answers.ts";
 import type { Presence } from "./presence.ts";
 import { RefusalLog } from "./refusal-log.ts";
 import { RequestFront } from "./request-front.ts";
+import type { RequestPeer } from "./request-peer.ts";
 
 export type RequestPathParts = {
   readonly config: MasterConfig;
@@ -55,12 +56,14 @@ export class RequestPath {
     this.#ends = ends;
     const { rsa, start, logger } = parts;
     this.#refusals = new RefusalLog(logger, Date.now);
-    const reply = (identity: Buffer, frame: Uint8Array) => this.#reply(identity, frame);
+    const reply = (peer: RequestPeer, frame: Uint8Array) => this.#reply(peer, frame);
+    const forget = (peer: RequestPeer) => this.#front?.forget(peer);
     this.#answers = new OwedAnswers({ reply, logger });
     this.authLane = new AuthLane({
       rsa,
       keys: () => start.keys,
       reply,
+      forget,
       onFault: (error) => logger.error({ err: error }, "authentications could not be answered"),
     });
     this.batcher = this.#createBatcher();
@@ -75,10 +78,15 @@ export class RequestPath {
   async open(onFault: (error: Error) => void): Promise<void> {
     const { config } = this.#parts;
     this.#front = await RequestFront.bind({
-      ...portOptions(config),
-      endpoint: endpointOf(config.interface, config.ret_port),
-      frameBytesMax: config.request_max_bytes,
-      onRequest: (identity, frame) => this.#receive(identity, frame),
+      host: config.interface,
+      port: config.ret_port,
+      backlog: config.zmq_backlog,
+      keepalive: { isOn: config.tcp_keepalive, idleSeconds: config.tcp_keepalive_idle },
+      messageBytesMax: config.request_max_bytes,
+      addressConnectionsMax: config.connections_per_address_max,
+      isProxy: networkMatcher(config.trusted_proxies),
+      mayBeLarge: () => true,
+      onRequest: (peer, frame) => this.#receive(peer, frame),
       onFault,
     });
   }
@@ -94,13 +102,13 @@ export class RequestPath {
     await this.#front?.close();
   }
 
-  #receive(identity: Buffer, frame: Buffer): void {
-    this.batcher.offer(identity, frame);
+  #receive(peer: RequestPeer, frame: Buffer): void {
+    this.batcher.offer(peer, frame);
     if (this.batcher.isFull) this.#front?.pause();
   }
 
-  #reply(identity: Buffer, payload: Uint8Array): void {
-    this.#front?.reply(identity, payload);
+  #reply(peer: RequestPeer, payload: Uint8Array): void {
+    this.#front?.reply(peer, payload);
   }
 
   #takeResult(result: BatchResult): void {
@@ -114,31 +122,31 @@ export class RequestPath {
     keeping.noteResult(result);
   }
 
-  #takeDeferred(work: Deferred, identity: Buffer): void {
+  #takeDeferred(work: Deferred, peer: RequestPeer): void {
     switch (work.kind) {
       case "forward":
-        this.batcher.offerOpened(identity, work);
+        this.batcher.offerOpened(peer, work);
         break;
       case "rsa":
-        this.#answers.owe(identity, this.#parts.rsa.run<Uint8Array>(work.job));
+        this.#answers.owe(peer, this.#parts.rsa.run<Uint8Array>(work.job));
         break;
       case "pillar":
       case "mineGet":
       case "files":
       case "peer":
-        this.#answers.owe(identity, this.#ends.content.answer(work, identity));
+        this.#answers.owe(peer, this.#ends.content.answer(work, peer));
         break;
       case "publish":
       case "command":
       case "makeToken":
       case "readToken":
-        this.#answers.oweBy(identity, (reply) => this.#ends.commands.answer(work, reply));
+        this.#answers.oweBy(peer, (reply) => this.#ends.commands.answer(work, reply));
         break;
     }
   }
 
-  #answerAuths(auths: AuthBatch, identities: readonly (Buffer | undefined)[]): Promise<void> {
-    const answered = this.authLane.answer(auths, identities);
+  #answerAuths(auths: AuthBatch, peers: readonly (RequestPeer | undefined)[]): Promise<void> {
+    const answered = this.authLane.answer(auths, peers);
     this.#answers.track(answered);
     return answered;
   }
@@ -166,7 +174,9 @@ export class RequestPath {
       batchesInFlightMax: config.batches_in_flight,
       queueBytesMax: config.queue_max_bytes,
       onRoom: () => this.#front?.resume(),
-      reply: (identity, payload) => this.#reply(identity, payload),
+      reply: (peer, payload) => this.#reply(peer, payload),
+      forget: (peer) => this.#front?.forget(peer),
+      prove: (peer) => this.#front?.prove(peer),
       isOverMinionsMax: (id) => minionsMax > 0 && !presence.isConnected(id) && presence.connectedCount > minionsMax,
       isHeard: () => bus.subscriberCount > 0 || keeping.isListening,
       isFollowed: () => keeping.isListening,
@@ -175,8 +185,8 @@ export class RequestPath {
         keeping.deliveries.noteContact(id);
       },
       onResult: (result) => this.#takeResult(result),
-      onDeferred: (work, identity) => this.#takeDeferred(work, identity),
-      onAuths: (auths, identities) => this.#answerAuths(auths, identities),
+      onDeferred: (work, peer) => this.#takeDeferred(work, peer),
+      onAuths: (auths, peers) => this.#answerAuths(auths, peers),
       onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
     });
   }

@@ -4,6 +4,7 @@ import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../src/li
 import { AuthQueue, type AuthQueueOptions } from "../../src/master/auth-queue.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { itemKinds } from "../../src/workers/messages.ts";
+import { namedPeer } from "./named-peer.ts";
 
 const clientTimeoutMs = 5_000;
 
@@ -11,6 +12,7 @@ const clientTimeoutMs = 5_000;
 function openQueue(options: Partial<AuthQueueOptions> = {}) {
   const clock = { nowMs: 1_000_000 };
   const asked: string[] = [];
+  const forgotten: string[] = [];
   const queue = new AuthQueue({
     slotCount: 1,
     batchesPerSlotMax: 2,
@@ -18,6 +20,7 @@ function openQueue(options: Partial<AuthQueueOptions> = {}) {
     clientTimeoutMs,
     isAccepted: (id) => id.startsWith("web"),
     nowMs: () => clock.nowMs,
+    forget: (peer) => void forgotten.push(String(peer)),
     ...options,
     knownKey: (id) => {
       asked.push(id);
@@ -28,18 +31,18 @@ function openQueue(options: Partial<AuthQueueOptions> = {}) {
     queue.offer(slot, {
       kind: itemKinds.ordinary,
       bytes,
-      identity: Buffer.from(connection),
+      peer: namedPeer(connection),
       id,
       pub: encode(pub, "raw"),
       queuedMs: clock.nowMs,
     });
   /** Connections of what is taken next, answered at once. */
   const take = (isBusy = false, slot = 0) => {
-    const taken = queue.take(slot, isBusy).map(({ identity }) => identity.toString());
+    const taken = queue.take(slot, isBusy).map(({ peer }) => String(peer));
     if (taken.length > 0) queue.settle(slot);
     return taken;
   };
-  return { queue, clock, asked, send, take };
+  return { queue, clock, asked, forgotten, send, take };
 }
 
 describe("AuthQueue", () => {

@@ -7,6 +7,7 @@ import { unpackBatch } from "../../src/workers/batch.ts";
 import { type BatchResult, itemKinds } from "../../src/workers/messages.ts";
 import { createPartitionKey, Partitioner } from "../../src/workers/partition.ts";
 import type { ShardPool, SlotJob } from "../../src/workers/pool.ts";
+import { namedPeer } from "./named-peer.ts";
 
 type Taken = {
   readonly slot: number;
@@ -31,6 +32,8 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount
   const taken: Taken[] = [];
   const replies: [string, unknown][] = [];
   const contacts: string[] = [];
+  const forgotten: string[] = [];
+  const proven: string[] = [];
   const pool = {
     slotCount,
     depth: () => depth,
@@ -75,7 +78,9 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount
     lingerMs: 0,
     batchesInFlightMax: 1,
     queueBytesMax: 1_000,
-    reply: (identity, payload) => void replies.push([identity.toString(), decode(payload)]),
+    reply: (peer, payload) => void replies.push([String(peer), decode(payload)]),
+    forget: (peer) => void forgotten.push(String(peer)),
+    prove: (peer) => void proven.push(String(peer)),
     isOverMinionsMax: () => false,
     isHeard: () => true,
     isFollowed: () => false,
@@ -90,8 +95,8 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount
     ...options,
   });
   const send = (name: string, frame = encodeSealedRequest(Buffer.from(name), { version: 3, id: "web1" })) =>
-    batcher.offer(Buffer.from(name), frame);
-  return { batcher, taken, replies, contacts, send, state };
+    batcher.offer(namedPeer(name), frame);
+  return { batcher, taken, replies, contacts, forgotten, proven, send, state };
 }
 
 /** The batcher flushes at the end of the turn in which the socket drained. */
@@ -286,8 +291,8 @@ describe("Batcher", () => {
 
   it("gives what any worker can serve to the next one where a worker cannot, and a minion's request to no other", async () => {
     const { batcher, taken, replies, send } = openBatcher({}, 0, 3);
-    // The connection's last byte chooses the first worker.
-    batcher.offer(Buffer.from([2]), clear("runner"));
+    // The connection's number chooses the first worker.
+    batcher.offer({ number: 2, isProven: false }, clear("runner"));
     await turn();
     taken[0]?.finish(storeError);
     await settle();
@@ -309,7 +314,7 @@ describe("Batcher", () => {
   it("tells an operator what is wrong when no worker can, without the master's paths and in Salt's forms", async () => {
     const { batcher, taken, replies } = openBatcher({}, 0, 3);
     for (const [index, command] of ["publish", "runner", "wheel", "ping"].entries()) {
-      batcher.offer(Buffer.from([index]), clear(command));
+      batcher.offer({ number: index, isProven: false }, clear(command));
       for (let tries = 1; tries <= 3; tries += 1) {
         await settle();
         assert.equal(taken.length, index * 3 + tries);
@@ -332,7 +337,7 @@ describe("Batcher", () => {
 
   it("does not carry a request under which a thread ended to the other threads", async () => {
     const { batcher, taken, replies } = openBatcher({}, 0, 3);
-    batcher.offer(Buffer.from([0]), clear("publish"));
+    batcher.offer({ number: 0, isProven: false }, clear("publish"));
     await turn();
     taken[0]?.finish(Object.assign(new Error("gone"), { code: "WORKER_LOST" }));
     await settle();

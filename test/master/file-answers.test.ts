@@ -5,6 +5,7 @@ import { FileAnswers, type FileAnswersOptions } from "../../src/master/file-answ
 import type { FileTask } from "../../src/workers/messages.ts";
 import { createPartitionKey, Partitioner } from "../../src/workers/partition.ts";
 import type { ShardPool, SlotJob } from "../../src/workers/pool.ts";
+import { namedPeer } from "./named-peer.ts";
 
 const pieceBytes = 100;
 const seal = { key: "session", nonce: "" } as const;
@@ -28,7 +29,7 @@ function open(bytesOnTheirWayMax = 1_000) {
   const answers = new FileAnswers({ lane, pool, partitioner, pieceBytes, bytesOnTheirWayMax, nowMs });
   const ask = (connection: string, cmd = "_serve_file", loadBytes = 10) => {
     const task = { cmd, load: new Uint8Array(loadBytes), id: "web1" };
-    const asked = answers.answer({ item: 0, kind: "files", task, id: "web1", seal }, Buffer.from(connection));
+    const asked = answers.answer({ item: 0, kind: "files", task, id: "web1", seal }, namedPeer(connection));
     // Looked at later: until then its failing is nobody's.
     asked.catch(() => undefined);
     return asked;

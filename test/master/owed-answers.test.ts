@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import pino from "pino";
 import { OwedAnswers } from "../../src/master/owed-answers.ts";
+import { namedPeer } from "./named-peer.ts";
 
-const client = Buffer.from("client");
+const client = namedPeer("client");
 
 function openAnswers(): { answers: OwedAnswers; replies: string[] } {
   const replies: string[] = [];
-  const reply = (_: Buffer, frame: Uint8Array) => void replies.push(Buffer.from(frame).toString("latin1"));
+  const reply = (_: unknown, frame: Uint8Array) => void replies.push(Buffer.from(frame).toString("latin1"));
   return { answers: new OwedAnswers({ reply, logger: pino({ level: "silent" }) }), replies };
 }
 

@@ -1,0 +1,127 @@
+/**
+ * The first bytes of a connection as a ROUTER exchanges them with releases 1.0, 2.0 and 3.x of ZMTP, NULL mechanism only.
+ * It says what to send next and how the peer frames its messages. Source: the specifications that frames.ts names. Pure: no I/O, no clock.
+ */
+import { commandFrame, type Framing, readCommand } from "./frames.ts";
+
+/** What the peer sends before its first request: a READY command (3.x), or a message with its name (1.0 and 2.0). */
+export type FirstFrame = "ready" | "name";
+
+export type Handshake = {
+  readonly framing: Framing;
+  readonly firstFrame: FirstFrame;
+};
+
+/** `send`: bytes for the peer, possibly none. `done`: the greeting is over and `used` bytes of it were consumed. */
+export type GreetingStep =
+  | { readonly kind: "wait"; readonly send: Buffer }
+  | { readonly kind: "done"; readonly send: Buffer; readonly used: number; readonly handshake: Handshake }
+  | { readonly kind: "malformed" };
+
+const signatureBytes = 10;
+const versionAt = 10;
+const greetingBytes = 64;
+const mechanismAt = 12;
+const mechanismEnd = 32;
+/** What byte 10 says: 0 and 1 are 1.0 and 2.0 behind a signature, 3 and above 3.x. */
+const versionOf20 = 1;
+const versionOf30 = 3;
+const routerType = 6;
+/** Types of sockets that may talk to a ROUTER. */
+const partners: ReadonlySet<string> = new Set(["REQ", "DEALER", "ROUTER"]);
+/** The same as 2.0 writes them. */
+const partnerTypes: ReadonlySet<number> = new Set([3, 5, routerType]);
+const nothing = Buffer.alloc(0);
+
+/** What the server says at once. A peer of 1.0 reads it as the long form of an empty name. */
+export const signature: Buffer = Buffer.of(0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f);
+/** Sent once the peer is known to look for a version. */
+const version30 = Buffer.of(versionOf30);
+
+/** What follows the version in 3.x: minor version 1, the mechanism, a client's role, fill. */
+const restOf30: Buffer = (() => {
+  const rest = Buffer.alloc(greetingBytes - versionAt - 1);
+  rest[0] = 1;
+  rest.write("NULL", 1, "latin1");
+  return rest;
+})();
+
+function property(name: string, value: string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(value.length);
+  return Buffer.concat([Buffer.of(name.length), Buffer.from(name), length, Buffer.from(value)]);
+}
+
+const ready = commandFrame("READY", Buffer.concat([property("Socket-Type", "ROUTER"), property("Identity", "")]));
+
+/** One connection's greeting. `received` is all that has come so far, at most once more than `greetingBytes`. */
+export class Greeting {
+  #hasSentVersion = false;
+
+  /** Call it with all bytes so far whenever there are more, until it is not `wait`. */
+  read(received: Buffer): GreetingStep {
+    if (received.length === 0) return { kind: "wait", send: nothing };
+    if (received[0] !== 0xff) return this.#doneOf10();
+    if (received.length < signatureBytes) return { kind: "wait", send: nothing };
+    // Of 1.0: a long length, then flags whose lowest bit is clear because a name has one part.
+    if (((received[signatureBytes - 1] ?? 0) & 1) === 0) return this.#doneOf10();
+    const version = received[versionAt];
+    if (version === undefined) return { kind: "wait", send: this.#version() };
+    return version <= versionOf20 ? this.#readOld(received, version) : this.#readNew(received);
+  }
+
+  #version(): Buffer {
+    if (this.#hasSentVersion) return nothing;
+    this.#hasSentVersion = true;
+    return version30;
+  }
+
+  #doneOf10(): GreetingStep {
+    return { kind: "done", send: nothing, used: 0, handshake: { framing: "old", firstFrame: "name" } };
+  }
+
+  /** 2.0: version and type of socket, then names. */
+  #readOld(received: Buffer, version: number): GreetingStep {
+    const type = received[versionAt + 1];
+    if (type === undefined) return { kind: "wait", send: nothing };
+    if (!partnerTypes.has(type)) return { kind: "malformed" };
+    const framing: Framing = version === versionOf20 ? "new" : "old";
+    // An empty name: no flags and no bytes, or in 1.0 a length of one byte of flags.
+    const name = framing === "new" ? Buffer.of(0, 0) : Buffer.of(1, 0);
+    const send = Buffer.concat([this.#version(), Buffer.of(routerType), name]);
+    return { kind: "done", send, used: versionAt + 2, handshake: { framing, firstFrame: "name" } };
+  }
+
+  #readNew(received: Buffer): GreetingStep {
+    // The mechanism cannot depend on the peer's, so that everything may follow as soon as its version is known.
+    const send = this.#hasSentRest ? nothing : Buffer.concat([this.#version(), restOf30, ready]);
+    this.#hasSentRest = true;
+    if (received.length < greetingBytes) return { kind: "wait", send };
+    const mechanism = received.toString("latin1", mechanismAt, mechanismEnd).replace(/\0+$/, "");
+    if (mechanism !== "NULL") return { kind: "malformed" };
+    return { kind: "done", send, used: greetingBytes, handshake: { framing: "new", firstFrame: "ready" } };
+  }
+
+  #hasSentRest = false;
+}
+
+/** Whether a peer's first command is a READY of a socket that may talk to a ROUTER. */
+export function isReadyOfPartner(command: Buffer): boolean {
+  const read = readCommand(command);
+  return read?.name === "READY" && partners.has(socketTypeIn(read.body) ?? "");
+}
+
+/** Property names are compared without case. @returns undefined where there is none, or where the properties are cut off */
+function socketTypeIn(properties: Buffer): string | undefined {
+  let at = 0;
+  while (at < properties.length) {
+    const nameEnd = at + 1 + (properties[at] ?? 0);
+    if (nameEnd + 4 > properties.length) return undefined;
+    const valueEnd = nameEnd + 4 + properties.readUInt32BE(nameEnd);
+    if (valueEnd > properties.length) return undefined;
+    const name = properties.toString("latin1", at + 1, nameEnd);
+    if (name.toLowerCase() === "socket-type") return properties.toString("latin1", nameEnd + 4, valueEnd);
+    at = valueEnd;
+  }
+  return undefined;
+}

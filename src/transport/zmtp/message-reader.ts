@@ -1,0 +1,190 @@
+/**
+ * Messages out of a connection's bytes, in whatever pieces these come, bounded in parts and bytes before anything is kept.
+ * Bytes that belong to a whole frame are copied once; those of an unfinished one into a buffer that grows with what has come, never
+ * with what was announced. Pure: no I/O, no clock.
+ */
+import { type FrameHead, type Framing, frameHeadBytesMax, readHead } from "./frames.ts";
+
+/** Why a connection is closed for what it sent. */
+export type MessageFault = "malformed" | "parts" | "messageBytes" | "refusedLarge";
+
+export type MessageReaderOptions = {
+  readonly framing: Framing;
+  /** Parts of one message, the empty one included. */
+  readonly partsMax: number;
+  /** Bytes of one message, all parts together. */
+  readonly messageBytesMax: number;
+  /** Bytes of one command. */
+  readonly commandBytesMax: number;
+  /** The parts may be kept. After "stop" `push` says how much it used. */
+  readonly onMessage: (parts: readonly Buffer[]) => MessageVerdict;
+  /** The body is only valid during the call. @returns false if the connection must be closed as malformed */
+  readonly onCommand: (body: Buffer) => boolean;
+  /** A part is larger than this: `mayBeLarge` decides once its first bytes are there. */
+  readonly largeBytes: number;
+  /** `head`: the first bytes of the part, only valid during the call. `partBytes`: what it announces. */
+  readonly mayBeLarge: (head: Buffer, partBytes: number) => boolean;
+};
+
+/** What becomes of the connection after a message. */
+export type MessageVerdict = "go" | "stop" | "malformed";
+
+/** `used`: bytes of the chunk that are done with; fewer than given only if `onMessage` stopped it. */
+export type PushResult = { readonly used: number } | { readonly fault: MessageFault };
+
+const noBytes = Buffer.alloc(0);
+/** What an unfinished frame gets at first; it doubles from there. */
+const firstBytes = 16 * 1024;
+/** How much of a large part must be there before `mayBeLarge` is asked. */
+export const largeHeadBytes = 1_024;
+
+export class MessageReader {
+  readonly #options: MessageReaderOptions;
+  #parts: Buffer[] = [];
+  /** Of the message so far, announced bytes of an unfinished part included. */
+  #messageBytes = 0;
+  /** The beginning of a head that is not whole. */
+  #headRest: Buffer = noBytes;
+  #unfinished: FrameHead | undefined;
+  #body: Buffer = noBytes;
+  #filled = 0;
+  #isLargeDecided = false;
+
+  constructor(options: MessageReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a message or frame has begun that is not whole. */
+  get isUnfinished(): boolean {
+    return this.#unfinished !== undefined || this.#parts.length > 0 || this.#headRest.length > 0;
+  }
+
+  /** Memory that unfinished things hold. */
+  get heldBytes(): number {
+    let bytes = this.#body.length;
+    for (const part of this.#parts) bytes += part.length;
+    return bytes;
+  }
+
+  /** Takes the next bytes; `chunk` may be written over after the call. */
+  push(chunk: Buffer): PushResult {
+    let at = 0;
+    if (this.#headRest.length > 0) {
+      const before = this.#headRest.length;
+      const start = Buffer.concat([this.#headRest, chunk.subarray(0, frameHeadBytesMax - before)]);
+      this.#headRest = noBytes;
+      const head = this.#admit(start, 0);
+      if (typeof head === "string") return { fault: head };
+      if (head === undefined) {
+        this.#headRest = start;
+        return { used: chunk.length };
+      }
+      at = head.headBytes - before;
+      this.#begin(head);
+    }
+    return this.#pushBehindHead(chunk, at);
+  }
+
+  #pushBehindHead(chunk: Buffer, start: number): PushResult {
+    let at = start;
+    for (;;) {
+      if (this.#unfinished !== undefined) {
+        const taken = this.#fill(this.#unfinished, chunk, at);
+        if (typeof taken === "string") return { fault: taken };
+        at += taken;
+        if (this.#filled < this.#unfinished.bodyBytes) return { used: at };
+        const head = this.#unfinished;
+        const body = this.#body;
+        this.#reset();
+        const next = this.#finish(head, body);
+        if (next === "stop") return { used: at };
+        if (next !== "go") return { fault: next };
+      }
+      const head = this.#admit(chunk, at);
+      if (typeof head === "string") return { fault: head };
+      if (head === undefined) {
+        if (at < chunk.length) this.#headRest = Buffer.from(chunk.subarray(at));
+        return { used: chunk.length };
+      }
+      const bodyAt = at + head.headBytes;
+      const end = bodyAt + head.bodyBytes;
+      if (end > chunk.length) {
+        at = bodyAt;
+        this.#begin(head);
+        continue;
+      }
+      const view = chunk.subarray(bodyAt, end);
+      at = end;
+      if (head.bodyBytes > this.#options.largeBytes && !this.#mayBeLarge(head, view)) return { fault: "refusedLarge" };
+      const next = this.#finish(head, head.isCommand ? view : copyOf(view));
+      if (next === "stop") return { used: at };
+      if (next !== "go") return { fault: next };
+    }
+  }
+
+  /** @returns undefined while the head is not whole */
+  #admit(bytes: Buffer, at: number): FrameHead | MessageFault | undefined {
+    const { framing, partsMax, messageBytesMax, commandBytesMax } = this.#options;
+    const head = readHead(bytes, at, framing);
+    if (head === "malformed") return "malformed";
+    if (head === "wait") return undefined;
+    if (head.isCommand) return head.bodyBytes > commandBytesMax || this.#parts.length > 0 ? "malformed" : head;
+    if (this.#parts.length >= partsMax) return "parts";
+    if (this.#messageBytes + head.bodyBytes > messageBytesMax) return "messageBytes";
+    this.#messageBytes += head.bodyBytes;
+    return head;
+  }
+
+  #begin(head: FrameHead): void {
+    this.#unfinished = head;
+    this.#body = noBytes;
+    this.#filled = 0;
+    this.#isLargeDecided = head.isCommand || head.bodyBytes <= this.#options.largeBytes;
+  }
+
+  #reset(): void {
+    this.#unfinished = undefined;
+    this.#body = noBytes;
+    this.#filled = 0;
+  }
+
+  /** @returns how much of the chunk went into the unfinished body */
+  #fill(head: FrameHead, chunk: Buffer, at: number): number | MessageFault {
+    const bytes = Math.min(chunk.length - at, head.bodyBytes - this.#filled);
+    if (bytes <= 0) return 0;
+    const needed = this.#filled + bytes;
+    if (needed > this.#body.length) this.#grow(needed, head.bodyBytes);
+    chunk.copy(this.#body, this.#filled, at, at + bytes);
+    this.#filled = needed;
+    if (!this.#isLargeDecided && needed >= Math.min(largeHeadBytes, head.bodyBytes)) {
+      this.#isLargeDecided = true;
+      if (!this.#mayBeLarge(head, this.#body.subarray(0, needed))) return "refusedLarge";
+    }
+    return bytes;
+  }
+
+  #grow(needed: number, bodyBytes: number): void {
+    const size = Math.min(bodyBytes, Math.max(needed, firstBytes, 2 * this.#body.length));
+    const grown = Buffer.allocUnsafeSlow(size);
+    this.#body.copy(grown, 0, 0, this.#filled);
+    this.#body = grown;
+  }
+
+  #mayBeLarge(head: FrameHead, bytes: Buffer): boolean {
+    return this.#options.mayBeLarge(bytes.subarray(0, largeHeadBytes), head.bodyBytes);
+  }
+
+  #finish(head: FrameHead, body: Buffer): "go" | "stop" | MessageFault {
+    if (head.isCommand) return this.#options.onCommand(body) ? "go" : "malformed";
+    this.#parts.push(body);
+    if (head.isMore) return "go";
+    const parts = this.#parts;
+    this.#parts = [];
+    this.#messageBytes = 0;
+    return this.#options.onMessage(parts);
+  }
+}
+
+function copyOf(view: Buffer): Buffer {
+  return view.length === 0 ? noBytes : Buffer.from(view);
+}

@@ -1,0 +1,71 @@
+/** A client that writes what bytes it likes to a `RouterServer`, and sees what comes back and when it is cut off. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import type { Peer } from "../../../src/transport/zmtp/peer.ts";
+import { RouterServer, type RouterServerOptions } from "../../../src/transport/zmtp/router-server.ts";
+
+export type OpenServer = {
+  readonly server: RouterServer;
+  readonly messages: { readonly peer: Peer; readonly parts: readonly Buffer[] }[];
+};
+
+/** Keeps what comes in; answers nothing. */
+export async function openServer(options: Partial<RouterServerOptions> = {}): Promise<OpenServer> {
+  const messages: { peer: Peer; parts: readonly Buffer[] }[] = [];
+  const server = await RouterServer.listen({
+    host: "127.0.0.1",
+    port: 0,
+    backlog: 100,
+    keepalive: { isOn: true, idleSeconds: 300 },
+    messageBytesMax: 1_000_000,
+    connectionsMax: 1_000,
+    addressConnectionsMax: 0,
+    isProxy: () => false,
+    mayBeLarge: () => true,
+    onMessage: (peer, parts) => messages.push({ peer, parts }),
+    onFault: (error) => {
+      throw error;
+    },
+    ...options,
+  });
+  return { server, messages };
+}
+
+export class RawClient {
+  readonly socket: Socket;
+  readonly closed: Promise<unknown>;
+  #received: Buffer = Buffer.alloc(0);
+
+  private constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk]);
+      socket.emit("received");
+    });
+    this.closed = once(socket, "close");
+  }
+
+  static async open(port: number, from?: string): Promise<RawClient> {
+    const socket = connect({ port, host: "127.0.0.1", ...(from === undefined ? {} : { localAddress: from }) });
+    const client = new RawClient(socket);
+    await once(socket, "connect");
+    return client;
+  }
+
+  send(bytes: Uint8Array): void {
+    this.socket.write(bytes);
+  }
+
+  /** The next `count` bytes. */
+  async take(count: number): Promise<Buffer> {
+    while (this.#received.length < count) await once(this.socket, "received");
+    const taken = this.#received.subarray(0, count);
+    this.#received = this.#received.subarray(count);
+    return taken;
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+}

@@ -1,0 +1,260 @@
+/** Each bound of a ROUTER of ours, reached by a client that means harm, beside an honest one that notices nothing. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { opening, requestBytes } from "../../../bench/fleet/storm/zmtp.ts";
+import { commandFrame } from "../../../src/transport/zmtp/frames.ts";
+import type { CloseReason } from "../../../src/transport/zmtp/peer.ts";
+import type { RouterServer, RouterServerOptions } from "../../../src/transport/zmtp/router-server.ts";
+import { openServer, RawClient } from "./raw-client.ts";
+
+const hello = opening("REQ");
+/** Greeting and READY of the server. */
+const helloBytes = 64 + 2 + 41;
+
+async function greeted(port: number): Promise<RawClient> {
+  const client = await RawClient.open(port);
+  client.send(hello);
+  await client.take(helloBytes);
+  return client;
+}
+
+function only(server: RouterServer, reason: CloseReason, count = 1): void {
+  const reached = Object.entries(server.closed).filter(([, closed]) => closed > 0);
+  assert.deepEqual(reached, [[reason, count]]);
+}
+
+/** Runs `attack` against a server of these options and asserts that its connection is closed for `reason`, leaving nothing behind. */
+async function closes(
+  reason: CloseReason,
+  options: Partial<RouterServerOptions>,
+  attack: (client: RawClient, server: RouterServer) => Promise<void> | void,
+): Promise<void> {
+  const { server } = await openServer(options);
+  try {
+    const client = await greeted(server.port);
+    await attack(client, server);
+    await client.closed;
+    only(server, reason);
+    assert.deepEqual(
+      [server.connectionCount, server.heldBytes, server.unansweredCount, server.unreadBytes],
+      [0, 0, 0, 0],
+    );
+  } finally {
+    await server.close(0);
+  }
+}
+
+describe("RouterServer closes", () => {
+  it("a connection whose message has a fifth part", async () => {
+    await closes("parts", {}, (client) => client.send(Buffer.alloc(20, Buffer.of(1, 0))));
+  });
+
+  it("a connection whose message is larger than it may be, before it has come", async () => {
+    await closes("messageBytes", { messageBytesMax: 1_000 }, (client) =>
+      client.send(requestBytes(Buffer.alloc(1_001))),
+    );
+  });
+
+  it("a connection that speaks something else", async () => {
+    const { server } = await openServer();
+    const client = await RawClient.open(server.port);
+    client.send(
+      Buffer.concat([
+        Buffer.from([0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3]),
+        Buffer.from("GET / HTTP/1.1\r\n".repeat(9)),
+      ]),
+    );
+    await client.closed;
+    only(server, "malformed");
+    await server.close(0);
+  });
+
+  it("a connection that sends a request before it says what it is", async () => {
+    const { server, messages } = await openServer();
+    const client = await RawClient.open(server.port);
+    client.send(Buffer.concat([hello.subarray(0, 64), requestBytes(Buffer.from("early"))]));
+    await client.closed;
+    only(server, "malformed");
+    assert.deepEqual(messages, []);
+    await server.close(0);
+  });
+
+  it("a connection that does not end its greeting in time", async () => {
+    const { server } = await openServer({ bounds: { greetingTimeoutMs: 50, overdueLookMs: 10 } });
+    const silent = await RawClient.open(server.port);
+    const slow = await RawClient.open(server.port);
+    slow.send(hello.subarray(0, 70));
+    await Promise.all([silent.closed, slow.closed]);
+    only(server, "greetingTimeout", 2);
+    await server.close(0);
+  });
+
+  it("a connection that does not end a message in time, and none that only waits", async () => {
+    const { server } = await openServer({ bounds: { greetingTimeoutMs: 40, messageTimeoutMs: 50, overdueLookMs: 10 } });
+    const idle = await greeted(server.port);
+    const slow = await greeted(server.port);
+    slow.send(requestBytes(Buffer.alloc(100)).subarray(0, 50));
+    await slow.closed;
+    only(server, "messageTimeout");
+    assert.equal(server.connectionCount, 1);
+    idle.close();
+    await server.close(0);
+  });
+
+  it("a connection with more unanswered requests than it may have; one that proved something may have more", async () => {
+    const bounds = { strangerUnansweredMax: 3, provenUnansweredMax: 5 };
+    const requests = (count: number) => Buffer.concat(Array.from({ length: count }, () => requestBytes(Buffer.of(1))));
+    await closes("unanswered", { bounds }, (client) => client.send(requests(4)));
+    let proving: RouterServer | undefined;
+    const onMessage: RouterServerOptions["onMessage"] = (peer) => proving?.prove(peer);
+    await closes("unanswered", { bounds, onMessage }, (client, server) => {
+      proving = server;
+      client.send(requests(6));
+    });
+  });
+
+  it("a connection that does not read its replies", async () => {
+    const { server, messages } = await openServer({
+      bounds: { strangerUnreadBytesMax: 1_000_000, strangerUnansweredMax: 10_000 },
+    });
+    const client = await greeted(server.port);
+    client.socket.pause();
+    const reply = Buffer.alloc(100_000);
+    client.send(requestBytes(Buffer.of(1)));
+    while (messages.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const [{ peer } = { peer: undefined }] = messages;
+    let sent = 0;
+    while (peer !== undefined && server.reply(peer, reply)) sent += 1;
+    only(server, "unreadReplies");
+    assert.ok(sent < 200, `${sent} replies of 100 kB; the kernel holds some MB`);
+    assert.equal(server.unreadBytes, 0);
+    client.close();
+    await server.close(0);
+  });
+
+  it("the oldest unfinished message when strangers hold too much, and lets the newer one be finished", async () => {
+    const { server, messages } = await openServer({
+      messageBytesMax: 40_000,
+      bounds: { strangersHeldBytesMax: 60_000 },
+    });
+    const [first, second] = [await greeted(server.port), await greeted(server.port)];
+    const message = requestBytes(Buffer.alloc(40_000 - 1));
+    first.send(message.subarray(0, 39_000));
+    while (server.heldBytes < 38_000) await new Promise((resolve) => setImmediate(resolve));
+    second.send(message.subarray(0, 39_000));
+    await first.closed;
+    only(server, "heldBytes");
+    second.send(message.subarray(39_000));
+    while (messages.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(messages[0]?.parts[1]?.length, 39_999);
+    second.close();
+    await server.close(0);
+  });
+
+  it("connections of one address beyond their bound, none of another address or of a proxy, and counts those that left", async () => {
+    const { server } = await openServer({ addressConnectionsMax: 2, isProxy: (address) => address === "127.0.0.3" });
+    const clients = [await RawClient.open(server.port), await RawClient.open(server.port)];
+    const third = await RawClient.open(server.port);
+    await third.closed;
+    only(server, "address");
+    clients.push(await RawClient.open(server.port, "127.0.0.2"));
+    for (let index = 0; index < 4; index += 1) clients.push(await RawClient.open(server.port, "127.0.0.3"));
+    while (server.connectionCount < 7) await new Promise((resolve) => setImmediate(resolve));
+    only(server, "address");
+    clients[0]?.close();
+    while (server.connectionCount > 6) await new Promise((resolve) => setImmediate(resolve));
+    clients.push(await greeted(server.port));
+    only(server, "address");
+    for (const client of clients) client.close();
+    await server.close(0);
+  });
+
+  it("the oldest connection that proved nothing when there are too many, and never one that did", async () => {
+    let proving: RouterServer | undefined;
+    const { server } = await openServer({ connectionsMax: 2, onMessage: (peer) => proving?.prove(peer) });
+    proving = server;
+    const minion = await greeted(server.port);
+    minion.send(requestBytes(Buffer.of(1)));
+    while (server.strangerCount > 0) await new Promise((resolve) => setImmediate(resolve));
+    const stranger = await greeted(server.port);
+    const newer = await greeted(server.port);
+    await stranger.closed;
+    only(server, "connections");
+    assert.equal(minion.socket.closed, false);
+    newer.close();
+    minion.close();
+    await server.close(0);
+  });
+});
+
+describe("RouterServer", () => {
+  it("answers a PING with its context", async () => {
+    const { server } = await openServer();
+    const client = await RawClient.open(server.port);
+    client.send(Buffer.concat([hello, commandFrame("PING", Buffer.from([0, 10, 1, 2, 3]))]));
+    const bytes = await client.take(helloBytes + 10);
+    assert.ok(bytes.includes(Buffer.from("PONG\x01\x02\x03")), bytes.toString("latin1"));
+    client.close();
+    await server.close(0);
+  });
+
+  it("reads each connection once more at most while it is paused, loses nothing, and goes on in order", async () => {
+    const { server, messages } = await openServer({
+      bounds: { messageTimeoutMs: 50, greetingTimeoutMs: 50, overdueLookMs: 10 },
+    });
+    const client = await greeted(server.port);
+    server.pause();
+    const bodies = Array.from({ length: 400 }, (_, index) => Buffer.alloc(2_000, index % 251));
+    // Half of the last one: a pause is no reason to give up an unfinished message.
+    const stream = Buffer.concat(bodies.map(requestBytes));
+    client.send(stream.subarray(0, stream.length - 1_000));
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    assert.deepEqual([messages.length, server.connectionCount], [0, 1]);
+    assert.ok(server.heldBytes <= 128 * 1024, `${server.heldBytes} bytes`);
+    server.resume();
+    client.send(stream.subarray(stream.length - 1_000));
+    while (messages.length < 400) await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(messages.every(({ parts }, index) => parts[1]?.equals(bodies[index] ?? Buffer.alloc(0))));
+    assert.deepEqual([server.heldBytes, server.closed.messageTimeout], [0, 0]);
+    client.close();
+    await server.close(0);
+  });
+
+  it("goes on with the rest of a chunk only after a pause that came in the middle of it", async () => {
+    let pausing: RouterServer | undefined;
+    const seen: number[] = [];
+    const { server } = await openServer({
+      onMessage: (_, parts) => {
+        seen.push(parts[1]?.[0] ?? -1);
+        if (seen.length % 2 === 1) pausing?.pause();
+      },
+    });
+    pausing = server;
+    const client = await greeted(server.port);
+    client.send(Buffer.concat([1, 2, 3, 4].map((value) => requestBytes(Buffer.of(value)))));
+    while (seen.length < 1) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(seen, [1]);
+    server.resume();
+    assert.deepEqual(seen, [1, 2, 3]);
+    server.resume();
+    assert.deepEqual(seen, [1, 2, 3, 4]);
+    client.close();
+    await server.close(0);
+  });
+
+  it("brings a large reply whole to a client that reads slowly, also while the server closes", async () => {
+    const { server, messages } = await openServer();
+    const client = await greeted(server.port);
+    client.send(requestBytes(Buffer.of(1)));
+    while (messages.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const reply = Buffer.alloc(4_000_000, 7);
+    const [{ peer } = { peer: undefined }] = messages;
+    assert.ok(peer);
+    server.prove(peer);
+    server.reply(peer, reply);
+    const closed = server.close(10_000);
+    const bytes = await client.take(11 + reply.length);
+    assert.ok(bytes.subarray(-reply.length).equals(reply));
+    await closed;
+  });
+});
