@@ -280,6 +280,20 @@ function sampleWorkerCounters(samples: Samples, worker: string, counters: Worker
   samples.set("saltworks_events_trimmed_total", { worker }, count("events.trimmed"));
 }
 
+/** Shows one limit: how much of it is in use, and how often it was met. */
+type Limit = (name: string, used: number, max: number, hits: number | undefined) => void;
+
+function sampleFrontLimits(
+  limit: Limit,
+  front: Pick<RequestFront, "server" | "largestFrameBytes"> | undefined,
+  config: MasterConfig,
+): void {
+  const { heldBytes = 0, unreadBytes = 0, closed } = front?.server ?? {};
+  limit("request_max_bytes", front?.largestFrameBytes ?? 0, config.request_max_bytes, closed?.messageBytes ?? 0);
+  limit("heldRequestsBytesMax", heldBytes, heldRequestsBytesMax, closed?.heldBytes ?? 0);
+  limit("allUnreadRepliesBytesMax", unreadBytes, allUnreadRepliesBytesMax, closed?.unreadReplies ?? 0);
+}
+
 /** How near each bound is. Those that are options go by the option's name, the others by their name in src/limits.ts. */
 export function sampleLimits(
   samples: Samples,
@@ -293,7 +307,7 @@ export function sampleLimits(
   const largest = (thing: SizedThing): number => Math.max(0, ...workers.map((worker) => worker.largest[thing]));
   const ofLanes = (read: (lane: LanePool) => number): number[] => Object.values(lanes).map(read);
   const front = parts.requestFront();
-  const limit = (name: string, used: number, max: number, hits: number | undefined): void => {
+  const limit: Limit = (name, used, max, hits) => {
     samples.set("saltworks_limit_used", { limit: name }, used);
     samples.set("saltworks_limit_max", { limit: name }, max);
     if (hits !== undefined) samples.set("saltworks_limit_hits_total", { limit: name }, hits);
@@ -316,12 +330,7 @@ export function sampleLimits(
     config.job_cache_max_return_bytes,
     ofWorkers("returns.tooLarge"),
   );
-  limit(
-    "request_max_bytes",
-    front?.largestFrameBytes ?? 0,
-    config.request_max_bytes,
-    front?.server?.closed.messageBytes ?? 0,
-  );
+  sampleFrontLimits(limit, front, config);
   const laneRefusals = ofLanes(({ counters }) => counters.refused).reduce((sum, count) => sum + count, 0);
   limit("laneQueueMax", Math.max(...ofLanes(({ pending }) => pending)), laneQueueMax, laneRefusals);
   const { pillar } = lanes;
@@ -339,18 +348,6 @@ export function sampleLimits(
   limit("credentialChecksWaitingMax", checks.waitingCount, credentialChecksWaitingMax, droppedChecks);
   limit("fileRequestsWaitingMax", files.waitingCount, fileRequestsWaitingMax, files.counters.refused);
   limit("fileBytesOnTheirWayMax", files.bytesOnTheirWay, fileBytesOnTheirWayMax, undefined);
-  limit(
-    "heldRequestsBytesMax",
-    front?.server?.heldBytes ?? 0,
-    heldRequestsBytesMax,
-    front?.server?.closed.heldBytes ?? 0,
-  );
-  limit(
-    "allUnreadRepliesBytesMax",
-    front?.server?.unreadBytes ?? 0,
-    allUnreadRepliesBytesMax,
-    front?.server?.closed.unreadReplies ?? 0,
-  );
   limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);
   limit("batchesRunningMax", parts.batches.runningCount, batchesRunningMax, parts.batches.counters.refused);
   limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);
