@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ownUserName } from "../src/config/own-user.ts";
 import { SaltworksError } from "../src/errors.ts";
 import { RequestChannel } from "../src/transport/request-channel.ts";
 import { listField, mapField, textField } from "../src/wire/fields.ts";
@@ -29,7 +30,7 @@ export class LocalClient {
       timeoutMs: requestTimeoutMs,
       tries: 1,
     });
-    this.#keyFile = join(o.cacheDirectory, ".root_key");
+    this.#keyFile = join(o.cacheDirectory, `.${ownUserName()}_key`);
   }
 
   /** @throws SaltworksError REQUEST_TIMEOUT while no master answers */

@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { ownUserName } from "../src/config/own-user.ts";
 import { hasCode, SaltworksError } from "../src/errors.ts";
 import { type DescriptorNeed, withDescriptors } from "./fleet/descriptors.ts";
 import { LocalClient } from "./local-client.ts";
@@ -50,7 +51,7 @@ export class MasterProcess {
       interface: "127.0.0.1",
       ret_port: requestPort,
       publish_port: publishPort,
-      user: "root",
+      user: ownUserName(),
       // Both masters put paths that lie elsewhere below it.
       root_dir: this.directory,
       pki_dir: join(this.directory, "pki"),

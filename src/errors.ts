@@ -41,6 +41,7 @@ export const errorCodes = {
   MASTER_UNREACHABLE: { http: 503, retry: true, about: "The master's sockets are not there or do not answer." },
   MASTER_RUNNING: { http: 409, retry: false, about: "Another master already uses these ports or directories." },
   PORT_UNUSABLE: { http: 500, retry: false, about: "The system refuses a port that the configuration names." },
+  SYSTEM_REFUSED: { http: 500, retry: false, about: "The operating system refused what a daemon needs at its start." },
   USAGE: { http: 400, retry: false, about: "A command line that cannot be understood." },
   FUNCTION_UNKNOWN: { http: 404, retry: false, about: "No function of that name." },
   FUNCTION_ARGUMENTS: { http: 400, retry: false, about: "Arguments that the function does not take." },

@@ -459,6 +459,24 @@ export const batchReconnect = { rounds: 5, roundMs: 3_000 } as const;
 export const batchSendWaitsMs: readonly number[] = [1_000, 2_000, 4_000, 8_000, 16_000];
 /** How long a minion that did not answer a batch's ping may still join it, milliseconds. */
 export const batchLateMs = 86_400_000;
+/** How often a daemon looks whether its log file was moved away, milliseconds: a call of 2 us, and the lines of a second may follow the moved file. */
+export const logFileLookMs = 1_000;
+/** One line sent to the system's log, bytes: what its daemons take by default (8 KiB of rsyslog's and journald's 48 KiB). The rest of the line is cut. */
+export const syslogLineBytesMax = 8_192;
+/** Bytes that wait for a log host that does not read. Over it lines are dropped, counted and reported with the next that is taken. */
+export const syslogWaitingBytesMax = 1024 * 1024;
+/** Wait before a lost log host is tried again, milliseconds: doubled each time, spread at random. */
+export const syslogReconnectMs = { least: 1_000, most: 60_000 } as const;
+/** How long `-d` waits for its daemon to be up, milliseconds: a large job cache may be brought into form meanwhile. */
+export const backgroundStartTimeoutMs = 300_000;
+/** Answers of the threads before systemd is told that a master is alive, at most this part of the time between two messages. */
+export const watchdogAnswerShare = 0.9;
+/** How long a thread may take to say where it is, milliseconds: one that waits for work, or is in native code, says nothing. */
+export const debugPauseTimeoutMs = 1_000;
+/** One dump of stacks and state, bytes; the rest is cut. */
+export const debugDumpBytesMax = 1024 * 1024;
+/** Names that are tried for a dump's file, of which others may have made some. */
+export const debugFileTriesMax = 100;
 
 assert(listedValuesMax < decodedValuesMax, "a list of jobs can be decoded");
 assert(strangerUnansweredMax <= provenUnansweredMax, "proof never lowers a bound");

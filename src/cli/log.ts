@@ -2,6 +2,8 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import pino, { type Level, type LevelWithSilent, type Logger, type StreamEntry } from "pino";
+import { LogFile } from "./daemon/log-file.ts";
+import { Syslog, type SyslogPlace } from "./daemon/syslog.ts";
 import type { Host } from "./host.ts";
 
 /** Salt's levels, most talkative first. */
@@ -17,7 +19,6 @@ const levels: { readonly [name: string]: LevelWithSilent } = {
   critical: "fatal",
   quiet: "silent",
 };
-const logFileMode = 0o640;
 
 export function levelOf(name: string): LevelWithSilent {
   return levels[name] ?? "warn";
@@ -27,29 +28,43 @@ export type DaemonLog = {
   readonly consoleLevel: string;
   readonly fileLevel: string;
   /** Empty: no file. */
-  readonly file: string;
+  readonly file: string | SyslogPlace;
+  /** The program's name in the system's log. */
+  readonly tag: string;
 };
 
-/** Lines of JSON to standard error and to the file, each at its own level. A file that cannot be opened is reported and done without. */
-export function openDaemonLog(choice: DaemonLog, host: Pick<Host, "complain">): Logger {
+/**
+ * Lines of JSON to standard error and to the file or the system's log, each at its own level. A file that cannot be opened is reported and
+ * done without.
+ */
+export async function openDaemonLog(
+  choice: DaemonLog,
+  host: Pick<Host, "complain">,
+): Promise<{ readonly log: Logger; readonly reopen: () => Error | undefined }> {
   const streams: StreamEntry[] = [];
   const consoleLevel = levelOf(choice.consoleLevel);
   const fileLevel = levelOf(choice.fileLevel);
   if (consoleLevel !== "silent")
     streams.push({ level: consoleLevel, stream: pino.destination({ dest: 2, sync: true }) });
-  streams.push(...fileStream(choice.file, fileLevel, host));
-  return pino({ level: lowest(streams) }, pino.multistream(streams));
+  let file: LogFile | undefined;
+  if (fileLevel !== "silent" && choice.file !== "") {
+    const stream =
+      typeof choice.file === "string" ? logFile(choice.file, host) : await Syslog.open(choice.file, choice.tag);
+    if (stream !== undefined) streams.push({ level: fileLevel, stream });
+    if (stream instanceof LogFile) file = stream;
+  }
+  const log = pino({ level: lowest(streams) }, pino.multistream(streams));
+  return { log, reopen: () => file?.reopen() };
 }
 
-/** None where nothing is to be logged there, or where the file cannot be opened, which is said. */
-function fileStream(file: string, level: LevelWithSilent, host: Pick<Host, "complain">): StreamEntry[] {
-  if (level === "silent" || file === "") return [];
+/** Undefined where the file cannot be opened, which is said. */
+function logFile(path: string, host: Pick<Host, "complain">): LogFile | undefined {
   try {
-    mkdirSync(dirname(file), { recursive: true });
-    return [{ level, stream: pino.destination({ dest: file, sync: true, mode: logFileMode }) }];
+    mkdirSync(dirname(path), { recursive: true });
+    return new LogFile(path, (text) => host.complain(`[WARNING ] ${text}`));
   } catch (error) {
-    host.complain(`[WARNING ] ${file} cannot be written, so nothing is logged there: ${(error as Error).message}\n`);
-    return [];
+    host.complain(`[WARNING ] ${path} cannot be written, so nothing is logged there: ${(error as Error).message}\n`);
+    return undefined;
   }
 }
 
@@ -77,7 +92,8 @@ export function openToolLog(
   const consoleLevel = levelOf(options.logLevel ?? config.log_level);
   const fileLevel = levelOf(options.logFileLevel ?? config.log_level_logfile ?? options.logLevel ?? config.log_level);
   const streams: StreamEntry[] = consoleLevel === "silent" ? [] : [{ level: consoleLevel, stream: { write } }];
-  streams.push(...fileStream(options.logFile ?? "", fileLevel, host));
+  const file = options.logFile === undefined || fileLevel === "silent" ? undefined : logFile(options.logFile, host);
+  if (file !== undefined && fileLevel !== "silent") streams.push({ level: fileLevel, stream: file });
   return pino({ level: lowest(streams) }, pino.multistream(streams));
 }
 

@@ -9,10 +9,10 @@ import type { Login } from "../client/credentials.ts";
 import { MasterClient } from "../client/master-client.ts";
 import { eauthBackends, isEauthBackend } from "../config/external-auth.ts";
 import { hasCodeIn } from "../config/file-errors.ts";
+import { ownUserName } from "../config/own-user.ts";
 import type { MasterConfig } from "../config/schema.ts";
 import { Exit } from "./command-line.ts";
 import type { Host } from "./host.ts";
-import { ownUserName } from "./own-user.ts";
 
 export type LoginOptions = {
   readonly eauth: string | undefined;

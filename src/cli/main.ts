@@ -1,4 +1,5 @@
 /** The program's entry: one command line, one exit code. */
+import "./daemon/first-signals.ts";
 import { dispatch } from "./dispatch.ts";
 import { processHost } from "./host.ts";
 

@@ -9,6 +9,7 @@ import { editDistance } from "./edit-distance.ts";
 import { hostId, withDomain } from "./host-id.ts";
 import type { ConfigMap, ConfigValue, OptionTable } from "./option.ts";
 import { otherSaltNames } from "./other-names.ts";
+import { ownUserName } from "./own-user.ts";
 import { readSettings, type Setting, type Settings } from "./read-files.ts";
 import { isUri, underRoot } from "./root-dir.ts";
 import { isConfigMap } from "./salt-yaml.ts";
@@ -185,6 +186,8 @@ function load(role: Role, configDir: string, overrides: Overrides, ownFile?: str
   const unbuilt = role.name === "master" ? unbuiltSettings(settings, settings.get("accept_missing")?.value ?? []) : [];
   const draft = checkAll(settings, role.table, [...misspelt, ...refused(unbuilt)]);
   const isIdComputed = textOf(draft, "id") === "";
+  // Salt's default is whoever runs the program, which is root only where root does.
+  if (!settings.has("user")) draft.user = ownUserName();
   role.settle(draft, settings, warnings);
   settlePaths(draft, settings, role.table);
   const opts = new Map<string, unknown>(Array.from(settings, ([name, { value }]) => [name, value]));

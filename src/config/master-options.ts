@@ -39,8 +39,8 @@ const sockets = {
   transport: choice("zeromq", ["zeromq"], "How bytes travel. Only ZeroMQ here; Salt also has tcp and ws.", kept),
   max_open_files: integer(
     100_000,
-    "Open files that the process may need: one per connection. Node.js raises the soft limit to the hard one by itself; a hard limit below this warns.",
-    { ...kept, min: 1, max: 1_073_741_824, unit: "files" },
+    "Open files that the process may need: one per connection. Root raises its limit to this; where the limit stays below, the log says so.",
+    { min: 1, max: 1_073_741_824, unit: "files" },
   ),
 };
 
@@ -57,13 +57,24 @@ const places = {
     path,
   ),
   sock_dir: text("/var/run/salt/master", "The event bus and other local sockets.", path),
-  pidfile: text("/var/run/salt-master.pid", "The daemon's process id.", { ...kept, ...path }),
+  pidfile: text(
+    "/var/run/salt-master.pid",
+    "File with the daemon's process id, written at start and removed at the end; empty: none.",
+    path,
+  ),
   extension_modules: text("/var/cache/salt/master/extmods", "Modules of one's own.", { ...path, ...kept }),
-  log_file: text("/var/log/salt/master", "Log of the daemon.", path),
+  log_file: text(
+    "/var/log/salt/master",
+    "Log of the daemon: a file, or the system's log as `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, with a facility behind it such as `/LOG_DAEMON`.",
+    path,
+  ),
   key_logfile: text("/var/log/salt/key", "Log of the key command.", { ...path, ...kept }),
   log_level: choice("warning", logLevels, "What the console shows."),
   log_level_logfile: optional(choice("warning", logLevels, "What the log file gets; unset: the same as `log_level`.")),
-  user: text("root", "The user that runs the daemon and owns `.<user>_key`."),
+  user: text(
+    "root",
+    "The user that the master becomes when root starts it, who owns its files and `.<user>_key`. Not set: the user that starts it.",
+  ),
   id: text("", "Name of this master in events and in the dropfile; empty: `<fqdn>_master`."),
   append_domain: text("", "Domain added to a computed id that doesn't end in it."),
   default_include: text("master.d/*.conf", "More files, relative to this one, merged over it."),

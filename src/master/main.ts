@@ -40,13 +40,20 @@ import {
 const looseTagsWarning =
   "minion_event_tags: salt lets one minion fire events that Salt's tools show as another minion's result or take for the master's own";
 
+/** What whoever runs a master learns of it. */
+export type MasterHooks = {
+  /** It answers requests. `answers` resolves when all workers have; `state` is the metrics' text. */
+  readonly onReady?: (master: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
+  readonly onStopping?: () => void;
+};
+
 /**
  * Runs a master until TERM or INT.
  *
  * @returns the exit code: 0 after a clean shutdown
  * @throws SaltworksError MASTER_RUNNING if ports or directories are in use, PORT_UNUSABLE, STORE_FAILED, CONFIG_INVALID
  */
-export async function runMaster(config: MasterConfig, log: Logger): Promise<number> {
+export async function runMaster(config: MasterConfig, log: Logger, hooks: MasterHooks = {}): Promise<number> {
   const limit = new LogLimit(log, () => performance.now());
   const { logger } = limit;
   const faults = [...fileServerSettings(config).faults, ...backendFaults(config.external_auth)];
@@ -59,7 +66,9 @@ export async function runMaster(config: MasterConfig, log: Logger): Promise<numb
     await checkPorts(config);
     const master = await startMaster(config, limit);
     logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
+    hooks.onReady?.({ answers: () => master.answers(), state: () => master.metrics.text() });
     const signal = await terminationSignal(master);
+    hooks.onStopping?.();
     logger.info({ signal }, "shutting down");
     await master.stop(drainDeadlineMs);
     const code = master.fault === undefined ? 0 : 1;

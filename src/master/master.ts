@@ -139,6 +139,11 @@ export class Master {
     this.onStop(() => watch.close());
   }
 
+  /** Resolves when every worker has answered, behind the batch that it is at. */
+  async answers(): Promise<void> {
+    await this.#parts.pool.broadcast(() => ({ kind: "measures" }));
+  }
+
   applyKeyChange(change: KeyChange): void {
     this.#keyRing
       .apply(change)

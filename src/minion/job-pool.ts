@@ -204,6 +204,10 @@ export class JobPool {
       this.#startTimer ??= setTimeout(() => this.#startMore(), this.#hasReady ? startDelayMs : 0);
   }
 
+  get processCount(): number {
+    return this.#slots.size;
+  }
+
   get #hasReady(): boolean {
     return Array.from(this.#slots).some((slot) => slot.isReady && !slot.isRetired);
   }

@@ -125,4 +125,6 @@ process.on("message", (message: ToJobProcess) => {
 });
 // Ctrl-C in a terminal reaches every process of the group: the minion decides what ends, and when.
 process.on("SIGINT", () => undefined);
+// Without a listener Node.js would open a debugger.
+process.on("SIGUSR1", () => undefined);
 process.on("disconnect", () => process.exit(0));

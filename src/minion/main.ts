@@ -6,12 +6,24 @@ import { rejectedExitDelaySeconds } from "../limits.ts";
 import { exitCodes, Minion } from "./minion.ts";
 import { collectGrains } from "./modules/grains-core.ts";
 
+/** What whoever runs a minion learns of it. */
+export type MinionHooks = {
+  /** Its bus stands and it looks for its master. */
+  readonly onReady?: (minion: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
+  readonly onStopping?: () => void;
+};
+
 /**
  * Runs until TERM or INT (0), or until the master rejects this minion's key (77) or is not the one of `master_finger` (42).
  * Errors of the start (configuration, another minion of this id) are thrown.
  */
-export async function runMinion(config: MinionConfig, log: Logger, extrasUrl: string): Promise<number> {
-  for (const sentence of [...config.warnings, ...config.inert]) log.warn(sentence);
+export async function runMinion(
+  config: MinionConfig,
+  log: Logger,
+  extrasUrl: string,
+  hooks: MinionHooks = {},
+): Promise<number> {
+  for (const sentence of config.inert) log.warn(sentence);
   if (config.isIdComputed && config.minion_id_caching) cacheHostId(config.root_dir, config.id);
   const environment = { ...process.env };
   const leaving = new AbortController();
@@ -22,8 +34,11 @@ export async function runMinion(config: MinionConfig, log: Logger, extrasUrl: st
     extrasUrl,
     collectGrains: () => collectGrains({ config, environment, log }),
   });
+  // All its work is on this thread: one that can ask has been answered.
+  hooks.onReady?.({ answers: () => Promise.resolve(), state: () => Promise.resolve(minion.state()) });
   const stop = (signal: NodeJS.Signals) => {
     log.info({ signal }, "stopping");
+    hooks.onStopping?.();
     leaving.abort();
     minion.stop().catch((error: unknown) => log.error({ err: error }, "the minion did not stop cleanly"));
   };

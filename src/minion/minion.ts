@@ -104,6 +104,13 @@ export class Minion {
     return this.#ended.promise;
   }
 
+  /** One line for who looks from outside. */
+  state(): string {
+    const { config } = this.#options;
+    const jobs = this.#pool === undefined ? "no job processes" : `${this.#pool.processCount} job processes`;
+    return `minion ${config.id}: ${this.#link === undefined ? "without a master" : "has a link to its master"}, ${jobs}`;
+  }
+
   async #open(): Promise<void> {
     const { config, environment, extrasUrl, log } = this.#options;
     const identity = await openIdentity(config);

@@ -162,9 +162,12 @@ describe("Display", () => {
 });
 
 describe("logs", () => {
-  it("keep structured lines of their level in the daemon's file", () => {
+  it("keep structured lines of their level in the daemon's file", async () => {
     const file = join(folder, "deep", "log");
-    const log = openDaemonLog({ consoleLevel: "quiet", fileLevel: "info", file }, new TestHost());
+    const { log } = await openDaemonLog(
+      { consoleLevel: "quiet", fileLevel: "info", file, tag: "test" },
+      new TestHost(),
+    );
     log.debug("too quiet");
     log.info({ port: 4506 }, "ready");
     const lines = readFileSync(file, "utf8").trim().split("\n");
@@ -173,11 +176,12 @@ describe("logs", () => {
     assert.deepEqual([entry.msg, entry.port], ["ready", 4506]);
   });
 
-  it("do without a file that cannot be opened, and say so", () => {
+  it("do without a file that cannot be opened, and say so", async () => {
     const host = new TestHost();
     const inTheWay = join(folder, "file");
     writeFileSync(inTheWay, "");
-    const log = openDaemonLog({ consoleLevel: "quiet", fileLevel: "info", file: join(inTheWay, "log") }, host);
+    const file = join(inTheWay, "log");
+    const { log } = await openDaemonLog({ consoleLevel: "quiet", fileLevel: "info", file, tag: "test" }, host);
     log.info("nobody hears it");
     assert.match(host.err, /^\[WARNING \] \S+\/file\/log cannot be written/);
   });

@@ -43,7 +43,7 @@ NAMES = {
     "signingKeyFile": "priv", "signatureDir": "signature_path", "signedKeyFile": "pub", "isSigningKeyMade": "auto_create", "jid": "jid", "isSkippingGrains": "skip_grains", "cachedir": "cachedir",
     "moduleDirs": "module_dirs", "fileRoot": "file_root", "pillarRoot": "pillar_root", "statesDir": "states_dir", "isGrainsCacheRefreshed": "refresh_grains_cache", "authTimeoutSeconds": "auth_timeout",
     "isChunked": "chunked", "isCompressionOff": "!gzip", "master": "master", "isLocal": "local", "isRetcodePassed": "retcode_passthrough", "isMetadataShown": "print_metadata", "id": "id", "isReturnEventOff": "no_return_event",
-    "eauth": "eauth", "isTokenMade": "mktoken", "username": "username", "password": "password",
+    "isDaemon": "daemon", "pidFile": "pidfile", "eauth": "eauth", "isTokenMade": "mktoken", "username": "username", "password": "password",
 }
 
 

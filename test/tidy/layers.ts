@@ -30,6 +30,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that one file alone may name, so that they can be replaced there. */
 export const packageHomes: Readonly<Record<string, string>> = {
+  koffi: "src/cli/daemon/system-calls.ts",
   piscina: "src/workers/pool.ts",
 };
 

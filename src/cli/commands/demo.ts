@@ -1,7 +1,7 @@
 /** `saltworks demo`: a master and some minions in a private directory, three jobs shown as an operator would see them, and what to try next. */
 
 import { join, relative } from "node:path";
-import { parseArgs } from "node:util";
+import { parseArgs, stripVTControlCharacters } from "node:util";
 import { KeyAdmin } from "../../client/key-admin.ts";
 import { packageRoot } from "../../config/program-version.ts";
 import type { MasterConfig } from "../../config/schema.ts";
@@ -27,6 +27,7 @@ Options:
   -h, --help   Show this help and exit.
 `;
 const usageExitCode = 64;
+const failedJobExitCode = 1;
 const defaultMinionCount = 5;
 /** How long to wait before looking again for what has no event: sockets and key files of starting processes. */
 const lookIntervalMs = 50;
@@ -110,9 +111,9 @@ class Demo {
     const config = masterConfig(masterConfigDir, this.#host);
     await this.#acceptKeys(config);
     let code = 0;
-    code ||= await this.#command("salt", ["*", "test.ping"]);
-    code ||= await this.#command("salt", ["*", "cmd.run", "uname -sr"]);
-    code ||= await this.#command("salt", ["*", "grains.item", "os"]);
+    code ||= await this.#job("test.ping");
+    code ||= await this.#job("cmd.run", "uname -sr");
+    code ||= await this.#job("grains.item", "os");
     if (code === 0 && !isExiting) this.#suggest();
     return code;
   }
@@ -152,11 +153,26 @@ class Demo {
     }
   }
 
+  /** Salt's command ends with 0 for some failures, such as a user without permission: whether each minion has answered is seen in what it shows. */
+  async #job(...words: readonly string[]): Promise<number> {
+    let shown = "";
+    const write = (text: string): void => {
+      shown += text;
+      this.#host.write(text);
+    };
+    const code = await this.#command("salt", ["*", ...words], { ...this.#host, write });
+    const text = stripVTControlCharacters(shown);
+    const silent = this.#site.minions.filter(({ id }) => !answered(text, id)).map(({ id }) => id);
+    if (code !== 0 || silent.length === 0) return code;
+    this.#host.complain(`saltworks demo: ${words[0]} had no answer of ${silent.join(", ")}\n`);
+    return failedJobExitCode;
+  }
+
   /** Runs one command of this program and shows the line that does the same. */
-  async #command(name: "salt" | "key", args: readonly string[]): Promise<number> {
+  async #command(name: "salt" | "key", args: readonly string[], host = this.#host): Promise<number> {
     const argv = ["-c", this.#site.masterConfigDir, ...args];
     this.#host.write(`\n$ ${[programName(), name, ...argv].map(quoted).join(" ")}\n`);
-    return name === "salt" ? await runSalt(argv, this.#host) : await runKey(argv, this.#host);
+    return name === "salt" ? await runSalt(argv, host) : await runKey(argv, host);
   }
 
   #suggest(): void {
@@ -191,6 +207,13 @@ function late(what: string): SaltworksError {
 
 function died(name: string, said: string): SaltworksError {
   return new SaltworksError("FUNCTION_FAILED", `${name} ended by itself${said === "" ? "" : `: ${said}`}`, { name });
+}
+
+/** Whether the outputter shows a value of this minion, and not why there is none. */
+function answered(shown: string, id: string): boolean {
+  const lines = shown.split("\n");
+  const at = lines.indexOf(`${id}:`);
+  return at >= 0 && !/Minion did not return|Minion was not/.test(lines[at + 1] ?? "");
 }
 
 /** As it can be typed from here. */

@@ -43,7 +43,9 @@ export async function runKey(argv: readonly string[], host: Host): Promise<numbe
 async function runAction(options: KeyOptions, host: Host): Promise<number> {
   const config = clientConfig(configDirectory(options), host);
   const log = openToolLog(options, config, host);
-  if (options.user !== undefined) await becomeUser(options.user, host);
+  // As salt-key: what root changes belongs to the master's user afterwards, too.
+  const user = options.user ?? (process.getuid?.() === 0 && options.eauth === undefined ? config.user : undefined);
+  if (user !== undefined) await becomeUser(user, host);
   const display = new Display({ ...displayChoice(options, config), defaultOutputter: "key" }, host);
   let client: MasterClient | undefined;
   try {

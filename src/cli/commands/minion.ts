@@ -1,21 +1,38 @@
-/** `saltworks minion`: a minion in the foreground until TERM or Ctrl-C. */
+/** `saltworks minion`: a minion until TERM or Ctrl-C, in the foreground or, with `-d`, behind. */
+import type { MinionConfig } from "../../config/schema.ts";
 import { runMinion } from "../../minion/main.ts";
 import { minionConfig, understand } from "../command-line.ts";
+import { runDaemon } from "../daemon/run-daemon.ts";
 import type { Host } from "../host.ts";
-import { openDaemonLog } from "../log.ts";
 import { minionExtrasUrl } from "../minion-extras.ts";
+
+/** Sockets to a master, a bus and pipes to job processes: Salt's minions have no option for it. */
+const openFiles = 1_024;
 
 /** @returns the exit code */
 export async function runMinionCommand(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("minion", argv, host);
-  const config = minionConfig(options.configDir, host, {
-    log_level: options.logLevel,
-    log_file: options.logFile,
-    log_level_logfile: options.logFileLevel,
-  });
-  const log = openDaemonLog(
-    { consoleLevel: config.log_level, fileLevel: config.log_level_logfile ?? config.log_level, file: config.log_file },
+  return await runDaemon<MinionConfig>(
+    {
+      role: "minion",
+      argv,
+      isBackgroundWanted: options.isDaemon,
+      load: (settled) =>
+        minionConfig(options.configDir, settled, {
+          log_level: options.logLevel,
+          log_file: options.logFile,
+          log_level_logfile: options.logFileLevel,
+          user: options.user,
+          pidfile: options.pidFile,
+        }),
+      directories: ({ pki_dir, cachedir, sock_dir }) => [
+        { path: pki_dir, mode: 0o700 },
+        { path: cachedir, mode: 0o755 },
+        { path: sock_dir, mode: 0o755 },
+      ],
+      openFiles: () => openFiles,
+      run: async (config, log, hooks) => await runMinion(config, log, minionExtrasUrl, hooks),
+    },
     host,
   );
-  return await runMinion(config, log, minionExtrasUrl);
 }

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { demoStopTimeoutMs } from "../../limits.ts";
+import { withoutNodeVariables } from "../daemon/node-environment.ts";
 
 type Child = { readonly name: string; readonly process: ChildProcess; readonly errorFile: string; ended: boolean };
 
@@ -27,6 +28,7 @@ export class Children {
     const main = process.argv[1] ?? "";
     const started = spawn(process.execPath, [...process.execArgv, main, ...args], {
       stdio: ["ignore", errors, errors],
+      env: withoutNodeVariables(process.env),
       detached: true,
     });
     closeSync(errors);

@@ -59,7 +59,13 @@ export async function createSite(minionCount: number): Promise<DemoSite> {
 }
 
 function directories(folder: string): string[] {
-  return [`pki_dir: ${folder}/pki`, `cachedir: ${folder}/cache`, `sock_dir: ${folder}/run`, `log_file: ${folder}/log`];
+  return [
+    `pki_dir: ${folder}/pki`,
+    `cachedir: ${folder}/cache`,
+    `sock_dir: ${folder}/run`,
+    `log_file: ${folder}/log`,
+    `pidfile: ${folder}/pid`,
+  ];
 }
 
 function write(file: string, lines: readonly string[]): void {

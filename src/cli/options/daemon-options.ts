@@ -1,8 +1,22 @@
 /** The options of `saltworks master` and `saltworks minion`. Source: Salt's own `--help` of both for names, groups and order. */
 import { generalOptions, logFileOptions, loggingAbout, logLevelOption } from "./general-options.ts";
-import type { CommandTable } from "./option.ts";
+import { type CommandTable, flag, text } from "./option.ts";
 
-type DaemonOptions = typeof generalOptions & ReturnType<typeof logLevelOption> & typeof logFileOptions;
+/** Also of Salt's syndic and proxies. */
+const daemonOptions = {
+  user: text(
+    ["-u", "--user"],
+    "USER",
+    "Become this user, instead of the configured one, once what needs root is done.",
+  ),
+  isDaemon: flag(["-d", "--daemon"], "Run in the background. The command returns when the daemon is up or has failed."),
+  pidFile: text(["--pid-file"], "PIDFILE", "Write the process id to this file, instead of the configured one."),
+};
+
+type DaemonOptions = typeof generalOptions &
+  typeof daemonOptions &
+  ReturnType<typeof logLevelOption> &
+  typeof logFileOptions;
 
 function daemonCommand(program: string, about: string): CommandTable<DaemonOptions> {
   return {
@@ -10,10 +24,10 @@ function daemonCommand(program: string, about: string): CommandTable<DaemonOptio
     usage: `${program} [options]`,
     about,
     groups: [
-      { title: "", options: generalOptions },
+      { title: "", options: { ...generalOptions, ...daemonOptions } },
       { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
     ],
-    unavailable: [["-u", "--user"], ["-d", "--daemon"], ["--pid-file"], ["--disable-keepalive"]],
+    unavailable: [["--disable-keepalive"]],
   };
 }
 

@@ -3,12 +3,19 @@
 import { readTextIfAny } from "./file-error.ts";
 import { runProgram } from "./run-program.ts";
 
-export type User = { readonly name: string; readonly uid: number; readonly gid: number; readonly home: string };
+export type User = {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly home: string;
+  readonly shell: string;
+};
 
 export async function findUser(name: string): Promise<User | undefined> {
   const fields = await entryOf("passwd", name);
   if (fields === undefined) return undefined;
-  return { name: fields[0] ?? name, uid: Number(fields[2]), gid: Number(fields[3]), home: fields[5] ?? "/" };
+  const [found = name, , uid, gid, , home = "/", shell = ""] = fields;
+  return { name: found, uid: Number(uid), gid: Number(gid), home, shell };
 }
 
 export async function findUserById(uid: number): Promise<User | undefined> {

@@ -1,0 +1,80 @@
+/**
+ * `-d`: the command starts itself once more without a terminal, in a session of its own, and returns when that process is up or has failed,
+ * with what it said and its exit code. Node.js cannot fork, so the second is a new program that reports over Node's channel.
+ */
+import { spawn } from "node:child_process";
+import { backgroundStartTimeoutMs } from "../../limits.ts";
+import type { Host } from "../host.ts";
+
+/** Marks the process in the background, in its environment. */
+const mark = "SALTWORKS_BACKGROUND";
+const failedExitCode = 1;
+const umask = 0o022;
+
+type Report = { readonly kind: "said"; readonly text: string } | { readonly kind: "up" };
+
+/** What a daemon does about its starter, if it has one. */
+export type Foreground = {
+  readonly isBackground: boolean;
+  /** Host whose complaints reach whoever waits for the start. */
+  readonly host: Host;
+  /** Lets the starter go. */
+  up(): void;
+};
+
+/** Of this process: whether `startInBackground` started it. */
+export function foregroundOf(host: Host): Foreground {
+  const isBackground = process.env[mark] === "1" && process.send !== undefined;
+  delete process.env[mark];
+  if (!isBackground) return { isBackground, host, up: () => undefined };
+  process.umask(umask);
+  const report = (message: Report): void => {
+    if (process.connected) process.send?.(message, () => undefined);
+  };
+  const complain = (text: string): void => report({ kind: "said", text });
+  process.on("uncaughtExceptionMonitor", (error) => complain(`${error.stack ?? error.message}\n`));
+  return {
+    isBackground,
+    host: { ...host, complain },
+    up: () => {
+      report({ kind: "up" });
+      if (process.connected) process.disconnect();
+    },
+  };
+}
+
+/** @returns the exit code for the command that was typed */
+export async function startInBackground(argv: readonly string[], host: Host): Promise<number> {
+  const [, main = ""] = process.argv;
+  const child = spawn(process.execPath, [...process.execArgv, main, ...argv], {
+    detached: true,
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+    env: { ...process.env, [mark]: "1" },
+  });
+  return await new Promise<number>((resolve) => {
+    const timer = setTimeout(() => {
+      host.complain(
+        `saltworks: process ${child.pid} is not up after ${backgroundStartTimeoutMs / 1_000} s: its log says more\n`,
+      );
+      end(failedExitCode);
+    }, backgroundStartTimeoutMs);
+    const end = (code: number): void => {
+      clearTimeout(timer);
+      if (child.connected) child.disconnect();
+      child.unref();
+      resolve(code);
+    };
+    child.on("message", (message: Report) => {
+      if (message.kind === "said") host.complain(message.text);
+      else end(0);
+    });
+    child.once("error", (error) => {
+      host.complain(`saltworks: ${error.message}\n`);
+      end(failedExitCode);
+    });
+    child.once("exit", (code, signal) => {
+      if (signal !== null) host.complain(`saltworks: the process in the background was ended by ${signal}\n`);
+      end(code ?? failedExitCode);
+    });
+  });
+}

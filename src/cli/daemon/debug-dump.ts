@@ -1,0 +1,121 @@
+/**
+ * SIGUSR1: where all threads are and how the process stands, for the log and, where no terminal shows it, a file as Salt's: `salt-debug-TIME.log` among the
+ * temporary files. Without a listener Node.js would open a debugger on this signal, through which every local user could run code here.
+ */
+import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { debugDumpBytesMax, debugFileTriesMax } from "../../limits.ts";
+import { threadStacks } from "./thread-stacks.ts";
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+/** Stacks and figures hold no secrets, but are nobody else's business. */
+const mode = 0o600;
+
+export type Dumping = {
+  /** Such as `master`. */
+  readonly role: string;
+  readonly log: Pick<Logger, "warn" | "error">;
+  /** What the daemon knows of itself. */
+  readonly state: () => Promise<string>;
+  /** Undefined where standard error is no terminal. */
+  readonly terminal: ((text: string) => void) | undefined;
+};
+
+/** From now on SIGUSR1 makes a dump; signals that come while one is made are answered by it. */
+export function dumpOnSignal(dumping: Dumping): void {
+  let isDumping = false;
+  process.on("SIGUSR1", () => {
+    if (isDumping) return;
+    isDumping = true;
+    const stack = new Error("the main thread at this moment").stack ?? "";
+    dump(dumping, stack)
+      .catch((error: unknown) => dumping.log.error({ err: error }, "SIGUSR1: no dump could be made"))
+      .finally(() => {
+        isDumping = false;
+      });
+  });
+  process.on("SIGUSR2", () => dumping.log.warn("SIGUSR2: this program has no profiler that a signal starts"));
+}
+
+async function dump(dumping: Dumping, stack: string): Promise<void> {
+  const text = (await describe(dumping, stack)).slice(0, debugDumpBytesMax);
+  if (dumping.terminal !== undefined) {
+    dumping.terminal(text);
+    dumping.log.warn({ dump: text }, "SIGUSR1: stacks and state");
+    return;
+  }
+  const file = writeNew(text);
+  dumping.log.warn({ file, dump: text }, "SIGUSR1: stacks and state");
+}
+
+async function describe({ role, state }: Dumping, stack: string): Promise<string> {
+  const resources = new Map<string, number>();
+  for (const name of process.getActiveResourcesInfo()) resources.set(name, (resources.get(name) ?? 0) + 1);
+  const json = (value: unknown): string => JSON.stringify(value);
+  const parts = [
+    `======== Salt Debug Stack Trace: saltworks ${role} =========`,
+    `process ${process.pid}, user ${process.getuid?.()}, Node.js ${process.version}, up ${Math.round(process.uptime())} s`,
+    `-------- main thread\n${stack}`,
+    `open: ${json(Object.fromEntries(resources))}`,
+    `-------- threads of JavaScript\n${(await threadStacks()).join("\n")}`,
+    `-------- threads of the system\n${systemThreads().join("\n")}`,
+    `-------- memory and time\n${json(process.memoryUsage())}\n${json(process.resourceUsage())}`,
+    `-------- state\n${figures(await state())}`,
+    "=========================================",
+  ];
+  return `${parts.join("\n")}\n`;
+}
+
+/** Of metrics those that say something: no explanations, no steps of histograms, no zeros. */
+function figures(text: string): string {
+  return text
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#") && !/_bucket\{|\s0$/.test(line))
+    .join("\n");
+}
+
+/** Name, state and where in the kernel it waits, as far as this user may know. */
+function systemThreads(): string[] {
+  const folder = "/proc/self/task";
+  return namesIn(folder).map((id) => {
+    const status = textOf(join(folder, id, "status"));
+    const field = (name: string) => new RegExp(`^${name}:\\s+(.*)$`, "m").exec(status)?.[1] ?? "";
+    return `${id} ${field("Name")} ${field("State")} ${textOf(join(folder, id, "wchan"))}`.trimEnd();
+  });
+}
+
+/** A new file of this user's: one that is there, link or not, is somebody else's. */
+function writeNew(text: string): string {
+  const stem = join(tmpdir(), `salt-debug-${Math.floor(Date.now() / 1_000)}`);
+  for (let tried = 0; ; tried += 1) {
+    const file = tried === 0 ? `${stem}.log` : `${stem}-${process.pid}-${tried}.log`;
+    try {
+      const descriptor = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+      writeSync(descriptor, text);
+      closeSync(descriptor);
+      return file;
+    } catch (error) {
+      if (!hasCodeIn(error, "EEXIST") || tried >= debugFileTriesMax) throw error;
+    }
+  }
+}
+
+/** Threads end while we look, and other systems have no such folder. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * A log file that may be moved away while it is written: it is opened anew when asked, and once another file lies at its path, so that
+ * logrotate works with a signal or without one, as with Salt. A full disk loses lines, which are counted, and stops nothing.
+ */
+import { closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
+import { logFileLookMs } from "../../limits.ts";
+
+const mode = 0o640;
+
+export class LogFile {
+  readonly #path: string;
+  readonly #complain: (text: string) => void;
+  #descriptor: number;
+  #lookedMs = 0;
+  #lostLines = 0;
+
+  /** @throws what the system says if the file cannot be opened */
+  constructor(path: string, complain: (text: string) => void) {
+    this.#path = path;
+    this.#complain = complain;
+    this.#descriptor = openSync(path, "a", mode);
+  }
+
+  write(line: string): void {
+    this.#follow();
+    try {
+      if (this.#lostLines > 0)
+        this.#append(`${JSON.stringify({ level: 40, msg: `${this.#lostLines} lines were lost here` })}\n`);
+      this.#lostLines = 0;
+      this.#append(line);
+    } catch (error) {
+      if (this.#lostLines === 0) this.#complain(`${this.#path} cannot be written: ${(error as Error).message}\n`);
+      this.#lostLines += 1;
+    }
+  }
+
+  /** @returns the error where lines still go to the file that was moved away */
+  reopen(): Error | undefined {
+    try {
+      const descriptor = openSync(this.#path, "a", mode);
+      closeSync(this.#descriptor);
+      this.#descriptor = descriptor;
+      return undefined;
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  #append(line: string): void {
+    const bytes = Buffer.from(line);
+    for (let offset = 0; offset < bytes.length; ) offset += writeSync(this.#descriptor, bytes, offset);
+  }
+
+  #follow(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#lookedMs < logFileLookMs) return;
+    this.#lookedMs = nowMs;
+    const there = statSync(this.#path, { throwIfNoEntry: false });
+    const ours = fstatSync(this.#descriptor);
+    if (there?.ino !== ours.ino || there.dev !== ours.dev) this.reopen();
+  }
+}

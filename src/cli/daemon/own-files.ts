@@ -1,0 +1,103 @@
+/**
+ * Gives a daemon's files to the user that it is about to become: directories with what is in them, its log and its process id file.
+ * Source: Salt's verify_env for which they are; unlike there no link is followed and no file with a second name changes hands.
+ */
+import { closeSync, constants, fchownSync, fstatSync, lstatSync, openSync, readdirSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { entryOf, inDirectory, makeDirectories, type Owner, ownDirectory } from "./rooted-path.ts";
+
+const { O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const logMode = 0o640;
+const pidMode = 0o644;
+/** Deeper than any file of ours; a descriptor is open for each level. */
+const depthMax = 64;
+/** A job directory of Salt's may hold millions of files: they are looked through only when the directory itself is still another user's. */
+const vast = "jobs";
+
+/** Made with this mode where it is missing. */
+export type OwnedDirectory = { readonly path: string; readonly mode: number };
+
+export type OwnedFiles = {
+  readonly directories: readonly OwnedDirectory[];
+  /** Undefined where the log goes elsewhere. */
+  readonly logFile: string | undefined;
+  /** Empty: none. The directory is usually one that only root may write to. */
+  readonly pidFile: string;
+};
+
+/** What could not be given away is told by `warn`. */
+export function giveFiles(files: OwnedFiles, owner: Owner, warn: (sentence: string) => void): void {
+  for (const { path, mode } of files.directories) {
+    const isVastOwned = isOwned(`${path}/${vast}`, owner);
+    ownDirectory(path, owner, mode);
+    inDirectory(path, (directory) => giveEntries(directory, path, owner, 0, { warn, isVastOwned }));
+  }
+  if (files.logFile !== undefined) giveSingle(files.logFile, logMode, owner, warn);
+  if (files.pidFile !== "") giveSingle(files.pidFile, pidMode, owner, warn);
+}
+
+type Walk = { readonly warn: (sentence: string) => void; readonly isVastOwned: boolean };
+
+function isOwned(path: string, owner: Owner): boolean {
+  const status = lstatSync(path, { throwIfNoEntry: false });
+  return status?.uid === owner.uid && status.gid === owner.gid;
+}
+
+function giveEntries(directory: number, path: string, owner: Owner, depth: number, walk: Walk): void {
+  for (const name of readdirSync(entryOf(directory, "."))) {
+    const entry = entryOf(directory, name);
+    try {
+      const status = lstatSync(entry);
+      const isRight = status.uid === owner.uid && status.gid === owner.gid;
+      if (status.isDirectory()) {
+        if (depth === 0 && name === vast && walk.isVastOwned) continue;
+        giveDirectory(entry, `${path}/${name}`, owner, depth + 1, walk);
+      } else if (status.isFile() && !isRight) giveFile(entry, `${path}/${name}`, owner, walk.warn);
+    } catch (error) {
+      // Links and files come and go: what became a link meanwhile stays as it is.
+      if (!hasCodeIn(error, "ENOENT", "ELOOP", "ENOTDIR", "ENXIO")) throw error;
+    }
+  }
+}
+
+function giveDirectory(entry: string, path: string, owner: Owner, depth: number, walk: Walk): void {
+  if (depth > depthMax) {
+    walk.warn(`${path} lies too deep: it keeps its owner`);
+    return;
+  }
+  const descriptor = openSync(entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  try {
+    const { uid, gid } = fstatSync(descriptor);
+    if (uid !== owner.uid || gid !== owner.gid) fchownSync(descriptor, owner.uid, owner.gid);
+    giveEntries(descriptor, path, owner, depth, walk);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** A second name may be another user's way to a file that is none of ours. `mode`: of a file that is made. */
+function giveFile(
+  entry: string,
+  path: string,
+  owner: Owner,
+  warn: (sentence: string) => void,
+  made?: { readonly mode: number },
+): void {
+  const flags = made === undefined ? O_RDONLY : O_WRONLY | O_CREAT;
+  const descriptor = openSync(entry, flags | O_NOFOLLOW | O_NONBLOCK, made?.mode);
+  try {
+    const status = fstatSync(descriptor);
+    if (!status.isFile()) return;
+    if (status.nlink === 1) fchownSync(descriptor, owner.uid, owner.gid);
+    else warn(`${path} has a second name: it keeps its owner`);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** A file that the daemon writes to later, in a directory that may stay root's. */
+function giveSingle(path: string, mode: number, owner: Owner, warn: (sentence: string) => void): void {
+  makeDirectories(dirname(path));
+  inDirectory(dirname(path), (directory) => giveFile(entryOf(directory, basename(path)), path, owner, warn, { mode }));
+}

@@ -1,0 +1,72 @@
+/** How a daemon that root started becomes the user of its `user` option: what only root can do comes before, and nothing leads back. */
+import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { packageRoot } from "../../config/program-version.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { Host } from "../host.ts";
+import { changeTo, userToBecome } from "../process-user.ts";
+import { giveFiles, type OwnedFiles } from "./own-files.ts";
+
+export type DaemonUser = {
+  readonly user: string;
+  readonly files: OwnedFiles;
+  /** What else needs root, such as ports below 1024. */
+  readonly asRoot?: () => Promise<void>;
+};
+
+/** Of Salt's daemons where they may not become their user. */
+const refusedExitCode = 1;
+
+/**
+ * @param warn for what stays another user's
+ * @returns whether the process has changed its user
+ * @throws Exit if there is no such user, or only root could become that
+ */
+export async function becomeDaemonUser(
+  daemon: DaemonUser,
+  host: Host,
+  warn: (sentence: string) => void,
+): Promise<boolean> {
+  const user = await userToBecome(daemon.user, host, refusedExitCode);
+  if (user === undefined) return false;
+  if (process.platform !== "linux")
+    throw new SaltworksError("CONFIG_INVALID", `user: ${daemon.user}: only on Linux can root start it as another user`);
+  // It is loaded as root: the new user may not be able to read the program's packages.
+  const { allowOwnProcFiles } = await import("./system-calls.ts");
+  await daemon.asRoot?.();
+  giveFiles(daemon.files, user, warn);
+  changeTo(user);
+  allowOwnProcFiles();
+  assertReadable(user.name);
+  if (user.uid !== 0) assertRootIsGone(user.uid);
+  return true;
+}
+
+/** Threads load the program's files later on. @throws SaltworksError CONFIG_INVALID */
+function assertReadable(user: string): void {
+  try {
+    accessSync(fileURLToPath(import.meta.url), constants.R_OK);
+    accessSync(join(packageRoot(), "node_modules"), constants.R_OK | constants.X_OK);
+  } catch (cause) {
+    const sentence = `user: ${user} may not read this program in ${packageRoot()}: install it where that user may, such as /opt`;
+    throw new SaltworksError("CONFIG_INVALID", sentence, {}, { cause });
+  }
+}
+
+/** Every thread, those of Node.js and of libraries included. @throws SaltworksError SYSTEM_REFUSED */
+function assertRootIsGone(uid: number): void {
+  for (const thread of readdirSync("/proc/self/task")) {
+    const status = readFileSync(`/proc/self/task/${thread}/status`, "utf8");
+    const uids = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/) ?? [];
+    const capabilities = ["CapPrm", "CapEff", "CapAmb"].map((name) => new RegExp(`^${name}:\\s+0+$`, "m").test(status));
+    if (uids.some((value) => Number(value) !== uid) || capabilities.includes(false))
+      throw new SaltworksError("SYSTEM_REFUSED", `thread ${thread} of this process is still root`);
+  }
+  try {
+    process.setuid?.(0);
+  } catch {
+    return;
+  }
+  throw new SaltworksError("SYSTEM_REFUSED", "this process can become root again");
+}

@@ -1,0 +1,166 @@
+/**
+ * What master and minion do alike as daemons: background, user, log, process id file, service manager, signals.
+ * Source: Salt's daemons for options, files and exit codes; docs/install.md says what operators see.
+ */
+import { close as closeInspector } from "node:inspector";
+import type { Logger } from "pino";
+import { SaltworksError } from "../../errors.ts";
+import type { Host } from "../host.ts";
+import { openDaemonLog } from "../log.ts";
+import { foregroundOf, startInBackground } from "./background.ts";
+import { dumpOnSignal } from "./debug-dump.ts";
+import { dropNodeVariables, isDebuggerOpen, isDebuggerWanted } from "./node-environment.ts";
+import { raiseOpenFiles, reportOpenFiles } from "./open-files.ts";
+import type { OwnedDirectory } from "./own-files.ts";
+import { removePidFile, writePidFile } from "./pid-file.ts";
+import { becomeDaemonUser } from "./privileges.ts";
+import { openServiceManager } from "./service-manager.ts";
+import { syslogPlace } from "./syslog.ts";
+
+/** The options of both configurations that count here. */
+export type DaemonConfig = {
+  readonly user: string;
+  readonly pidfile: string;
+  readonly log_file: string;
+  readonly log_level: string;
+  readonly log_level_logfile: string | null;
+  readonly warnings: readonly string[];
+};
+
+/** A daemon that is up, as those outside of it see it. */
+export type RunningDaemon = {
+  /** Resolves when all its threads have answered. */
+  readonly answers: () => Promise<void>;
+  /** What it knows of itself, as text without secrets. */
+  readonly state: () => Promise<string>;
+};
+
+export type DaemonHooks = {
+  readonly onReady: (running: RunningDaemon) => void;
+  readonly onStopping: () => void;
+};
+
+export type Daemon<Config extends DaemonConfig> = {
+  readonly role: "master" | "minion";
+  readonly argv: readonly string[];
+  readonly isBackgroundWanted: boolean;
+  readonly load: (host: Host) => Config;
+  /** Made if they are missing, and given to the daemon's user with what is in them. */
+  readonly directories: (config: Config) => readonly OwnedDirectory[];
+  readonly openFiles: (config: Config) => number;
+  /** Before root is given up. */
+  readonly asRoot?: (config: Config) => Promise<void>;
+  /** @returns the exit code */
+  readonly run: (config: Config, log: Logger, hooks: DaemonHooks, host: Host) => Promise<number>;
+};
+
+/** @returns the exit code */
+export async function runDaemon<Config extends DaemonConfig>(daemon: Daemon<Config>, host: Host): Promise<number> {
+  const dropped = dropNodeVariables(process.env);
+  const foreground = foregroundOf(host);
+  const config = daemon.load(foreground.host);
+  if (daemon.isBackgroundWanted && !foreground.isBackground)
+    return await startInBackground([daemon.role, ...daemon.argv], host);
+  // Every path of the configuration is whole by now.
+  if (foreground.isBackground) process.chdir("/");
+  const place = syslogPlace(config.log_file);
+  const sentences: string[] = [];
+  const openFiles = daemon.openFiles(config);
+  await raiseOpenFiles(openFiles);
+  await becomeDaemonUser(
+    {
+      user: config.user,
+      files: {
+        directories: daemon.directories(config),
+        logFile: place === undefined && config.log_file !== "" ? config.log_file : undefined,
+        pidFile: config.pidfile,
+      },
+      asRoot: async () => await daemon.asRoot?.(config),
+    },
+    foreground.host,
+    (sentence) => sentences.push(sentence),
+  );
+  const { log, reopen } = await openDaemonLog(
+    {
+      consoleLevel: foreground.isBackground ? "quiet" : config.log_level,
+      fileLevel: config.log_level_logfile ?? config.log_level,
+      file: place ?? config.log_file,
+      tag: `saltworks-${daemon.role}`,
+    },
+    foreground.host,
+  );
+  if (dropped.length > 0)
+    sentences.push(`variables of the environment that a daemon does not take: ${dropped.join(" ")}`);
+  for (const sentence of [...config.warnings, ...sentences]) log.warn(sentence);
+  reportOpenFiles(openFiles, log);
+  closeStrangeDebugger(log);
+  return await untilEnd(daemon, config, log, { up: foreground.up, reopen, host: foreground.host });
+}
+
+type Around = { readonly up: () => void; readonly reopen: () => Error | undefined; readonly host: Host };
+
+async function untilEnd<Config extends DaemonConfig>(
+  daemon: Daemon<Config>,
+  config: Config,
+  log: Logger,
+  { up, reopen, host }: Around,
+): Promise<number> {
+  let running: RunningDaemon | undefined;
+  dumpOnSignal({
+    role: daemon.role,
+    log,
+    state: async () => (await running?.state()) ?? "it is starting",
+    terminal: process.stderr.isTTY === true ? host.complain : undefined,
+  });
+  onHangup(reopen, log);
+  const manager = await openServiceManager(process.env, log);
+  manager.tell("STATUS=starting");
+  try {
+    const hooks: DaemonHooks = {
+      onReady: (parts) => {
+        running = parts;
+        closeStrangeDebugger(log);
+        if (config.pidfile !== "") {
+          const fault = writePidFile(config.pidfile);
+          if (fault !== undefined) log.info({ err: fault }, "the pidfile could not be written");
+        }
+        manager.tell("READY=1", `MAINPID=${process.pid}`, "STATUS=ready");
+        manager.watch(async () => {
+          await parts.answers();
+          return true;
+        });
+        up();
+      },
+      onStopping: () => manager.tell("STOPPING=1", "STATUS=ending"),
+    };
+    return await daemon.run(config, log, hooks, host);
+  } finally {
+    if (config.pidfile !== "" && running !== undefined) {
+      const fault = removePidFile(config.pidfile);
+      if (fault !== undefined) log.debug({ err: fault }, "the pidfile stays");
+    }
+    manager.close();
+  }
+}
+
+/** A daemon opens its log anew, for logrotate; one on a terminal ends in good order, because the terminal is gone. */
+function onHangup(reopen: () => Error | undefined, log: Logger): void {
+  const isOnTerminal = process.stdin.isTTY === true || process.stderr.isTTY === true;
+  process.on("SIGHUP", () => {
+    if (isOnTerminal) {
+      process.kill(process.pid, "SIGTERM");
+      return;
+    }
+    const fault = reopen();
+    if (fault === undefined) log.info("SIGHUP: the log was opened anew");
+    else log.warn({ err: fault }, "SIGHUP: the log could not be opened anew and goes on where it was");
+  });
+}
+
+/** One that a signal opened before this program listened for it. */
+function closeStrangeDebugger(log: Logger): void {
+  if (!isDebuggerOpen() || isDebuggerWanted()) return;
+  closeInspector();
+  log.warn("a signal had opened Node's debugger: it is closed");
+  if (isDebuggerOpen()) throw new SaltworksError("CONFIG_INVALID", "Node's debugger is open and cannot be closed");
+}

@@ -1,0 +1,75 @@
+/**
+ * Tells the service manager that a daemon is up, alive and ending. Source: sd_notify(3): datagrams to the socket that NOTIFY_SOCKET names,
+ * of a path or of Linux' abstract space; WATCHDOG_USEC says how often it wants to hear of a process that is alive.
+ */
+import type { Logger } from "pino";
+import { SaltworksError } from "../../errors.ts";
+import { watchdogAnswerShare } from "../../limits.ts";
+
+export type ServiceManager = {
+  /** Sends lines such as `READY=1`. */
+  tell(...lines: readonly string[]): void;
+  /** From now on says at half of the time asked for that this process is alive, whenever `isAlive` finds it so. */
+  watch(isAlive: () => Promise<boolean>): void;
+  close(): void;
+};
+
+type Environment = Record<string, string | undefined>;
+
+/** The variables are taken out of `environment`: a program that a daemon starts must not speak for it. */
+export async function openServiceManager(
+  environment: Environment,
+  log: Pick<Logger, "warn" | "error">,
+): Promise<ServiceManager> {
+  const { NOTIFY_SOCKET: path = "", WATCHDOG_USEC: watchdogUs = "", WATCHDOG_PID: watchedPid } = environment;
+  for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete environment[name];
+  // Other kinds of sockets, such as `vsock:`, are those of virtual machines.
+  if (!/^[/@]./.test(path)) return { tell: () => undefined, watch: () => undefined, close: () => undefined };
+  const { UnixDatagrams } = await import("./system-calls.ts");
+  const datagrams = new UnixDatagrams(path);
+  const tell = (...lines: readonly string[]): void => {
+    const fault = datagrams.send(Buffer.from(lines.join("\n")));
+    if (fault !== undefined) log.warn({ fault, lines }, "the service manager did not take a message");
+  };
+  const isMeant = watchedPid === undefined || Number(watchedPid) === process.pid;
+  const intervalMs = isMeant ? Number(watchdogUs) / 2_000 : 0;
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    tell,
+    watch: (isAlive) => {
+      if (!(intervalMs >= 1)) return;
+      let isAsking = false;
+      const look = async (): Promise<void> => {
+        if (isAsking) return;
+        isAsking = true;
+        if (await answersInTime(isAlive, intervalMs * watchdogAnswerShare, log)) tell("WATCHDOG=1");
+        isAsking = false;
+      };
+      timer = setInterval(() => void look(), intervalMs);
+      void look();
+    },
+    close: () => {
+      clearInterval(timer);
+      datagrams.close();
+    },
+  };
+}
+
+async function answersInTime(
+  isAlive: () => Promise<boolean>,
+  timeoutMs: number,
+  log: Pick<Logger, "error">,
+): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new SaltworksError("TASK_TIMEOUT", `no answer in ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([isAlive(), late]);
+  } catch (error) {
+    log.error({ err: error }, "the threads do not answer: the service manager is not told that all is well");
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}

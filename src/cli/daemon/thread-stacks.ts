@@ -1,0 +1,65 @@
+/**
+ * Where the worker threads of this process are, asked through Node's inspector from within: no port is opened. A thread that computes is stopped
+ * for a moment and goes on. Sources: Chrome DevTools Protocol (Debugger, Runtime), Node's domain `NodeWorker`.
+ */
+import { Session } from "node:inspector";
+import { debugPauseTimeoutMs } from "../../limits.ts";
+
+type Frame = {
+  readonly functionName: string;
+  readonly url: string;
+  readonly location: { readonly lineNumber: number };
+};
+type Message = {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: { readonly callFrames?: readonly Frame[] };
+  readonly result?: { readonly result?: { readonly value?: unknown } };
+};
+type Attached = { readonly params: { readonly sessionId: string; readonly workerInfo: { readonly title: string } } };
+type Received = { readonly params: { readonly sessionId: string; readonly message: string } };
+type Thread = { title: string; name: string | undefined; frames: readonly string[] | undefined };
+
+/** Ids of our questions. */
+const ask = { enable: 1, name: 2, pause: 3, resume: 4, disable: 5 } as const;
+const nameExpression = `process.getBuiltinModule("fs").readFileSync("/proc/thread-self/comm", "utf8").trim()`;
+
+/** One text a thread: its name and its stack, or that it is at rest. */
+export async function threadStacks(): Promise<string[]> {
+  const session = new Session();
+  session.connect();
+  const threads = new Map<string, Thread>();
+  const send = (sessionId: string, id: number, method: string, params: object = {}): void =>
+    session.post(
+      "NodeWorker.sendMessageToWorker",
+      { sessionId, message: JSON.stringify({ id, method, params }) },
+      () => undefined,
+    );
+  session.on("NodeWorker.attachedToWorker", ({ params }: Attached) => {
+    threads.set(params.sessionId, { title: params.workerInfo.title, name: undefined, frames: undefined });
+    send(params.sessionId, ask.name, "Runtime.evaluate", { expression: nameExpression });
+    send(params.sessionId, ask.enable, "Debugger.enable");
+    send(params.sessionId, ask.pause, "Debugger.pause");
+  });
+  session.on("NodeWorker.receivedMessageFromWorker", ({ params }: Received) => {
+    const thread = threads.get(params.sessionId);
+    const message = JSON.parse(params.message) as Message;
+    if (thread === undefined) return;
+    if (message.id === ask.name) thread.name = String(message.result?.result?.value ?? "");
+    if (message.method !== "Debugger.paused") return;
+    send(params.sessionId, ask.resume, "Debugger.resume");
+    thread.frames ??= (message.params?.callFrames ?? []).map(frameText);
+  });
+  session.post("NodeWorker.enable", { waitForDebuggerOnStart: false }, () => undefined);
+  await new Promise((resolve) => setTimeout(resolve, debugPauseTimeoutMs));
+  // A thread at rest would stop at its next work instead.
+  for (const sessionId of threads.keys()) send(sessionId, ask.disable, "Debugger.disable");
+  session.disconnect();
+  return [...threads.values()].map(({ title, name, frames }) =>
+    `${name ?? ""} ${title}\n${frames?.join("\n") ?? "    at rest, or in native code"}`.trim(),
+  );
+}
+
+function frameText({ functionName, url, location }: Frame): string {
+  return `    at ${functionName || "<anonymous>"} (${url || "node"}:${location.lineNumber + 1})`;
+}
