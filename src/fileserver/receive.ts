@@ -10,6 +10,10 @@ import type { FileServerSettings } from "./settings.ts";
 
 type ReceiveSettings = Pick<FileServerSettings, "isReceiving" | "receivedBytesMax" | "cachedir">;
 
+/** As the other data of minions. */
+const folderMode = 0o750;
+const fileMode = 0o640;
+
 /** @param id - of the minion, which has proved itself. @returns whether the piece is on disk */
 export async function receivePiece(settings: ReceiveSettings, id: string, load: ValueMap): Promise<boolean> {
   const parts = listField(load, "path");
@@ -22,11 +26,11 @@ export async function receivePiece(settings: ReceiveSettings, id: string, load: 
   if (name === undefined) return false;
   const root = join(settings.cachedir, "minions", id, "files");
   const path = join(root, name);
-  await mkdir(dirname(path), { recursive: true });
+  await mkdir(dirname(path), { recursive: true, mode: folderMode });
   // A link that was left here by hand must not lead the minion's file elsewhere.
   if (!(await isBelow(root, dirname(path)))) return false;
   try {
-    const file = await open(path, loc === 0 ? "w" : "r+");
+    const file = await open(path, loc === 0 ? "w" : "r+", fileMode);
     try {
       if (!(await file.stat()).isFile()) return false;
       await file.write(data, 0, data.byteLength, loc);

@@ -13,6 +13,7 @@ import { decode } from "../wire/msgpack.ts";
 import { type Encodable, Float, type Value, type ValueMap } from "../wire/values.ts";
 import type { CredentialTask } from "../workers/credentials/contract.ts";
 import type { Caller } from "../workers/messages.ts";
+import { type Asker, grantedTargets, type Reach, readsPillar } from "./access/reach.ts";
 import type { CredentialChecks } from "./credential-checks.ts";
 import type { TargetText } from "./expected-minions.ts";
 import {
@@ -39,33 +40,42 @@ export type AuthorisationOptions = {
     | "token_expire_user_override"
     | "keep_acl_in_token"
     | "permissive_acl"
+    | "user"
   >;
   readonly checks: Pick<CredentialChecks, "check" | "notEnabled">;
   readonly tokens: Tokens;
-  readonly targets: Pick<Targets, "written" | "expected">;
+  readonly targets: Pick<Targets, "written" | "expected" | "parse">;
+  /** Who published a job that the master still knows. */
+  readonly ownerOf: (jid: string) => string | undefined;
   readonly logger: Pick<Logger, "warn">;
   readonly nowMs: () => number;
 };
 
-/** `user`: as whom he acts. `grants`: what he may do; undefined is everything. */
-export type Identity = { readonly user: string; readonly grants: Grants | undefined };
+/**
+ * `user`: as whom a caller acts. `grants`: what is permitted; undefined is everything. `isNamesake`: an eauth system let a user in by the name
+ * of the master's own user, whose jobs are not theirs.
+ */
+export type Identity = { readonly user: string; readonly grants: Grants | undefined; readonly isNamesake?: boolean };
 
-/** Wheel functions by which a client follows its own jobs; they look at whose job it is. */
-const followFunctions: ReadonlySet<string> = new Set([
-  "saltworks.returns",
-  "saltworks.batch",
-  "saltworks.job_end",
-  "saltworks.match_target",
-]);
+/** Wheel functions by which a client follows its own jobs; they look at whose job it is. Users with grants never get more of them. */
+const followFunctions: ReadonlySet<string> = new Set(["saltworks.returns", "saltworks.batch", "saltworks.job_end"]);
+const targetFunction = "saltworks.match_target";
+/** What the master asks itself. */
+const innerFunctions: ReadonlySet<string> = new Set(["saltworks.retcodes", "saltworks.peer_returns"]);
+/** Clients ask it to follow a job. Whoever may publish anything may ask it of the same minions, about jobs of their own. */
+const findJob = "saltutil.find_job";
+/** The only system whose users are those of this machine. */
+const systemBackend = "pam";
 
 /** From the master's parts. */
 export function authorisationOf(
   { config, logger }: { readonly config: MasterConfig; readonly logger: Logger },
   targets: Targets,
   checks: CredentialChecks,
+  ownerOf: AuthorisationOptions["ownerOf"],
 ): Authorisation {
   const tokens = new Tokens(tokenDirectory(config.cachedir), config.hash_type);
-  return new Authorisation({ config, checks, tokens, targets, logger, nowMs: Date.now });
+  return new Authorisation({ config, checks, tokens, targets, ownerOf, logger, nowMs: Date.now });
 }
 
 export class Authorisation {
@@ -86,23 +96,52 @@ export class Authorisation {
     const backend = this.#backend(eauth);
     const result = backend && (await this.#options.checks.check(caller.credential));
     if (backend === undefined || result === undefined) return undefined;
-    return { user, grants: this.#grantsOf(backend, user, result.groups, result.grants) };
+    const grants = this.#grantsOf(backend, user, result.groups, result.grants);
+    return { user, grants, isNamesake: this.#isNamesake(user, eauth) };
   }
 
   /** Whether every function is granted for every minion that is asked. `claimed`: the user of the system that asks. */
-  async mayPublish({ user, grants }: Identity, claimed: string, job: Job): Promise<boolean> {
+  async mayPublish(identity: Identity, claimed: string, job: Job): Promise<boolean> {
+    const { user, grants } = identity;
     const calls = callsOf(job);
     const { publisher_acl_blacklist: blacklist } = this.#options.config;
     const functions = calls.map(({ fun }) => fun);
     if (isBlacklisted(blacklist, user, functions) || isBlacklisted(blacklist, claimed, [])) return false;
-    return grants === undefined || (await this.#permissions.mayPublish(grants, calls, this.#isWithin(job)));
+    if (grants === undefined) return true;
+    // A name that is none in itself would be held against patterns as something else than minions make of it.
+    if (!areFunctionNames(job.fun)) return false;
+    const always = (await this.#mayFind(identity, job, calls)) ? new Set([findJob]) : new Set<string>();
+    return await this.#permissions.mayPublish(grants, calls, this.#isWithin(job), always);
+  }
+
+  /** How far a restricted user sees: the minions that some grant lets them publish to. */
+  async reachOf({ user, grants }: Identity): Promise<Reach> {
+    const targets = grants === undefined ? undefined : grantedTargets(grants);
+    const isListed = isBlacklisted(this.#options.config.publisher_acl_blacklist, user, []);
+    if (targets === undefined && !isListed) return "everyone";
+    const ids = new Set<string>();
+    for (const target of isListed ? [] : (targets ?? []))
+      for (const id of await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }, false)) ids.add(id);
+    return ids;
+  }
+
+  /** Undefined for whoever may do everything. */
+  askerOf(identity: Identity): Asker | undefined {
+    if (identity.grants === undefined) return undefined;
+    return { user: identity.user, reach: () => this.reachOf(identity) };
   }
 
   /** "own": only as far as it is about his own jobs. */
-  mayCall({ grants }: Identity, kind: "runner" | "wheel", call: AskedCall): "granted" | "own" | "denied" | "malformed" {
+  mayCall(
+    { grants, isNamesake }: Identity,
+    kind: "runner" | "wheel",
+    call: AskedCall,
+  ): "granted" | "own" | "denied" | "malformed" {
     if (grants === undefined) return "granted";
-    const decision = this.#permissions.mayCall(grants, kind, call);
-    return decision === "denied" && kind === "wheel" && followFunctions.has(call.fun) ? "own" : decision;
+    if (kind === "wheel" && call.fun === targetFunction) return "own";
+    if (kind === "wheel" && followFunctions.has(call.fun)) return isNamesake === true ? "denied" : "own";
+    if (kind === "wheel" && innerFunctions.has(call.fun)) return "denied";
+    return this.#permissions.mayCall(grants, kind, call);
   }
 
   /**
@@ -176,10 +215,40 @@ export class Authorisation {
     }
     if (this.#isKeepingGrants && kept.has("auth_list")) {
       const list = plain(kept.get("auth_list") ?? []);
-      return { user: name, grants: Array.isArray(list) ? list : [] };
+      return { user: name, grants: Array.isArray(list) ? list : [], isNamesake: this.#isNamesake(name, eauth) };
     }
     const groups = kept.get("groups");
-    return { user: name, grants: this.#grantsOf(backend, name, Array.isArray(groups) ? groups.map(String) : []) };
+    const grants = this.#grantsOf(backend, name, Array.isArray(groups) ? groups.map(String) : []);
+    return { user: name, grants, isNamesake: this.#isNamesake(name, eauth) };
+  }
+
+  #isNamesake(user: string, eauth: unknown): boolean {
+    const isMasters = user === this.#options.config.user || user === "root" || user.startsWith("sudo_");
+    return isMasters && eauth !== systemBackend;
+  }
+
+  async #mayFind(identity: Identity, job: Job, calls: readonly AskedCall[]): Promise<boolean> {
+    const found = calls.filter(({ fun }) => fun === findJob);
+    if (found.length === 0) return false;
+    for (const { args } of found) {
+      const owner = this.#options.ownerOf(String(args[0] ?? ""));
+      if (owner !== undefined && (owner !== identity.user || identity.isNamesake === true)) return false;
+    }
+    const reach = await this.reachOf(identity);
+    if (reach === "everyone") return true;
+    if (this.#readsPillar(job)) return false;
+    const ids = await this.#idsOf(job, true);
+    return ids.length > 0 && ids.every((id) => reach.has(id));
+  }
+
+  #readsPillar(target: TargetText): boolean {
+    const { targets } = this.#options;
+    try {
+      return readsPillar(targets.parse(targets.written(target)));
+    } catch (error) {
+      if (!hasCode(error, "TARGET_INVALID")) throw error;
+      return true;
+    }
   }
 
   /** What the backend itself grants stands in the configuration's place. */
@@ -231,6 +300,12 @@ function callsOf({ fun, arg }: Job): AskedCall[] {
   const listOf = (value: unknown) => (Array.isArray(value) ? (value as Value[]) : []);
   if (!Array.isArray(fun)) return [{ fun: String(fun), args: listOf(arg), kwargs: undefined }];
   return fun.map((name, index) => ({ fun: String(name), args: listOf(listOf(arg)[index]), kwargs: undefined }));
+}
+
+/** One name, or a list of names: no lists within, and no commas, at which Salt's clients part a text. */
+function areFunctionNames(fun: unknown): boolean {
+  const isName = (name: unknown) => typeof name === "string" && name !== "" && !/[,\s]/.test(name);
+  return Array.isArray(fun) ? fun.length > 0 && fun.every(isName) : isName(fun);
 }
 
 /** Permissions as the configuration has them: maps with texts as keys. */

@@ -6,6 +6,7 @@ import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { RunnerCaller } from "../runners/contract.ts";
+import { isUsableJid } from "../wire/jid.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
@@ -106,6 +107,8 @@ export class Commands {
     const batch = asMap(fields.get("kwargs")).get("batch");
     let published: Published | undefined;
     try {
+      if (job.jid !== undefined && !isUsableJid(job.jid))
+        throw new SaltworksError("FUNCTION_ARGUMENTS", "the job id has a slash or a control character, or is too long");
       const within = this.#deliverWithin(fields, job, batch instanceof Map);
       published =
         batch instanceof Map
@@ -127,7 +130,9 @@ export class Commands {
     const reply = { jid, minions: minions.packed, missing };
     // Salt's clients get what they know; ours hears why it cannot reach those whom it named.
     const reasons =
-      follow === undefined || missing.length === 0 ? {} : { reasons: this.#options.keeping.keyReasons(missing) };
+      follow === undefined || missing.length === 0 || identity.grants !== undefined
+        ? {}
+        : { reasons: this.#options.keeping.keyReasons(missing) };
     return encode({ enc: "clear", load: { ...reply, ...reasons } }, "raw");
   }
 
@@ -137,10 +142,12 @@ export class Commands {
     load: Uint8Array,
     caller: Caller,
     reply: (frame: Uint8Array) => void,
+    isForMinion = false,
   ): Promise<void> {
     const identity = await this.#options.authorisation.identify(caller);
     if (identity === undefined) return reply(encode(unknownCaller(caller), "raw"));
     const { user } = identity;
+    const { authorisation } = this.#options;
     const fields = decode(load) as ValueMap;
     const jidAsked = identity.grants === undefined ? givenJid(fields) : undefined;
     const jid = jidAsked ?? this.#options.publisher.newJid();
@@ -148,14 +155,15 @@ export class Commands {
     const tag = `${command === "runner" ? "salt/run" : "salt/wheel"}/${jid}`;
     const isSync = command === "wheel" || fields.get("sync") === true;
     const { args, kwargs } = command === "runner" ? runnerArguments(fields) : wheelArguments(fields);
-    const decision = this.#options.authorisation.mayCall(identity, command, { fun: name, args, kwargs });
+    const isName = typeof fields.get("fun") === "string" && !name.includes(",");
+    const decision = !isName ? "malformed" : authorisation.mayCall(identity, command, { fun: name, args, kwargs });
     if (decision === "denied" || decision === "malformed")
       return reply(encode(refusedCall(caller, user, decision), "raw"));
     const head = { fun: `${command}.${name}`, jid, ...(command === "wheel" ? { tag } : {}), user };
     const finished = (data: Encodable) => encode({ tag, data }, "raw");
     const direct = command === "wheel" ? this.#direct.get(name) : undefined;
     if (direct !== undefined) {
-      const answer = direct(kwargs, decision === "own" ? user : undefined);
+      const answer = direct(kwargs, authorisation.askerOf(identity));
       reply(finished({ ...head, ...(await outcomeOf(answer)), _stamp: stampNow() }));
       return;
     }
@@ -166,8 +174,16 @@ export class Commands {
     if (!isSync) reply(encode({ tag, jid }, "raw"));
     const { calls } = this.#options;
     const call = { jid, fun: head.fun, user };
+    const isRestricted = isForMinion || identity.grants !== undefined;
     const result = await calls.during(call, () =>
-      this.#runInLane(name, args, kwargs, { kind: command, jid, tag, user, isOwnOnly: decision === "own" }),
+      this.#runInLane(name, args, kwargs, {
+        kind: command,
+        jid,
+        tag,
+        user,
+        isOwnOnly: decision === "own",
+        isRestricted,
+      }),
     );
     const resultBytes = result.value.byteLength;
     const value = decode(result.value);

@@ -5,9 +5,12 @@
 import { SaltworksError } from "../errors.ts";
 import { explainedMax } from "../limits.ts";
 import { openKeyDirectories } from "../store/keys.ts";
+import { listedIds } from "../target/expected.ts";
 import { wordsOf } from "../target/nodegroups.ts";
 import { needsMinionData } from "../target/parse.ts";
+import { TextList } from "../wire/text-list.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { type Asker, type Reach, refusePillar } from "./access/reach.ts";
 import type { TargetText } from "./expected-minions.ts";
 import { type Expected, isRefused, type Targets } from "./targets.ts";
 
@@ -21,9 +24,10 @@ export type ExplainerOptions = {
   readonly nowMs: () => number;
 };
 
+const outOfReachText = "not a minion that you may publish to";
 const operators = new Set(["and", "or", "not", "(", ")"]);
 
-type ExplainFunctions = ReadonlyMap<string, (kwargs: ValueMap) => Promise<Encodable>>;
+type ExplainFunctions = ReadonlyMap<string, (kwargs: ValueMap, asker?: Asker) => Promise<Encodable>>;
 
 /** The wheel functions, by name. They throw SaltworksError TARGET_INVALID, TASK_TIMEOUT and what the pool throws. */
 export function explainFunctions(
@@ -48,23 +52,40 @@ export class TargetExplainer {
 
   get functions(): ExplainFunctions {
     return new Map([
-      ["saltworks.match_target", (kwargs) => this.#match(kwargs)],
-      ["saltworks.explain_target", (kwargs) => this.#explain(textOf(kwargs))],
+      ["saltworks.match_target", (kwargs, asker) => this.#match(kwargs, asker)],
+      ["saltworks.explain_target", (kwargs, asker) => this.#explain(textOf(kwargs), asker)],
     ]);
   }
 
   /** `is_counted`: only how many. */
-  async #match(kwargs: ValueMap): Promise<Encodable> {
-    const { targets } = this.#options;
-    const { minions, missing } = await targets.expected(targets.written(textOf(kwargs)));
+  async #match(kwargs: ValueMap, asker: Asker | undefined): Promise<Encodable> {
+    const target = this.#options.targets.written(textOf(kwargs));
+    const { minions, missing } = await this.#expectedFor(target, await this.#reachOf(target, asker));
     if (kwargs.get("is_counted") === true) return { count: minions.count };
     return { count: minions.count, minions: minions.packed, missing };
   }
 
-  async #explain(asked: TargetText): Promise<Encodable> {
+  /** @throws SaltworksError TARGET_INVALID for a target of pillars that a restricted user asks about */
+  async #reachOf(target: TargetText, asker: Asker | undefined): Promise<Reach> {
+    if (asker === undefined) return "everyone";
+    refusePillar(this.#options.targets.parse(target));
+    return await asker.reach();
+  }
+
+  /** As the target's expected minions, within reach; names out of reach are as unknown as those that nobody has. */
+  async #expectedFor(target: TargetText, reach: Reach, isGreedy = true): Promise<Expected> {
+    const { targets } = this.#options;
+    const expected = await targets.expected(target, isGreedy);
+    if (reach === "everyone") return expected;
+    const minions = TextList.of(expected.minions.texts().filter((id) => reach.has(id)));
+    return { minions, missing: listedIds(targets.parse(target))?.filter((id) => !reach.has(id)) ?? [] };
+  }
+
+  async #explain(asked: TargetText, asker: Asker | undefined): Promise<Encodable> {
     const { targets } = this.#options;
     const target = targets.written(asked);
-    const expected = await targets.expected(target);
+    const reach = await this.#reachOf(target, asker);
+    const expected = await this.#expectedFor(target, reach);
     const fault = this.#faultOf(target);
     const answer = new Map<Encodable, Encodable>([
       ["target", target.target],
@@ -72,10 +93,10 @@ export class TargetExplainer {
       ...(fault === undefined ? [] : ([["fault", fault]] as const)),
       ["matched", expected.minions.count],
     ]);
-    await this.#addAssumed(answer, target, expected);
+    await this.#addAssumed(answer, target, expected, reach);
     this.#addPresence(answer, expected.minions.texts());
-    this.#addUnknown(answer, target, expected.missing);
-    if (target.targetKind.startsWith("compound")) await this.#addTerms(answer, target);
+    this.#addUnknown(answer, target, expected.missing, reach);
+    if (target.targetKind.startsWith("compound")) await this.#addTerms(answer, target, reach);
     return answer;
   }
 
@@ -89,9 +110,14 @@ export class TargetExplainer {
   }
 
   /** Those of whom nothing is known that would speak against them. */
-  async #addAssumed(answer: Map<Encodable, Encodable>, target: TargetText, expected: Expected): Promise<void> {
+  async #addAssumed(
+    answer: Map<Encodable, Encodable>,
+    target: TargetText,
+    expected: Expected,
+    reach: Reach,
+  ): Promise<void> {
     if (!needsMinionData(target.targetKind) || expected.minions.count === 0) return;
-    const { minions } = await this.#options.targets.expected(target, false);
+    const { minions } = await this.#expectedFor(target, reach, false);
     // As many without the benefit of the doubt: nobody had it.
     if (minions.count === expected.minions.count) return;
     const known = new Set(minions.texts());
@@ -119,25 +145,29 @@ export class TargetExplainer {
   }
 
   /** Names that the target spells out and that no accepted minion has. */
-  #addUnknown(answer: Map<Encodable, Encodable>, target: TargetText, missing: readonly string[]): void {
+  #addUnknown(answer: Map<Encodable, Encodable>, target: TargetText, missing: readonly string[], reach: Reach): void {
+    const { accepted, keyState } = this.#options;
+    const known = reach === "everyone" ? accepted : reach;
     const unknown = new Set(missing.filter((id) => id !== ""));
-    for (const id of spelledOut(target)) if (!this.#options.accepted.has(id)) unknown.add(id);
+    for (const id of spelledOut(target)) if (!known.has(id)) unknown.add(id);
     if (unknown.size === 0) return;
-    const states = firstOf(unknown).map((id): [string, string] => [id, keyText(this.#options.keyState(id))]);
+    const textFor = (id: string) => (reach === "everyone" ? keyText(keyState(id)) : outOfReachText);
+    const states = firstOf(unknown).map((id): [string, string] => [id, textFor(id)]);
     answer.set("unknown", shown(unknown.size, new Map(states)));
   }
 
   /** What each term matches by itself. */
-  async #addTerms(answer: Map<Encodable, Encodable>, target: TargetText): Promise<void> {
+  async #addTerms(answer: Map<Encodable, Encodable>, target: TargetText, reach: Reach): Promise<void> {
     const terms = [...new Set(wordsOf(target.target).filter((word) => !operators.has(word)))];
     const counts = new Map<string, Encodable>();
-    for (const term of terms.slice(0, explainedMax)) counts.set(term, await this.#countOf({ ...target, target: term }));
+    for (const term of terms.slice(0, explainedMax))
+      counts.set(term, await this.#countOf({ ...target, target: term }, reach));
     answer.set("terms", shown(terms.length, counts));
   }
 
-  async #countOf(term: TargetText): Promise<Encodable> {
+  async #countOf(term: TargetText, reach: Reach): Promise<Encodable> {
     try {
-      return (await this.#options.targets.expected(term)).minions.count;
+      return (await this.#expectedFor(term, reach)).minions.count;
     } catch (error) {
       if (!isRefused(error)) throw error;
       return (error as Error).message;

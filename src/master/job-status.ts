@@ -4,6 +4,7 @@ import { listedMinionsMax } from "../limits.ts";
 import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../runners/contract.ts";
 import { compileGlob } from "../target/glob.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
+import type { Asker } from "./access/reach.ts";
 import type { JobKeeping } from "./job-keeping.ts";
 import { reasonFor } from "./job-reasons.ts";
 import { funText, type MinionRecord } from "./job-record.ts";
@@ -50,12 +51,14 @@ function lastReturnMs(minions: readonly MinionRecord[]): number | undefined {
   return minions.length === 0 ? undefined : Math.max(...minions.map(({ atMs }) => atMs));
 }
 
-/** What a wheel function that is answered here gets beside its arguments. `owner`: whose jobs it may tell of, undefined for everybody's. */
-export type DirectFunction = (kwargs: ValueMap, owner?: string) => Promise<Encodable>;
+/** What a wheel function that is answered here gets beside its arguments: the restricted user who asks, if it is one. */
+export type DirectFunction = (kwargs: ValueMap, asker?: Asker) => Promise<Encodable>;
 
 /** By which a client that has heard nothing for a while learns whether its job is over. */
 export function jobFunctions(keeping: JobKeeping): ReadonlyMap<string, DirectFunction> {
-  return new Map([["saltworks.job_end", async (kwargs, owner) => jobEnd(keeping, String(kwargs.get("jid")), owner)]]);
+  return new Map([
+    ["saltworks.job_end", async (kwargs, asker) => jobEnd(keeping, String(kwargs.get("jid")), asker?.user)],
+  ]);
 }
 
 /** As its `done` event says it. @throws SaltworksError FUNCTION_FAILED for somebody else's job */

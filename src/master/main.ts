@@ -2,7 +2,6 @@
  * The master: puts its parts together, keeps them running, and takes them down in order.
  * Start: lock, keys, threads, bus, publish port, request port. Stop: the reverse, requests first. docs/ARCHITECTURE.md.
  */
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { backendFaults } from "../config/external-auth.ts";
@@ -22,6 +21,7 @@ import type { ShardStart } from "../workers/messages.ts";
 import { createPartitionKey, Partitioner } from "../workers/partition.ts";
 import { sealSession } from "../workers/session-record.ts";
 import { Bus } from "./bus.ts";
+import { prepareDirectories } from "./directories.ts";
 import { KeyRing } from "./key-ring.ts";
 import { localKeysOf } from "./local-users.ts";
 import { LogLimit } from "./log-limit.ts";
@@ -82,17 +82,6 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
 
 /** Time for the log to be written and threads to end after an orderly shutdown, milliseconds. */
 const exitGraceMs = 2_000;
-
-/** Salt's master makes these, and its command-line tools rely on them. */
-const keyFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied", "minions_autosign"];
-const cacheFolders = ["jobs", "minions", "proc"];
-
-function prepareDirectories(config: MasterConfig): void {
-  mkdirSync(config.pki_dir, { recursive: true, mode: 0o700 });
-  for (const name of keyFolders) mkdirSync(join(config.pki_dir, name), { recursive: true, mode: 0o755 });
-  for (const name of cacheFolders) mkdirSync(join(config.cachedir, name), { recursive: true, mode: 0o755 });
-  mkdirSync(config.sock_dir, { recursive: true, mode: 0o755 });
-}
 
 /** What has been opened, to be closed in reverse if the start fails half-way. */
 type Opened = { readonly close: () => Promise<unknown> | unknown }[];

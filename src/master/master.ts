@@ -207,7 +207,9 @@ export class Master {
   #createCommands(): Commands {
     const { config, runners, bus, logger } = this.#parts;
     const { tracker } = this.#keeping;
-    const authorisation = authorisationOf(this.#parts, this.#targets, this.#credentialChecks);
+    const authorisation = authorisationOf(this.#parts, this.#targets, this.#credentialChecks, (jid) => {
+      return tracker.record(jid)?.user;
+    });
     const jobs = { publisher: this.#publisher, tracker, keeping: this.#keeping, batches: this.#batches };
     const fire: Fire = (tag, data) => bus.fire(tag, data);
     const calls = new RunnerCalls(this.#parts);

@@ -217,7 +217,7 @@ export type PeerJobs = Pick<PeersOptions, "publisher" | "keeping" | "targets"> &
   readonly commands: Pick<Commands, "run" | "peerReturns">;
 };
 
-/** From the master's parts. A minion's runner call is one of the master's own user. */
+/** From the master's parts. A minion's runner call is one of the master's own user, without what only that user may do. */
 export function peersOf(
   parts: Pick<PeersOptions, "pool" | "partitioner" | "logger"> & { readonly config: MasterConfig },
   { publisher, keeping, targets, commands }: PeerJobs,
@@ -225,7 +225,7 @@ export function peersOf(
   const caller = { kind: "key", user: parts.config.user, isMaster: true } as const;
   const run = (load: Uint8Array) =>
     new Promise<Uint8Array>((resolve, reject) => {
-      commands.run("runner", load, caller, resolve).catch(reject);
+      commands.run("runner", load, caller, resolve, true).catch(reject);
     });
   const { config, pool, partitioner, logger } = parts;
   return new Peers({

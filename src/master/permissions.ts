@@ -10,6 +10,7 @@ import { compileGlob } from "../target/glob.ts";
 import { compilePythonPattern, type PythonPattern } from "../target/python-pattern.ts";
 import { strOf } from "../wire/python-repr.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
+import { argumentsAsSent, type CallArguments, callArguments } from "./access/call-arguments.ts";
 
 /** What one user may do: texts and maps as they are configured. */
 export type Grants = readonly ConfigValue[];
@@ -22,11 +23,7 @@ export type AskedCall = {
 /** Whether every minion that is asked is one of this target, in the compound language. */
 export type IsWithin = (target: string) => Promise<boolean>;
 
-/** These are asked on everybody's behalf, to follow a job. */
-const alwaysGranted: ReadonlySet<string> = new Set(["saltutil.find_job"]);
-/** What a map among a function's arguments is marked with if it holds the named ones. */
-const keywordMark = "__kwarg__";
-
+const nothingAlways: ReadonlySet<string> = new Set();
 /**
  * Permissions of a user of a backend: his own, those of his groups (`group%`), and those of `*` where nothing names him. `isPermissive`: those of `*` are
  * left out, which is what Salt's option does to every name.
@@ -96,7 +93,7 @@ export class Permissions {
     grants: Grants,
     calls: readonly AskedCall[],
     isWithin: IsWithin,
-    always: ReadonlySet<string> = alwaysGranted,
+    always: ReadonlySet<string> = nothingAlways,
   ): Promise<boolean> {
     for (const call of calls) {
       if (!always.has(call.fun) && !(await this.#isPublishGranted(grants, call, isWithin))) return false;
@@ -105,7 +102,8 @@ export class Permissions {
   }
 
   async #isPublishGranted(grants: Grants, call: AskedCall, isWithin: IsWithin): Promise<boolean> {
-    const { args, kwargs } = keywordsApart(call.args);
+    // Limits hold for what minions make of the arguments, and grant nothing that Salt, which looks at them as they are sent, refuses.
+    const forms = [callArguments(call.args, undefined, true), argumentsAsSent(call.args)];
     for (const grant of grants) {
       if (typeof grant === "string") {
         if (this.#isMatch(grant, call.fun)) return true;
@@ -113,7 +111,7 @@ export class Permissions {
       }
       const [target, conditions] = onlyEntry(grant) ?? [];
       if (target === undefined || conditions === undefined) continue;
-      if (!this.#isCallGranted(conditions, call.fun, args, kwargs)) continue;
+      if (!this.#isCallGranted(conditions, call.fun, forms)) continue;
       if (await isWithin(target)) return true;
     }
     return false;
@@ -124,6 +122,7 @@ export class Permissions {
     if (grants.length === 0) return "denied";
     const [module, fun, ...more] = call.fun.split(".");
     if (module === undefined || fun === undefined || more.length > 0) return "malformed";
+    const forms = [callArguments(call.args, call.kwargs, false)];
     const isAll = (name: string) => name === kind || name === `${kind}s`;
     for (const grant of grants) {
       const [written, conditions] = typeof grant === "string" ? [grant] : (onlyEntry(grant) ?? []);
@@ -133,24 +132,26 @@ export class Permissions {
         if (name === module || isAll(name)) return "granted";
         continue;
       }
-      if (name === module && this.#isCallGranted(conditions, fun, call.args, call.kwargs)) return "granted";
-      if (isAll(name) && this.#isCallGranted(conditions, call.fun, call.args, call.kwargs)) return "granted";
+      if (name === module && this.#isCallGranted(conditions, fun, forms)) return "granted";
+      if (isAll(name) && this.#isCallGranted(conditions, call.fun, forms)) return "granted";
     }
     return "denied";
   }
 
   /** `conditions`: patterns of functions, or maps of a pattern to what the arguments must be. */
-  #isCallGranted(conditions: ConfigValue, fun: string, args: readonly Value[], kwargs: ValueMap | undefined): boolean {
+  #isCallGranted(conditions: ConfigValue, fun: string, forms: readonly CallArguments[]): boolean {
     return entriesOf(conditions).some((condition) => {
       if (typeof condition === "string") return this.#isMatch(condition, fun);
       const [pattern, limits] = onlyEntry(condition) ?? [];
       if (pattern === undefined || limits === undefined || !this.#isMatch(pattern, fun)) return false;
-      return entriesOf(limits).some((limit) => isConfigMap(limit) && this.#areArgumentsWithin(limit, args, kwargs));
+      return entriesOf(limits).some(
+        (limit) => isConfigMap(limit) && forms.every((form) => this.#areArgumentsWithin(limit, form)),
+      );
     });
   }
 
   /** Only arguments that are listed are looked at; null stands for anything. */
-  #areArgumentsWithin(limit: ConfigMap, args: readonly Value[], kwargs: ValueMap | undefined): boolean {
+  #areArgumentsWithin(limit: ConfigMap, { args, kwargs }: CallArguments): boolean {
     const positional = limit.args ?? [];
     const named = limit.kwargs ?? {};
     if (!Array.isArray(positional) || !isConfigMap(named)) return false;
@@ -158,7 +159,7 @@ export class Permissions {
       pattern === null || (typeof pattern === "string" && this.#isMatch(pattern, strOf(value)));
     if (!positional.every((pattern, index) => index < args.length && fits(pattern, args[index] ?? null))) return false;
     return Object.entries(named).every(
-      ([name, pattern]) => kwargs?.has(name) === true && fits(pattern, kwargs.get(name) ?? null),
+      ([name, pattern]) => kwargs.has(name) && fits(pattern, kwargs.get(name) ?? null),
     );
   }
 
@@ -172,14 +173,6 @@ export class Permissions {
     }
     return compiled?.matchesStart(text) === true;
   }
-}
-
-/** Salt's clients put named arguments into a marked map at the end. */
-function keywordsApart(args: readonly Value[]): Pick<AskedCall, "args" | "kwargs"> {
-  const last = args.at(-1);
-  return last instanceof Map && last.has(keywordMark)
-    ? { args: args.slice(0, -1), kwargs: last }
-    : { args, kwargs: undefined };
 }
 
 /** Of a map with one member, name and value; anything else says nothing. */

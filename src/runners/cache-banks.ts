@@ -2,6 +2,7 @@
  * Runner `cache`, its banks: `minions/ID` is what the master keeps of a minion (keys `data` and `mine`), any other bank is the operator's own.
  */
 
+import { resolve } from "node:path";
 import { SaltworksError } from "../errors.ts";
 import { CacheBanks } from "../store/cache-banks.ts";
 import { decode, encode } from "../wire/msgpack.ts";
@@ -12,20 +13,29 @@ import { masterOf } from "./run-job.ts";
 
 const minionsBank = "minions";
 
-function banksOf({ config }: RunnerContext, args: ValueMap): CacheBanks {
-  return new CacheBanks(textArgument(args, "cachedir", config.cachedir));
+/** @throws SaltworksError FUNCTION_FAILED for another cache directory than the master's, unless the caller may do everything */
+function banksOf(context: RunnerContext, args: ValueMap): CacheBanks {
+  const { config, caller } = context;
+  const cachedir = textArgument(args, "cachedir", config.cachedir);
+  if (caller?.isRestricted === true && !isOwnDirectory(context, args))
+    throw new SaltworksError("FUNCTION_FAILED", "only a user without restriction may name another cachedir", {});
+  return new CacheBanks(cachedir);
+}
+
+function isOwnDirectory({ config }: RunnerContext, args: ValueMap): boolean {
+  return resolve(textArgument(args, "cachedir", config.cachedir)) === resolve(config.cachedir);
 }
 
 /** The minion whose bank it is; empty for the bank of all minions. Undefined for other banks, and for those of another cache directory. */
-function minionOf(args: ValueMap): string | undefined {
+function minionOf(context: RunnerContext, args: ValueMap): string | undefined {
   const bank = textArgument(args, "bank").replace(/\/+$/, "");
-  if ((args.get("cachedir") ?? null) !== null) return undefined;
+  if (!isOwnDirectory(context, args)) return undefined;
   if (bank === minionsBank) return "";
   return bank.startsWith(`${minionsBank}/`) ? bank.slice(minionsBank.length + 1) : undefined;
 }
 
 function list(context: RunnerContext, args: ValueMap): Encodable {
-  const id = minionOf(args);
+  const id = minionOf(context, args);
   if (id === undefined) return banksOf(context, args).list(textArgument(args, "bank"));
   const { minions } = context;
   if (id === "") return minions?.ids() ?? [];
@@ -34,7 +44,7 @@ function list(context: RunnerContext, args: ValueMap): Encodable {
 }
 
 function fetch(context: RunnerContext, args: ValueMap): Encodable {
-  const id = minionOf(args);
+  const id = minionOf(context, args);
   const key = textArgument(args, "key");
   if (id === undefined) {
     const stored = banksOf(context, args).fetch(textArgument(args, "bank"), key);
@@ -47,7 +57,7 @@ function fetch(context: RunnerContext, args: ValueMap): Encodable {
 }
 
 function store(context: RunnerContext, args: ValueMap): Encodable {
-  if (minionOf(args) !== undefined)
+  if (minionOf(context, args) !== undefined)
     throw new SaltworksError("FUNCTION_FAILED", "what the master keeps of minions is theirs to send", {});
   const value = encode(args.get("data") ?? null, "bin");
   banksOf(context, args).store(textArgument(args, "bank"), textArgument(args, "key"), value);
@@ -55,7 +65,7 @@ function store(context: RunnerContext, args: ValueMap): Encodable {
 }
 
 async function flush(context: RunnerContext, args: ValueMap): Promise<Encodable> {
-  const id = minionOf(args);
+  const id = minionOf(context, args);
   const key = (args.get("key") ?? null) === null ? undefined : textArgument(args, "key");
   if (id === undefined) return banksOf(context, args).flush(textArgument(args, "bank"), key);
   const ids = id === "" ? [...(context.minions?.ids() ?? [])] : [id];

@@ -1,5 +1,6 @@
 /** Words into a function's arguments by Python's rules, and what went wrong in the words that salt-run prints. */
 import { hasCode, SaltworksError } from "../errors.ts";
+import { isUsableJid } from "../wire/jid.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import type { ExtraArguments, RunnerContext, RunnerFunction } from "./contract.ts";
 import { usageText } from "./doc-text.ts";
@@ -62,6 +63,8 @@ export function bindArguments(
     // What Salt's clients add of their own accord.
     else if (!String(key).startsWith("__pub_")) throw wrong(`got an unexpected keyword argument '${String(key)}'`);
   }
+  const jid = bound.get("jid");
+  if (typeof jid === "string" && jid !== "" && !isUsableJid(jid.trim())) throw wrong("takes a job id that is no path");
   const missing = parameters.filter((parameter) => parameter.isRequired && !bound.has(parameter.name));
   if (missing.length > 0) throw wrong(tooFew(missing.map((parameter) => parameter.name)));
   return { bound, extra: { positional: extraPositional, keywords } };

@@ -164,6 +164,8 @@ export type RunnerCaller = {
   readonly user: string;
   /** What the function tells of jobs has to be of the user's own. */
   readonly isOwnOnly?: boolean;
+  /** A user with grants, or a minion: not whoever may do everything. */
+  readonly isRestricted?: boolean;
 };
 
 export type RunnerContext = {

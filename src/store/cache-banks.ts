@@ -12,7 +12,8 @@ const fileEnd = ".p";
 const fileMode = 0o600;
 const folderMode = 0o700;
 /** What of the cache directory is the master's own. */
-const ownNames = /^(jobs\.lmdb|minions\.lmdb|minions|jobs|accounts|proc|sessions|tokens|.*_key|\..*)$/;
+const ownNames =
+  /^(.*\.lmdb(-lock)?|minions|jobs|accounts|proc|sessions|tokens|batches|file_lists|roots|extmods|queues|syndics|.*_key|\..*)$/;
 
 export class CacheBanks {
   readonly #folder: string;

@@ -39,8 +39,8 @@ import {
   returnFilesOf,
 } from "./local-cache-files.ts";
 
-const directoryMode = 0o755;
-const fileMode = 0o644;
+const directoryMode = 0o750;
+const fileMode = 0o640;
 /** Jobs looked at per job that may go in one call of `trim`. */
 const looksPerStep = 10;
 

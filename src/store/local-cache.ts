@@ -13,7 +13,7 @@ import { endTimeFile, jobDirectory, loadFile } from "./local-cache-files.ts";
 
 export { type LocalCacheOptions, openLocalCache } from "./local-cache-driver.ts";
 
-const fileMode = 0o644;
+const fileMode = 0o640;
 /** Returns written per turn of the event loop: some milliseconds, so that the thread's real work goes on. */
 const writesPerTurn = 16;
 /** Jobs whose load is known to be there, so that not every return looks. */

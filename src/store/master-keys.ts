@@ -5,7 +5,7 @@
  */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { loadPrivateKey } from "../crypto/pem.ts";
 import { SaltworksError } from "../errors.ts";
@@ -14,6 +14,8 @@ import { createDurably, replaceDurably } from "./durable-file.ts";
 const privateMode = 0o400;
 const publicMode = 0o644;
 const pkiDirMode = 0o700;
+/** Only what holds the keys is private, as in Salt. */
+const parentMode = 0o755;
 
 /** `privatePem` is PKCS#1 without passphrase, in memory only; `publicPem` the public file's text as it stands there. */
 export type MasterKeyPair = { readonly privatePem: string; readonly publicPem: string };
@@ -40,6 +42,7 @@ function exportPrivate(key: KeyObject, passphrase: string | undefined): string {
  * @throws SaltworksError CRYPTO_BAD_KEY (not a key, wrong passphrase), STORE_FAILED
  */
 export function ensureMasterKeys(pkiDir: string, bits: number, name = "master", passphrase?: string): MasterKeyPair {
+  mkdirSync(dirname(pkiDir), { recursive: true, mode: parentMode });
   mkdirSync(pkiDir, { recursive: true, mode: pkiDirMode });
   const privateFile = join(pkiDir, `${name}.pem`);
   const publicFile = join(pkiDir, `${name}.pub`);

@@ -11,6 +11,15 @@ export function jidAt(epochMs: number, micros: number): string {
   return digits + String(micros).padStart(3, "0");
 }
 
+/**
+ * Whether a text may stand for a job in tags, file names and the store's keys: an operator may choose one that is no time. A slash would lead to
+ * another place or part of a tag, a line feed would end the tag.
+ */
+export function isUsableJid(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
+  return /^[^/\\\u0000-\u001f\u007f]{1,64}$/.test(text) && text !== "." && text !== "..";
+}
+
 /** 20 digits, or 20 digits, an underscore and more (`unique_jid` appends a process id). */
 export function isJid(text: string): boolean {
   return jidPattern.test(text);

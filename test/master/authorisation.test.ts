@@ -7,6 +7,7 @@ import { loadMasterConfig, type Overrides } from "../../src/config/load.ts";
 import { Authorisation } from "../../src/master/authorisation.ts";
 import { toJob } from "../../src/master/commands.ts";
 import { Tokens } from "../../src/store/tokens.ts";
+import { parseTarget } from "../../src/target/parse.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { TextList } from "../../src/wire/text-list.ts";
 import { Float, type Value, type ValueMap } from "../../src/wire/values.ts";
@@ -44,12 +45,14 @@ function open(overrides: Overrides) {
     tokens: new Tokens(directory, "sha256"),
     targets: {
       written: (target) => target,
+      parse: ({ targetKind, target, delimiter }) => parseTarget(targetKind, target, delimiter),
       expected: async ({ target }, isGreedy = true) => {
         const matched = targets[String(target)] ?? [];
         const isOfGrains = String(target).startsWith("G@");
         return { minions: TextList.of(isOfGrains && isGreedy ? [...matched, ...unknown] : matched), missing: [] };
       },
     },
+    ownerOf: (jid) => ({ "1": "ann", "2": "bob" })[jid],
     logger: { warn: () => undefined },
     nowMs: () => clock.nowMs,
   });
@@ -60,12 +63,12 @@ function eauth(username: string, password = "right", backend = "file"): Caller {
   return { kind: "eauth", user: "root", credential: { eauth: backend, username, password } };
 }
 
-function jobOf(fun: string | string[], tgt: string, arg: Value[] = []) {
+function jobOf(fun: Value, tgt: string, arg: Value[] = [], kind = "glob") {
   const load: ValueMap = new Map<Value, Value>([
     ["fun", fun],
     ["tgt", tgt],
     ["arg", arg],
-    ["tgt_type", "glob"],
+    ["tgt_type", kind],
     ["user", "root"],
   ]);
   return toJob(load, "ann");
@@ -82,6 +85,96 @@ describe("a grant for minions of some grains", () => {
     assert.equal(await mayPublish(authorisation, eauth("ann"), "test.ping", "web*"), true);
     assert.equal(await mayPublish(authorisation, eauth("ann"), "test.ping", "new1"), false);
     assert.equal(await mayPublish(authorisation, eauth("ann"), "test.ping", "G@role:web"), false);
+  });
+});
+
+describe("a user with grants for some minions", () => {
+  const { authorisation } = open({
+    external_auth: {
+      file: { ann: [{ "web*": ["test.*", { "cmd.run": { args: ["uptime$"], kwargs: { cwd: "/srv" } } }] }, "@wheel"] },
+      auto: { "*": ["test.ping"] },
+    },
+  });
+  const decide = async (fun: Value, tgt: string, arg: Value[] = [], kind = "glob") => {
+    const identity = (await authorisation.identify(eauth("ann"))) ?? assert.fail();
+    return authorisation.mayPublish(identity, "root", jobOf(fun, tgt, arg, kind));
+  };
+
+  it("asks find_job of those minions only, of jobs of its own, and by no pillar", async () => {
+    assert.equal(await decide("saltutil.find_job", "web*", ["1"]), true);
+    assert.equal(await decide("saltutil.find_job", "web*", ["3"]), true);
+    assert.equal(await decide("saltutil.find_job", "web*", ["2"]), false);
+    assert.equal(await decide("saltutil.find_job", "*", ["1"]), false);
+    assert.equal(await decide("saltutil.find_job", "nobody", ["1"]), false);
+    assert.equal(await decide("saltutil.find_job", "web*", ["1"], "pillar"), false);
+    assert.equal(await decide("saltutil.find_job", "I@a:b", ["1"], "compound"), false);
+    assert.equal(await decide(["saltutil.find_job", "cmd.run"], "web*", [["1"], ["id"]]), false);
+  });
+
+  it("is held to limits of arguments as minions read them", async () => {
+    const named = (fields: Record<string, Value>) =>
+      new Map<Value, Value>([["__kwarg__", true], ...Object.entries(fields)]);
+    assert.equal(await decide("cmd.run", "web*", ["uptime", named({ cwd: "/srv" })]), true);
+    assert.equal(await decide("cmd.run", "web*", ["uptime", "timeout=5", named({ cwd: "/srv" })]), true);
+    // Salt refuses these two; so does this master.
+    assert.equal(await decide("cmd.run", "web*", [named({ cwd: "/srv" }), "uptime"]), false);
+    assert.equal(await decide("cmd.run", "web*", ["uptime", "cwd=/srv"]), false);
+    assert.equal(await decide("cmd.run", "web*", ["uptime=1", named({ cwd: "/srv" })]), false);
+    assert.equal(await decide("cmd.run", "web*", ["uptime", "cwd=/etc"]), false);
+    assert.equal(await decide("cmd.run", "web*", ["uptime", named({ cwd: "/srv" }), "cwd=/etc"]), false);
+    assert.equal(await decide("cmd.run", "web*", ["uptime", "cwd='/etc'", named({ cwd: "/etc" })]), false);
+    assert.equal(await decide("cmd.run", "web*", [named({ cwd: "/srv" }), "cwd=/etc", "uptime"]), false);
+    assert.equal(await decide("cmd.run", "web*", ["id", named({ cwd: "/srv" })]), false);
+    // The mark of a map that minions would take for a positional argument.
+    assert.equal(
+      await decide("cmd.run", "web*", [
+        "uptime",
+        new Map<Value, Value>([
+          ["__kwarg__", 1],
+          ["cwd", "/srv"],
+        ]),
+      ]),
+      false,
+    );
+  });
+
+  it("names functions by texts without commas, each of them granted", async () => {
+    assert.equal(await decide("test.ping", "web*"), true);
+    assert.equal(await decide(["test.ping", "test.version"], "web*", [[], []]), true);
+    for (const fun of [
+      "test.ping,cmd.run",
+      ["test.ping,cmd.run"],
+      [["test.ping", "cmd.run"]],
+      [["test.ping"]],
+      [],
+      "",
+      null,
+      1,
+    ])
+      assert.equal(await decide(fun, "web*", [[]]), false, JSON.stringify(fun));
+  });
+
+  it("sees those minions", async () => {
+    const identity = (await authorisation.identify(eauth("ann"))) ?? assert.fail();
+    assert.deepEqual(await authorisation.reachOf(identity), new Set(["web1"]));
+    const everyone = (await authorisation.identify(eauth("bob", "right", "auto"))) ?? assert.fail();
+    assert.equal(await authorisation.reachOf(everyone), "everyone");
+    const asRoot = { user: "root", grants: undefined };
+    assert.equal(authorisation.askerOf(asRoot), undefined);
+    const byRunners = { user: "eve", grants: ["@runner", { "web*": [] }, { "@jobs": ["list"] }] };
+    assert.deepEqual(await authorisation.reachOf(byRunners), new Set());
+  });
+
+  it("has of this program's own functions no more than what is its own, whatever is granted", async () => {
+    const identity = (await authorisation.identify(eauth("ann"))) ?? assert.fail();
+    const of = (fun: string, who = identity) =>
+      authorisation.mayCall(who, "wheel", { fun, args: [], kwargs: undefined });
+    for (const name of ["returns", "batch", "job_end", "match_target"]) assert.equal(of(`saltworks.${name}`), "own");
+    for (const name of ["retcodes", "peer_returns"]) assert.equal(of(`saltworks.${name}`), "denied");
+    assert.equal(of("key.list_all"), "granted");
+    const namesake = (await authorisation.identify(eauth("root", "right", "auto"))) ?? assert.fail();
+    assert.equal(of("saltworks.returns", namesake), "denied", "root of another system is not this machine's root");
+    assert.equal(of("saltworks.match_target", namesake), "own");
   });
 });
 

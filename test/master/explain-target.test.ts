@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pino } from "pino";
 import { explainedMax } from "../../src/limits.ts";
+import type { Asker } from "../../src/master/access/reach.ts";
 import { TargetExplainer } from "../../src/master/explain-target.ts";
 import { Targets, targetOnWire } from "../../src/master/targets.ts";
 import { matchesExpected, matchesKnown } from "../../src/target/expected.ts";
@@ -36,7 +37,7 @@ const pool = {
 const logger = pino({ level: "silent" });
 const accepted = new Set(ids);
 const config = {
-  nodegroups: { even: "E@m...[02468]", loop: "N@loop" },
+  nodegroups: { even: "E@m...[02468]", loop: "N@loop", secret: "m0001 or I@a:b" },
   minion_data_cache: true,
   configFile: "/etc/salt/master",
 };
@@ -54,12 +55,63 @@ const explainer = new TargetExplainer({
 });
 const target = (text: string | string[], targetKind = "compound") => ({ target: text, targetKind, delimiter: ":" });
 
-async function ask(fun: string, load: { readonly [name: string]: Value }): Promise<ValueMap> {
-  const answer = explainer.functions.get(fun)?.(new Map(Object.entries(load)));
+async function ask(fun: string, load: { readonly [name: string]: Value }, asker?: Asker): Promise<ValueMap> {
+  const answer = explainer.functions.get(fun)?.(new Map(Object.entries(load)), asker);
   return decode(encode((await answer) ?? null, "raw")) as ValueMap;
 }
 const explain = (tgt: Value, kind = "compound") => ask("saltworks.explain_target", { tgt, tgt_type: kind });
 const part = (answer: ValueMap, name: string) => answer.get(name) as ValueMap;
+
+describe("a target that a restricted user asks about", () => {
+  const ann: Asker = { user: "ann", reach: async () => new Set(["m0001", "m0002", "m0010"]) };
+  const everyone: Asker = { user: "bob", reach: async () => "everyone" };
+  const match = (tgt: Value, kind: string, asker = ann) =>
+    ask("saltworks.match_target", { tgt, tgt_type: kind }, asker);
+
+  it("names the minions in reach, and counts no others", async () => {
+    assert.deepEqual((await match("*", "glob")).get("minions"), ["m0001", "m0002", "m0010"]);
+    assert.equal((await match("*", "glob")).get("count"), 3);
+    assert.equal((await ask("saltworks.match_target", { tgt: "*", is_counted: true }, ann)).get("count"), 3);
+    assert.equal((await match("*", "glob", everyone)).get("count"), idCount);
+    const listed = await match(["m0001", "m0003", "absent"], "list");
+    assert.deepEqual([listed.get("minions"), listed.get("missing")], [["m0001"], ["m0003", "absent"]]);
+    assert.deepEqual((await match("G@os:Debian", "compound")).get("minions"), ["m0001", "m0010"]);
+  });
+
+  it("is refused where it is decided from pillars, however that is written", async () => {
+    const written: [Value, string][] = [
+      ["a:b", "pillar"],
+      ["a:b", "pillar_pcre"],
+      ["a:b", "pillar_exact"],
+      ["m* and I@a:b", "compound"],
+      ["not ( m1 or J@a:b )", "compound"],
+      ["I@a:b", "compound_pillar_exact"],
+      [["m1", "or", "I@a:b"], "compound"],
+      ["secret", "nodegroup"],
+      ["even or N@secret", "compound"],
+    ];
+    for (const asker of [ann, everyone])
+      for (const [tgt, kind] of written)
+        await assert.rejects(match(tgt, kind, asker), { code: "TARGET_INVALID" }, `${kind} ${String(tgt)}`);
+    await assert.rejects(ask("saltworks.explain_target", { tgt: "I@a:b", tgt_type: "compound" }, ann), {
+      code: "TARGET_INVALID",
+    });
+  });
+
+  it("is explained by what is in reach", async () => {
+    const answer = await ask(
+      "saltworks.explain_target",
+      { tgt: "m0001 or m0003 or waiting or G@os:CentOS", tgt_type: "compound" },
+      ann,
+    );
+    assert.equal(answer.get("matched"), 3);
+    const unknown = part(answer, "unknown").get("first") as ValueMap;
+    assert.deepEqual([...unknown.keys()], ["m0003", "waiting"]);
+    assert.deepEqual(new Set(unknown.values()).size, 1);
+    const terms = part(answer, "terms").get("first") as ValueMap;
+    assert.deepEqual([terms.get("m0003"), terms.get("G@os:CentOS")], [0, 2]);
+  });
+});
 
 describe("an explained target", () => {
   it("is counted in full and named in part, however large the fleet is", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import type { ForgottenFacts, MinionReader } from "../../src/runners/contract.ts";
 import { encode } from "../../src/wire/msgpack.ts";
-import type { Encodable } from "../../src/wire/values.ts";
+import type { Encodable, Value } from "../../src/wire/values.ts";
 import { callRunner, runnerContext } from "./calling.ts";
 import { masterAccess } from "./master-access.ts";
 
@@ -92,6 +92,35 @@ describe("runner cache", () => {
     await assert.rejects(callRunner(context, "cache.store", ["minions/es1", "data", new Map()]), {
       code: "FUNCTION_FAILED",
     });
+  });
+
+  it("lets only a user without restriction name another cachedir", async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), "swr-"));
+    after(() => rmSync(elsewhere, { recursive: true, force: true }));
+    await callRunner(context, "cache.store", ["bank", "key", 1], { cachedir: elsewhere });
+    const { caller } = context;
+    assert.ok(caller);
+    const restricted = { ...context, caller: { ...caller, isRestricted: true } };
+    const calls: [string, Value[]][] = [
+      ["cache.list", ["bank"]],
+      ["cache.fetch", ["bank", "key"]],
+      ["cache.store", ["bank", "key", 2]],
+      ["cache.flush", ["bank"]],
+    ];
+    for (const [name, args] of calls)
+      for (const named of [elsewhere, join(cachedir, "tokens"), join(cachedir, ".."), "."])
+        await assert.rejects(
+          callRunner(restricted, name, args, { cachedir: named }),
+          { code: "FUNCTION_FAILED" },
+          name,
+        );
+    assert.equal(await callRunner(context, "cache.fetch", ["bank", "key"], { cachedir: elsewhere }), 1);
+    assert.deepEqual(await callRunner(restricted, "cache.list", ["minions"], { cachedir: `${cachedir}/` }), [
+      "es1",
+      "es2",
+    ]);
+    for (const bank of ["tokens", "sessions", "batches", "pending-jobs.lmdb", "x/../tokens", "file_lists/roots"])
+      await assert.rejects(callRunner(restricted, "cache.flush", [bank]), { code: "STORE_FAILED" }, bank);
   });
 
   it("has the master forget what is named, and nothing without a target", async () => {

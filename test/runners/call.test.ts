@@ -20,6 +20,7 @@ const functions = new Map<string, RunnerFunction>([
   ["probe.none", { parameters: [], doc: "", isOffline: true, run }],
   ["probe.all", { parameters, takes: "all", doc: "", isOffline: true, run }],
   ["probe.list", { parameters: [], doc: "", isOffline: true, shortName: "list_", run }],
+  ["probe.job", { parameters: [{ name: "jid", isRequired: true }], doc: "", isOffline: true, run }],
   ["probe.online", { parameters: [], doc: "", run }],
 ]);
 
@@ -29,6 +30,14 @@ const rejects = (name: string, args: Value[], kwargs: [Value, Value][], message:
   assert.rejects(call(name, args, kwargs), { code: "FUNCTION_ARGUMENTS", message });
 
 describe("a runner's arguments", () => {
+  it("hold no job id that is a path, a tag of several parts, or longer than any", async () => {
+    for (const jid of ["../tokens", "a/b", "/etc", "..", ".", "a\\b", "a\nb", "x".repeat(65)]) {
+      await rejects("probe.job", [jid], [], "job() takes a job id that is no path");
+      await rejects("probe.job", [], [["jid", jid]], "job() takes a job id that is no path");
+    }
+    for (const jid of ["20260102030405000001", "20260102030405000001_77", "mine"]) await call("probe.job", [jid]);
+  });
+
   it("are refused in Python's words when they are missing, too many, unknown or given twice", async () => {
     await rejects("probe.plain", [], [], "plain() missing 1 required positional argument: 'first'");
     await rejects("probe.two", [], [], "two() missing 2 required positional arguments: 'first' and 'second'");

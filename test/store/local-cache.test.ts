@@ -228,12 +228,12 @@ describe("the mirror", () => {
     assert.match(text, /^\d{4}, [A-Z][a-z]{2} \d{2} \d{2}:\d{2}:\d{2}\.\d{6}$/);
   });
 
-  it("gives files the modes that Salt's have, whatever the umask", async () => {
+  it("gives files to its group and no others, whatever the umask", async () => {
     const cachedir = temporary();
     const mirror = openLocalCacheMirror({ cachedir, hashType });
     mirror.writeLoad(loadOf(jid));
     const directory = jobDirectory(cachedir, hashType, jid);
-    assert.equal(statSync(join(directory, ".load.p")).mode & 0o777, 0o644);
+    assert.equal(statSync(join(directory, ".load.p")).mode & 0o777, 0o640);
     await mirror.close();
   });
 });

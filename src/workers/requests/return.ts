@@ -3,6 +3,7 @@
  * docs/protocol.md section 9.
  */
 import { beginEventFrame, encodeEventBytes, eventBodyBytes, frameMasterEvent } from "../../wire/event.ts";
+import { isUsableJid } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { eventDataBytes, type ReturnHead, readReturn, trimEvent, writeEventData } from "../../wire/return.ts";
 import type { ValueMap } from "../../wire/values.ts";
@@ -10,20 +11,13 @@ import { mapEntries } from "../../wire/walk.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 
-/**
- * A job id is 20 digits, with a pid behind them, or what an operator gave. Anything much longer would only bloat the store's keys,
- * and a line feed would end the event's tag early: the rest would be taken for its data.
- */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
-const jidPattern = /^[^\u0000-\u001f\u007f]{1,64}$/;
-
 const acknowledged: Answer = { packed: encode(null, "raw") };
 
 export function handleReturn(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
   const { config } = shard.start;
   if (opened.id === undefined) return acknowledged;
   const head = readReturn(opened.load, opened.entries, batch.stamp);
-  if (head === undefined || !jidPattern.test(head.jid)) {
+  if (head === undefined || !isUsableJid(head.jid)) {
     shard.count("returns.malformed");
     return acknowledged;
   }
@@ -96,6 +90,7 @@ function keepStandalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id:
   if (!fields.has("arg")) fields.set("arg", fields.get("fun_args") ?? []);
   fields.set("tgt_type", "glob");
   fields.set("tgt", id);
+  for (const name of publisherFields) fields.delete(name);
   const data = encode(fields, "bin");
   batch.writes.push(shard.stores.jobs.putLoad({ jid, load: data, minions: [id] }));
   fireReturn(shard, batch, returnTag(jid, id), data, head.retcode !== 0);
@@ -105,13 +100,16 @@ function keepStandalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id:
 /** `salt-call` sends its own jid with the target inside: the return is also its job's load. */
 function saveOwnLoad(shard: Shard, batch: BatchEffects, head: ReturnHead, id: string): void {
   if (shard.stores.jobs.getLoad(head.jid) !== undefined) return;
-  const load = withoutReturn(eventDataBytes(head.data));
+  const load = loadIn(eventDataBytes(head.data));
   batch.writes.push(shard.stores.jobs.putLoad({ jid: head.jid, load, minions: [id] }));
 }
 
+/** What a publisher says of a job to the master: no minion publishes its own. */
+const publisherFields: ReadonlySet<string> = new Set(["kwargs", "key", "token", "eauth", "username", "password"]);
+
 /** The load of a job is who asked for what; the result itself is stored as the return. */
-function withoutReturn(data: Uint8Array): Buffer {
-  const kept = mapEntries(data).filter((entry) => entry.key !== "return");
+function loadIn(data: Uint8Array): Buffer {
+  const kept = mapEntries(data).filter(({ key }) => key !== "return" && !publisherFields.has(String(key)));
   const fields = decode(data) as ValueMap;
   return encode(new Map(kept.map((entry) => [entry.key ?? null, fields.get(entry.key ?? null) ?? null])), "bin");
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
-import type { Encodable } from "../../../src/wire/values.ts";
+import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
 import { type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
 import { acceptMinion, type Bench, clearFrame, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
@@ -35,6 +35,30 @@ describe("an accepted minion that means harm", () => {
     assert.equal(bench.memory.returns.size, 0);
     assert.deepEqual(tags(await send({ cmd: "_minion_event", tag: "my\n\ntag", data: {} })), []);
     assert.deepEqual(tags(await send({ cmd: "_minion_event", tag: "my/tag\n", data: {} })), []);
+  });
+
+  it("cannot have a job id that leads to another place", async () => {
+    const { bench, send } = await open();
+    for (const path of [`${jid}/ret/other`, "../../minions/db1", "..", "/etc/passwd"])
+      assert.deepEqual(tags(await send({ ...pong, jid: path })), [], path);
+    assert.equal(bench.memory.returns.size, 0);
+  });
+
+  it("cannot say in a load of its own what only publishers say", async () => {
+    const { bench, send } = await open();
+    const publishers = {
+      kwargs: { module_executors: ["sudo"], nocache: true },
+      token: "t",
+      eauth: "pam",
+      password: "p",
+    };
+    await send({ ...pong, tgt: "web1", tgt_type: "glob", ...publishers });
+    const load = decode(bench.memory.loads.get(jid)?.load ?? assert.fail()) as ValueMap;
+    assert.deepEqual(
+      Object.keys(publishers).filter((name) => load.has(name)),
+      [],
+    );
+    assert.equal(load.get("tgt"), "web1");
   });
 
   it("cannot make one of the master's tags out of a prefix and a harmless rest", async () => {

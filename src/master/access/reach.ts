@@ -1,0 +1,58 @@
+/**
+ * How far a restricted user sees: the minions that some grant lets this user publish to. Functions of this program's own that answer with
+ * ids or with what is known of minions stay within it. docs/external-auth.md.
+ */
+import type { ConfigValue } from "../../config/option.ts";
+import { isConfigMap } from "../../config/salt-yaml.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { Tree } from "../../target/compound.ts";
+import type { Target } from "../../target/parse.ts";
+
+/** Every minion, or these. */
+export type Reach = "everyone" | ReadonlySet<string>;
+/** A restricted user who calls a function: whose jobs may be told of, and which minions. */
+export type Asker = { readonly user: string; readonly reach: () => Promise<Reach> };
+
+/** Which targets a user's grants are for; undefined: some grant is for any. Permissions of runner and wheel functions reach no minion. */
+export function grantedTargets(grants: readonly ConfigValue[]): readonly string[] | undefined {
+  const found: string[] = [];
+  for (const grant of grants) {
+    if (typeof grant === "string") {
+      if (!grant.startsWith("@")) return undefined;
+      continue;
+    }
+    const [only, ...more] = isConfigMap(grant) ? Object.entries(grant) : [];
+    if (only === undefined || more.length > 0) continue;
+    const [target, conditions] = only;
+    const isEmpty = conditions === null || (Array.isArray(conditions) && conditions.length === 0);
+    if (!target.startsWith("@") && !isEmpty) found.push(target);
+  }
+  return found;
+}
+
+/** Whether any part of a target is decided from pillars: who may ask that as often as he likes reads them, a letter at a time. */
+export function readsPillar({ kind, minionTree, masterTree }: Target): boolean {
+  return (
+    kind.startsWith("pillar") || [minionTree, masterTree].some((tree) => tree !== undefined && treeReadsPillar(tree))
+  );
+}
+
+function treeReadsPillar(tree: Tree): boolean {
+  switch (tree.kind) {
+    case "term":
+      return tree.term.kind === "pillar";
+    case "not":
+      return treeReadsPillar(tree.inner);
+    case "nothing":
+      return false;
+    default:
+      return tree.items.some(treeReadsPillar);
+  }
+}
+
+/** @throws SaltworksError TARGET_INVALID */
+export function refusePillar(target: Target): void {
+  if (!readsPillar(target)) return;
+  const reason = "pillar targets are looked up for users without restriction only";
+  throw new SaltworksError("TARGET_INVALID", reason, { isRefused: true });
+}
