@@ -162,6 +162,30 @@ export const storeCloseTimeoutMs = 5_000;
 export const returnLogBytes = 4 * 1024 * 1024;
 /** Returns brought from a worker's log into the job cache at once: some 3 ms in which the worker does nothing else. Twice as many save 0.3 µs a return. */
 export const returnsPerTransaction = 1_024;
+/** One file of Salt's that is taken over, bytes: grains and pillar of one minion, or a job's load. Over it: named in the log and left out. */
+export const saltFileBytesMax = 128 * 1024 * 1024;
+/** Minions whose files are read before what they hold is stored: bounds what a takeover has in memory. */
+export const takeOverAtOnce = 64;
+/** How often a takeover tells how far it is, milliseconds. */
+export const takeOverProgressMs = 2_000;
+/** How often a master marks for the next takeover that it is alive, milliseconds. */
+export const aliveMarkEveryMs = 2_000;
+/** How much later than its last mark a master that was killed may have written a file, milliseconds. Salt's master needs longer to start. */
+export const aliveMarkMarginMs = 3_000;
+/** Returns stay in a worker's log at most so long where Salt's files are kept current, milliseconds: these appear within a second. */
+export const saltReturnDelayMs = 500;
+/** How often the lane looks for what is to be written into Salt's files, milliseconds. */
+export const saltMirrorEveryMs = 200;
+/** One step of that lane, milliseconds: bounds what a thread that is lost has to do again. */
+export const saltMirrorStepMs = 100;
+/** How long the lane waits after a disk took nothing, milliseconds. */
+export const saltMirrorRetryMs = 2_000;
+/** Returns taken from the feed at once. */
+export const saltMirrorAtOnce = 256;
+/** Returns that wait to be written into Salt's files, 100 bytes each. Over it the oldest are left out there and counted: our store has them. */
+export const saltReturnsWaitingMax = 1_000_000;
+/** Time that a master which stops gives to Salt's files, milliseconds; what is left then is written at the next start. */
+export const saltMirrorStopMs = 20_000;
 /** Returns wait in a worker's log at most this long, milliseconds, unless they are many: a transaction for each small batch would cost more than the log saves. */
 export const returnTransactionDelayMs = 1_000;
 /** Returns that a worker remembers in order to tell duplicates; beyond it the store is asked, about 1 µs each. An entry takes some 100 bytes. */
@@ -183,8 +207,6 @@ export const listedValuesMax = 1_500_000;
 export const noCacheJobsMax = 10_000;
 /** Functions, target names or metadata pairs of one job that the job cache's index lists. A job with more is found by looking at its load, so that a target of a whole fleet's names costs no entry each. */
 export const indexedTextsMax = 64;
-/** Returns waiting to be written in Salt's `local_cache` layout, bytes in one thread. Over it they are left out there and counted. */
-export const localCacheQueueBytesMax = 64 * 1024 * 1024;
 /** A mark that keeps a deleted minion's data counts for so long, milliseconds: a master that runs sees the deletion within a second or two. */
 export const keepMarkMs = 60_000;
 /** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */

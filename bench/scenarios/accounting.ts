@@ -14,7 +14,7 @@ export function openStored(master: MasterUnderTest): StoredReturns | undefined {
   switch (master.kind) {
     case "saltworks": {
       // The layout on disk decides over the number of shards that is given here.
-      const archive = openJobArchive({ cachedir: master.cacheDirectory, store_shards: 1 });
+      const archive = openJobArchive({ cachedir: master.cacheDirectory, store_shards: 1, hash_type: "sha256" });
       return {
         of: (jid) => new Set(archive.getReturns(jid).map(({ minionId }) => minionId)),
         close: () => archive.close(),

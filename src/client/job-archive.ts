@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
 import type { JobCache } from "../store/job-cache.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
+import { openLocalCache } from "../store/local-cache-driver.ts";
+import { withOldJobs } from "../store/salt/old-jobs.ts";
 
 /** The part of the job cache that only reads. */
 export type JobArchive = Pick<
@@ -10,8 +12,12 @@ export type JobArchive = Pick<
   "getLoad" | "getRequest" | "getReturns" | "getReturn" | "getEndTime" | "listJids" | "findJids" | "close"
 >;
 
-/** Empty if no master ever stored a job here. */
-export function openJobArchive(config: Pick<MasterConfig, "cachedir" | "store_shards">): JobArchive {
-  const path = join(config.cachedir, "jobs.lmdb");
-  return openLmdbJobCache({ path, shards: config.store_shards, durability: "async", isReadOnly: true });
+/** Empty if no master ever stored a job here. Jobs that a Salt master left are found as well. */
+export function openJobArchive(config: Pick<MasterConfig, "cachedir" | "store_shards" | "hash_type">): JobArchive {
+  const { cachedir, hash_type: hashType, store_shards: shards } = config;
+  const path = join(cachedir, "jobs.lmdb");
+  return withOldJobs(
+    openLmdbJobCache({ path, shards, durability: "async", isReadOnly: true }),
+    openLocalCache({ cachedir, hashType }),
+  );
 }

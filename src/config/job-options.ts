@@ -42,7 +42,7 @@ export const jobOptions = {
   master_job_cache: choice(
     "lmdb",
     ["lmdb", "local_cache"],
-    "Where jobs are kept. `local_cache` also writes Salt's complete directory layout, for tools that read it.",
+    "Where jobs are kept. `local_cache` keeps Salt's files current as `salt_files: always` does.",
   ),
   ext_job_cache: text("", "Returner that minions use for every job."),
   job_cache_store_endtime: boolean(false, "Note in Salt's layout when a job's last return came."),
@@ -58,6 +58,12 @@ export const jobOptions = {
     max: 2_000 * mebibyte,
     unit: "bytes",
   }),
+  salt_files: choice(
+    "auto",
+    ["auto", "always", "never"],
+    "Keep Salt's own files current, for Salt's tools and the way back: jobs in `local_cache` layout, and grains, pillars and mines of minions. `auto`: where Salt's programs are found, or its master has left files in `cachedir`.",
+    ours,
+  ),
   local_cache_loads: boolean(
     true,
     "Leave each job's load and expected minions in Salt's layout: the Python command line needs them.",

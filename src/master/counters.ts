@@ -71,6 +71,7 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     batches: () => ({ ...parts.batches.counters, running: parts.batches.runningCount }),
     deliveries: () => ({ ...deliveries.counters, jobs: deliveries.jobCount, minions: deliveries.minionCount }),
     keys: () => keyRing.counters,
+    saltFiles: () => parts.saltFiles.counters,
     presence: () => ({ ...presence.counters, connected: presence.connectedCount }),
   };
 }

@@ -28,12 +28,14 @@ import { LogLimit } from "./log-limit.ts";
 import { Master } from "./master.ts";
 import { MetricsServer } from "./metrics-server.ts";
 import { checkPorts } from "./port-check.ts";
+import { prepareSaltFiles, type SaltPlan } from "./salt-files.ts";
 import {
   openCredentialLane,
   openFileLane,
   openPillarLane,
   openRsaLane,
   openRunnerLane,
+  openSaltLane,
   openShardPool,
 } from "./threads.ts";
 
@@ -113,9 +115,9 @@ async function openParts(config: MasterConfig, { logger, counters }: LogLimit, o
   const secrets = keep(openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box }));
   if (secrets.isFresh)
     logger.warn({ why: secrets.freshReason }, "started with a new AES key: minions will authenticate again");
-  await adoptSessions(config, box, logger);
-  await prepareJobCache(config, logger);
   const accepted = new Set(openKeyDirectories(config.pki_dir).list("accepted"));
+  await prepareJobCache(config, logger);
+  const saltPlan = await takeOverFromSalt(config, box, accepted, logger);
   const bus = keep(
     await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger }),
   );
@@ -131,13 +133,12 @@ async function openParts(config: MasterConfig, { logger, counters }: LogLimit, o
     accepted,
     keys: await KeyRing.firstKeys(secrets, signMasterKey),
     presencePings: [],
+    saltFeedFile: saltPlan.isMirrored ? saltPlan.feedFile : undefined,
   };
   const pool = keep(openShardPool(config, start, logger));
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));
-  const runners = keep(openRunnerLane(config, logger));
-  const pillars = keep(openPillarLane(config, logger));
-  const files = keep(openFileLane(config, logger));
-  const credentials = keep(openCredentialLane(config, logger));
+  const lanes = openLanes(config, saltPlan, logger);
+  for (const lane of Object.values(lanes)) keep(lane);
   const partitioner = new Partitioner(start.partitionKey, config.partitions);
   // Before any port opens: a worker that cannot open its stores would be replaced for ever while clients wait.
   await pool.broadcast(() => ({ kind: "counters" }));
@@ -150,10 +151,8 @@ async function openParts(config: MasterConfig, { logger, counters }: LogLimit, o
     bus,
     pool,
     rsa,
-    runners,
-    pillars,
-    files,
-    credentials,
+    ...lanes,
+    saltPlan,
     partitioner,
     pendingJobs,
     signMasterKey,
@@ -172,6 +171,17 @@ async function openParts(config: MasterConfig, { logger, counters }: LogLimit, o
   master.onStop(() => idleCollection.close());
   await serveMetrics(config, logger, master);
   return master;
+}
+
+/** Lanes whose threads start when they are needed. */
+function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger) {
+  return {
+    runners: openRunnerLane(config, logger),
+    pillars: openPillarLane(config, logger),
+    files: openFileLane(config, logger),
+    credentials: openCredentialLane(config, logger),
+    saltLane: openSaltLane(config, saltPlan, logger),
+  };
 }
 
 /** What an earlier release or another setting left is brought into the present form. */
@@ -197,14 +207,20 @@ async function serveMetrics(config: MasterConfig, logger: Logger, master: Master
   master.onStop(() => void server.close());
 }
 
-/** Session keys that a Salt master left behind are taken over once, so that its fleet need not authenticate again. */
-async function adoptSessions(config: MasterConfig, box: SecretBox, logger: Logger): Promise<void> {
+/** What a Salt master left behind: session keys, so that its fleet need not authenticate again, and what it kept of its minions. */
+async function takeOverFromSalt(
+  config: MasterConfig,
+  box: SecretBox,
+  accepted: ReadonlySet<string>,
+  logger: Logger,
+): Promise<SaltPlan> {
   const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
   try {
     const count = await takeOverSessions(config.cachedir, (session) =>
       minions.putSession(session.id, sealSession(box, session.id, session)),
     );
     if (count > 0) logger.info({ count }, "took over session keys of a Salt master");
+    return await prepareSaltFiles(config, { minions, ids: [...accepted], logger, programPath: process.env.PATH ?? "" });
   } finally {
     await minions.close();
   }

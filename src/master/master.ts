@@ -1,7 +1,7 @@
 /** The running master: which part hands what to which. Everything here is wiring; each part has its own file. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
-import { storeCloseTimeoutMs } from "../limits.ts";
+import { saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
 import type { KeyChange, KeyWatch } from "../store/keys.ts";
 import type { PendingJobs } from "../store/pending-jobs.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
@@ -34,6 +34,7 @@ import { Refusals } from "./refusals.ts";
 import { RequestPath } from "./request-path.ts";
 import { runnerAsks } from "./runner-asks.ts";
 import { RunnerCalls } from "./runner-calls.ts";
+import { SaltFiles, type SaltPlan } from "./salt-files.ts";
 import { Targets } from "./targets.ts";
 
 export type MasterParts = {
@@ -49,6 +50,8 @@ export type MasterParts = {
   readonly pillars: LanePool;
   readonly files: LanePool;
   readonly credentials: LanePool;
+  readonly saltLane: LanePool;
+  readonly saltPlan: SaltPlan;
   readonly partitioner: Partitioner;
   readonly pendingJobs: PendingJobs;
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
@@ -70,6 +73,7 @@ export class Master {
   readonly #stopSteps: (() => void)[] = [];
   readonly #faultListeners: (() => void)[] = [];
   readonly #maintenance: Maintenance;
+  readonly #saltFiles: SaltFiles;
   readonly #metered: MeteredParts;
   readonly metrics: Metrics;
   fault: Error | undefined;
@@ -97,6 +101,7 @@ export class Master {
       commands: this.#commands,
     });
     this.#maintenance = this.#createMaintenance();
+    this.#saltFiles = new SaltFiles(parts.saltPlan, parts);
     this.#metered = this.#meteredParts();
     this.metrics = new Metrics(this.#metered, (error) =>
       parts.logger.warn({ err: error }, "a worker gave no measures"),
@@ -118,6 +123,7 @@ export class Master {
       .catch((error: Error) => {
         master.#presence.close();
         master.#maintenance.close();
+        void master.#saltFiles.close();
         master.metrics.close();
         publishFront.close();
         throw error;
@@ -160,7 +166,7 @@ export class Master {
 
   /** Stop accepting, drain with a deadline, close. Whatever was not acknowledged by then will be sent again by its minion. */
   async stop(deadlineMs: number): Promise<void> {
-    const { pool, rsa, runners, pillars, files, credentials, bus, secrets, logger } = this.#parts;
+    const { pool, rsa, runners, pillars, files, credentials, saltLane, bus, secrets, logger } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
       finishWithin(limitMs, step, warning, logger);
     this.#maintenance.close();
@@ -172,9 +178,11 @@ export class Master {
     await within(storeCloseTimeoutMs, this.#keeping.close(), "jobs that wait for minions were not written in time");
     const storesClosed = pool.broadcast(() => ({ kind: "close" }));
     await within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
+    await within(saltMirrorStopMs, this.#saltFiles.close(), "Salt's own files were not written in time");
     await this.#requests.close();
     this.#publishFront.close();
-    const threadsEnded = Promise.all([pool, rsa, runners, pillars, files, credentials].map((some) => some.close()));
+    const lanes = [rsa, runners, pillars, files, credentials, saltLane];
+    const threadsEnded = Promise.all([pool, ...lanes].map((some) => some.close()));
     await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time");
     await bus.close();
     secrets.close();
@@ -293,7 +301,7 @@ export class Master {
       batcher: this.#requests.batcher,
       authLane: this.#requests.authLane,
       pool,
-      lanes: { rsa, runners, pillar, file: files, eauth: credentials },
+      lanes: { rsa, runners, pillar, file: files, eauth: credentials, salt: this.#parts.saltLane },
       content: this.#content,
       credentialChecks: this.#credentialChecks,
       bus,
@@ -304,6 +312,7 @@ export class Master {
       keyRing: this.#keyRing,
       presence: this.#presence,
       maintenance: this.#maintenance,
+      saltFiles: this.#saltFiles,
     };
   }
 

@@ -39,6 +39,7 @@ import type { Presence } from "./presence.ts";
 import type { PublishFront } from "./publish-front.ts";
 import type { Publisher } from "./publisher.ts";
 import type { RequestFront } from "./request-front.ts";
+import type { SaltFiles } from "./salt-files.ts";
 
 /** The parts of the main thread that count something. */
 export type MeteredParts = {
@@ -62,6 +63,7 @@ export type MeteredParts = {
   readonly keyRing: KeyRing;
   readonly presence: Presence;
   readonly maintenance: Maintenance;
+  readonly saltFiles: Pick<SaltFiles, "counters">;
 };
 
 /** Everything that the main thread knows without asking anybody. */
@@ -76,6 +78,7 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   samplePeers(samples, parts);
   sampleFiles(samples, parts);
   sampleCredentials(samples, parts);
+  sampleSaltFiles(samples, parts.saltFiles.counters);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
   sampleProcess(samples);
 }
@@ -292,6 +295,13 @@ function sampleFrontLimits(
   limit("request_max_bytes", front?.largestFrameBytes ?? 0, config.request_max_bytes, closed?.messageBytes ?? 0);
   limit("heldRequestsBytesMax", heldBytes, heldRequestsBytesMax, closed?.heldBytes ?? 0);
   limit("allUnreadRepliesBytesMax", unreadBytes, allUnreadRepliesBytesMax, closed?.unreadReplies ?? 0);
+}
+
+function sampleSaltFiles(samples: Samples, counters: MeteredParts["saltFiles"]["counters"]): void {
+  for (const outcome of ["returns", "duplicates", "gone", "failed", "dropped", "minions"] as const)
+    samples.set("saltworks_salt_files_total", { outcome }, counters[outcome]);
+  samples.set("saltworks_salt_files_waiting", {}, counters.returnsWaiting + counters.minionsWaiting);
+  samples.set("saltworks_salt_jobs_taken_total", {}, counters.jobsTaken);
 }
 
 /** How near each bound is. Those that are options go by the option's name, the others by their name in src/limits.ts. */

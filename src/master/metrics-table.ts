@@ -118,7 +118,7 @@ const threads = {
   saltworks_thread_cpu_seconds_total: metric(
     "counter",
     ["thread"],
-    "CPU time by the thread's name in the system: `sw-shard-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-files-N`, `sw-eauth-N`, `ZMQbg/IO/N`; what ended of a lane together, as `sw-runner-ended`; `main`, and `other` for Node's own helpers. Linux only.",
+    "CPU time by the thread's name in the system: `sw-shard-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-files-N`, `sw-eauth-N`, `sw-salt-N`, `ZMQbg/IO/N`; what ended of a lane together, as `sw-runner-ended`; `main`, and `other` for Node's own helpers. Linux only.",
   ),
   saltworks_event_loop_delay_seconds: histogram(
     ["thread"],
@@ -214,6 +214,16 @@ const fleet = {
   saltworks_key_changes_total: metric("counter", ["change"], "Minions' keys `added`, `removed` or `changed` on disk."),
 };
 
+const saltFiles = {
+  saltworks_salt_files_total: metric(
+    "counter",
+    ["outcome"],
+    "What left the feed for Salt's own files: `returns` and `minions` written, `duplicates` that were there, `gone` from our store meanwhile, `failed` on their file, `dropped` because too many waited.",
+  ),
+  saltworks_salt_files_waiting: metric("gauge", [], "Returns and minions still to be written there."),
+  saltworks_salt_jobs_taken_total: metric("counter", [], "Jobs of a Salt master that were taken over."),
+};
+
 const minesAndTargets = {
   saltworks_mine_reads_total: metric(
     "counter",
@@ -285,6 +295,7 @@ export const metricGroups = {
   Authentication: auths,
   "Fleet and jobs": fleet,
   "Mines, files and targets": minesAndTargets,
+  "Salt's own files": saltFiles,
   Events: events,
   Limits: limits,
   Process: process,
@@ -297,6 +308,7 @@ export const metrics = {
   ...auths,
   ...fleet,
   ...minesAndTargets,
+  ...saltFiles,
   ...events,
   ...limits,
   ...process,

@@ -17,7 +17,7 @@ import {
 } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys.ts";
 import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
-import type { FileStart, PillarStart, RsaStart, RunnerStart, ShardStart } from "../workers/messages.ts";
+import type { FileStart, PillarStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";
 import { type HeapLimits, ShardPool } from "../workers/pool.ts";
 
 /** Runners mostly wait for minions; this many may wait at once. */
@@ -87,6 +87,19 @@ export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
     concurrentTasksPerThread: runnersAtOnce,
     taskTimeoutMs: runnerTimeoutMs,
     workerData: { config } satisfies RunnerStart,
+  });
+}
+
+export function openSaltLane(
+  config: MasterConfig,
+  salt: Pick<SaltStart, "feedFile" | "layouts">,
+  logger: Logger,
+): LanePool {
+  return openLane(logger, {
+    filename: new URL("../workers/salt-lane.js", import.meta.url).href,
+    heap: workerHeap(config),
+    taskTimeoutMs: laneTaskTimeoutMs,
+    workerData: { config, ...salt } satisfies SaltStart,
   });
 }
 

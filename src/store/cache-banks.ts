@@ -13,7 +13,7 @@ const fileMode = 0o600;
 const folderMode = 0o700;
 /** What of the cache directory is the master's own. */
 const ownNames =
-  /^(.*\.lmdb(-lock)?|minions|jobs|accounts|proc|sessions|tokens|batches|file_lists|roots|extmods|queues|syndics|.*_key|\..*)$/;
+  /^(.*\.lmdb(-lock)?|minions|grains|pillar|mine|jobs|accounts|proc|sessions|tokens|batches|file_lists|roots|extmods|queues|syndics|.*_key|\..*)$/;
 
 export class CacheBanks {
   readonly #folder: string;

@@ -18,6 +18,8 @@ export type LoadRecord = {
   readonly minions: string[];
   readonly missing?: string[] | undefined;
   readonly isNoCache?: boolean | undefined;
+  /** A Salt master made it: returns that it got stand in its own layout. */
+  readonly isTakenOver?: boolean | undefined;
 };
 /** As it is put: the list of a large job is packed already, valid in the new flavour. */
 export type LoadToPut = Omit<LoadRecord, "minions"> & { readonly minions: readonly string[] | Packed };
@@ -54,6 +56,8 @@ export interface JobCache {
   putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]>;
   /** Replaces what is there under the same job id. */
   putLoad(record: LoadToPut): Promise<void>;
+  /** As `putLoad` for each, in as few transactions as can be. */
+  putLoads(records: readonly LoadToPut[]): Promise<void>;
   /** Further expected minions of a job; of an unknown one, nothing. */
   addMinions(jid: string, minionIds: readonly string[]): Promise<void>;
   getLoad(jid: string): LoadRecord | undefined;

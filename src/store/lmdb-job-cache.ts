@@ -5,6 +5,7 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { isJid, startTimeText } from "../wire/jid.ts";
+import { emptyJobCache } from "./empty-job-cache.ts";
 import type {
   Durability,
   JobCache,
@@ -59,6 +60,10 @@ export type LmdbJobCacheOptions = {
   readonly storesEndTime?: boolean;
   /** Work in the background failed, to be tried again. Without it: a warning of the process. */
   readonly onFault?: (error: Error) => void;
+  /** Gets the keys of returns that are in the store now, for whatever else wants them. What it throws goes to `onFault`. */
+  readonly onStored?: (returnKeys: readonly Buffer[]) => void;
+  /** How long returns may wait in the log, milliseconds, where that is less than usual. */
+  readonly storeDelayMs?: number;
 };
 
 /**
@@ -76,6 +81,8 @@ class LmdbJobCache implements JobCache {
   readonly #isSynced: boolean;
   readonly #storesEndTime: boolean;
   readonly #onFault: (error: Error) => void;
+  readonly #onStored: ((returnKeys: readonly Buffer[]) => void) | undefined;
+  readonly #storeDelayMs: number | undefined;
   /** Made with the first return: who only reads or stores loads needs no log. */
   #writer: ReturnWriter | undefined;
 
@@ -87,6 +94,8 @@ class LmdbJobCache implements JobCache {
     this.#texts = shards.map(() => new TermTexts());
     this.#storesEndTime = o.storesEndTime ?? false;
     this.#isSynced = o.durability === "fsync";
+    this.#onStored = o.onStored;
+    this.#storeDelayMs = o.storeDelayMs;
     this.#onFault = o.onFault ?? ((error) => process.emitWarning(error));
   }
 
@@ -96,15 +105,19 @@ class LmdbJobCache implements JobCache {
   }
 
   async putLoad(record: LoadToPut): Promise<void> {
-    const { environment, loads, others, index } = this.#homeOf(record.jid);
-    attempt("a write failed", () =>
-      transact(environment, () => {
-        if (!isJid(record.jid)) others.putSync(otherKey(record.jid, Date.now()), Buffer.alloc(0));
-        const key = loadKey(record.jid);
-        loads.putSync(key, encodeLoad(record));
-        indexJob(index, key, record.load, record.isNoCache ?? false);
-      }),
-    );
+    await this.putLoads([record]);
+  }
+
+  async putLoads(records: readonly LoadToPut[]): Promise<void> {
+    for (const shard of this.#shards) {
+      const own = records.filter(({ jid }) => this.#homeOf(jid) === shard);
+      if (own.length === 0) continue;
+      attempt("a write failed", () =>
+        transact(shard.environment, () => {
+          for (const record of own) keepLoad(shard, record);
+        }),
+      );
+    }
   }
 
   async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
@@ -258,9 +271,22 @@ class LmdbJobCache implements JobCache {
         hasAny: (jid) => this.#hasReturns(jid),
         has: (jid, minionId) => this.#shardOf(minionId).returns.doesExist(returnKey(jid, minionId)),
       },
-      store: (entries) => storeReturns(this.#shards, entries, this.#storesEndTime),
+      store: (entries) => {
+        storeReturns(this.#shards, entries, this.#storesEndTime);
+        this.#tellStored(entries);
+      },
       onFault: this.#onFault,
+      ...(this.#storeDelayMs === undefined ? {} : { storeDelayMs: this.#storeDelayMs }),
     });
+  }
+
+  /** They are stored whatever becomes of this. */
+  #tellStored(entries: readonly LoggedEntry[]): void {
+    try {
+      this.#onStored?.(entries.map(({ key }) => key));
+    } catch (error) {
+      this.#onFault(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   #hasReturns(jid: string): boolean {
@@ -302,6 +328,13 @@ class LmdbJobCache implements JobCache {
   }
 }
 
+function keepLoad({ others, loads, index }: Shard, record: LoadToPut): void {
+  if (!isJid(record.jid)) others.putSync(otherKey(record.jid, Date.now()), Buffer.alloc(0));
+  const key = loadKey(record.jid);
+  loads.putSync(key, encodeLoad(record));
+  indexJob(index, key, record.load, record.isNoCache ?? false);
+}
+
 function attempt<Result>(failure: string, step: () => Result): Result {
   try {
     return step();
@@ -330,25 +363,6 @@ function jidsOf(
   const jids = Array.from(loads.getKeys(range), jidInLoadKey);
   return jids.filter((jid) => before === undefined || jid < before).slice(0, limit);
 }
-
-/** A cache that isn't there, for readers. */
-const emptyJobCache: JobCache = {
-  putReturns: () => Promise.reject(storeFailed("opened for reading", undefined)),
-  putLoad: () => Promise.reject(storeFailed("opened for reading", undefined)),
-  addMinions: () => Promise.reject(storeFailed("opened for reading", undefined)),
-  getLoad: () => undefined,
-  getRequest: () => undefined,
-  getReturns: () => [],
-  getReturn: () => undefined,
-  whichReturned: () => [],
-  listJids: () => [],
-  findJids: () => [],
-  getEndTime: () => undefined,
-  noCacheJids: () => [],
-  cutFor: () => undefined,
-  trim: () => Promise.resolve(0),
-  close: () => Promise.resolve(),
-};
 
 /**
  * Opens or makes the cache. An existing one keeps the number of files that it has, and is without index if it was made without:

@@ -88,11 +88,19 @@ export function decodeLoad(jid: string, bytes: Buffer): LoadRecord {
   const minions = record.get("minions") as string[];
   const missing = record.get("missing") as string[] | undefined;
   const isNoCache = record.get("nocache") === true;
-  return { jid, load, minions, ...(missing === undefined ? {} : { missing }), ...(isNoCache ? { isNoCache } : {}) };
+  const isTakenOver = record.get("taken") === true;
+  return {
+    jid,
+    load,
+    minions,
+    ...(missing === undefined ? {} : { missing }),
+    ...(isNoCache ? { isNoCache } : {}),
+    ...(isTakenOver ? { isTakenOver } : {}),
+  };
 }
 
-export function encodeLoad({ load, minions, missing, isNoCache }: LoadToPut): Buffer {
-  return encode({ load, minions, missing, nocache: isNoCache }, "bin");
+export function encodeLoad({ load, minions, missing, isNoCache, isTakenOver }: LoadToPut): Buffer {
+  return encode({ load, minions, missing, nocache: isNoCache, taken: isTakenOver }, "bin");
 }
 
 /** Stores each return that isn't there yet, in one transaction per file that they touch; with `isEndKept`, when each job's last one came. */
@@ -181,7 +189,7 @@ export function minionIdIn(key: Buffer): string {
   return key.toString("utf8", key.lastIndexOf(separator) + 1);
 }
 
-function jidInReturnKey(key: Buffer): string {
+export function jidInReturnKey(key: Buffer): string {
   return key.toString("utf8", 1, key.lastIndexOf(separator));
 }
 

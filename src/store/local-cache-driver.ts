@@ -101,6 +101,10 @@ export class LocalCache implements JobCache {
     writeLoadFiles(this.#o, record);
   }
 
+  async putLoads(records: readonly LoadToPut[]): Promise<void> {
+    for (const record of records) writeLoadFiles(this.#o, record);
+  }
+
   async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
     const path = join(this.#directory(jid), minionsFile);
     const present = readIfThere(path);
@@ -217,7 +221,12 @@ export class LocalCache implements JobCache {
       if (out !== undefined) replaceFile(join(folder, outFile), out, fileMode);
       return "stored";
     } catch (error) {
-      if (!isMade && hasCodeIn(error, "EEXIST")) return "duplicate";
+      // A folder without it is what a master that was killed left.
+      if (!isMade && hasCodeIn(error, "EEXIST")) {
+        if (existsSync(join(folder, returnFile))) return "duplicate";
+        rmSync(folder, { recursive: true, force: true });
+        return this.#putReturn({ jid, minionId, body });
+      }
       // Left empty, it would make a duplicate of the next try.
       if (isMade) rmSync(folder, { recursive: true, force: true });
       throw storeFailed(`a return of job ${jid} cannot be written in local_cache layout`, error);

@@ -21,6 +21,8 @@ export type ReturnWriterOptions = {
   readonly store: (entries: readonly LoggedEntry[]) => void;
   /** A transaction in the background failed: nothing is lost, it will be tried again. */
   readonly onFault: (error: Error) => void;
+  /** How long returns wait in the log at most, milliseconds. */
+  readonly storeDelayMs?: number;
 };
 
 function keyPrefix(jid: string): string {
@@ -184,7 +186,7 @@ export class ReturnWriter {
       this.#timer = undefined;
       this.#transactSoon();
       if (this.#log !== undefined && (this.#log.count > 0 || this.#log.isStale)) this.#scheduleTransaction(this.#log);
-    }, returnTransactionDelayMs).unref();
+    }, this.#options.storeDelayMs ?? returnTransactionDelayMs).unref();
   }
 
   #transactSoon(): void {

@@ -3,13 +3,15 @@ import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { openedSealCount } from "../crypto/crypticle.ts";
 import { SaltworksError } from "../errors.ts";
-import { idleCiphersMs } from "../limits.ts";
+import { idleCiphersMs, saltReturnDelayMs } from "../limits.ts";
 import { type Autosign, openAutosign } from "../store/autosign.ts";
 import { takeKeepMark } from "../store/keep-marks.ts";
 import { openKeyDirectories } from "../store/keys.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
-import { openLocalCache, openLocalCacheMirror } from "../store/local-cache.ts";
+import { openLocalCache } from "../store/local-cache-driver.ts";
 import { openMinionData } from "../store/minion-data.ts";
+import { feedingMinions } from "../store/salt/fed-minions.ts";
+import { SaltFeed } from "../store/salt/feed.ts";
 import { openSecretBox } from "../store/sealed.ts";
 import { encode } from "../wire/msgpack.ts";
 import { Packed } from "../wire/values.ts";
@@ -36,30 +38,28 @@ const faultsKeptMax = 20;
 const faults: string[] = [];
 
 function openShard(from: ShardStart): { readonly shard: Shard; readonly autosign: Autosign } {
-  const { config } = from;
+  const { config, saltFeedFile } = from;
+  const feed = saltFeedFile === undefined ? undefined : new SaltFeed(saltFeedFile);
   const jobs = openLmdbJobCache({
     path: join(config.cachedir, "jobs.lmdb"),
     shards: config.store_shards,
     durability: config.job_cache_durability,
     storesEndTime: config.job_cache_store_endtime,
     onFault: noteFault,
+    ...(feed === undefined
+      ? {}
+      : { onStored: (keys: readonly Buffer[]) => feed.addReturns(keys), storeDelayMs: saltReturnDelayMs }),
   });
   const localCache = { cachedir: config.cachedir, hashType: config.hash_type };
-  const isMirroring = config.master_job_cache === "local_cache" && config.job_cache;
+  const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
   const stores = {
     jobs,
-    minions: openMinionData({ path: join(config.cachedir, "minions.lmdb") }),
+    minions: feed === undefined ? minions : feedingMinions(minions, feed, noteFault),
     keys: openKeyDirectories(config.pki_dir),
     box: openSecretBox(from.masterPrivatePem, join(config.pki_dir, ".seal-salt")),
-    localCache: isMirroring
-      ? openLocalCacheMirror({
-          ...localCache,
-          getLoad: (jid) => jobs.getLoad(jid),
-          storesEndTime: config.job_cache_store_endtime,
-          onError: (error) => noteFault(error instanceof Error ? error : new Error(String(error))),
-        })
-      : undefined,
-    loads: isMirroring || config.local_cache_loads ? openLocalCache(localCache) : undefined,
+    loads: feed !== undefined || config.local_cache_loads ? openLocalCache(localCache) : undefined,
+    saltJobs: openLocalCache(localCache),
+    feed,
   };
   return { shard: new Shard(from, stores), autosign: openAutosign(config) };
 }
@@ -97,28 +97,26 @@ async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>
   return replaced;
 }
 
-/** Old jobs, and the oldest of too many, leave the store and, where it is kept, Salt's layout. */
+/** Old jobs, and the oldest of too many, leave the store and Salt's layout, whoever wrote them there. */
 async function trim({
   olderThanJid: tooOld,
   keep,
   stepsMax,
 }: Extract<ShardTask, { kind: "trim" }>): Promise<TrimAnswer> {
-  const { jobs, loads } = shard.stores;
+  const { jobs, saltJobs } = shard.stores;
   const tooMany = jobs.cutFor(keep);
   const olderThanJid = tooMany !== undefined && tooMany > tooOld ? tooMany : tooOld;
   const records = await jobs.trim({ olderThanJid, stepsMax });
-  const files = (await loads?.trim({ olderThanJid, stepsMax })) ?? 0;
+  const files = await saltJobs.trim({ olderThanJid, stepsMax });
   const removed = Math.max(records, files);
   return { removed, hasMore: removed >= stepsMax || (removed > 0 && tooMany !== undefined) };
 }
 
 /** A runner call: load and return in one. */
 async function putCall({ jid, load, id, body }: Extract<ShardTask, { kind: "putCall" }>): Promise<void> {
-  const { jobs, loads, localCache } = shard.stores;
+  const { jobs, loads } = shard.stores;
   await Promise.all([jobs.putLoad({ jid, load, minions: [] }), loads?.putLoad({ jid, load, minions: [] })]);
-  const record = { jid, minionId: id, body };
-  await jobs.putReturns([record]);
-  localCache?.offerReturn(record);
+  await jobs.putReturns([{ jid, minionId: id, body }]);
 }
 
 async function putLoad(task: Extract<ShardTask, { kind: "putLoad" }>): Promise<void> {
@@ -207,8 +205,8 @@ export default async function handle(task: ShardTask): Promise<unknown> {
     case "measures":
       return shard.meter.read({ ...shard.counters, ...matcher.gauges });
     case "close":
-      await shard.stores.localCache?.close();
       await shard.stores.jobs.close();
+      await shard.stores.feed?.close();
       return shard.stores.minions.close();
     default: {
       const never: never = task;

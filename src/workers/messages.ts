@@ -2,9 +2,11 @@
  * The whole contract between the master's main thread and its worker threads: the shard workers that own partitions,
  * and the lanes that take slow work off them. Types only.
  */
+
 import type { MessagePort } from "node:worker_threads";
 import type { MasterConfig } from "../config/load.ts";
 import type { ForgottenFacts, JobRequest, MasterAccess, RunnerCaller } from "../runners/contract.ts";
+import type { MinionLayout } from "../store/salt/minion-files.ts";
 import type { CredentialTask } from "./credentials/contract.ts";
 
 /** The master's AES keys as a worker needs them. `signature`: X9.31 of the key, computed once per rotation, not per auth. */
@@ -28,6 +30,8 @@ export type ShardStart = {
   keys: MasterKeys;
   /** Jobs of the latest presence pings, oldest first. */
   readonly presencePings: string[];
+  /** The feed of what is to be written into Salt's files, if they are kept current. */
+  readonly saltFeedFile?: string | undefined;
 };
 
 /**
@@ -242,6 +246,21 @@ export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readon
 /** The answer's network encoding, whose memory is transferred. */
 export type FileResult = { readonly answer: Uint8Array<ArrayBuffer> };
 export type FileStart = { readonly config: MasterConfig };
+
+/** `mirror`: bring Salt's files up to date for a while. `takeJobs`: take over jobs of a Salt master for a while, those in directories that changed after `sinceMs`. */
+export type SaltTask =
+  | { readonly kind: "mirror" }
+  | { readonly kind: "takeJobs"; readonly sinceMs: number; readonly olderThanJid: string };
+export type TakenJobs = {
+  readonly taken: number;
+  readonly isDone: boolean;
+  readonly faults: readonly { readonly file: string; readonly reason: string }[];
+};
+export type SaltStart = {
+  readonly config: MasterConfig;
+  readonly feedFile: string;
+  readonly layouts: readonly MinionLayout[];
+};
 
 export type RsaTask =
   | {

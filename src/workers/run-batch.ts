@@ -77,13 +77,7 @@ async function commit(shard: Shard, batch: BatchEffects, onFault: (error: Error)
       ...batch.writes,
     ]);
     if (stored.length > 0) shard.count("commits");
-    for (const [index, outcome] of outcomes.entries()) {
-      shard.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
-      const record = stored[index]?.record;
-      // A copy: it is written later, and the batch's memory is the next batch's by then.
-      if (shard.stores.localCache !== undefined && outcome === "stored" && record !== undefined)
-        shard.stores.localCache.offerReturn({ ...record, body: Uint8Array.from(record.body) });
-    }
+    for (const outcome of outcomes) shard.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
     return true;
   } catch (error) {
     shard.count("commits.failed");

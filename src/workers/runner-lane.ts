@@ -11,7 +11,9 @@ import { runnerFunctions } from "../runners/registry.ts";
 import { fieldsOf } from "../runners/stored-body.ts";
 import { wheelFunctions } from "../runners/wheel.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
+import { openLocalCache } from "../store/local-cache-driver.ts";
 import { openMinionData } from "../store/minion-data.ts";
+import { withOldJobs } from "../store/salt/old-jobs.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import { trimData, trimmedText } from "../wire/return.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
@@ -33,11 +35,14 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/runner-lane.t
 const { config, startedThreads } = workerData as RunnerStart & LaneStart;
 answerForMeasures(nameLaneThread("runner", startedThreads));
 const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb"), isReadOnly: true });
-const jobs = openLmdbJobCache({
-  path: join(config.cachedir, "jobs.lmdb"),
-  shards: config.store_shards,
-  durability: config.job_cache_durability,
-});
+const jobs = withOldJobs(
+  openLmdbJobCache({
+    path: join(config.cachedir, "jobs.lmdb"),
+    shards: config.store_shards,
+    durability: config.job_cache_durability,
+  }),
+  openLocalCache({ cachedir: config.cachedir, hashType: config.hash_type }),
+);
 const files = new FileServer(fileServerSettings(config));
 
 export default async function handle(task: RunnerTask): Promise<RunnerResult> {

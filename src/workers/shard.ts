@@ -9,8 +9,8 @@ import { hasCode } from "../errors.ts";
 import { noCacheJobsMax } from "../limits.ts";
 import type { JobCache } from "../store/job-cache.ts";
 import type { KeyDirectories } from "../store/keys.ts";
-import type { LocalCacheMirror } from "../store/local-cache.ts";
 import type { MinionData } from "../store/minion-data.ts";
+import type { SaltFeed } from "../store/salt/feed.ts";
 import type { SecretBox } from "../store/sealed.ts";
 import { isTokenKept, tokenDirectory } from "../store/tokens.ts";
 import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
@@ -40,10 +40,12 @@ export type ShardStores = {
   readonly minions: MinionData;
   readonly keys: KeyDirectories;
   readonly box: SecretBox;
-  /** Returns in Salt's on-disk layout, if chosen. */
-  readonly localCache: LocalCacheMirror | undefined;
   /** Loads in Salt's on-disk layout, which Python's command line reads. */
   readonly loads: JobCache | undefined;
+  /** All that stands in that layout. */
+  readonly saltJobs: Pick<JobCache, "trim">;
+  /** What is to be written into Salt's files, if they are kept current. */
+  readonly feed: Pick<SaltFeed, "close"> | undefined;
 };
 
 const presencePingsMax = 16;

@@ -21,7 +21,7 @@ describe("openJobArchive", () => {
     const body = encode({ return: true }, "bin");
     await master.putLoad({ jid, load: encode({ fun: "test.ping" }, "bin"), minions: ["a", "b"] });
     await master.putReturns([{ jid, minionId: "a", body }]);
-    const archive = openJobArchive({ cachedir, store_shards: 1 });
+    const archive = openJobArchive({ cachedir, store_shards: 1, hash_type: "sha256" });
     assert.deepEqual(archive.listJids({ newestFirst: true, limit: 10 }), [jid]);
     assert.deepEqual(archive.getLoad(jid)?.minions, ["a", "b"]);
     assert.deepEqual(Buffer.from(archive.getReturn(jid, "a") ?? []), body);
@@ -30,7 +30,7 @@ describe("openJobArchive", () => {
   });
 
   it("is empty where no master ever ran", async () => {
-    const archive = openJobArchive({ cachedir, store_shards: 1 });
+    const archive = openJobArchive({ cachedir, store_shards: 1, hash_type: "sha256" });
     assert.deepEqual(archive.listJids({ newestFirst: true, limit: 10 }), []);
     await archive.close();
   });

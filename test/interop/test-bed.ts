@@ -103,10 +103,12 @@ export class MasterUnderTest {
   readonly cacheDir: string;
   readonly publishPort: number;
   readonly requestPort: number;
+  readonly #name: string;
   #program: Program | undefined;
 
   private constructor(bed: TestBed, maker: Maker, name: string, ports: [number, number]) {
     const folder = join(bed.folder, name);
+    this.#name = name;
     this.bed = bed;
     this.maker = maker;
     this.configDir = join(folder, "etc");
@@ -136,6 +138,11 @@ export class MasterUnderTest {
       ...options,
     });
     return master;
+  }
+
+  /** The same folder, ports and configuration file under another program: what a takeover is. Only one of them may run. */
+  madeBy(maker: Maker): MasterUnderTest {
+    return new MasterUnderTest(this.bed, maker, this.#name, [this.publishPort, this.requestPort]);
   }
 
   get program(): Program {

@@ -1,4 +1,4 @@
-/** Salt's job directories: byte for byte those of real Salt, the contract, and the mirror that feeds them. */
+/** Salt's job directories: byte for byte those of real Salt, the contract. */
 import assert from "node:assert/strict";
 import {
   existsSync,
@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import { openLocalCache, openLocalCacheMirror } from "../../src/store/local-cache.ts";
+import { openLocalCache } from "../../src/store/local-cache-driver.ts";
 import { jobDirectory } from "../../src/store/local-cache-files.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { ValueMap } from "../../src/wire/values.ts";
@@ -137,6 +137,22 @@ describe("Salt's layout", () => {
     assert.deepEqual(cache.getLoad(other)?.minions, []);
   });
 
+  it("gives files to its group and no others, whatever the umask", async () => {
+    const cachedir = temporary();
+    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(jid));
+    const path = join(jobDirectory(cachedir, hashType, jid), ".load.p");
+    assert.equal(statSync(path).mode & 0o777, 0o640);
+  });
+
+  it("writes a return again of which a master that was killed had made only the folder", async () => {
+    const cachedir = temporary();
+    const cache = openLocalCache({ cachedir, hashType });
+    mkdirSync(join(jobDirectory(cachedir, hashType, jid), "a"), { recursive: true });
+    assert.deepEqual(await cache.putReturns([returnOf(jid, "a")]), ["stored"]);
+    assert.deepEqual(await cache.putReturns([returnOf(jid, "a")]), ["duplicate"]);
+    assert.equal(cache.getReturns(jid).length, 1);
+  });
+
   it("leaves nothing of a return that could not be written: the next try is no duplicate", async () => {
     const minionId = "m".repeat(100);
     // The longest path that the system takes fits the directory, not the file in it.
@@ -153,87 +169,5 @@ describe("Salt's layout", () => {
   it("follows hash_type", () => {
     assert.match(jobDirectory("/c", "md5", jid), /^\/c\/jobs\/[0-9a-f]{2}\/[0-9a-f]{30}$/);
     assert.match(jobDirectory("/c", "sha512", jid), /^\/c\/jobs\/[0-9a-f]{2}\/[0-9a-f]{126}$/);
-  });
-});
-
-describe("the mirror", () => {
-  const temporary = temporaryDirectories();
-
-  it("writes what it was offered within a second, and never blocks the offer", async () => {
-    const cachedir = temporary();
-    const mirror = openLocalCacheMirror({ cachedir, hashType });
-    mirror.writeLoad(loadOf(jid));
-    const startedMs = performance.now();
-    for (let index = 0; index < 50; index += 1) assert.ok(mirror.offerReturn(returnOf(jid, `m${index}`)));
-    assert.equal(
-      existsSync(join(jobDirectory(cachedir, hashType, jid), "m0")),
-      false,
-      "nothing is written in the caller's turn",
-    );
-    await mirror.drain();
-    assert.ok(performance.now() - startedMs < 1_000);
-    assert.equal(openLocalCache({ cachedir, hashType }).getReturns(jid).length, 50);
-    assert.deepEqual(mirror.counters, { written: 50, duplicates: 0, dropped: 0, failed: 0 });
-    assert.equal(mirror.queuedBytes, 0);
-    await mirror.close();
-  });
-
-  it("drops and counts what does not fit its queue", async () => {
-    const cachedir = temporary();
-    const record = returnOf(jid, "a");
-    const mirror = openLocalCacheMirror({ cachedir, hashType, queueBytesMax: 2 * record.body.byteLength });
-    const taken = ["a", "b", "c", "d"].map((id) => mirror.offerReturn(returnOf(jid, id)));
-    assert.deepEqual(taken, [true, true, false, false]);
-    await mirror.drain();
-    assert.deepEqual({ ...mirror.counters }, { written: 2, duplicates: 0, dropped: 2, failed: 0 });
-    assert.ok(mirror.offerReturn(returnOf(jid, "e")), "there is room again");
-    await mirror.close();
-    assert.equal(mirror.counters.written, 3);
-  });
-
-  it("counts and reports what cannot be written, and goes on", async () => {
-    const cachedir = temporary();
-    writeFileSync(join(cachedir, "jobs"), "in the way");
-    const errors: unknown[] = [];
-    const mirror = openLocalCacheMirror({ cachedir, hashType, onError: (error) => errors.push(error) });
-    mirror.offerReturn(returnOf(jid, "a"));
-    await mirror.drain();
-    assert.equal((errors[0] as { code?: string }).code, "STORE_FAILED");
-    rmSync(join(cachedir, "jobs"));
-    mirror.offerReturn(returnOf(jid, "b"));
-    await mirror.close();
-    assert.deepEqual({ ...mirror.counters }, { written: 1, duplicates: 0, dropped: 0, failed: 1 });
-  });
-
-  it("fetches the load of a job that was never published", async () => {
-    const cachedir = temporary();
-    const asked: string[] = [];
-    const getLoad = (job: string) => {
-      asked.push(job);
-      return loadOf(job, ["a"]);
-    };
-    const mirror = openLocalCacheMirror({ cachedir, hashType, getLoad });
-    for (const id of ["a", "b"]) mirror.offerReturn(returnOf(jid, id));
-    await mirror.close();
-    assert.deepEqual(asked, [jid]);
-    assert.deepEqual(openLocalCache({ cachedir, hashType }).getLoad(jid)?.minions, ["a"]);
-  });
-
-  it("notes the time of the last return where that is asked for", async () => {
-    const cachedir = temporary();
-    const mirror = openLocalCacheMirror({ cachedir, hashType, storesEndTime: true });
-    mirror.offerReturn(returnOf(jid, "a"));
-    await mirror.close();
-    const text = readFileSync(join(jobDirectory(cachedir, hashType, jid), "endtime"), "utf8");
-    assert.match(text, /^\d{4}, [A-Z][a-z]{2} \d{2} \d{2}:\d{2}:\d{2}\.\d{6}$/);
-  });
-
-  it("gives files to its group and no others, whatever the umask", async () => {
-    const cachedir = temporary();
-    const mirror = openLocalCacheMirror({ cachedir, hashType });
-    mirror.writeLoad(loadOf(jid));
-    const directory = jobDirectory(cachedir, hashType, jid);
-    assert.equal(statSync(join(directory, ".load.p")).mode & 0o777, 0o640);
-    await mirror.close();
   });
 });

@@ -62,6 +62,9 @@ function memoryJobs(memory: MemoryStores): JobCache {
     putLoad: async (record) => {
       memory.loads.set(record.jid, record);
     },
+    putLoads: async (records) => {
+      for (const record of records) memory.loads.set(record.jid, record);
+    },
     addMinions: async () => undefined,
     getLoad: (jid) => memory.loads.get(jid) as LoadRecord | undefined,
     getReturns: (jid) => [...memory.returns.values()].filter((record) => record.jid === jid),
@@ -150,8 +153,9 @@ export function openShard(overrides: Overrides = {}) {
       minions: memoryMinions(memory),
       keys,
       box: openSecretBox(masterPair.privatePem, join(folder, "salt")),
-      localCache: undefined,
       loads: undefined,
+      saltJobs: { trim: async () => 0 },
+      feed: undefined,
     },
   );
   const autosign = openAutosign(config);

@@ -1,0 +1,56 @@
+/**
+ * A file whose time says until when this master may have written into Salt's directories: what is newer there, a Salt master wrote.
+ * Without the file everything in them is a Salt master's. Its text says what of Salt was found.
+ */
+import { readFileSync, statSync, utimesSync } from "node:fs";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { aliveMarkMarginMs } from "../../limits.ts";
+import { replaceDurably } from "../durable-file.ts";
+
+const fileMode = 0o600;
+
+export class AliveMark {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Files that changed after this are not of this master's making, milliseconds since 1970. */
+  get sinceMs(): number {
+    return statSync(this.#path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  }
+
+  get text(): string {
+    try {
+      return readFileSync(this.#path, "utf8");
+    } catch (error) {
+      if (hasCodeIn(error, "ENOENT")) return "";
+      throw error;
+    }
+  }
+
+  /** Sets text and time. */
+  set(text: string): void {
+    replaceDurably(this.#path, text, fileMode);
+    this.touch();
+  }
+
+  /** A master that is killed was alive at most so long after this. Nothing if the file isn't there yet. */
+  touch(): void {
+    this.#setTime(Date.now() + aliveMarkMarginMs);
+  }
+
+  /** From now on this master writes nothing. */
+  end(): void {
+    this.#setTime(Date.now());
+  }
+
+  #setTime(ms: number): void {
+    try {
+      utimesSync(this.#path, ms / 1_000, ms / 1_000);
+    } catch (error) {
+      if (!hasCodeIn(error, "ENOENT")) throw error;
+    }
+  }
+}

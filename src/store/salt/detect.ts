@@ -1,0 +1,60 @@
+/** Tells whether Salt is on this machine or was here: its programs, or what its master left in the cache directory. */
+import { type Dirent, existsSync, readdirSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { returnFile } from "../local-cache-files.ts";
+
+const programs = ["salt-master", "salt-run"] as const;
+/** Where Salt's own packages put it, whatever PATH says. */
+const packageFolder = "/opt/saltstack/salt";
+/** Job directories looked into for a return: a Salt master keeps nearly all of its jobs' returns. */
+const jobsLookedAt = 256;
+
+/** @param path folders, as in PATH. @returns what was found, in words for the log */
+export function findSaltPrograms(path: string): string[] {
+  const folders = [...path.split(delimiter).filter((folder) => folder !== ""), packageFolder];
+  return [...new Set(folders)].flatMap((folder) =>
+    programs.map((program) => join(folder, program)).filter((file) => existsSync(file)),
+  );
+}
+
+/** For a cache directory that no master of ours has used: everything in it is a Salt master's. @returns in words for the log */
+export function findSaltFiles(cachedir: string): string[] {
+  const minions = foldersIn(join(cachedir, "minions")).find((id) =>
+    ["data.p", "mine.p"].some((name) => existsSync(join(cachedir, "minions", id, name))),
+  );
+  const grains = entriesOf(join(cachedir, "grains")).some(({ name }) => name.endsWith(".p"));
+  return [
+    ...(minions === undefined ? [] : [`minions' data in ${join(cachedir, "minions")}`]),
+    ...(grains ? [`minions' data in ${join(cachedir, "grains")}`] : []),
+    ...(hasReturns(join(cachedir, "jobs")) ? [`jobs in ${join(cachedir, "jobs")}`] : []),
+  ];
+}
+
+function hasReturns(jobs: string): boolean {
+  let looked = 0;
+  for (const head of foldersIn(jobs)) {
+    for (const rest of foldersIn(join(jobs, head))) {
+      const job = join(jobs, head, rest);
+      if (foldersIn(job).some((id) => existsSync(join(job, id, returnFile)))) return true;
+      looked += 1;
+      if (looked >= jobsLookedAt) return false;
+    }
+  }
+  return false;
+}
+
+function foldersIn(directory: string): string[] {
+  return entriesOf(directory)
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+    .map(({ name }) => name);
+}
+
+function entriesOf(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true });
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,31 @@
+/** Minions' data whose changes go into the feed as well: before they are stored, so that none is lost, and after, so that the last one counts. */
+import type { MinionData } from "../minion-data.ts";
+import type { SaltFeed } from "./feed.ts";
+
+/** What fails of the feed goes to `onFault`: the data is stored all the same. */
+export function feedingMinions(
+  minions: MinionData,
+  feed: Pick<SaltFeed, "addMinion">,
+  onFault: (error: Error) => void,
+): MinionData {
+  const note = (id: string) => {
+    try {
+      feed.addMinion(id);
+    } catch (error) {
+      onFault(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+  const noting = async (id: string, write: () => Promise<void>) => {
+    note(id);
+    await write();
+    note(id);
+  };
+  return {
+    ...minions,
+    putGrains: (id, grains, pillar) => noting(id, () => minions.putGrains(id, grains, pillar)),
+    dropFacts: (id) => noting(id, () => minions.dropFacts(id)),
+    putMine: (id, mine) => noting(id, () => minions.putMine(id, mine)),
+    dropMine: (id) => noting(id, () => minions.dropMine(id)),
+    drop: (id) => noting(id, () => minions.drop(id)),
+  };
+}

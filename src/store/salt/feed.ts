@@ -1,0 +1,129 @@
+/**
+ * What is still to be written into Salt's own files: returns in the order in which they were stored, and minions whose data changed.
+ * One LMDB file that all threads of the master share. Its commits are not synced: `kill -9` loses none, a loss of power the last moments.
+ */
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { type BinaryEnvironment, closeEnvironment, openDatabase, openEnvironment, transact } from "../lmdb-env.ts";
+
+const directoryMode = 0o700;
+const placeBytes = 8;
+const stampBytes = 8;
+const filledKey = Buffer.from("filled");
+
+/** `place`: where it stands in the feed. `returnKey`: its key in the job cache. */
+export type FedReturn = { readonly place: Buffer; readonly returnKey: Buffer };
+/** `stamp`: another at each change. */
+export type FedMinion = { readonly id: string; readonly stamp: Buffer };
+
+export class SaltFeed {
+  readonly #environment: BinaryEnvironment;
+  readonly #returns: ReturnType<typeof openDatabase>;
+  readonly #minions: ReturnType<typeof openDatabase>;
+  readonly #states: ReturnType<typeof openDatabase>;
+
+  /** @throws SaltworksError STORE_FAILED */
+  constructor(file: string) {
+    mkdirSync(dirname(file), { recursive: true, mode: directoryMode });
+    this.#environment = openEnvironment({ file, isReadOnly: false, isSyncedOnCommit: false });
+    this.#returns = openDatabase(this.#environment, "returns");
+    this.#minions = openDatabase(this.#environment, "minions");
+    this.#states = openDatabase(this.#environment, "states");
+  }
+
+  /** Returns that are in the job cache now. One transaction. */
+  addReturns(returnKeys: readonly Buffer[]): void {
+    if (returnKeys.length === 0) return;
+    transact(this.#environment, () => {
+      const [last] = this.#returns.getKeys({ reverse: true, limit: 1 });
+      let place = last === undefined ? 0n : last.readBigUInt64BE();
+      for (const returnKey of returnKeys) {
+        place += 1n;
+        this.#returns.putSync(placeKey(place), returnKey);
+      }
+    });
+  }
+
+  /** The oldest. */
+  returns(limit: number): FedReturn[] {
+    this.#returns.resetReadTxn();
+    return Array.from(this.#returns.getRange({ limit }), ({ key, value }) => ({
+      place: Buffer.from(key),
+      returnKey: Buffer.from(value),
+    }));
+  }
+
+  /** These need not be written any more. One transaction. */
+  removeReturns(places: readonly Buffer[]): void {
+    if (places.length === 0) return;
+    transact(this.#environment, () => {
+      for (const place of places) this.#returns.removeSync(place);
+    });
+  }
+
+  /** The minion's data has changed or is about to. */
+  addMinion(id: string): void {
+    const stamp = Buffer.alloc(stampBytes);
+    stamp.writeBigUInt64BE(process.hrtime.bigint());
+    transact(this.#environment, () => this.#minions.putSync(Buffer.from(id, "utf8"), stamp));
+  }
+
+  addMinions(ids: readonly string[]): void {
+    const stamp = Buffer.alloc(stampBytes);
+    transact(this.#environment, () => {
+      for (const id of ids) this.#minions.putSync(Buffer.from(id, "utf8"), stamp);
+    });
+  }
+
+  minions(limit: number): FedMinion[] {
+    this.#minions.resetReadTxn();
+    return Array.from(this.#minions.getRange({ limit }), ({ key, value }) => ({
+      id: key.toString("utf8"),
+      stamp: Buffer.from(value),
+    }));
+  }
+
+  /** Those that have not changed since they were read from the feed. */
+  removeMinions(written: readonly FedMinion[]): void {
+    if (written.length === 0) return;
+    transact(this.#environment, () => {
+      for (const { id, stamp } of written) {
+        const key = Buffer.from(id, "utf8");
+        if (this.#minions.getBinary(key)?.equals(stamp) === true) this.#minions.removeSync(key);
+      }
+    });
+  }
+
+  /** Whether all that was stored before this feed was made has been put into it. */
+  get isFilled(): boolean {
+    this.#states.resetReadTxn();
+    return this.#states.doesExist(filledKey);
+  }
+
+  markFilled(): void {
+    transact(this.#environment, () => this.#states.putSync(filledKey, Buffer.alloc(0)));
+  }
+
+  get returnCount(): number {
+    return countOf(this.#returns);
+  }
+
+  get minionCount(): number {
+    return countOf(this.#minions);
+  }
+
+  close(): Promise<void> {
+    return closeEnvironment(this.#environment);
+  }
+}
+
+function placeKey(place: bigint): Buffer {
+  const key = Buffer.alloc(placeBytes);
+  key.writeBigUInt64BE(place);
+  return key;
+}
+
+function countOf(database: ReturnType<typeof openDatabase>): number {
+  database.resetReadTxn();
+  return (database.getStats() as { readonly entryCount: number }).entryCount;
+}

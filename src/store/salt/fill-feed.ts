@@ -1,0 +1,51 @@
+/** Puts all that our store has into a feed that is new: from then on Salt's files become whole, the newest first. */
+import { saltMirrorAtOnce, saltReturnsWaitingMax } from "../../limits.ts";
+import { closeEnvironment } from "../lmdb-env.ts";
+import { readLayout } from "../lmdb-layout.ts";
+import { type ReadShard, readShards, timePrefix } from "../lmdb-records.ts";
+import type { MinionData } from "../minion-data.ts";
+import type { SaltFeed } from "./feed.ts";
+
+export type FillOptions = {
+  readonly feed: SaltFeed;
+  /** Directory of the LMDB job cache. */
+  readonly jobsPath: string;
+  readonly minions: Pick<MinionData, "ids">;
+};
+
+/** Once for each feed; one that was interrupted begins anew. @returns how many returns and minions are to be written */
+export async function fillFeed({ feed, jobsPath, minions }: FillOptions): Promise<number> {
+  if (feed.isFilled) return 0;
+  const ids = minions.ids();
+  for (let at = 0; at < ids.length; at += saltMirrorAtOnce) feed.addMinions(ids.slice(at, at + saltMirrorAtOnce));
+  const layout = readLayout(jobsPath);
+  const shards = layout === undefined ? [] : readShards(jobsPath, layout);
+  let count = ids.length;
+  try {
+    for (const shard of shards)
+      count += await fillReturns(feed, shard, Math.floor(saltReturnsWaitingMax / shards.length));
+  } finally {
+    for (const { environment } of shards) await closeEnvironment(environment);
+  }
+  feed.markFilled();
+  return count;
+}
+
+const nextPrefix = String.fromCharCode(timePrefix.charCodeAt(0) + 1);
+
+/** Of jobs whose ids are times: others are rare, and Salt's tools sort them before all. */
+async function fillReturns(feed: SaltFeed, { returns }: ReadShard, limit: number): Promise<number> {
+  let count = 0;
+  for (let from = Buffer.from(nextPrefix); count < limit; ) {
+    returns.resetReadTxn();
+    const range = { start: from, end: Buffer.from(timePrefix), reverse: true, exclusiveStart: true };
+    const keys = Array.from(returns.getKeys({ ...range, limit: saltMirrorAtOnce }), (key) => Buffer.from(key));
+    const last = keys.at(-1);
+    if (last === undefined) break;
+    feed.addReturns(keys);
+    count += keys.length;
+    from = last;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return count;
+}

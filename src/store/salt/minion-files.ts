@@ -1,0 +1,140 @@
+/**
+ * What Salt's masters keep of each minion in files (their `localfs` cache), in the two layouts that its releases have: a folder a minion
+ * (3006, 3007: `minions/ID/data.p` and `mine.p`), and a folder a kind (3008: `grains/ID.p`, `pillar/ID.p`, `mine/ID.p`).
+ */
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { SaltworksError } from "../../errors.ts";
+import { saltFileBytesMax } from "../../limits.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import { mapEntries } from "../../wire/walk.ts";
+import { replaceFile } from "../durable-file.ts";
+import { idIsValid } from "../key-states.ts";
+
+export type MinionLayout = "folders" | "kinds";
+export const minionLayouts: readonly MinionLayout[] = ["folders", "kinds"];
+
+const kinds = ["grains", "pillar", "mine"] as const;
+type Kind = (typeof kinds)[number];
+
+/** As Salt's own. */
+const fileMode = 0o600;
+const folderMode = 0o750;
+const emptyMap = encode(new Map(), "bin");
+
+/** Maps in the new msgpack flavour. */
+export type MinionParts = { readonly [kind in Kind]?: Uint8Array | undefined };
+
+function folderFile(cachedir: string, id: string, name: "data" | "mine"): string {
+  return join(cachedir, "minions", id, `${name}.p`);
+}
+
+function kindFile(cachedir: string, id: string, kind: Kind): string {
+  return join(cachedir, kind, `${id}.p`);
+}
+
+/** The layouts that are in use: both where nothing tells. */
+export function layoutsIn(cachedir: string): readonly MinionLayout[] {
+  const folders = namesIn(join(cachedir, "minions")).some((id) =>
+    namesIn(join(cachedir, "minions", id)).some((name) => name === "data.p" || name === "mine.p"),
+  );
+  const isKept = (kind: Kind) => namesIn(join(cachedir, kind)).some((name) => name.endsWith(".p"));
+  const found = [...(folders ? (["folders"] as const) : []), ...(kinds.some(isKept) ? (["kinds"] as const) : [])];
+  return found.length === 0 ? minionLayouts : found;
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return [];
+    throw error;
+  }
+}
+
+/** What the newest files say; parts without any are absent. `faults`: files that cannot be read, by name. */
+export type FoundParts = { readonly parts: MinionParts; readonly faults: readonly { file: string; reason: string }[] };
+
+/** Only files that changed after `sinceMs` count. */
+export function readMinionFiles(cachedir: string, id: string, sinceMs: number): FoundParts {
+  const faults: { file: string; reason: string }[] = [];
+  const newest = new Map<Kind, { bytes: Uint8Array; changedMs: number }>();
+  const take = (file: string, read: (bytes: Uint8Array) => MinionParts) => {
+    try {
+      const stat = statSync(file, { throwIfNoEntry: false });
+      if (stat === undefined || !stat.isFile() || stat.mtimeMs <= sinceMs) return;
+      if (stat.size > saltFileBytesMax) throw new SaltworksError("WIRE_TOO_LARGE", `over ${saltFileBytesMax} bytes`);
+      for (const [kind, bytes] of Object.entries(read(readFileSync(file))) as [Kind, Uint8Array | undefined][]) {
+        if (bytes === undefined || (newest.get(kind)?.changedMs ?? 0) > stat.mtimeMs) continue;
+        newest.set(kind, { bytes, changedMs: stat.mtimeMs });
+      }
+    } catch (error) {
+      if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return;
+      faults.push({ file, reason: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  take(folderFile(cachedir, id, "data"), partsOfData);
+  take(folderFile(cachedir, id, "mine"), (bytes) => ({ mine: checkedMap(bytes) }));
+  for (const kind of kinds) take(kindFile(cachedir, id, kind), (bytes) => ({ [kind]: checkedMap(bytes) }));
+  const part = (kind: Kind) => newest.get(kind)?.bytes;
+  return { parts: { grains: part("grains"), pillar: part("pillar"), mine: part("mine") }, faults };
+}
+
+/** @throws SaltworksError WIRE_MALFORMED and the like */
+function checkedMap(bytes: Uint8Array): Uint8Array {
+  if (decode(bytes) instanceof Map) return bytes;
+  throw new SaltworksError("WIRE_MALFORMED", "not a map");
+}
+
+/** Grains and pillar, cut out of the map that holds both. */
+function partsOfData(bytes: Uint8Array): MinionParts {
+  const entries = mapEntries(checkedMap(bytes));
+  const part = (name: string) => {
+    const entry = entries.find(({ key }) => key === name);
+    return entry === undefined ? undefined : checkedMap(bytes.subarray(entry.valueStart, entry.valueEnd));
+  };
+  return { grains: part("grains"), pillar: part("pillar") };
+}
+
+/** Both cut out bodies put together again. */
+function dataOf(grains: Uint8Array, pillar: Uint8Array): Uint8Array {
+  return Buffer.concat([Uint8Array.of(0x82), encode("grains", "bin"), grains, encode("pillar", "bin"), pillar]);
+}
+
+/** Makes the files say this, and nothing of what is absent. @throws what the file system says */
+export function writeMinionFiles(
+  cachedir: string,
+  layouts: readonly MinionLayout[],
+  id: string,
+  { grains, pillar, mine }: MinionParts,
+): void {
+  if (!idIsValid(id)) return;
+  const put = (file: string, bytes: Uint8Array | undefined) => {
+    if (bytes === undefined) rmSync(file, { force: true });
+    else replaceFile(file, bytes, fileMode);
+  };
+  const hasFacts = grains !== undefined || pillar !== undefined;
+  if (layouts.includes("folders")) {
+    const folder = join(cachedir, "minions", id);
+    if (hasFacts || mine !== undefined) mkdirSync(folder, { recursive: true, mode: folderMode });
+    put(folderFile(cachedir, id, "data"), hasFacts ? dataOf(grains ?? emptyMap, pillar ?? emptyMap) : undefined);
+    put(folderFile(cachedir, id, "mine"), mine);
+    if (!hasFacts && mine === undefined) removeIfEmpty(folder);
+  }
+  if (layouts.includes("kinds")) {
+    const parts = { grains, pillar, mine };
+    for (const kind of kinds) {
+      if (parts[kind] !== undefined) mkdirSync(join(cachedir, kind), { recursive: true, mode: folderMode });
+      put(kindFile(cachedir, id, kind), parts[kind]);
+    }
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch (error) {
+    if (!hasCodeIn(error, "ENOENT", "ENOTEMPTY", "EEXIST")) throw error;
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Takes over what a Salt master kept of its minions: grains, pillars and mines, out of its files into our store, before a port opens, so
+ * that the first target is decided by them. Files older than this master's last sign of life are its own or outdated.
+ */
+import { takeOverAtOnce, takeOverProgressMs } from "../../limits.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { MinionData } from "../minion-data.ts";
+import { readMinionFiles } from "./minion-files.ts";
+
+export type TakeOverOptions = {
+  readonly cachedir: string;
+  /** Of minions whose keys are accepted. */
+  readonly ids: readonly string[];
+  readonly minions: Pick<MinionData, "get" | "putGrains" | "putMine">;
+  /** Only files that changed after this. */
+  readonly sinceMs: number;
+  /** What is kept of minions at all. */
+  readonly keeps: { readonly facts: boolean; readonly mines: boolean };
+  readonly onProgress: (done: number, all: number) => void;
+  /** Gets each file that cannot be read; it is left out. */
+  readonly onFault: (fault: { readonly file: string; readonly reason: string }) => void;
+};
+export type TakenOver = { facts: number; mines: number; faults: number };
+
+const emptyMap = encode(new Map(), "bin");
+
+/** @throws SaltworksError STORE_FAILED if our own store fails */
+export async function takeOverMinionData(o: TakeOverOptions): Promise<TakenOver> {
+  const taken: TakenOver = { facts: 0, mines: 0, faults: 0 };
+  let progressMs = performance.now();
+  for (let at = 0; at < o.ids.length; at += takeOverAtOnce) {
+    const writes = o.ids.slice(at, at + takeOverAtOnce).flatMap((id) => takeMinion(o, id, taken));
+    await Promise.all(writes);
+    if (performance.now() - progressMs < takeOverProgressMs) continue;
+    progressMs = performance.now();
+    o.onProgress(at + takeOverAtOnce, o.ids.length);
+  }
+  return taken;
+}
+
+function takeMinion(o: TakeOverOptions, id: string, taken: TakenOver): Promise<void>[] {
+  const { parts, faults } = readMinionFiles(o.cachedir, id, o.sinceMs);
+  taken.faults += faults.length;
+  faults.forEach(o.onFault);
+  const writes: Promise<void>[] = [];
+  const { grains, pillar, mine } = parts;
+  if (o.keeps.facts && (grains !== undefined || pillar !== undefined)) {
+    taken.facts += 1;
+    const stored = o.minions.get(id);
+    writes.push(o.minions.putGrains(id, grains ?? stored?.grains ?? emptyMap, pillar ?? stored?.pillar ?? emptyMap));
+  }
+  if (o.keeps.mines && mine !== undefined) {
+    taken.mines += 1;
+    writes.push(o.minions.putMine(id, mine));
+  }
+  return writes;
+}

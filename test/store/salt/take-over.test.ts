@@ -1,0 +1,200 @@
+/** What a Salt master left: minions' data in either layout, its jobs, and how Salt is found. */
+import assert from "node:assert/strict";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { JobCache } from "../../../src/store/job-cache.ts";
+import { openLmdbJobCache } from "../../../src/store/lmdb-job-cache.ts";
+import { openLocalCache } from "../../../src/store/local-cache-driver.ts";
+import { jobDirectory, jobsDirectory } from "../../../src/store/local-cache-files.ts";
+import { type MinionData, openMinionData } from "../../../src/store/minion-data.ts";
+import { AliveMark } from "../../../src/store/salt/alive-mark.ts";
+import { findSaltFiles, findSaltPrograms } from "../../../src/store/salt/detect.ts";
+import { layoutsIn } from "../../../src/store/salt/minion-files.ts";
+import { hasChangedJobs, takeOverJobs, withOldJobs } from "../../../src/store/salt/old-jobs.ts";
+import { type TakeOverOptions, takeOverMinionData } from "../../../src/store/salt/take-over.ts";
+import { decode, encode } from "../../../src/wire/msgpack.ts";
+import type { Encodable } from "../../../src/wire/values.ts";
+import { loadOf, returnOf } from "../../contract/job-cache.ts";
+import { temporaryDirectories } from "../temporary.ts";
+
+const hashType = "sha256";
+const oldJid = "20260102030405000001";
+const newJid = "20260102030405000002";
+
+function put(path: string, value: Encodable | Buffer, changedMs?: number): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, Buffer.isBuffer(value) ? value : encode(value, "bin"));
+  if (changedMs !== undefined) utimesSync(path, changedMs / 1_000, changedMs / 1_000);
+}
+
+describe("taking over minions' data", () => {
+  const temporary = temporaryDirectories();
+  let cachedir: string;
+  let minions: MinionData;
+  let faults: string[];
+  beforeEach(() => {
+    cachedir = temporary();
+    minions = openMinionData({ path: join(cachedir, "minions.lmdb") });
+    faults = [];
+  });
+  afterEach(() => minions.close());
+
+  const take = (o: Partial<TakeOverOptions> = {}) =>
+    takeOverMinionData({
+      cachedir,
+      ids: ["a", "b"],
+      minions,
+      sinceMs: 0,
+      keeps: { facts: true, mines: true },
+      onProgress: () => undefined,
+      onFault: ({ file }) => faults.push(file),
+      ...o,
+    });
+  const stored = (id: string) => {
+    const facts = minions.get(id);
+    return facts && [decode(facts.grains), decode(facts.pillar)];
+  };
+
+  it("reads the folders of 3006 and 3007, of accepted minions only", async () => {
+    for (const id of ["a", "stranger"]) {
+      put(join(cachedir, "minions", id, "data.p"), { grains: { os: "Debian" }, pillar: { role: "web" } });
+      put(join(cachedir, "minions", id, "mine.p"), { ip: { __saltmine_acl__: 1, __data__: "::1", allow_tgt: "b" } });
+    }
+    assert.deepEqual(await take(), { facts: 1, mines: 1, faults: 0 });
+    assert.deepEqual(stored("a"), [new Map([["os", "Debian"]]), new Map([["role", "web"]])]);
+    assert.deepEqual(
+      decode(minions.getMine("a") ?? Buffer.alloc(0)),
+      new Map([
+        ["ip", new Map<string, unknown>(Object.entries({ __saltmine_acl__: 1, __data__: "::1", allow_tgt: "b" }))],
+      ]),
+    );
+    assert.equal(minions.get("stranger"), undefined);
+  });
+
+  it("reads the kinds of 3008, and of both layouts what is newer", async () => {
+    put(join(cachedir, "minions", "a", "data.p"), { grains: { from: "3007" }, pillar: { from: "3007" } }, 1_000_000);
+    put(join(cachedir, "grains", "a.p"), { from: "3008" }, 2_000_000);
+    put(join(cachedir, "mine", "b.p"), { x: 1 });
+    assert.deepEqual(await take(), { facts: 1, mines: 1, faults: 0 });
+    assert.deepEqual(stored("a"), [new Map([["from", "3008"]]), new Map([["from", "3007"]])]);
+    assert.ok(minions.getMine("b"));
+  });
+
+  it("names files that cannot be read, and takes the others", async () => {
+    const bad = join(cachedir, "minions", "a", "data.p");
+    put(bad, Buffer.of(0x82, 0xa1));
+    put(join(cachedir, "minions", "a", "mine.p"), { x: 1 });
+    put(join(cachedir, "minions", "b", "mine.p"), Buffer.from([0xc0]));
+    assert.deepEqual(await take(), { facts: 0, mines: 1, faults: 2 });
+    assert.deepEqual(faults, [bad, join(cachedir, "minions", "b", "mine.p")]);
+  });
+
+  it("leaves alone what is older than this master's last sign of life, and takes what Salt wrote after it", async () => {
+    const mark = new AliveMark(join(cachedir, "mark"));
+    assert.equal(mark.sinceMs, 0);
+    await minions.putGrains("a", encode({ os: "ours" }, "bin"), encode({}, "bin"));
+    put(join(cachedir, "minions", "a", "data.p"), { grains: { os: "old" }, pillar: {} }, Date.now() - 60_000);
+    mark.set("found");
+    mark.end();
+    assert.equal(mark.text, "found");
+    assert.deepEqual(await take({ sinceMs: mark.sinceMs }), { facts: 0, mines: 0, faults: 0 });
+    put(join(cachedir, "minions", "a", "data.p"), { grains: { os: "new" }, pillar: {} }, Date.now() + 5_000);
+    assert.equal((await take({ sinceMs: mark.sinceMs })).facts, 1);
+    assert.deepEqual(stored("a")?.[0], new Map([["os", "new"]]));
+  });
+});
+
+describe("taking over jobs", () => {
+  const temporary = temporaryDirectories();
+  let cachedir: string;
+  let jobs: JobCache;
+  beforeEach(() => {
+    cachedir = temporary();
+    jobs = openLmdbJobCache({ path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "commit" });
+  });
+  afterEach(() => jobs.close());
+
+  async function take(olderThanJid = "20000101000000000000"): Promise<[taken: number, faults: string[]]> {
+    const faults: string[] = [];
+    const files = openLocalCache({ cachedir, hashType });
+    const onFault = ({ file }: { file: string }) => faults.push(file);
+    let taken = 0;
+    for await (const count of takeOverJobs({ cachedir, hashType, jobs, files, sinceMs: 0, olderThanJid, onFault }))
+      taken += count;
+    return [taken, faults];
+  }
+  const reader = () => withOldJobs(jobs, openLocalCache({ cachedir, hashType }));
+
+  it("finds old jobs in lists and searches, and their returns together with those that came since", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    await salt.putLoad(loadOf(oldJid, ["a", "b"]));
+    await salt.putReturns([returnOf(oldJid, "a", "salt's")]);
+    await jobs.putLoad(loadOf(newJid));
+    await jobs.putReturns([returnOf(newJid, "a"), returnOf(oldJid, "b", "ours"), returnOf(oldJid, "a", "late")]);
+    assert.deepEqual(await take(), [1, []]);
+    assert.deepEqual(await take(), [0, []], "each once");
+    assert.deepEqual(reader().findJids({ limit: 10 }), [newJid, oldJid]);
+    assert.deepEqual(reader().getLoad(oldJid)?.minions, ["a", "b"]);
+    const values = reader()
+      .getReturns(oldJid)
+      .map(({ minionId, body }) => [minionId, (decode(body) as Map<string, unknown>).get("return")]);
+    assert.deepEqual(values, [
+      ["a", "salt's"],
+      ["b", "ours"],
+    ]);
+  });
+
+  it("finds a job by its id before it is taken over, and all before this master has any", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    await salt.putLoad(loadOf(oldJid));
+    await salt.putReturns([returnOf(oldJid, "a")]);
+    assert.equal(reader().getReturns(oldJid).length, 1);
+    assert.deepEqual(reader().findJids({ limit: 10 }), [oldJid]);
+  });
+
+  it("names loads that cannot be read, and leaves out jobs about to be removed and those in another's directory", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    for (const jid of [oldJid, newJid]) await salt.putLoad(loadOf(jid));
+    assert.deepEqual(await take("20260102030405000002"), [1, []]);
+    const bad = join(jobDirectory(cachedir, hashType, "20260102030405000003"), ".load.p");
+    put(bad, Buffer.of(0x82));
+    put(join(jobsDirectory(cachedir), "00", "other", ".load.p"), { jid: "20260102030405000004" });
+    assert.deepEqual(await take("20260102030405000002"), [0, [bad]]);
+  });
+
+  it("looks into folders that changed since, and no others", async () => {
+    assert.equal(hasChangedJobs(cachedir, 0), false);
+    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    assert.equal(hasChangedJobs(cachedir, Date.now() - 60_000), true);
+    assert.equal(hasChangedJobs(cachedir, Date.now() + 60_000), false);
+  });
+});
+
+describe("finding Salt", () => {
+  const temporary = temporaryDirectories();
+
+  it("names its programs in PATH, and what its master left", () => {
+    const cachedir = temporary();
+    const bin = join(cachedir, "bin");
+    put(join(bin, "salt-run"), Buffer.from("#!/bin/sh\n"));
+    assert.deepEqual(
+      findSaltPrograms(`/nowhere:${bin}`).filter((file) => file.startsWith(cachedir)),
+      [join(bin, "salt-run")],
+    );
+    assert.deepEqual(findSaltFiles(cachedir), []);
+    assert.deepEqual(layoutsIn(cachedir), ["folders", "kinds"]);
+    put(join(cachedir, "grains", "a.p"), {});
+    assert.deepEqual(layoutsIn(cachedir), ["kinds"]);
+    put(join(cachedir, "minions", "a", "mine.p"), {});
+    put(join(jobDirectory(cachedir, hashType, oldJid), "a", "return.p"), {});
+    assert.equal(findSaltFiles(cachedir).length, 3);
+    assert.deepEqual(layoutsIn(cachedir), ["folders", "kinds"]);
+  });
+
+  it("does not take for Salt's what a master of ours leaves: loads without returns", async () => {
+    const cachedir = temporary();
+    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    assert.deepEqual(findSaltFiles(cachedir), []);
+  });
+});
