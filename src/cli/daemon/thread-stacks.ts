@@ -7,18 +7,23 @@ import { debugPauseTimeoutMs } from "../../limits.ts";
 
 type Frame = {
   readonly functionName: string;
-  readonly url: string;
-  readonly location: { readonly lineNumber: number };
+  readonly location: { readonly scriptId: string; readonly lineNumber: number };
 };
 type Message = {
   readonly id?: number;
   readonly method?: string;
-  readonly params?: { readonly callFrames?: readonly Frame[] };
+  readonly params?: { readonly callFrames?: readonly Frame[]; readonly scriptId?: string; readonly url?: string };
   readonly result?: { readonly result?: { readonly value?: unknown } };
 };
 type Attached = { readonly params: { readonly sessionId: string; readonly workerInfo: { readonly title: string } } };
 type Received = { readonly params: { readonly sessionId: string; readonly message: string } };
-type Thread = { title: string; name: string | undefined; frames: readonly string[] | undefined };
+type Thread = {
+  readonly title: string;
+  /** File of each script by its id: frames name no files themselves. */
+  readonly files: Map<string, string>;
+  name: string | undefined;
+  frames: readonly string[] | undefined;
+};
 
 /** Ids of our questions. */
 const ask = { enable: 1, name: 2, pause: 3, resume: 4, disable: 5 } as const;
@@ -36,7 +41,12 @@ export async function threadStacks(): Promise<string[]> {
       () => undefined,
     );
   session.on("NodeWorker.attachedToWorker", ({ params }: Attached) => {
-    threads.set(params.sessionId, { title: params.workerInfo.title, name: undefined, frames: undefined });
+    threads.set(params.sessionId, {
+      title: params.workerInfo.title,
+      files: new Map(),
+      name: undefined,
+      frames: undefined,
+    });
     send(params.sessionId, ask.name, "Runtime.evaluate", { expression: nameExpression });
     send(params.sessionId, ask.enable, "Debugger.enable");
     send(params.sessionId, ask.pause, "Debugger.pause");
@@ -46,9 +56,11 @@ export async function threadStacks(): Promise<string[]> {
     const message = JSON.parse(params.message) as Message;
     if (thread === undefined) return;
     if (message.id === ask.name) thread.name = String(message.result?.result?.value ?? "");
+    const { scriptId, url, callFrames = [] } = message.params ?? {};
+    if (message.method === "Debugger.scriptParsed" && scriptId !== undefined) thread.files.set(scriptId, url ?? "");
     if (message.method !== "Debugger.paused") return;
     send(params.sessionId, ask.resume, "Debugger.resume");
-    thread.frames ??= (message.params?.callFrames ?? []).map(frameText);
+    thread.frames ??= callFrames.map((frame) => frameText(frame, thread.files));
   });
   session.post("NodeWorker.enable", { waitForDebuggerOnStart: false }, () => undefined);
   await new Promise((resolve) => setTimeout(resolve, debugPauseTimeoutMs));
@@ -60,6 +72,6 @@ export async function threadStacks(): Promise<string[]> {
   );
 }
 
-function frameText({ functionName, url, location }: Frame): string {
-  return `    at ${functionName || "<anonymous>"} (${url || "node"}:${location.lineNumber + 1})`;
+function frameText({ functionName, location }: Frame, files: ReadonlyMap<string, string>): string {
+  return `    at ${functionName || "<anonymous>"} (${files.get(location.scriptId) || "node"}:${location.lineNumber + 1})`;
 }
