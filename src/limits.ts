@@ -199,6 +199,10 @@ export const runnerAnswerBytesMax = 64 * 1024 * 1024;
 export const runnerEventBytesMax = 16 * 1024 * 1024;
 /** Result of a runner call as it is kept in the job cache, bytes. A larger one is left out of it: lists of jobs would fill the cache with themselves. */
 export const storedResultBytesMax = 1024 * 1024;
+/** A file that wheel functions of `file_roots` and `pillar_roots` read, bytes. A larger one is refused: it is held in memory and travels in one reply. */
+export const rootsFileBytesMax = 16 * 1024 * 1024;
+/** Files and directories in one list of an environment by these functions. Over it the call fails. */
+export const rootsFilesListedMax = 100_000;
 /** Loads of the jobs in one answer of `jobs.list_jobs`, bytes. Over it the list is cut and says so. */
 export const listedBytesMax = 32 * 1024 * 1024;
 /** Values in one answer of `jobs.list_jobs`: what one decoding may build, with room for what is around them. Over it the list is cut and says so. */

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { loadMasterConfig } from "../config/load.ts";
+import { isConfigMap, parseSaltYaml } from "../config/salt-yaml.ts";
 import { SaltworksError } from "../errors.ts";
 import { replaceFile } from "../store/durable-file.ts";
 import { Ext, Float, type Value, type ValueMap } from "../wire/values.ts";
@@ -20,13 +21,12 @@ const namePattern = /^[\w.-]+$/;
 function update({ config }: RunnerContext, args: ValueMap): string {
   const name = `${textArgument(args, "file_name")}.conf`;
   if (!namePattern.test(name) || name.startsWith(".")) return "Invalid path";
-  const contents = args.get("yaml_contents");
-  if (!(contents instanceof Map)) throw new SaltworksError("FUNCTION_ARGUMENTS", "yaml_contents must be a map", {});
+  const text = yamlText(args.get("yaml_contents"));
   const folder = resolve(config.configDir, dirname(config.default_include));
   const file = join(folder, name);
   mkdirSync(folder, { recursive: true, mode: folderMode });
   const before = readIfThere(file);
-  replaceFile(file, stringify(plainOf(contents), { version: "1.1" }), fileMode);
+  replaceFile(file, text, fileMode);
   try {
     loadMasterConfig(config.configDir);
   } catch (error) {
@@ -35,6 +35,15 @@ function update({ config }: RunnerContext, args: ValueMap): string {
     throw new SaltworksError("FUNCTION_FAILED", `not written: ${(error as Error).message}`, {}, { cause: error });
   }
   return `Wrote ${name}`;
+}
+
+/** A map becomes YAML; a text that is the YAML of a map stays as it is, comments included. */
+function yamlText(contents: Value | undefined): string {
+  if (contents instanceof Map) return stringify(plainOf(contents), { version: "1.1" });
+  const read = typeof contents === "string" ? parseSaltYaml(contents) : undefined;
+  if (typeof contents !== "string" || read === undefined || !("value" in read) || !isConfigMap(read.value))
+    throw new SaltworksError("FUNCTION_ARGUMENTS", "yaml_contents must be a map, or a text that is one in YAML", {});
+  return contents.endsWith("\n") ? contents : `${contents}\n`;
 }
 
 function readIfThere(file: string): Buffer | undefined {

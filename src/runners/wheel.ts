@@ -11,6 +11,7 @@ import { saltworksRunner } from "./saltworks.ts";
 import { fieldsOf } from "./stored-body.ts";
 import { configWheel } from "./wheel-config.ts";
 import { keyWheel } from "./wheel-keys.ts";
+import { rootsWheel } from "./wheel-roots.ts";
 
 /** Returns fetched at once: one return may be as large as `job_cache_max_return_bytes`. */
 const returnsPerCallMax = 10_000;
@@ -60,6 +61,7 @@ export const wheelFunctions: ReadonlyMap<string, RunnerFunction> = new Map<strin
   ["error.error", errorFunction],
   ...keyWheel,
   ...peerReturnsWheel,
+  ...rootsWheel,
   ...saltworksRunner,
 ]);
 

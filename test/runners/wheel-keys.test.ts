@@ -129,6 +129,17 @@ describe("wheel config", () => {
     assert.equal(readFileSync(file, "utf8"), "timeout: 9\nfile_roots:\n  base:\n    - /srv\n");
   });
 
+  it("takes the text of such a file, too, and keeps it as it is", async () => {
+    const write = (contents: Value) => runWheel(context, "config.update_config", ["text", contents], new Map());
+    assert.equal(await write("# why\ntimeout: 7"), "Wrote text.conf");
+    assert.equal(readFileSync(join(folder, "master.d", "text.conf"), "utf8"), "# why\ntimeout: 7\n");
+    await assert.rejects(write("just words"), { code: "FUNCTION_ARGUMENTS" });
+    await assert.rejects(write("a: [1"), /./);
+    assert.equal(readFileSync(join(folder, "master.d", "text.conf"), "utf8"), "# why\ntimeout: 7\n");
+    // It would go before the file of the next tests.
+    rmSync(join(folder, "master.d", "text.conf"));
+  });
+
   it("leaves everything as it was where the master could not start with it, or the name leads elsewhere", async () => {
     const before = readFileSync(file, "utf8");
     await assert.rejects(update("own", { timeout: "many" }), { code: "FUNCTION_FAILED", message: /timeout/ });
