@@ -10,4 +10,4 @@ const host = processHost();
 /** On standard error: standard output is the result. */
 const progress = openProgress({ stream: process.stderr, isTerminal: process.stderr.isTTY === true });
 const command = name === "tune" ? tuneCommand : benchCommand;
-process.exitCode = await answered(name, host, () => command(argv, host, progress));
+process.exitCode = await answered(name, host, () => command(argv, host, progress).finally(() => progress.close()));

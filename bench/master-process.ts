@@ -19,6 +19,8 @@ export type MasterOptions = {
   /** Descriptors that the program may open. */
   readonly descriptors: DescriptorNeed;
   readonly env?: Readonly<Record<string, string>>;
+  /** Aborted, a start is given up, and nothing of it stays. */
+  readonly signal?: AbortSignal;
 };
 
 /** What a master may take to come up, with an old machine in mind. */
@@ -109,6 +111,7 @@ export class MasterProcess {
     const child = spawn(file, args, { stdio: ["ignore", log, log], detached: true, env });
     closeSync(log);
     process.off("exit", this.#onExit).once("exit", this.#onExit);
+    endOnSignals();
     this.#child = child;
     this.#hasEnded = new Promise((resolve) => child.once("exit", () => resolve()));
     await this.#untilAnswering(child);
@@ -119,6 +122,7 @@ export class MasterProcess {
     try {
       const startedMs = performance.now();
       while (performance.now() - startedMs < startDeadlineMs) {
+        this.#options.signal?.throwIfAborted();
         if (child.exitCode !== null || child.signalCode !== null) break;
         try {
           await client.ping();
@@ -177,6 +181,17 @@ export class MasterProcess {
       // The group is gone already.
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }
+  }
+}
+
+/** Ends this process as a signal does by default, but by way of "exit", on which its masters end; a program that listens itself decides. */
+function endOnSignals(): void {
+  for (const [signal, exitCode] of [
+    ["SIGTERM", 143],
+    ["SIGINT", 130],
+    ["SIGHUP", 129],
+  ] as const) {
+    if (process.listenerCount(signal) === 0) process.on(signal, () => process.exit(exitCode));
   }
 }
 

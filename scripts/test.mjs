@@ -1,7 +1,7 @@
 // Runs every compiled test with node's own runner, in two groups: those that share the machine well side by side, then those
 // that start whole masters and fleets, one file at a time, or two where they mostly wait. Arguments: `--group light|heavy`, and words that
 // a file's path must hold. What failed is run once more: what fails then, too, fails the run; what doesn't is named as unsteady, to be mended.
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -27,14 +27,50 @@ function groupOf(file) {
 
 const options = ["--enable-source-maps", "--test", "--test-reporter=spec"];
 
-function run(files, concurrency) {
+/** Runners under way. Each leads a process group: a signal for this program reaches its tests, too, and what they started ends with them. */
+const runners = new Set();
+const endGraceMs = 10_000;
+
+function startRunner(flags, stdio) {
+  const child = spawn(process.execPath, flags, { cwd: root, stdio, detached: true });
+  runners.add(child);
+  child.once("exit", () => runners.delete(child));
+  return child;
+}
+
+function signalRunners(signal) {
+  for (const { pid } of runners) {
+    try {
+      process.kill(-pid, signal);
+    } catch (error) {
+      if (error.code !== "ESRCH") throw error;
+    }
+  }
+}
+
+for (const [signal, exitCode] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+]) {
+  process.once(signal, () => {
+    const ends = [...runners].map((child) => once(child, "exit"));
+    process.once("exit", () => signalRunners("SIGKILL"));
+    signalRunners(signal === "SIGHUP" ? "SIGTERM" : signal);
+    setTimeout(() => process.exit(exitCode), endGraceMs);
+    void Promise.all(ends).then(() => process.exit(exitCode));
+  });
+}
+
+async function run(files, concurrency) {
   const flags = [...options, `--test-concurrency=${concurrency}`, ...files.sort()];
-  return spawnSync(process.execPath, flags, { cwd: root, stdio: "inherit" }).status ?? 1;
+  const [status] = await once(startRunner(flags, ["ignore", "inherit", "inherit"]), "exit");
+  return status ?? 1;
 }
 
 /** As `run` for one file, beside others: what it prints comes at its end, in one piece. */
 async function runBesideOthers(file) {
-  const child = spawn(process.execPath, [...options, file], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  const child = startRunner([...options, file], ["ignore", "pipe", "pipe"]);
   const printed = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => printed.push(chunk));
   const [status] = await once(child, "close");
@@ -53,9 +89,9 @@ if (chosen.every((group) => group.length === 0)) {
 /** More files than this are not unsteady, they fail. */
 const secondLooksMax = 3;
 
-function runOnceMore(files, concurrency, what) {
+async function runOnceMore(files, concurrency, what) {
   process.stdout.write(`\nOnce more: ${what}\n`);
-  const status = run(files, concurrency);
+  const status = await run(files, concurrency);
   if (status === 0) process.stdout.write(`\nUnsteady, passed when run once more: ${what}\n`);
   return status;
 }
@@ -71,19 +107,19 @@ async function runHeavy(files) {
     }
   };
   await Promise.all([lane(), lane()]);
-  for (const file of files) if (!waiting.includes(file) && run([file], 1) !== 0) failed.push(file);
+  for (const file of files) if (!waiting.includes(file) && (await run([file], 1)) !== 0) failed.push(file);
   const names = failed.map((file) => relative(testRoot, file)).join(" ");
   process.stdout.write(`\nFiles of whole fleets: ${files.length}, with failed tests: ${failed.length} ${names}\n`);
   if (failed.length === 0) return 0;
-  return failed.length > secondLooksMax ? 1 : runOnceMore(failed, 1, names);
+  return failed.length > secondLooksMax ? 1 : await runOnceMore(failed, 1, names);
 }
 
-function runLight(files) {
-  return run(files, 2) === 0 ? 0 : runOnceMore(files, 2, "all light files, see above for what failed");
+async function runLight(files) {
+  return (await run(files, 2)) === 0 ? 0 : await runOnceMore(files, 2, "all light files, see above for what failed");
 }
 
 let status = 0;
 for (const [index, group] of chosen.entries()) {
-  if (group.length > 0) status = (groups[index] === "light" ? runLight(group) : await runHeavy(group)) || status;
+  if (group.length > 0) status = (await (groups[index] === "light" ? runLight(group) : runHeavy(group))) || status;
 }
 process.exit(status);

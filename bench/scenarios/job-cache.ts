@@ -63,11 +63,14 @@ export const jobCache = defineScenario<JobCacheParameters>({
     const points: Point[] = [];
     const cases = casesOf(context.parameters);
     const phase = context.progress.phase("job cache", cases.length);
-    for (const one of cases) {
-      points.push(await pointOf(context, one));
-      phase.step();
+    try {
+      for (const one of cases) {
+        points.push(await pointOf(context, one));
+        phase.step();
+      }
+    } finally {
+      phase.end();
     }
-    phase.end();
     return points;
   },
 });

@@ -69,10 +69,11 @@ export function masterConfigOf(choice: MasterChoice, wanted: Readonly<Record<str
   return { ...configBase, ...wanted, ...workers, ...choice.config };
 }
 
-/** @throws SaltworksError USAGE if there is no such program, MASTER_UNREACHABLE if it does not come up */
+/** @throws SaltworksError USAGE if there is no such program, MASTER_UNREACHABLE if it does not come up; the signal's reason once that is aborted */
 export async function startMaster(
   choice: MasterChoice,
   config: Readonly<Record<string, unknown>>,
+  signal?: AbortSignal,
 ): Promise<MasterUnderTest> {
   if (choice.kind === "floor") return startFloor();
   // A master holds as many connections as the scenario makes: it gets all that the system allows.
@@ -81,7 +82,10 @@ export async function startMaster(
   const isOurs = choice.kind === "saltworks";
   const [metricsPort = 0] = isOurs ? await freePorts(1) : [];
   const own = isOurs ? { metrics_port: metricsPort, ...config } : config;
-  const master = await MasterProcess.start({ command, config: own, descriptors });
+  const master = await MasterProcess.start({
+    ...{ command, config: own, descriptors },
+    ...(signal === undefined ? {} : { signal }),
+  });
   const handle = handleOf(master, choice.kind, versionOf(choice));
   const deleteKey = (id: string) => runKeyCommand(choice, ["-c", master.configDirectory, "-d", id, "-y"]);
   const ours = { counters: () => countersOf(master), metrics: () => metricsOf(Number(own.metrics_port)) };

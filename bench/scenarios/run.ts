@@ -30,9 +30,9 @@ export async function runScenario(options: RunOptions): Promise<RunResult> {
   const { scenario, parameters } = run;
   const config = configOf(run, options.master);
   const phase = options.progress.phase(`start ${options.master.kind}`);
-  const master = await startMaster(options.master, config);
-  phase.end();
+  const master = await startMaster(options.master, config, options.signal).finally(() => phase.end());
   try {
+    options.signal.throwIfAborted();
     const points = await scenario.run({ master, parameters, progress: options.progress, signal: options.signal });
     return resultOf(run, master, config, points);
   } finally {

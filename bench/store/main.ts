@@ -33,6 +33,8 @@ const durabilities: readonly string[] = ["fsync", "commit", "async"] satisfies S
 /** Until the code of a put is compiled, whatever the batch. */
 const warmUpBatches = 1_000;
 const nsPerMs = 1e6;
+/** A writer may make a file while its directory is removed. */
+const removalTriesMax = 5;
 
 function parse(args: readonly string[], directory: string): StoreLoad {
   const text = { type: "string" } as const;
@@ -122,6 +124,13 @@ async function readable(load: StoreLoad): Promise<number> {
 
 const at = process.argv.indexOf("--directory");
 const root = mkdtempSync(join(at === -1 ? tmpdir() : (process.argv[at + 1] ?? tmpdir()), "saltworks-store-bench-"));
+// Ctrl-C in a bench ends this program in the middle of a put.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => {
+    rmSync(root, { recursive: true, force: true, maxRetries: removalTriesMax });
+    process.exit(1);
+  });
+}
 try {
   const load = parse(process.argv.slice(2), join(root, "measured"));
   const warmUp = { ...load, directory: join(root, "warm-up"), batches: Math.min(load.batches, warmUpBatches) };

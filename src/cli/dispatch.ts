@@ -1,4 +1,5 @@
 /** Which subcommand a command line means, and what becomes of errors that none of them expects. */
+import { nearestNames } from "../config/edit-distance.ts";
 import { SaltworksError } from "../errors.ts";
 import { Exit } from "./command-line.ts";
 import { commandAbouts } from "./command-list.ts";
@@ -45,13 +46,26 @@ export async function dispatch(argv: readonly string[], host: Host): Promise<num
     host.write(usage());
     return 0;
   }
-  if (!isCommand(name)) {
-    const complaint = name === undefined ? "which command?" : `there is no command '${name}'`;
-    host.complain(`${usage()}\nsaltworks: error: ${complaint}\n`);
-    return usageExitCode;
-  }
+  if (name === "help") return await help(rest, host);
+  if (!isCommand(name)) return refuse(name, host);
   if (saltsOwn.has(name)) host.leaveOnInterrupt();
   return await answered(name, host, async () => await (await commands[name]())(rest, host));
+}
+
+/** `saltworks help`, and `saltworks help COMMAND` for what `saltworks COMMAND --help` shows. */
+async function help([name]: readonly string[], host: Host): Promise<number> {
+  if (name !== undefined && name !== "help")
+    return isCommand(name) ? await dispatch([name, "--help"], host) : refuse(name, host);
+  host.write(usage());
+  return 0;
+}
+
+function refuse(name: string | undefined, host: Host): number {
+  const [near] = name === undefined ? [] : nearestNames(name, [...Object.keys(commandAbouts), "help"]);
+  const meant = near === undefined ? "" : `; did you mean '${near}'?`;
+  const complaint = name === undefined ? "which command?" : `there is no command '${name}'${meant}`;
+  host.complain(`${usage()}\nsaltworks: error: ${complaint}\n`);
+  return usageExitCode;
 }
 
 function isCommand(name: string | undefined): name is keyof typeof commands {
@@ -95,5 +109,5 @@ function isRefusedBySystem(error: Error): boolean {
 
 function usage(): string {
   const lines = Object.entries(commandAbouts).map(([name, about]) => `  ${name.padEnd(12)}${about}\n`);
-  return `Usage: saltworks <command> [options] ...\n\n${lines.join("")}\nEach command has --help. -c CONFIG_DIR names the directory of the configuration.\n`;
+  return `Usage: saltworks <command> [options] ...\n\n${lines.join("")}\n\`saltworks help COMMAND\` and \`saltworks COMMAND --help\` show a command's options. -c CONFIG_DIR names the directory of the configuration.\n`;
 }

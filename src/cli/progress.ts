@@ -22,8 +22,11 @@ const redrawMs = 1_000 / redrawsPerSecond;
 const barFormat = "  {bar} {percentage}%  {name}  {value}/{total}  {duration_formatted}";
 const endlessFormat = "  … {name}  {duration_formatted}";
 
-export function openProgress({ stream, isTerminal }: ProgressOutput): Progress {
-  return isTerminal ? new TerminalProgress(stream) : new LineProgress((line) => stream.write(line));
+/** `close` ends the phases that an interrupted run left under way: their redrawing keeps the process alive. */
+export function openProgress({ stream, isTerminal }: ProgressOutput): Progress & { close(): void } {
+  if (isTerminal) return new TerminalProgress(stream);
+  const lines = new LineProgress((line) => stream.write(line));
+  return { phase: (name) => lines.phase(name), close: () => undefined };
 }
 
 /** One line when an outermost phase ends: a log that is read later needs no more. */
@@ -59,6 +62,7 @@ class TerminalProgress implements Progress {
   /** Only while a phase is under way: its redrawing keeps the process alive. */
   #bars: MultiBar | undefined;
   readonly #active = new Set<SingleBar>();
+  readonly #ends = new Set<() => void>();
 
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream;
@@ -84,16 +88,20 @@ class TerminalProgress implements Progress {
     // Without steps nothing would redraw the time that has passed.
     const timer = setInterval(() => bar.update({ name }), redrawMs);
     timer.unref();
-    return {
-      step: (count = 1) => bar.increment(count),
-      end: () => {
-        clearInterval(timer);
-        if (!this.#active.delete(bar)) return;
-        bars.remove(bar);
-        if (this.#active.size > 0) return;
-        bars.stop();
-        this.#bars = undefined;
-      },
+    const end = (): void => {
+      clearInterval(timer);
+      this.#ends.delete(end);
+      if (!this.#active.delete(bar)) return;
+      bars.remove(bar);
+      if (this.#active.size > 0) return;
+      bars.stop();
+      this.#bars = undefined;
     };
+    this.#ends.add(end);
+    return { step: (count = 1) => bar.increment(count), end };
+  }
+
+  close(): void {
+    for (const end of this.#ends) end();
   }
 }

@@ -2,6 +2,19 @@
  * How far two names are apart: insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
  */
 
+/** Those of `known` that a mistyped name probably means, nearest first. */
+export function nearestNames(name: string, known: Iterable<string>): string[] {
+  const distanceMax = name.length <= shortLength ? 1 : 2;
+  return [...known]
+    .map((candidate) => ({ candidate, distance: editDistance(name, candidate, distanceMax) }))
+    .filter(({ distance }) => distance <= distanceMax)
+    .sort((a, b) => a.distance - b.distance)
+    .map(({ candidate }) => candidate);
+}
+
+/** Of names up to this length, two slips make another name of most. */
+const shortLength = 5;
+
 /** The distance, or `max + 1` as soon as it is known to be more than `max`. */
 export function editDistance(left: string, right: string, max: number): number {
   if (Math.abs(left.length - right.length) > max) return max + 1;

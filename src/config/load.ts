@@ -5,7 +5,7 @@
 import { posix } from "node:path";
 import { SaltworksError } from "../errors.ts";
 import { checkValue } from "./check-value.ts";
-import { editDistance } from "./edit-distance.ts";
+import { nearestNames } from "./edit-distance.ts";
 import { hostId, withDomain } from "./host-id.ts";
 import type { ConfigMap, ConfigValue, OptionTable } from "./option.ts";
 import { otherSaltNames } from "./other-names.ts";
@@ -31,22 +31,12 @@ function isKnownAnywhere(name: string): boolean {
   return name in masterOptions || name in minionOptions || otherSaltNames.has(name);
 }
 
-/** Known name that an unknown one probably means. */
-function nearestName(name: string, table: OptionTable): string | undefined {
-  const distanceMax = name.length <= 5 ? 1 : 2;
-  const ranked = Object.keys(table)
-    .map((known) => ({ known, distance: editDistance(name, known, distanceMax) }))
-    .filter(({ distance }) => distance <= distanceMax)
-    .sort((a, b) => a.distance - b.distance);
-  return ranked[0]?.known;
-}
-
 function nearMisses(settings: Settings, table: OptionTable): Fault[] {
   const misses: Fault[] = [];
   for (const [name, { file, line }] of settings) {
     // A dot marks a plug-in's setting such as `mysql.host`.
     if (isKnownAnywhere(name) || name.includes(".")) continue;
-    const near = nearestName(name, table);
+    const [near] = nearestNames(name, Object.keys(table));
     if (near !== undefined) misses.push({ file, line, message: `"${name}" is not an option; did you mean "${near}"?` });
   }
   return misses;

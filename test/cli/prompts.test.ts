@@ -147,6 +147,30 @@ describe("questions of saltworks salt and of logins on a terminal", { skip: noTe
     });
   }
 
+  it("says at a terminal why a target matches no minion, and where a master was looked for that is not there", async () => {
+    const { shown, exitCode } = await run("salt", ["--yes", "nosuch", "test.ping"], []);
+    assert.match(shown, /^No minions matched[^\n]*\nNo minion with an accepted key matches\. --explain [^\n]*\n/);
+    assert.equal(exitCode, 2);
+    await master.closeBus();
+    try {
+      const lost = await run("salt", ["--yes", "nosuch", "test.ping"], []);
+      const { configFile, sock_dir: sockets, ret_port: port } = master.config;
+      const place = `Looked for with ${configFile}: event sockets in ${sockets}, requests at tcp://127.0.0.1:${port}.\n`;
+      assert.ok(lost.shown.endsWith(`\n${place}`), lost.shown);
+      assert.equal(lost.exitCode, 0);
+    } finally {
+      await master.reopenBus();
+    }
+  });
+
+  it("begins a batch and leaves it with --async", async () => {
+    const { exitCode, shown } = await run("salt", ["--yes", "--async", "-b", "1", "nosuch", "test.ping"], []);
+    assert.equal(exitCode, 0);
+    assert.match(shown, /^No minions matched[^\n]*\nExecuted command with job ID: 0\n$/);
+    const asked = master.requests.at(-1)?.get("kwargs");
+    assert.ok(asked instanceof Map && asked.get("batch") instanceof Map);
+  });
+
   it("ends with Salt's code where the input ends before the questions are answered", async () => {
     for (const steps of [
       [["username: ", keys.end]],

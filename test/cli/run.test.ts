@@ -67,7 +67,7 @@ describe("saltworks run", () => {
     assert.equal((await run("--async", "-l", "error", "manage.up")).err, "");
     assert.equal((await run("--async", "--out=json", "manage.up")).out, "", "there is no result yet");
     const unknown = await run("--async", "nosuch.fun");
-    assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 0]);
+    assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 1]);
   });
 
   it("asks for the job id that it is given", async () => {
@@ -109,11 +109,14 @@ describe("saltworks run", () => {
   it("explains what it cannot run in Salt's words and with its codes", async () => {
     answer = { value: "'nosuch.fun' is not available.", success: false };
     const unknown = await run("nosuch.fun");
-    assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 0]);
+    assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 1]);
     answer = { value: "'jobs.list_j' is not available.", success: false };
     const begun = await run("jobs.list_j");
     assert.deepEqual(begun.out.match(/^\S+:$/gm), ["jobs.list_job:", "jobs.list_jobs:", "jobs.list_jobs_filter:"]);
-    assert.equal(begun.code, 0);
+    assert.equal(begun.code, 1);
+    answer = { value: "'jobs.lst_jobs' is not available.", success: false };
+    const mistyped = await run("jobs.lst_jobs");
+    assert.deepEqual([mistyped.err, mistyped.code], ["Did you mean jobs.list_jobs?\n", 1]);
     const missing = "lookup_jid() missing 1 required positional argument: 'jid'";
     answer = { value: `\nPassed invalid arguments: ${missing}\n\nUsage:\n\n    Return values`, success: false };
     const wrong = await run("jobs.lookup_jid");

@@ -29,6 +29,7 @@ Options:
 const usageExitCode = 64;
 const failedJobExitCode = 1;
 const defaultMinionCount = 5;
+const masterName = "master";
 /** How long to wait before looking again for what has no event: sockets and key files of starting processes. */
 const lookIntervalMs = 50;
 
@@ -77,6 +78,7 @@ class Demo {
   readonly #ended: Promise<number>;
   #end: (outcome: number | Error) => void = () => undefined;
   #ignoreInterrupt: () => void;
+  #isUp = false;
 
   constructor(site: DemoSite, host: Host) {
     this.#site = site;
@@ -87,13 +89,19 @@ class Demo {
     // Whoever waits for something else at that time learns of it there.
     this.#ended.catch(() => undefined);
     this.#ignoreInterrupt = host.onInterrupt(() => this.#end(0), ["SIGINT", "SIGTERM", "SIGHUP"]);
-    this.#children.onDeath((name, said) => this.#end(died(name, said)));
+    this.#children.onDeath((name, said) => this.#onDeath(name, said));
   }
 
   async run(isExiting: boolean): Promise<number> {
     const outcome = await Promise.race([this.#ended, this.#show(isExiting)]);
     if (isExiting || outcome !== 0) return outcome;
     return await this.#ended;
+  }
+
+  /** Once everything runs, a minion that is stopped is something to try. */
+  #onDeath(name: string, said: string): void {
+    if (!this.#isUp || name === masterName) this.#end(died(name, said));
+    else this.#host.complain(`\n${name} ended; the master and the other minions go on.\n`);
   }
 
   async stop(): Promise<void> {
@@ -104,12 +112,13 @@ class Demo {
   async #show(isExiting: boolean): Promise<number> {
     const { folder, masterConfigDir, minions } = this.#site;
     this.#host.write(`Starting a master and ${minions.length} minions in ${folder}\n`);
-    this.#children.start("master", ["master", "-c", masterConfigDir], join(folder, "master.err"));
+    this.#children.start(masterName, ["master", "-c", masterConfigDir], join(folder, "master.err"));
     for (const { id, configDir } of minions) {
       this.#children.start(id, ["minion", "-c", configDir], join(folder, `${id}.err`));
     }
     const config = masterConfig(masterConfigDir, this.#host);
     await this.#acceptKeys(config);
+    this.#isUp = true;
     let code = 0;
     code ||= await this.#job("test.ping");
     code ||= await this.#job("cmd.run", "uname -sr");

@@ -9,6 +9,7 @@ import { openJobArchive } from "../../client/job-archive.ts";
 import { type CommandOutcome, MasterClient, requestEndpoint } from "../../client/master-client.ts";
 import { openMinionArchive } from "../../client/minion-archive.ts";
 import type { RunnerListener } from "../../client/runner-feed.ts";
+import { nearestNames } from "../../config/edit-distance.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { FileServer } from "../../fileserver/file-server.ts";
@@ -26,6 +27,7 @@ import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
 import { loginOf } from "../login.ts";
+import { noticePlace } from "../notices.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { runHere } from "./run-here.ts";
 import { followBatch } from "./salt-batch.ts";
@@ -45,7 +47,7 @@ const orderedFunctions: ReadonlySet<string> = new Set(["pillar.show_pillar", "pi
 const exceptionStart = "Exception occurred in runner";
 const argumentsStart = "\nPassed invalid arguments:";
 
-/** @returns the exit code: 1 after an exception, otherwise 0, as Salt's */
+/** @returns the exit code: 1 after an exception, as Salt's, and for a function that is not there; otherwise 0 */
 export async function runRun(argv: readonly string[], host: Host): Promise<number> {
   const { options, positionals } = understand("run", argv, host);
   return await orCrash(options.isHardCrash, host, () => runFunction(options, positionals, host));
@@ -74,7 +76,10 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     jid: options.jid,
     login,
   };
-  const followed = name === "jobs.follow" ? await followBatch(words, config, display, host, log) : undefined;
+  const followed =
+    name === "jobs.follow"
+      ? await followBatch(words, { config, display, host, log, configDir: options.configDir })
+      : undefined;
   if (followed !== undefined) return followed;
   const here =
     options.isAsync || login !== undefined ? undefined : await runHere({ config, host, log }, name, args, call.kwargs);
@@ -90,7 +95,10 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     else display.show(explained(String(value), name), "nested");
   }
   for (const note of notes ?? []) host.complain(`[WARNING ] ${note}\n`);
-  return !isSuccess && String(value).startsWith(exceptionStart) ? 1 : 0;
+  if (isSuccess) return 0;
+  const isUnknown = value === notAvailableText(name);
+  if (isUnknown) suggest(name, host);
+  return isUnknown || String(value).startsWith(exceptionStart) ? 1 : 0;
 }
 
 /** Of one function or of all whose name it begins, whole words only, or of those that a glob names; of all of them without a name. */
@@ -162,6 +170,7 @@ async function reached(
     if (hasCode(error, "REQUEST_TIMEOUT")) host.complain("[ERROR   ] Message timed out\n");
     const isKnown = ["MASTER_UNREACHABLE", "REQUEST_TIMEOUT", "REQUEST_REFUSED", "AUTH_FAILED"] as const;
     if (!isKnown.some((code) => hasCode(error, code))) throw error;
+    noticePlace(error, config, host);
     // Salt shows these words alone to whom an eauth system, or the master, refuses.
     if (login !== undefined && hasCode(error, "AUTH_FAILED"))
       return { value: (error as SaltworksError).message, isSuccess: false };
@@ -207,6 +216,11 @@ function explained(text: string, name: string): Value {
   const glob = compileGlob(`${name}*`);
   const docs = docTexts([...runnerFunctions].filter(([fun]) => glob.matches(fun)));
   return docs.size > 0 ? docs : text;
+}
+
+function suggest(name: string, host: Host): void {
+  const [near] = nearestNames(name, runnerFunctions.keys());
+  if (near !== undefined) host.complain(`Did you mean ${near}?\n`);
 }
 
 function notAvailableText(name: string): string {

@@ -12,6 +12,7 @@ import { Exit } from "../command-line.ts";
 import type { Display } from "../display.ts";
 import { Followed } from "../followed.ts";
 import type { Host } from "../host.ts";
+import { commandLine } from "../notices.ts";
 import { usageExitCode } from "../options/line-reader.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { noMatchText, nothingText, saltExitCodes } from "../salt-endings.ts";
@@ -92,12 +93,25 @@ export class BatchCommand {
   readonly #returns: ValueMap = new Map();
   #isAnyDocumentState = false;
 
-  constructor(client: MasterClient, display: Display, host: Host, log: Logger) {
+  readonly #configDir: string | undefined;
+
+  /** `configDir`: as the command line gives it, for the commands that are suggested. */
+  constructor(client: MasterClient, display: Display, host: Host, log: Logger, configDir?: string) {
     this.#client = client;
     this.#display = display;
     this.#host = host;
     this.#log = log;
-    this.#followed = new Followed(client, host, followText);
+    this.#configDir = configDir;
+    this.#followed = new Followed(client, host, (jid) => followText(jid, configDir));
+  }
+
+  /** Begins the batch, which goes on in the master, and leaves it. @returns the exit code */
+  async begin({ follow: _, ...request }: JobRequest & { readonly batch: BatchOptions }): Promise<number> {
+    const published = await this.#client.publish(request);
+    if (published === undefined) this.#display.line(noMatchText);
+    this.#display.line(`Executed command with job ID: ${published?.jid ?? 0}`);
+    if (published !== undefined) this.#host.complain(`${followText(published.jid, this.#configDir)}\n`);
+    return saltExitCodes.done;
   }
 
   /** @returns the exit code */
@@ -151,12 +165,13 @@ export class BatchCommand {
         }
         break;
       case "pause":
-        this.#log.warn(
-          `The batch was paused by ${entry.user}; saltworks run jobs.resume ${this.#followed.running?.jid} goes on`,
+        // Whatever is logged: until it is resumed nothing comes any more.
+        this.#host.complain(
+          `[WARNING ] The batch was paused by ${entry.user}; ${commandLine(`saltworks run jobs.resume ${this.#followed.running?.jid}`, this.#configDir)} goes on\n`,
         );
         break;
       case "resume":
-        this.#log.warn(`The batch was resumed by ${entry.user}`);
+        this.#host.complain(`[WARNING ] The batch was resumed by ${entry.user}\n`);
         break;
     }
   }
@@ -198,6 +213,14 @@ export class BatchCommand {
   }
 }
 
+type FollowParts = {
+  readonly config: MasterConfig;
+  readonly display: Display;
+  readonly host: Host;
+  readonly log: Logger;
+  readonly configDir: string | undefined;
+};
+
 /**
  * Shows a batch as the command that began it.
  *
@@ -205,17 +228,14 @@ export class BatchCommand {
  */
 export async function followBatch(
   words: readonly string[],
-  config: MasterConfig,
-  display: Display,
-  host: Host,
-  log: Logger,
+  { config, display, host, log, configDir }: FollowParts,
 ): Promise<number | undefined> {
   const jid = words.length === 1 ? words[0]?.replace(/^jid=/, "") : undefined;
   if (jid === undefined || !/^\d{20}(?:_\d+)?$/.test(jid)) return undefined;
   let client: MasterClient | undefined;
   try {
     client = await MasterClient.open(config, host.user);
-    return await new BatchCommand(client, display, host, log).follow(jid);
+    return await new BatchCommand(client, display, host, log, configDir).follow(jid);
   } catch (error) {
     // The runner says in its own form what is wrong with the job id, or reads what is stored.
     if (hasCode(error, "MASTER_UNREACHABLE") || hasCode(error, "REQUEST_REFUSED")) return undefined;
@@ -242,6 +262,8 @@ function reasonOf({ outcome, culprit, failed: failures, queued }: Done): string 
   }
 }
 
-function followText(jid: string): string {
-  return `The batch goes on in the master. To follow it again, from its beginning, run the following command:\n\nsaltworks run jobs.follow ${jid}\n\nTo stop it: saltworks run jobs.abort ${jid}`;
+function followText(jid: string, configDir: string | undefined): string {
+  const follow = commandLine(`saltworks run jobs.follow ${jid}`, configDir);
+  const abort = commandLine(`saltworks run jobs.abort ${jid}`, configDir);
+  return `The batch goes on in the master. To follow it again, from its beginning, run the following command:\n\n${follow}\n\nTo stop it: ${abort}`;
 }

@@ -8,6 +8,7 @@ import type { Display } from "../display.ts";
 import { Followed } from "../followed.ts";
 import type { Host } from "../host.ts";
 import { JobBar } from "../job-bar.ts";
+import { noticeDelivery, noticeNoMatch } from "../notices.ts";
 import { noMatchText, nothingText, saltExitCodes } from "../salt-endings.ts";
 import { lateReturnsText, reasonLine, silentText, unknownNameText } from "../silent-texts.ts";
 import { type SummaryEntry, summaryLines } from "../summary.ts";
@@ -73,8 +74,9 @@ export class SaltCommand {
 
   async #publishOnly({ follow: _, ...request }: SaltJob["request"]): Promise<number> {
     const published = await this.#client.publish(request);
-    if (published === undefined) this.#display.line(noMatchText);
+    if (published === undefined) await this.#tellNoMatch(request);
     this.#display.line(`Executed command with job ID: ${published?.jid ?? 0}`);
+    if (published !== undefined) noticeDelivery(request.kwargs?.deliver_within, undefined, this.#host);
     return saltExitCodes.done;
   }
 
@@ -83,8 +85,10 @@ export class SaltCommand {
     if (running === undefined) return this.#nothing(new Map());
     this.#announce(running.jid);
     const entries = new Map<string, SummaryEntry>();
+    const away: string[] = [];
     let isFailed = false;
     for await (const event of this.#events(running)) {
+      if (event.kind === "silent") away.push(event.id);
       const shown = this.#toShown(event, running.jid);
       if (shown === undefined) continue;
       this.#showReturn(shown);
@@ -92,6 +96,7 @@ export class SaltCommand {
       isFailed ||= shown.retcode !== 0;
     }
     if (this.#isSummaryWanted) for (const line of summaryLines(entries, this.#job.isVerbose)) this.#display.line(line);
+    noticeDelivery(request.kwargs?.deliver_within, away, this.#host);
     if (!isFailed) return saltExitCodes.done;
     this.#host.complain(failedText);
     return saltExitCodes.failed;
@@ -197,8 +202,14 @@ export class SaltCommand {
   async #start(request: SaltJob["request"]): Promise<RunningJob | undefined> {
     const running = await this.#client.run(request);
     this.#followed.running = running;
-    if (running === undefined) this.#display.line(noMatchText);
+    if (running === undefined) await this.#tellNoMatch(request);
     return running;
+  }
+
+  async #tellNoMatch({ target, targetKind, kwargs }: Omit<SaltJob["request"], "follow">): Promise<void> {
+    this.#display.line(noMatchText);
+    const delimiter = String(kwargs?.delimiter ?? ":");
+    await noticeNoMatch({ target, targetKind, delimiter }, this.#client, this.#host);
   }
 
   #announce(jid: string): void {

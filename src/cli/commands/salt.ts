@@ -8,6 +8,7 @@ import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
 import { loginOf } from "../login.ts";
+import { noticePlace } from "../notices.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { renderYaml } from "../outputters/yaml.ts";
 import { saltExitCodes } from "../salt-endings.ts";
@@ -50,12 +51,15 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
     if (chosen === undefined) return await command.run();
     const request = await command.narrowed();
     if (request === undefined) return command.matchesNobody();
-    return await new BatchCommand(client, display, host, log).run({ ...request, batch: chosen });
+    const batchCommand = new BatchCommand(client, display, host, log, options.configDir);
+    const batched = { ...request, batch: chosen };
+    return options.isAsync ? await batchCommand.begin(batched) : await batchCommand.run(batched);
   } catch (error) {
     const code = isHardCrash(options.isHardCrash, host)
       ? undefined
       : explainFailure(error, asked.isStatic || batch !== undefined, display, host, log);
     if (code === undefined) throw error;
+    noticePlace(error, config, host);
     return code;
   } finally {
     client?.close();

@@ -3,6 +3,7 @@
  * values of every form, Salt's messages) is done on these. Source: docs/compatibility.md, the command line.
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { nearestNames } from "../../config/edit-distance.ts";
 import { helpText, usageText } from "./help.ts";
 import type { AnyOption, CommandTable } from "./option.ts";
 import type { SaltfileSection } from "./saltfile.ts";
@@ -34,6 +35,9 @@ export function usageError(command: CommandTable, message: string): Answered {
   const stderr = `${usageText(command)}${command.program}: error: ${message}\n`;
   return { ok: false, stdout: "", stderr, exitCode: usageExitCode };
 }
+
+/** A shorter name, dashes included, is near to too many. */
+const suggestedLengthMin = 8;
 
 type Shapes = NonNullable<ParseArgsConfig["options"]>;
 type Known = { readonly key: string; readonly option: AnyOption };
@@ -108,7 +112,7 @@ export class LineReader {
 
   #option(given: string, value: string | undefined, isInline: boolean): Answered | undefined {
     const [name, ...others] = this.#meant(given);
-    if (name === undefined) return this.#error(`no such option: ${given}`);
+    if (name === undefined) return this.#unknown(given);
     if (others.length > 0) return this.#error(`ambiguous option: ${given} (${[name, ...others].join(", ")}?)`);
     const known = this.#known.get(name);
     if (!known) return this.#error(this.#unavailable.get(name) ?? "");
@@ -143,6 +147,14 @@ export class LineReader {
     if (key === "isVersionsAsked") return shown(this.#context.versionsReport());
     if (key === "isHelpAsked") return shown(helpText(this.#command, this.#context.columns));
     return key === "isVersionAsked" ? shown(`${program} ${this.#context.version} (Saltworks)\n`) : undefined;
+  }
+
+  /** Salt's line, and below it the option that is probably meant. */
+  #unknown(given: string): Answered {
+    const [near] =
+      given.startsWith("--") && given.length >= suggestedLengthMin ? nearestNames(given, this.#known.keys()) : [];
+    const meant = near === undefined ? "" : `\nDid you mean ${near}?`;
+    return this.#error(`no such option: ${given}${meant}`);
   }
 
   #error(message: string): Answered {
