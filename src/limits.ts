@@ -37,6 +37,12 @@ export const minionEventTagBytesMax = 1_024;
 export const minionEventsMax = 1_000;
 /** Bytes that one request of a minion fires, or twice `max_event_size` if that is more. What is beyond is dropped and counted. */
 export const minionEventBytesMax = 4 * 1024 * 1024;
+/** How often pending keys are counted anew while they are at their bound, milliseconds: listing 20,000 takes 10. */
+export const keyRecountMs = 1_000;
+/** How often a minion's pushed files are counted anew while they are at their bound, milliseconds: an operator may have removed some. */
+export const pushedRecountMs = 5_000;
+/** Minions whose pushed files' number and size are remembered; those of others are counted at their next push. */
+export const pushedUsagesMax = 1_000;
 /** Public key PEM text, bytes: a 16,384-bit RSA key needs 2,900. */
 export const publicKeyBytesMax = 8_192;
 /** Smallest RSA modulus accepted from a minion, bits. Salt refuses to make smaller ones. */

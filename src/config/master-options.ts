@@ -238,6 +238,11 @@ const minions = {
 };
 
 const trust = {
+  pending_keys_max: integer(
+    20_000,
+    "Pending keys, and keys that `autoreject_file` rejects. Beyond it the keys of new minions are not written; they wait as pending ones do, the log and `key -L` say so.",
+    { ...ours, min: 1, max: 10_000_000, unit: "keys" },
+  ),
   minion_event_tags: choice(
     "strict",
     ["strict", "salt"],

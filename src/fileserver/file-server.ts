@@ -13,6 +13,7 @@ import { type Encodable, Packed, type Value, type ValueMap } from "../wire/value
 import { type FileChanges, noteChanges } from "./changes.ts";
 import { FileHashes } from "./hashes.ts";
 import { FileListCache } from "./lists.ts";
+import { PushedUsage } from "./pushed-usage.ts";
 import { receivePiece } from "./receive.ts";
 import { type FoundFile, findFile } from "./roots.ts";
 import type { FileServerSettings } from "./settings.ts";
@@ -34,6 +35,7 @@ export class FileServer {
   readonly #settings: FileServerSettings;
   readonly #hashes: FileHashes;
   readonly #lists: FileListCache;
+  readonly #pushed: PushedUsage;
   /** Whole lists as they go out, made once however many minions ask. */
   readonly #packed = new WeakMap<FileLists, Map<ListName, Packed>>();
 
@@ -41,6 +43,10 @@ export class FileServer {
     this.#settings = settings;
     this.#hashes = new FileHashes(settings.hashType);
     this.#lists = new FileListCache(settings);
+    this.#pushed = new PushedUsage({
+      entriesMax: settings.receivedEntriesMax,
+      bytesMax: settings.receivedTotalBytesMax,
+    });
   }
 
   /** `id`: of the minion that asks, if it has proved itself. @throws what the file system refuses beyond a name that is not there */
@@ -63,10 +69,15 @@ export class FileServer {
       case "_file_envs":
         return this.environments();
       case "_file_recv":
-        return id !== undefined && (await receivePiece(this.#settings, id, load));
+        return id !== undefined && (await receivePiece(this.#settings, this.#pushed, id, load));
       default:
         throw new SaltworksError("WIRE_MALFORMED", "no request for files", { cmd });
     }
+  }
+
+  /** Pieces that minions pushed and for which there was no room. */
+  get pushesRefused(): number {
+    return this.#pushed.refused;
   }
 
   environments(): string[] {

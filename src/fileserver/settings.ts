@@ -25,6 +25,9 @@ export type FileServerSettings = {
   /** Whether minions may send files, and how large one may get. */
   readonly isReceiving: boolean;
   readonly receivedBytesMax: number;
+  /** All of one minion's together: bytes, and files with directories. */
+  readonly receivedTotalBytesMax: number;
+  readonly receivedEntriesMax: number;
   /** What the options ask for and is not there: sentences for the log. */
   readonly faults: readonly string[];
 };
@@ -43,6 +46,8 @@ export type FileServerConfig = Pick<
   | "file_buffer_size"
   | "file_recv"
   | "file_recv_max_size"
+  | "file_recv_minion_max_size"
+  | "file_recv_minion_max_files"
   | "cachedir"
 >;
 
@@ -65,6 +70,8 @@ export function fileServerSettings(config: FileServerConfig): FileServerSettings
     firesEvents: config.fileserver_events,
     isReceiving: config.file_recv,
     receivedBytesMax: config.file_recv_max_size * mebibyte,
+    receivedTotalBytesMax: config.file_recv_minion_max_size * mebibyte,
+    receivedEntriesMax: config.file_recv_minion_max_files,
     faults,
   };
 }

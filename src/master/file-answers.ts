@@ -2,6 +2,7 @@
  * Answers to requests for files: made in their lane, sealed by the worker of the minion that asked. Pieces of files are large, and a
  * fleet may ask for them all at once: bounded in requests under way, in waiting ones, and in bytes that are on their way to minions.
  */
+import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import {
@@ -28,6 +29,8 @@ export type FileAnswersOptions = {
   readonly pieceBytes: number;
   readonly bytesOnTheirWayMax?: number;
   readonly nowMs?: () => number;
+  /** A minion's pushed files have reached their bound. */
+  readonly onPushRefused?: (id: string) => void;
 };
 
 type Waiting = {
@@ -41,7 +44,7 @@ type Waiting = {
 type Sent = { readonly bytes: number; readonly untilMs: number };
 
 export class FileAnswers {
-  readonly counters = { answered: 0, refused: 0, failed: 0, bytes: 0 };
+  readonly counters = { answered: 0, refused: 0, failed: 0, bytes: 0, pushesRefused: 0 };
   readonly #options: FileAnswersOptions;
   readonly #bytesMax: number;
   readonly #nowMs: () => number;
@@ -52,6 +55,7 @@ export class FileAnswers {
   readonly #listBytes = new Map<string, number>();
   #waitingBytes = 0;
   #running = 0;
+  #pushesRefused = 0;
   #expectedBytes = 0;
   #sentBytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -78,7 +82,8 @@ export class FileAnswers {
     this.#noteDelivered(connection);
     const expectedBytes = await this.#turn(task.cmd, task.load.byteLength);
     try {
-      const { answer } = await this.#options.lane.run<FileResult>(task);
+      const { answer, pushesRefused } = await this.#options.lane.run<FileResult>(task);
+      this.#notePushes(id, pushesRefused);
       if (task.cmd !== "_serve_file") this.#listBytes.set(task.cmd, answer.byteLength);
       const { pool, partitioner } = this.#options;
       const build = () => ({ task: { kind: "sealReply", id, seal, parts: [answer] }, transfer: [] });
@@ -94,6 +99,15 @@ export class FileAnswers {
       this.#expectedBytes -= expectedBytes;
       this.#startNext();
     }
+  }
+
+  /** `refused`: by the lane's thread so far; one that is new begins at 0. */
+  #notePushes(id: string, refused: number): void {
+    const more = refused < this.#pushesRefused ? refused : refused - this.#pushesRefused;
+    this.#pushesRefused = refused;
+    if (more === 0) return;
+    this.counters.pushesRefused += more;
+    this.#options.onPushRefused?.(id);
   }
 
   #expected(cmd: string): number {
@@ -179,7 +193,10 @@ export function fileAnswersOf(parts: {
   readonly files: LanePool;
   readonly pool: ShardPool;
   readonly partitioner: Partitioner;
+  readonly logger: Logger;
 }): FileAnswers {
-  const { config, files, pool, partitioner } = parts;
-  return new FileAnswers({ lane: files, pool, partitioner, pieceBytes: config.file_buffer_size });
+  const { config, files, pool, partitioner, logger } = parts;
+  const onPushRefused = (id: string) =>
+    logger.warn({ id }, "a file that a minion pushed is refused: file_recv_minion_max_size or _max_files is reached");
+  return new FileAnswers({ lane: files, pool, partitioner, pieceBytes: config.file_buffer_size, onPushRefused });
 }

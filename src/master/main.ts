@@ -20,6 +20,7 @@ import { collectWhenIdle } from "../workers/idle-collection.ts";
 import type { ShardStart } from "../workers/messages.ts";
 import { createPartitionKey, Partitioner } from "../workers/partition.ts";
 import { sealSession } from "../workers/session-record.ts";
+import { createKeyCounts } from "../workers/unproven-keys.ts";
 import { Bus } from "./bus.ts";
 import { prepareDirectories } from "./directories.ts";
 import { KeyRing } from "./key-ring.ts";
@@ -134,6 +135,7 @@ async function openParts(config: MasterConfig, { logger, counters }: LogLimit, o
     keys: await KeyRing.firstKeys(secrets, signMasterKey),
     presencePings: [],
     saltFeedFile: saltPlan.isMirrored ? saltPlan.feedFile : undefined,
+    keyCounts: createKeyCounts(),
   };
   const pool = keep(openShardPool(config, start, logger));
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));

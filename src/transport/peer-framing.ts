@@ -34,38 +34,46 @@ function listUnixSockets(): Promise<string | undefined> {
   });
 }
 
-/** What one look found: by process id what Salt's programs read, and all sockets, listed when that is not enough. */
-type Look = { readonly framings: ReadonlyMap<string, Framing>; readonly listing: () => Promise<string | undefined> };
+/** What one look found: by process id what Salt's programs read, and all sockets, listed when that is not enough. `isWhole`: it was not given up, so that who is not in it is no program of Salt's. */
+type Look = {
+  readonly framings: ReadonlyMap<string, Framing>;
+  readonly isWhole: boolean;
+  readonly listing: () => Promise<string | undefined>;
+};
 
 /** The programs that run, as one master or minion sees them. Those who connect while a look is under way share the next one. */
 export class PeerFramings {
   readonly #procFolder: string;
   readonly #listSockets: ListSockets;
+  readonly #timeoutMs: number;
   /** Reads that have not ended, by path: one that hangs is never begun again, since each keeps a thread of Node's four. */
   readonly #reading = new Map<string, Promise<unknown>>();
   #underWay: Promise<Look> | undefined;
   #next: Promise<Look> | undefined;
 
-  constructor(procFolder = "/proc", listSockets: ListSockets = listUnixSockets) {
+  constructor(procFolder = "/proc", listSockets: ListSockets = listUnixSockets, timeoutMs = lookTimeoutMs) {
     this.#procFolder = procFolder;
     this.#listSockets = listSockets;
+    this.#timeoutMs = timeoutMs;
   }
 
   /**
    * Where the programs that run agree, that is the answer. Where they do not, the process at the other end of this very socket is
-   * asked for. `either` is left for machines that cannot tell: late 3006 and 3007 can read that, others may not.
+   * asked for. `either` is left for machines that cannot tell: late 3006 and 3007 can read that, others may not. A look that was given up shows
+   * that its programs are there, never that no others are.
    *
    * @param socketInode of our end of the connection
    */
   async of(socketInode: string | undefined): Promise<Framing> {
-    const { framings, listing } = await this.#lookFromNow();
+    const { framings, isWhole, listing } = await this.#lookFromNow();
     const [only, ...others] = new Set(framings.values());
-    if (only !== undefined && others.length === 0) return only;
+    if (isWhole && only !== undefined && others.length === 0) return only;
     const listed = socketInode === undefined ? undefined : await listing();
     const pids = listed === undefined ? [] : peersIn(listed, socketInode ?? "");
     if (pids.length === 0) return "either";
     // A program that is no Python of Salt's reads frames as they have always been.
-    return pids.map((pid) => framings.get(pid)).find((framing) => framing !== undefined) ?? "plain";
+    const known = pids.map((pid) => framings.get(pid)).find((framing) => framing !== undefined);
+    return known ?? (isWhole ? "plain" : "either");
   }
 
   /** One that began earlier may have missed whoever connected since. */
@@ -89,15 +97,15 @@ export class PeerFramings {
   async #lookAround(): Promise<Look> {
     const framings = new Map<string, Framing>();
     const timeout = new AbortController();
-    const giveUp = delay(lookTimeoutMs, undefined, { signal: timeout.signal }).catch(() => undefined);
-    await Promise.race([this.#findPrograms(framings), giveUp]);
+    const giveUp = delay(this.#timeoutMs, false, { signal: timeout.signal }).catch(() => false);
+    const isWhole = await Promise.race([this.#findPrograms(framings).then(() => true), giveUp]);
     timeout.abort();
     let listed: Promise<string | undefined> | undefined;
     const listing = () => {
       listed ??= this.#listSockets();
       return listed;
     };
-    return { framings: new Map(framings), listing };
+    return { framings: new Map(framings), isWhole, listing };
   }
 
   async #findPrograms(framings: Map<string, Framing>): Promise<void> {

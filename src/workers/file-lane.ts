@@ -23,5 +23,5 @@ export default async function handle({ cmd, load, id }: FileTask): Promise<FileR
   const value = await server.answer(cmd, request instanceof Map ? request : new Map(), id);
   // In memory of its own: small encodings share a block that cannot be given away.
   const answer = Uint8Array.from(encode(value, "raw"));
-  return transferring({ answer }, answer.buffer);
+  return transferring({ answer, pushesRefused: server.pushesRefused }, answer.buffer);
 }

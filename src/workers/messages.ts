@@ -32,6 +32,8 @@ export type ShardStart = {
   readonly presencePings: string[];
   /** The feed of what is to be written into Salt's files, if they are kept current. */
   readonly saltFeedFile?: string | undefined;
+  /** Key files of strangers, counted by all workers (unproven-keys.ts). */
+  readonly keyCounts: SharedArrayBuffer;
 };
 
 /**
@@ -244,7 +246,11 @@ export type PillarStart = { readonly config: MasterConfig };
 /** A request for files, or with one (`_file_recv`). `load`: its map as it came. `id`: of the minion, if it has proved itself. */
 export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readonly id: string | undefined };
 /** The answer's network encoding, whose memory is transferred. */
-export type FileResult = { readonly answer: Uint8Array<ArrayBuffer> };
+export type FileResult = {
+  readonly answer: Uint8Array<ArrayBuffer>;
+  /** Pieces that minions pushed and for which there was no room, since the lane's thread began. */
+  readonly pushesRefused: number;
+};
 export type FileStart = { readonly config: MasterConfig };
 
 /** `mirror`: bring Salt's files up to date for a while. `takeJobs`: take over jobs of a Salt master for a while, those in directories that changed after `sinceMs`. */

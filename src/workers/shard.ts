@@ -20,6 +20,7 @@ import { BatchMeter } from "./measures.ts";
 import type { MasterKeys, SealKey, ShardStart } from "./messages.ts";
 import { Partitioner } from "./partition.ts";
 import { openSession, sealSession } from "./session-record.ts";
+import { UnprovenKeys } from "./unproven-keys.ts";
 
 export type Session = { readonly keyString: string; readonly crypticle: Crypticle; readonly createdMs: number };
 
@@ -58,6 +59,7 @@ export class Shard {
   readonly partitioner: Partitioner;
   readonly facts: MinionFacts;
   readonly nodegroups: Nodegroups;
+  readonly unprovenKeys: UnprovenKeys;
   slot = 0;
   current: Crypticle;
   former: { readonly crypticle: Crypticle; readonly untilMs: number } | undefined;
@@ -76,6 +78,7 @@ export class Shard {
     this.partitioner = new Partitioner(start.partitionKey, start.config.partitions);
     this.facts = new MinionFacts(stores.minions, (name) => this.count(name));
     this.nodegroups = readNodegroups(start.config.nodegroups);
+    this.unprovenKeys = new UnprovenKeys(start.keyCounts, stores.keys, start.config.pending_keys_max);
     this.masterKeys = start.keys;
     this.current = new Crypticle(start.keys.aes);
     this.useMasterKeys(start.keys);

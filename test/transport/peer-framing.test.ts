@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -134,6 +135,35 @@ describe("framingOfPeer", () => {
     rmSync(proc, { recursive: true });
     running([installation("3007.15"), "/usr/bin/salt"]);
     assert.equal(await peers.of("902"), "plain");
+  });
+  it("takes a look that was given up for no proof of who is not there", async () => {
+    running([installation("3006.28"), "listener.py"]);
+    const late3006 = nextPid - 1;
+    running([installation("3007.15"), "/usr/bin/salt"]);
+    const current = nextPid - 1;
+    // Its command line never comes: a pipe without a writer.
+    const commandLine = join(proc, String(current), "cmdline");
+    rmSync(commandLine);
+    execFileSync("mkfifo", [commandLine]);
+    const listing = [
+      `u_str ESTAB 0 0 /run/master_event_pub.ipc 901 * 801 users:(("node",pid=7,fd=30))`,
+      `u_str ESTAB 0 0 * 801 * 901 users:(("salt",pid=${late3006},fd=9))`,
+      `u_str ESTAB 0 0 /run/master_event_pub.ipc 902 * 802 users:(("node",pid=7,fd=31))`,
+      `u_str ESTAB 0 0 * 802 * 902 users:(("salt",pid=${current},fd=9))`,
+    ].join("\n");
+    try {
+      const peers = new PeerFramings(proc, async () => listing, 500);
+      assert.equal(
+        await peers.of("902"),
+        "either",
+        "neither counted, as those that were seen, nor taken for another program",
+      );
+      assert.equal(await peers.of("901"), "counted");
+      assert.equal(await new PeerFramings(proc, async () => undefined, 500).of("902"), "either");
+    } finally {
+      // Lets the read of the pipe end.
+      closeSync(openSync(commandLine, constants.O_RDWR | constants.O_NONBLOCK));
+    }
   });
   it("passes over minions and masters, which do not subscribe", async () => {
     running([installation("3006.28"), "/usr/bin/salt-minion", "-d"]);

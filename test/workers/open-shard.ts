@@ -21,6 +21,7 @@ import { type BatchResult, type ItemKind, itemKinds } from "../../src/workers/me
 import { createPartitionKey } from "../../src/workers/partition.ts";
 import { runBatch } from "../../src/workers/run-batch.ts";
 import { Shard } from "../../src/workers/shard.ts";
+import { createKeyCounts } from "../../src/workers/unproven-keys.ts";
 
 function newPair() {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -147,6 +148,7 @@ export function openShard(overrides: Overrides = {}) {
       accepted: new Set(keys.list("accepted")),
       keys: { aes: generateKeyString(), signature: Buffer.from("signature"), former: undefined },
       presencePings: [],
+      keyCounts: createKeyCounts(),
     },
     {
       jobs: memoryJobs(memory),

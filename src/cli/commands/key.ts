@@ -132,10 +132,21 @@ class KeyCommand {
       this.#host.complain(`Error: [Errno 2] No such file or directory: '${this.#config.pki_dir}'\n`);
       return;
     }
-    if (verb === "list") this.#display.show(listsAsValue(await this.#admin.list(statesNamed(glob))));
+    if (verb === "list") await this.#list(glob);
     else if (verb === "finger") await this.#showFingerprints(glob);
     else if (verb === "print") this.#display.show(textsAsValue(await this.#admin.texts(await this.#admin.match(glob))));
     else await this.#change(verb, glob);
+  }
+
+  async #list(glob: string): Promise<void> {
+    const lists = await this.#admin.list(statesNamed(glob));
+    this.#display.show(listsAsValue(lists));
+    const { pending_keys_max: max } = this.#config;
+    const pending = lists.get("pending")?.length ?? 0;
+    if (pending >= max)
+      this.#host.complain(
+        `There are ${pending} pending keys, pending_keys_max is ${max}: keys of further minions are not kept until there are fewer.\n`,
+      );
   }
 
   async #showFingerprints(glob: string): Promise<void> {

@@ -17,8 +17,13 @@ import { bytesOf, field, textOf } from "./fields.ts";
 
 /** `pend`, `accept`, `denied`, `reject`, `full`: the words of Salt's `salt/auth` event. */
 type Act = "pend" | "accept" | "denied" | "reject" | "full" | undefined;
-type Decision = { readonly ret: boolean | "full"; readonly act: Act };
+/** `hasNoRoom`: the key waits as a pending one does, but is not written because too many are. */
+type Decision = { readonly ret: boolean | "full"; readonly act: Act; readonly hasNoRoom?: true };
 
+const noRoomText =
+  "a new minion's key is not kept: there are pending_keys_max pending keys; accept, reject or delete some, or raise the option";
+/** The minion asks again, as one does whose key is pending. */
+const noRoom: Decision = { ret: true, act: "full", hasNoRoom: true };
 const refusedKey: Decision = { ret: false, act: undefined };
 
 export function handleAuth(
@@ -41,11 +46,12 @@ export function handleAuth(
   }
   const pub = textOf(load, entries, "pub") ?? "";
   const decision = decide(shard, autosign, id, pub, field(load, entries, "autosign_grains"), isOverMinionsMax);
-  shard.count(`auth.${decision.act ?? "refused"}`);
+  shard.count(`auth.${decision.hasNoRoom === true ? "noRoom" : (decision.act ?? "refused")}`);
+  if (decision.hasNoRoom === true) batch.refuse(id, noRoomText);
   if (shard.start.config.auth_events) {
     const act = decision.act === undefined ? {} : { act: decision.act };
     batch.fire("salt/auth", {
-      result: decision.ret !== false && decision.ret !== "full",
+      result: decision.ret === true && decision.act !== "full",
       ...act,
       id,
       pub: pub.slice(0, publicKeyBytesMax),
@@ -133,10 +139,11 @@ function decideUnknown(
 ): Decision {
   const keys = shard.stores.keys;
   if (isAutoRejected) {
-    keys.write("rejected", id, pub);
+    if (shard.unprovenKeys.take("rejected", Date.now())) keys.write("rejected", id, pub);
     return { ret: false, act: "reject" };
   }
   if (!isAutoSigned) {
+    if (!shard.unprovenKeys.take("pending", Date.now())) return noRoom;
     keys.write("pending", id, pub);
     return { ret: true, act: "pend" };
   }

@@ -3,7 +3,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
-import { field, textOf } from "./fields.ts";
+import { field, fieldBytes, textOf } from "./fields.ts";
 
 function storedMine(shard: Shard, id: string): ValueMap {
   const stored = shard.stores.minions.getMine(id);
@@ -18,15 +18,29 @@ function isKept(shard: Shard): boolean {
 /** Merges by function name; `clear` replaces everything, as its name says (Salt 3007 fails on it). */
 export function handleMine(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
   const { load, entries, id } = opened;
-  const data = field(load, entries, "data");
-  if (id === undefined || !(data instanceof Map)) return { value: new Map() };
+  const packed = fieldBytes(load, entries, "data");
+  if (id === undefined || packed === undefined) return { value: new Map() };
+  // Not decoded: it alone is too large.
+  if (isKept(shard) && packed.byteLength > shard.start.config.mine_max_bytes) return refuse(shard, batch, id);
+  const data = decode(packed);
+  if (!(data instanceof Map)) return { value: new Map() };
   if (isKept(shard)) {
     const isReplacing = field(load, entries, "clear") === true;
     const mine = isReplacing ? new Map() : storedMine(shard, id);
     for (const [name, value] of data) mine.set(name, value);
-    batch.writes.push(shard.stores.minions.putMine(id, encode(mine, "bin")));
+    const bytes = encode(mine, "bin");
+    const { mine_max_bytes: bytesMax, mine_max_functions: functionsMax } = shard.start.config;
+    if (bytes.byteLength > bytesMax || mine.size > functionsMax) return refuse(shard, batch, id);
+    batch.writes.push(shard.stores.minions.putMine(id, bytes));
   }
   return { value: true };
+}
+
+/** The mine stays as it is; the minion hears False. */
+function refuse(shard: Shard, batch: BatchEffects, id: string): Answer {
+  shard.count("mine.tooLarge");
+  batch.refuse(id, "a minion's mine is not changed: it would exceed mine_max_bytes or mine_max_functions");
+  return { value: false };
 }
 
 export function handleMineDelete(shard: Shard, batch: BatchEffects, opened: Opened): Answer {

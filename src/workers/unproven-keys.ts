@@ -1,0 +1,54 @@
+/**
+ * How many key files strangers have caused, counted by all workers together: pending keys, and those that `autoreject_file` rejected. Other programs
+ * remove such files, so that a count at its bound is taken anew.
+ */
+import { keyRecountMs } from "../limits.ts";
+import type { KeyDirectories } from "../store/keys.ts";
+
+export type UnprovenState = "pending" | "rejected";
+
+/** Places in the shared memory. */
+const placeOf: Readonly<Record<UnprovenState, number>> = { pending: 0, rejected: 1 };
+const uncounted = -1;
+
+/** Given to every worker as it starts. */
+export function createKeyCounts(): SharedArrayBuffer {
+  const memory = new SharedArrayBuffer(Object.keys(placeOf).length * Int32Array.BYTES_PER_ELEMENT);
+  new Int32Array(memory).fill(uncounted);
+  return memory;
+}
+
+/** Pending keys as they were counted last. */
+export function pendingCount(memory: SharedArrayBuffer): number {
+  return Math.max(0, Atomics.load(new Int32Array(memory), placeOf.pending));
+}
+
+export class UnprovenKeys {
+  readonly #counts: Int32Array;
+  readonly #keys: Pick<KeyDirectories, "list">;
+  readonly #max: number;
+  readonly #countedMs: Record<UnprovenState, number> = {
+    pending: Number.NEGATIVE_INFINITY,
+    rejected: Number.NEGATIVE_INFINITY,
+  };
+
+  constructor(memory: SharedArrayBuffer, keys: Pick<KeyDirectories, "list">, max: number) {
+    this.#counts = new Int32Array(memory);
+    this.#keys = keys;
+    this.#max = max;
+  }
+
+  /** Takes the place of one more file. @returns false if there is no room: then none may be written */
+  take(state: UnprovenState, nowMs: number): boolean {
+    const place = placeOf[state];
+    const known = Atomics.load(this.#counts, place);
+    const isDue = known === uncounted || (known >= this.#max && nowMs - this.#countedMs[state] >= keyRecountMs);
+    if (isDue) {
+      Atomics.store(this.#counts, place, this.#keys.list(state).length);
+      this.#countedMs[state] = nowMs;
+    }
+    if (Atomics.add(this.#counts, place, 1) < this.#max) return true;
+    Atomics.sub(this.#counts, place, 1);
+    return false;
+  }
+}
