@@ -33,7 +33,7 @@ export const minionIdBytesMax = 255;
 export const environmentNameBytesMax = 200;
 /** Tag of a minion's event, bytes: Salt's own stay under 400. */
 export const minionEventTagBytesMax = 1_024;
-/** Events of one request of a minion; a second's beacons are some tens. What is beyond is dropped and counted. */
+/** Events that one request of a minion lists, each fired a second time with its `pretag`; a second's beacons are some tens. What is beyond is dropped and counted. */
 export const minionEventsMax = 1_000;
 /** Bytes that one request of a minion fires, or twice `max_event_size` if that is more. What is beyond is dropped and counted. */
 export const minionEventBytesMax = 4 * 1024 * 1024;

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { minionEventBytesMax, minionEventsMax } from "../../../src/limits.ts";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
-import { decode } from "../../../src/wire/msgpack.ts";
+import { decode, encode } from "../../../src/wire/msgpack.ts";
+import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { BatchResult } from "../../../src/workers/messages.ts";
 import { acceptMinion, type Bench, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
@@ -72,6 +73,19 @@ describe("events of a minion that means harm", () => {
       fired(own).map(({ isMasters }) => isMasters),
       [true],
     );
+  });
+
+  it("about a minion need its token, where older requests are allowed", async () => {
+    const { bench } = await open({ minimum_auth_version: 0 });
+    await acceptMinion(bench, "web2");
+    const ask = async (tag: string) => {
+      const load = encode({ cmd: "_minion_event", id: "web2", tag, data: {} }, "raw");
+      const sealed = encodeSealedRequest(bench.shard.current.seal(load), { version: 2 });
+      return fired(await bench.send(sealed)).map((event) => event.tag);
+    };
+    assert.deepEqual(await ask("my/tag"), ["my/tag"]);
+    for (const tag of ["salt/minion/web2/start", "salt/beacon/web2/load/", "minion_start", `salt/job/${jid}/ret/web2`])
+      assert.deepEqual(await ask(tag), [], tag);
   });
 
   it("name in their data the minion that their tag names", async () => {
