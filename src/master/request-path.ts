@@ -115,7 +115,7 @@ export class RequestPath {
     const { keyRing, presence, keeping } = this.#ends;
     if (result.accepted.length > 0) keyRing.noteAccepted(result.accepted);
     presence.noteContacts(result.contacts);
-    for (const { id, text } of result.refusals) this.#refusals.note({ id }, text);
+    for (const { id, text, level } of result.refusals) this.#refusals.note({ id }, text, level);
     if (result.eventCount > 0)
       this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
     // Behind the events: that a job is over is told after its last return.

@@ -88,11 +88,9 @@ class Compilation {
   }
 
   run(): CompiledPillar {
-    const { strategy, addsOptions, errors } = this.#settings;
+    const { addsOptions, errors } = this.#settings;
     // The master's log has these from its start.
     this.#errors.push(...errors);
-    if (strategy !== "smart" && strategy !== "recurse")
-      this.#fail(`pillar_source_merging_strategy '${strategy}' is not supported`);
     const topErrors: string[] = [];
     const matches = this.#matches(topErrors);
     let pillar = this.#render(matches);

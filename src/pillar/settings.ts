@@ -20,7 +20,6 @@ export type PillarSettings = {
   readonly includesOverride: boolean;
   readonly hidesErrors: boolean;
   readonly addsOptions: boolean;
-  readonly strategy: string;
   /** Errors that every pillar has: sources of the configuration that are not there. */
   readonly errors: readonly string[];
   /** Every option that is no secret, as templates see them. Made anew for each pillar: templates may change it. */
@@ -72,7 +71,6 @@ export function pillarSettings(config: MasterConfig): PillarSettings {
     includesOverride: config.pillar_includes_override_sls,
     hidesErrors: config.pillar_safe_render_error,
     addsOptions: config.pillar_opts,
-    strategy: config.pillar_source_merging_strategy,
     errors: pillarErrors(config.unbuilt),
     opts: () => new Map(visible.map(([name, value]): [Value, Value] => [name, toValue(value)])),
   };

@@ -38,6 +38,10 @@ const sealedStoring: ItemOutcome = { isStoring: true };
 /** Commands whose answer says that something is kept. */
 const storingCommands = new Set(["_return", "_mine", "_mine_delete", "_mine_flush"]);
 
+const shownCommandCharsMax = 200;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it hides
+const controlCharacters = /[\u0000-\u001f\u007f]/g;
+
 export function processItem(shard: Shard, autosign: Autosign, batch: BatchEffects, item: ReceivedItem): ItemOutcome {
   const outcome: OpenOutcome =
     item.kind === itemKinds.opened
@@ -70,7 +74,7 @@ function answerClear(
 ): Answer {
   if (opened.cmd === "_auth") return handleAuth(shard, autosign, batch, opened, isOverMinionsMax);
   shard.count("clearCommands");
-  return handleClear(shard, opened);
+  return handleClear(shard, opened) ?? notExposed(batch, opened);
 }
 
 function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
@@ -103,8 +107,15 @@ function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer
       return revoke(shard, opened);
     default:
       if (fileCommands.has(opened.cmd)) return handleFiles(shard, opened);
-      return { value: emptyAnswers.get(opened.cmd) ?? new Map() };
+      return emptyAnswers.has(opened.cmd) ? { value: emptyAnswers.get(opened.cmd) ?? null } : notExposed(batch, opened);
   }
+}
+
+/** An empty map, as in Salt, whose line the log gets: operators look for it. Its name comes from whoever asked. */
+function notExposed(batch: BatchEffects, { id, cmd }: Opened): Answer {
+  const shown = cmd.slice(0, shownCommandCharsMax).replace(controlCharacters, "?");
+  batch.refuse(id ?? "", `Requested method not exposed: ${shown}`, "error");
+  return { value: new Map() };
 }
 
 /**

@@ -370,8 +370,8 @@ export type SealKey = "current" | "former";
  * What becomes of a batch. `buffer` (transferred) holds the replies, then whole event frames from `eventsStart` on.
  * `replyEnds[i]` is the end of reply i, which starts where the one before ended; no bytes: the item is in `deferred`.
  */
-/** A line for the log about what a minion asked for and did not get. */
-export type Refusal = { readonly id: string; readonly text: string };
+/** A line for the log about what a minion, or another that reaches the port, asked for and did not get. */
+export type Refusal = { readonly id: string; readonly text: string; readonly level: "warn" | "error" };
 
 export type BatchResult = {
   readonly buffer: ArrayBuffer;

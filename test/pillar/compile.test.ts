@@ -75,3 +75,33 @@ describe("pillars compile as in Salt", () => {
     });
   }
 });
+
+describe("a pillar whose sources are not all there", () => {
+  const compiled = (options: ConfigMap) => {
+    const root = mkdtempSync(join(tmpdir(), "pillar-"));
+    try {
+      writeFileSync(join(root, "top.sls"), "base: {'*': [a]}\n");
+      writeFileSync(join(root, "a.sls"), "a: 1\n");
+      const compiler = new PillarCompiler(settingsOf({ pillar_roots: { base: [root] }, ...options }));
+      const minion = { id: "web1", grains: grains() };
+      return compiler.compile({ minion, saltenv: undefined, pillarenv: undefined, override: new Map() }).pillar;
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  };
+
+  it("has what there is, and an error for each that is missing", () => {
+    const pillar = compiled({ ext_pillar: [{ vault: "x" }, { git: [] }], pillar_source_merging_strategy: "aggregate" });
+    assert.equal(pillar.get("a"), 1);
+    assert.deepEqual(pillar.get("_errors"), [
+      "ext_pillar: vault is not available on the master",
+      "ext_pillar: git is not available on the master",
+      "pillar_source_merging_strategy: aggregate is not available on the master",
+    ]);
+  });
+
+  it("has none for sources that are empty, nor for what feeds no pillar", () => {
+    const pillar = compiled({ ext_pillar: [], fileserver_backend: ["git"], fips_mode: true });
+    assert.deepEqual([...pillar.keys()], ["a"]);
+  });
+});

@@ -25,7 +25,8 @@ const refusedNames = {
   key: "UserAuthenticationError",
 } as const;
 
-export function handleClear(shard: Shard, opened: Opened): Answer {
+/** @returns undefined for a command that there is not */
+export function handleClear(shard: Shard, opened: Opened): Answer | undefined {
   switch (opened.cmd) {
     case "ping":
       // Echoed unread: it is asked for by anybody.
@@ -40,7 +41,7 @@ export function handleClear(shard: Shard, opened: Opened): Answer {
     case "get_token":
       return handleReadToken(opened);
     default:
-      return { value: new Map() };
+      return undefined;
   }
 }
 

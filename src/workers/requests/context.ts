@@ -93,8 +93,8 @@ export class BatchEffects {
   }
 
   /** Has the log say what was refused to a minion; beyond a few in one batch, the counters alone know. */
-  refuse(id: string, text: string): void {
-    if (this.refusals.length < refusalsToldMax) this.refusals.push({ id, text });
+  refuse(id: string, text: string, level: Refusal["level"] = "warn"): void {
+    if (this.refusals.length < refusalsToldMax) this.refusals.push({ id, text, level });
   }
 
   /** Fires an event of the master's own when the batch is done; `_stamp` is added last, as Salt does. */

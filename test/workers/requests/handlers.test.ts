@@ -344,3 +344,29 @@ describe("a minion that gives up its key", () => {
     assert.notEqual(bench.keys.read("accepted", "web1"), undefined);
   });
 });
+
+describe("commands that there are not", () => {
+  it("are answered with an empty map, and named in the log in Salt's words, sealed or clear", async () => {
+    const { bench, crypticle, send } = await open();
+    const sealed = await send({ cmd: "run_func" });
+    assert.deepEqual(answer(sealed, crypticle), new Map());
+    const line = (text: string, id: string) => ({ id, level: "error", text: `Requested method not exposed: ${text}` });
+    assert.deepEqual(sealed.refusals, [line("run_func", "web1")]);
+    const clear = await bench.send(clearFrame({ cmd: `_send_pub\n${"x".repeat(1_000)}` }));
+    assert.deepEqual(decode(replyOf(clear)), new Map());
+    assert.deepEqual(clear.refusals, [line(`_send_pub?${"x".repeat(190)}`, "")]);
+    // What is there, but gives nothing, is no fault of the caller's.
+    assert.deepEqual((await send({ cmd: "verify_minion" })).refusals, []);
+  });
+});
+
+describe("_master_tops", () => {
+  it("gives nothing, but names of states that fail where a source is missing", async () => {
+    const whole = await open();
+    assert.deepEqual(answer(await whole.send({ cmd: "_master_tops" }), whole.crypticle), new Map());
+    const without = await open({ master_tops: { cobbler: {} }, fileserver_backend: ["roots", "git"] });
+    const names = ["the_master_lacks_fileserver_backend_git", "the_master_lacks_master_tops_cobbler"];
+    for (const cmd of ["_master_tops", "_ext_nodes"])
+      assert.deepEqual(answer(await without.send({ cmd }), without.crypticle), new Map([["base", names]]));
+  });
+});
