@@ -47,7 +47,7 @@ export type AuthorisationOptions = {
   readonly targets: Pick<Targets, "written" | "expected" | "parse">;
   /** Who published a job that the master still knows. */
   readonly ownerOf: (jid: string) => string | undefined;
-  readonly logger: Pick<Logger, "warn">;
+  readonly logger: Pick<Logger, "warn" | "error">;
   readonly nowMs: () => number;
 };
 

@@ -53,7 +53,7 @@ function open(overrides: Overrides) {
       },
     },
     ownerOf: (jid) => ({ "1": "ann", "2": "bob" })[jid],
-    logger: { warn: () => undefined },
+    logger: { warn: () => undefined, error: () => undefined },
     nowMs: () => clock.nowMs,
   });
   return { authorisation, clock, directory };
