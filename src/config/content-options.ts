@@ -17,6 +17,7 @@ export const contentOptions = {
     "smart",
     ["smart", "recurse", "aggregate", "overwrite", "list", "none"],
     "How several pillar files combine. Here `smart` and `recurse`, which are one; others [refuse the start](#options-that-are-not-built).",
+    kept,
   ),
   pillarenv_from_saltenv: boolean(false, "Without `pillarenv` a minion's `saltenv` counts."),
   pillar_threads: integer(
