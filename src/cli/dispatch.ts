@@ -100,6 +100,7 @@ const systemRefusals: ReadonlySet<unknown> = new Set([
   "ENOSPC",
   "EDQUOT",
   "ENOTDIR",
+  "EEXIST",
   "EMFILE",
 ]);
 

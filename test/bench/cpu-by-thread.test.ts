@@ -7,7 +7,7 @@ import { threadTimes, threadTimesBetween } from "../../bench/cpu-by-thread.ts";
 
 /** Works for a while in its main thread and in a child, says so, and waits. */
 const program = `
-const work = "const end = Date.now() + 200; while (Date.now() < end);";
+const work = "const end = process.cpuUsage().user + 200_000; while (process.cpuUsage().user < end);";
 process.stdin.once("data", () => {
   eval(work);
   const child = require("node:child_process").spawn(process.execPath, ["-e", work + "process.stdout.write('x'); process.stdin.on('close', () => process.exit()).resume()"], { stdio: ["pipe", "pipe", "inherit"] });

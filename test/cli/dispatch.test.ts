@@ -69,7 +69,7 @@ describe("saltworks", () => {
     writeFileSync(join(folder, "file"), "");
     writeFileSync(join(folder, "master"), `root_dir: ${folder}\npki_dir: ${folder}/file/pki\nlog_level: quiet\n`);
     const { err, code } = await run("master", "-c", folder);
-    assert.match(err, /^saltworks master: ENOTDIR: .*file\/pki'\n$/);
+    assert.match(err, /^saltworks master: EEXIST: .*\/file'\n$/);
     assert.equal(code, 1);
   });
 
