@@ -124,6 +124,11 @@ const deviations: { readonly [key: string]: Deviation } = Object.fromEntries([
     { stdout: "10.40.0.9:\n    HOMEDIR\n    two\nes1:\n    HOMEDIR\n    two\n" },
     "cmd_shell_default:default_shell",
   ),
+  ...same(
+    "a runner function that is not there ends with 1",
+    { rc: 1 },
+    ...["tagify", "unknown_fun", "unknown_fun2"].map((name) => `manage_runner:${name}`),
+  ),
   ...same("lists the modules that there are", { stdout: "es1:\n    - test\n" }, "functions:sys_list_modules"),
   ...same(
     "lists the functions that there are",
