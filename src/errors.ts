@@ -34,6 +34,7 @@ export const errorCodes = {
   TASK_TIMEOUT: { http: 504, retry: true, about: "A worker did not finish a task in time and was replaced." },
   WORKER_LOST: { http: 503, retry: true, about: "A worker thread died with the task." },
   STORE_FAILED: { http: 500, retry: true, about: "The store could not read or write." },
+  STORE_DAMAGED: { http: 500, retry: false, about: "A file of the store is not what was written to it." },
   STORE_SEAL_BROKEN: { http: 500, retry: false, about: "A sealed record does not open under this master's key." },
   CONFIG_INVALID: { http: 400, retry: false, about: "One or more configuration values are wrong; all are listed." },
   CONFIG_UNREADABLE: { http: 400, retry: false, about: "A configuration file cannot be read or is not YAML." },

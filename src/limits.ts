@@ -164,6 +164,12 @@ export const listedMinionsMax = 1_000;
 export const keyChangeSettleMs = 200;
 /** Waiting for a store's last writes when it closes, milliseconds. Over it the disk has failed. */
 export const storeCloseTimeoutMs = 5_000;
+/** A data file of LMDB is filled ahead of its last page in steps of this, bytes: each costs a write, and what is ahead is disk that nobody else gets. */
+export const lmdbRoomStepBytes = 1024 * 1024;
+/** Damaged returns that a reader tells of one by one; `saltworks check-store` tells of all. */
+export const damagedNotesMax = 1_000;
+/** Faults of one file that are told one by one; a damaged disk has thousands. */
+export const walkedFaultsMax = 20;
 /** A worker's log of returns, bytes: holds `returnsPerTransaction` of them if each came alone and took a block. Written in full when it is made. */
 export const returnLogBytes = 4 * 1024 * 1024;
 /** Returns brought from a worker's log into the job cache at once: some 3 ms in which the worker does nothing else. Twice as many save 0.3 µs a return. */

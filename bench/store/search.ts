@@ -89,7 +89,7 @@ function fill(path: string, jobs: number): void {
   ensureLayout(path, 1);
   const [shard] = shards as [Shard];
   for (let at = 0; at < jobs; at += loadsPerTransaction) {
-    transact(shard.environment, () => {
+    transact(shard.environment, { records: loadsPerTransaction * 8, bytes: 0 }, () => {
       for (let job = at; job < Math.min(jobs, at + loadsPerTransaction); job += 1) {
         const key = loadKey(jidOf(job));
         const load = loadOf(job);
@@ -195,7 +195,11 @@ async function publishes(cache: JobCache, path: string, jobs: number): Promise<R
   const [shard] = openShards(path, 1, true) as [Shard];
   const bare = await timed(async (at) => {
     const record = encodeLoad({ jid: "", load: loadOf(jobs + at), minions: ["a", "b"] });
-    transact(shard.environment, () => void shard.loads.putSync(loadKey(jidOf(jobs * 2 + at)), record));
+    transact(
+      shard.environment,
+      { records: 1, bytes: record.byteLength },
+      () => void shard.loads.putSync(loadKey(jidOf(jobs * 2 + at)), record),
+    );
   });
   return { indexedP50Ms: indexed.p50Ms, indexedCpuUs: indexed.cpuUs, bareP50Ms: bare.p50Ms, bareCpuUs: bare.cpuUs };
 }

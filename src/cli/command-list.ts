@@ -11,5 +11,6 @@ export const commandAbouts = {
   demo: "Start a master and minions in a directory of their own, and show some jobs.",
   bench: "Measure a master under simulated load, compare results, write reports.",
   tune: "Find worker_threads and batch limits for this machine.",
+  "check-store": "Read all that the master has stored and say what is damaged.",
   completion: "Print a script that completes command lines, for bash, zsh or fish.",
 } as const;

@@ -21,6 +21,7 @@ const commands: { readonly [name in keyof typeof commandAbouts]: () => Promise<C
   demo: async () => (await import("./commands/demo.ts")).runDemo,
   bench: async () => (await import("./commands/bench.ts")).runBench,
   tune: async () => (await import("./commands/tune.ts")).runTune,
+  "check-store": async () => (await import("./commands/check-store.ts")).runCheckStore,
   completion: async () => (await import("./commands/completion.ts")).runCompletion,
 };
 

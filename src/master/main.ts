@@ -11,7 +11,6 @@ import { fileServerSettings } from "../fileserver/settings.ts";
 import { drainDeadlineMs, keyChangeSettleMs } from "../limits.ts";
 import { claimInstance } from "../store/instance-lock.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys.ts";
-import { indexJobCache, reshardJobCache } from "../store/lmdb-reshard.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openPendingJobs } from "../store/pending-jobs.ts";
 import { openSecretBox, type SecretBox } from "../store/sealed.ts";
@@ -30,6 +29,7 @@ import { Master } from "./master.ts";
 import { MetricsServer } from "./metrics-server.ts";
 import { checkPorts } from "./port-check.ts";
 import { prepareSaltFiles, type SaltPlan } from "./salt-files.ts";
+import { prepareStores } from "./store-start.ts";
 import {
   openCredentialLane,
   openFileLane,
@@ -116,8 +116,8 @@ async function openParts(config: MasterConfig, { logger, counters }: LogLimit, o
   const secrets = keep(openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box }));
   if (secrets.isFresh)
     logger.warn({ why: secrets.freshReason }, "started with a new AES key: minions will authenticate again");
+  await prepareStores(config, logger);
   const accepted = new Set(openKeyDirectories(config.pki_dir).list("accepted"));
-  await prepareJobCache(config, logger);
   const saltPlan = await takeOverFromSalt(config, box, accepted, logger);
   const bus = keep(
     await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger }),
@@ -184,16 +184,6 @@ function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger) {
     credentials: openCredentialLane(config, logger),
     saltLane: openSaltLane(config, saltPlan, logger),
   };
-}
-
-/** What an earlier release or another setting left is brought into the present form. */
-async function prepareJobCache(config: MasterConfig, logger: Logger): Promise<void> {
-  const path = join(config.cachedir, "jobs.lmdb");
-  const formerShards = await reshardJobCache(path, config.store_shards);
-  if (formerShards !== undefined)
-    logger.info({ from: formerShards, to: config.store_shards }, "moved the job cache to another number of files");
-  const indexedJobs = await indexJobCache(path);
-  if (indexedJobs !== undefined) logger.info({ jobs: indexedJobs }, "built the job cache's index");
 }
 
 /** @throws SaltworksError MASTER_RUNNING if the port is taken */

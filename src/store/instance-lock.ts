@@ -97,6 +97,12 @@ function claimOne(directory: string): string {
   return path;
 }
 
+/** The process that owns a directory now. */
+export function instanceOwner(directory: string): number | undefined {
+  const owner = readOwner(join(directory, lockName));
+  return isAlive(owner) ? owner.pid : undefined;
+}
+
 /**
  * Claims every directory for this process, or none.
  *

@@ -47,7 +47,7 @@ export type TrimOptions = {
 /** 0: any number. */
 export type KeptAmount = { readonly jobsMax: number; readonly bytesMax: number };
 
-/** Every method that fails does so with SaltworksError STORE_FAILED. */
+/** Every method that fails does so with SaltworksError STORE_FAILED, or STORE_DAMAGED for what is not as it was written. */
 export interface JobCache {
   /**
    * All of the batch or nothing. Resolves when as durable as the cache was opened for; outcomes in the batch's order.

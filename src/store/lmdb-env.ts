@@ -2,11 +2,12 @@
  * Opening LMDB environments with the settings that all our stores share, and turning its failures into ours.
  * Binary keys and values throughout: what is stored is what was given.
  */
-import { closeSync, openSync, readSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { type Database, open, type RootDatabase } from "lmdb";
-import { hasCodeIn } from "../config/file-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { storeCloseTimeoutMs } from "../limits.ts";
+import { readHead, walkFile } from "./check/lmdb-walk.ts";
+import { ensureLockFile, LmdbRoom, roomFor } from "./lmdb-room.ts";
 
 export type BinaryDatabase = Database<Buffer, Buffer>;
 export type BinaryEnvironment = RootDatabase<Buffer, Buffer>;
@@ -25,40 +26,37 @@ export type EnvironmentOptions = {
   readonly isReadOnly: boolean;
 };
 
-/** LMDB's mark in the first page of a data file, and where it stands. */
-const dataMark = Buffer.from("dec0efbe", "hex");
-const dataMarkAt = 24;
-
 /**
- * Whether something was stored in a file yet. On an empty one that is opened for reading, and on one that is damaged, lmdb would end
- * the process instead of saying so.
+ * Whether something was stored in a file yet. On an empty one that is opened for reading, and on one that is damaged or cut, lmdb would end
+ * the process instead of saying so. LMDB leaves the last pages out of its file if they are free: a short file is read whole, to tell.
  *
- * @throws SaltworksError STORE_FAILED if it is no LMDB file
+ * @throws SaltworksError STORE_DAMAGED if it is no LMDB file, or ends before its pages do
  */
-function hasData(file: string): boolean {
-  let handle: number;
-  try {
-    handle = openSync(file, "r");
-  } catch (error) {
-    if (hasCodeIn(error, "ENOENT")) return false;
-    throw error;
-  }
-  try {
-    const start = Buffer.alloc(dataMarkAt + dataMark.byteLength);
-    const bytes = readSync(handle, start, 0, start.byteLength, 0);
-    if (bytes === 0) return false;
-    if (start.indexOf(dataMark, dataMarkAt) === dataMarkAt) return true;
-    throw storeFailed(`${file} is no LMDB file, or damaged`, undefined);
-  } finally {
-    closeSync(handle);
-  }
+export function examineFile(file: string): boolean {
+  if (!existsSync(file)) return false;
+  const head = readHead(file);
+  if (head === undefined) return false;
+  const [latest] = head.metas;
+  if (latest === undefined) throw storeDamaged(`${file} is no LMDB file, or its head is damaged`, replaceAdvice);
+  const wanted = (latest.lastPage + 1) * latest.pageBytes;
+  if (head.size >= wanted) return true;
+  const { faults } = walkFile(file);
+  if (faults.length === 0) return true;
+  throw storeDamaged(`${file} is cut: it has ${head.size} bytes, and its head says ${wanted}`, replaceAdvice);
 }
+
+/** What an operator can do about a data file that cannot be opened. */
+const replaceAdvice =
+  "Put back a copy of the file, or move it away: what it held is then gone, and the master makes a new one. `saltworks check-store` says what can be read";
+
+const rooms = new WeakMap<BinaryEnvironment, LmdbRoom>();
 
 /** @throws SaltworksError STORE_FAILED */
 export function openEnvironment(o: EnvironmentOptions): BinaryEnvironment {
   try {
-    if (!hasData(o.file) && o.isReadOnly) throw storeFailed("nothing was stored yet", undefined);
-    return open<Buffer, Buffer>({
+    if (!examineFile(o.file) && o.isReadOnly) throw storeFailed("nothing was stored yet", undefined);
+    ensureLockFile(o.file, readersMax);
+    const environment = open<Buffer, Buffer>({
       path: o.file,
       noSubdir: true,
       encoding: "binary",
@@ -73,6 +71,8 @@ export function openEnvironment(o: EnvironmentOptions): BinaryEnvironment {
       maxReaders: readersMax,
       maxDbs: databasesMax,
     });
+    rooms.set(environment, new LmdbRoom(o.file));
+    return environment;
   } catch (error) {
     if (error instanceof SaltworksError) throw error;
     throw storeFailed(`${o.file} cannot be opened`, error);
@@ -85,18 +85,48 @@ export function openDatabase(environment: BinaryEnvironment, name: string): Bina
 
 const anyKey = Buffer.from("any");
 
+/** What a transaction puts or removes at most: records, and bytes in them. */
+export type Amount = { readonly records: number; readonly bytes: number };
+
 /**
  * One transaction in the calling thread; when this returns it is as durable as the environment was opened for.
  *
  * A write of LMDB's own first pages that fails makes the environment refuse everything until it is opened anew. A reader is told so;
- * a transaction would end the process, so a reader is asked first.
+ * a transaction would end the process, so a reader is asked first. A full disk is met before the transaction changes anything.
  *
- * @throws what LMDB says
+ * @throws what LMDB or the file system says
  */
-export function transact(environment: BinaryEnvironment, step: () => void): void {
+export function transact<Result>(environment: BinaryEnvironment, amount: Amount, step: () => Result): Result {
   environment.resetReadTxn();
   environment.doesExist(anyKey);
-  environment.transactionSync(step);
+  return environment.transactionSync(() => {
+    rooms.get(environment)?.take(roomFor(amount.records, amount.bytes));
+    return step();
+  });
+}
+
+/** Opens databases that may be new, in one transaction: each would be one of its own otherwise. @throws SaltworksError STORE_FAILED */
+export function makeDatabases<Opened>(environment: BinaryEnvironment, open: () => Opened): Opened {
+  try {
+    return transact(environment, { records: databasesMax, bytes: 0 }, open);
+  } catch (error) {
+    throw error instanceof SaltworksError ? error : storeFailed("a new database cannot be written", error);
+  }
+}
+
+/** A write that lmdb hands to its own thread. @throws SaltworksError STORE_FAILED with the reason */
+export async function putLater<Result>(
+  environment: BinaryEnvironment,
+  amount: Amount,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  const room = rooms.get(environment);
+  if (room === undefined) return await committed(write());
+  try {
+    return await room.during(roomFor(amount.records, amount.bytes), () => committed(write()));
+  } catch (error) {
+    throw error instanceof SaltworksError ? error : storeFailed("a write failed", error);
+  }
 }
 
 /** Closes after the writes under way. A disk that failed may never finish them: then the process ends without. */
@@ -109,12 +139,18 @@ export async function closeEnvironment(environment: BinaryEnvironment): Promise<
     await Promise.race([environment.close(), deadline]);
   } finally {
     clearTimeout(timer);
+    rooms.get(environment)?.close();
   }
 }
 
 export function storeFailed(message: string, cause: unknown): SaltworksError {
   const reason = cause instanceof Error ? `: ${cause.message}` : "";
   return new SaltworksError("STORE_FAILED", `${message}${reason}`, {}, { cause });
+}
+
+/** `what` names the file and what is wrong with it. */
+export function storeDamaged(what: string, advice = ""): SaltworksError {
+  return new SaltworksError("STORE_DAMAGED", advice === "" ? what : `${what}. ${advice}`);
 }
 
 /** The reason of a failed commit comes in a promise of its own, which must be awaited or it ends the process. */
@@ -129,7 +165,7 @@ async function commitFault(error: unknown): Promise<unknown> {
 }
 
 /** Awaits writes. @throws SaltworksError STORE_FAILED with the writer's own reason */
-export async function committed<Result>(write: Promise<Result>): Promise<Result> {
+async function committed<Result>(write: Promise<Result>): Promise<Result> {
   try {
     return await write;
   } catch (error) {

@@ -37,6 +37,8 @@ const lastTermKey = Buffer.from("\0");
 const nothing = Buffer.alloc(0);
 /** LMDB's keys hold 1,978 bytes: this leaves room for any text of so many UTF-16 units. */
 const termTextLengthMax = 600;
+/** Records that a job adds to the index, mostly: one a term and its posting, most of them next to another job's. */
+const indexRecordsPerJob = 8;
 /** Loads of one transaction while an index is built. */
 const buildStep = 500;
 
@@ -152,17 +154,17 @@ export function postingJids({ termIds, postings }: JobIndex, kind: TermKind, tex
  */
 export async function buildIndex(
   { environment, loads, index }: IndexedLoads,
-  requestOf: (record: Buffer) => Uint8Array,
+  requestOf: (key: Buffer, record: Buffer) => Uint8Array,
 ): Promise<number> {
   let count = 0;
   for (let after: Buffer | undefined; ; ) {
     const start = after === undefined ? {} : { start: after, exclusiveStart: true };
     const keys = Array.from(loads.getKeys({ ...start, limit: buildStep }), (key) => Buffer.from(key));
     if (keys.length === 0) return count;
-    transact(environment, () => {
+    transact(environment, { records: keys.length * indexRecordsPerJob, bytes: 0 }, () => {
       for (const key of keys) {
         const record = loads.getBinary(key);
-        if (record !== undefined) indexJob(index, key, requestOf(record), false);
+        if (record !== undefined) indexJob(index, key, requestOf(key, record), false);
       }
     });
     count += keys.length;

@@ -4,7 +4,9 @@
  * Many threads of one process may have it open at once, and any process may read it. docs/ARCHITECTURE.md, "What lasts".
  */
 import { SaltworksError } from "../errors.ts";
-import { isJid, startTimeText } from "../wire/jid.ts";
+import { startTimeText } from "../wire/jid.ts";
+import { DamageNotes } from "./check/damage-notes.ts";
+import { openValue } from "./checked-value.ts";
 import { emptyJobCache } from "./empty-job-cache.ts";
 import type {
   Durability,
@@ -19,19 +21,25 @@ import type {
   TrimOptions,
 } from "./job-cache.ts";
 import { compareNewestFirst, type JobQuery, searchOneByOne } from "./job-facts.ts";
-import { type BinaryDatabase, closeEnvironment, storeFailed, transact } from "./lmdb-env.ts";
-import { indexJob, type JobIndex, noCacheFlag, postingJids, TermTexts, termKinds } from "./lmdb-index.ts";
-import { ensureLayout, indexedVersion, makeDirectory, readLayout } from "./lmdb-layout.ts";
+import { type BinaryDatabase, closeEnvironment, storeFailed } from "./lmdb-env.ts";
+import { type JobIndex, noCacheFlag, postingJids, TermTexts, termKinds } from "./lmdb-index.ts";
+import {
+  ensureLayout,
+  hashedVersion,
+  indexedVersion,
+  makeDirectory,
+  markLayoutCurrent,
+  readLayout,
+} from "./lmdb-layout.ts";
+import { addToLoad, keepLoads } from "./lmdb-loads.ts";
 import {
   decodeLoad,
-  encodeLoad,
   endIn,
   isReturnOf,
   jidInLoadKey,
   loadKey,
   minionIdIn,
   openShards,
-  otherKey,
   otherPrefix,
   type ReadShard,
   readShards,
@@ -45,8 +53,8 @@ import {
 } from "./lmdb-records.ts";
 import { searchIndex } from "./lmdb-search.ts";
 import { cutOf, trimShards } from "./lmdb-trim.ts";
-import { listLogs, readLog } from "./return-log-files.ts";
-import type { LoggedEntry } from "./return-log-frames.ts";
+import { LoggedReturns } from "./logged-returns.ts";
+import { bodyIn, type LoggedEntry } from "./return-log-frames.ts";
 import { ReturnWriter } from "./return-writer.ts";
 
 export type LmdbJobCacheOptions = {
@@ -83,11 +91,14 @@ class LmdbJobCache implements JobCache {
   readonly #onFault: (error: Error) => void;
   readonly #onStored: ((returnKeys: readonly Buffer[]) => void) | undefined;
   readonly #storeDelayMs: number | undefined;
+  readonly #damage: DamageNotes;
+  readonly #logged: LoggedReturns;
   /** Made with the first return: who only reads or stores loads needs no log. */
   #writer: ReturnWriter | undefined;
 
   constructor(o: LmdbJobCacheOptions, { shards, toWrite, isIndexed }: Opened) {
     this.#path = o.path;
+    this.#logged = new LoggedReturns(o.path);
     this.#shards = toWrite;
     this.#readShards = shards;
     this.#isIndexed = isIndexed;
@@ -97,6 +108,7 @@ class LmdbJobCache implements JobCache {
     this.#onStored = o.onStored;
     this.#storeDelayMs = o.storeDelayMs;
     this.#onFault = o.onFault ?? ((error) => process.emitWarning(error));
+    this.#damage = new DamageNotes(o.path, this.#onFault);
   }
 
   async putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
@@ -111,27 +123,13 @@ class LmdbJobCache implements JobCache {
   async putLoads(records: readonly LoadToPut[]): Promise<void> {
     for (const shard of this.#shards) {
       const own = records.filter(({ jid }) => this.#homeOf(jid) === shard);
-      if (own.length === 0) continue;
-      attempt("a write failed", () =>
-        transact(shard.environment, () => {
-          for (const record of own) keepLoad(shard, record);
-        }),
-      );
+      if (own.length > 0) attempt("a write failed", () => keepLoads(shard, own));
     }
   }
 
   async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
-    const { environment, loads } = this.#homeOf(jid);
-    const key = loadKey(jid);
-    attempt("a write failed", () =>
-      transact(environment, () => {
-        const bytes = loads.getBinary(key);
-        if (bytes === undefined) return;
-        const record = decodeLoad(jid, bytes);
-        const minions = [...new Set([...record.minions, ...minionIds])];
-        loads.putSync(key, encodeLoad({ ...record, minions }));
-      }),
-    );
+    const shard = this.#homeOf(jid);
+    attempt("a write failed", () => addToLoad(shard, jid, minionIds));
   }
 
   getLoad(jid: string): LoadRecord | undefined {
@@ -156,17 +154,20 @@ class LmdbJobCache implements JobCache {
       const { start, end } = returnRange(jid);
       const found = new Map<string, StoredReturn>();
       // The logs first: what leaves them meanwhile is in the store by then. What is in both is the same, or the store's was first.
-      for (const { key, body } of this.#logged()) {
+      for (const entry of this.#logged.entries()) {
+        const { key } = entry;
         if (!key.subarray(0, start.length).equals(start) || !isReturnOf(key, start)) continue;
         const minionId = minionIdIn(key);
-        if (!found.has(minionId)) found.set(minionId, { minionId, body });
+        if (!found.has(minionId)) found.set(minionId, { minionId, body: bodyIn(entry) });
       }
       for (const { returns } of this.#readShards) {
         returns.resetReadTxn();
         for (const { key, value } of returns.getRange({ start, end })) {
           if (!isReturnOf(key, start)) continue;
           const minionId = minionIdIn(key);
-          found.set(minionId, { minionId, body: value });
+          const body = openValue(key, value);
+          if (body !== undefined) found.set(minionId, { minionId, body });
+          else if (!found.has(minionId)) this.#damage.note(jid, minionId);
         }
       }
       return [...found.values()].sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
@@ -176,10 +177,13 @@ class LmdbJobCache implements JobCache {
   getReturn(jid: string, minionId: string): Uint8Array | undefined {
     return this.#read(() => {
       const wanted = returnKey(jid, minionId);
-      const logged = this.#logged().find(({ key }) => key.equals(wanted));
+      const logged = this.#logged.byKey().get(wanted.toString("latin1"));
       const { returns } = this.#shardOf(minionId);
       returns.resetReadTxn();
-      return returns.getBinary(wanted) ?? logged?.body;
+      const value = returns.getBinary(wanted);
+      const body = value === undefined ? undefined : openValue(wanted, value);
+      if (value !== undefined && body === undefined) this.#damage.note(jid, minionId);
+      return body ?? (logged === undefined ? undefined : bodyIn(logged));
     });
   }
 
@@ -187,7 +191,7 @@ class LmdbJobCache implements JobCache {
     return this.#read(() => {
       const { start } = returnRange(jid);
       const logged = new Set<string>();
-      for (const { key } of this.#logged())
+      for (const { key } of this.#logged.entries())
         if (key.subarray(0, start.length).equals(start) && isReturnOf(key, start)) logged.add(minionIdIn(key));
       for (const { returns } of this.#shards) returns.resetReadTxn();
       return minionIds.filter((id) => logged.has(id) || this.#shardOf(id).returns.doesExist(returnKey(jid, id)));
@@ -225,10 +229,10 @@ class LmdbJobCache implements JobCache {
   getEndTime(jid: string): string | undefined {
     return this.#read(() => {
       const { start } = returnRange(jid);
-      const logged = this.#logged().filter(
-        ({ key }) => key.subarray(0, start.length).equals(start) && isReturnOf(key, start),
-      );
-      const ends = logged.map(({ body }) => endIn(body));
+      const logged = this.#logged
+        .entries()
+        .filter(({ key }) => key.subarray(0, start.length).equals(start) && isReturnOf(key, start));
+      const ends = logged.map((entry) => endIn(bodyIn(entry)));
       for (const { ends: stored } of this.#readShards) {
         stored?.resetReadTxn();
         ends.push(stored?.getBinary(loadKey(jid))?.toString("latin1"));
@@ -297,11 +301,6 @@ class LmdbJobCache implements JobCache {
     });
   }
 
-  /** What is acknowledged and may not be in LMDB yet, of all writers. */
-  #logged(): LoggedEntry[] {
-    return listLogs(this.#path).flatMap(readLog);
-  }
-
   #shardOf(name: string): ReadShard {
     const shard = this.#readShards[shardIndexOf(name, this.#readShards.length)];
     if (shard === undefined) throw storeFailed("the job cache is read before it exists", undefined);
@@ -319,20 +318,14 @@ class LmdbJobCache implements JobCache {
   }
 
   #request(jid: string): Uint8Array | undefined {
-    const record = this.#shardOf(jid).loads.getBinary(loadKey(jid));
-    return record === undefined ? undefined : requestIn(record);
+    const key = loadKey(jid);
+    const record = this.#shardOf(jid).loads.getBinary(key);
+    return record === undefined ? undefined : requestIn(key, record);
   }
 
   #read<Result>(step: () => Result): Result {
     return attempt("the job cache cannot be read", step);
   }
-}
-
-function keepLoad({ others, loads, index }: Shard, record: LoadToPut): void {
-  if (!isJid(record.jid)) others.putSync(otherKey(record.jid, Date.now()), Buffer.alloc(0));
-  const key = loadKey(record.jid);
-  loads.putSync(key, encodeLoad(record));
-  indexJob(index, key, record.load, record.isNoCache ?? false);
 }
 
 function attempt<Result>(failure: string, step: () => Result): Result {
@@ -368,7 +361,7 @@ function jidsOf(
  * Opens or makes the cache. An existing one keeps the number of files that it has, and is without index if it was made without:
  * `reshardJobCache` and `indexJobCache` change that.
  *
- * @throws SaltworksError STORE_FAILED
+ * @throws SaltworksError STORE_FAILED, STORE_DAMAGED
  */
 export function openLmdbJobCache(o: LmdbJobCacheOptions): JobCache {
   const isReadOnly = o.isReadOnly ?? false;
@@ -393,6 +386,8 @@ function openToWrite({ path, shards: shardCount, durability }: LmdbJobCacheOptio
   const count = readLayout(path)?.shards ?? shardCount;
   makeDirectory(path);
   const shards = openShards(path, count, durability === "fsync");
-  const { version } = ensureLayout(path, count);
+  const layout = ensureLayout(path, count);
+  if (layout.version === hashedVersion - 1) markLayoutCurrent(path, layout);
+  const { version } = layout;
   return { shards, toWrite: shards, isIndexed: version >= indexedVersion };
 }

@@ -8,8 +8,9 @@ import { SaltworksError } from "../errors.ts";
 import { createDurably, replaceDurably } from "./durable-file.ts";
 
 const layoutName = "layout.json";
-/** 1: loads and returns. 2: an index of loads, and when jobs ended. */
-const layoutVersion = 2;
+/** 1: loads and returns. 2: an index of loads, and when jobs ended. 3: values with a hash of themselves, beside older ones without. */
+const layoutVersion = 3;
+export const hashedVersion = 3;
 export const indexedVersion = 2;
 const directoryMode = 0o700;
 const fileMode = 0o600;

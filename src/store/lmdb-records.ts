@@ -5,11 +5,20 @@ import { isJid } from "../wire/jid.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import { pickEntries } from "../wire/pick.ts";
 import { mapEntries } from "../wire/walk.ts";
+import { checkedValue, openValue } from "./checked-value.ts";
 import type { LoadRecord, LoadToPut } from "./job-cache.ts";
-import { type BinaryDatabase, type BinaryEnvironment, openDatabase, openEnvironment, transact } from "./lmdb-env.ts";
+import {
+  type BinaryDatabase,
+  type BinaryEnvironment,
+  makeDatabases,
+  openDatabase,
+  openEnvironment,
+  storeDamaged,
+  transact,
+} from "./lmdb-env.ts";
 import type { JobIndex } from "./lmdb-index.ts";
 import { indexedVersion, type Layout, shardFile } from "./lmdb-layout.ts";
-import type { LoggedEntry } from "./return-log-frames.ts";
+import { bodyIn, type LoggedEntry } from "./return-log-frames.ts";
 
 /** Job ids that are times sort by time. Others, which a user may give, stand apart so that trimming and listing needn't step over them. */
 export const timePrefix = "t";
@@ -18,6 +27,8 @@ const otherPrefixByte = otherPrefix.charCodeAt(0);
 const separator = 0;
 const msPerHour = 3_600_000;
 const hourBytes = 4;
+/** What an operator can do about a record that is damaged. */
+export const damagedAdvice = "`saltworks check-store` names all that is damaged";
 const ifAbsent = { noOverwrite: true };
 
 export type Shard = {
@@ -74,15 +85,20 @@ export function shardIndexOf(text: string, count: number): number {
   return (hash >>> 0) % count;
 }
 
-/** What was asked, out of a load's record: without decoding the expected minions. */
-export function requestIn(record: Buffer): Uint8Array {
+/** What was asked, out of a load's record: without decoding the expected minions. Nothing of one that is damaged. */
+export function requestIn(key: Buffer, value: Buffer): Uint8Array {
+  const record = openValue(key, value);
+  if (record === undefined) return value.subarray(0, 0);
   const entry = mapEntries(record).find(({ key }) => key === "load");
   return entry === undefined
     ? record.subarray(0, 0)
     : (decode(record.subarray(entry.valueStart, entry.valueEnd)) as Uint8Array);
 }
 
-export function decodeLoad(jid: string, bytes: Buffer): LoadRecord {
+/** @throws SaltworksError STORE_DAMAGED */
+export function decodeLoad(jid: string, value: Buffer): LoadRecord {
+  const bytes = openValue(loadKey(jid), value);
+  if (bytes === undefined) throw storeDamaged(`the record of job ${jid} is not what was stored`, damagedAdvice);
   const record = decode(bytes) as Map<string, unknown>;
   const load = record.get("load") as Uint8Array;
   const minions = record.get("minions") as string[];
@@ -99,8 +115,9 @@ export function decodeLoad(jid: string, bytes: Buffer): LoadRecord {
   };
 }
 
-export function encodeLoad({ load, minions, missing, isNoCache, isTakenOver }: LoadToPut): Buffer {
-  return encode({ load, minions, missing, nocache: isNoCache, taken: isTakenOver }, "bin");
+export function encodeLoad({ jid, load, minions, missing, isNoCache, isTakenOver }: LoadToPut): Buffer {
+  const record = encode({ load, minions, missing, nocache: isNoCache, taken: isTakenOver }, "bin");
+  return checkedValue(loadKey(jid), record);
 }
 
 /** Stores each return that isn't there yet, in one transaction per file that they touch; with `isEndKept`, when each job's last one came. */
@@ -111,9 +128,10 @@ export function storeReturns(shards: readonly Shard[], entries: readonly LoggedE
         ? entries
         : entries.filter(({ key }) => shardIndexOf(minionIdIn(key), shards.length) === index);
     if (own.length === 0) continue;
-    transact(environment, () => {
-      for (const { key, body } of own) {
-        returns.putSync(key, body, ifAbsent);
+    const bytes = own.reduce((sum, { key, value }) => sum + key.byteLength + value.byteLength, 0);
+    transact(environment, { records: own.length, bytes }, () => {
+      for (const { key, value } of own) {
+        returns.putSync(key, value, ifAbsent);
         if (key[0] === otherPrefixByte) others.putSync(otherKey(jidInReturnKey(key), Date.now()), Buffer.alloc(0));
       }
       if (isEndKept) for (const [jid, end] of endsOf(own)) keepEnd(ends, loadKey(jid), end);
@@ -124,10 +142,10 @@ export function storeReturns(shards: readonly Shard[], entries: readonly LoggedE
 /** When the last of these returns came, by job. They are in the order in which they came. */
 function endsOf(entries: readonly LoggedEntry[]): Map<string, string> {
   const last = new Map<string, string>();
-  for (const { key, body } of entries.toReversed()) {
-    const jid = jidInReturnKey(key);
+  for (const entry of entries.toReversed()) {
+    const jid = jidInReturnKey(entry.key);
     if (last.has(jid)) continue;
-    const end = endIn(body);
+    const end = endIn(bodyIn(entry));
     if (end !== undefined) last.set(jid, end);
   }
   return last;
@@ -151,8 +169,7 @@ function keepEnd(ends: BinaryDatabase, key: Buffer, end: string): void {
 export function openShards(path: string, count: number, isSyncedOnCommit: boolean): Shard[] {
   return Array.from({ length: count }, (_, index): Shard => {
     const environment = openEnvironment({ file: shardFile(path, index), isReadOnly: false, isSyncedOnCommit });
-    // In one transaction: each database that is new would be one of its own otherwise.
-    return environment.transactionSync(() => ({ ...databasesOf(environment), ...laterDatabasesOf(environment) }));
+    return makeDatabases(environment, () => ({ ...databasesOf(environment), ...laterDatabasesOf(environment) }));
   });
 }
 

@@ -5,7 +5,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { syncDirectory } from "./durable-file.ts";
-import { type BinaryDatabase, closeEnvironment, committed } from "./lmdb-env.ts";
+import { type BinaryDatabase, closeEnvironment, transact } from "./lmdb-env.ts";
 import { buildIndex } from "./lmdb-index.ts";
 import { ensureLayout, indexedVersion, markLayoutCurrent, readLayout } from "./lmdb-layout.ts";
 import {
@@ -20,7 +20,7 @@ import {
   shardIndexOf,
   storeReturns,
 } from "./lmdb-records.ts";
-import { absorbLogs } from "./return-log-files.ts";
+import { absorbLogs, listLogs } from "./return-log-files.ts";
 
 /** One transaction of the copy, bytes: well under what a small machine spares. */
 const copyBytes = 16 * 1024 * 1024;
@@ -34,28 +34,40 @@ const placeOf: Record<Table, (key: Buffer) => string> = {
   ends: jidInLoadKey,
 };
 
-async function copyTable(table: Table, from: BinaryDatabase, to: readonly Shard[]): Promise<void> {
-  let pending: Promise<boolean>[] = [];
+type Copy = { readonly key: Buffer; readonly value: Buffer };
+
+/** In one transaction a file. */
+function storeCopies(table: Table, copies: readonly Copy[], to: readonly Shard[]): void {
+  for (const [at, target] of to.entries()) {
+    const own = copies.filter(({ key }) => shardIndexOf(placeOf[table](key), to.length) === at);
+    const bytes = own.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
+    if (own.length === 0) continue;
+    transact(target.environment, { records: own.length, bytes }, () => {
+      for (const { key, value } of own) target[table].putSync(key, value);
+    });
+  }
+}
+
+function copyTable(table: Table, from: BinaryDatabase, to: readonly Shard[]): void {
+  let pending: Copy[] = [];
   let pendingBytes = 0;
   for (const { key, value } of from.getRange()) {
-    const target = to[shardIndexOf(placeOf[table](key), to.length)];
-    if (target === undefined) continue;
     // Copies: the range reuses its key, and the value is a view until the next step.
-    pending.push(target[table].put(Buffer.from(key), Buffer.from(value)));
+    pending.push({ key: Buffer.from(key), value: Buffer.from(value) });
     pendingBytes += key.length + value.length;
     if (pendingBytes < copyBytes) continue;
-    await committed(Promise.all(pending));
+    storeCopies(table, pending, to);
     pending = [];
     pendingBytes = 0;
   }
-  await committed(Promise.all(pending));
+  storeCopies(table, pending, to);
 }
 
 async function copyAll(from: readonly ReadShard[], to: readonly Shard[]): Promise<void> {
   for (const source of from) {
     for (const table of ["loads", "returns", "others", "ends"] as const) {
       const database = source[table];
-      if (database !== undefined) await copyTable(table, database, to);
+      if (database !== undefined) copyTable(table, database, to);
     }
   }
   for (const target of to) await buildIndex(target, requestIn);
@@ -67,11 +79,21 @@ function recover(path: string, before: string, after: string): void {
   for (const leftover of [before, after]) rmSync(leftover, { recursive: true, force: true });
 }
 
-/** Returns that a master which was killed had only in its logs. */
-async function bringLogsIn(path: string, shards: number): Promise<void> {
+/**
+ * Brings in the returns that a master which was killed had only in its logs.
+ *
+ * @returns which logs are damaged, a sentence each
+ * @throws SaltworksError STORE_FAILED, STORE_DAMAGED
+ */
+export async function absorbJobLogs(path: string): Promise<string[]> {
+  const layout = readLayout(path);
+  return layout === undefined || listLogs(path).length === 0 ? [] : await bringLogsIn(path, layout.shards);
+}
+
+async function bringLogsIn(path: string, shards: number): Promise<string[]> {
   const into = openShards(path, shards, true);
   try {
-    absorbLogs(path, (entries) => storeReturns(into, entries));
+    return absorbLogs(path, (entries) => storeReturns(into, entries));
   } finally {
     for (const { environment } of into) await closeEnvironment(environment);
   }

@@ -35,6 +35,14 @@ function exportPrivate(key: KeyObject, passphrase: string | undefined): string {
     : key.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase }).toString();
 }
 
+/** The master's private key, if there is one: nothing is made. @throws SaltworksError CRYPTO_BAD_KEY, STORE_FAILED */
+export function readMasterKey(pkiDir: string, passphrase?: string): string | undefined {
+  const text = readIfThere(join(pkiDir, "master.pem"));
+  return text === undefined
+    ? undefined
+    : loadPrivateKey(text, passphrase).export({ type: "pkcs1", format: "pem" }).toString();
+}
+
 /**
  * Reads `<name>.pem` and `<name>.pub`, making what is missing: a new pair of `bits`, or the public file from the private one.
  *

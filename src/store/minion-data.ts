@@ -4,7 +4,8 @@
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { closeEnvironment, committed, openDatabase, openEnvironment, storeFailed } from "./lmdb-env.ts";
+import { checkedValue, openValue } from "./checked-value.ts";
+import { closeEnvironment, makeDatabases, openDatabase, openEnvironment, putLater, storeFailed } from "./lmdb-env.ts";
 
 const dataFile = "data.mdb";
 const directoryMode = 0o700;
@@ -63,16 +64,25 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
   if (isReadOnly && !existsSync(file)) return nothing;
   if (!isReadOnly) mkdirSync(o.path, { recursive: true, mode: directoryMode });
   const environment = openEnvironment({ file, isReadOnly, isSyncedOnCommit: false });
-  const facts = openDatabase(environment, "facts");
-  const mines = openDatabase(environment, "mines");
-  const sessions = openDatabase(environment, "sessions");
+  const openAll = () => ({
+    facts: openDatabase(environment, "facts"),
+    mines: openDatabase(environment, "mines"),
+    sessions: openDatabase(environment, "sessions"),
+  });
+  const { facts, mines, sessions } = isReadOnly ? openAll() : makeDatabases(environment, openAll);
   const keyOf = (id: string) => Buffer.from(id, "utf8");
+  const later = <Result>(bytes: number, write: () => Promise<Result>) =>
+    putLater(environment, { records: 3, bytes }, write);
   const put = async (database: typeof facts, id: string, value: Uint8Array) => {
-    await committed(database.put(keyOf(id), Buffer.from(value)));
+    const key = keyOf(id);
+    await later(key.byteLength + value.byteLength, () => database.put(key, checkedValue(key, value)));
   };
   const get = (database: typeof facts, id: string) => {
     database.resetReadTxn();
-    return database.getBinary(keyOf(id));
+    const key = keyOf(id);
+    const value = database.getBinary(key);
+    // What is damaged counts as absent: the minion is asked for it again.
+    return value === undefined ? undefined : openValue(key, value);
   };
   return {
     putGrains: (id, grains, pillar) => put(facts, id, joinFacts(grains, pillar)),
@@ -87,20 +97,20 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
       return Array.from(facts.getKeys(), (key) => key.toString("utf8"));
     },
     dropFacts: async (id) => {
-      await committed(facts.remove(keyOf(id)));
+      await later(0, () => facts.remove(keyOf(id)));
     },
     putMine: (id, mine) => put(mines, id, mine),
     getMine: (id) => get(mines, id),
     dropMine: async (id) => {
-      await committed(mines.remove(keyOf(id)));
+      await later(0, () => mines.remove(keyOf(id)));
     },
     putSession: (id, sealed) => put(sessions, id, sealed),
     getSession: (id) => get(sessions, id),
     dropSession: async (id) => {
-      await committed(sessions.remove(keyOf(id)));
+      await later(0, () => sessions.remove(keyOf(id)));
     },
     drop: async (id) => {
-      await committed(Promise.all([facts, mines, sessions].map((database) => database.remove(keyOf(id)))));
+      await later(0, () => Promise.all([facts, mines, sessions].map((database) => database.remove(keyOf(id)))));
     },
     close: () => closeEnvironment(environment),
   };

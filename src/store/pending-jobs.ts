@@ -7,7 +7,16 @@ import { join } from "node:path";
 import { SaltworksError } from "../errors.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
-import { closeEnvironment, committed, openDatabase, openEnvironment, storeFailed } from "./lmdb-env.ts";
+import { checkedValue, openValue } from "./checked-value.ts";
+import {
+  closeEnvironment,
+  makeDatabases,
+  openDatabase,
+  openEnvironment,
+  putLater,
+  storeDamaged,
+  storeFailed,
+} from "./lmdb-env.ts";
 
 const dataFile = "data.mdb";
 const directoryMode = 0o700;
@@ -41,13 +50,17 @@ export interface PendingJobs {
 export function openPendingJobs(path: string): PendingJobs {
   mkdirSync(path, { recursive: true, mode: directoryMode });
   const environment = openEnvironment({ file: join(path, dataFile), isReadOnly: false, isSyncedOnCommit: true });
-  const jobs = openDatabase(environment, "jobs");
-  const marked = openDatabase(environment, "marks");
+  const { jobs, marked } = makeDatabases(environment, () => ({
+    jobs: openDatabase(environment, "jobs"),
+    marked: openDatabase(environment, "marks"),
+  }));
   const keyOf = (jid: string) => Buffer.from(jid, "utf8");
+  const later = <Result>(bytes: number, write: () => Promise<Result>) =>
+    putLater(environment, { records: 2, bytes }, write);
   return {
     all: () =>
       Array.from(jobs.getRange(), ({ key, value }) => {
-        const record = readRecord(key.toString("utf8"), value);
+        const record = readRecord(key, value);
         const marks = Uint8Array.from(marked.getBinary(key) ?? []);
         return {
           record,
@@ -55,13 +68,15 @@ export function openPendingJobs(path: string): PendingJobs {
         };
       }),
     put: async (record) => {
-      await committed(jobs.put(keyOf(record.jid), writeRecord(record)));
+      const key = keyOf(record.jid);
+      const value = checkedValue(key, writeRecord(record));
+      await later(value.byteLength, () => jobs.put(key, value));
     },
     putMarks: async (jid, marks) => {
-      await committed(marked.put(keyOf(jid), Buffer.from(marks)));
+      await later(marks.byteLength, () => marked.put(keyOf(jid), Buffer.from(marks)));
     },
     remove: async (jid) => {
-      await committed(Promise.all([jobs.remove(keyOf(jid)), marked.remove(keyOf(jid))]));
+      await later(0, () => Promise.all([jobs.remove(keyOf(jid)), marked.remove(keyOf(jid))]));
     },
     close: () => closeEnvironment(environment),
   };
@@ -71,7 +86,10 @@ function writeRecord({ fields, minions, publishedMs, deadlineMs }: PendingJobRec
   return Buffer.from(encode({ fields: new Map(fields), minions, publishedMs, deadlineMs }, "bin"));
 }
 
-function readRecord(jid: string, bytes: Uint8Array): PendingJobRecord {
+function readRecord(key: Buffer, value: Buffer): PendingJobRecord {
+  const jid = key.toString("utf8");
+  const bytes = openValue(key, value);
+  if (bytes === undefined) throw storeDamaged(`the pending job ${jid} is not what was stored`);
   try {
     const map = decode(bytes) as ValueMap;
     return {

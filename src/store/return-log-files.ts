@@ -11,13 +11,15 @@ import {
   readFileSync,
   readlinkSync,
   readSync,
+  renameSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { syncDirectory } from "./durable-file.ts";
-import { blockBytes, blocksFor, decodeFrame, frameBytesIn, type LoggedEntry } from "./return-log-frames.ts";
+import { blockBytes, blocksFor, decodeFrame, decodeHead, frameBytesIn, type LoggedEntry } from "./return-log-frames.ts";
+import { rescueLog } from "./return-log-rescue.ts";
 
 const namePattern = /^returns-(\d+)-(\d+)-(\d+)-[0-9a-f]+\.log$/;
 const fileMode = 0o600;
@@ -110,10 +112,12 @@ function readEntries(file: number): LoggedEntry[] {
     const bytes = frameBytesIn(block);
     if (bytes === undefined) return found;
     const frame = decodeFrame(bytes <= block.byteLength ? block.subarray(0, bytes) : readAt(file, at, bytes));
-    if (frame === undefined || frame.name.serial !== serial) return found;
-    generation ??= frame.name.generation;
-    if (frame.name.generation !== generation) return found;
-    found.push(...frame.entries);
+    // A damaged one is stepped over if its head is whole: those behind it are good.
+    const name = frame?.name ?? decodeHead(block)?.name;
+    if (name === undefined || name.serial !== serial) return found;
+    generation ??= name.generation;
+    if (name.generation !== generation) return found;
+    if (frame !== undefined) found.push(...frame.entries);
     at += blocksFor(bytes);
   }
 }
@@ -131,13 +135,27 @@ function readAt(file: number, at: number, bytes: number): Buffer {
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
 }
 
-/** Hands over what all logs hold, and removes those that nobody writes any more. */
-export function absorbLogs(directory: string, store: (entries: readonly LoggedEntry[]) => void): void {
+/**
+ * Hands over what all logs hold, and removes those that nobody writes any more; one that is damaged is set aside under another name,
+ * after all that is whole in it was handed over.
+ *
+ * @returns what is damaged, a sentence each
+ */
+export function absorbLogs(directory: string, store: (entries: readonly LoggedEntry[]) => void): string[] {
+  const faults: string[] = [];
   for (const path of listLogs(directory)) {
     // Asked first: what is read after is all that there will ever be.
     const isLeft = isAbandoned(path);
-    const entries = readLog(path);
+    const { entries, fault } = isLeft ? rescueLog(readFileSync(path)) : { entries: readLog(path), fault: undefined };
     if (entries.length > 0) store(entries);
-    if (isLeft) removeLog(path);
+    if (!isLeft) continue;
+    if (fault === undefined) {
+      removeLog(path);
+      continue;
+    }
+    const aside = join(directory, `damaged-${basename(path)}`);
+    renameSync(path, aside);
+    faults.push(`${path} ${fault}. All that is whole in it was stored; the file is kept as ${aside}`);
   }
+  return faults;
 }

@@ -1,18 +1,22 @@
 /**
  * Frames of the job cache's log: one per batch of returns, each from a block of its own on, told apart from torn and older ones
- * by checksum, generation and serial. docs/decisions/0006-job-cache-writes.md. Pure.
+ * by checksum, generation and serial. docs/decisions/0006-job-cache-writes.md, 0024-damaged-stores.md. Pure.
  *
- * Frame: u32 magic, u32 CRC-32 of all that follows, u32 bytes of the frame, u32 entries, u48 generation, u32 serial in it, 6 spare bytes;
- * per entry u16 bytes of the key, u32 bytes of the body, key, body. Big-endian.
+ * Frame: u32 magic, u32 CRC-32 of all that follows, u32 bytes of the frame, u32 entries, u48 generation, u32 serial in it, u32 hash of
+ * this head without the CRC, 2 spare bytes; per entry u16 bytes of the key, u32 bytes of the value, key, value. Big-endian.
+ * A value is a body with its own hash, as in the store. The form before, still read, has bodies without, and no hash of the head.
  */
 import { crc32 } from "node:zlib";
+import { checkBytes, checkedValue, checkOf, openValue, writeCheck } from "./checked-value.ts";
 
 /** A disk writes blocks: a frame that shared one with its predecessor would rewrite bytes that were acknowledged. */
 export const blockBytes = 4_096;
-const magic = 0x53_57_52_31;
+const formerMagic = 0x53_57_52_31;
+const magic = 0x53_57_52_32;
 const headerBytes = 32;
 const checkedFrom = 8;
 const generationBytes = 6;
+const headHashAt = 26;
 const entryHeaderBytes = 6;
 /** UTF-8 of one UTF-16 unit, at most. */
 const unitBytesMax = 3;
@@ -21,8 +25,13 @@ const keyMarkBytes = 2;
 
 export type FrameName = { readonly generation: number; readonly serial: number };
 export type LoggedReturn = { readonly jid: string; readonly minionId: string; readonly body: Uint8Array };
-/** Views into the log's bytes. */
-export type LoggedEntry = { readonly key: Buffer; readonly body: Buffer };
+/** As the store takes them. Views into the log's bytes, mostly. */
+export type LoggedEntry = { readonly key: Buffer; readonly value: Buffer };
+
+/** The body of an entry that is whole, as all are but those that `wholeEntriesIn` leaves out. */
+export function bodyIn({ value }: LoggedEntry): Buffer {
+  return value.subarray(checkBytes);
+}
 
 export function blocksFor(bytes: number): number {
   return Math.ceil(bytes / blockBytes) * blockBytes;
@@ -32,7 +41,8 @@ export function blocksFor(bytes: number): number {
 export function frameBytesMax(records: readonly LoggedReturn[]): number {
   let bytes = headerBytes;
   for (const { jid, minionId, body } of records) {
-    bytes += entryHeaderBytes + (jid.length + minionId.length) * unitBytesMax + keyMarkBytes + body.byteLength;
+    bytes += entryHeaderBytes + (jid.length + minionId.length) * unitBytesMax + keyMarkBytes;
+    bytes += checkBytes + body.byteLength;
   }
   return blocksFor(bytes);
 }
@@ -50,37 +60,47 @@ export function encodeFrame(
   keyPrefix: (jid: string) => string,
   entryStarts: number[],
 ): number {
+  const view = new DataView(image.buffer, image.byteOffset, image.byteLength);
   let at = start + headerBytes;
   for (const { jid, minionId, body } of records) {
     entryStarts.push(at);
-    const keyBytes = image.write(keyPrefix(jid) + minionId, at + entryHeaderBytes, "utf8");
-    image.writeUInt16BE(keyBytes, at);
-    image.writeUInt32BE(body.byteLength, at + 2);
-    at += entryHeaderBytes + keyBytes;
-    image.set(body, at);
-    at += body.byteLength;
+    const keyStart = at + entryHeaderBytes;
+    const keyEnd = keyStart + image.write(keyPrefix(jid) + minionId, keyStart, "utf8");
+    view.setUint16(at, keyEnd - keyStart);
+    view.setUint32(at + 2, checkBytes + body.byteLength);
+    image.set(body, keyEnd + checkBytes);
+    at = keyEnd + checkBytes + body.byteLength;
+    writeCheck(view, keyStart, keyEnd, keyEnd, at);
   }
   image.writeUInt32BE(magic, start);
   image.writeUInt32BE(at - start, start + 8);
   image.writeUInt32BE(records.length, start + 12);
   image.writeUIntBE(generation, start + 16, generationBytes);
   image.writeUInt32BE(serial, start + 22);
+  image.writeUInt32BE(headHash(image.subarray(start, start + headerBytes)), start + headHashAt);
+  image.writeUInt16BE(0, start + headHashAt + 4);
   image.writeUInt32BE(crc32(image.subarray(start + checkedFrom, at)), start + 4);
   return at;
 }
 
+function headHash(head: Buffer): number {
+  return checkOf(head.subarray(checkedFrom, headHashAt));
+}
+
 export function entryAt(image: Buffer, start: number): LoggedEntry {
   const keyStart = start + entryHeaderBytes;
-  const bodyStart = keyStart + image.readUInt16BE(start);
+  const valueStart = keyStart + image.readUInt16BE(start);
   return {
-    key: image.subarray(keyStart, bodyStart),
-    body: image.subarray(bodyStart, bodyStart + image.readUInt32BE(start + 2)),
+    key: image.subarray(keyStart, valueStart),
+    value: image.subarray(valueStart, valueStart + image.readUInt32BE(start + 2)),
   };
 }
 
 /** Bytes of the frame whose first block is `block`; undefined if none starts there. */
 export function frameBytesIn(block: Buffer): number | undefined {
-  if (block.byteLength < headerBytes || block.readUInt32BE(0) !== magic) return undefined;
+  if (block.byteLength < headerBytes) return undefined;
+  const found = block.readUInt32BE(0);
+  if (found !== magic && found !== formerMagic) return undefined;
   const bytes = block.readUInt32BE(8);
   return bytes < headerBytes ? undefined : bytes;
 }
@@ -89,12 +109,41 @@ export function frameBytesIn(block: Buffer): number | undefined {
 export function decodeFrame(frame: Buffer): { readonly name: FrameName; readonly entries: LoggedEntry[] } | undefined {
   if (frameBytesIn(frame) !== frame.byteLength) return undefined;
   if (crc32(frame.subarray(checkedFrom)) !== frame.readUInt32BE(4)) return undefined;
+  const isFormer = frame.readUInt32BE(0) === formerMagic;
   const entries: LoggedEntry[] = [];
   let at = headerBytes;
   for (let count = frame.readUInt32BE(12); count > 0; count -= 1) {
     const entry = entryAt(frame, at);
-    entries.push(entry);
-    at += entryHeaderBytes + entry.key.byteLength + entry.body.byteLength;
+    entries.push(isFormer ? { key: entry.key, value: checkedValue(entry.key, entry.value) } : entry);
+    at += entryHeaderBytes + entry.key.byteLength + entry.value.byteLength;
   }
-  return { name: { generation: frame.readUIntBE(16, generationBytes), serial: frame.readUInt32BE(22) }, entries };
+  return { name: nameIn(frame), entries };
+}
+
+function nameIn(head: Buffer): FrameName {
+  return { generation: head.readUIntBE(16, generationBytes), serial: head.readUInt32BE(22) };
+}
+
+/** What the head of a frame says, if the head is whole; its entries need not be. */
+export type FrameHead = { readonly name: FrameName; readonly bytes: number; readonly entryCount: number };
+
+export function decodeHead(block: Buffer): FrameHead | undefined {
+  const bytes = frameBytesIn(block);
+  if (bytes === undefined || block.readUInt32BE(0) !== magic) return undefined;
+  if (headHash(block) !== block.readUInt32BE(headHashAt)) return undefined;
+  return { name: nameIn(block), bytes, entryCount: block.readUInt32BE(12) };
+}
+
+/** The entries of a damaged or torn frame that are whole, as far as one can be found behind the other. */
+export function wholeEntriesIn(frame: Buffer, entryCount: number): LoggedEntry[] {
+  const found: LoggedEntry[] = [];
+  let at = headerBytes;
+  for (let count = 0; count < entryCount && at + entryHeaderBytes <= frame.byteLength; count += 1) {
+    const { key, value } = entryAt(frame, at);
+    at += entryHeaderBytes + frame.readUInt16BE(at) + frame.readUInt32BE(at + 2);
+    if (at <= frame.byteLength && value.byteLength >= checkBytes && openValue(key, value) !== undefined) {
+      found.push({ key, value });
+    }
+  }
+  return found;
 }

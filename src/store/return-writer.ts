@@ -3,9 +3,10 @@
  * in transactions large enough to be cheap. docs/decisions/0006-job-cache-writes.md.
  */
 import { returnsPerTransaction, returnTransactionDelayMs } from "../limits.ts";
+import { checkedValue } from "./checked-value.ts";
 import type { PutOutcome, ReturnRecord } from "./job-cache.ts";
 import { KnownReturns, type StoredReturns } from "./known-returns.ts";
-import { storeFailed } from "./lmdb-env.ts";
+import { storeDamaged, storeFailed } from "./lmdb-env.ts";
 import { returnKey } from "./lmdb-records.ts";
 import { ReturnLog } from "./return-log.ts";
 import { absorbLogs } from "./return-log-files.ts";
@@ -60,7 +61,7 @@ export class ReturnWriter {
   constructor(options: ReturnWriterOptions) {
     this.#options = options;
     this.#known = new KnownReturns(options.stored);
-    absorbLogs(options.directory, options.store);
+    for (const fault of absorbLogs(options.directory, options.store)) options.onFault(storeDamaged(fault));
   }
 
   async put(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
@@ -86,8 +87,12 @@ export class ReturnWriter {
     while (this.#following !== undefined || this.#writing !== undefined) {
       await Promise.allSettled([this.#following, this.#writing]);
     }
-    this.#transact();
-    if (this.#log?.isStale === true) this.#log.erase();
+    try {
+      this.#transact();
+      if (this.#log?.isStale === true) this.#log.erase();
+    } catch (error) {
+      throw storeFailed("returns stay in the log", error);
+    }
   }
 
   async close(): Promise<void> {
@@ -201,5 +206,5 @@ export class ReturnWriter {
 }
 
 function entryOf(key: Buffer, body: Uint8Array): LoggedEntry {
-  return { key, body: Buffer.from(body.buffer, body.byteOffset, body.byteLength) };
+  return { key, value: checkedValue(key, body) };
 }

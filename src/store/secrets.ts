@@ -122,6 +122,11 @@ function readStored(file: string, box: SecretBox): Stored | FreshReason {
   }
 }
 
+/** Opens the sealed file without looking into it. @throws SaltworksError STORE_SEAL_BROKEN, STORE_FAILED */
+export function readSecrets(file: string, box: SecretBox): void {
+  box.open(recordName, readFileSync(file));
+}
+
 /** Reads the sealed file, or starts afresh and says why in `freshReason`. */
 export function openMasterSecrets(o: { readonly file: string; readonly box: SecretBox }): MasterSecrets {
   const stored = readStored(o.file, o.box);

@@ -27,7 +27,7 @@ async function makeOldCache(path: string, jids: readonly string[]): Promise<void
   await openLmdbJobCache({ path, shards: 1, durability: "fsync" }).close();
   const environment = openEnvironment({ file: join(path, "0.mdb"), isReadOnly: false, isSyncedOnCommit: true });
   const loads = openDatabase(environment, "loads");
-  transact(environment, () => {
+  transact(environment, { records: jids.length, bytes: 0 }, () => {
     for (const jid of jids) loads.putSync(loadKey(jid), encodeLoad(loadWith(jid, { fun: `f.n${jid.at(13)}` })));
   });
   await closeEnvironment(environment);
@@ -47,7 +47,7 @@ describe("a job cache without an index", () => {
     await reader.close();
     assert.equal(await indexJobCache(path), jids.length + 1);
     assert.equal(await indexJobCache(path), undefined, "only once");
-    assert.match(readFileSync(join(path, "layout.json"), "utf8"), /"version":2/);
+    assert.match(readFileSync(join(path, "layout.json"), "utf8"), /"version":3/);
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     assert.equal(search(cache), jids.length);
     assert.deepEqual(cache.findJids({ limit: 1, functions: [containing("f.n")] }), [jids.at(-1)]);

@@ -176,7 +176,7 @@ describe("the LMDB job cache", () => {
     });
   });
 
-  it("says STORE_FAILED for a damaged or missing data file", async () => {
+  it("says STORE_DAMAGED for a damaged or missing data file", async () => {
     const path = join(temporary(), "jobs");
     await openLmdbJobCache({ path, shards: 1, durability: "fsync" }).close();
     const file = join(path, "0.mdb");
@@ -184,7 +184,7 @@ describe("the LMDB job cache", () => {
       writeFileSync(file, content);
       for (const isReadOnly of [true, false]) {
         const open = () => openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly });
-        assert.throws(open, { code: "STORE_FAILED", message: /damaged/ });
+        assert.throws(open, { code: "STORE_DAMAGED", message: /damaged/ });
       }
     }
     writeFileSync(file, "");

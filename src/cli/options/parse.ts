@@ -3,6 +3,7 @@ import { isJid } from "../../wire/jid.ts";
 import { wordsExitCode } from "../args/functions.ts";
 import { benchCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
+import { checkStoreCommand } from "./check-store-options.ts";
 import { completionCommand } from "./completion-options.ts";
 import { cpCommand } from "./cp-options.ts";
 import { masterCommand, minionCommand } from "./daemon-options.ts";
@@ -26,6 +27,7 @@ export const commands = {
   master: masterCommand,
   minion: minionCommand,
   top: topCommand,
+  "check-store": checkStoreCommand,
   bench: benchCommand,
   tune: tuneCommand,
   completion: completionCommand,

@@ -4,11 +4,19 @@
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { type BinaryEnvironment, closeEnvironment, openDatabase, openEnvironment, transact } from "../lmdb-env.ts";
+import {
+  type BinaryEnvironment,
+  closeEnvironment,
+  makeDatabases,
+  openDatabase,
+  openEnvironment,
+  transact,
+} from "../lmdb-env.ts";
 
 const directoryMode = 0o700;
 const placeBytes = 8;
 const stampBytes = 8;
+const recordsPerPage = 8;
 const filledKey = Buffer.from("filled");
 
 /** `place`: where it stands in the feed. `returnKey`: its key in the job cache. */
@@ -26,15 +34,20 @@ export class SaltFeed {
   constructor(file: string) {
     mkdirSync(dirname(file), { recursive: true, mode: directoryMode });
     this.#environment = openEnvironment({ file, isReadOnly: false, isSyncedOnCommit: false });
-    this.#returns = openDatabase(this.#environment, "returns");
-    this.#minions = openDatabase(this.#environment, "minions");
-    this.#states = openDatabase(this.#environment, "states");
+    const { returns, minions, states } = makeDatabases(this.#environment, () => ({
+      returns: openDatabase(this.#environment, "returns"),
+      minions: openDatabase(this.#environment, "minions"),
+      states: openDatabase(this.#environment, "states"),
+    }));
+    this.#returns = returns;
+    this.#minions = minions;
+    this.#states = states;
   }
 
   /** Returns that are in the job cache now. One transaction. */
   addReturns(returnKeys: readonly Buffer[]): void {
     if (returnKeys.length === 0) return;
-    transact(this.#environment, () => {
+    transact(this.#environment, amountOf(returnKeys.length), () => {
       const [last] = this.#returns.getKeys({ reverse: true, limit: 1 });
       let place = last === undefined ? 0n : last.readBigUInt64BE();
       for (const returnKey of returnKeys) {
@@ -56,7 +69,7 @@ export class SaltFeed {
   /** These need not be written any more. One transaction. */
   removeReturns(places: readonly Buffer[]): void {
     if (places.length === 0) return;
-    transact(this.#environment, () => {
+    transact(this.#environment, amountOf(places.length), () => {
       for (const place of places) this.#returns.removeSync(place);
     });
   }
@@ -65,12 +78,12 @@ export class SaltFeed {
   addMinion(id: string): void {
     const stamp = Buffer.alloc(stampBytes);
     stamp.writeBigUInt64BE(process.hrtime.bigint());
-    transact(this.#environment, () => this.#minions.putSync(Buffer.from(id, "utf8"), stamp));
+    transact(this.#environment, { records: 1, bytes: 0 }, () => this.#minions.putSync(Buffer.from(id, "utf8"), stamp));
   }
 
   addMinions(ids: readonly string[]): void {
     const stamp = Buffer.alloc(stampBytes);
-    transact(this.#environment, () => {
+    transact(this.#environment, amountOf(ids.length), () => {
       for (const id of ids) this.#minions.putSync(Buffer.from(id, "utf8"), stamp);
     });
   }
@@ -86,7 +99,7 @@ export class SaltFeed {
   /** Those that have not changed since they were read from the feed. */
   removeMinions(written: readonly FedMinion[]): void {
     if (written.length === 0) return;
-    transact(this.#environment, () => {
+    transact(this.#environment, amountOf(written.length), () => {
       for (const { id, stamp } of written) {
         const key = Buffer.from(id, "utf8");
         if (this.#minions.getBinary(key)?.equals(stamp) === true) this.#minions.removeSync(key);
@@ -101,7 +114,7 @@ export class SaltFeed {
   }
 
   markFilled(): void {
-    transact(this.#environment, () => this.#states.putSync(filledKey, Buffer.alloc(0)));
+    transact(this.#environment, { records: 1, bytes: 0 }, () => this.#states.putSync(filledKey, Buffer.alloc(0)));
   }
 
   get returnCount(): number {
@@ -115,6 +128,11 @@ export class SaltFeed {
   close(): Promise<void> {
     return closeEnvironment(this.#environment);
   }
+}
+
+/** Records of the feed are short and stand beside each other: a page holds dozens. */
+function amountOf(records: number) {
+  return { records: Math.ceil(records / recordsPerPage), bytes: 0 };
 }
 
 function placeKey(place: bigint): Buffer {

@@ -1,0 +1,46 @@
+/** `saltworks check-store`: reads what the master has stored, and says what is damaged. */
+import { checkStore, type StorePart } from "../../client/store-check.ts";
+import { masterConfig, understand } from "../command-line.ts";
+import type { Host } from "../host.ts";
+
+const exitCodes = { whole: 0, damaged: 1, unreadable: 2 } as const;
+
+/** @returns the exit code: 0 whole, 1 damaged, 2 not read */
+export function runCheckStore(argv: readonly string[], host: Host): Promise<number> {
+  const { options } = understand("check-store", argv, host);
+  const config = masterConfig(options.configDir, host);
+  const terminal = host.errorTerminal;
+  const onProgress = (file: string, share: number) =>
+    void terminal?.write(`\r\x1b[K${file}: ${Math.floor(share * 100)} %`);
+  const parts: StorePart[] = [];
+  for (const part of checkStore(config, onProgress)) {
+    terminal?.write("\r\x1b[K");
+    parts.push(part);
+    if (!options.isJson) host.write(textOf(part));
+  }
+  const state = stateOf(parts);
+  if (options.isJson) host.write(`${JSON.stringify({ state, parts }, undefined, 2)}\n`);
+  else host.write(`${closing[state]}\n`);
+  return Promise.resolve(exitCodes[state]);
+}
+
+const closing = {
+  whole: "All is whole.",
+  damaged: "Something is damaged: what is told above as damaged cannot be read any more; the rest can.",
+  unreadable: "Something could not be read, so that it is not known whether all is whole.",
+} as const;
+
+function stateOf(parts: readonly StorePart[]): keyof typeof exitCodes {
+  if (parts.some(({ unreadable }) => unreadable !== undefined)) return "unreadable";
+  return parts.some(({ faultCount }) => faultCount > 0) ? "damaged" : "whole";
+}
+
+function textOf({ what, place, records, faults, faultCount, unreadable }: StorePart): string {
+  const head = `${what} (${place})`;
+  if (unreadable !== undefined) return `${head}: not read: ${unreadable}\n`;
+  const count = `${records.toLocaleString("en-US")} record${records === 1 ? "" : "s"}`;
+  if (faultCount === 0) return `${head}: ${count}, whole\n`;
+  const rest = faultCount - faults.length;
+  const more = rest > 0 ? `  and ${rest.toLocaleString("en-US")} more\n` : "";
+  return `${head}: ${count}, DAMAGED\n${faults.map((fault) => `  ${fault}\n`).join("")}${more}`;
+}

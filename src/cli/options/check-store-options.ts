@@ -1,0 +1,16 @@
+/** The options of `saltworks check-store`, which is this program's own: Salt has no such command. */
+import { generalOptions } from "./general-options.ts";
+import { type CommandTable, flag } from "./option.ts";
+
+const checkOptions = {
+  isJson: flag(["--json"], "Print the result as JSON."),
+};
+
+export const checkStoreCommand: CommandTable<typeof generalOptions & typeof checkOptions> = {
+  program: "saltworks check-store",
+  usage: "saltworks check-store [options]",
+  about:
+    "Reads all that the master of this machine has stored - jobs and returns, minions' data, pending jobs, batches, tokens, keys, sealed secrets - and says what is whole and what is damaged. It changes nothing; the master may run or not. Exit code 0: all is whole. 1: something is damaged. 2: something could not be read.",
+  groups: [{ title: "", options: { ...generalOptions, ...checkOptions } }],
+  unavailable: [],
+};

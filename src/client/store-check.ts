@@ -1,0 +1,89 @@
+/** Reads all that a master has stored, with the master running or not, and says what is damaged. Changes nothing. docs/decisions/0024-damaged-stores.md. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { MasterConfig } from "../config/load.ts";
+import { hasCode } from "../errors.ts";
+import { walkedFaultsMax } from "../limits.ts";
+import { checkBatches, checkKeys, checkTokens } from "../store/check/file-checks.ts";
+import { checkJobLogs, checkJobs, checkMinionData, checkPendingJobs } from "../store/check/lmdb-checks.ts";
+import { type Check, Tally } from "../store/check/tally.ts";
+import { instanceOwner } from "../store/instance-lock.ts";
+import { readMasterKey } from "../store/master-keys.ts";
+import { openSecretBox, type SecretBox } from "../store/sealed.ts";
+import { readSecrets } from "../store/secrets.ts";
+
+/** `records` that were read; `faults`: the first few. `unreadable`: why it was not read, and nothing is known of it. */
+export type StorePart = {
+  readonly what: string;
+  readonly place: string;
+  readonly records: number;
+  readonly faults: readonly string[];
+  readonly faultCount: number;
+  readonly unreadable?: string;
+};
+export type OnProgress = (place: string, share: number) => void;
+
+/** One part after the other, each when it is read. */
+export function* checkStore(config: MasterConfig, onProgress: OnProgress): Generator<StorePart> {
+  const { cachedir, pki_dir: pkiDir } = config;
+  const isRunning = instanceOwner(cachedir) !== undefined;
+  let box: SecretBox | undefined;
+  const checks: readonly (readonly [what: string, place: string, check: Check])[] = [
+    ["keys", pkiDir, (tally) => checkKeys(pkiDir, tally)],
+    [
+      "sealed secrets",
+      join(pkiDir, ".secrets.sealed"),
+      (tally) => {
+        box = openBox(config, tally);
+      },
+    ],
+    ["jobs", join(cachedir, "jobs.lmdb"), checkJobs],
+    ["returns that wait in logs", join(cachedir, "jobs.lmdb"), checkJobLogs],
+    ["minions' data", join(cachedir, "minions.lmdb"), (tally, look) => checkMinionData(tally, look, box)],
+    ["pending jobs", join(cachedir, "pending-jobs.lmdb"), checkPendingJobs],
+    ["batches", join(cachedir, "batches"), checkBatches],
+    ["tokens", join(cachedir, "tokens"), checkTokens],
+  ];
+  for (const [what, place, check] of checks) {
+    const tally = new Tally(walkedFaultsMax);
+    try {
+      check(tally, { path: place, isRunning, onProgress: onProgress });
+      yield { what, place, records: tally.records, faults: tally.faults, faultCount: tally.faultCount };
+    } catch (error) {
+      const unreadable = error instanceof Error ? error.message : String(error);
+      yield { what, place, records: tally.records, faults: tally.faults, faultCount: tally.faultCount, unreadable };
+    }
+  }
+}
+
+function masterKey({ pki_dir: pkiDir, key_pass: passphrase }: MasterConfig, tally: Tally): string | undefined {
+  try {
+    return readMasterKey(pkiDir, passphrase ?? undefined);
+  } catch (error) {
+    if (!hasCode(error, "CRYPTO_BAD_KEY")) throw error;
+    tally.fault(`${join(pkiDir, "master.pem")} is no private key, or key_pass does not open it`);
+    return undefined;
+  }
+}
+
+/** The box of the master's key, with what it holds opened; undefined if there is none yet or the key is damaged. */
+function openBox(config: MasterConfig, tally: Tally): SecretBox | undefined {
+  const saltFile = join(config.pki_dir, ".seal-salt");
+  const file = join(config.pki_dir, ".secrets.sealed");
+  const privatePem = masterKey(config, tally);
+  if (privatePem === undefined) return undefined;
+  if (!existsSync(saltFile)) {
+    if (existsSync(file)) tally.fault(`${saltFile} is missing: nothing that was sealed opens again`);
+    return undefined;
+  }
+  const box = openSecretBox(privatePem, saltFile);
+  if (!existsSync(file)) return box;
+  tally.records += 1;
+  try {
+    readSecrets(file, box);
+  } catch (error) {
+    if (!hasCode(error, "STORE_SEAL_BROKEN")) throw error;
+    tally.fault(`${file} does not open under this master's key: minions will authenticate again`);
+  }
+  return box;
+}

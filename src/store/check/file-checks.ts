@@ -1,0 +1,76 @@
+/** Checks of what stands in files of its own: keys, tokens, batches. */
+import { createPublicKey } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { SaltworksError } from "../../errors.ts";
+import { decode } from "../../wire/msgpack.ts";
+import { listBatches, readBatchEntries } from "../batch-log.ts";
+import { isUsableKey } from "../key-text.ts";
+import type { Check, Tally } from "./tally.ts";
+
+const keyFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied"];
+const tokenForm = /^[0-9a-f]{32,128}$/;
+const batchChunkBytes = 1024 * 1024;
+
+export function checkKeys(pkiDir: string, tally: Tally): void {
+  const publicFile = join(pkiDir, "master.pub");
+  if (existsSync(publicFile)) {
+    tally.records += 1;
+    if (!isPublicKey(readFileSync(publicFile, "utf8"))) tally.fault(`${publicFile} is no public key`);
+  }
+  for (const folder of keyFolders) {
+    const directory = join(pkiDir, folder);
+    if (!existsSync(directory)) continue;
+    for (const entry of readdirSync(directory, { withFileTypes: true })) {
+      if (!entry.isFile() || entry.name.startsWith(".")) continue;
+      const file = join(directory, entry.name);
+      tally.records += 1;
+      if (!isUsableKey(readFileSync(file, "utf8"))) tally.fault(`${file} is no key of a minion`);
+    }
+  }
+}
+
+function isPublicKey(pem: string): boolean {
+  try {
+    createPublicKey(pem);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const checkTokens: Check = (tally, { path }) => {
+  if (!existsSync(path)) return;
+  for (const name of readdirSync(path).filter((each) => tokenForm.test(each))) {
+    tally.records += 1;
+    if (!isToken(readFileSync(join(path, name)), name))
+      tally.fault(`${join(path, name)} is no token: its user must log in again`);
+  }
+};
+
+function isToken(bytes: Uint8Array, name: string): boolean {
+  try {
+    const kept = decode(bytes);
+    return kept instanceof Map && kept.get("token") === name;
+  } catch (error) {
+    if (error instanceof SaltworksError) return false;
+    throw error;
+  }
+}
+
+export const checkBatches: Check = (tally, { path }) => {
+  for (const jid of listBatches(path)) {
+    try {
+      for (let offset = 0; ; ) {
+        const entries = readBatchEntries(path, jid, offset, batchChunkBytes);
+        tally.records += entries.length;
+        const last = entries.at(-1);
+        if (last === undefined) break;
+        offset = last.end;
+      }
+    } catch (error) {
+      if (!(error instanceof SaltworksError) || !(error.cause instanceof SyntaxError)) throw error;
+      tally.fault(`the log of batch ${jid} in ${path} has a line that cannot be read`);
+    }
+  }
+};

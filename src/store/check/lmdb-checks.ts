@@ -1,0 +1,138 @@
+/** Checks of what stands in LMDB files and in the logs beside: every page, and every record by its hash and its form. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import { decode } from "../../wire/msgpack.ts";
+import { openValue } from "../checked-value.ts";
+import { closeEnvironment, openEnvironment } from "../lmdb-env.ts";
+import { readLayout, shardFile } from "../lmdb-layout.ts";
+import { listLogs } from "../return-log-files.ts";
+import { rescueLog } from "../return-log-rescue.ts";
+import type { SecretBox } from "../sealed.ts";
+import { readHead, walkFile } from "./lmdb-walk.ts";
+import type { Check, Look, Tally } from "./tally.ts";
+
+/** What a record's bytes must be, by table. @returns what is wrong with them */
+type Form = (bytes: Buffer, key: Buffer) => string | undefined;
+
+export const checkJobs: Check = (tally, look) => {
+  const layout = readLayout(look.path);
+  if (layout === undefined) {
+    const isMade = existsSync(look.path) && readdirSync(look.path).some((name) => name.endsWith(".mdb"));
+    if (isMade)
+      tally.fault(`${join(look.path, "layout.json")} is missing: the master takes the job cache for a new one`);
+    return;
+  }
+  for (let shard = 0; shard < layout.shards; shard += 1) {
+    const file = shardFile(look.path, shard);
+    if (existsSync(file)) checkFile(tally, look, file, { returns: asMap, loads: asMap });
+    else tally.fault(`${file} is missing`);
+  }
+};
+
+/** Logs of a running master change while they are read: only those of writers that are gone tell what is damaged. */
+export const checkJobLogs: Check = (tally, look) => {
+  if (!existsSync(look.path)) return;
+  for (const log of listLogs(look.path)) {
+    const bytes = readIfThere(log);
+    if (bytes === undefined) continue;
+    const { entries, fault } = rescueLog(bytes);
+    tally.records += entries.length;
+    if (fault !== undefined && !look.isRunning) tally.fault(`${log} ${fault}`);
+  }
+};
+
+/** @param box opens sessions; without it their bytes are not looked at */
+export function checkMinionData(tally: Tally, look: Look, box: SecretBox | undefined): void {
+  const file = join(look.path, "data.mdb");
+  if (!existsSync(file)) return;
+  checkFile(tally, look, file, {
+    facts: (bytes) => (bytes.byteLength >= 4 && bytes.readUInt32BE(0) <= bytes.byteLength - 4 ? undefined : "is cut"),
+    mines: asMap,
+    sessions: (bytes, key) =>
+      box === undefined || opens(box, key, bytes)
+        ? undefined
+        : "does not open under this master's key: it authenticates again",
+  });
+}
+
+export const checkPendingJobs: Check = (tally, look) => {
+  const file = join(look.path, "data.mdb");
+  if (existsSync(file)) checkFile(tally, look, file, { jobs: asMap });
+};
+
+const asMap: Form = (bytes) => {
+  try {
+    return decode(bytes) instanceof Map ? undefined : "is no map";
+  } catch (error) {
+    if (error instanceof SaltworksError) return "cannot be decoded";
+    throw error;
+  }
+};
+
+function opens(box: SecretBox, key: Buffer, sealed: Buffer): boolean {
+  try {
+    box.open(`session/${key.toString("utf8")}`, sealed);
+    return true;
+  } catch (error) {
+    if (hasCode(error, "STORE_SEAL_BROKEN")) return false;
+    throw error;
+  }
+}
+
+function checkFile(tally: Tally, look: Look, file: string, forms: Readonly<Record<string, Form>>): void {
+  const head = readHead(file);
+  if (head === undefined) return;
+  if (head.metas.length === 0) {
+    tally.fault(`${file} is no LMDB file, or its head is damaged: nothing in it can be read`);
+    return;
+  }
+  // A master that writes would use pages again that we are about to read.
+  const release = look.isRunning ? holdPages(file) : () => undefined;
+  try {
+    const walked = walkFile(file, {
+      onProgress: (done, of) => look.onProgress(file, of === 0 ? 1 : done / of),
+      onRecord: (name, key, value) => {
+        const table = name.replace(/\0$/, "");
+        const form = forms[table];
+        if (form === undefined) return;
+        tally.records += 1;
+        const bytes = openValue(key, value);
+        const wrong = bytes === undefined ? "is not what was stored" : form(bytes, key);
+        if (wrong !== undefined) tally.fault(`${file}: ${nameOf(table, key)} ${wrong}`);
+      },
+    });
+    for (const fault of walked.faults) tally.fault(`${file}: ${fault}`);
+    tally.faultCount += walked.faultCount - walked.faults.length;
+  } finally {
+    release();
+  }
+}
+
+/** As long as our read transaction lasts, LMDB uses none of its pages again. */
+function holdPages(file: string): () => void {
+  const environment = openEnvironment({ file, isReadOnly: true, isSyncedOnCommit: true });
+  const transaction = environment.useReadTransaction();
+  return () => {
+    transaction.done();
+    void closeEnvironment(environment);
+  };
+}
+
+function nameOf(table: string, key: Buffer): string {
+  const [first = "", ...rest] = key.toString("utf8").split("\0");
+  if (table === "returns") return `the return of ${rest.at(-1) ?? "?"} for job ${first.slice(1)}`;
+  if (table === "loads") return `the record of job ${first.slice(1)}`;
+  if (table === "jobs") return `the pending job ${first}`;
+  return `${table} of ${first}`;
+}
+
+function readIfThere(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}

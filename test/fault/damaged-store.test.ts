@@ -1,0 +1,224 @@
+/**
+ * Damage is found and said: bits that flipped anywhere in a store, files that were cut, logs whose batches are damaged. 60 flipped bits;
+ * SALTWORKS_FAULT_ROUNDS=2000 tries more (`npm run test:soak`). The seed is printed and taken from SALTWORKS_FAULT_SEED.
+ */
+import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { before, describe, it } from "node:test";
+import { returnLogBytes } from "../../src/limits.ts";
+import { checkJobLogs, checkJobs } from "../../src/store/check/lmdb-checks.ts";
+import { walkFile } from "../../src/store/check/lmdb-walk.ts";
+import type { Check } from "../../src/store/check/tally.ts";
+import { Tally } from "../../src/store/check/tally.ts";
+import type { JobCache } from "../../src/store/job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
+import { absorbJobLogs } from "../../src/store/lmdb-reshard.ts";
+import { listLogs } from "../../src/store/return-log-files.ts";
+import { rescueLog } from "../../src/store/return-log-rescue.ts";
+import { loadOf, returnOf } from "../contract/job-cache.ts";
+import { temporaryDirectories } from "../store/temporary.ts";
+
+const flips = Number(process.env.SALTWORKS_FAULT_ROUNDS ?? 60);
+const seed = Number(process.env.SALTWORKS_FAULT_SEED ?? Date.now() % 1_000_000);
+const jobs = 20;
+const minions = 40;
+
+/** Numbers from 0 to below `limit`, the same for the same seed. */
+function randomFrom(start: number): (limit: number) => number {
+  let state = start;
+  return (limit) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * limit);
+  };
+}
+
+function jidOf(job: number): string {
+  return `2026010203040500${String(job).padStart(4, "0")}`;
+}
+
+async function fill(path: string): Promise<void> {
+  const cache = openLmdbJobCache({ path, shards: 1, durability: "async" });
+  for (let job = 0; job < jobs; job += 1) {
+    const ids = Array.from({ length: minions }, (_, index) => `m${index}`);
+    await cache.putLoad(loadOf(jidOf(job), ids));
+    await cache.putReturns(ids.map((id, index) => returnOf(jidOf(job), id, "v".repeat(index === 7 ? 9_000 : 200))));
+  }
+  await cache.close();
+}
+
+function faultsOf(check: Check, path: string): Tally {
+  const tally = new Tally(1_000);
+  check(tally, { path, isRunning: false, onProgress: () => undefined });
+  return tally;
+}
+
+function answers(cache: JobCache): string {
+  return JSON.stringify(
+    Array.from({ length: jobs }, (_, job) => [
+      cache.getReturns(jidOf(job)).map(({ minionId, body }) => [minionId, Buffer.from(body).toString("latin1")]),
+    ]),
+  );
+}
+
+describe("a bit that flipped in a page that is in use", () => {
+  const temporary = temporaryDirectories();
+  let path = "";
+  let whole = Buffer.alloc(0);
+  let end = 0;
+
+  before(async () => {
+    path = join(temporary(), "jobs");
+    await fill(path);
+    whole = readFileSync(join(path, "0.mdb"));
+    end = walkFile(join(path, "0.mdb")).pages * 4_096;
+  });
+
+  it("is named by the check, or lies where nothing is stored", (context) => {
+    context.diagnostic(`SALTWORKS_FAULT_SEED=${seed}`);
+    assert.equal(faultsOf(checkJobs, path).faultCount, 0);
+    const random = randomFrom(seed);
+    const stored = recordsOf(path);
+    let found = 0;
+    for (let flip = 0; flip < flips; flip += 1) {
+      const bytes = Buffer.from(whole);
+      const at = 8_192 + random(Math.min(end, bytes.length - 8_192));
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << random(8));
+      writeFileSync(join(path, "0.mdb"), bytes);
+      const { faultCount } = faultsOf(checkJobs, path);
+      found += faultCount > 0 ? 1 : 0;
+      // What the check takes for whole is whole: each return and load as it was put.
+      if (faultCount === 0) assert.deepEqual(recordsOf(path), stored, `byte ${at}`);
+    }
+    context.diagnostic(`${found} of ${flips} flipped bits were named; the others changed no return and no load`);
+    writeFileSync(join(path, "0.mdb"), whole);
+    assert.ok(found > 0);
+  });
+
+  it("in a return leaves that return out, in words, and keeps the others", async () => {
+    const bytes = Buffer.from(whole);
+    const place = bytes.lastIndexOf(Buffer.from("v".repeat(200)));
+    bytes[place + 100] = (bytes[place + 100] ?? 0) ^ 0x01;
+    const copy = join(temporary(), "jobs");
+    mkdirSync(copy);
+    copyFileSync(join(path, "layout.json"), join(copy, "layout.json"));
+    writeFileSync(join(copy, "0.mdb"), bytes);
+    const told: string[] = [];
+    const onFault = (error: Error) => void told.push(error.message);
+    const cache = openLmdbJobCache({ path: copy, shards: 1, durability: "fsync", isReadOnly: true, onFault });
+    const count = Array.from({ length: jobs }, (_, job) => cache.getReturns(jidOf(job)).length).reduce((a, b) => a + b);
+    assert.ok(count >= jobs * minions - 1);
+    if (count < jobs * minions)
+      assert.match(told[0] ?? "", /^the return of m\d+ for job \d{20} in .* is not what was stored, and left out/);
+    assert.equal(told.length, jobs * minions - count);
+    await cache.close();
+  });
+
+  it("cut off is found before LMDB maps what is not there", () => {
+    for (const bytes of [end, 20_000, 4_096 * 3, 8_192, 5_000, 100]) {
+      const copy = join(temporary(), "jobs");
+      mkdirSync(copy);
+      copyFileSync(join(path, "layout.json"), join(copy, "layout.json"));
+      writeFileSync(join(copy, "0.mdb"), whole.subarray(0, Math.min(bytes, end - 4_096)));
+      const open = () => openLmdbJobCache({ path: copy, shards: 1, durability: "fsync" });
+      assert.throws(open, { code: "STORE_DAMAGED", message: /0\.mdb is (?:cut|no LMDB file)/ }, `${bytes} bytes`);
+      assert.ok(faultsOf(checkJobs, copy).faultCount > 0);
+    }
+  });
+
+  it("does not keep a file away that only lacks free pages at its end, as earlier releases left it", async () => {
+    const copy = join(temporary(), "jobs");
+    await fill(copy);
+    const file = join(copy, "0.mdb");
+    const cache = openLmdbJobCache({ path: copy, shards: 1, durability: "fsync", isReadOnly: true });
+    const expected = answers(cache);
+    await cache.close();
+    truncateSync(file, lastPageInUse(file));
+    const again = openLmdbJobCache({ path: copy, shards: 1, durability: "fsync" });
+    assert.equal(answers(again), expected);
+    await again.close();
+  });
+});
+
+/** Bytes up to the first size at which nothing in use is missing. */
+function lastPageInUse(file: string): number {
+  const whole = readFileSync(file);
+  for (let size = 8_192; ; size += 4_096) {
+    writeFileSync(file, whole.subarray(0, size));
+    if (walkFile(file).faultCount === 0) return size;
+  }
+}
+
+function recordsOf(path: string): Map<string, string> {
+  const records = new Map<string, string>();
+  walkFile(join(path, "0.mdb"), {
+    onRecord: (table, key, value) => {
+      if (/^(?:returns|loads)/.test(table)) records.set(`${table}${key.toString("latin1")}`, value.toString("latin1"));
+    },
+  });
+  return records;
+}
+
+describe("a damaged log of returns", () => {
+  const temporary = temporaryDirectories();
+  let image = Buffer.alloc(0);
+  const batches = 12;
+
+  /** The log of a writer that is gone, with twelve batches of three. */
+  before(async () => {
+    const path = join(temporary(), "jobs");
+    const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
+    for (let batch = 0; batch < batches; batch += 1) {
+      const ids = [0, 1, 2].map((index) => `b${batch}-${index}`);
+      await cache.putReturns(ids.map((id) => returnOf(jidOf(0), id, "w".repeat(300))));
+    }
+    image = readFileSync(listLogs(path)[0] ?? "");
+    await cache.close();
+  });
+
+  const idsIn = (bytes: Buffer) => rescueLog(bytes).entries.map(({ key }) => key.toString("utf8").split("\0")[1]);
+
+  it("gives all but the return whose bit flipped, wherever that is", () => {
+    assert.equal(idsIn(image).length, batches * 3);
+    assert.equal(rescueLog(image).fault, undefined);
+    for (let at = 4_096 * 4; at < 4_096 * 4 + 1_100; at += 13) {
+      const bytes = Buffer.from(image);
+      bytes[at] = (bytes[at] ?? 0) ^ 0x04;
+      const { entries, fault } = rescueLog(bytes);
+      assert.ok(fault === undefined ? entries.length === batches * 3 : entries.length < batches * 3, `byte ${at}`);
+      assert.ok(entries.length >= (batches - 1) * 3, `byte ${at}: only its batch is touched`);
+      if (fault !== undefined)
+        assert.match(fault, /^is damaged: (?:\d of 3 returns of its batch 5|1 whole batches) are lost$/);
+    }
+  });
+
+  it("is told to be cut when it is shorter than it was made", () => {
+    const { entries, fault } = rescueLog(image.subarray(0, 4_096 * 6));
+    assert.equal(entries.length, 18);
+    assert.equal(fault, `is cut: it has 24576 of ${returnLogBytes} bytes, and what stood behind is lost`);
+  });
+
+  it("is set aside at the next start, when what is whole in it was stored", async () => {
+    const path = join(temporary(), "jobs");
+    const made = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
+    await made.close();
+    const bytes = Buffer.from(image);
+    bytes[4_096 * 4 + 200] = (bytes[4_096 * 4 + 200] ?? 0) ^ 0x04;
+    // A writer that is gone: no thread has this number.
+    const log = join(path, "returns-999999999-999999999-1-abcdef.log");
+    writeFileSync(log, bytes);
+    assert.equal(faultsOf(checkJobLogs, path).faultCount, 1);
+    const faults = await absorbJobLogs(path);
+    assert.equal(faults.length, 1);
+    assert.match(
+      faults[0] ?? "",
+      /^.*returns-999999999.* is damaged: 1 of 3 returns of its batch 5 are lost\. All that is whole/,
+    );
+    const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
+    assert.equal(cache.getReturns(jidOf(0)).length, batches * 3 - 1);
+    assert.deepEqual(readFileSync(join(path, `damaged-${basename(log)}`)), bytes);
+    assert.deepEqual(listLogs(path), []);
+    await cache.close();
+    renameSync(join(path, `damaged-${basename(log)}`), join(path, "gone"));
+  });
+});
