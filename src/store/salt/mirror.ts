@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { saltMirrorAtOnce, saltMirrorStepMs, saltReturnsWaitingMax } from "../../limits.ts";
 import { jidAt, startTimeText } from "../../wire/jid.ts";
+import { openValue } from "../checked-value.ts";
 import { replaceFile } from "../durable-file.ts";
 import type { JobCache } from "../job-cache.ts";
 import { storeFailed } from "../lmdb-env.ts";
@@ -111,7 +112,8 @@ export class SaltMirror {
   async #writeReturn({ returnKey }: FedReturn, step: MirrorStep, ended: Set<string>): Promise<void> {
     const [jid, minionId] = [jidInReturnKey(returnKey), minionIdIn(returnKey)];
     const shards = this.#stored();
-    const body = shards[shardIndexOf(minionId, shards.length)]?.returns.getBinary(returnKey);
+    const value = shards[shardIndexOf(minionId, shards.length)]?.returns.getBinary(returnKey);
+    const body = value === undefined ? undefined : openValue(returnKey, value);
     if (body === undefined) {
       step.gone += 1;
       return;
