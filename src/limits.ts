@@ -27,6 +27,17 @@ export const headTextBytesMax = 1_024;
  * Over it: refused, counted as `refused.clearTooLarge`.
  */
 export const clearFrameBytesMax = 65_536;
+/** Requests of strangers that wait for one worker, bytes: 16 of the largest, thousands of `ping`. Over it: refused; they never make the master stop reading. */
+export const strangerQueueBytesMax = 1024 * 1024;
+/**
+ * Bytes a second of unproven requests that a worker looks at and finds forged, 0.3 % of its time. Over it the next large one waits, and unproven requests
+ * have half of the queue; those that prove themselves do not count.
+ */
+export const forgedBytesPerSecondMax = 1024 * 1024;
+/** What is remembered of forged bytes: after a flood honest large requests on new connections wait 15 s at most. */
+export const forgedBytesOwedMax = 16 * 1024 * 1024;
+/** How long small requests go before a large unproven one, milliseconds; it keeps the worker 2.5 ms for each MiB. */
+export const largeHoldMsMax = 50;
 /** Minion id, bytes of UTF-8. A file name on Linux holds 255, and ids are file names in the key directories. */
 export const minionIdBytesMax = 255;
 /** Name of an environment for which `__env__` stands, bytes of UTF-8: with an extension it is still a file name, of which Linux takes 255. */

@@ -74,7 +74,7 @@ function answerClear(
 ): Answer {
   if (opened.cmd === "_auth") return handleAuth(shard, autosign, batch, opened, isOverMinionsMax);
   shard.count("clearCommands");
-  return handleClear(shard, opened) ?? notExposed(batch, opened);
+  return handleClear(shard, batch, opened) ?? notExposed(batch, opened);
 }
 
 function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer {

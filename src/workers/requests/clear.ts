@@ -7,7 +7,7 @@ import { headOf, mapEntries } from "../../wire/walk.ts";
 import type { CredentialTask } from "../credentials/contract.ts";
 import type { Caller } from "../messages.ts";
 import type { Shard } from "../shard.ts";
-import type { Answer, Opened } from "./context.ts";
+import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { bytesOf, field, fieldBytes, textOf } from "./fields.ts";
 import { keyOwner } from "./key-owner.ts";
 
@@ -26,16 +26,16 @@ const refusedNames = {
 } as const;
 
 /** @returns undefined for a command that there is not */
-export function handleClear(shard: Shard, opened: Opened): Answer | undefined {
+export function handleClear(shard: Shard, batch: BatchEffects, opened: Opened): Answer | undefined {
   switch (opened.cmd) {
     case "ping":
       // Echoed unread: it is asked for by anybody.
       return { packed: opened.load };
     case "publish":
-      return handlePublish(shard, opened);
+      return handlePublish(shard, batch, opened);
     case "runner":
     case "wheel":
-      return handleCommand(shard, opened, opened.cmd);
+      return handleCommand(shard, batch, opened, opened.cmd);
     case "mk_token":
       return handleMakeToken(shard, opened);
     case "get_token":
@@ -45,15 +45,15 @@ export function handleClear(shard: Shard, opened: Opened): Answer | undefined {
   }
 }
 
-function handlePublish(shard: Shard, opened: Opened): Answer {
-  const caller = callerOf(shard, opened, kwargsOf(opened));
+function handlePublish(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
+  const caller = callerOf(shard, batch, opened, kwargsOf(opened));
   if ("kind" in caller) return { deferred: { kind: "publish", load: Uint8Array.from(opened.load), caller } };
   shard.count("refused.credential");
   return refusal("AuthenticationError", "Authentication error occurred.");
 }
 
-function handleCommand(shard: Shard, opened: Opened, command: "runner" | "wheel"): Answer {
-  const caller = callerOf(shard, opened, opened);
+function handleCommand(shard: Shard, batch: BatchEffects, opened: Opened, command: "runner" | "wheel"): Answer {
+  const caller = callerOf(shard, batch, opened, opened);
   if ("kind" in caller) return { deferred: { kind: "command", command, load: Uint8Array.from(opened.load), caller } };
   shard.count("refused.credential");
   const { refused } = caller;
@@ -89,7 +89,12 @@ function kwargsOf(opened: Opened): Fields {
 }
 
 /** Who asks, or whose word is not even worth a check. A token goes before a password, and both before a key. */
-function callerOf(shard: Shard, opened: Opened, fields: Fields): Caller | { readonly refused: Caller["kind"] } {
+function callerOf(
+  shard: Shard,
+  batch: BatchEffects,
+  opened: Opened,
+  fields: Fields,
+): Caller | { readonly refused: Caller["kind"] } {
   const { user: masterUser } = shard.start.config;
   const claimed = textOf(opened.load, opened.entries, "user") ?? masterUser;
   if (has(fields, "token")) {
@@ -106,6 +111,7 @@ function callerOf(shard: Shard, opened: Opened, fields: Fields): Caller | { read
   const key = bytesOf(opened.load, opened.entries, "key");
   const owner = keyOwner(shard.start, claimed, key);
   if (owner === undefined) return { refused: "key" };
+  batch.proven[batch.item] = 1;
   return { kind: "key", user: claimed, isMaster: owner === masterUser };
 }
 

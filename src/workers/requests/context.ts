@@ -70,7 +70,10 @@ export class BatchEffects {
   /** Its command, once it is open. */
   command: string | undefined;
   readonly clock = new StageClock();
-  /** Per item: its outside id, which the main thread knows, has proved itself. */
+  /**
+   * Per item, 1: a minion or an operator has proved itself, under the outside id where that is known. 2: its seal was right, and nothing more is known. 0: nothing
+   * is proved.
+   */
   readonly proven: Uint8Array;
   /** Ids that proved themselves and that only this thread knows. */
   readonly contacts = new Set<string>();

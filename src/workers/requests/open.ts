@@ -36,6 +36,9 @@ const nulReply = encodeRawReply(Buffer.from("bad load: id contains a null byte")
 const unreadableReply = encode({ msg: "bad load" }, "raw");
 /** Not worth a signature: no minion sends what this answers. */
 const unsignedRefusal = encodeClearReply({ ret: false });
+const provenByToken = 1;
+/** The master's key is every minion's. */
+const provenBySeal = 2;
 const saltBytes = Buffer.from("salt");
 /** Clear commands that come with a credential, which is looked at before anything else of them. */
 const operatorCommands: ReadonlySet<string> = new Set(["publish", "runner", "wheel"]);
@@ -107,7 +110,7 @@ function openSession(shard: Shard, batch: BatchEffects, envelope: Envelope): Ope
   }
   if (head.id !== id) return refuse("idMismatch");
   if (!tokenProves(shard, id, head.token)) return refuse("badToken");
-  batch.proven[batch.item] = 1;
+  batch.proven[batch.item] = provenByToken;
   return assemble(envelope, head, load, entries, true, session.crypticle, head.nonce ?? "");
 }
 
@@ -158,6 +161,7 @@ function finishMasterKey(
   if (id !== undefined && token !== undefined && !tokenProves(shard, id, token)) return refuse("badToken");
   const crypticle = shard.masterCrypticle(sealKey);
   if (crypticle === undefined) return refuse("badSeal");
+  batch.proven[batch.item] = id !== undefined && token !== undefined ? provenByToken : provenBySeal;
   if (id !== undefined) batch.contacts.add(id);
   const nonce = version >= 2 ? head.nonce : undefined;
   return assemble(

@@ -1,0 +1,51 @@
+/** Whether a large request of a connection that proved nothing is worth reading: decided by its first bytes, before the rest is held. */
+import { SaltworksError } from "../../errors.ts";
+import { envelopeMembersMax, headValuesMax, loadMembersMax } from "../../limits.ts";
+import { headOf, keyOf, skipWithin, textOf } from "../../wire/walk.ts";
+import { operatorCommands } from "./standing.ts";
+
+/**
+ * @param start the first bytes of the request, as many as have come
+ * @returns false for what no worker would go through: neither sealed nor an operator's command, or with more members than any request has
+ */
+export function mayBeLarge(start: Uint8Array): boolean {
+  try {
+    const { kind, count, start: first } = headOf(start, 0);
+    if (kind !== "map" || count > envelopeMembersMax) return false;
+    return isWorthReading(start, first, count);
+  } catch (error) {
+    // What is cut off decides later, with a worker.
+    if (error instanceof SaltworksError) return error.code === "WIRE_TRUNCATED";
+    throw error;
+  }
+}
+
+/** @throws SaltworksError WIRE_TRUNCATED where the bytes that have come tell no more */
+function isWorthReading(bytes: Uint8Array, first: number, count: number): boolean {
+  let position = first;
+  for (let left = count; left > 0; left -= 1) {
+    const keyEnd = skipWithin(bytes, position, headValuesMax);
+    const key = keyOf(bytes, position, keyEnd);
+    if (key === "load" && keyEnd < bytes.length) {
+      const { kind } = headOf(bytes, keyEnd);
+      if (kind === "text" || kind === "bytes") return true;
+      return kind === "map" && mayBeOperators(bytes, keyEnd);
+    }
+    position = skipWithin(bytes, keyEnd, headValuesMax);
+  }
+  return false;
+}
+
+/** @throws SaltworksError as above */
+function mayBeOperators(bytes: Uint8Array, offset: number): boolean {
+  const { count, start } = headOf(bytes, offset);
+  if (count > loadMembersMax) return false;
+  let position = start;
+  for (let left = count; left > 0; left -= 1) {
+    const keyEnd = skipWithin(bytes, position, headValuesMax);
+    const valueEnd = skipWithin(bytes, keyEnd, headValuesMax);
+    if (keyOf(bytes, position, keyEnd) === "cmd") return operatorCommands.has(textOf(bytes, keyEnd, valueEnd) ?? "");
+    position = valueEnd;
+  }
+  return false;
+}

@@ -1,0 +1,45 @@
+/** Whose turn it is first: what the main thread can tell of a request's right before a worker has proved anything. */
+import { clearFrameBytesMax } from "../../limits.ts";
+import type { Route } from "../route.ts";
+
+/**
+ * `proven`: over a connection that has proved itself, or a clear request with a right key. `named`: sealed, of an id with an accepted key or of an older
+ * release, whose id only a worker can see. `stranger`: anything else. `large`: what only a worker can tell, and is too large to be looked at in between.
+ */
+export const standings = ["proven", "named", "stranger", "large"] as const;
+export type Standing = (typeof standings)[number];
+
+export type StandingQuestions = {
+  readonly isAccepted: (id: string) => boolean;
+  /** Whether a clear load's key is that of the user who it names. */
+  readonly hasRightKey: (user: string | undefined, key: Uint8Array) => boolean;
+};
+
+/** Clear commands that may come with a credential; others without a right key are never large. */
+export const operatorCommands: ReadonlySet<string> = new Set(["publish", "runner", "wheel"]);
+
+/** Undefined: too large for what it asks, to be refused unread. */
+export function standingOf(
+  route: Route,
+  frameBytes: number,
+  isPeerProven: boolean,
+  { isAccepted, hasRightKey }: StandingQuestions,
+): Standing | undefined {
+  if (isPeerProven) return "proven";
+  const isLarge = frameBytes > clearFrameBytesMax;
+  switch (route.kind) {
+    case "sealed": {
+      const isNamed = route.id === undefined || isAccepted(route.id);
+      if (isNamed) return isLarge ? "large" : "named";
+      break;
+    }
+    case "clear": {
+      const { head } = route;
+      if (head?.key !== undefined && hasRightKey(head.user, head.key)) return "proven";
+      const mayBeOperators = head === undefined || operatorCommands.has(head.cmd ?? "");
+      if (isLarge && mayBeOperators) return "large";
+      break;
+    }
+  }
+  return isLarge ? undefined : "stranger";
+}

@@ -1,0 +1,156 @@
+/**
+ * Requests that wait for one worker, in rows by their standing: proven ones first, others with a share of each batch, so that a row may be long and never
+ * stands in the way of a better one. Strangers have their own few bytes, and are refused when those are used up.
+ */
+import { largeHoldMsMax, strangerQueueBytesMax } from "../../limits.ts";
+import { Forgeries } from "./forgeries.ts";
+import type { Standing } from "./standing.ts";
+
+export type Waiting = {
+  readonly bytes: { readonly byteLength: number };
+  readonly standing: Standing;
+  readonly queuedMs: number;
+};
+
+export type WaitingOptions = {
+  readonly framesMax: number;
+  readonly bytesMax: number;
+  /** Of all rows but the strangers'. */
+  readonly queueBytesMax: number;
+};
+
+type Row<Item> = { items: Item[]; bytes: number };
+type Batch<Item> = { readonly items: Item[]; bytes: number };
+
+/** Reading stops when all workers' queues are at their bound; one alone may grow to this many times that before its requests are refused. */
+const refusalFactor = 2;
+/** Parts of a batch that are kept for a row while it has requests: a long row of proven ones must not end all others. */
+const keptShares = { named: 1 / 4, stranger: 1 / 8 } as const;
+/** While forgeries come, unproven requests may have so much of the queue. */
+const forgedShare = 1 / 2;
+
+export class WaitingRequests<Item extends Waiting> {
+  readonly counters = { strangersRefused: 0, unprovenRefused: 0 };
+  readonly #options: WaitingOptions;
+  readonly #forgeries = new Forgeries();
+  readonly #rows: Readonly<Record<Standing, Row<Item>>> = {
+    proven: { items: [], bytes: 0 },
+    named: { items: [], bytes: 0 },
+    stranger: { items: [], bytes: 0 },
+    large: { items: [], bytes: 0 },
+  };
+  /** A batch of large ones is with the worker, and nobody knows yet what they are worth. */
+  #isLargeUnderWay = false;
+
+  constructor(options: WaitingOptions) {
+    this.#options = options;
+  }
+
+  get count(): number {
+    return Object.values(this.#rows).reduce((sum, { items }) => sum + items.length, 0);
+  }
+
+  get bytes(): number {
+    return Object.values(this.#rows).reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Whether there is enough for a whole batch of those that go together. */
+  get fillsBatch(): boolean {
+    const { proven, named, stranger } = this.#rows;
+    const { framesMax, bytesMax } = this.#options;
+    return (
+      proven.items.length + named.items.length + stranger.items.length >= framesMax ||
+      proven.bytes + named.bytes + stranger.bytes >= bytesMax
+    );
+  }
+
+  /** Whether reading should stop. Strangers never cause that, and while forgeries come nothing does that is unproven. */
+  isFull(nowMs: number): boolean {
+    const { proven, named, large } = this.#rows;
+    const unproven = this.#forgeries.waitMs(nowMs) > 0 ? 0 : named.bytes + large.bytes;
+    return proven.bytes + unproven >= this.#options.queueBytesMax;
+  }
+
+  /** @returns false if there is no room for it */
+  offer(item: Item, nowMs: number): boolean {
+    if (!this.#hasRoom(item, nowMs)) return false;
+    const row = this.#rows[item.standing];
+    row.items.push(item);
+    row.bytes += item.bytes.byteLength;
+    return true;
+  }
+
+  #hasRoom({ standing, bytes }: Item, nowMs: number): boolean {
+    const { proven, named, stranger, large } = this.#rows;
+    const { queueBytesMax } = this.#options;
+    if (standing === "stranger") {
+      if (stranger.bytes + bytes.byteLength <= strangerQueueBytesMax) return true;
+      this.counters.strangersRefused += 1;
+      return false;
+    }
+    const unproven = named.bytes + large.bytes;
+    if (standing !== "proven" && this.#forgeries.waitMs(nowMs) > 0 && unproven >= forgedShare * queueBytesMax) {
+      this.counters.unprovenRefused += 1;
+      return false;
+    }
+    return proven.bytes + unproven < refusalFactor * queueBytesMax;
+  }
+
+  /** The next batch, in the order in which the worker should go through it; empty if none is due. */
+  take(nowMs: number): readonly Item[] {
+    const { proven, named, stranger, large } = this.#rows;
+    const hasSmall = proven.items.length + named.items.length > 0;
+    const [first] = large.items;
+    if (first !== undefined && !this.#isLargeUnderWay && this.#forgeries.waitMs(nowMs) === 0) {
+      // They keep the worker longest: behind everything that is small, though not for ever.
+      if (!hasSmall || nowMs - first.queuedMs >= largeHoldMsMax) return this.#takeLarge();
+    }
+    const batch: Batch<Item> = { items: [], bytes: 0 };
+    const kept = {
+      named: named.items.length > 0 ? keptShares.named : 0,
+      stranger: stranger.items.length > 0 ? keptShares.stranger : 0,
+    };
+    this.#fill(batch, proven, 1 - kept.named - kept.stranger);
+    this.#fill(batch, named, 1 - kept.stranger);
+    this.#fill(batch, stranger, 1);
+    this.#fill(batch, proven, 1);
+    this.#fill(batch, named, 1);
+    return batch.items;
+  }
+
+  /** A worker has looked at it. `isForged`: what it claimed is not so. */
+  settle(item: Item, isForged: boolean, nowMs: number): void {
+    if (item.standing === "large") this.#isLargeUnderWay = false;
+    if (isForged && (item.standing === "named" || item.standing === "large"))
+      this.#forgeries.note(item.bytes.byteLength, nowMs);
+  }
+
+  /** How long the rest waits that may not be taken yet, milliseconds; undefined if nothing does. */
+  heldMs(nowMs: number): number | undefined {
+    if (this.#rows.large.items.length === 0 || this.#isLargeUnderWay) return undefined;
+    const waitMs = this.#forgeries.waitMs(nowMs);
+    return waitMs > 0 ? waitMs : undefined;
+  }
+
+  #takeLarge(): readonly Item[] {
+    const batch: Batch<Item> = { items: [], bytes: 0 };
+    this.#fill(batch, this.#rows.large, 1);
+    this.#isLargeUnderWay = true;
+    return batch.items;
+  }
+
+  /** Up to `share` of a batch; at least one item, so that a frame over `bytesMax` leaves, too. */
+  #fill(batch: Batch<Item>, row: Row<Item>, share: number): void {
+    const framesMax = Math.max(1, Math.floor(this.#options.framesMax * share));
+    const bytesMax = this.#options.bytesMax * share;
+    let count = 0;
+    for (; count < row.items.length && batch.items.length < framesMax; count += 1) {
+      const item = row.items[count] as Item;
+      if (batch.bytes + item.bytes.byteLength > bytesMax && batch.items.length > 0) break;
+      batch.items.push(item);
+      batch.bytes += item.bytes.byteLength;
+      row.bytes -= item.bytes.byteLength;
+    }
+    row.items.splice(0, count);
+  }
+}

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import {
+  forgedBytesOwedMax,
+  forgedBytesPerSecondMax,
+  largeHoldMsMax,
+  strangerQueueBytesMax,
+} from "../../../src/limits.ts";
+import type { Standing } from "../../../src/master/waiting/standing.ts";
+import { type Waiting, WaitingRequests } from "../../../src/master/waiting/waiting-requests.ts";
+
+type Named = Waiting & { readonly name: string };
+
+const request = (name: string, standing: Standing, bytes = 10, queuedMs = 0): Named => ({
+  name,
+  standing,
+  queuedMs,
+  bytes: { byteLength: bytes },
+});
+const many = (count: number, standing: Standing, bytes = 10) =>
+  Array.from({ length: count }, (_, at) => request(`${standing}${at}`, standing, bytes));
+const open = (framesMax = 16, bytesMax = 1_000, queueBytesMax = 100_000) =>
+  new WaitingRequests<Named>({ framesMax, bytesMax, queueBytesMax });
+
+describe("WaitingRequests", () => {
+  it("takes proven requests first, and leaves others a share of each batch", () => {
+    const waiting = open();
+    for (const standing of ["stranger", "named", "proven"] as const)
+      for (const item of many(20, standing)) assert.ok(waiting.offer(item, 0));
+    const counted = (items: readonly Named[]) =>
+      (["proven", "named", "stranger"] as const).map((one) => items.filter(({ standing }) => standing === one).length);
+    const batch = waiting.take(0);
+    assert.deepEqual(counted(batch), [10, 4, 2]);
+    assert.deepEqual(
+      batch.map(({ standing }) => standing),
+      [...new Array(10).fill("proven"), ...new Array(4).fill("named"), ...new Array(2).fill("stranger")],
+    );
+    assert.deepEqual(counted(waiting.take(0)), [10, 4, 2]);
+    assert.deepEqual(counted(waiting.take(0)), [0, 12, 4]);
+    assert.equal(waiting.count, 12);
+    assert.equal(waiting.bytes, 120);
+  });
+
+  it("gives one alone that is larger than a batch", () => {
+    const waiting = open();
+    waiting.offer(request("huge", "proven", 5_000), 0);
+    waiting.offer(request("next", "proven"), 0);
+    assert.deepEqual(
+      waiting.take(0).map(({ name }) => name),
+      ["huge"],
+    );
+    assert.deepEqual(
+      waiting.take(0).map(({ name }) => name),
+      ["next"],
+    );
+    assert.equal(waiting.bytes, 0);
+  });
+
+  it("refuses strangers beyond their own bytes, and never stops reading for them", () => {
+    const waiting = open(16, 1_000, 1_000);
+    for (const item of many(4, "stranger", strangerQueueBytesMax / 4)) assert.ok(waiting.offer(item, 0));
+    assert.equal(waiting.offer(request("one more", "stranger"), 0), false);
+    assert.equal(waiting.counters.strangersRefused, 1);
+    assert.equal(waiting.isFull(0), false);
+    assert.ok(waiting.offer(request("return", "proven", 1_000), 0));
+    assert.equal(waiting.isFull(0), true);
+  });
+
+  it("lets large unproven ones wait behind small ones, though not for ever, and one batch of them at a time", () => {
+    const waiting = open();
+    for (const name of ["first", "second"]) waiting.offer(request(name, "large", 900), 0);
+    waiting.offer(request("return", "named"), 0);
+    assert.deepEqual(
+      waiting.take(0).map(({ name }) => name),
+      ["return"],
+    );
+    waiting.offer(request("return", "named"), 0);
+    const [first] = waiting.take(largeHoldMsMax);
+    assert.equal(first?.name, "first");
+    assert.deepEqual(
+      waiting.take(largeHoldMsMax).map(({ name }) => name),
+      ["return"],
+    );
+    assert.deepEqual(waiting.take(largeHoldMsMax), []);
+    assert.ok(first !== undefined);
+    waiting.settle(first, false, largeHoldMsMax);
+    assert.deepEqual(
+      waiting.take(largeHoldMsMax).map(({ name }) => name),
+      ["second"],
+      "an honest one costs nothing",
+    );
+  });
+
+  it("lets large ones wait after a forged one, until as much has passed as that has cost", () => {
+    const waiting = open(16, 1_000, 100 * forgedBytesPerSecondMax);
+    const forged = request("forged", "large", 3 * forgedBytesPerSecondMax);
+    waiting.offer(forged, 0);
+    waiting.offer(request("honest", "large", 900), 0);
+    waiting.take(0);
+    assert.equal(waiting.heldMs(0), undefined, "while it is with the worker its end comes here again");
+    waiting.settle(forged, true, 0);
+    assert.deepEqual(waiting.take(0), []);
+    assert.equal(waiting.heldMs(0), 2_000);
+    assert.deepEqual(
+      waiting.take(2_000).map(({ name }) => name),
+      ["honest"],
+    );
+  });
+
+  it("owes no more than its bound after any flood", () => {
+    const waiting = open();
+    const forged = request("forged", "large", 100 * forgedBytesOwedMax);
+    waiting.settle(forged, true, 0);
+    waiting.offer(request("honest", "large"), 0);
+    assert.equal(waiting.heldMs(0), (forgedBytesOwedMax / forgedBytesPerSecondMax - 1) * 1_000);
+  });
+
+  it("neither stops reading nor fills up for unproven ones while forgeries come", () => {
+    const waiting = open(16, 1_000, 1_000);
+    for (const item of many(10, "named", 100)) waiting.offer(item, 0);
+    assert.equal(waiting.isFull(0), true, "an honest fleet on new connections is held back by TCP");
+    waiting.settle(request("forged", "named", 2 * forgedBytesPerSecondMax), true, 0);
+    assert.equal(waiting.isFull(0), false);
+    assert.equal(waiting.offer(request("more", "named"), 0), false);
+    assert.equal(waiting.counters.unprovenRefused, 1);
+    assert.equal(waiting.offer(request("return", "proven", 100), 0), true);
+  });
+
+  it("refuses any beyond twice its bound", () => {
+    const waiting = open(16, 1_000, 1_000);
+    for (const item of many(20, "proven", 100)) assert.ok(waiting.offer(item, 0));
+    assert.equal(waiting.offer(request("more", "proven"), 0), false);
+  });
+});
