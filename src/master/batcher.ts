@@ -1,20 +1,22 @@
 /**
  * Gathers frames into batches, one queue per worker slot, and brings each reply back to its connection.
- * A batch leaves when the socket has drained or at `batch_max_frames`/`batch_max_bytes`; authentications wait behind everything else,
- * so that an auth storm cannot starve running jobs.
+ * A batch leaves when the socket has drained or at `batch_max_frames`/`batch_max_bytes`. In a queue requests stand by what is known of their right
+ * (`waiting/`); authentications wait behind everything else, so that an auth storm cannot starve running jobs.
  */
 import { SaltworksError } from "../errors.ts";
 import { authFrameBytesMax } from "../limits.ts";
-import { failedReply } from "../wire/reply.ts";
+import { badLoad, failedReply } from "../wire/reply.ts";
 import { type BatchItem, packBatch } from "../workers/batch.ts";
 import { type AuthBatch, type BatchResult, type BatchTask, type Deferred, itemKinds } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
 import { AuthQueue, type AuthQueueOptions } from "./auth-queue.ts";
 import type { RequestPeer } from "./request-peer.ts";
-import { type Route, readRoute } from "./route.ts";
+import { type Route, routeOf } from "./route.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
+import { type Standing, type StandingQuestions, standingOf } from "./waiting/standing.ts";
+import { WaitingRequests } from "./waiting/waiting-requests.ts";
 
 /** `peer` is the connection that waits for the reply. */
 type QueuedItem = BatchItem & {
@@ -23,13 +25,17 @@ type QueuedItem = BatchItem & {
   readonly id: string | undefined;
   /** By `performance.now()`. */
   readonly queuedMs: number;
+  /** None: an authentication. */
+  readonly standing?: Standing;
   /** Workers that could not serve it. */
   readonly failedSlots?: number;
 };
+type StandingItem = QueuedItem & { readonly standing: Standing };
 type SlotQueue = {
-  ordinary: QueuedItem[];
-  ordinaryBytes: number;
+  readonly waiting: WaitingRequests<StandingItem>;
   isFlushPlanned: boolean;
+  /** Looks again when what is held may leave. */
+  heldTimer: NodeJS.Timeout | undefined;
   batchesInFlight: number;
   readonly meter: SlotMeter;
 };
@@ -54,6 +60,7 @@ export type BatcherOptions = {
   /** A minion has proved itself over this connection. */
   readonly prove: (peer: RequestPeer) => void;
   readonly isOverMinionsMax: (id: string) => boolean;
+  readonly standing: StandingQuestions;
   /** Whether anybody follows events or jobs now. */
   readonly isHeard: () => boolean;
   /** Whether anybody follows jobs now. */
@@ -68,38 +75,27 @@ export type BatcherOptions = {
   readonly onFault: (error: Error) => void;
 };
 
-/** A frame that cannot be read goes to any worker, which answers it. */
-function routeOf(frame: Uint8Array): Route {
-  try {
-    return readRoute(frame);
-  } catch (error) {
-    if (!(error instanceof SaltworksError)) throw error;
-    return { kind: "unreadable" };
-  }
-}
-
 /** Any worker can serve it. */
 function isAnybodys({ kind, id }: QueuedItem): boolean {
   return kind === itemKinds.ordinary && id === undefined;
 }
 
-/** Reading stops when all queues are at their bound; one alone may grow to this many times that before its requests are refused. */
-const refusalFactor = 2;
-
 export class Batcher {
   /** `passedOn`: requests that went to another worker because one could not serve them. */
-  readonly counters = { batches: 0, frames: 0, refused: 0, passedOn: 0 };
+  readonly counters = { batches: 0, frames: 0, refused: 0, passedOn: 0, tooLarge: 0 };
   readonly #options: BatcherOptions;
   readonly #queues: SlotQueue[];
   readonly #auths: AuthQueue;
   #onIdle: (() => void)[] = [];
+  /** Every queue was full: reading has stopped. */
+  #isHeldBack = false;
 
   constructor(options: BatcherOptions) {
     this.#options = options;
     this.#queues = Array.from({ length: options.pool.slotCount }, () => ({
-      ordinary: [],
-      ordinaryBytes: 0,
+      waiting: new WaitingRequests<StandingItem>(options),
       isFlushPlanned: false,
+      heldTimer: undefined,
       batchesInFlight: 0,
       meter: new SlotMeter(),
     }));
@@ -125,17 +121,26 @@ export class Batcher {
       const { id: authId, pub } = route;
       this.#auths.offer(slot, { kind, bytes: frame, peer, id: authId, pub, queuedMs: performance.now() });
     } else {
-      this.#enqueue(queue, { kind: itemKinds.ordinary, bytes: frame, peer, id, queuedMs: performance.now() });
+      this.#offerOrdinary(queue, peer, frame, route, id);
     }
-    const isBatchFull =
-      queue.ordinary.length >= this.#options.framesMax || queue.ordinaryBytes >= this.#options.bytesMax;
-    if (isBatchFull) this.#flushOrdinary(slot, queue);
+    if (queue.waiting.fillsBatch) this.#flushOrdinary(slot, queue);
     this.#planFlush(slot, queue);
+  }
+
+  #offerOrdinary(queue: SlotQueue, peer: RequestPeer, frame: Buffer, route: Route, id: string | undefined): void {
+    const standing = standingOf(route, frame.byteLength, peer.isProven, this.#options.standing);
+    if (standing === undefined) {
+      this.counters.tooLarge += 1;
+      this.#options.reply(peer, badLoad);
+      return;
+    }
+    this.#enqueue(queue, { kind: itemKinds.ordinary, bytes: frame, peer, id, standing, queuedMs: performance.now() });
   }
 
   /** Whether every slot's queue is at its bound: time to stop reading, and leave the rest to ZeroMQ and TCP. */
   get isFull(): boolean {
-    return this.#queues.every((queue) => queue.ordinaryBytes >= this.#options.queueBytesMax);
+    const nowMs = performance.now();
+    return this.#queues.every(({ waiting }) => waiting.isFull(nowMs));
   }
 
   /** Takes a load that one worker has opened for another's partition. */
@@ -149,6 +154,7 @@ export class Batcher {
       version: work.version,
       encAlgorithm: work.encAlgorithm,
       sealKey: work.sealKey,
+      standing: "proven",
       id: undefined,
       queuedMs: performance.now(),
       peer,
@@ -164,9 +170,19 @@ export class Batcher {
 
   /** How every slot's queue stands, by slot. */
   get queues(): readonly SlotReading[] {
-    return this.#queues.map(({ ordinary, ordinaryBytes, batchesInFlight, meter }) =>
-      meter.read({ items: ordinary.length, bytes: ordinaryBytes, batchesInFlight }),
+    return this.#queues.map(({ waiting, batchesInFlight, meter }) =>
+      meter.read({ items: waiting.count, bytes: waiting.bytes, batchesInFlight }),
     );
+  }
+
+  /** Requests that found no room in their row: strangers', and unproven ones while forgeries came. */
+  get rowCounters(): WaitingRequests<StandingItem>["counters"] {
+    const sum = { strangersRefused: 0, unprovenRefused: 0 };
+    for (const { waiting } of this.#queues) {
+      sum.strangersRefused += waiting.counters.strangersRefused;
+      sum.unprovenRefused += waiting.counters.unprovenRefused;
+    }
+    return sum;
   }
 
   get waitingAuths(): number {
@@ -198,36 +214,32 @@ export class Batcher {
 
   /** A busy worker gets what has gathered meanwhile as one batch: one commit instead of many. */
   #flushOrdinary(slot: number, queue: SlotQueue): void {
-    const wasFull = this.isFull;
-    while (queue.ordinary.length > 0 && queue.batchesInFlight < this.#options.batchesInFlightMax) {
-      this.#dispatch(slot, this.#takeBatch(queue), "requests");
+    while (queue.batchesInFlight < this.#options.batchesInFlightMax) {
+      const items = queue.waiting.take(performance.now());
+      if (items.length === 0) break;
+      this.#dispatch(slot, items, "requests");
     }
+    this.#lookAgain(slot, queue);
     // Here and nowhere else a queue gets shorter: whoever stopped reading would wait for ever otherwise.
-    if (wasFull && !this.isFull) this.#options.onRoom();
+    if (!this.#isHeldBack || this.isFull) return;
+    this.#isHeldBack = false;
+    this.#options.onRoom();
   }
 
-  /** At least one item, so that a frame over `bytesMax` leaves too. */
-  #takeBatch(queue: SlotQueue): readonly QueuedItem[] {
-    const { framesMax, bytesMax } = this.#options;
-    let bytes = queue.ordinary[0]?.bytes.byteLength ?? 0;
-    let count = 1;
-    for (; count < Math.min(framesMax, queue.ordinary.length); count += 1) {
-      const more = queue.ordinary[count]?.bytes.byteLength ?? 0;
-      if (bytes + more > bytesMax) break;
-      bytes += more;
-    }
-    queue.ordinaryBytes -= bytes;
-    return queue.ordinary.splice(0, count);
+  /** What is held back because of forgeries leaves when their time is over, though nothing else comes. */
+  #lookAgain(slot: number, queue: SlotQueue): void {
+    const heldMs = queue.waiting.heldMs(performance.now());
+    if (heldMs === undefined || queue.heldTimer !== undefined) return;
+    queue.heldTimer = setTimeout(() => {
+      queue.heldTimer = undefined;
+      this.#flushOrdinary(slot, queue);
+    }, heldMs).unref();
   }
 
-  /** Refuses it if the slot's queue is so far over its bound that only that is left. */
-  #enqueue(queue: SlotQueue, item: QueuedItem): void {
-    if (queue.ordinaryBytes >= refusalFactor * this.#options.queueBytesMax) {
-      this.#turnAway(item, new SaltworksError("QUEUE_FULL", "a worker's queue is full"));
-      return;
-    }
-    queue.ordinary.push(item);
-    queue.ordinaryBytes += item.bytes.byteLength;
+  #enqueue(queue: SlotQueue, item: StandingItem): void {
+    const hasRoom = queue.waiting.offer(item, performance.now());
+    if (!hasRoom) this.#turnAway(item, new SaltworksError("QUEUE_FULL", "a worker's queue is full"));
+    if (this.isFull) this.#isHeldBack = true;
   }
 
   /** Whoever is no minion, as far as can be seen, is told the reason. */
@@ -244,14 +256,14 @@ export class Batcher {
     const queue = this.#queues[next];
     if (queue === undefined) return false;
     this.counters.passedOn += 1;
-    this.#enqueue(queue, { ...item, failedSlots });
+    this.#enqueue(queue, { ...item, standing: item.standing ?? "stranger", failedSlots });
     this.#planFlush(next, queue);
     return true;
   }
 
   /** Holds back only while a batch is under way, whose end comes here again: what else waits in the pool tells nobody. */
   #flushAuths(slot: number, queue: SlotQueue): void {
-    const isBusy = queue.ordinary.length > 0 || this.#options.pool.depth(slot) > 0;
+    const isBusy = queue.waiting.count > 0 || this.#options.pool.depth(slot) > 0;
     const items = this.#auths.take(slot, isBusy && queue.batchesInFlight > 0);
     if (items.length > 0) this.#dispatch(slot, items, "auths");
   }
@@ -281,6 +293,7 @@ export class Batcher {
   #deliver(slot: number, items: readonly QueuedItem[], result: BatchResult, kind: QueueKind, leftMs: number): void {
     const backMs = performance.now();
     try {
+      if (kind === "requests") this.#noteForgeries(slot, items, result);
       this.#bringHome(items, result);
       this.#queues[slot]?.meter.noteResult(backMs - leftMs, result.workedMs, performance.now() - backMs);
     } catch (error) {
@@ -306,6 +319,14 @@ export class Batcher {
     const queue = this.#queues[slot];
     if (queue !== undefined) this.#flushAuths(slot, queue);
     this.#noteIdle();
+  }
+
+  /** What a worker hands on it has found worth it: an opened seal, or a credential that others check. */
+  #noteForgeries(slot: number, items: readonly QueuedItem[], { proven, deferred }: BatchResult): void {
+    const handedOn = new Set(deferred.map(({ item }) => item));
+    const nowMs = performance.now();
+    for (const [index, item] of items.entries())
+      this.#queues[slot]?.waiting.settle(item, proven[index] === 0 && !handedOn.has(index), nowMs);
   }
 
   #bringHome(items: readonly QueuedItem[], result: BatchResult): void {
@@ -337,7 +358,11 @@ export class Batcher {
       for (const { peer } of items) this.#options.forget(peer);
       this.#settleAuths(slot);
     } else {
-      for (const item of items) if (!this.#passOn(slot, item, error)) this.#turnAway(item, error);
+      const nowMs = performance.now();
+      for (const item of items) {
+        this.#queues[slot]?.waiting.settle(item, false, nowMs);
+        if (!this.#passOn(slot, item, error)) this.#turnAway(item, error);
+      }
     }
     this.#finish(slot);
   }
@@ -363,6 +388,6 @@ export class Batcher {
 
   #isIdle(): boolean {
     if (this.#auths.waitingCount > 0 || this.#auths.batchesUnderWay > 0) return false;
-    return this.#queues.every(({ ordinary, batchesInFlight }) => ordinary.length === 0 && batchesInFlight === 0);
+    return this.#queues.every(({ waiting, batchesInFlight }) => waiting.count === 0 && batchesInFlight === 0);
   }
 }

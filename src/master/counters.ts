@@ -47,6 +47,7 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
   return {
     "": () => ({
       ...batcher.counters,
+      ...batcher.rowCounters,
       ...batcher.authCounters,
       ...authLane.counters,
       ...parts.logCounters,

@@ -111,6 +111,10 @@ function sampleRequests(samples: Samples, { requestFront, batcher, pool }: Meter
 }
 
 function sampleQueues(samples: Samples, { batcher }: MeteredParts): void {
+  const { strangersRefused, unprovenRefused } = batcher.rowCounters;
+  samples.set("saltworks_unproven_refused_total", { reason: "strangers" }, strangersRefused);
+  samples.set("saltworks_unproven_refused_total", { reason: "forgeries" }, unprovenRefused);
+  samples.set("saltworks_unproven_refused_total", { reason: "size" }, batcher.counters.tooLarge);
   for (const [slot, queue] of batcher.queues.entries()) {
     const worker = String(slot);
     samples.set("saltworks_queue_items", { worker }, queue.items);

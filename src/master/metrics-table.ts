@@ -23,6 +23,11 @@ function histogram<const Label extends string>(labels: readonly Label[], bounds:
 
 const requests = {
   saltworks_frames_received_total: metric("counter", [], "Frames that came in on the request port."),
+  saltworks_unproven_refused_total: metric(
+    "counter",
+    ["reason"],
+    "Requests over connections that have proved nothing, refused unread: `strangers` beyond their bytes of a queue, any while `forgeries` fill half of it, and those of a `size` that only an operator's command may have.",
+  ),
   saltworks_log_lines_suppressed_total: metric(
     "counter",
     [],

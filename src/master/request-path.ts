@@ -10,6 +10,7 @@ import type { LanePool } from "../workers/lane-pool.ts";
 import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import { keyOwner } from "../workers/requests/key-owner.ts";
 import { AuthLane } from "./auth-lane.ts";
 import { Batcher } from "./batcher.ts";
 import type { Bus } from "./bus.ts";
@@ -22,6 +23,7 @@ import type { Presence } from "./presence.ts";
 import { RefusalLog } from "./refusal-log.ts";
 import { RequestFront } from "./request-front.ts";
 import type { RequestPeer } from "./request-peer.ts";
+import { mayBeLarge } from "./waiting/large-request.ts";
 
 export type RequestPathParts = {
   readonly config: MasterConfig;
@@ -85,7 +87,7 @@ export class RequestPath {
       messageBytesMax: config.request_max_bytes,
       addressConnectionsMax: config.connections_per_address_max,
       isProxy: networkMatcher(config.trusted_proxies),
-      mayBeLarge: () => true,
+      mayBeLarge,
       onRequest: (peer, frame) => this.#receive(peer, frame),
       onFault,
     });
@@ -177,6 +179,10 @@ export class RequestPath {
       reply: (peer, payload) => this.#reply(peer, payload),
       forget: (peer) => this.#front?.forget(peer),
       prove: (peer) => this.#front?.prove(peer),
+      standing: {
+        isAccepted: (id) => start.accepted.has(id),
+        hasRightKey: (user, key) => keyOwner(start, user, key) !== undefined,
+      },
       isOverMinionsMax: (id) => minionsMax > 0 && !presence.isConnected(id) && presence.connectedCount > minionsMax,
       isHeard: () => bus.subscriberCount > 0 || keeping.isListening,
       isFollowed: () => keeping.isListening,

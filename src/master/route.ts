@@ -2,6 +2,7 @@
  * What the main thread reads of a request frame to find its worker and its turn: whose it is, what it asks for, and by what right.
  * It steps over strings by their lengths and never walks through many values: its time is everybody's.
  */
+import { SaltworksError } from "../errors.ts";
 import { envelopeMembersMax, headValuesMax } from "../limits.ts";
 import { type ClearHead, readClearHead } from "../wire/request.ts";
 import { headOf, keyOf, mapHead, skipWithin, textOf } from "../wire/walk.ts";
@@ -20,6 +21,16 @@ const unreadable: Route = { kind: "unreadable" };
 const unreadClear: Route = { kind: "clear", head: undefined };
 /** Version 3 carries the id outside of the seal. */
 const versionWithId = 3;
+
+/** As `readRoute`; a frame that cannot be read goes to any worker, which answers it. */
+export function routeOf(frame: Uint8Array): Route {
+  try {
+    return readRoute(frame);
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return unreadable;
+  }
+}
 
 /** @throws SaltworksError WIRE_MALFORMED, WIRE_TRUNCATED, WIRE_TOO_DEEP */
 export function readRoute(frame: Uint8Array): Route {

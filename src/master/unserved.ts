@@ -2,10 +2,10 @@
  * What is answered to a request that no worker could serve. Minions get Salt's words, on which they authenticate again and retry; an operator hears why,
  * in the forms that Salt's command lines print. Nobody has proved himself yet: the kind of failure is told, and nothing of the master's paths or data.
  */
-import { type ErrorCode, errorCodes, hasCode, SaltworksError } from "../errors.ts";
+import { type ErrorCode, errorCodes, hasCode } from "../errors.ts";
 import { encode } from "../wire/msgpack.ts";
 import { failedReply } from "../wire/reply.ts";
-import { readRoute } from "./route.ts";
+import { routeOf } from "./route.ts";
 
 /** By `error`, which a worker or the pool gave: another worker may do better with the same request, as this one never had it in hand. */
 export function isWorthAnotherWorker(error: Error): boolean {
@@ -27,12 +27,6 @@ function reasonOf(error: Error): string {
 }
 
 function clearCommandOf(frame: Uint8Array): string | undefined {
-  try {
-    const route = readRoute(frame);
-    return route.kind === "clear" ? route.head?.cmd : undefined;
-  } catch (error) {
-    // A frame that cannot be read asks for nothing.
-    if (error instanceof SaltworksError) return undefined;
-    throw error;
-  }
+  const route = routeOf(frame);
+  return route.kind === "clear" ? route.head?.cmd : undefined;
 }

@@ -81,6 +81,7 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount
     reply: (peer, payload) => void replies.push([String(peer), decode(payload)]),
     forget: (peer) => void forgotten.push(String(peer)),
     prove: (peer) => void proven.push(String(peer)),
+    standing: { isAccepted: () => true, hasRightKey: () => false },
     isOverMinionsMax: () => false,
     isHeard: () => true,
     isFollowed: () => false,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/config/load.ts";
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { signX931 } from "../../src/crypto/x931.ts";
-import { readRoute } from "../../src/master/route.ts";
+import { routeOf } from "../../src/master/route.ts";
 import { openAutosign } from "../../src/store/autosign.ts";
 import type { JobCache, LoadRecord, LoadToPut, ReturnRecord } from "../../src/store/job-cache.ts";
 import { openKeyDirectories } from "../../src/store/keys.ts";
@@ -172,11 +172,7 @@ export function openShard(overrides: Overrides = {}) {
 
 /** As the main thread decides. */
 function kindOf(frame: Uint8Array): ItemKind {
-  try {
-    return readRoute(frame).kind === "auth" ? itemKinds.auth : itemKinds.ordinary;
-  } catch {
-    return itemKinds.ordinary;
-  }
+  return routeOf(frame).kind === "auth" ? itemKinds.auth : itemKinds.ordinary;
 }
 
 /** Makes `id` an accepted minion with a session, as an `_auth` would, and gives back its session's crypticle. */

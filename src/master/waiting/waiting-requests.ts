@@ -119,10 +119,10 @@ export class WaitingRequests<Item extends Waiting> {
   }
 
   /** A worker has looked at it. `isForged`: what it claimed is not so. */
-  settle(item: Item, isForged: boolean, nowMs: number): void {
-    if (item.standing === "large") this.#isLargeUnderWay = false;
-    if (isForged && (item.standing === "named" || item.standing === "large"))
-      this.#forgeries.note(item.bytes.byteLength, nowMs);
+  settle(item: Partial<Waiting>, isForged: boolean, nowMs: number): void {
+    const { standing, bytes } = item;
+    if (standing === "large") this.#isLargeUnderWay = false;
+    if (isForged && (standing === "named" || standing === "large")) this.#forgeries.note(bytes?.byteLength ?? 0, nowMs);
   }
 
   /** How long the rest waits that may not be taken yet, milliseconds; undefined if nothing does. */
