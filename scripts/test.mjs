@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const testRoot = join(root, "dist", "test");
-const heavyFolders = ["fleet", "interop"];
+const heavyFolders = ["fault", "fleet", "interop", "security"];
 /** Replays of recorded commands, which wait out Salt's own timeouts: two at a time take half as long. */
 const waitingFiles = [/golden-(?:commands|jobs|masters|real-commands|real-waits)\./, /salt-commands\./];
 

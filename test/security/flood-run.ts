@@ -1,0 +1,53 @@
+/** One flood against a real master beside an honest load: how long honest minions wait, idle and under it, and what the master holds. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { HonestLoad } from "./honest-load.ts";
+
+const flooderFile = fileURLToPath(new URL("flooder.js", import.meta.url));
+
+export type Timing = { readonly windowMs: number; readonly windows: number };
+export type FloodSent = { readonly bytes: number; readonly connects: number; readonly closed: number };
+export type FloodResult = { readonly idleMs: number; readonly floodedMs: number; readonly sent: FloodSent };
+
+/** The median over some windows of each window's 99th percentile, milliseconds: one stall of a shared machine is in one window. */
+export async function honestP99(load: HonestLoad, { windowMs, windows }: Timing): Promise<number> {
+  const found: number[] = [];
+  for (let window = 0; window < windows; window += 1) found.push(percentile(await load.run(windowMs), 0.99));
+  return percentile(found, 0.5);
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+export async function runFlood(name: string, port: number, load: HonestLoad, timing: Timing): Promise<FloodResult> {
+  const idleMs = await honestP99(load, timing);
+  const child = spawn(process.execPath, [flooderFile, name, String(port)], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  try {
+    await lines.next();
+    const floodedMs = await honestP99(load, timing);
+    child.stdin.end();
+    const { value } = await lines.next();
+    return { idleMs, floodedMs, sent: JSON.parse(String(value)) as FloodSent };
+  } finally {
+    await end(child);
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+}
+
+/** Resident memory of a process, MiB. */
+export function residentMb(processId: number): number {
+  const status = readFileSync(`/proc/${processId}/status`, "latin1");
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? Number.NaN) / 1_024;
+}

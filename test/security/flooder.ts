@@ -1,0 +1,75 @@
+/** Runs one flood against a port until its standard input ends: a program of its own, behind all others, so that what is measured is the master. */
+import { connect, type Socket } from "node:net";
+import { constants, setPriority } from "node:os";
+import { floods } from "./floods.ts";
+
+const [name = "", port = "0"] = process.argv.slice(2);
+const flood = floods[name];
+if (flood === undefined) throw new Error(`no flood "${name}"`);
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+// Made before anything is measured.
+flood.bytes(0);
+
+const tickMs = 10;
+/** A connection that the master has closed comes again. */
+const reconnectMs = 50;
+const sent = { bytes: 0, connects: 0, closed: 0 };
+type Line = { socket: Socket; rest: Buffer; isDone: boolean };
+let isEnding = false;
+
+function open(line: Partial<Line>): Line {
+  const socket = connect({ host: "127.0.0.1", port: Number(port), noDelay: true });
+  sent.connects += 1;
+  socket.on("error", () => {
+    // What the master does to it is what is looked at; the end of the connection tells it.
+  });
+  socket.once("close", () => {
+    sent.closed += 1;
+    if (!isEnding) setTimeout(() => open(opened), reconnectMs);
+  });
+  if (flood?.isDeaf !== true) socket.resume();
+  socket.write(flood?.greeting ?? "");
+  const opened = Object.assign(line, { socket, rest: Buffer.alloc(0), isDone: false });
+  return opened;
+}
+
+/** Told once: everything is connected, and a tenth of a second's bytes are on their way. */
+let isFlowing = false;
+
+function noteFlowing(): void {
+  if (isFlowing || lines.some(({ socket }) => socket.connecting)) return;
+  if (sent.bytes < (flood?.bytesPerSecond ?? 0) / 10) return;
+  isFlowing = true;
+  process.stdout.write("flowing\n");
+}
+
+const lines = Array.from({ length: flood.connections }, () => open({}));
+let allowance = 0;
+let round = 0;
+let next = 0;
+setInterval(() => {
+  noteFlowing();
+  allowance = Math.min(flood.bytesPerSecond / 10, allowance + (flood.bytesPerSecond * tickMs) / 1_000);
+  for (let tries = 0; tries < lines.length && allowance > 0; tries += 1) {
+    next = (next + 1) % lines.length;
+    const line = lines[next];
+    if (line === undefined || line.isDone || line.socket.connecting || line.socket.destroyed) continue;
+    if (line.socket.writableLength > 0) continue;
+    if (line.rest.length === 0) {
+      line.rest = flood.bytes(round);
+      round += 1;
+    }
+    const part = line.rest.subarray(0, Math.ceil(allowance));
+    line.socket.write(part);
+    line.rest = line.rest.subarray(part.length);
+    if (line.rest.length === 0) line.isDone = flood.isOnce === true;
+    allowance -= part.length;
+    sent.bytes += part.length;
+  }
+}, tickMs);
+
+process.stdin.resume();
+process.stdin.once("end", () => {
+  isEnding = true;
+  process.stdout.write(`${JSON.stringify(sent)}\n`, () => process.exit(0));
+});

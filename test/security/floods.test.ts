@@ -1,0 +1,73 @@
+/** Floods of strangers beside honest minions, in a short form; `npm run test:soak` runs them for as long as one likes. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import type { LocalClient } from "../../bench/local-client.ts";
+import type { MasterProcess } from "../../bench/master-process.ts";
+import { readCounters, startOurMaster, sumOf } from "../fleet/our-master.ts";
+import { residentMb, runFlood } from "./flood-run.ts";
+import { floods } from "./floods.ts";
+import { HonestLoad } from "./honest-load.ts";
+
+const timing = { windowMs: 250, windows: 3 };
+/** Under a flood honest minions wait at most this many times as long as without. */
+const slowerMax = 3;
+/** Generator, load and master share two cores: below this a difference is the scheduler's, milliseconds. Each flood cost seconds once. */
+const noiseMs = 40;
+/** A shared machine may stall once: each flood has so many tries. */
+const triesMax = 3;
+/** What a flood may leave behind, MiB: heaps that have grown; floods left gigabytes once. */
+const keptMbMax = 96;
+const memoryDeadlineMs = 30_000;
+const testTimeoutMs = 120_000;
+
+describe("a master under floods", () => {
+  let master: MasterProcess;
+  let client: LocalClient;
+  let load: HonestLoad;
+  let restingMb = 0;
+
+  before(async () => {
+    master = await startOurMaster(3_000, {});
+    client = master.client();
+    load = await HonestLoad.open(master.requestPort, master.pkiDirectory);
+    await load.run(1_000);
+    restingMb = residentMb(master.processId);
+  });
+  after(async () => {
+    load?.close();
+    client?.close();
+    await master?.remove();
+  });
+
+  for (const name of Object.keys(floods)) {
+    it(`answers honest minions in time under ${name}`, { timeout: testTimeoutMs }, async (test) => {
+      let result = await runFlood(name, master.requestPort, load, timing);
+      const boundMs = () => Math.max(slowerMax * result.idleMs, noiseMs);
+      for (let tries = 1; tries < triesMax && result.floodedMs > boundMs(); tries += 1)
+        result = await runFlood(name, master.requestPort, load, timing);
+      const { idleMs, floodedMs, sent } = result;
+      const figures = `p99 ${idleMs.toFixed(1)} ms idle, ${floodedMs.toFixed(1)} ms flooded; sent ${JSON.stringify(sent)}; ${residentMb(master.processId).toFixed(0)} MiB`;
+      test.diagnostic(figures);
+      assert.ok(floodedMs <= boundMs(), figures);
+      assert.equal(load.lost, 0, "no honest request goes without its answer");
+    });
+  }
+
+  it("gives back the memory", { timeout: testTimeoutMs }, async (test) => {
+    const deadlineMs = performance.now() + memoryDeadlineMs;
+    let heldMb = residentMb(master.processId);
+    for (; heldMb > restingMb + keptMbMax && performance.now() < deadlineMs; heldMb = residentMb(master.processId))
+      await delay(500);
+    test.diagnostic(`${restingMb.toFixed(0)} MiB before, ${heldMb.toFixed(0)} MiB after`);
+    assert.ok(heldMb <= restingMb + keptMbMax, `${restingMb.toFixed(0)} MiB before, ${heldMb.toFixed(0)} MiB after`);
+  });
+
+  it("lives, has counted what it refused, and has stored every honest return", { timeout: testTimeoutMs }, async () => {
+    const counters = await readCounters(client);
+    for (const name of ["refused.unreadable|refused.notMap|refused.invalidId", "refused.algorithm"])
+      assert.ok(sumOf(counters, new RegExp(`^(?:${name})$`)) > 0, name);
+    assert.equal(sumOf(counters, /^refused\.fault$/), 0);
+    assert.equal(sumOf(counters, /^returns\.stored$/) + sumOf(counters, /^returns\.duplicate$/), load.returns);
+  });
+});
