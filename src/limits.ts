@@ -36,6 +36,8 @@ export const strangerQueueBytesMax = 1024 * 1024;
 export const forgedBytesPerSecondMax = 1024 * 1024;
 /** What is remembered of forged bytes: after a flood honest large requests on new connections wait 15 s at most. */
 export const forgedBytesOwedMax = 16 * 1024 * 1024;
+/** An unproven request beyond this, bytes, is refused while forgeries come: neither read to its end nor kept waiting. Below it one waits for its turn. */
+export const hugeRequestBytes = 1024 * 1024;
 /** How long small requests go before a large unproven one, milliseconds; it keeps the worker 2.5 ms for each MiB. */
 export const largeHoldMsMax = 50;
 /** Minion id, bytes of UTF-8. A file name on Linux holds 255, and ids are file names in the key directories. */

@@ -16,7 +16,7 @@ import { type Route, routeOf } from "./route.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
 import { type Standing, type StandingQuestions, standingOf } from "./waiting/standing.ts";
-import { WaitingRequests } from "./waiting/waiting-requests.ts";
+import { type RowCounters, sumOfCounters, WaitingRequests } from "./waiting/waiting-requests.ts";
 
 /** `peer` is the connection that waits for the reply. */
 type QueuedItem = BatchItem & {
@@ -143,6 +143,12 @@ export class Batcher {
     return this.#queues.every(({ waiting }) => waiting.isFull(nowMs));
   }
 
+  /** Whether connections that proved nothing may send what is over `hugeRequestBytes`. */
+  get takesHuge(): boolean {
+    const nowMs = performance.now();
+    return !this.#queues.some(({ waiting }) => waiting.isForged(nowMs));
+  }
+
   /** Takes a load that one worker has opened for another's partition. */
   offerOpened(peer: RequestPeer, work: Extract<Deferred, { kind: "forward" }>): void {
     const slot = this.#options.partitioner.slotOf(work.id, this.#options.pool.slotCount);
@@ -176,13 +182,8 @@ export class Batcher {
   }
 
   /** Requests that found no room in their row: strangers', and unproven ones while forgeries came. */
-  get rowCounters(): WaitingRequests<StandingItem>["counters"] {
-    const sum = { strangersRefused: 0, unprovenRefused: 0 };
-    for (const { waiting } of this.#queues) {
-      sum.strangersRefused += waiting.counters.strangersRefused;
-      sum.unprovenRefused += waiting.counters.unprovenRefused;
-    }
-    return sum;
+  get rowCounters(): RowCounters {
+    return sumOfCounters(this.#queues.map(({ waiting }) => waiting.counters));
   }
 
   get waitingAuths(): number {
@@ -325,8 +326,11 @@ export class Batcher {
   #noteForgeries(slot: number, items: readonly QueuedItem[], { proven, deferred }: BatchResult): void {
     const handedOn = new Set(deferred.map(({ item }) => item));
     const nowMs = performance.now();
+    const waiting = this.#queues[slot]?.waiting;
     for (const [index, item] of items.entries())
-      this.#queues[slot]?.waiting.settle(item, proven[index] === 0 && !handedOn.has(index), nowMs);
+      waiting?.settle(item, proven[index] === 0 && !handedOn.has(index), nowMs);
+    for (const item of waiting?.dropHuge(nowMs) ?? [])
+      this.#turnAway(item, new SaltworksError("QUEUE_FULL", "large requests are refused while forgeries come"));
   }
 
   #bringHome(items: readonly QueuedItem[], result: BatchResult): void {

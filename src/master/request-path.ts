@@ -5,6 +5,7 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { networkMatcher } from "../config/networks.ts";
+import { hugeRequestBytes } from "../limits.ts";
 import { openKeyDirectories } from "../store/keys.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
@@ -87,7 +88,7 @@ export class RequestPath {
       messageBytesMax: config.request_max_bytes,
       addressConnectionsMax: config.connections_per_address_max,
       isProxy: networkMatcher(config.trusted_proxies),
-      mayBeLarge,
+      mayBeLarge: (start, bytes) => (bytes <= hugeRequestBytes || this.batcher.takesHuge) && mayBeLarge(start),
       onRequest: (peer, frame) => this.#receive(peer, frame),
       onFault,
     });

@@ -88,14 +88,14 @@ export const floods: Readonly<Record<string, Flood>> = {
     bytes: constant(() =>
       announced(95 * mebibyte, encodeSealedRequest(Buffer.alloc(90 * mebibyte), { version: 3, id: "honest-0" })),
     ),
-    bytesPerSecond: 128 * mebibyte,
+    bytesPerSecond: 32 * mebibyte,
     isOnce: true,
   },
   "replies that are never read": {
     connections: 8,
     greeting,
     bytes: constant(() => request({ cmd: "ping", large: "x".repeat(60_000) })),
-    bytesPerSecond: 32 * mebibyte,
+    bytesPerSecond: 8 * mebibyte,
     isDeaf: true,
   },
   "requests without end": {

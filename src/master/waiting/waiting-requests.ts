@@ -2,7 +2,7 @@
  * Requests that wait for one worker, in rows by their standing: proven ones first, others with a share of each batch, so that a row may be long and never
  * stands in the way of a better one. Strangers have their own few bytes, and are refused when those are used up.
  */
-import { largeHoldMsMax, strangerQueueBytesMax } from "../../limits.ts";
+import { hugeRequestBytes, largeHoldMsMax, strangerQueueBytesMax } from "../../limits.ts";
 import { Forgeries } from "./forgeries.ts";
 import type { Standing } from "./standing.ts";
 
@@ -26,11 +26,23 @@ type Batch<Item> = { readonly items: Item[]; bytes: number };
 const refusalFactor = 2;
 /** Parts of a batch that are kept for a row while it has requests: a long row of proven ones must not end all others. */
 const keptShares = { named: 1 / 4, stranger: 1 / 8 } as const;
-/** While forgeries come, unproven requests may have so much of the queue. */
-const forgedShare = 1 / 2;
+/** While forgeries come, unproven requests may have so much of the queue, and large ones among them so much. */
+const forgedShares = { unproven: 1 / 2, large: 1 / 8 } as const;
+
+/** Requests that found no room: strangers', and unproven ones while forgeries came. */
+export type RowCounters = { strangersRefused: number; unprovenRefused: number };
+
+export function sumOfCounters(all: readonly RowCounters[]): RowCounters {
+  const sum = { strangersRefused: 0, unprovenRefused: 0 };
+  for (const { strangersRefused, unprovenRefused } of all) {
+    sum.strangersRefused += strangersRefused;
+    sum.unprovenRefused += unprovenRefused;
+  }
+  return sum;
+}
 
 export class WaitingRequests<Item extends Waiting> {
-  readonly counters = { strangersRefused: 0, unprovenRefused: 0 };
+  readonly counters: RowCounters = { strangersRefused: 0, unprovenRefused: 0 };
   readonly #options: WaitingOptions;
   readonly #forgeries = new Forgeries();
   readonly #rows: Readonly<Record<Standing, Row<Item>>> = {
@@ -67,7 +79,7 @@ export class WaitingRequests<Item extends Waiting> {
   /** Whether reading should stop. Strangers never cause that, and while forgeries come nothing does that is unproven. */
   isFull(nowMs: number): boolean {
     const { proven, named, large } = this.#rows;
-    const unproven = this.#forgeries.waitMs(nowMs) > 0 ? 0 : named.bytes + large.bytes;
+    const unproven = this.isForged(nowMs) ? 0 : named.bytes + large.bytes;
     return proven.bytes + unproven >= this.#options.queueBytesMax;
   }
 
@@ -89,9 +101,15 @@ export class WaitingRequests<Item extends Waiting> {
       return false;
     }
     const unproven = named.bytes + large.bytes;
-    if (standing !== "proven" && this.#forgeries.waitMs(nowMs) > 0 && unproven >= forgedShare * queueBytesMax) {
-      this.counters.unprovenRefused += 1;
-      return false;
+    if (standing !== "proven" && this.isForged(nowMs)) {
+      const isOver = unproven >= forgedShares.unproven * queueBytesMax;
+      const isLargeOver =
+        standing === "large" &&
+        (bytes.byteLength > hugeRequestBytes || large.bytes >= forgedShares.large * queueBytesMax);
+      if (isOver || isLargeOver) {
+        this.counters.unprovenRefused += 1;
+        return false;
+      }
     }
     return proven.bytes + unproven < refusalFactor * queueBytesMax;
   }
@@ -123,6 +141,22 @@ export class WaitingRequests<Item extends Waiting> {
     const { standing, bytes } = item;
     if (standing === "large") this.#isLargeUnderWay = false;
     if (isForged && (standing === "named" || standing === "large")) this.#forgeries.note(bytes?.byteLength ?? 0, nowMs);
+  }
+
+  /** Whether more forgeries have come of late than a worker should look at. */
+  isForged(nowMs: number): boolean {
+    return this.#forgeries.waitMs(nowMs) > 0;
+  }
+
+  /** Takes out what is too large to be kept waiting while forgeries come. */
+  dropHuge(nowMs: number): readonly Item[] {
+    const { large } = this.#rows;
+    if (large.items.length === 0 || !this.isForged(nowMs)) return [];
+    const dropped = large.items.filter(({ bytes }) => bytes.byteLength > hugeRequestBytes);
+    large.items = large.items.filter(({ bytes }) => bytes.byteLength <= hugeRequestBytes);
+    for (const { bytes } of dropped) large.bytes -= bytes.byteLength;
+    this.counters.unprovenRefused += dropped.length;
+    return dropped;
   }
 
   /** How long the rest waits that may not be taken yet, milliseconds; undefined if nothing does. */

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import {
   forgedBytesOwedMax,
   forgedBytesPerSecondMax,
+  hugeRequestBytes,
   largeHoldMsMax,
   strangerQueueBytesMax,
 } from "../../../src/limits.ts";
@@ -120,10 +121,27 @@ describe("WaitingRequests", () => {
     for (const item of many(10, "named", 100)) waiting.offer(item, 0);
     assert.equal(waiting.isFull(0), true, "an honest fleet on new connections is held back by TCP");
     waiting.settle(request("forged", "named", 2 * forgedBytesPerSecondMax), true, 0);
+    assert.equal(waiting.isForged(0), true);
     assert.equal(waiting.isFull(0), false);
     assert.equal(waiting.offer(request("more", "named"), 0), false);
     assert.equal(waiting.counters.unprovenRefused, 1);
     assert.equal(waiting.offer(request("return", "proven", 100), 0), true);
+  });
+
+  it("neither takes nor keeps huge unproven ones while forgeries come", () => {
+    const waiting = open(16, 1_000, 100 * hugeRequestBytes);
+    const huge = () => request("huge", "large", hugeRequestBytes + 1);
+    assert.ok(waiting.offer(huge(), 0));
+    assert.ok(waiting.offer(request("small", "large", hugeRequestBytes), 0));
+    assert.deepEqual(waiting.dropHuge(0), []);
+    waiting.settle(request("forged", "large", 2 * hugeRequestBytes), true, 0);
+    assert.deepEqual(
+      waiting.dropHuge(0).map(({ name }) => name),
+      ["huge"],
+    );
+    assert.equal(waiting.bytes, hugeRequestBytes);
+    assert.equal(waiting.offer(huge(), 0), false);
+    assert.equal(waiting.counters.unprovenRefused, 2);
   });
 
   it("refuses any beyond twice its bound", () => {
