@@ -88,7 +88,7 @@ export class RequestPath {
       messageBytesMax: config.request_max_bytes,
       addressConnectionsMax: config.connections_per_address_max,
       isProxy: networkMatcher(config.trusted_proxies),
-      mayBeLarge: (start, bytes) => (bytes <= hugeRequestBytes || this.batcher.takesHuge) && mayBeLarge(start),
+      mayBeLarge: (start, bytes) => bytes <= hugeRequestBytes || (this.batcher.takesHuge && mayBeLarge(start)),
       onRequest: (peer, frame) => this.#receive(peer, frame),
       onFault,
     });

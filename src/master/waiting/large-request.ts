@@ -1,4 +1,4 @@
-/** Whether a large request of a connection that proved nothing is worth reading: decided by its first bytes, before the rest is held. */
+/** Whether a huge request of a connection that proved nothing is worth reading: decided by its first bytes, before the rest is held. */
 import { SaltworksError } from "../../errors.ts";
 import { envelopeMembersMax, headValuesMax, loadMembersMax } from "../../limits.ts";
 import { headOf, keyOf, skipWithin, textOf } from "../../wire/walk.ts";

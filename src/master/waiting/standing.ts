@@ -28,6 +28,9 @@ export function standingOf(
   if (isPeerProven) return "proven";
   const isLarge = frameBytes > clearFrameBytesMax;
   switch (route.kind) {
+    case "auth":
+      // One that is too large for its own queue is refused by a worker, in Salt's words.
+      return "stranger";
     case "sealed": {
       const isNamed = route.id === undefined || isAccepted(route.id);
       if (isNamed) return isLarge ? "large" : "named";

@@ -33,6 +33,10 @@ describe("standingOf", () => {
     assert.equal(of(sealed("nobody", 3, clearFrameBytesMax)), undefined);
   });
 
+  it("leaves a large authentication to a worker, which refuses it", () => {
+    assert.equal(of(clear({ cmd: "_auth", id: "web1", large })), "stranger");
+  });
+
   it("refuses what is large and can be no operator's, before a worker gets it", () => {
     assert.equal(of(clear({ cmd: "ping" })), "stranger");
     assert.equal(of(clear({ cmd: "ping", large })), undefined);
