@@ -82,7 +82,7 @@ function isAnybodys({ kind, id }: QueuedItem): boolean {
 
 export class Batcher {
   /** `passedOn`: requests that went to another worker because one could not serve them. */
-  readonly counters = { batches: 0, frames: 0, refused: 0, passedOn: 0, tooLarge: 0 };
+  readonly counters = { batches: 0, frames: 0, refused: 0, passedOn: 0, refusedLarge: 0 };
   readonly #options: BatcherOptions;
   readonly #queues: SlotQueue[];
   readonly #auths: AuthQueue;
@@ -130,7 +130,7 @@ export class Batcher {
   #offerOrdinary(queue: SlotQueue, peer: RequestPeer, frame: Buffer, route: Route, id: string | undefined): void {
     const standing = standingOf(route, frame.byteLength, peer.isProven, this.#options.standing);
     if (standing === undefined) {
-      this.counters.tooLarge += 1;
+      this.counters.refusedLarge += 1;
       this.#options.reply(peer, badLoad);
       return;
     }

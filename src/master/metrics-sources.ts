@@ -114,7 +114,7 @@ function sampleQueues(samples: Samples, { batcher }: MeteredParts): void {
   const { strangersRefused, unprovenRefused } = batcher.rowCounters;
   samples.set("saltworks_unproven_refused_total", { reason: "strangers" }, strangersRefused);
   samples.set("saltworks_unproven_refused_total", { reason: "forgeries" }, unprovenRefused);
-  samples.set("saltworks_unproven_refused_total", { reason: "size" }, batcher.counters.tooLarge);
+  samples.set("saltworks_unproven_refused_total", { reason: "size" }, batcher.counters.refusedLarge);
   for (const [slot, queue] of batcher.queues.entries()) {
     const worker = String(slot);
     samples.set("saltworks_queue_items", { worker }, queue.items);
