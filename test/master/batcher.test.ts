@@ -28,6 +28,13 @@ const uneventful = {
   workedMs: 0,
 };
 
+/** Every id has an accepted key, no operator's key is right; everybody listens, and no fleet is too large. */
+const trusting = {
+  standing: { isAccepted: () => true, hasRightKey: () => false },
+  isOverMinionsMax: () => false,
+  isHeard: () => true,
+};
+
 function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount = 1) {
   const taken: Taken[] = [];
   const replies: [string, unknown][] = [];
@@ -81,9 +88,7 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount
     reply: (peer, payload) => void replies.push([String(peer), decode(payload)]),
     forget: (peer) => void forgotten.push(String(peer)),
     prove: (peer) => void proven.push(String(peer)),
-    standing: { isAccepted: () => true, hasRightKey: () => false },
-    isOverMinionsMax: () => false,
-    isHeard: () => true,
+    ...trusting,
     isFollowed: () => false,
     onContact: (id) => void contacts.push(id),
     onResult: () => undefined,
