@@ -42,11 +42,22 @@ export function checkOf(bytes: Uint8Array): number {
   return hashOf(viewOf(bytes), 0, bytes.byteLength, oddOne) >>> 0;
 }
 
-/** Writes mark and hash at `valueStart`, where `checkBytes` are free; the bytes go up to `end`, and the key up to `keyEnd`. */
-export function writeCheck(view: DataView, keyStart: number, keyEnd: number, valueStart: number, end: number): void {
+/**
+ * Writes mark and hash at `valueStart`, where `checkBytes` are free; the bytes go up to `end`, and the key up to `keyEnd`.
+ *
+ * @returns the hash
+ */
+export function writeCheck(view: DataView, keyStart: number, keyEnd: number, valueStart: number, end: number): number {
   view.setUint8(valueStart, mark);
   const seed = hashOf(view, keyStart, keyEnd, oddOne);
-  view.setInt32(valueStart + hashAt, hashOf(view, valueStart + checkBytes, end, seed));
+  const hash = hashOf(view, valueStart + checkBytes, end, seed);
+  view.setInt32(valueStart + hashAt, hash);
+  return hash;
+}
+
+/** The hash that a value carries. */
+export function hashIn(value: Buffer): number {
+  return value.readInt32BE(hashAt);
 }
 
 export function checkedValue(key: Uint8Array, bytes: Uint8Array): Buffer {

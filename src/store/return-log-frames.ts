@@ -2,12 +2,12 @@
  * Frames of the job cache's log: one per batch of returns, each from a block of its own on, told apart from torn and older ones
  * by checksum, generation and serial. docs/decisions/0006-job-cache-writes.md, 0024-damaged-stores.md. Pure.
  *
- * Frame: u32 magic, u32 CRC-32 of all that follows, u32 bytes of the frame, u32 entries, u48 generation, u32 serial in it, u32 hash of
- * this head without the CRC, 2 spare bytes; per entry u16 bytes of the key, u32 bytes of the value, key, value. Big-endian.
- * A value is a body with its own hash, as in the store. The form before, still read, has bodies without, and no hash of the head.
+ * Frame: u32 magic, u32 made of the hashes of head and values in their order, u32 bytes of the frame, u32 entries, u48 generation, u32 serial in it, u32 hash of
+ * this head behind its first 8 bytes, 2 spare bytes; per entry u16 bytes of the key, u32 bytes of the value, key, value. Big-endian.
+ * A value is a body with its own hash, as in the store. The form before, still read, has bodies without, no hash of the head, and a CRC-32 of all that follows it.
  */
 import { crc32 } from "node:zlib";
-import { checkBytes, checkedValue, checkOf, openValue, writeCheck } from "./checked-value.ts";
+import { checkBytes, checkedValue, checkOf, hashIn, openValue, writeCheck } from "./checked-value.ts";
 
 /** A disk writes blocks: a frame that shared one with its predecessor would rewrite bytes that were acknowledged. */
 export const blockBytes = 4_096;
@@ -61,6 +61,11 @@ export function encodeFrame(
   entryStarts: number[],
 ): number {
   const view = new DataView(image.buffer, image.byteOffset, image.byteLength);
+  image.writeUInt32BE(magic, start);
+  image.writeUInt32BE(records.length, start + 12);
+  image.writeUIntBE(generation, start + 16, generationBytes);
+  image.writeUInt32BE(serial, start + 22);
+  let hash = 0;
   let at = start + headerBytes;
   for (const { jid, minionId, body } of records) {
     entryStarts.push(at);
@@ -70,17 +75,19 @@ export function encodeFrame(
     view.setUint32(at + 2, checkBytes + body.byteLength);
     image.set(body, keyEnd + checkBytes);
     at = keyEnd + checkBytes + body.byteLength;
-    writeCheck(view, keyStart, keyEnd, keyEnd, at);
+    hash = joined(hash, writeCheck(view, keyStart, keyEnd, keyEnd, at));
   }
-  image.writeUInt32BE(magic, start);
   image.writeUInt32BE(at - start, start + 8);
-  image.writeUInt32BE(records.length, start + 12);
-  image.writeUIntBE(generation, start + 16, generationBytes);
-  image.writeUInt32BE(serial, start + 22);
-  image.writeUInt32BE(headHash(image.subarray(start, start + headerBytes)), start + headHashAt);
+  const ofHead = headHash(image.subarray(start, start + headerBytes));
+  image.writeUInt32BE(ofHead, start + headHashAt);
   image.writeUInt16BE(0, start + headHashAt + 4);
-  image.writeUInt32BE(crc32(image.subarray(start + checkedFrom, at)), start + 4);
+  view.setInt32(start + 4, joined(hash, ofHead));
   return at;
+}
+
+/** Each body was hashed once, for its value: what stands for the frame is made of these, so that no record of another frame passes in it. */
+function joined(hash: number, next: number): number {
+  return (Math.imul((hash << 9) | (hash >>> 23), 0x01000193) ^ next) | 0;
 }
 
 function headHash(head: Buffer): number {
@@ -108,14 +115,24 @@ export function frameBytesIn(block: Buffer): number | undefined {
 /** A whole frame; undefined if it was torn, or changed while it was read. */
 export function decodeFrame(frame: Buffer): { readonly name: FrameName; readonly entries: LoggedEntry[] } | undefined {
   if (frameBytesIn(frame) !== frame.byteLength) return undefined;
+  if (frame.readUInt32BE(0) === formerMagic) return decodeFormer(frame);
+  const head = decodeHead(frame);
+  if (head === undefined) return undefined;
+  const entries = wholeEntriesIn(frame, head.entryCount);
+  if (entries.length !== head.entryCount) return undefined;
+  let hash = 0;
+  for (const { value } of entries) hash = joined(hash, hashIn(value));
+  return joined(hash, headHash(frame)) === frame.readInt32BE(4) ? { name: head.name, entries } : undefined;
+}
+
+function decodeFormer(frame: Buffer): { readonly name: FrameName; readonly entries: LoggedEntry[] } | undefined {
   if (crc32(frame.subarray(checkedFrom)) !== frame.readUInt32BE(4)) return undefined;
-  const isFormer = frame.readUInt32BE(0) === formerMagic;
   const entries: LoggedEntry[] = [];
   let at = headerBytes;
   for (let count = frame.readUInt32BE(12); count > 0; count -= 1) {
-    const entry = entryAt(frame, at);
-    entries.push(isFormer ? { key: entry.key, value: checkedValue(entry.key, entry.value) } : entry);
-    at += entryHeaderBytes + entry.key.byteLength + entry.value.byteLength;
+    const { key, value } = entryAt(frame, at);
+    entries.push({ key, value: checkedValue(key, value) });
+    at += entryHeaderBytes + key.byteLength + value.byteLength;
   }
   return { name: nameIn(frame), entries };
 }
@@ -130,7 +147,7 @@ export type FrameHead = { readonly name: FrameName; readonly bytes: number; read
 export function decodeHead(block: Buffer): FrameHead | undefined {
   const bytes = frameBytesIn(block);
   if (bytes === undefined || block.readUInt32BE(0) !== magic) return undefined;
-  if (headHash(block) !== block.readUInt32BE(headHashAt)) return undefined;
+  if (headHash(block) !== block.readUInt32BE(headHashAt) || block.readUInt16BE(headHashAt + 4) !== 0) return undefined;
   return { name: nameIn(block), bytes, entryCount: block.readUInt32BE(12) };
 }
 

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { before, describe, it } from "node:test";
+import { crc32 } from "node:zlib";
 import { returnLogBytes } from "../../src/limits.ts";
 import { checkJobLogs, checkJobs } from "../../src/store/check/lmdb-checks.ts";
 import { walkFile } from "../../src/store/check/lmdb-walk.ts";
@@ -220,5 +221,50 @@ describe("a damaged log of returns", () => {
     assert.deepEqual(listLogs(path), []);
     await cache.close();
     renameSync(join(path, `damaged-${basename(log)}`), join(path, "gone"));
+  });
+});
+
+describe("a log of the release before", () => {
+  const temporary = temporaryDirectories();
+
+  /** One batch in the form without hashes: a CRC-32 over the whole frame, bodies as they are. */
+  function formerFrame(
+    records: readonly { readonly jid: string; readonly minionId: string; readonly body: Uint8Array }[],
+  ) {
+    const entries = records.map(({ jid, minionId, body }) => {
+      const key = Buffer.from(`t${jid}\0${minionId}`);
+      const head = Buffer.alloc(6);
+      head.writeUInt16BE(key.length, 0);
+      head.writeUInt32BE(body.byteLength, 2);
+      return Buffer.concat([head, key, body]);
+    });
+    const frame = Buffer.concat([Buffer.alloc(32), ...entries]);
+    frame.write("SWR1", 0, "latin1");
+    frame.writeUInt32BE(frame.length, 8);
+    frame.writeUInt32BE(records.length, 12);
+    frame.writeUIntBE(1, 16, 6);
+    frame.writeUInt32BE(crc32(frame.subarray(8)), 4);
+    return frame;
+  }
+
+  it("is brought in at the first start, and its job cache stays readable", async () => {
+    const path = join(temporary(), "jobs");
+    await openLmdbJobCache({ path, shards: 1, durability: "fsync" }).close();
+    const image = Buffer.alloc(returnLogBytes);
+    formerFrame([returnOf(jidOf(0), "a", "old"), returnOf(jidOf(0), "b", "old")]).copy(image);
+    writeFileSync(join(path, "returns-999999999-999999999-1-abcdef.log"), image);
+    writeFileSync(join(path, "layout.json"), '{"version":2,"shards":1}\n');
+    assert.deepEqual(await absorbJobLogs(path), []);
+    const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
+    assert.deepEqual(
+      cache.getReturns(jidOf(0)),
+      [returnOf(jidOf(0), "a", "old"), returnOf(jidOf(0), "b", "old")].map(({ minionId, body }) => ({
+        minionId,
+        body,
+      })),
+    );
+    await cache.close();
+    assert.match(readFileSync(join(path, "layout.json"), "utf8"), /"version":3/, "releases before refuse it by name");
+    assert.deepEqual(listLogs(path), []);
   });
 });
