@@ -88,7 +88,10 @@ describe("readMines", () => {
     bench.shard.start.accepted.delete("a");
     bench.memory.minions.set("b", { mine: Buffer.from([0x93, 1]) });
     assert.deepEqual(found(read(bench, "c", ["a", "b", "c"])), [{ c: 3 }]);
-    assert.equal(bench.shard.counters["mines.unreadable"], 1);
+    // A busy machine may have needed several slices for that; one id is always one slice.
+    const before = bench.shard.counters["mines.unreadable"] ?? 0;
+    read(bench, "c", ["b"]);
+    assert.equal(bench.shard.counters["mines.unreadable"], before + 1);
   });
 
   it("says how far it came, and does not count an id that is cut off", () => {
