@@ -74,6 +74,12 @@ export const subscriptionBytesMax = 4_096;
 export const zmtpCommandBytesMax = 4_096;
 /** What one read of a request connection takes at most, bytes. All connections share one such buffer. */
 export const readChunkBytes = 128 * 1024;
+/** What one connection that proved nothing may bring in one turn of the event loop: 64 requests take some 4 ms of it. What is beyond waits for the next turn. */
+export const strangerTurn = { messagesMax: 64, bytesMax: 256 * 1024 } as const;
+/** Requests of all such connections in one turn. */
+export const strangersTurnMessagesMax = 256;
+/** What one connection that proved something may bring in one turn. */
+export const provenTurn = { messagesMax: 256, bytesMax: 1024 * 1024 } as const;
 /** A reply of at most this many bytes is copied behind its frame's head: one write of one buffer is cheaper than one write of two. */
 export const smallReplyBytes = 16 * 1024;
 /** A request part beyond this, bytes, is looked at when its first bytes are there, unless its connection has proved something. */

@@ -4,39 +4,10 @@
  * one consequence: the connection that goes over it is closed. docs/decisions/0022-request-front.md.
  */
 import { createServer, type Server, type Socket } from "node:net";
-import {
-  allUnreadRepliesBytesMax,
-  greetingTimeoutMs,
-  heldRequestsBytesMax,
-  messageTimeoutMs,
-  overdueLookMs,
-  provenUnansweredMax,
-  provenUnreadBytesMax,
-  strangersHeldBytesMax,
-  strangersUnansweredMax,
-  strangersUnreadBytesMax,
-  strangerUnansweredMax,
-  strangerUnreadBytesMax,
-} from "../../limits.ts";
 import { addressKey } from "./address.ts";
+import { type RouterBounds, routerBounds } from "./bounds.ts";
 import { type CloseReason, closeReasons, Peer, type PeerEvents } from "./peer.ts";
-
-/** What connections may hold, and for how long: src/limits.ts has each with its reason. */
-const limits = {
-  greetingTimeoutMs,
-  messageTimeoutMs,
-  overdueLookMs,
-  provenUnansweredMax,
-  strangerUnansweredMax,
-  strangersUnansweredMax,
-  provenUnreadBytesMax,
-  strangerUnreadBytesMax,
-  strangersUnreadBytesMax,
-  allUnreadRepliesBytesMax,
-  strangersHeldBytesMax,
-  heldRequestsBytesMax,
-};
-export type RouterBounds = { readonly [Name in keyof typeof limits]: number };
+import { TurnBudget } from "./turn-budget.ts";
 
 export type RouterServerOptions = {
   readonly host: string;
@@ -85,6 +56,7 @@ export class RouterServer {
   readonly #parked = new Set<Peer>();
   readonly #ofStrangers: Account = { heldBytes: 0, unreadBytes: 0, unanswered: 0 };
   readonly #ofAll: Account = { heldBytes: 0, unreadBytes: 0, unanswered: 0 };
+  readonly #budget = new TurnBudget((peer) => this.#goOn(peer));
   readonly #timer: NodeJS.Timeout;
   #lastNumber = 0;
   #isPaused = false;
@@ -94,7 +66,7 @@ export class RouterServer {
 
   private constructor(options: RouterServerOptions) {
     this.#options = options;
-    this.#bounds = { ...limits, ...options.bounds };
+    this.#bounds = { ...routerBounds, ...options.bounds };
     this.#closed = Object.fromEntries(closeReasons.map((reason) => [reason, 0])) as Record<CloseReason, number>;
     this.closed = this.#closed;
     this.#events = {
@@ -197,7 +169,7 @@ export class RouterServer {
       // What a connection kept may fill the queues again; the others then wait on.
       if (this.#isPaused) return;
       this.#parked.delete(peer);
-      if (this.#take(peer, peer.takeRest())) peer.resumeReading();
+      this.#goOn(peer);
     }
   }
 
@@ -276,9 +248,17 @@ export class RouterServer {
     this.#countUnfinished(peer, peer.messages > messagesBefore);
     this.#countHeld(peer);
     if (peer.isClosed) return false;
-    if (outcome !== "stop") return true;
-    this.#parked.add(peer);
+    const hasRoom = this.#budget.spend(peer, 0, chunk.length);
+    if (outcome !== "stop" && hasRoom) return true;
+    if (this.#isPaused) this.#parked.add(peer);
+    else this.#budget.wait(peer);
     return false;
+  }
+
+  /** Takes what a connection kept, and reads on unless that must wait again. */
+  #goOn(peer: Peer): void {
+    if (this.#isPaused) this.#parked.add(peer);
+    else if (this.#take(peer, peer.takeRest())) peer.resumeReading();
   }
 
   #onMessage(peer: Peer, parts: readonly Buffer[]): boolean {
@@ -292,7 +272,7 @@ export class RouterServer {
       return false;
     }
     this.#options.onMessage(peer, parts);
-    return !this.#isPaused && !peer.isClosed;
+    return this.#budget.spend(peer, 1, 0) && !this.#isPaused && !peer.isClosed;
   }
 
   #countUnfinished(peer: Peer, hasFinishedOne: boolean): void {
@@ -379,6 +359,7 @@ export class RouterServer {
     this.#unfinished.delete(peer);
     this.#unread.delete(peer);
     this.#parked.delete(peer);
+    this.#budget.forget(peer);
   }
 
   /** Closes what is overdue, and counts again what clients have read meanwhile. */

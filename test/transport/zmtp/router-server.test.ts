@@ -242,6 +242,26 @@ describe("RouterServer", () => {
     await server.close(0);
   });
 
+  it("lets a connection that brings much wait for its next turn, and hears another meanwhile", async () => {
+    const order: string[] = [];
+    let honest: RawClient | undefined;
+    const { server } = await openServer({
+      bounds: { strangerUnansweredMax: 10_000 },
+      onMessage: (_, parts) => {
+        order.push(String(parts[1]));
+        if (order.length === 1) honest?.send(requestBytes(Buffer.from("honest")));
+      },
+    });
+    const flooding = await greeted(server.port);
+    honest = await greeted(server.port);
+    flooding.send(Buffer.concat(Array.from({ length: 2_000 }, () => requestBytes(Buffer.from("flood")))));
+    while (order.length < 2_001) await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(order.indexOf("honest") < 1_000, `heard after ${order.indexOf("honest")} requests of the flood`);
+    flooding.close();
+    honest.close();
+    await server.close(0);
+  });
+
   it("brings a large reply whole to a client that reads slowly, also while the server closes", async () => {
     const { server, messages } = await openServer();
     const client = await greeted(server.port);

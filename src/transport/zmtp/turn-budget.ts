@@ -1,0 +1,79 @@
+/**
+ * How much a connection may bring in one turn of the event loop, so that one that never stops sending leaves the others, the replies
+ * and the timers their share. libuv alone would read a flood's connection 32 times before it looks at anything else.
+ */
+import { provenTurn, strangersTurnMessagesMax, strangerTurn } from "../../limits.ts";
+import type { Peer } from "./peer.ts";
+
+type Spent = { turn: number; messages: number; bytes: number };
+
+export class TurnBudget {
+  readonly #spent = new WeakMap<Peer, Spent>();
+  readonly #waiting = new Set<Peer>();
+  /** Takes what a connection kept and lets it be read again. */
+  readonly #goOn: (peer: Peer) => void;
+  #turn = 0;
+  #strangersMessages = 0;
+  #isTurnPlanned = false;
+
+  constructor(goOn: (peer: Peer) => void) {
+    this.#goOn = goOn;
+  }
+
+  /** @returns whether the connection may bring more in this turn */
+  spend(peer: Peer, messages: number, bytes: number): boolean {
+    this.#planTurn();
+    const spent = this.#of(peer);
+    spent.messages += messages;
+    spent.bytes += bytes;
+    if (!peer.isProven) this.#strangersMessages += messages;
+    return this.#hasRoom(peer, spent);
+  }
+
+  /** Its bytes wait for the next turn. */
+  wait(peer: Peer): void {
+    this.#waiting.add(peer);
+    this.#planTurn();
+  }
+
+  forget(peer: Peer): void {
+    this.#waiting.delete(peer);
+  }
+
+  #of(peer: Peer): Spent {
+    let spent = this.#spent.get(peer);
+    if (spent === undefined) {
+      spent = { turn: this.#turn, messages: 0, bytes: 0 };
+      this.#spent.set(peer, spent);
+    } else if (spent.turn !== this.#turn) {
+      spent.turn = this.#turn;
+      spent.messages = 0;
+      spent.bytes = 0;
+    }
+    return spent;
+  }
+
+  #hasRoom(peer: Peer, { messages, bytes }: Spent): boolean {
+    const { messagesMax, bytesMax } = peer.isProven ? provenTurn : strangerTurn;
+    if (messages >= messagesMax || bytes >= bytesMax) return false;
+    return peer.isProven || this.#strangersMessages < strangersTurnMessagesMax;
+  }
+
+  #planTurn(): void {
+    if (this.#isTurnPlanned) return;
+    this.#isTurnPlanned = true;
+    setImmediate(() => this.#begin());
+  }
+
+  /** In the order in which they had to wait; those for which this turn has no room keep their place. */
+  #begin(): void {
+    this.#isTurnPlanned = false;
+    this.#turn += 1;
+    this.#strangersMessages = 0;
+    for (const peer of [...this.#waiting]) {
+      if (!peer.isProven && this.#strangersMessages >= strangersTurnMessagesMax) continue;
+      if (this.#waiting.delete(peer)) this.#goOn(peer);
+    }
+    if (this.#waiting.size > 0) this.#planTurn();
+  }
+}
