@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 const attachDeadlineMs = 20_000;
 /** Calls that carry a request, a reply, or make data durable. */
-const tracedCalls = "recvfrom,sendto,pwrite64,pwritev,write,writev,fsync,fdatasync,msync";
+const tracedCalls = "read,write,writev,pwrite64,pwritev,fsync,fdatasync,msync";
 
 export function hasStrace(): boolean {
   return spawnSync("strace", ["-V"]).status === 0;
@@ -97,9 +97,9 @@ export function exchangesOn(calls: readonly SystemCall[], port: number): Exchang
     const connection = /<(TCP:\[[^\]]*:(\d+)->[^\]]*\])>/.exec(call.args);
     if (connection === null || Number(connection[2]) !== port || call.result <= 0) continue;
     const [, name = ""] = connection;
-    if (call.name === "recvfrom") {
+    if (call.name === "read") {
       if (!arrivals.has(name)) arrivals.set(name, call.end);
-    } else if (call.name === "sendto") {
+    } else if (call.name === "write" || call.name === "writev") {
       const arrivedAt = arrivals.get(name);
       if (arrivedAt !== undefined) exchanges.push({ arrivedAt, repliedAt: call.start });
       arrivals.delete(name);
