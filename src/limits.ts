@@ -472,7 +472,7 @@ export const logSentencesMax = 512;
 export const logTextLengthMax = 2_048;
 /** Members of one list or map in a line of the log. */
 export const logItemsMax = 32;
-/** How often refused logins are written to the log, milliseconds; those in between are counted. */
+/** How often refused logins and requests are written to the log after the first few (`logBurstLines`), milliseconds; those in between are counted. */
 export const refusedLoginLogMs = 1_000;
 /** A file of users and passwords, bytes: it is read at each check. */
 export const credentialFileBytesMax = 16 * 1024 * 1024;

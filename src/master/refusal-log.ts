@@ -1,11 +1,12 @@
-/** Refusals in the log (logins, connections to the event bus): one line a second at most, with how many there were, since anybody on the network can ask. */
+/** Refusals in the log (logins, connections to the event bus): a few at once, then one line a second, with how many there were, since anybody on the network can ask. */
 import type { Logger } from "pino";
-import { refusedLoginLogMs } from "../limits.ts";
+import { logBurstLines, refusedLoginLogMs } from "../limits.ts";
 
 export class RefusalLog {
   readonly #logger: Pick<Logger, "warn" | "error">;
   readonly #nowMs: () => number;
-  #loggedMs = Number.NEGATIVE_INFINITY;
+  #lines = logBurstLines;
+  #countedMs = Number.NEGATIVE_INFINITY;
   #untold = 0;
 
   constructor(logger: Pick<Logger, "warn" | "error">, nowMs: () => number) {
@@ -15,12 +16,14 @@ export class RefusalLog {
 
   note(fields: Readonly<Record<string, string>>, message: string, level: "warn" | "error" = "warn"): void {
     const nowMs = this.#nowMs();
-    if (nowMs - this.#loggedMs < refusedLoginLogMs) {
+    this.#lines = Math.min(logBurstLines, this.#lines + (nowMs - this.#countedMs) / refusedLoginLogMs);
+    this.#countedMs = nowMs;
+    if (this.#lines < 1) {
       this.#untold += 1;
       return;
     }
+    this.#lines -= 1;
     this.#logger[level](this.#untold > 0 ? { ...fields, othersBefore: this.#untold } : fields, message);
-    this.#loggedMs = nowMs;
     this.#untold = 0;
   }
 }
