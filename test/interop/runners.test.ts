@@ -67,6 +67,8 @@ const calls: readonly Call[] = [
   ["runner", "mine.get", ["*", "test.ping"], {}],
 ];
 
+const missingFunction = "nosuch.fun";
+
 describe("runner and wheel functions beside Salt's", { skip }, () => {
   const bed = new TestBed();
   const pillar = join(bed.folder, "pillar");
@@ -111,7 +113,9 @@ describe("runner and wheel functions beside Salt's", { skip }, () => {
         new Operator("ours", ours).run("run", typed),
       ]);
       const [expected, actual]: readonly Comparable[] = both.map(comparable);
-      assert.deepEqual(actual, expected, `salt-run ${words.join(" ")}`);
+      // Salt ends with 0 for a function that is not there, which a script takes for success: ours ends with 1.
+      const decided = words.includes(missingFunction) ? { ...expected, code: 1 } : expected;
+      assert.deepEqual(actual, decided, `salt-run ${words.join(" ")}`);
     }
   });
 
