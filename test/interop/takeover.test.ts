@@ -98,7 +98,8 @@ function testRelease(release: SaltRelease): void {
     assert.deepEqual(await matching(ourOperator, "grain", "place:rack-two"), ["two"]);
     assert.deepEqual(await matching(ourOperator, "pillar", "role:web"), ["one"]);
     assert.deepEqual(await matching(ourOperator, "compound", "G@place:rack-* and I@role:web"), ["one"]);
-    assert.ok(performance.now() - startMs < 20_000, "no minion was waited for");
+    // Three commands that each wait for a minion which is not there take 75 s.
+    assert.ok(performance.now() - startMs < 60_000, "no minion was waited for");
     assert.deepEqual(await ourOperator.json("run", ["jobs.lookup_jid", oldJid]), { one: "before" });
     await until(
       "listed",
