@@ -17,7 +17,12 @@ describe("mines of a running master", { timeout: 120_000 }, () => {
 
   before(async () => {
     const nodegroups = { front: "web* and G@role:web", pair: ["web1", "web2"], loop: "N@loop" };
-    master = await startOurMaster(4, { open_mode: true, nodegroups, mine_get: { "web.*|db1": [".*"], web3: [] } });
+    master = await startOurMaster(4, {
+      open_mode: true,
+      nodegroups,
+      mine_get: { "web.*|db1": [".*"], web3: [] },
+      mine_max_bytes: 16 * 1024 * 1024,
+    });
     const primes = await loadPrimes(join(tmpdir(), "sw-test-keys"), ids.length + 1);
     const opened = ids.map((id, index) => ProbeMinion.open(id, minionKey(primes, index), master.requestPort));
     minions = new Map((await Promise.all(opened)).map((minion) => [minion.id, minion]));

@@ -66,8 +66,7 @@ function testRelease(release: SaltRelease): void {
   let ours: MasterUnderTest;
   let saltOperator: Operator;
   let ourOperator: Operator;
-  let oldJid = "";
-  let newJid = "";
+  const jobs = { old: "", new: "" };
 
   before(async () => {
     salt = await openSite(bed, release);
@@ -85,9 +84,9 @@ function testRelease(release: SaltRelease): void {
       one: true,
       two: true,
     });
-    oldJid = (await saltOperator.job("one", ["test.echo", "before"])).jid;
+    jobs.old = (await saltOperator.job("one", ["test.echo", "before"])).jid;
     await until("mine", () => mine(saltOperator), places);
-    await until("old job", () => saltOperator.json("run", ["jobs.lookup_jid", oldJid]), { one: "before" });
+    await until("old job", () => saltOperator.json("run", ["jobs.lookup_jid", jobs.old]), { one: "before" });
     await salt.program.stop();
   });
 
@@ -100,12 +99,12 @@ function testRelease(release: SaltRelease): void {
     assert.deepEqual(await matching(ourOperator, "compound", "G@place:rack-* and I@role:web"), ["one"]);
     // Three commands that each wait for a minion which is not there take 75 s.
     assert.ok(performance.now() - startMs < 60_000, "no minion was waited for");
-    assert.deepEqual(await ourOperator.json("run", ["jobs.lookup_jid", oldJid]), { one: "before" });
+    assert.deepEqual(await ourOperator.json("run", ["jobs.lookup_jid", jobs.old]), { one: "before" });
     await until(
       "listed",
       async () =>
         Object.keys((await ourOperator.json("run", ["jobs.list_jobs", "search_function=test.echo"])) as Answers),
-      [oldJid],
+      [jobs.old],
     );
   });
 
@@ -114,16 +113,16 @@ function testRelease(release: SaltRelease): void {
       one: true,
       two: true,
     });
-    newJid = (await ourOperator.job("two", ["test.echo", "since"])).jid;
-    await until("new job", () => saltOperator.json("run", ["jobs.lookup_jid", newJid]), { two: "since" });
+    jobs.new = (await ourOperator.job("two", ["test.echo", "since"])).jid;
+    await until("new job", () => saltOperator.json("run", ["jobs.lookup_jid", jobs.new]), { two: "since" });
     await ours.program.stop();
     assert.match(ours.program.output, /took over grains, pillars and mines/);
   });
 
   bed.it("is found whole by Salt's master again", async () => {
     await salt.start();
-    assert.deepEqual(await saltOperator.json("run", ["jobs.lookup_jid", oldJid]), { one: "before" });
-    assert.deepEqual(await saltOperator.json("run", ["jobs.lookup_jid", newJid]), { two: "since" });
+    assert.deepEqual(await saltOperator.json("run", ["jobs.lookup_jid", jobs.old]), { one: "before" });
+    assert.deepEqual(await saltOperator.json("run", ["jobs.lookup_jid", jobs.new]), { two: "since" });
     assert.deepEqual(await mine(saltOperator), places);
     const pillars = await saltOperator.json("run", ["cache.pillar", "tgt=one"]);
     assert.deepEqual(pillars, { one: { role: "web" } });
