@@ -135,6 +135,29 @@ function readAt(file: number, at: number, bytes: number): Buffer {
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
 }
 
+const nothingLeft: ReturnType<typeof rescueLog> = { entries: [], fault: undefined };
+
+/** Threads that start together find the same logs: the first one absorbs a log, the others find it gone. */
+function readLeftLog(path: string): ReturnType<typeof rescueLog> {
+  try {
+    return rescueLog(readFileSync(path));
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return nothingLeft;
+    throw error;
+  }
+}
+
+/** @returns false if another thread was first */
+function setAside(path: string, aside: string): boolean {
+  try {
+    renameSync(path, aside);
+    return true;
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return false;
+    throw error;
+  }
+}
+
 /**
  * Hands over what all logs hold, and removes those that nobody writes any more; one that is damaged is set aside under another name,
  * after all that is whole in it was handed over.
@@ -146,7 +169,7 @@ export function absorbLogs(directory: string, store: (entries: readonly LoggedEn
   for (const path of listLogs(directory)) {
     // Asked first: what is read after is all that there will ever be.
     const isLeft = isAbandoned(path);
-    const { entries, fault } = isLeft ? rescueLog(readFileSync(path)) : { entries: readLog(path), fault: undefined };
+    const { entries, fault } = isLeft ? readLeftLog(path) : { entries: readLog(path), fault: undefined };
     if (entries.length > 0) store(entries);
     if (!isLeft) continue;
     if (fault === undefined) {
@@ -154,7 +177,7 @@ export function absorbLogs(directory: string, store: (entries: readonly LoggedEn
       continue;
     }
     const aside = join(directory, `damaged-${basename(path)}`);
-    renameSync(path, aside);
+    if (!setAside(path, aside)) continue;
     faults.push(`${path} ${fault}. All that is whole in it was stored; the file is kept as ${aside}`);
   }
   return faults;
