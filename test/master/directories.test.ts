@@ -46,7 +46,7 @@ describe("the master's directories", () => {
       const modes = new Map<string, Set<string>>();
       for (const entry of readdirSync(join(cachedir, "jobs"), { recursive: true, withFileTypes: true })) {
         const kind = entry.isDirectory() ? "directories" : "files";
-        modes.set(kind, (modes.get(kind) ?? new Set()).add(modeOf(join(entry.path, entry.name))));
+        modes.set(kind, (modes.get(kind) ?? new Set()).add(modeOf(join(entry.parentPath, entry.name))));
       }
       assert.deepEqual([...(modes.get("directories") ?? [])], ["750"]);
       assert.deepEqual([...(modes.get("files") ?? [])], ["640"]);
