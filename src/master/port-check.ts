@@ -7,6 +7,7 @@ import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import { portCheckTimeoutMs } from "../limits.ts";
 import { errnoOf } from "../transport/socket-path.ts";
+import { hostAddress } from "./endpoint.ts";
 
 type PortConfig = Pick<
   MasterConfig,
@@ -73,7 +74,7 @@ function open({ host, port }: Wanted): Promise<Server | string> {
       clearTimeout(timer);
       resolve(errnoOf(error) ?? error.message);
     });
-    server.listen({ host, port, exclusive: true }, () => {
+    server.listen({ host: hostAddress(host), port, exclusive: true }, () => {
       clearTimeout(timer);
       if (isLate) server.close();
       else resolve(server);

@@ -43,6 +43,10 @@ async function configured(
 }
 
 describe("the look at a master's ports before it starts", () => {
+  it("reads an interface as the ports do: a star is every address, and a network interface's name its own", async () => {
+    for (const name of ["*", "lo"]) await checkPorts(await configured({ interface: name }));
+  });
+
   it("leaves free ports free, and takes none where there are no metrics", async () => {
     await checkPorts(await configured({}));
     await checkPorts(await configured({ metrics_port: 0, metrics_interface: foreignAddress }));
