@@ -2,9 +2,9 @@
  * File names by pattern, as Salt's includes use them: `*`, `?` and `[...]` within one directory level, dotfiles only if asked for.
  * (Node.js 20 has no `fs.globSync`.)
  */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "./file-errors.ts";
+import { namesIn } from "./missing-files.ts";
 
 const isPattern = /[*?[]/;
 
@@ -27,15 +27,6 @@ function levelPattern(level: string): RegExp {
     } else source += letter.replace(/[\\^$.|+()[\]{}]/, "\\$&");
   }
   return new RegExp(`^${source}$`, "su");
-}
-
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return [];
-    throw error;
-  }
 }
 
 /** Existing paths that match an absolute pattern, sorted by code unit. */

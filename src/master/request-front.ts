@@ -2,13 +2,13 @@
  * The request port: a ROUTER that speaks ZMTP over Node's own sockets. It hands requests on as they come and never looks inside.
  * docs/ARCHITECTURE.md, "Overload": a paused reader leaves the rest to TCP; docs/decisions/0022-request-front.md.
  */
-import { readFileSync } from "node:fs";
 import { SaltworksError } from "../errors.ts";
 import { replyLingerMs, reservedDescriptors } from "../limits.ts";
 import type { Peer } from "../transport/zmtp/peer.ts";
 import { RouterServer, type RouterServerOptions } from "../transport/zmtp/router-server.ts";
 import { badLoad } from "../wire/reply.ts";
 import { endpointOf, hostAddress } from "./endpoint.ts";
+import { openFilesLimit } from "./open-files.ts";
 import type { RequestPeer } from "./request-peer.ts";
 
 export type RequestFrontOptions = Pick<
@@ -22,15 +22,7 @@ export type RequestFrontOptions = Pick<
 
 /** Half of the file descriptors that the process may have, less those that other things need. */
 function connectionsMax(): number {
-  // Without /proc the system's own bound is all there is.
-  let limits = "";
-  try {
-    limits = readFileSync("/proc/self/limits", "latin1");
-  } catch {
-    return Number.MAX_SAFE_INTEGER;
-  }
-  const soft = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
-  return Number.isNaN(soft) ? Number.MAX_SAFE_INTEGER : Math.max(reservedDescriptors, (soft - reservedDescriptors) / 2);
+  return Math.max(reservedDescriptors, (openFilesLimit() - reservedDescriptors) / 2);
 }
 
 /** What the operator can do about a port that cannot be had. */

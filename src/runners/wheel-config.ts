@@ -1,9 +1,9 @@
 /** Wheel functions `config`: the master's configuration, and files beside it that the next start reads. */
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { stringify } from "yaml";
-import { hasCodeIn } from "../config/file-errors.ts";
 import { loadMasterConfig } from "../config/load.ts";
+import { readIfThere } from "../config/missing-files.ts";
 import { isConfigMap, parseSaltYaml } from "../config/salt-yaml.ts";
 import { SaltworksError } from "../errors.ts";
 import { replaceFile } from "../store/durable-file.ts";
@@ -44,15 +44,6 @@ function yamlText(contents: Value | undefined): string {
   if (typeof contents !== "string" || read === undefined || !("value" in read) || !isConfigMap(read.value))
     throw new SaltworksError("FUNCTION_ARGUMENTS", "yaml_contents must be a map, or a text that is one in YAML", {});
   return contents.endsWith("\n") ? contents : `${contents}\n`;
-}
-
-function readIfThere(file: string): Buffer | undefined {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    if (hasCodeIn(error, "ENOENT")) return undefined;
-    throw error;
-  }
 }
 
 function plainOf(value: Value): unknown {

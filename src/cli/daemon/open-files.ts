@@ -1,16 +1,11 @@
 /** `max_open_files`: how many files and connections this process may have open. Source: Salt's rule, with the limit raised where root may. */
-import { readFileSync } from "node:fs";
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
-
-function limitNow(): number {
-  const row = /^Max open files\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
-  return row === "unlimited" ? Number.POSITIVE_INFINITY : Number(row);
-}
+import { openFilesLimit } from "../../master/open-files.ts";
 
 /** As root, before it is given up. Node.js has raised the limit to the hard one, which only root can raise. */
 export async function raiseOpenFiles(wanted: number): Promise<void> {
-  if (process.platform !== "linux" || process.getuid?.() !== 0 || limitNow() >= wanted) return;
+  if (process.platform !== "linux" || process.getuid?.() !== 0 || openFilesLimit() >= wanted) return;
   const { limitOpenFiles } = await import("./system-calls.ts");
   try {
     limitOpenFiles(wanted);
@@ -22,7 +17,7 @@ export async function raiseOpenFiles(wanted: number): Promise<void> {
 
 export function reportOpenFiles(wanted: number, log: Pick<Logger, "warn">): void {
   if (process.platform !== "linux") return;
-  const limit = limitNow();
+  const limit = openFilesLimit();
   if (limit < wanted)
     log.warn(
       `max_open_files is ${wanted}, but this process may open only ${limit} files: raise LimitNOFILE or ulimit -n`,

@@ -1,7 +1,7 @@
 /** Checks of what stands in LMDB files and in the logs beside: every page, and every record by its hash and its form. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { readIfThere } from "../../config/missing-files.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { openValue } from "../checked-value.ts";
@@ -126,13 +126,4 @@ function nameOf(table: string, key: Buffer): string {
   if (table === "loads") return `the record of job ${first.slice(1)}`;
   if (table === "jobs") return `the pending job ${first}`;
   return `${table} of ${first}`;
-}
-
-function readIfThere(file: string): Buffer | undefined {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    if (hasCodeIn(error, "ENOENT")) return undefined;
-    throw error;
-  }
 }

@@ -2,9 +2,10 @@
  * What Salt's masters keep of each minion in files (their `localfs` cache), in the two layouts that its releases have: a folder a minion
  * (3006, 3007: `minions/ID/data.p` and `mine.p`), and a folder a kind (3008: `grains/ID.p`, `pillar/ID.p`, `mine/ID.p`).
  */
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
+import { namesIn } from "../../config/missing-files.ts";
 import { SaltworksError } from "../../errors.ts";
 import { saltFileBytesMax } from "../../limits.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
@@ -42,15 +43,6 @@ export function layoutsIn(cachedir: string): readonly MinionLayout[] {
   const isKept = (kind: Kind) => namesIn(join(cachedir, kind)).some((name) => name.endsWith(".p"));
   const found = [...(folders ? (["folders"] as const) : []), ...(kinds.some(isKept) ? (["kinds"] as const) : [])];
   return found.length === 0 ? minionLayouts : found;
-}
-
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return [];
-    throw error;
-  }
 }
 
 /** What the newest files say; parts without any are absent. `faults`: files that cannot be read, by name. */
