@@ -2,7 +2,7 @@
  * File names by pattern, as Salt's includes use them: `*`, `?` and `[...]` within one directory level, dotfiles only if asked for.
  * (Node.js 20 has no `fs.globSync`.)
  */
-import { existsSync, } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn } from "./missing-files.ts";
 
