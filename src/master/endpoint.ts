@@ -53,10 +53,16 @@ export function socketOptions({ backlog, keepalive }: PortOptions) {
 
 /** ZMQ_IN_BATCH_SIZE and ZMQ_OUT_BATCH_SIZE of libzmq's draft interface, which `zeromq` does not name. */
 const batchSizeOptions = [101, 102] as const;
+/** ZMQ_USE_FD: the socket binds to this descriptor, which listens already. */
+const useDescriptorOption = 89;
 
 /** A PUB whose connections keep `bufferBytes` each way; libzmq's own 8 KiB are most of what an idle connection costs. */
 export class BufferedPublisher extends Publisher {
   setBufferBytes(bufferBytes: number): void {
     for (const option of batchSizeOptions) this.setInt32Option(option, bufferBytes);
+  }
+
+  useDescriptor(descriptor: number): void {
+    this.setInt32Option(useDescriptorOption, descriptor);
   }
 }

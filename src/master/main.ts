@@ -27,7 +27,7 @@ import { localKeysOf } from "./local-users.ts";
 import { LogLimit } from "./log-limit.ts";
 import { Master } from "./master.ts";
 import { MetricsServer } from "./metrics-server.ts";
-import { checkPorts } from "./port-check.ts";
+import { checkPorts, type OpenedPorts } from "./port-check.ts";
 import { prepareSaltFiles, type SaltPlan } from "./salt-files.ts";
 import { prepareStores } from "./store-start.ts";
 import {
@@ -48,6 +48,8 @@ export type MasterHooks = {
   /** It answers requests. `answers` resolves when all workers have; `state` is the metrics' text. */
   readonly onReady?: (master: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
   readonly onStopping?: () => void;
+  /** Opened while the process was root. */
+  readonly openedPorts?: OpenedPorts;
 };
 
 /**
@@ -66,8 +68,9 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   try {
-    await checkPorts(config);
-    const master = await startMaster(config, limit);
+    const openedPorts = hooks.openedPorts ?? new Map();
+    await checkPorts(config, openedPorts);
+    const master = await startMaster(config, limit, openedPorts);
     logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
     hooks.onReady?.({ answers: () => master.answers(), state: () => master.metrics.text() });
     const signal = await terminationSignal(master);
@@ -89,10 +92,10 @@ const exitGraceMs = 2_000;
 /** What has been opened, to be closed in reverse if the start fails half-way. */
 type Opened = { readonly close: () => Promise<unknown> | unknown }[];
 
-async function startMaster(config: MasterConfig, log: LogLimit): Promise<Master> {
+async function startMaster(config: MasterConfig, log: LogLimit, openedPorts: OpenedPorts): Promise<Master> {
   const opened: Opened = [];
   try {
-    return await openParts(config, log, opened);
+    return await openParts(config, log, openedPorts, opened);
   } catch (error) {
     for (const part of opened.reverse()) {
       try {
@@ -106,7 +109,12 @@ async function startMaster(config: MasterConfig, log: LogLimit): Promise<Master>
   }
 }
 
-async function openParts(config: MasterConfig, { logger, counters }: LogLimit, opened: Opened): Promise<Master> {
+async function openParts(
+  config: MasterConfig,
+  { logger, counters }: LogLimit,
+  openedPorts: OpenedPorts,
+  opened: Opened,
+): Promise<Master> {
   const keep = <Part extends Opened[number]>(part: Part): Part => {
     opened.push(part);
     return part;
@@ -146,6 +154,7 @@ async function openParts(config: MasterConfig, { logger, counters }: LogLimit, o
   await pool.broadcast(() => ({ kind: "counters" }));
   const master = await Master.open({
     config,
+    openedPorts,
     logger,
     logCounters: counters,
     start,
@@ -171,7 +180,7 @@ async function openParts(config: MasterConfig, { logger, counters }: LogLimit, o
   master.useKeyWatch(watch);
   const idleCollection = collectWhenIdle();
   master.onStop(() => idleCollection.close());
-  await serveMetrics(config, logger, master);
+  await serveMetrics(config, openedPorts.get("metrics_port"), logger, master);
   return master;
 }
 
@@ -187,11 +196,17 @@ function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger) {
 }
 
 /** @throws SaltworksError MASTER_RUNNING if the port is taken */
-async function serveMetrics(config: MasterConfig, logger: Logger, master: Master): Promise<void> {
+async function serveMetrics(
+  config: MasterConfig,
+  descriptor: number | undefined,
+  logger: Logger,
+  master: Master,
+): Promise<void> {
   if (config.metrics_port === 0) return;
   const server = await MetricsServer.listen({
     address: config.metrics_interface,
     port: config.metrics_port,
+    descriptor,
     read: () => master.metrics.text(),
     onFault: (error) => logger.error({ err: error }, "the metrics could not be served"),
   });

@@ -26,6 +26,7 @@ import { Maintenance } from "./maintenance.ts";
 import { Metrics } from "./metrics.ts";
 import type { MeteredParts } from "./metrics-sources.ts";
 import { ownJob } from "./own-job.ts";
+import type { OpenedPorts } from "./port-check.ts";
 import type { Presence } from "./presence.ts";
 import { presenceOf } from "./presence-ping.ts";
 import { PublishFront } from "./publish-front.ts";
@@ -41,6 +42,7 @@ export type MasterParts = {
   readonly config: MasterConfig;
   readonly logger: Logger;
   readonly logCounters: LogLimit["counters"];
+  readonly openedPorts: OpenedPorts;
   readonly start: ShardStart;
   readonly secrets: MasterSecrets;
   readonly bus: Bus;
@@ -114,6 +116,7 @@ export class Master {
     const publishFront = await PublishFront.bind({
       ...portOptions(config),
       endpoint: endpointOf(config.interface, config.publish_port),
+      descriptor: parts.openedPorts.get("publish_port"),
       highWaterMark: config.pub_hwm,
       isFiltering: config.zmq_filtering,
     });

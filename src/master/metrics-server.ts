@@ -13,6 +13,8 @@ export type MetricsServerOptions = {
   readonly address: string;
   /** 0: any free one. */
   readonly port: number;
+  /** A socket that listens at address and port already. */
+  readonly descriptor?: number | undefined;
   /** In Prometheus' text format. */
   readonly read: () => Promise<string>;
   readonly onFault: (error: Error) => void;
@@ -44,13 +46,13 @@ export class MetricsServer {
   /** @throws SaltworksError MASTER_RUNNING if the port is taken or the address is not this machine's */
   static async listen(options: MetricsServerOptions): Promise<MetricsServer> {
     const metrics = new MetricsServer(options);
-    const { address, port } = options;
+    const { address, port, descriptor } = options;
     await new Promise<void>((resolve, reject) => {
       metrics.#server.once("error", (cause) => {
         const message = `cannot serve metrics on ${address} port ${port} (metrics_interface, metrics_port): ${cause.message}`;
         reject(new SaltworksError("MASTER_RUNNING", message, { address, port }, { cause }));
       });
-      metrics.#server.listen({ host: address, port }, resolve);
+      metrics.#server.listen(descriptor === undefined ? { host: address, port } : { fd: descriptor }, resolve);
     });
     metrics.#server.removeAllListeners("error").on("error", options.onFault);
     return metrics;

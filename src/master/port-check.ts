@@ -13,39 +13,54 @@ type PortConfig = Pick<
   MasterConfig,
   "interface" | "publish_port" | "ret_port" | "metrics_interface" | "metrics_port" | "zmq_backlog"
 >;
-/** `port` and `address` are the names of the options that say so. */
-type Wanted = { readonly option: string; readonly addressOption: string; readonly host: string; readonly port: number };
+/** Descriptors of sockets that listen already, by the name of the port's option. */
+export type OpenedPorts = ReadonlyMap<string, number>;
+
+/** `option` and `addressOption` are the names of the options that say so. */
+export type WantedPort = {
+  readonly option: string;
+  readonly addressOption: string;
+  readonly host: string;
+  readonly port: number;
+};
+
+type PortFault = { readonly text: string; readonly errno: string };
 
 /**
+ * @param already ports that are open and not looked at
  * @throws SaltworksError MASTER_RUNNING if another process has one of the ports, PORT_UNUSABLE if the system refuses one; the message lists
  * all of them, each with its option and errno
  */
-export async function checkPorts(config: PortConfig): Promise<void> {
-  const faults: { readonly text: string; readonly errno: string }[] = [];
+export async function checkPorts(config: PortConfig, already: OpenedPorts = new Map()): Promise<void> {
+  const faults: PortFault[] = [];
   // Held open together, so that two options with one port are found, too.
   const opened: Server[] = [];
   try {
     for (const wanted of wantedPorts(config)) {
+      if (already.has(wanted.option)) continue;
       const found = await open(wanted);
       if (typeof found !== "string") opened.push(found);
-      else faults.push({ text: faultText(wanted, found), errno: found });
+      else faults.push(portFault(wanted, found));
     }
   } finally {
     await Promise.all(opened.map((server) => new Promise((resolve) => server.close(resolve))));
   }
-  if (faults.length === 0) return;
+  if (faults.length > 0) throw portsError(faults);
+}
+
+export function portsError(faults: readonly PortFault[]): SaltworksError {
   const isInUse = faults.every(({ errno }) => errno === "EADDRINUSE");
   const detail = { errno: faults[0]?.errno ?? "" };
-  throw new SaltworksError(
+  return new SaltworksError(
     isInUse ? "MASTER_RUNNING" : "PORT_UNUSABLE",
     faults.map(({ text }) => text).join("\n"),
     detail,
   );
 }
 
-function wantedPorts(config: PortConfig): Wanted[] {
+export function wantedPorts(config: PortConfig): WantedPort[] {
   const host = config.interface;
-  const ports: Wanted[] = [
+  const ports: WantedPort[] = [
     { option: "publish_port", addressOption: "interface", host, port: config.publish_port },
     { option: "ret_port", addressOption: "interface", host, port: config.ret_port },
   ];
@@ -61,7 +76,7 @@ function wantedPorts(config: PortConfig): Wanted[] {
 }
 
 /** @returns the listening server, or the system's name of what keeps it from listening */
-function open({ host, port }: Wanted): Promise<Server | string> {
+function open({ host, port }: WantedPort): Promise<Server | string> {
   return new Promise((resolve) => {
     const server = createServer((socket) => socket.destroy());
     let isLate = false;
@@ -82,7 +97,12 @@ function open({ host, port }: Wanted): Promise<Server | string> {
   });
 }
 
-function faultText({ option, addressOption, host, port }: Wanted, errno: string): string {
+/** @param errno the system's name of what keeps the port from being opened */
+export function portFault(wanted: WantedPort, errno: string): PortFault {
+  return { text: faultText(wanted, errno), errno };
+}
+
+function faultText({ option, addressOption, host, port }: WantedPort, errno: string): string {
   const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   switch (errno) {
     case "EADDRINUSE":

@@ -7,6 +7,8 @@ import { BufferedPublisher, type PortOptions, socketOptions } from "./endpoint.t
 
 export type PublishFrontOptions = PortOptions & {
   readonly endpoint: string;
+  /** A socket that listens at the endpoint already. */
+  readonly descriptor?: number | undefined;
   readonly highWaterMark: number;
   readonly isFiltering: boolean;
 };
@@ -29,6 +31,7 @@ export class PublishFront {
       ...socketOptions(options),
     });
     publisher.setBufferBytes(options.bufferBytes);
+    if (options.descriptor !== undefined) publisher.useDescriptor(options.descriptor);
     this.#publisher = publisher;
   }
 

@@ -13,7 +13,15 @@ import type { RequestPeer } from "./request-peer.ts";
 
 export type RequestFrontOptions = Pick<
   RouterServerOptions,
-  "host" | "port" | "backlog" | "keepalive" | "messageBytesMax" | "addressConnectionsMax" | "isProxy" | "mayBeLarge"
+  | "host"
+  | "port"
+  | "backlog"
+  | "descriptor"
+  | "keepalive"
+  | "messageBytesMax"
+  | "addressConnectionsMax"
+  | "isProxy"
+  | "mayBeLarge"
 > & {
   readonly onRequest: (peer: RequestPeer, frame: Buffer) => void;
   /** The socket failed for good. */

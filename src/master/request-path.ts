@@ -20,6 +20,7 @@ import type { ContentAnswers } from "./content-answers.ts";
 import type { JobKeeping } from "./job-keeping.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { OwedAnswers } from "./owed-answers.ts";
+import type { OpenedPorts } from "./port-check.ts";
 import type { Presence } from "./presence.ts";
 import { RefusalLog } from "./refusal-log.ts";
 import { RequestFront } from "./request-front.ts";
@@ -34,6 +35,7 @@ export type RequestPathParts = {
   readonly pool: ShardPool;
   readonly rsa: LanePool;
   readonly partitioner: Partitioner;
+  readonly openedPorts: OpenedPorts;
 };
 
 /** Who goes on with what comes out of a batch. */
@@ -84,6 +86,7 @@ export class RequestPath {
       host: config.interface,
       port: config.ret_port,
       backlog: config.zmq_backlog,
+      descriptor: this.#parts.openedPorts.get("ret_port"),
       keepalive: { isOn: config.tcp_keepalive, idleSeconds: config.tcp_keepalive_idle },
       messageBytesMax: config.request_max_bytes,
       addressConnectionsMax: config.connections_per_address_max,

@@ -34,12 +34,38 @@ async function until<Found>(look: () => Found | undefined | false): Promise<Foun
   }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
+/** Throws where it is taken. */
+async function freePort(wanted = 0): Promise<number> {
+  const server = createServer().listen(wanted, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   server.close();
   return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+/** Ports of an ordinary machine that only root may open. */
+async function freeLowPorts(count: number): Promise<number[]> {
+  const found: number[] = [];
+  for (let port = 1023; found.length < count; port -= 1) {
+    await freePort(port).then(
+      () => found.push(port),
+      () => undefined,
+    );
+    assert.ok(port > 512, "no low port is free");
+  }
+  return found;
+}
+
+/** Every thread of it is the user's, without groups and rights of root's. */
+function assertIsOnly(pid: number, { uid, gid }: { readonly uid: number; readonly gid: number }): void {
+  const threads = readdirSync(`/proc/${pid}/task`).map((id) => textOf(`/proc/${pid}/task/${id}/status`));
+  assert.ok(threads.length > 4);
+  for (const status of threads) {
+    assert.match(status, new RegExp(`^Uid:(\\t${uid}){4}$`, "m"));
+    assert.match(status, new RegExp(`^Gid:(\\t${gid}){4}$`, "m"));
+    assert.match(status, new RegExp(`^Groups:\\t${gid} $`, "m"));
+    for (const set of ["Inh", "Prm", "Eff", "Amb"]) assert.match(status, new RegExp(`^Cap${set}:\\t0+$`, "m"));
+  }
 }
 
 /** The text of a file that may not be there yet. */
@@ -144,17 +170,7 @@ describe("daemons", { skip: needsRoot }, () => {
     writeFileSync(join(folder, "master", "pki", "minions", "old"), "root's");
     const pids = [startBehind("master"), startBehind("minion")] as const;
     for (const pid of pids) {
-      const threads = readdirSync(`/proc/${pid}/task`).map((id) =>
-        readFileSync(`/proc/${pid}/task/${id}/status`, "utf8"),
-      );
-      assert.ok(threads.length > 4);
-      for (const status of threads) {
-        assert.match(status, new RegExp(`^Uid:(\\t${user.uid}){4}$`, "m"));
-        assert.match(status, new RegExp(`^Gid:(\\t${user.gid}){4}$`, "m"));
-        assert.match(status, new RegExp(`^Groups:\\t${user.gid} $`, "m"));
-        assert.match(status, /^CapEff:\t0+$/m);
-        assert.match(status, /^CapPrm:\t0+$/m);
-      }
+      assertIsOnly(pid, user);
       assert.equal(textOf(`/proc/${pid}/stat`).split(") ")[1]?.split(" ")[4], "0", "it has no terminal");
     }
     for (const name of ["pki", "pki/minions/old", "pki/master.pem", "cache/.nobody_key", "log/file", "pid/file"])
@@ -183,6 +199,29 @@ describe("daemons", { skip: needsRoot }, () => {
     for (const pid of pids) process.kill(pid, "SIGTERM");
     for (const pid of pids) await until(() => !isRunning(pid));
     assert.ok(!textOf(log).includes('"level":50'), textOf(log));
+  });
+
+  it("open ports below 1024 before they give root up, and say which of them is taken", { timeout }, async () => {
+    const [publish = 0, requests = 0, metrics = 0] = await freeLowPorts(3);
+    set("master", `user: ${user.name}\npublish_port: ${publish}\nret_port: ${requests}\nmetrics_port: ${metrics}`);
+    set("minion", `master_port: ${requests}`);
+    const holder = createServer().listen(requests, "127.0.0.1");
+    await once(holder, "listening");
+    const { status, stderr } = run(["master", "-d"]);
+    holder.close();
+    assert.equal(status, 1);
+    assert.equal(
+      stderr,
+      `saltworks master: ret_port: 127.0.0.1:${requests} is in use by another process (EADDRINUSE)\n`,
+    );
+    const pid = startBehind("master");
+    startBehind("minion");
+    await until(() => run(["salt", "m1", "test.ping"]).stdout === "m1:\n    True\n");
+    assert.match(await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text(), /^saltworks_/m);
+    assertIsOnly(pid, user);
+    assert.deepEqual(listeningPorts(pid), [metrics, requests, publish]);
+    process.kill(pid, "SIGTERM");
+    await until(() => !isRunning(pid));
   });
 
   it("end with Salt's exit codes where the user is not there or may not be had", { timeout }, () => {

@@ -4,9 +4,11 @@
  */
 import { close as closeInspector } from "node:inspector";
 import type { Logger } from "pino";
+import type { Overrides } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { Host } from "../host.ts";
 import { openDaemonLog } from "../log.ts";
+import type { OptionsOf } from "../options/parse.ts";
 import { foregroundOf, startInBackground } from "./background.ts";
 import { dumpOnSignal } from "./debug-dump.ts";
 import { dropNodeVariables, isDebuggerOpen, isDebuggerWanted } from "./node-environment.ts";
@@ -20,12 +22,18 @@ import { syslogPlace } from "./syslog.ts";
 /** The options of both configurations that count here. */
 export type DaemonConfig = {
   readonly user: string;
+  readonly pki_dir: string;
+  readonly cachedir: string;
+  readonly sock_dir: string;
   readonly pidfile: string;
   readonly log_file: string;
   readonly log_level: string;
   readonly log_level_logfile: string | null;
   readonly warnings: readonly string[];
 };
+
+/** Both daemons have the same options. */
+type DaemonOptions = OptionsOf<"master" | "minion">;
 
 /** A daemon that is up, as those outside of it see it. */
 export type RunningDaemon = {
@@ -43,23 +51,41 @@ export type DaemonHooks = {
 export type Daemon<Config extends DaemonConfig> = {
   readonly role: "master" | "minion";
   readonly argv: readonly string[];
-  readonly isBackgroundWanted: boolean;
-  readonly load: (host: Host) => Config;
-  /** Made if they are missing, and given to the daemon's user with what is in them. */
-  readonly directories: (config: Config) => readonly OwnedDirectory[];
+  readonly options: DaemonOptions;
+  readonly load: (configDir: string | undefined, host: Host, overrides: Overrides) => Config;
   readonly openFiles: (config: Config) => number;
   /** Before root is given up. */
-  readonly asRoot?: (config: Config) => Promise<void>;
+  readonly asRoot?: (config: Config, host: Host) => Promise<void>;
   /** @returns the exit code */
   readonly run: (config: Config, log: Logger, hooks: DaemonHooks, host: Host) => Promise<number>;
 };
+
+/** Options of the command line win over the configuration. */
+function overridesOf(options: DaemonOptions): Overrides {
+  return {
+    log_level: options.logLevel,
+    log_file: options.logFile,
+    log_level_logfile: options.logFileLevel,
+    user: options.user,
+    pidfile: options.pidFile,
+  };
+}
+
+/** Made if they are missing, and given to the daemon's user with what is in them. */
+function directoriesOf({ pki_dir, cachedir, sock_dir }: DaemonConfig): OwnedDirectory[] {
+  return [
+    { path: pki_dir, mode: 0o700 },
+    { path: cachedir, mode: 0o755 },
+    { path: sock_dir, mode: 0o755 },
+  ];
+}
 
 /** @returns the exit code */
 export async function runDaemon<Config extends DaemonConfig>(daemon: Daemon<Config>, host: Host): Promise<number> {
   const dropped = dropNodeVariables(process.env);
   const foreground = foregroundOf(host);
-  const config = daemon.load(foreground.host);
-  if (daemon.isBackgroundWanted && !foreground.isBackground)
+  const config = daemon.load(daemon.options.configDir, foreground.host, overridesOf(daemon.options));
+  if (daemon.options.isDaemon && !foreground.isBackground)
     return await startInBackground([daemon.role, ...daemon.argv], host);
   // Every path of the configuration is whole by now.
   if (foreground.isBackground) process.chdir("/");
@@ -71,11 +97,11 @@ export async function runDaemon<Config extends DaemonConfig>(daemon: Daemon<Conf
     {
       user: config.user,
       files: {
-        directories: daemon.directories(config),
+        directories: directoriesOf(config),
         logFile: place === undefined && config.log_file !== "" ? config.log_file : undefined,
         pidFile: config.pidfile,
       },
-      asRoot: async () => await daemon.asRoot?.(config),
+      asRoot: async () => await daemon.asRoot?.(config, foreground.host),
     },
     foreground.host,
     (sentence) => sentences.push(sentence),

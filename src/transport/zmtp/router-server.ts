@@ -14,6 +14,8 @@ export type RouterServerOptions = {
   /** 0 lets the system choose. */
   readonly port: number;
   readonly backlog: number;
+  /** A socket that listens at host and port already, opened by another; it is closed with the server. */
+  readonly descriptor?: number | undefined;
   readonly keepalive: { readonly isOn: boolean; readonly idleSeconds: number };
   /** All parts of one message. */
   readonly messageBytesMax: number;
@@ -87,14 +89,16 @@ export class RouterServer {
   /** @throws Error with the `code` of the system call (EADDRINUSE, EADDRNOTAVAIL, EACCES) */
   static async listen(options: RouterServerOptions): Promise<RouterServer> {
     const server = new RouterServer(options);
-    const { host, port, backlog } = options;
+    const { host, port, backlog, descriptor } = options;
     try {
       await new Promise<void>((resolve, reject) => {
         server.#server.once("error", reject);
-        server.#server.listen({ host, port, backlog }, () => {
+        const onListening = () => {
           server.#server.off("error", reject);
           resolve();
-        });
+        };
+        if (descriptor === undefined) server.#server.listen({ host, port, backlog }, onListening);
+        else server.#server.listen({ fd: descriptor }, backlog, onListening);
       });
     } catch (error) {
       clearInterval(server.#timer);

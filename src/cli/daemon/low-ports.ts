@@ -1,0 +1,60 @@
+/**
+ * Ports that only root may open, for a master that is about to become another user: they are opened while it is root, and the fronts take
+ * the open sockets over. Clients that connect meanwhile wait until the master serves.
+ */
+import { lookup } from "node:dns/promises";
+import { readFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import type { MasterConfig } from "../../config/schema.ts";
+import { hostAddress } from "../../master/endpoint.ts";
+import { type OpenedPorts, portFault, portsError, wantedPorts } from "../../master/port-check.ts";
+import { parseAddress } from "../../target/ip-network.ts";
+import { errnoOf } from "../../transport/socket-path.ts";
+
+/** Of Linux, where the machine says nothing else. */
+const usualFirstOpenPort = 1_024;
+const firstOpenPortFile = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+
+/** The first port that every user may open. */
+function firstOpenPort(): number {
+  try {
+    return Number(readFileSync(firstOpenPortFile, "utf8"));
+  } catch (error) {
+    if (!hasCodeIn(error, "ENOENT", "EACCES")) throw error;
+    return usualFirstOpenPort;
+  }
+}
+
+/** @throws SaltworksError MASTER_RUNNING or PORT_UNUSABLE, as the check of the other ports does */
+export async function openLowPorts(config: MasterConfig): Promise<OpenedPorts> {
+  const opened = new Map<string, number>();
+  const faults = [];
+  const first = firstOpenPort();
+  for (const wanted of wantedPorts(config)) {
+    if (wanted.port === 0 || wanted.port >= first) continue;
+    const found = await listenAtHost(wanted.host, wanted.port, config.zmq_backlog);
+    if (typeof found === "number") opened.set(wanted.option, found);
+    else faults.push(portFault(wanted, found));
+  }
+  // The start ends with the process, which closes what was opened.
+  if (faults.length > 0) throw portsError(faults);
+  return opened;
+}
+
+/** @returns a descriptor, or the system's name of the fault */
+async function listenAtHost(host: string, port: number, backlog: number): Promise<number | string> {
+  const { listenAt } = await import("./system-calls.ts");
+  try {
+    const { address: text } = await lookup(hostAddress(host));
+    const address = parseAddress(text);
+    if (address === undefined) return "EADDRNOTAVAIL";
+    const zone = text.split("%")[1] ?? "";
+    const scope = networkInterfaces()[zone]?.find((info) => info.family === "IPv6")?.scopeid ?? 0;
+    return listenAt(address, port, backlog, scope);
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return errno;
+  }
+}
