@@ -70,7 +70,7 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   try {
     const openedPorts = hooks.openedPorts ?? new Map();
     await checkPorts(config, openedPorts);
-    const master = await startMaster(config, limit, openedPorts);
+    const master = await startMaster({ config, log: limit, openedPorts });
     logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
     hooks.onReady?.({ answers: () => master.answers(), state: () => master.metrics.text() });
     const signal = await terminationSignal(master);
@@ -92,29 +92,27 @@ const exitGraceMs = 2_000;
 /** What has been opened, to be closed in reverse if the start fails half-way. */
 type Opened = { readonly close: () => Promise<unknown> | unknown }[];
 
-async function startMaster(config: MasterConfig, log: LogLimit, openedPorts: OpenedPorts): Promise<Master> {
+type Startup = { readonly config: MasterConfig; readonly log: LogLimit; readonly openedPorts: OpenedPorts };
+
+async function startMaster(startup: Startup): Promise<Master> {
   const opened: Opened = [];
   try {
-    return await openParts(config, log, openedPorts, opened);
+    return await openParts(startup, opened);
   } catch (error) {
     for (const part of opened.reverse()) {
       try {
         await part.close();
       } catch (fault) {
         // The reason of the failed start is what the operator needs; the rest is still to be closed.
-        log.logger.error({ err: fault }, "closing failed");
+        startup.log.logger.error({ err: fault }, "closing failed");
       }
     }
     throw error;
   }
 }
 
-async function openParts(
-  config: MasterConfig,
-  { logger, counters }: LogLimit,
-  openedPorts: OpenedPorts,
-  opened: Opened,
-): Promise<Master> {
+async function openParts({ config, log, openedPorts }: Startup, opened: Opened): Promise<Master> {
+  const { logger, counters } = log;
   const keep = <Part extends Opened[number]>(part: Part): Part => {
     opened.push(part);
     return part;
