@@ -83,8 +83,10 @@ export class MasterProcess {
     return join(this.directory, "conf");
   }
 
+  /** Where `config` says, or below `directory`. */
   get cacheDirectory(): string {
-    return join(this.directory, "cache");
+    const { cachedir } = this.#options.config;
+    return typeof cachedir === "string" ? cachedir : join(this.directory, "cache");
   }
 
   get socketDirectory(): string {

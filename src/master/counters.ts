@@ -1,5 +1,6 @@
 /** One view of every counter of the master: main thread, each worker, each queue. Numbers and names only, never contents. */
 import { openedSealCount } from "../crypto/crypticle.ts";
+import { diskFaultCounts } from "../store/disk-faults.ts";
 import type { ShardCounters } from "../workers/messages.ts";
 import type { MeteredParts } from "./metrics-sources.ts";
 
@@ -71,6 +72,7 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     }),
     batches: () => ({ ...parts.batches.counters, running: parts.batches.runningCount }),
     deliveries: () => ({ ...deliveries.counters, jobs: deliveries.jobCount, minions: deliveries.minionCount }),
+    disk: diskFaultCounts,
     keys: () => keyRing.counters,
     saltFiles: () => parts.saltFiles.counters,
     presence: () => ({ ...presence.counters, connected: presence.connectedCount }),

@@ -18,6 +18,7 @@ import {
   trackedJobsMax,
   trackedMinionsMax,
 } from "../limits.ts";
+import { diskFaultCounts, diskFaultKinds } from "../store/disk-faults.ts";
 import { closeReasons } from "../transport/zmtp/peer.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import { outcomes, type SizedThing, type WorkerMeasures, workerStages } from "../workers/measures.ts";
@@ -218,6 +219,8 @@ function sampleLane(samples: Samples, lane: string, { counters, pending }: LaneP
 }
 
 function sampleProcess(samples: Samples): void {
+  const faults = diskFaultCounts();
+  for (const kind of diskFaultKinds) samples.set("saltworks_disk_faults_total", { thread: "main", kind }, faults[kind]);
   const { user, system } = process.cpuUsage();
   samples.set("process_cpu_seconds_total", {}, (user + system) / 1e6);
   samples.set("process_resident_memory_bytes", {}, process.memoryUsage.rss());
@@ -281,6 +284,9 @@ function sampleWorkerCounters(samples: Samples, worker: string, counters: Worker
   for (const [name, value] of Object.entries(counters)) {
     if (!name.startsWith(targetPrefix)) continue;
     samples.set("saltworks_target_index", { worker, part: name.slice(targetPrefix.length) }, value);
+  }
+  for (const kind of diskFaultKinds) {
+    samples.set("saltworks_disk_faults_total", { thread: `sw-shard-${worker}`, kind }, count(`disk.${kind}`));
   }
   samples.set("saltworks_replies_withdrawn_total", { worker }, count("replies.withdrawn"));
   samples.set("saltworks_tokens_verified_total", { worker }, count("tokensVerified"));

@@ -111,6 +111,14 @@ const batches = {
   ),
 };
 
+const disks = {
+  saltworks_disk_faults_total: metric(
+    "counter",
+    ["thread", "kind"],
+    "Writes and reads of the store that failed: `full` for want of room on the disk, by refused growth too; `failed` for any other reason, such as EIO. Nothing of such a batch is acknowledged.",
+  ),
+};
+
 const threads = {
   saltworks_worker_stale: metric(
     "gauge",
@@ -296,6 +304,7 @@ const process = {
 export const metricGroups = {
   Requests: requests,
   "Batches, queues and stages": batches,
+  Disk: disks,
   "Threads and lanes": threads,
   Authentication: auths,
   "Fleet and jobs": fleet,
@@ -309,6 +318,7 @@ export const metricGroups = {
 export const metrics = {
   ...requests,
   ...batches,
+  ...disks,
   ...threads,
   ...auths,
   ...fleet,

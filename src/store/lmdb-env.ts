@@ -7,6 +7,7 @@ import { type Database, open, type RootDatabase } from "lmdb";
 import { SaltworksError } from "../errors.ts";
 import { storeCloseTimeoutMs } from "../limits.ts";
 import { readHead, walkFile } from "./check/lmdb-walk.ts";
+import { noteDiskFault } from "./disk-faults.ts";
 import { ensureLockFile, LmdbRoom, roomFor } from "./lmdb-room.ts";
 
 export type BinaryDatabase = Database<Buffer, Buffer>;
@@ -144,6 +145,7 @@ export async function closeEnvironment(environment: BinaryEnvironment): Promise<
 }
 
 export function storeFailed(message: string, cause: unknown): SaltworksError {
+  noteDiskFault(cause);
   const reason = cause instanceof Error ? `: ${cause.message}` : "";
   return new SaltworksError("STORE_FAILED", `${message}${reason}`, {}, { cause });
 }

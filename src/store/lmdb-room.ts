@@ -1,12 +1,13 @@
 /**
  * Room for LMDB on the disk, taken before LMDB writes: its data file is filled with zeros behind its last page, so that a full disk is met by
  * us, as an error, and never by LMDB. lmdb 3.5.6 writes its sentence about a failed page write past the end of 100 bytes of heap,
- * and leaves a lock taken when a transaction cannot begin. docs/decisions/0025-damaged-stores.md.
+ * and leaves a lock taken when a transaction cannot begin. docs/decisions/0024-damaged-stores.md.
  */
 import { closeSync, existsSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { lmdbRoomStepBytes } from "../limits.ts";
+import { noteDiskFault } from "./disk-faults.ts";
 import { createDurably } from "./durable-file.ts";
 import { headBytesMax, lastPagePlaces, readMetas } from "./lmdb-meta.ts";
 
@@ -55,6 +56,7 @@ export class LmdbRoom {
       // Appended: whatever LMDB writes at the same time, in whichever thread, lies before the end, or moves it.
       while (this.#size < end) this.#size += writeSync(file, zeros, 0, Math.min(zeros.length, end - this.#size));
     } catch (cause) {
+      noteDiskFault(cause);
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new SaltworksError("STORE_FAILED", `${this.#path} cannot grow: ${why}`, { file: this.#path }, { cause });
     }

@@ -5,6 +5,7 @@ import { openedSealCount } from "../crypto/crypticle.ts";
 import { SaltworksError } from "../errors.ts";
 import { idleCiphersMs, saltReturnDelayMs } from "../limits.ts";
 import { type Autosign, openAutosign } from "../store/autosign.ts";
+import { diskFaultCounts } from "../store/disk-faults.ts";
 import { takeKeepMark } from "../store/keep-marks.ts";
 import { openKeyDirectories } from "../store/keys.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
@@ -136,6 +137,12 @@ async function keepFacts({ id, grains, pillar }: Extract<ShardTask, { kind: "kee
 
 const emptyMap = encode(new Map(), "bin");
 
+/** What the disk refused to this thread. */
+function diskCounters(): Readonly<Record<string, number>> {
+  const { full, failed: other } = diskFaultCounts();
+  return { "disk.full": full, "disk.failed": other };
+}
+
 let seat: number | undefined;
 
 /** A thread learns with its first task which slot it serves; it keeps it for life. */
@@ -199,11 +206,11 @@ export default async function handle(task: ShardTask): Promise<unknown> {
       return trim(task);
     case "counters":
       return {
-        counters: { ...shard.counters, ...matcher.gauges, openedSeals: openedSealCount() },
+        counters: { ...shard.counters, ...matcher.gauges, ...diskCounters(), openedSeals: openedSealCount() },
         faults: faults.splice(0),
       };
     case "measures":
-      return shard.meter.read({ ...shard.counters, ...matcher.gauges });
+      return shard.meter.read({ ...shard.counters, ...matcher.gauges, ...diskCounters() });
     case "close":
       await shard.stores.jobs.close();
       await shard.stores.feed?.close();

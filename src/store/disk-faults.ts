@@ -1,0 +1,24 @@
+/** Counts what the disk refused to this thread: for want of room, and for another reason, such as EIO. Each failed step once. */
+import { hasCodeIn } from "../config/file-errors.ts";
+import { SaltworksError } from "../errors.ts";
+
+/** `full`: no room or quota left. `failed`: any other error of a store. */
+export const diskFaultKinds = ["full", "failed"] as const;
+export type DiskFaultKind = (typeof diskFaultKinds)[number];
+
+const counts: Record<DiskFaultKind, number> = { full: 0, failed: 0 };
+
+/** Passes over what is counted already: an error of ours was made from the system's. */
+export function noteDiskFault(cause: unknown): void {
+  if (!(cause instanceof Error) || cause instanceof SaltworksError) return;
+  counts[isFull(cause) ? "full" : "failed"] += 1;
+}
+
+export function diskFaultCounts(): Readonly<Record<DiskFaultKind, number>> {
+  return counts;
+}
+
+/** LMDB's own errors carry the number of the system's, and its text. */
+function isFull(cause: Error): boolean {
+  return hasCodeIn(cause, "ENOSPC", "EDQUOT") || /no space left on device|quota exceeded/i.test(cause.message);
+}
