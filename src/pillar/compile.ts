@@ -36,8 +36,9 @@ export function faultText(error: SaltworksError): string {
   };
   const kind = typeof error.detail.kind === "string" ? error.detail.kind : "";
   const line = lineOf(error) ?? error.detail.line;
+  const text = "isOfResult" in error && error.isOfResult === true ? " of the rendered text" : "";
   const file = "file" in error && typeof error.file === "string" ? `; file ${error.file}` : "";
-  return `${prefixes[kind] ?? ""}${error.message}${line === undefined ? "" : `; line ${line}`}${file}`;
+  return `${prefixes[kind] ?? ""}${error.message}${line === undefined ? "" : `; line ${line}${text}`}${file}`;
 }
 
 /** Compiles pillars, one after the other; keeps files and parsed templates between them. */
@@ -124,17 +125,17 @@ class Compilation {
   }
 
   #matches(errors: string[]): ReadonlyMap<string, readonly string[]> {
-    const fail = (message: string) => {
+    const fail = (message: string, detail = message) => {
       errors.push(message);
-      this.#faults.push(message);
+      this.#faults.push(detail);
     };
     const tops = this.#readTops(fail);
     try {
       const top = mergeTops(tops, this.#ignored);
       return matchTop(top, this.#request.minion, this.#settings, this.#pillarenv, fail);
     } catch (error) {
-      renderError(error);
-      fail("Error encountered while rendering pillar top file.");
+      const sentence = "Error encountered while rendering pillar top file.";
+      fail(sentence, `${sentence} ${faultText(renderError(error))}; file ${this.#settings.topFile}`);
       return new Map();
     }
   }
@@ -210,7 +211,7 @@ class Compilation {
         return expanded.length > 0 ? expanded : [name];
       });
       for (const sls of files) {
-        const state = this.#sls(sls, environment, done, new Map());
+        const state = this.#sls({ sls, askedBy: this.#settings.topFile }, environment, done, new Map());
         if (state instanceof Map) pillar = this.#merge(pillar, state);
       }
     }
@@ -221,9 +222,18 @@ class Compilation {
     for (const _name of names) this.#fail(`No matching pillar environment for environment '${environment}' found`);
   }
 
-  /** One file with all that it includes; undefined if there is nothing to merge. */
+  #found(environment: string, sls: string): SlsFile | "unreadable" | undefined {
+    try {
+      return this.#find(environment, sls);
+    } catch (error) {
+      this.#failRendering(sls, renderError(error));
+      return "unreadable";
+    }
+  }
+
+  /** `askedBy`: the file that names it. One file with all that it includes; undefined if there is nothing to merge. */
   #sls(
-    sls: string,
+    { sls, askedBy }: { readonly sls: string; readonly askedBy: string },
     environment: string,
     done: Map<string, Value>,
     defaults: ReadonlyMap<Value, Value>,
@@ -231,11 +241,13 @@ class Compilation {
     this.#slsCount += 1;
     if (this.#slsCount > pillarSlsMax)
       throw new SaltworksError("PILLAR_FAILED", `more than ${pillarSlsMax} files in one pillar`);
-    const found = this.#find(environment, sls);
+    const found = this.#found(environment, sls);
+    if (found === "unreadable") return undefined;
     if (found === undefined) {
       if (this.#ignored.get(environment)?.has(sls) === true) return undefined;
       if ((this.#roots.get(environment) ?? []).length === 0) return undefined;
-      this.#fail(`Specified SLS '${sls}' in environment '${environment}' is not available on the salt master`);
+      const sentence = `Specified SLS '${sls}' in environment '${environment}' is not available on the salt master`;
+      this.#fail(sentence, `${sentence}; file ${askedBy}`);
       // As in Salt, where rendering the file that is not there fails as well, but gives an empty map.
       done.set(sls, new Map());
       return new Map();
@@ -244,17 +256,19 @@ class Compilation {
     done.set(sls, state ?? null);
     if (state === undefined) return undefined;
     if (!(state instanceof Map)) {
-      this.#fail(`SLS '${sls}' does not render to a dictionary`);
+      const sentence = `SLS '${sls}' does not render to a dictionary`;
+      this.#fail(sentence, `${sentence}; file ${found.file.path}`);
       return undefined;
     }
     const included = state.get("include");
     if (included === undefined) return state;
     if (!Array.isArray(included)) {
-      this.#fail(`Include Declaration in SLS '${sls}' is not formed as a list`);
+      const sentence = `Include Declaration in SLS '${sls}' is not formed as a list`;
+      this.#fail(sentence, `${sentence}; file ${found.file.path}`);
       return state;
     }
     state.delete("include");
-    return this.#withIncludes({ sls, environment, done, isInit: found.isInit, defaults }, state, included);
+    return this.#withIncludes({ sls, environment, done, found, defaults }, state, included);
   }
 
   #renderFile(
@@ -266,13 +280,15 @@ class Compilation {
     try {
       return this.#renderer.render(this.#context, found.file, { path: found.path, sls, environment }, defaults);
     } catch (error) {
-      const full = `Rendering SLS '${sls}' failed, render error:\n${faultText(renderError(error))}`;
-      this.#fail(
-        this.#settings.hidesErrors ? `Rendering SLS '${sls}' failed. Please see master log for details.` : full,
-        full,
-      );
+      this.#failRendering(sls, renderError(error));
       return undefined;
     }
+  }
+
+  #failRendering(sls: string, error: SaltworksError): void {
+    const full = `Rendering SLS '${sls}' failed, render error:\n${faultText(error)}`;
+    const short = `Rendering SLS '${sls}' failed. Please see master log for details.`;
+    this.#fail(this.#settings.hidesErrors ? short : full, full);
   }
 
   /** Included files first, so that the file's own values win; with `pillar_includes_override_sls` the other way about. */
@@ -281,13 +297,13 @@ class Compilation {
       readonly sls: string;
       readonly environment: string;
       readonly done: Map<string, Value>;
-      readonly isInit: boolean;
+      readonly found: SlsFile;
       readonly defaults: ReadonlyMap<Value, Value>;
     },
     state: ValueMap,
     included: readonly Value[],
   ): ValueMap {
-    const { done, environment } = place;
+    const { done, environment, found } = place;
     const layers: ValueMap[] = [];
     // As in Salt the defaults of one include hold for those after it, too, until another names its own.
     let { defaults } = place;
@@ -295,10 +311,11 @@ class Compilation {
     for (const entry of included) {
       const { name, key, own } = readInclude(entry);
       defaults = own ?? defaults;
-      for (const sls of this.#includedNames(place, name)) {
+      for (const sls of this.#includedNames({ ...place, isInit: found.isInit }, name)) {
         const present = done.get(sls);
         const errorCount = this.#errors.length;
-        const inner = present === undefined ? this.#sls(sls, environment, done, defaults) : present;
+        const inner =
+          present === undefined ? this.#sls({ sls, askedBy: found.file.path }, environment, done, defaults) : present;
         // Salt repeats the errors of the file before for one that is there already.
         if (present === undefined) lastErrors = this.#errors.slice(errorCount);
         else this.#errors.push(...lastErrors);

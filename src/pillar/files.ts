@@ -2,6 +2,7 @@
  * Files below the pillar roots: found, read, and kept while they do not change. Nothing outside a root has a name here.
  * A file that changed a moment ago is read again each time: its time stamp could not tell a second change from the first.
  */
+import { isUtf8 } from "node:buffer";
 import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { SaltworksError } from "../errors.ts";
@@ -106,11 +107,26 @@ export class PillarFiles {
 
 function textOf(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    const bytes = readFileSync(path);
+    if (!isUtf8(bytes)) throw Object.assign(notUtf8(bytes), { file: path });
+    return bytes.toString("utf8");
   } catch (error) {
+    if (error instanceof SaltworksError) throw error;
     const { code = "an error" } = error as NodeJS.ErrnoException;
     throw new SaltworksError("PILLAR_FAILED", `${path} cannot be read: ${code}`, {}, { cause: error });
   }
+}
+
+function notUtf8(bytes: Buffer): SaltworksError {
+  let line = 1;
+  let start = 0;
+  for (;;) {
+    const end = bytes.indexOf("\n", start) + 1;
+    if (end === 0 || !isUtf8(bytes.subarray(start, end))) break;
+    start = end;
+    line += 1;
+  }
+  return new SaltworksError("PILLAR_FAILED", "the file is not UTF-8", { line });
 }
 
 /** Links count as what they lead to. */

@@ -3,7 +3,7 @@
  * Source: Salt's `compile_template`, observed; renderers other than jinja, yaml and json are refused.
  */
 import { dirname, posix } from "node:path";
-import { SaltworksError } from "../errors.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
 import { pillarFilesMax } from "../limits.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import { isInside, type PillarFile, type PillarFiles } from "./files.ts";
@@ -16,6 +16,9 @@ import type { Minion } from "./minion-match.ts";
 import { saltFunctions } from "./salt-functions.ts";
 import type { PillarSettings } from "./settings.ts";
 import { loadYaml } from "./yaml.ts";
+
+/** Where a file stands: its path below the root, its name and its environment. */
+export type SlsPlace = { readonly path: string; readonly sls: string; readonly environment: string };
 
 /** Values of one pillar that its templates share, made when the first of them asks. */
 export type SlsContext = {
@@ -31,14 +34,28 @@ const oldNames: ReadonlyMap<string, string> = new Map([
 ]);
 const renderers = ["jinja", "yaml", "json"];
 
-/** The stages for a text. @throws SaltworksError PILLAR_FAILED for one that is refused */
-function pipeOf(text: string, byDefault: string): readonly string[] {
+/** The stages for a file. @throws SaltworksError PILLAR_FAILED for one that is refused */
+function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
   const [first = ""] = text.split("\n", 1);
   const written = first.startsWith("#!") && !first.startsWith("#!/") ? first.slice(2).trim() : byDefault;
   const stages = (oldNames.get(written) ?? written).split("|").map((stage) => stage.trim());
   const refused = stages.find((stage) => !renderers.includes(stage));
-  if (refused !== undefined) throw fault("template", `the renderer '${refused}' is not supported`);
+  if (refused !== undefined) {
+    const error = new SaltworksError("PILLAR_FAILED", `the renderer '${refused}' is not supported`, { line: 1 });
+    throw Object.assign(error, { file: path });
+  }
   return stages;
+}
+
+/** Adds the file to an error that has none yet, and whether its line counts in the text that an earlier stage made of the file. */
+function inStage<T>({ file, text }: { readonly file: PillarFile; readonly text: Item }, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (hasCode(error, "PILLAR_FAILED") && !("file" in (error as object)))
+      Object.assign(error as object, { file: file.path, isOfResult: text !== file.text });
+    throw error;
+  }
 }
 
 /** Names that follow from where a template stands. */
@@ -77,21 +94,19 @@ export class SlsRenderer {
   /**
    * `path` is the file's below its root. Text that is empty gives an empty map.
    *
-   * @throws SaltworksError PILLAR_FAILED with `file` and `line` where they are known
+   * @throws SaltworksError PILLAR_FAILED with `file`, and with `line` where it is known
    */
-  render(
-    context: SlsContext,
-    file: PillarFile,
-    place: { readonly path: string; readonly sls: string; readonly environment: string },
-    defaults: ReadonlyMap<Value, Value>,
-  ): Value {
+  render(context: SlsContext, file: PillarFile, place: SlsPlace, defaults: ReadonlyMap<Value, Value>): Value {
     if (file.text.trim() === "") return new Map();
     let data: Item = file.text;
-    for (const stage of pipeOf(file.text, this.#settings.renderer)) {
-      if (typeof data !== "string")
-        throw fault("template", `the renderer '${stage}' stands behind one that gives no text`);
-      if (stage === "jinja") data = this.#jinja(context, file, data, place, defaults);
-      else data = stage === "json" ? loadJson(stripShebang(data)) : loadYaml(data);
+    for (const stage of pipeOf(file, this.#settings.renderer)) {
+      const text: Item = data;
+      data = inStage({ file, text }, () => {
+        if (typeof text !== "string")
+          throw new SaltworksError("PILLAR_FAILED", `the renderer '${stage}' stands behind one that gives no text`);
+        if (stage === "jinja") return this.#jinja(context, file, text, place, defaults);
+        return stage === "json" ? loadJson(stripShebang(text)) : loadYaml(text);
+      });
     }
     const value = dataOf(data);
     return value === null || value === "" || value === false || value === 0 || isEmptyList(value) ? new Map() : value;
@@ -101,7 +116,7 @@ export class SlsRenderer {
     context: SlsContext,
     file: PillarFile,
     text: string,
-    place: { readonly path: string; readonly sls: string; readonly environment: string },
+    place: SlsPlace,
     defaults: ReadonlyMap<Value, Value>,
   ): string {
     const template = this.#parse(file.path, place.path, text);
@@ -168,10 +183,10 @@ export class SlsRenderer {
     try {
       body = parseTemplate(source.replace(/(?:\r\n|\r|\n)$/, ""), options);
     } catch (error) {
-      if (error instanceof SaltworksError && !("file" in error)) Object.assign(error, { file: path });
+      if (error instanceof SaltworksError && !("file" in error)) Object.assign(error, { file: fullPath });
       throw error;
     }
-    const template = { name: path, body };
+    const template = { name: path, path: fullPath, body };
     this.#parsed.set(fullPath, { text, template });
     const [oldest] = this.#parsed.keys();
     if (this.#parsed.size > pillarFilesMax && oldest !== undefined) this.#parsed.delete(oldest);

@@ -72,10 +72,12 @@ describe("pillars of a running master", deadline, () => {
     assert.deepEqual(job.minions, ["web1"]);
   });
 
-  it("say in _errors what is wrong, and nothing of how", async () => {
+  it("say in _errors what is wrong and not how, which the log says with file and line", async () => {
     const pillar = await ask("bad1", { id: "bad1" });
     assert.deepEqual(pillar.get("_errors"), ["Rendering SLS 'bad' failed. Please see master log for details."]);
     assert.equal(pillar.get("id"), "bad1");
+    const fault = `Jinja variable 'nothere' is undefined; line 1; file ${join(root, "bad.sls")}`;
+    assert.ok(master.logTail().includes(fault), master.logTail());
   });
 
   it("that take long delay no return, and end at pillar_render_timeout with a pillar that says so", async () => {

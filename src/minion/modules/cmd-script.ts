@@ -33,7 +33,7 @@ export async function runScript(
   const { template, ...others } = readOptions(context, args, given);
   const name = `script${extname(source.split("?")[0] ?? "")}`;
   const isTemplate = template.engine !== undefined && jinjaMark.test(script.toString("latin1"));
-  const content = isTemplate ? await renderedScript(context, script, template) : script;
+  const content = isTemplate ? await renderedScript(context, { script, source }, template) : script;
   const file = { content, name };
   // The script was the template; the path under which it runs is none.
   const options = { ...others, template: { ...template, engine: undefined } };
@@ -41,9 +41,13 @@ export async function runScript(
   return isTruthy(argument(args, "hide_output")) ? { ...result, stdout: "", stderr: "" } : result;
 }
 
-async function renderedScript(context: CallContext, script: Buffer, template: TemplateChoice): Promise<Buffer> {
+async function renderedScript(
+  context: CallContext,
+  { script, source }: { readonly script: Buffer; readonly source: string },
+  template: TemplateChoice,
+): Promise<Buffer> {
   const render = await renderer(context, template);
-  return Buffer.from(await render(script.toString("utf8")));
+  return Buffer.from(await render(script.toString("utf8"), source));
 }
 
 export async function execCode(

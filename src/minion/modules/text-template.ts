@@ -34,11 +34,11 @@ export function readTemplateChoice(context: CallContext, get: (name: string) => 
   };
 }
 
-/** Renders texts, all with one pillar. @throws SaltworksError FUNCTION_FAILED with what is wrong */
+/** Renders texts, all with one pillar. @throws SaltworksError FUNCTION_FAILED with what is wrong, its line, and `file` where the text is one's */
 export async function renderer(
   context: CallContext,
   choice: TemplateChoice,
-): Promise<(text: string) => Promise<string>> {
+): Promise<(text: string, file?: string) => Promise<string>> {
   const { extras } = context;
   if (extras === undefined) throw commandError("template=jinja is not supported here");
   const pillar = await pillarOf(context, choice);
@@ -54,12 +54,13 @@ export async function renderer(
     context.functions.has(name)
       ? async (args, kwargs) => asValue(await context.callFunction(name, args, kwargs))
       : undefined;
-  return async (text) => {
+  return async (text, file) => {
     try {
       return await extras.renderTemplate(text, namesOf, functionOf);
     } catch (error) {
       if (!hasCode(error, "PILLAR_FAILED")) throw error;
-      throw commandError(`Failed to execute cmd with error: ${(error as Error).message}`);
+      const place = file === undefined ? "" : `; file ${file}`;
+      throw commandError(`Failed to execute cmd with error: ${(error as Error).message}${place}`);
     }
   };
 }

@@ -194,7 +194,7 @@ export function parseTuple(reader: TokenReader, options: TupleOptions = {}): Exp
   }
   const [only] = items;
   if (!isTuple && only !== undefined) return only;
-  if (items.length === 0 && options.isEmptyAllowed !== true) throw reader.unexpected();
+  if (items.length === 0 && options.isEmptyAllowed !== true) throw reader.nothing();
   return { kind: "tuple", items, line };
 }
 

@@ -61,7 +61,7 @@ class StatementParser {
     const wanted = ends.map((end) => `'${end}'`).join(" or ");
     return syntaxFault(
       `Unexpected end of template. Jinja was looking for the following tags: ${wanted}.${this.#innermost()}`,
-      this.#reader.current.line,
+      this.#reader.lastLine,
     );
   }
 

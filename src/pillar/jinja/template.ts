@@ -31,6 +31,8 @@ import {
 export type ParsedTemplate = {
   /** Path below its root, for messages and for what it loads relatively. */
   readonly name: string;
+  /** Where the file lies; undefined for a text that is no file's. */
+  readonly path?: string;
   readonly body: readonly Statement[];
 };
 
@@ -47,15 +49,15 @@ export type TemplateEnvironment = {
 type Flow = "next" | "break" | "continue";
 type Loop = { readonly statement: Extract<Statement, { kind: "for" }>; readonly scope: Scope; readonly depth: number };
 
-/** Adds the template's name to an error that has none yet. */
-function inFile<T>(name: string, run: () => T): T {
+/** Adds the template's file to an error that has none yet. */
+function inFile<T>({ name, path }: ParsedTemplate, run: () => T): T {
+  const file = path ?? name;
   try {
     return run();
   } catch (error) {
-    if (hasCode(error, "PILLAR_FAILED") && !("file" in (error as object)))
-      Object.assign(error as object, { file: name });
+    if (hasCode(error, "PILLAR_FAILED") && !("file" in (error as object))) Object.assign(error as object, { file });
     if (error instanceof RangeError && error.message.includes("call stack"))
-      throw Object.assign(fault("python", "maximum recursion depth exceeded"), { file: name });
+      throw Object.assign(fault("python", "maximum recursion depth exceeded"), { file });
     throw error;
   }
 }
@@ -85,7 +87,7 @@ class Rendering {
   }
 
   #run(template: ParsedTemplate, scope: Scope): void {
-    this.#deeper(() => inFile(template.name, () => this.#statements(template.body, scope, template)));
+    this.#deeper(() => inFile(template, () => this.#statements(template.body, scope, template)));
   }
 
   #deeper<T>(run: () => T): T {
@@ -274,7 +276,7 @@ class Rendering {
   #macro(parts: MacroParts, scope: Scope, template: ParsedTemplate): Callable {
     return new Callable(parts.name, (args: CallArguments) =>
       this.#deeper(() =>
-        inFile(template.name, () => {
+        inFile(template, () => {
           const inner = new Scope(scope);
           const values = bindMacro(parts, args);
           for (const { name, fallback } of parts.parameters) {

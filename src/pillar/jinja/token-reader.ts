@@ -72,6 +72,17 @@ export class TokenReader {
     return syntaxFault(`expected token '${expected}', got '${found}'`, line);
   }
 
+  /** Where an expression should stand, there is the end of its tag. */
+  nothing(): Error {
+    const { kind, text, line } = this.current;
+    return syntaxFault(`Expected an expression, got '${kindNames[kind] ?? text}'`, line);
+  }
+
+  /** Of the last token: Jinja says so where a template ends too early. */
+  get lastLine(): number {
+    return this.#tokens.findLast(({ kind }) => kind !== "end")?.line ?? 1;
+  }
+
   /** Runs a parser one level deeper. */
   nested<T>(parse: () => T): T {
     this.#depth += 1;

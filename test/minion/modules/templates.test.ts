@@ -77,6 +77,10 @@ describe("commands as templates", () => {
     assert.equal(result.stdout, "unit one");
     const plain = (await valueOfCall(world, "cmd.script", script, "args=one")) as { stdout: string };
     assert.equal(plain.stdout, "{{ grains.id }} one");
+    writeFileSync(script, "#!/bin/sh\necho {{ nothing }}\n");
+    await assert.rejects(valueOfCall(world, "cmd.script", script, "template=jinja"), {
+      message: `Failed to execute cmd with error: Jinja variable 'nothing' is undefined; line 2; file ${script}`,
+    });
   });
 });
 
