@@ -19,6 +19,12 @@ async function run(...argv: string[]): Promise<TestHost & { code: number }> {
   return Object.assign(host, { code });
 }
 
+/** What a command said. */
+async function answerOf(...argv: string[]): Promise<{ out: string; err: string; code: number }> {
+  const { out, err, code } = await run(...argv);
+  return { out, err, code };
+}
+
 describe("saltworks", () => {
   it("names its commands and ends with 64 when it is given none of them", async () => {
     const { err, code } = await run("nosuch");
@@ -29,6 +35,25 @@ describe("saltworks", () => {
     assert.equal(code, 64);
     assert.equal((await run()).code, 64);
     assert.equal((await run("--help")).code, 0);
+  });
+
+  it("shows help when it is asked for it in words, of a command what the command's --help shows", async () => {
+    assert.deepEqual(await answerOf("help"), await answerOf("--help"));
+    assert.deepEqual(await answerOf("help", "key"), await answerOf("key", "--help"));
+    const unknown = await answerOf("help", "kye");
+    assert.match(unknown.err, /there is no command 'kye'; did you mean 'key'\?\n$/);
+    assert.equal(unknown.code, 64);
+  });
+
+  it("names the command and the option that are probably meant, and guesses nothing far from all", async () => {
+    assert.match((await run("mastre")).err, /there is no command 'mastre'; did you mean 'master'\?\n$/);
+    assert.match((await run("hepl")).err, /there is no command 'hepl'; did you mean 'help'\?\n$/);
+    for (const command of ["salt", "run"]) {
+      const { err, code } = await run(command, "--tiemout", "5", "*", "test.ping");
+      assert.match(err, /: error: no such option: --tiemout\nDid you mean --timeout\?\n$/);
+      assert.equal(code, 64);
+    }
+    assert.match((await run("salt", "--xyzzyplugh", "*")).err, /: error: no such option: --xyzzyplugh\n$/);
   });
 
   it("shows the version of its package", async () => {

@@ -26,10 +26,15 @@ class Terminal {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
   stdout = "";
+  stderr = "";
   #onOutput: () => void = () => undefined;
 
   constructor(args: readonly string[]) {
     this.#child = spawn(process.execPath, [cliFile, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    this.#child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+      this.stderr += chunk;
+      this.#onOutput();
+    });
     this.#closed = once(this.#child, "close");
     this.#child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
       this.stdout += chunk;
@@ -38,11 +43,19 @@ class Terminal {
   }
 
   /** Resolves when that was printed so often. */
-  async untilPrinted(pattern: RegExp, count: number): Promise<void> {
+  untilPrinted(pattern: RegExp, count: number): Promise<void> {
+    return this.#until(() => (this.stdout.match(pattern)?.length ?? 0) >= count);
+  }
+
+  untilTold(pattern: RegExp): Promise<void> {
+    return this.#until(() => pattern.test(this.stderr));
+  }
+
+  async #until(isSeen: () => boolean): Promise<void> {
     const deadline = setTimeout(() => this.#child.kill("SIGKILL"), timeoutMs);
-    const closed = this.#closed.then(() => assert.fail(`ended too early:\n${this.stdout}`));
+    const closed = this.#closed.then(() => assert.fail(`ended too early:\n${this.stdout}${this.stderr}`));
     closed.catch(() => undefined);
-    while ((this.stdout.match(pattern)?.length ?? 0) < count) {
+    while (!isSeen()) {
       const printed = new Promise<void>((resolve) => {
         this.#onOutput = resolve;
       });
@@ -148,10 +161,16 @@ describe("batches", () => {
     await terminal.untilPrinted(/retcode:/g, 1);
     const jid = newestBatch();
     await terminal.end("SIGINT");
+    const watching = new Terminal(["run", "-c", master.configDirectory, "jobs.follow", jid]);
+    await watching.untilPrinted(/retcode:/g, 1);
     assert.match((await run("jobs.pause", jid)).stdout, /is paused/);
+    const way = `saltworks run -c ${master.configDirectory} jobs.resume ${jid}`;
+    await watching.untilTold(new RegExp(`^\\[WARNING \\] The batch was paused by root; ${way} goes on$`, "m"));
     assert.equal((await stateOf(jid)).State, "paused");
     const before = ofKind(entriesOf(jid), "start").length;
     assert.match((await run("jobs.resume", jid)).stdout, /is resumed/);
+    await watching.untilTold(/^\[WARNING \] The batch was resumed by root$/m);
+    await watching.end("SIGKILL");
     const follower = new Terminal(["run", "-c", master.configDirectory, "jobs.follow", jid]);
     await follower.untilPrinted(/Executing run on/g, before + 2);
     assert.match((await run("jobs.abort", jid)).stdout, /is aborted/);
@@ -160,6 +179,17 @@ describe("batches", () => {
     assert.match(stderr, /aborted by \w+, \d+ minions were not started/);
     assert.match((await run("jobs.abort", jid)).stdout, /no batch \d+ is running/);
     await follower.end("SIGKILL");
+  });
+
+  it("are left to the master at once with --async, and can be followed", async () => {
+    const target = [0, 1, 2].map(idOf).join(",");
+    const begun = await runCli(salt("-b", "2", "--async", "-L", target, "cmd.run", "true"), timeoutMs);
+    assert.equal(begun.exitCode, 0, begun.stderr);
+    const jid = /^Executed command with job ID: (\d{20})\n$/.exec(begun.stdout)?.[1] ?? "";
+    assert.ok(begun.stderr.includes(`saltworks run -c ${master.configDirectory} jobs.follow ${jid}`), begun.stderr);
+    const followed = await run("jobs.follow", jid, "--out", "txt");
+    assert.equal(followed.exitCode, 0, followed.stderr);
+    assert.equal(followed.stdout.match(/^retcode: 0$/gm)?.length, 3, followed.stdout);
   });
 
   it("go on after the master was killed and started again: every minion has its turn, and none has two", async () => {

@@ -16,6 +16,7 @@ const killedTurns = [1, 3];
 const upTimeoutMs = 180_000;
 const jobTimeoutMs = 180_000;
 const pollMs = 250;
+const twoHoursMs = 7_200_000;
 
 /** Minions that never wait long: what they return while the master is away comes soon after. */
 const behaviour = {
@@ -81,6 +82,10 @@ describe("a job to 200 minions of which 50 are down, kept for two hours", () => 
     const args = ["salt", "-c", master.configDirectory, "*", "cmd.run", "true", "--deliver-within", "2h", "--async"];
     const { exitCode, stdout, stderr } = await runCli(args, jobTimeoutMs);
     assert.equal(exitCode, 0, stderr);
+    const told =
+      /^Minions that are away get the job if they come back before (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.\n$/m.exec(stderr);
+    const untilMs = new Date(told?.[1]?.replace(" ", "T") ?? "").getTime();
+    assert.ok(Math.abs(untilMs - Date.now() - twoHoursMs) < jobTimeoutMs, stderr);
     jid = /job ID: (\d{20})/.exec(stdout)?.[1] ?? "";
     await untilWaiting(absentCount);
     const job = (await pending())[jid];
