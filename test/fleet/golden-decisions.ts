@@ -177,6 +177,18 @@ const deviations: { readonly [key: string]: Deviation } = Object.fromEntries([
       },
     },
   ]),
+  ...same(
+    "with --async a batch is begun and left",
+    {
+      stdout: `Executed command with job ID: ${jid}\n`,
+      stderr: [
+        "The batch goes on in the master. To follow it again, from its beginning, run the following command:",
+        `\nsaltworks run -c ROOT/etc/salt jobs.follow ${jid}`,
+        `\nTo stop it: saltworks run -c ROOT/etc/salt jobs.abort ${jid}\n`,
+      ].join("\n"),
+    },
+    "batch:async_batch",
+  ),
   ...same(multiFunctionSearch, { stdout: stateJobs }, "jobs_runner:list_jobs_fun", "jobs_runner:list_jobs_fun_list"),
   ...same(multiFunctionSearch, { stdout: "" }, "jobs_runner:list_jobs_none"),
   ...same(multiFunctionSearch, { stdout: "False\n" }, "jobs_runner:last_run_none"),
