@@ -26,7 +26,7 @@ export type DayOptions = SiteOptions & {
 export type Verdict = { readonly faults: readonly string[]; readonly figures: readonly string[] };
 
 const warmUpMs = 5_000;
-const restMs = 20_000;
+const restMs = 10_000;
 /** An honest request may wait for so long after an outage: the master starts, its minions come back together. */
 const recoveryMs = 12_000;
 const settleTimeoutMs = 120_000;
