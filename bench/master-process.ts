@@ -161,6 +161,12 @@ export class MasterProcess {
     return child.exitCode;
   }
 
+  /** Resolves when it has ended by itself, with its exit code; null after a signal. */
+  async ended(): Promise<number | null> {
+    await this.#hasEnded;
+    return this.#child?.exitCode ?? null;
+  }
+
   /** KILL: nothing is written, nothing is said. */
   async kill(): Promise<void> {
     this.#signalGroup("SIGKILL");

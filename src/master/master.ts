@@ -1,6 +1,7 @@
 /** The running master: which part hands what to which. Everything here is wiring; each part has its own file. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
+import { SaltworksError } from "../errors.ts";
 import { saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
 import type { KeyChange, KeyWatch } from "../store/keys.ts";
 import type { PendingJobs } from "../store/pending-jobs.ts";
@@ -319,8 +320,20 @@ export class Master {
     };
   }
 
-  #gatherCounters() {
+  async #gatherCounters() {
     const { logger } = this.#parts;
-    return gatherCounters(this.#metered, (slot, fault) => logger.error({ slot, fault }, "a worker met a fault"));
+    const onFault = (slot: number, fault: string) => logger.error({ slot, fault }, "a worker met a fault");
+    const counters = await gatherCounters(this.#metered, onFault);
+    const isLost = [counters.main, ...counters.workers].some((part) => (part["disk.lost"] ?? 0) > 0);
+    if (isLost && this.fault === undefined) this.#fail(storeLost());
+    return counters;
   }
+}
+
+/** LMDB has given up a file that it could not write the head of: only a new process opens it again. */
+function storeLost(): SaltworksError {
+  return new SaltworksError(
+    "STORE_FAILED",
+    "the disk refused to write the head of a data file: the master ends, because only a new start can open that file again. What was acknowledged is in the logs of returns. Look at the disk; `saltworks check-store` says what can be read",
+  );
 }

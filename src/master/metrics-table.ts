@@ -115,7 +115,7 @@ const disks = {
   saltworks_disk_faults_total: metric(
     "counter",
     ["thread", "kind"],
-    "Writes and reads of the store that failed: `full` for want of room on the disk, by refused growth too; `failed` for any other reason, such as EIO. Nothing of such a batch is acknowledged.",
+    "Writes and reads of the store that failed: `full` for want of room on the disk, by refused growth too; `failed` for any other reason, such as EIO; `lost` while LMDB refuses a file whose head could not be written, on which the master ends. Nothing of such a batch is acknowledged.",
   ),
 };
 

@@ -5,7 +5,7 @@ import { openedSealCount } from "../crypto/crypticle.ts";
 import { SaltworksError } from "../errors.ts";
 import { idleCiphersMs, saltReturnDelayMs } from "../limits.ts";
 import { type Autosign, openAutosign } from "../store/autosign.ts";
-import { diskFaultCounts } from "../store/disk-faults.ts";
+import { diskFaultCounts, diskFaultKinds } from "../store/disk-faults.ts";
 import { takeKeepMark } from "../store/keep-marks.ts";
 import { openKeyDirectories } from "../store/keys.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
@@ -139,8 +139,7 @@ const emptyMap = encode(new Map(), "bin");
 
 /** What the disk refused to this thread. */
 function diskCounters(): Readonly<Record<string, number>> {
-  const { full, failed: other } = diskFaultCounts();
-  return { "disk.full": full, "disk.failed": other };
+  return Object.fromEntries(diskFaultKinds.map((kind) => [`disk.${kind}`, diskFaultCounts()[kind]]));
 }
 
 let seat: number | undefined;

@@ -1,17 +1,32 @@
 /**
  * A process that stores returns, loads and minions' data from several threads until each was refused often or a time is over, and prints as JSON what
- * was acknowledged. For full-disk.test.ts and disk-errors.test.ts: `disk-writer.js DIRECTORY THREADS MILLISECONDS`.
+ * was acknowledged. For full-disk.test.ts and disk-errors.test.ts: `disk-writer.js DIRECTORY THREADS MILLISECONDS [FILE]`;
+ * FILE gets each batch as it is acknowledged, for a process that may not live to its end.
  */
+import assert from "node:assert/strict";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { hasCode } from "../../src/errors.ts";
+import { type DiskFaultKind, diskFaultCounts } from "../../src/store/disk-faults.ts";
 import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
 import { openMinionData } from "../../src/store/minion-data.ts";
 import { loadOf, returnOf } from "../contract/job-cache.ts";
 
 /** Batches that were acknowledged, as `job/thread/batch`; how many were refused, and faults told of work behind the answer. */
-export type Written = { readonly acknowledged: string[]; readonly refused: number; readonly faults: number };
+export type Written = {
+  readonly acknowledged: string[];
+  readonly refused: number;
+  readonly faults: number;
+  /** What the refusals and faults said, each sentence once. */
+  readonly told: string[];
+  /** What the threads counted. */
+  readonly counted: Record<DiskFaultKind, number>;
+};
+
+type Work = { readonly directory: string; readonly thread: number; readonly untilMs: number; readonly file?: string };
 
 export const returnsPerBatch = 32;
 const batchesPerJob = 20;
@@ -27,10 +42,27 @@ export function minionIdsOf(thread: number, batch: number): string[] {
   return Array.from({ length: returnsPerBatch }, (_, index) => `m${thread}-${batch}-${index}`);
 }
 
-async function write(directory: string, thread: number, untilMs: number): Promise<Written> {
+/** All that was acknowledged is in the store, for a reader that comes later. */
+export async function assertThere(directory: string, acknowledged: readonly string[]): Promise<void> {
+  const path = join(directory, "jobs.lmdb");
+  const reader = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
+  const stored = new Map<string, Set<string>>();
+  for (const batch of acknowledged) {
+    const [job = 0, thread = 0, index = 0] = batch.split("/").map(Number);
+    const jid = jidOf(job);
+    const ids = stored.get(jid) ?? new Set(reader.getReturns(jid).map(({ minionId }) => minionId));
+    stored.set(jid, ids);
+    const lost = minionIdsOf(thread, index).filter((id) => !ids.has(id));
+    assert.deepEqual(lost, [], `batch ${batch}`);
+  }
+  await reader.close();
+}
+
+async function write({ directory, thread, untilMs, file }: Work): Promise<Written> {
   let refused = 0;
   let faults = 0;
   const acknowledged: string[] = [];
+  const told = new Set<string>();
   /** Refusals are what a full disk is answered with; anything else is a defect and ends the process. */
   const attempt = async (step: () => Promise<unknown>): Promise<boolean> => {
     try {
@@ -38,11 +70,13 @@ async function write(directory: string, thread: number, untilMs: number): Promis
       return true;
     } catch (error) {
       if (!hasCode(error, "STORE_FAILED")) throw error;
+      told.add((error as Error).message);
       return false;
     }
   };
-  const onFault = () => {
+  const onFault = ({ message }: Error) => {
     faults += 1;
+    told.add(message);
   };
   const cache = openLmdbJobCache({ path: `${directory}/jobs.lmdb`, shards: 1, durability: "fsync", onFault });
   const minions = openMinionData({ path: `${directory}/minions.lmdb` });
@@ -53,23 +87,27 @@ async function write(directory: string, thread: number, untilMs: number): Promis
     await attempt(() => minions.putGrains(`m${thread}-${job}`, Buffer.alloc(1_500, 1), Buffer.alloc(300, 2)));
     for (let batch = 0; batch < batchesPerJob && !isOver(); batch += 1) {
       const records = minionIdsOf(thread, batch).map((id) => returnOf(jid, id, bodyText));
-      if (await attempt(() => cache.putReturns(records))) acknowledged.push(`${job}/${thread}/${batch}`);
-      else refused += 1;
+      if (await attempt(() => cache.putReturns(records))) {
+        acknowledged.push(`${job}/${thread}/${batch}`);
+        if (file !== undefined) appendFileSync(file, `${job}/${thread}/${batch}\n`);
+      } else refused += 1;
       await turn();
     }
-    cache.getReturns(jid);
+    await attempt(async () => cache.getReturns(jid));
   }
-  return { acknowledged, refused, faults };
+  return { acknowledged, refused, faults, told: [...told], counted: { ...diskFaultCounts() } };
 }
 
-async function main([directory = "", threads = "2", milliseconds = "1000"]: readonly string[]): Promise<void> {
+async function main([directory = "", threads = "2", milliseconds = "1000", file]: readonly string[]): Promise<void> {
   const untilMs = Date.now() + Number(milliseconds);
   const answers = await Promise.all(
     Array.from(
       { length: Number(threads) },
       (_, thread) =>
         new Promise<Written>((resolve, reject) => {
-          const worker = new Worker(fileURLToPath(import.meta.url), { workerData: { directory, thread, untilMs } });
+          const worker = new Worker(fileURLToPath(import.meta.url), {
+            workerData: { directory, thread, untilMs, file },
+          });
           worker.once("message", resolve);
           worker.once("error", reject);
         }),
@@ -79,13 +117,18 @@ async function main([directory = "", threads = "2", milliseconds = "1000"]: read
     acknowledged: answers.flatMap(({ acknowledged }) => acknowledged),
     refused: answers.reduce((sum, { refused }) => sum + refused, 0),
     faults: answers.reduce((sum, { faults }) => sum + faults, 0),
+    told: [...new Set(answers.flatMap(({ told }) => told))],
+    counted: {
+      full: answers.reduce((sum, { counted }) => sum + counted.full, 0),
+      failed: answers.reduce((sum, { counted }) => sum + counted.failed, 0),
+      lost: answers.reduce((sum, { counted }) => sum + counted.lost, 0),
+    },
   };
   process.stdout.write(`${JSON.stringify(written)}\n`, () => process.exit(0));
 }
 
 if (!isMainThread) {
-  const { directory, thread, untilMs } = workerData as { directory: string; thread: number; untilMs: number };
-  parentPort?.postMessage(await write(directory, thread, untilMs));
+  parentPort?.postMessage(await write(workerData as Work));
 } else if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await main(process.argv.slice(2));
 }

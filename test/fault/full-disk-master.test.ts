@@ -21,8 +21,8 @@ import { mountSmallDisk, type SmallDisk, smallDiskSkip } from "./small-disk.ts";
 const rounds = Number(process.env.SALTWORKS_FAULT_ROUNDS ?? 1);
 const megabytes = 40;
 const minionCount = 100;
-/** Left free when the storm begins, two logs of 4 MiB included: the short form takes seconds, the long one begins with an empty disk. */
-const freeMegabytes = rounds === 1 ? 12 : megabytes;
+/** Left free when the storm begins, two logs of 4 MiB included, so that a round takes seconds. */
+const freeMegabytes = 14;
 /** Times that growth was refused before the disk counts as full. */
 const refusedGrowthWanted = 20;
 const upTimeoutMs = 120_000;
