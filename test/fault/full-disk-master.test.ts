@@ -31,6 +31,8 @@ const againTimeoutMs = 60_000;
 /** A runner that answers at all does so at once; the rest is for a busy machine. */
 const answerMs = 20_000;
 const jobsUnderWay = 4;
+const waitingMax = 2_000;
+const pauseMs = 50;
 
 /** The master, with core dumps, in a directory of its own. */
 function startMaster(disk: SmallDisk): Promise<MasterProcess> {
@@ -100,7 +102,10 @@ class Round {
     const deadlineMs = performance.now() + fullTimeoutMs;
     while ((await this.refusedGrowth()) < refusedGrowthWanted) {
       assert.ok(performance.now() < deadlineMs, "the disk did not fill");
-      await Promise.all(Array.from({ length: jobsUnderWay }, () => this.publish()));
+      const { jobsMatched, returnsAcknowledged } = this.#fleet.counters;
+      // What waits must find its room when the ballast is gone.
+      if (jobsMatched - returnsAcknowledged > waitingMax) await delay(pauseMs);
+      else await Promise.all(Array.from({ length: jobsUnderWay }, () => this.publish()));
     }
   }
 
@@ -193,7 +198,7 @@ async function afterwards(round: Round, fleet: Fleet, context: TestContext): Pro
   while (round.jids.length === before) {
     assert.ok(performance.now() < deadlineMs, "the master takes no job although there is room");
     await round.publish();
-    await delay(100);
+    await delay(pauseMs);
   }
   await fleet.until(
     "every return acknowledged",
