@@ -244,6 +244,8 @@ export const noCacheJobsMax = 10_000;
 export const indexedTextsMax = 64;
 /** A mark that keeps a deleted minion's data counts for so long, milliseconds: a master that runs sees the deletion within a second or two. */
 export const keepMarkMs = 60_000;
+/** After the wall clock was set forward, jobs are not removed for their age for so long, milliseconds: an operator sees the warning, or the clock is set right again. */
+export const clockTrustMs = 3_600_000;
 /** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */
 export const keyRescanMs = 10_000;
 /** Key files whose size and time are looked at again at each of those, in turn: 2 ms for 1,000. */

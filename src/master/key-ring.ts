@@ -15,6 +15,8 @@ export type KeyRingOptions = {
   readonly accepted: Set<string>;
   readonly graceMs: number;
   readonly rotatesOnRemoval: boolean;
+  /** A clock that is never set. */
+  readonly steadyMs?: () => number;
   readonly sessionMs: number;
   readonly logger: Logger;
   /** X9.31 signature of an AES key by the master's key. */
@@ -36,13 +38,15 @@ export type KeyRingOptions = {
 export class KeyRing {
   readonly counters = { rotations: 0, added: 0, removed: 0, changed: 0 };
   readonly #options: KeyRingOptions;
-  #rotatedForRemovalMs = 0;
+  readonly #steadyMs: () => number;
+  #rotatedForRemovalMs = Number.NEGATIVE_INFINITY;
   #watch: Pick<KeyWatch, "noteServed" | "lookForNew"> | undefined;
   /** Changes and rotations happen one after the other. */
   #tail: Promise<unknown> = Promise.resolve();
 
   constructor(options: KeyRingOptions) {
     this.#options = options;
+    this.#steadyMs = options.steadyMs ?? (() => performance.now());
   }
 
   /** The keys that workers start with. */
@@ -100,10 +104,10 @@ export class KeyRing {
       (fault: unknown) => ({ replaced: [], fault }),
     );
     const isRemoval = (gone.length > 0 || outcome.replaced.length > 0) && this.#options.rotatesOnRemoval;
-    const isSettled = !isRemoval && Date.now() - this.#rotatedForRemovalMs < dropfileLagMsMax;
+    const isSettled = !isRemoval && this.#steadyMs() - this.#rotatedForRemovalMs < dropfileLagMsMax;
     if ((change.rotate || isRemoval) && !isSettled)
       await this.#rotate(change.rotate ? "asked for by the dropfile" : "a minion's key was removed or replaced");
-    if (isRemoval) this.#rotatedForRemovalMs = Date.now();
+    if (isRemoval) this.#rotatedForRemovalMs = this.#steadyMs();
     if (outcome.fault !== undefined) throw outcome.fault;
   }
 

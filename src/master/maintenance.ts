@@ -2,6 +2,7 @@
 import { jidAt } from "../wire/jid.ts";
 import type { TrimAnswer } from "../workers/messages.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import { ClockStep } from "./clock-step.ts";
 
 /** Records of one trim, which is one transaction: some milliseconds, so that returns that come meanwhile hardly notice. */
 const trimRecordsPerStep = 200;
@@ -18,23 +19,33 @@ export type MaintenanceOptions = {
   /** Workers have no log of their own: their faults come with the counters. */
   readonly readFaults: () => Promise<unknown>;
   readonly onFault: (error: Error) => void;
+  /** The wall clock was set by so many milliseconds: jobs do not go for their age for a while if that was forward. */
+  readonly onClockSet: (stepMs: number) => void;
+  /** A clock that is never set. */
+  readonly steadyMs?: () => number;
 };
 
 export class Maintenance {
-  readonly counters = { trimmed: 0 };
+  /** `maintained`: rounds begun. */
+  readonly counters = { trimmed: 0, maintained: 0 };
   readonly #options: MaintenanceOptions;
   readonly #timer: NodeJS.Timeout;
+  readonly #clock: ClockStep;
   #isTrimming = false;
   #isSweeping = false;
   #isClosed = false;
 
   constructor(options: MaintenanceOptions) {
     this.#options = options;
+    this.#clock = new ClockStep(Date.now(), options.steadyMs ?? (() => performance.now()));
     this.#timer = setInterval(() => this.run(Date.now()), options.intervalMs);
   }
 
   run(nowMs: number): void {
-    const { rotateIfDue, readFaults, onFault } = this.#options;
+    const { rotateIfDue, readFaults, onFault, onClockSet } = this.#options;
+    this.counters.maintained += 1;
+    const setByMs = this.#clock.look(nowMs);
+    if (setByMs !== 0) onClockSet(setByMs);
     rotateIfDue(nowMs).catch(onFault);
     this.#sweep(nowMs).catch(onFault);
     readFaults().catch(onFault);
@@ -53,7 +64,8 @@ export class Maintenance {
 
   /** Step by step until nothing old is left: what is trimmed must keep up with what comes in. One such run at a time. */
   async trim(nowMs: number): Promise<void> {
-    const { keepJobsMs, keep, pool } = this.#options;
+    const { keep, pool } = this.#options;
+    const keepJobsMs = this.#clock.isTrusted ? this.#options.keepJobsMs : 0;
     const isKeepingAll = keepJobsMs <= 0 && keep.jobsMax <= 0 && keep.bytesMax <= 0;
     if (isKeepingAll || this.#isTrimming) return;
     this.#isTrimming = true;

@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
-import { saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
+import { clockTrustMs, saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
 import type { KeyChange, KeyWatch } from "../store/keys.ts";
 import type { PendingJobs } from "../store/pending-jobs.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
@@ -291,6 +291,7 @@ export class Master {
       sweepTokens: (nowMs) => this.#commands.sweepTokens(nowMs),
       readFaults: async () => refusals.note((await this.#gatherCounters()).workers),
       onFault: (error) => logger.error({ err: error }, "maintenance failed"),
+      onClockSet: (stepMs) => logger.warn(clockSetText(stepMs)),
     });
   }
 
@@ -336,4 +337,10 @@ function storeLost(): SaltworksError {
     "STORE_FAILED",
     "the disk refused to write the head of a data file: the master ends, because only a new start can open that file again. What was acknowledged is in the logs of returns. Look at the disk; `saltworks check-store` says what can be read",
   );
+}
+
+function clockSetText(stepMs: number): string {
+  const seconds = Math.round(Math.abs(stepMs) / 1_000);
+  if (stepMs < 0) return `the clock was set back by ${seconds} s`;
+  return `the clock was set forward by ${seconds} s: jobs are not removed for their age for ${clockTrustMs / 60_000} minutes`;
 }

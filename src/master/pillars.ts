@@ -93,7 +93,7 @@ export class Pillars {
       );
     }
     const { promise, resolve, reject } = pledge();
-    this.#waiting.set(key, { key, task, askedMs: Date.now(), resolve, reject, answer: promise });
+    this.#waiting.set(key, { key, task, askedMs: performance.now(), resolve, reject, answer: promise });
     this.#pump();
     return promise;
   }
@@ -104,7 +104,7 @@ export class Pillars {
       const [next] = this.#waiting.values();
       if (next === undefined) return;
       this.#waiting.delete(next.key);
-      if (Date.now() - next.askedMs > pillarWaitMs) {
+      if (performance.now() - next.askedMs > pillarWaitMs) {
         this.counters.refused += 1;
         next.reject(
           new SaltworksError("QUEUE_FULL", "the minion has given up on its pillar by now", { waitMs: pillarWaitMs }),
@@ -112,7 +112,7 @@ export class Pillars {
         continue;
       }
       this.#running += 1;
-      this.#waitSeconds.observe((Date.now() - next.askedMs) / 1_000);
+      this.#waitSeconds.observe((performance.now() - next.askedMs) / 1_000);
       void this.#render(next).finally(() => {
         this.#running -= 1;
         this.#pump();

@@ -14,6 +14,7 @@ export type PresenceOptions = {
   readonly accepted: ReadonlySet<string>;
   readonly ping: (ids: readonly string[]) => Promise<void>;
   readonly onFault: (error: Error) => void;
+  /** A clock that is never set, milliseconds. */
   readonly now?: () => number;
 };
 
@@ -32,7 +33,7 @@ export class Presence {
 
   constructor(options: PresenceOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
+    this.#now = options.now ?? (() => performance.now());
     this.#timer = setInterval(() => this.pingSilent(), options.timeoutMs / roundsPerTimeout).unref();
   }
 
@@ -51,9 +52,10 @@ export class Presence {
     this.#contactMs.delete(id);
   }
 
-  /** When the minion last proved itself, since this master's start. */
+  /** When the minion last proved itself, since this master's start: by the wall clock as it is set now. */
   contactMs(id: string): number | undefined {
-    return this.#contactMs.get(id);
+    const contactMs = this.#contactMs.get(id);
+    return contactMs === undefined ? undefined : Date.now() - (this.#now() - contactMs);
   }
 
   isConnected(id: string): boolean {
@@ -96,7 +98,7 @@ export class Presence {
     const silent: string[] = [];
     const gone: string[] = [];
     for (const id of accepted) {
-      const silentMs = nowMs - (this.#contactMs.get(id) ?? 0);
+      const silentMs = nowMs - (this.#contactMs.get(id) ?? Number.NEGATIVE_INFINITY);
       if (silentMs > timeoutMs) gone.push(id);
       else if (silentMs >= timeoutMs / 2) silent.push(id);
     }

@@ -85,7 +85,7 @@ export class Matcher {
   }
 
   #answer(name: string, job: Job): MatchAnswer {
-    job.sinceMs = Date.now();
+    job.sinceMs = performance.now();
     if (job.outcome === undefined) return pending;
     this.#jobs.delete(name);
     if ("refusal" in job.outcome) return refused(job.outcome.refusal);
@@ -110,7 +110,7 @@ export class Matcher {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      const nowMs = Date.now();
+      const nowMs = performance.now();
       for (const [name, job] of this.#jobs) if (nowMs - job.sinceMs > matchKeptMs) this.#jobs.delete(name);
       for (const [name, job] of this.#jobs) {
         if (job.outcome !== undefined) continue;

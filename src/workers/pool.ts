@@ -145,7 +145,7 @@ export class ShardPool {
       const resolveAny = resolve as (result: unknown) => void;
       queueOf(slot, job).push({
         job,
-        queuedMs: Date.now(),
+        queuedMs: performance.now(),
         resolve: resolveAny,
         reject,
         tries: 0,
@@ -214,7 +214,7 @@ export class ShardPool {
 
   #start(slot: Slot, waiting: Waiting): void {
     const { task, transfer } = waiting.job.build();
-    waiting.startedMs = Date.now();
+    waiting.startedMs = performance.now();
     waiting.tries += 1;
     slot.inFlight.add(waiting);
     this.counters.tasks += 1;
@@ -238,7 +238,7 @@ export class ShardPool {
     if (isThreadGone && !this.#isClosing && waiting.tries < triesMax) {
       this.counters.retried += 1;
       slot.inFlight.delete(waiting);
-      waiting.queuedMs = Date.now();
+      waiting.queuedMs = performance.now();
       queueOf(slot, waiting.job).unshift(waiting);
       this.#pump(slot);
       return;
@@ -250,7 +250,7 @@ export class ShardPool {
   }
 
   #endOverdue(): void {
-    const now = Date.now();
+    const now = performance.now();
     const { taskTimeoutMs = workerTaskTimeoutMs } = this.#options;
     for (const slot of this.#slots) {
       const [oldest] = slot.inFlight;

@@ -97,7 +97,9 @@ export class Shard {
   /** The crypticle for a version 0 or 2 exchange; undefined once the former key's grace is over. */
   masterCrypticle(sealKey: SealKey): Crypticle | undefined {
     if (sealKey === "current") return this.current;
-    return this.former !== undefined && Date.now() < this.former.untilMs ? this.former.crypticle : undefined;
+    const leftMs = (this.former?.untilMs ?? 0) - Date.now();
+    // More than the grace is left only if the clock was set back.
+    return leftMs > 0 && leftMs <= this.start.config.rotation_grace * 1_000 ? this.former?.crypticle : undefined;
   }
 
   owns(id: string): boolean {

@@ -6,6 +6,7 @@ import type { SlotJob } from "../../src/workers/pool.ts";
 
 function openMaintenance(keepJobsMs: number, oldRecords: number, keep = { jobsMax: 0, bytesMax: 0 }) {
   const steps: number[] = [];
+  const sets: number[] = [];
   const offer = async (_: number, job: SlotJob) => {
     const { stepsMax } = job.build().task as { stepsMax: number };
     const count = Math.min(stepsMax, oldRecords);
@@ -23,8 +24,10 @@ function openMaintenance(keepJobsMs: number, oldRecords: number, keep = { jobsMa
     rotateIfDue: async () => undefined,
     readFaults: async () => undefined,
     onFault: (error) => assert.fail(error),
+    onClockSet: (stepMs) => void sets.push(stepMs),
+    steadyMs: () => performance.now(),
   });
-  return { maintenance, steps };
+  return { maintenance, steps, sets };
 }
 
 describe("Maintenance", () => {
@@ -48,6 +51,20 @@ describe("Maintenance", () => {
     await maintenance.trim(10_000);
     maintenance.close();
     assert.equal(maintenance.counters.trimmed, 300);
+  });
+
+  it("removes nothing for its age when the clock was set forward, until it is set back", async () => {
+    const { maintenance, steps, sets } = openMaintenance(86_400_000, 300);
+    const yearMs = 365 * 86_400_000;
+    maintenance.run(Date.now() + yearMs);
+    assert.deepEqual(steps, []);
+    maintenance.run(Date.now());
+    maintenance.close();
+    assert.equal(steps.length, 1);
+    assert.deepEqual(
+      sets.map((stepMs) => Math.round(stepMs / yearMs)),
+      [1, -1],
+    );
   });
 
   it("ends a trim when it is closed", async () => {
