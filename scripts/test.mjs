@@ -11,8 +11,13 @@ import { parseArgs } from "node:util";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const testRoot = join(root, "dist", "test");
 const heavyFolders = ["fault", "fleet", "interop", "security"];
-/** Replays of recorded commands, which wait out Salt's own timeouts: two at a time take half as long. */
-const waitingFiles = [/golden-(?:commands|jobs|masters|real-commands|real-waits)\./, /salt-commands\./];
+/** Files that mostly wait for minions and for Salt's own timeouts: two at a time take half as long. The longest first, so that both lanes end together. */
+const waitingFiles = [
+  /golden-real-commands\./,
+  /golden-(?:commands|jobs|masters|real-waits)\.|salt-commands\./,
+  /fleet\/(?:daemons|jobs|missing-returns|deliver-within|batches|key-removals|forged-events|runner-answers|schedules)\./,
+  /interop\/(?:takeover|external-auth|restricted-users|runners|mines|lookup|forged-events|accept-missing|deliver-within|pillars)\./,
+];
 
 function testFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -99,7 +104,7 @@ async function runOnceMore(files, concurrency, what) {
 /** Each file of whole fleets in a runner of its own, which tells which one it is that failed. */
 async function runHeavy(files) {
   const failed = [];
-  const waiting = files.filter((file) => waitingFiles.some((pattern) => pattern.test(file)));
+  const waiting = waitingFiles.flatMap((pattern) => files.filter((file) => pattern.test(file)));
   const queue = [...waiting];
   const lane = async () => {
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
