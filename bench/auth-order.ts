@@ -62,7 +62,7 @@ function mastersOwn(): Policy {
       queue.offer(0, {
         kind: itemKinds.ordinary,
         bytes: frame,
-        peer: { number: sent, isProven: false },
+        peer: { number: sent, address: "", isProven: false },
         id,
         pub: undefined,
         queuedMs,

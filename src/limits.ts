@@ -454,7 +454,7 @@ export const fileBytesOnTheirWayMax = 256 * 1024 * 1024;
 export const fileDeliveryMs = 2_000;
 /** Credentials of external authentication that are checked at once. One that is refused keeps its place for a second, so that so many can be guessed in one. */
 export const credentialChecksMax = 32;
-/** Credentials that wait for their check. Over it: refused unasked. */
+/** Credentials that wait for their check, by address and user in turn. Over it: one of the address with the most is refused unasked. */
 export const credentialChecksWaitingMax = 256;
 /** One such check, milliseconds: a web service or a login rule that takes longer has not agreed. */
 export const credentialCheckTimeoutMs = 30_000;

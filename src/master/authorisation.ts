@@ -13,6 +13,7 @@ import { decode } from "../wire/msgpack.ts";
 import { type Encodable, Float, type Value, type ValueMap } from "../wire/values.ts";
 import type { CredentialTask } from "../workers/credentials/contract.ts";
 import type { Caller } from "../workers/messages.ts";
+import type { GrantSource } from "./access/grant-source.ts";
 import { type Asker, grantedTargets, type Reach, readsPillar } from "./access/reach.ts";
 import type { CredentialChecks } from "./credential-checks.ts";
 import type { TargetText } from "./expected-minions.ts";
@@ -53,9 +54,16 @@ export type AuthorisationOptions = {
 
 /**
  * `user`: as whom a caller acts. `grants`: what is permitted; undefined is everything. `isNamesake`: an eauth system let a user in by the name
- * of the master's own user, whose jobs are not theirs.
+ * of the master's own user, whose jobs are not theirs. `source`: where the grants came from.
  */
-export type Identity = { readonly user: string; readonly grants: Grants | undefined; readonly isNamesake?: boolean };
+export type Identity = {
+  readonly user: string;
+  readonly grants: Grants | undefined;
+  readonly isNamesake?: boolean;
+  readonly source?: GrantSource;
+};
+/** What of a job its permission depends on. */
+type AskedJob = Pick<Job, "fun" | "arg"> & TargetText;
 
 /** Wheel functions by which a client follows its own jobs; they look at whose job it is. Users with grants never get more of them. */
 const followFunctions: ReadonlySet<string> = new Set(["saltworks.returns", "saltworks.batch", "saltworks.job_end"]);
@@ -88,20 +96,25 @@ export class Authorisation {
     this.#refusals = new RefusalLog(options.logger, options.nowMs);
   }
 
-  /** @returns undefined if he is not who he says, or nobody that this master knows */
-  async identify(caller: Caller): Promise<Identity | undefined> {
+  /**
+   * @param address of the connection
+   * @returns undefined if the caller does not prove its name, or this master knows no such user
+   */
+  async identify(caller: Caller, address = ""): Promise<Identity | undefined> {
     if (caller.kind === "key") return this.#localUser(caller.user, caller.isMaster);
     if (caller.kind === "token") return this.#userOfToken(caller.token);
     const { eauth, username: user } = caller.credential;
     const backend = this.#backend(eauth);
-    const result = backend && (await this.#options.checks.check(caller.credential));
+    const result = backend && (await this.#options.checks.check(caller.credential, address));
     if (backend === undefined || result === undefined) return undefined;
     const grants = this.#grantsOf(backend, user, result.groups, result.grants);
-    return { user, grants, isNamesake: this.#isNamesake(user, eauth) };
+    const own = result.grants === undefined ? undefined : grants;
+    const source = { kind: "eauth", user, eauth, groups: result.groups, grants: own } as const;
+    return { user, grants, isNamesake: this.#isNamesake(user, eauth), source };
   }
 
   /** Whether every function is granted for every minion that is asked. `claimed`: the user of the system that asks. */
-  async mayPublish(identity: Identity, claimed: string, job: Job): Promise<boolean> {
+  async mayPublish(identity: Identity, claimed: string, job: AskedJob): Promise<boolean> {
     const { user, grants } = identity;
     const calls = callsOf(job);
     const { publisher_acl_blacklist: blacklist } = this.#options.config;
@@ -112,6 +125,31 @@ export class Authorisation {
     if (!areFunctionNames(job.fun)) return false;
     const always = (await this.#mayFind(identity, job, calls)) ? new Set([findJob]) : new Set<string>();
     return await this.#permissions.mayPublish(grants, calls, this.#isWithin(job), always);
+  }
+
+  /** Whether the grants that a job was published with are there still, as the configuration is now, for these minions. */
+  async mayStillPublish(
+    source: GrantSource,
+    { fun, arg }: Pick<Job, "fun" | "arg">,
+    ids: readonly string[],
+  ): Promise<boolean> {
+    const identity = this.#identityOf(source);
+    if (identity === undefined) return false;
+    return await this.mayPublish(identity, identity.user, {
+      fun,
+      arg,
+      target: ids,
+      targetKind: "list",
+      delimiter: ":",
+    });
+  }
+
+  #identityOf(source: GrantSource): Identity | undefined {
+    if (source.kind === "local") return this.#localUser(source.user, source.isMaster);
+    const { user, eauth, groups, grants } = source;
+    const backend = backendConfig(this.#options.config.external_auth, eauth);
+    if (backend === undefined) return undefined;
+    return { user, grants: grants ?? this.#grantsOf(backend, user, groups), isNamesake: this.#isNamesake(user, eauth) };
   }
 
   /** How far a restricted user sees: the minions that some grant lets them publish to. */
@@ -151,11 +189,12 @@ export class Authorisation {
   async makeToken(
     credential: CredentialTask,
     expireSeconds: number | undefined,
+    address = "",
   ): Promise<Map<string, Encodable> | undefined> {
     const { checks, tokens, nowMs } = this.#options;
     const { eauth, username } = credential;
     const backend = this.#backend(eauth);
-    const result = backend && (await checks.check(credential));
+    const result = backend && (await checks.check(credential, address));
     if (backend === undefined || result === undefined) return undefined;
     const start = nowMs() / 1_000;
     const fields = new Map<string, Encodable>([
@@ -200,7 +239,7 @@ export class Authorisation {
     const isBound = user.startsWith("sudo_") && isSudoBound && Object.keys(acl).length > 0;
     if (isMaster && !isBound) return { user, grants: undefined };
     const grants = grantsOfLocalUser(acl, isMaster ? user.slice("sudo_".length) : user);
-    if (grants.length > 0) return { user, grants };
+    if (grants.length > 0) return { user, grants, source: { kind: "local", user, isMaster } };
     this.#refusals.note({ user }, 'Authentication failure of type "user" occurred.');
     return undefined;
   }
@@ -215,11 +254,15 @@ export class Authorisation {
     }
     if (this.#isKeepingGrants && kept.has("auth_list")) {
       const list = plain(kept.get("auth_list") ?? []);
-      return { user: name, grants: Array.isArray(list) ? list : [], isNamesake: this.#isNamesake(name, eauth) };
+      const grants = Array.isArray(list) ? list : [];
+      const source = { kind: "eauth", user: name, eauth: String(eauth), groups: [], grants } as const;
+      return { user: name, grants, isNamesake: this.#isNamesake(name, eauth), source };
     }
-    const groups = kept.get("groups");
-    const grants = this.#grantsOf(backend, name, Array.isArray(groups) ? groups.map(String) : []);
-    return { user: name, grants, isNamesake: this.#isNamesake(name, eauth) };
+    const written = kept.get("groups");
+    const groups = Array.isArray(written) ? written.map(String) : [];
+    const grants = this.#grantsOf(backend, name, groups);
+    const source = { kind: "eauth", user: name, eauth: String(eauth), groups, grants: undefined } as const;
+    return { user: name, grants, isNamesake: this.#isNamesake(name, eauth), source };
   }
 
   #isNamesake(user: string, eauth: unknown): boolean {
@@ -227,7 +270,7 @@ export class Authorisation {
     return isMasters && eauth !== systemBackend;
   }
 
-  async #mayFind(identity: Identity, job: Job, calls: readonly AskedCall[]): Promise<boolean> {
+  async #mayFind(identity: Identity, job: AskedJob, calls: readonly AskedCall[]): Promise<boolean> {
     const found = calls.filter(({ fun }) => fun === findJob);
     if (found.length === 0) return false;
     for (const { args } of found) {
@@ -296,7 +339,7 @@ export class Authorisation {
 }
 
 /** A job of several functions has a list of arguments for each. */
-function callsOf({ fun, arg }: Job): AskedCall[] {
+function callsOf({ fun, arg }: Pick<Job, "fun" | "arg">): AskedCall[] {
   const listOf = (value: unknown) => (Array.isArray(value) ? (value as Value[]) : []);
   if (!Array.isArray(fun)) return [{ fun: String(fun), args: listOf(arg), kwargs: undefined }];
   return fun.map((name, index) => ({ fun: String(name), args: listOf(listOf(arg)[index]), kwargs: undefined }));

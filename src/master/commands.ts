@@ -11,6 +11,8 @@ import { decode, encode } from "../wire/msgpack.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { Caller, Deferred, RunnerAsk, RunnerResult, RunnerTask } from "../workers/messages.ts";
+import type { Connection } from "./access/connection.ts";
+import { errorReply, refusedCall, refusedTarget, unknownCaller } from "./access/refusals.ts";
 import type { Authorisation } from "./authorisation.ts";
 import { highestRetcode } from "./batch-job.ts";
 import type { Batches } from "./batches.ts";
@@ -65,13 +67,20 @@ export class Commands {
   async answer(
     work: Extract<Deferred, { kind: "publish" | "command" | "makeToken" | "readToken" }>,
     reply: (frame: Uint8Array) => void,
+    connection: Connection,
   ): Promise<void> {
     const { authorisation, logger } = this.#options;
-    if (work.kind === "publish") return reply(await this.publish(work.load, work.caller));
-    if (work.kind === "command") return await this.run(work.command, work.load, work.caller, reply);
-    if (work.kind === "readToken") return reply(encode(authorisation.readToken(work.token) ?? new Map(), "raw"));
+    if (work.kind === "publish") return reply(await this.publish(work.load, work.caller, connection));
+    if (work.kind === "command") return await this.run(work.command, work.load, work.caller, reply, connection);
+    if (work.kind === "readToken") {
+      const kept = authorisation.readToken(work.token);
+      if (kept !== undefined) connection.prove();
+      return reply(encode(kept ?? new Map(), "raw"));
+    }
     try {
-      reply(encode((await authorisation.makeToken(work.credential, work.expireSeconds)) ?? "", "raw"));
+      const made = await authorisation.makeToken(work.credential, work.expireSeconds, connection.address);
+      if (made !== undefined) connection.prove();
+      reply(encode(made ?? "", "raw"));
     } catch (error) {
       logger.error({ err: error }, "a token could not be made");
       reply(encode("", "raw"));
@@ -84,16 +93,17 @@ export class Commands {
   }
 
   /** @returns the reply frame */
-  async publish(load: Uint8Array, caller: Caller): Promise<Uint8Array> {
+  async publish(load: Uint8Array, caller: Caller, connection: Connection): Promise<Uint8Array> {
     const { authorisation, fire, logger } = this.#options;
-    const identity = await authorisation.identify(caller);
+    const identity = await authorisation.identify(caller, connection.address);
     // No event: anybody on the network can cause one, and subscribers would lose others for it.
     if (identity === undefined)
       return encode(errorReply("AuthenticationError", "Authentication error occurred."), "raw");
     const fields = decode(load) as ValueMap;
-    // A job id that names another's job would make that one his.
+    connection.prove();
+    // A job id that names another's job would make that job this user's.
     if (identity.grants !== undefined) fields.set("jid", "");
-    const job = toJob(fields, identity.user);
+    const job = { ...toJob(fields, identity.user), source: identity.source };
     if (!(await authorisation.mayPublish(identity, caller.user, job))) {
       logger.warn({ user: identity.user, fun: job.fun }, "a publish was refused: its user may not do that");
       const refused = errorReply("AuthorizationError", "Authorization error occurred.");
@@ -142,10 +152,12 @@ export class Commands {
     load: Uint8Array,
     caller: Caller,
     reply: (frame: Uint8Array) => void,
+    connection: Connection,
     isForMinion = false,
   ): Promise<void> {
-    const identity = await this.#options.authorisation.identify(caller);
+    const identity = await this.#options.authorisation.identify(caller, connection.address);
     if (identity === undefined) return reply(encode(unknownCaller(caller), "raw"));
+    connection.prove();
     const { user } = identity;
     const { authorisation } = this.#options;
     const fields = decode(load) as ValueMap;
@@ -303,36 +315,6 @@ export function toJob(fields: ValueMap, user: string): Job {
   };
 }
 
-/** In the form that Salt's clients raise as an exception. */
-function errorReply(name: string, message: string) {
-  return { error: { name, message } };
-}
-
-const failureKinds = {
-  token: { name: "TokenAuthenticationError", type: "token" },
-  eauth: { name: "EauthAuthenticationError", type: "eauth" },
-  key: { name: "UserAuthenticationError", type: "user" },
-} as const;
-
-/** Salt's words for a runner's or wheel's caller who is not who he says. */
-function unknownCaller(caller: Caller): Encodable {
-  const { name, type } = failureKinds[caller.kind];
-  const ending = {
-    token: ".",
-    key: "",
-    eauth: caller.kind === "eauth" ? ` for user ${caller.credential.username}.` : "",
-  };
-  return errorReply(name, `Authentication failure of type "${type}" occurred${ending[caller.kind]}`);
-}
-
-/** The same for one who may not do that. */
-function refusedCall(caller: Caller, user: string, decision: "denied" | "malformed"): Encodable {
-  if (decision === "malformed")
-    return errorReply("SaltInvocationError", "A command invocation error occurred: Check syntax.");
-  const { name, type } = failureKinds[caller.kind];
-  return errorReply(name, `Authentication failure of type "${type}" occurred for user ${user}.`);
-}
-
 function followOf(fields: ValueMap): { readonly timeoutMs: number; readonly gatherTimeoutMs: number } | undefined {
   const follow = asMap(fields.get("kwargs")).get("follow");
   if (!(follow instanceof Map)) return undefined;
@@ -358,11 +340,6 @@ function runnerArguments(fields: ValueMap): CallArguments {
 }
 
 /** A wheel's arguments stand beside `fun` by name, or as `arg` and `kwarg`. */
-/** As for a target that expects nobody, with the reason: Salt's command line takes it for that. */
-function refusedTarget(reason: string): Encodable {
-  return { enc: "clear", load: { jid: null, minions: [], error: reason, refused: reason } };
-}
-
 function wheelArguments(fields: ValueMap): CallArguments {
   const kwarg = fields.get("kwarg");
   if (Array.isArray(fields.get("arg")) || kwarg instanceof Map)

@@ -1,6 +1,7 @@
 /**
- * Whether a user's password is right, as its backend says. So many are asked at once and so many wait, the rest is refused: guessing passwords
- * cannot take the master's time. A refusal takes about a second, so that its time tells nothing and guessing is slow.
+ * Whether a user's password is right, as its backend says. `credentialChecksMax` are asked at once and `credentialChecksWaitingMax` wait, in
+ * turn by address and user: guessing passwords takes neither the master's time nor the places of others. A refusal takes about a second, so
+ * that its time tells nothing and guessing is slow.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -11,6 +12,7 @@ import type { CredentialResult, CredentialTask } from "../workers/credentials/co
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../workers/histogram.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import { RefusalLog } from "./refusal-log.ts";
+import { FairTurns, type Waiter } from "./waiting/fair-turns.ts";
 
 /** `failed`: the backend could not say. `dropped`: too many waited. */
 export const checkOutcomes = ["authentic", "refused", "failed", "dropped"] as const;
@@ -35,6 +37,9 @@ export function credentialChecksOf(parts: {
   return new CredentialChecks({ lane, logger, backends: Object.keys(config.external_auth) });
 }
 
+/** `resolve`: told whether it has its turn; false: its place went to another. */
+type WaitingLogin = Waiter & { readonly resolve: (hasTurn: boolean) => void };
+
 export class CredentialChecks {
   /** By backend, all from 0 on. */
   readonly counters: ReadonlyMap<string, CheckCounts>;
@@ -43,7 +48,7 @@ export class CredentialChecks {
   readonly #waitSeconds = new Histogram(secondsBounds);
   readonly #checkSeconds = new Histogram(secondsBounds);
   readonly #options: CredentialChecksOptions;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new FairTurns<WaitingLogin>(credentialChecksWaitingMax);
   readonly #refusals: RefusalLog;
   #running = 0;
 
@@ -61,7 +66,7 @@ export class CredentialChecks {
   }
 
   get waitingCount(): number {
-    return this.#waiting.length;
+    return this.#waiting.count;
   }
 
   /** How long checks waited for their turn, and how long backends took. */
@@ -69,16 +74,22 @@ export class CredentialChecks {
     return { wait: this.#waitSeconds.snapshot(), check: this.#checkSeconds.snapshot() };
   }
 
-  /** @returns undefined if the user is not who he says */
-  async check(task: CredentialTask): Promise<CredentialResult | undefined> {
+  /**
+   * @param address where it comes from: addresses take turns, and so do the users of one address
+   * @returns undefined if the user does not prove the name
+   */
+  async check(task: CredentialTask, address = ""): Promise<CredentialResult | undefined> {
     const askedMs = performance.now();
     if (this.#running >= credentialChecksMax) {
-      if (this.#waiting.length >= credentialChecksWaitingMax) {
+      const hasTurn = await new Promise<boolean>((resolve) => {
+        const out = this.#waiting.offer({ address, user: task.username, resolve });
+        out?.resolve(false);
+      });
+      if (!hasTurn) {
         this.#count(task, "dropped");
         this.#refusals.note({ eauth: task.eauth }, "too many authentications wait: one was refused unasked");
         return undefined;
       }
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     } else {
       this.#running += 1;
     }
@@ -86,10 +97,10 @@ export class CredentialChecks {
     try {
       return await this.#ask(task);
     } finally {
-      // Whoever waits longest takes the place over.
-      const next = this.#waiting.shift();
+      // The next in turn takes the place over.
+      const next = this.#waiting.take();
       if (next === undefined) this.#running -= 1;
-      else next();
+      else next.resolve(true);
     }
   }
 

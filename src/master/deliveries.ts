@@ -366,6 +366,8 @@ export class Deliveries {
 
   /** The try is on disk before the job leaves: after a crash in between it counts, and the minion is asked again before it gets another. */
   async #send(job: PendingJob, ids: readonly string[]): Promise<void> {
+    const granted = new Set(await this.#options.stillGranted(job.record, ids));
+    for (const id of ids) if (!granted.has(id) && job.settle(id, "withdrawn")) this.counters.withdrawn += 1;
     const tried = ids.filter((id) => {
       if (!job.lacks(id)) return false;
       const isAllowed = job.countTry(id);

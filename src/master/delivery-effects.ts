@@ -8,6 +8,8 @@ export type DeliveriesOptions = {
   readonly numbers: MinionNumbers;
   /** Sends a job to these minions alone. */
   readonly send: (record: PendingJobRecord, ids: readonly string[]) => Promise<void>;
+  /** To which of these minions the job's publisher may send it still. */
+  readonly stillGranted: (record: PendingJobRecord, ids: readonly string[]) => Promise<readonly string[]>;
   readonly askRunning: (
     jid: string,
     ids: readonly string[],

@@ -15,6 +15,8 @@ import type { Encodable, Value } from "../wire/values.ts";
 import type { BatchResult, ShardStart } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import { readGrantSource, writeGrantSource } from "./access/grant-source.ts";
+import type { Authorisation } from "./authorisation.ts";
 import type { Bus } from "./bus.ts";
 import { Deliveries } from "./deliveries.ts";
 import { readFindJobAnswer } from "./find-job.ts";
@@ -37,6 +39,7 @@ export type JobKeepingParts = {
   readonly pendingJobs: PendingJobs;
   readonly publisher: () => Publisher;
   readonly presence: () => Presence;
+  readonly authorisation: Pick<Authorisation, "mayStillPublish">;
 };
 
 export type FollowTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
@@ -72,6 +75,7 @@ export class JobKeeping {
       store: parts.pendingJobs,
       numbers: this.tracker.numbers,
       send: (record, ids) => this.#send(record, ids),
+      stillGranted: (record, ids) => this.#stillGranted(record, ids),
       askRunning: (jid, ids, timeoutMs, onAnswer) => this.tracker.askRunning(jid, ids, timeoutMs, onAnswer),
       whoReturned: (jid, ids) => this.#whoReturned(jid, ids),
       isAccepted: (id) => start.accepted.has(id),
@@ -217,6 +221,7 @@ export class JobKeeping {
       ["ret", ret],
       ["user", user],
     ]);
+    if (job.source !== undefined) fields.set("source", writeGrantSource(job.source));
     fields.set("publishFields", new Map(publishFields));
     const deadlineMs = publishedMs + within.seconds * 1_000;
     try {
@@ -244,6 +249,24 @@ export class JobKeeping {
     const record = this.tracker.record(jid);
     const reasons = record === undefined ? new Map() : this.reasonsOf(record, silent.keys());
     this.#parts.bus.fire(`saltworks/job/${jid}/done`, { jid, returned, silent: new Map(silent), reasons });
+  }
+
+  /** All of them as a rule; one by one where the grants have become narrower. */
+  async #stillGranted({ jid, fields }: PendingJobRecord, ids: readonly string[]): Promise<readonly string[]> {
+    const source = readGrantSource(fields.get("source"));
+    if (source === undefined) return ids;
+    const { authorisation, logger } = this.#parts;
+    const job = { fun: fields.get("fun") ?? "", arg: fields.get("arg") ?? [] };
+    if (await authorisation.mayStillPublish(source, job, ids)) return ids;
+    const granted: string[] = [];
+    for (const id of ids)
+      if (ids.length > 1 && (await authorisation.mayStillPublish(source, job, [id]))) granted.push(id);
+    const count = ids.length - granted.length;
+    logger.warn(
+      { jid, user: source.user, count },
+      "a job that waited is not delivered: its user may not do that any more",
+    );
+    return granted;
   }
 
   async #send({ jid, fields }: PendingJobRecord, ids: readonly string[]): Promise<void> {

@@ -10,7 +10,7 @@ import type { LanePool } from "../workers/lane-pool.ts";
 import type { ShardStart } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
-import { authorisationOf } from "./authorisation.ts";
+import { type Authorisation, authorisationOf } from "./authorisation.ts";
 import { type Batches, batchesOf } from "./batches.ts";
 import type { Bus } from "./bus.ts";
 import { Commands, toJob } from "./commands.ts";
@@ -71,6 +71,7 @@ export class Master {
   readonly #keyRing: KeyRing;
   readonly #content: ContentAnswers;
   readonly #credentialChecks: CredentialChecks;
+  readonly #authorisation: Authorisation;
   readonly #publishFront: PublishFront;
   readonly #requests: RequestPath;
   readonly #stopSteps: (() => void)[] = [];
@@ -84,15 +85,22 @@ export class Master {
   private constructor(parts: MasterParts, publishFront: PublishFront) {
     this.#parts = parts;
     this.#publishFront = publishFront;
+    this.#credentialChecks = credentialChecksOf(parts);
     const lookForNewKeys = () => this.#keyRing.lookForNew();
     this.#targets = new Targets({ ...parts, accepted: parts.start.accepted, lookForNewKeys });
+    const ownerOf = (jid: string) => this.#keeping.tracker.record(jid)?.user;
+    this.#authorisation = authorisationOf(parts, this.#targets, this.#credentialChecks, ownerOf);
     this.#publisher = this.#createPublisher();
-    this.#keeping = new JobKeeping({ ...parts, publisher: () => this.#publisher, presence: () => this.#presence });
+    this.#keeping = new JobKeeping({
+      ...parts,
+      authorisation: this.#authorisation,
+      publisher: () => this.#publisher,
+      presence: () => this.#presence,
+    });
     this.#presence = presenceOf(parts, this.#publisher);
     const jobs = { publisher: this.#publisher, keeping: this.#keeping, targets: this.#targets };
     const retcodes = (jid: string) => this.#commands.retcodes(jid);
     this.#batches = batchesOf(parts, { ...jobs, tracker: jobs.keeping.tracker, readJob: toJob, retcodes });
-    this.#credentialChecks = credentialChecksOf(parts);
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
     this.#content = new ContentAnswers(parts, { ...jobs, commands: this.#commands });
@@ -219,9 +227,7 @@ export class Master {
   #createCommands(): Commands {
     const { config, runners, bus, logger } = this.#parts;
     const { tracker } = this.#keeping;
-    const authorisation = authorisationOf(this.#parts, this.#targets, this.#credentialChecks, (jid) => {
-      return tracker.record(jid)?.user;
-    });
+    const authorisation = this.#authorisation;
     const jobs = { publisher: this.#publisher, tracker, keeping: this.#keeping, batches: this.#batches };
     const fire: Fire = (tag, data) => bus.fire(tag, data);
     const calls = new RunnerCalls(this.#parts);

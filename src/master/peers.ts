@@ -13,6 +13,7 @@ import { mapEntries } from "../wire/walk.ts";
 import type { PeerAsk, PeerPublish, PeerRun } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import { noConnection } from "./access/connection.ts";
 import type { Commands } from "./commands.ts";
 import type { TargetText } from "./expected-minions.ts";
 import type { JobKeeping } from "./job-keeping.ts";
@@ -225,7 +226,7 @@ export function peersOf(
   const caller = { kind: "key", user: parts.config.user, isMaster: true } as const;
   const run = (load: Uint8Array) =>
     new Promise<Uint8Array>((resolve, reject) => {
-      commands.run("runner", load, caller, resolve, true).catch(reject);
+      commands.run("runner", load, caller, resolve, noConnection, true).catch(reject);
     });
   const { config, pool, partitioner, logger } = parts;
   return new Peers({

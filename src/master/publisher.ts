@@ -12,6 +12,7 @@ import type { Encodable } from "../wire/values.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
+import type { GrantSource } from "./access/grant-source.ts";
 import { JobIds } from "./job-ids.ts";
 import type { PublishFront } from "./publish-front.ts";
 import { type Targets, targetOnWire } from "./targets.ts";
@@ -51,6 +52,8 @@ export type Job = {
   readonly publishFields: ReadonlyMap<string, Encodable>;
   /** A presence ping leaves no trace in cache or on the bus. */
   readonly isQuiet: boolean;
+  /** Where the grants of a restricted publisher came from. */
+  readonly source?: GrantSource | undefined;
 };
 /** What of a job goes to minions, beside target and id. */
 export type DeliveredJob = Pick<Job, "fun" | "arg" | "ret" | "user" | "publishFields">;

@@ -12,6 +12,7 @@ import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/me
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
 import { keyOwner } from "../workers/requests/key-owner.ts";
+import type { Connection } from "./access/connection.ts";
 import { AuthLane } from "./auth-lane.ts";
 import { Batcher } from "./batcher.ts";
 import type { Bus } from "./bus.ts";
@@ -146,9 +147,13 @@ export class RequestPath {
       case "command":
       case "makeToken":
       case "readToken":
-        this.#answers.oweBy(peer, (reply) => this.#ends.commands.answer(work, reply));
+        this.#answers.oweBy(peer, (reply) => this.#ends.commands.answer(work, reply, this.#connectionOf(peer)));
         break;
     }
+  }
+
+  #connectionOf(peer: RequestPeer): Connection {
+    return { address: peer.address, prove: () => this.#front?.prove(peer) };
   }
 
   #answerAuths(auths: AuthBatch, peers: readonly (RequestPeer | undefined)[]): Promise<void> {

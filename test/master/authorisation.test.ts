@@ -25,7 +25,7 @@ function open(overrides: Overrides) {
   const directory = join(folder, String(opened), "tokens");
   const clock = { nowMs: startMs };
   const targets: Readonly<Record<string, string[]>> = {
-    ...{ "*": ["db1", "web1"], "web*": ["web1"], db1: ["db1"] },
+    ...{ "*": ["db1", "web1"], "web*": ["web1"], db1: ["db1"], web1: ["web1"] },
     ...{ new1: ["new1"], "G@role:web": ["web1"] },
   };
   const unknown = ["new1"];
@@ -57,6 +57,11 @@ function open(overrides: Overrides) {
     nowMs: () => clock.nowMs,
   });
   return { authorisation, clock, directory };
+}
+
+/** The grants as they are now, with which a waiting job was published. */
+async function sourceOf(authorisation: Authorisation, caller: Caller) {
+  return (await authorisation.identify(caller))?.source ?? assert.fail("no source");
 }
 
 function eauth(username: string, password = "right", backend = "file"): Caller {
@@ -270,6 +275,51 @@ describe("a user of external_auth", () => {
     const caller: Caller = { kind: "token", user: "root", token: String(made?.get("token")) };
     assert.equal(await mayPublish(authorisation, caller, "test.ping", "*"), true);
     assert.equal(await mayPublish(authorisation, caller, "test.echo", "*"), false);
+  });
+});
+
+describe("a job that waits for minions", () => {
+  const job = { fun: "test.ping", arg: [] };
+  const web = { ann: [{ "web*": ["test.*"] }] };
+
+  it("is its user's as long as the configuration grants it", async () => {
+    const before = open({ external_auth: { file: { ...web, "ops%": ["sys.*"] } } }).authorisation;
+    const source = await sourceOf(before, eauth("ann"));
+    assert.equal(await before.mayStillPublish(source, job, ["web1"]), true);
+    assert.equal(await before.mayStillPublish(source, { ...job, fun: "sys.doc" }, ["db1"]), true, "by a group");
+    const after: [string, Overrides, boolean][] = [
+      ["narrower", { external_auth: { file: { ann: [{ db1: ["test.*"] }] } } }, false],
+      ["another function", { external_auth: { file: { ann: [{ "web*": ["sys.*"] }] } } }, false],
+      ["none", { external_auth: { file: {} } }, false],
+      ["no such system", { external_auth: { pam: web } }, false],
+      ["on a blacklist", { external_auth: { file: web }, publisher_acl_blacklist: { users: ["ann"] } }, false],
+      ["wider", { external_auth: { file: { ann: [".*"] } } }, true],
+    ];
+    for (const [name, overrides, expected] of after)
+      assert.equal(await open(overrides).authorisation.mayStillPublish(source, job, ["web1"]), expected, name);
+  });
+
+  it("is a local user's as long as publisher_acl grants it, and always the master's own", async () => {
+    const ann = { kind: "key", user: "ann", isMaster: false } as const;
+    const { authorisation } = open({ publisher_acl: web });
+    const source = await sourceOf(authorisation, ann);
+    assert.equal(await authorisation.mayStillPublish(source, job, ["web1"]), true);
+    assert.equal(await open({ publisher_acl: {} }).authorisation.mayStillPublish(source, job, ["web1"]), false);
+    const root = await authorisation.identify({ ...ann, user: "root", isMaster: true });
+    assert.deepEqual([root?.grants, root?.source], [undefined, undefined]);
+  });
+
+  it("is by a token what the token's user may", async () => {
+    const { authorisation } = open({ external_auth: { file: web } });
+    const credential = { eauth: "file", username: "ann", password: "right" };
+    const token = String((await authorisation.makeToken(credential, undefined))?.get("token"));
+    const source = await sourceOf(authorisation, { kind: "token", user: "root", token });
+    assert.ok(!JSON.stringify(source).includes(token), "it holds no token");
+    assert.equal(await authorisation.mayStillPublish(source, job, ["web1"]), true);
+    assert.equal(
+      await open({ external_auth: { file: {} } }).authorisation.mayStillPublish(source, job, ["web1"]),
+      false,
+    );
   });
 });
 

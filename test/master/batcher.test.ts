@@ -298,7 +298,7 @@ describe("Batcher", () => {
   it("gives what any worker can serve to the next one where a worker cannot, and a minion's request to no other", async () => {
     const { batcher, taken, replies, send } = openBatcher({}, 0, 3);
     // The connection's number chooses the first worker.
-    batcher.offer({ number: 2, isProven: false }, clear("runner"));
+    batcher.offer({ number: 2, address: "", isProven: false }, clear("runner"));
     await turn();
     taken[0]?.finish(storeError);
     await settle();
@@ -320,7 +320,7 @@ describe("Batcher", () => {
   it("tells an operator what is wrong when no worker can, without the master's paths and in Salt's forms", async () => {
     const { batcher, taken, replies } = openBatcher({}, 0, 3);
     for (const [index, command] of ["publish", "runner", "wheel", "ping"].entries()) {
-      batcher.offer({ number: index, isProven: false }, clear(command));
+      batcher.offer({ number: index, address: "", isProven: false }, clear(command));
       for (let tries = 1; tries <= 3; tries += 1) {
         await settle();
         assert.equal(taken.length, index * 3 + tries);
@@ -343,7 +343,7 @@ describe("Batcher", () => {
 
   it("does not carry a request under which a thread ended to the other threads", async () => {
     const { batcher, taken, replies } = openBatcher({}, 0, 3);
-    batcher.offer({ number: 0, isProven: false }, clear("publish"));
+    batcher.offer({ number: 0, address: "", isProven: false }, clear("publish"));
     await turn();
     taken[0]?.finish(Object.assign(new Error("gone"), { code: "WORKER_LOST" }));
     await settle();

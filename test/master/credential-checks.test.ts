@@ -44,6 +44,30 @@ describe("checks of credentials", () => {
     assert.ok(!logged.join().includes(task.password));
   });
 
+  it("take turns by address and user: a flood of wrong passwords from one address leaves others their turn", async () => {
+    const answers: ((result: unknown) => void)[] = [];
+    const { checks } = open(() => new Promise((resolve) => answers.push(resolve)));
+    const flood = Array.from({ length: credentialChecksMax + credentialChecksWaitingMax }, (_, index) =>
+      checks.check({ ...task, username: `guess${index}` }, "192.0.2.1"),
+    );
+    const honest = checks.check(task, "198.51.100.7");
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(checks.counters.get("file")?.dropped, 1, "one of the flood went for it");
+    assert.equal(checks.waitingCount, credentialChecksWaitingMax);
+    // Two turns: one of the flood, one of the other address.
+    answers[0]?.(authentic);
+    answers[1]?.(authentic);
+    while (answers.length < credentialChecksMax + 2) await new Promise((resolve) => setImmediate(resolve));
+    for (const answer of answers.slice(credentialChecksMax)) answer(authentic);
+    assert.equal(await honest, authentic);
+    for (let answered = 0; answered < answers.length; answered += 1) {
+      answers[answered]?.(authentic);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const results = await Promise.all(flood);
+    assert.equal(results.filter((result) => result === undefined).length, 1);
+  });
+
   it("let so many be guessed in the time that a refusal takes, and no more: each keeps its place until it is out", async () => {
     const holds: { ms: number; end: () => void }[] = [];
     let asked = 0;

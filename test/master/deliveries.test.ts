@@ -22,6 +22,8 @@ class World {
   readonly connected = new Set<string>();
   readonly asked: string[][] = [];
   readonly sent: string[][] = [];
+  /** To which the publisher may not send any more. */
+  readonly withdrawn = new Set<string>();
   send = async (): Promise<void> => undefined;
 }
 
@@ -71,6 +73,7 @@ describe("Deliveries", () => {
         await world.send();
         world.sent.push([...ids].sort());
       },
+      stillGranted: async (_, ids) => ids.filter((id) => !world.withdrawn.has(id)),
       askRunning: async (_, ids, _timeoutMs, onAnswer) => {
         world.asked.push([...ids].sort());
         for (const id of ids) {
@@ -101,6 +104,18 @@ describe("Deliveries", () => {
     deliveries = open();
   });
   afterEach(() => deliveries.close());
+
+  it("sends nothing to a minion for which the publisher's grant is gone, and keeps nothing for it", async () => {
+    await deliveries.keep(record(["a", "b"]));
+    for (const id of ["a", "b"]) world.answers.set(id, "idle");
+    world.withdrawn.add("a");
+    for (const id of ["a", "b"]) deliveries.noteAppearance(id, "start");
+    world.ms += settledMs;
+    await until("b has it", () => world.sent.length > 0);
+    assert.deepEqual(world.sent, [["b"]]);
+    assert.equal(deliveries.counters.withdrawn, 1);
+    assert.deepEqual(deliveries.job(jid)?.left(), ["b"]);
+  });
 
   it("sends a job to a minion that has started and does not run it, once for each time that it appears", async () => {
     await deliveries.keep(record(["a", "b"]));

@@ -23,6 +23,7 @@ describe("JobKeeping", () => {
     keeping = new JobKeeping({
       config: { presence_events: false, gather_job_timeout: 60, timeout: 60, pki_dir: "" },
       logger: { error: (details: unknown) => assert.fail(JSON.stringify(details)) },
+      authorisation: { mayStillPublish: () => Promise.resolve(true) },
       start: { accepted: new Set(["away", "there"]) },
       bus: { fire: (tag: string) => void fired.push(tag) },
       pendingJobs: openPendingJobs(join(makeFolder(), "pending")),

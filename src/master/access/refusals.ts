@@ -1,0 +1,38 @@
+/** What callers hear that are refused, in the words and forms of Salt's master. Pure. */
+import type { Encodable } from "../../wire/values.ts";
+import type { Caller } from "../../workers/messages.ts";
+
+/** In the form that Salt's clients raise as an exception. */
+export function errorReply(name: string, message: string) {
+  return { error: { name, message } };
+}
+
+const failureKinds = {
+  token: { name: "TokenAuthenticationError", type: "token" },
+  eauth: { name: "EauthAuthenticationError", type: "eauth" },
+  key: { name: "UserAuthenticationError", type: "user" },
+} as const;
+
+/** Salt's words for a runner's or wheel's caller that does not prove its name. */
+export function unknownCaller(caller: Caller): Encodable {
+  const { name, type } = failureKinds[caller.kind];
+  const ending = {
+    token: ".",
+    key: "",
+    eauth: caller.kind === "eauth" ? ` for user ${caller.credential.username}.` : "",
+  };
+  return errorReply(name, `Authentication failure of type "${type}" occurred${ending[caller.kind]}`);
+}
+
+/** The same for a caller without the permission. */
+export function refusedCall(caller: Caller, user: string, decision: "denied" | "malformed"): Encodable {
+  if (decision === "malformed")
+    return errorReply("SaltInvocationError", "A command invocation error occurred: Check syntax.");
+  const { name, type } = failureKinds[caller.kind];
+  return errorReply(name, `Authentication failure of type "${type}" occurred for user ${user}.`);
+}
+
+/** As for a target that expects no minion, with the reason: Salt's command line takes it for that. */
+export function refusedTarget(reason: string): Encodable {
+  return { enc: "clear", load: { jid: null, minions: [], error: reason, refused: reason } };
+}
