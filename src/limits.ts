@@ -474,8 +474,6 @@ export const logSentencesMax = 512;
 export const logTextLengthMax = 2_048;
 /** Members of one list or map in a line of the log. */
 export const logItemsMax = 32;
-/** How often refused logins and requests are written to the log after the first few (`logBurstLines`), milliseconds; those in between are counted. */
-export const refusedLoginLogMs = 1_000;
 /** A file of users and passwords, bytes: it is read at each check. */
 export const credentialFileBytesMax = 16 * 1024 * 1024;
 /** Rounds of a password's hash: a million take a second. One that asks for more is not checked. */

@@ -3,10 +3,8 @@
  * how many there were in between, and no value in it is long.
  */
 import type { Level, Logger } from "pino";
-import { logBurstLines, logItemsMax, logLineMs, logSentencesMax, logTextLengthMax } from "../limits.ts";
-
-/** The lines that a sentence may still have, and those that it had to do without. */
-type Allowance = { lines: number; countedMs: number; suppressed: number };
+import { logItemsMax, logSentencesMax, logTextLengthMax } from "../limits.ts";
+import { LineAllowance } from "./line-allowance.ts";
 
 const limitedLevels: ReadonlySet<string | symbol> = new Set<Level>(["trace", "debug", "info", "warn", "error"]);
 /** Errors within fields, details within errors: what lies deeper is not shown. */
@@ -17,7 +15,7 @@ export class LogLimit {
   readonly counters = { logLinesSuppressed: 0 };
   readonly logger: Logger;
   readonly #nowMs: () => number;
-  readonly #allowances = new Map<string, Allowance>();
+  readonly #allowances = new Map<string, LineAllowance>();
 
   constructor(logger: Logger, nowMs: () => number) {
     this.#nowMs = nowMs;
@@ -32,29 +30,22 @@ export class LogLimit {
 
   #write(line: readonly unknown[], write: (line: readonly unknown[]) => void): void {
     const sentence = String(line.find((part) => typeof part === "string") ?? "");
-    const allowance = this.#allowanceOf(sentence.slice(0, logTextLengthMax));
-    const nowMs = this.#nowMs();
-    allowance.lines = Math.min(logBurstLines, allowance.lines + (nowMs - allowance.countedMs) / logLineMs);
-    allowance.countedMs = nowMs;
-    if (allowance.lines < 1) {
+    const suppressed = this.#allowanceOf(sentence.slice(0, logTextLengthMax)).take(this.#nowMs());
+    if (suppressed === undefined) {
       this.counters.logLinesSuppressed += 1;
-      allowance.suppressed += 1;
       return;
     }
-    allowance.lines -= 1;
-    const { suppressed } = allowance;
-    allowance.suppressed = 0;
     const bounded = line.map((part) => boundedValue(part, depthMax));
     const [fields, ...rest] = typeof bounded[0] === "object" ? bounded : [{}, ...bounded];
     write(suppressed === 0 ? bounded : [{ ...(fields as object), suppressed }, ...rest]);
   }
 
   /** Sentences are written in the code, hence few; should one ever hold a stranger's text, the rest share one allowance. */
-  #allowanceOf(sentence: string): Allowance {
+  #allowanceOf(sentence: string): LineAllowance {
     const key = this.#allowances.has(sentence) || this.#allowances.size < logSentencesMax ? sentence : "";
     let allowance = this.#allowances.get(key);
     if (allowance === undefined) {
-      allowance = { lines: logBurstLines, countedMs: this.#nowMs(), suppressed: 0 };
+      allowance = new LineAllowance(this.#nowMs());
       this.#allowances.set(key, allowance);
     }
     return allowance;

@@ -1,7 +1,7 @@
 /** What strangers and minions can have written to the log. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { logBurstLines, refusedLoginLogMs } from "../../src/limits.ts";
+import { logBurstLines, logLineMs } from "../../src/limits.ts";
 import { RefusalLog } from "../../src/master/refusal-log.ts";
 
 describe("refusals in the log", () => {
@@ -17,9 +17,9 @@ describe("refusals in the log", () => {
     for (let index = 0; index < logBurstLines + 5; index += 1) log.note({ id: "a" }, `no ${index}`, "error");
     assert.equal(lines.length, logBurstLines);
     assert.deepEqual(lines.at(-1), ["error", { id: "a" }, `no ${logBurstLines - 1}`]);
-    clock.nowMs += refusedLoginLogMs;
+    clock.nowMs += logLineMs;
     log.note({ id: "b" }, "later");
     log.note({ id: "b" }, "too soon");
-    assert.deepEqual(lines.slice(logBurstLines), [["warn", { id: "b", othersBefore: 5 }, "later"]]);
+    assert.deepEqual(lines.slice(logBurstLines), [["warn", { id: "b", suppressed: 5 }, "later"]]);
   });
 });
