@@ -384,6 +384,22 @@ export const templateCallsMax = 200;
 export const pillarSlsMax = 10_000;
 /** A minion's question that has waited this long for its pillar is not worth rendering, milliseconds: it asks three times for 60 s each. */
 export const pillarWaitMs = 180_000;
+/** What one external source of pillar (`ext_pillar`) may give, bytes: a command's output, or the files of a tree together. Over it: an error in the pillar. */
+export const extPillarBytesMax = 16 * 1024 * 1024;
+/** Of what a command of `ext_pillar` writes to stderr, characters that the master's log gets. */
+export const extPillarComplaintMax = 300;
+/** Files and directories below one directory of the external pillar `file_tree`. */
+export const fileTreeEntriesMax = 20_000;
+/** Directories within each other in the external pillar `file_tree`: links that lead in circles end here. */
+export const fileTreeDepthMax = 32;
+/** Sources that a minion may ask for in one question (`pillar.ext`): it names one as a rule. */
+export const onDemandSourcesMax = 16;
+/** Environments of one minion whose pillars `pillar_cache` keeps: the minion chooses their names. The one kept longest goes first. */
+export const pillarCacheEnvironmentsMax = 16;
+/** One minion's file in `cachedir/pillar_cache`, bytes. A larger pillar is not kept. */
+export const pillarCacheFileBytesMax = 32 * 1024 * 1024;
+/** All pillars that `pillar_cache_backend: memory` keeps, bytes; the one kept longest goes first. */
+export const pillarCacheMemoryBytesMax = 256 * 1024 * 1024;
 /** Elements of one `range()`: what Jinja's own sandbox allows. */
 export const templateRangeMax = 100_000;
 /** Minions of one demo: each is a process of some 70 MB. */

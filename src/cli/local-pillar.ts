@@ -10,7 +10,8 @@ import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 export function localPillar(config: MinionConfig, log: Logger): LocalPillar {
   const defaults = Object.fromEntries(Object.entries(masterOptions).map(([name, option]) => [name, option.default]));
   const { pillar_roots, pillarenv, renderer, opts, unbuilt, saltenv: ownEnvironment } = config;
-  const own = { pillar_roots, pillarenv, renderer, opts, unbuilt };
+  const { ext_pillar: sources } = Object.fromEntries(opts);
+  const own = { pillar_roots, pillarenv, renderer, opts, unbuilt, ext_pillar: Array.isArray(sources) ? sources : [] };
   const compiler = new PillarCompiler(pillarSettings({ ...defaults, ...own } as unknown as MasterConfig));
   return (grains: ValueMap, { saltenv: asked, pillarenv: askedPillar, override }) => {
     const { pillar, faults } = compiler.compile({

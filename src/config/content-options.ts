@@ -1,6 +1,6 @@
 /** The master's options about what it serves to minions: files, pillar, and what `_master_opts` tells of states. Part of master-options.ts. */
 import { any, boolean, choice, integer, list, map, optional, text, textOrList } from "./option.ts";
-import { kept, mebibyte } from "./option-details.ts";
+import { kept, mebibyte, ours, timerSecondsMax } from "./option-details.ts";
 
 export const contentOptions = {
   file_roots: map(
@@ -8,7 +8,42 @@ export const contentOptions = {
     "Directories that serve files, by environment. In those of `__env__` that word stands for the name of any environment that is not listed.",
   ),
   pillar_roots: map({ base: ["/srv/pillar", "/srv/spm/pillar"] }, "Directories of pillar files, by environment."),
-  ext_pillar: list([], "Sources of pillar other than files.", kept),
+  ext_pillar: list(
+    [],
+    "Sources of pillar other than files, in their order: `cmd_yaml`, `cmd_json`, `file_tree`, `extra_minion_data_in_pillar`. Others [refuse the start](#options-that-are-not-built).",
+  ),
+  ext_pillar_first: boolean(false, "Sources of `ext_pillar` come before pillar files, which then see their values."),
+  exclude_ext_pillar: list([], "Names of sources in `ext_pillar` that are passed over."),
+  ext_pillar_timeout: integer(
+    45,
+    "How long the commands of one pillar may take together (`cmd_yaml`, `cmd_json`); then they are killed and the pillar says so (`_errors`). Below minions' own 60 seconds, so that they hear it.",
+    { isOurs: true, min: 1, max: 3_600, unit: "seconds" },
+  ),
+  ext_pillar_commands: integer(
+    8,
+    "Pillars whose commands run at the same time, one command each. Further ones wait; they hold no thread.",
+    { isOurs: true, min: 1, max: 256, unit: "commands" },
+  ),
+  ext_pillar_failures: choice(
+    "errors",
+    ["errors", "ignore"],
+    "A command that cannot be started, whose output cannot be read, or that fails without output: `errors` puts an error into the pillar, with which minions refuse state runs. `ignore`, as in Salt: the pillar comes without, and the log says so.",
+    ours,
+  ),
+  on_demand_ext_pillar: list(
+    ["libvirt", "virtkey"],
+    "Sources that minions may ask for themselves (`pillar.ext`). Here `extra_minion_data_in_pillar` alone can be served; a question for any other is answered with an error in the pillar.",
+  ),
+  pillar_cache: boolean(
+    false,
+    "Keep rendered pillars, by minion and `pillarenv`, until they are older than `pillar_cache_ttl` or `saltutil.refresh_pillar` asks for new ones.",
+  ),
+  pillar_cache_ttl: integer(3_600, "How old a kept pillar may get.", { min: 0, max: timerSecondsMax, unit: "seconds" }),
+  pillar_cache_backend: choice(
+    "disk",
+    ["disk", "memory"],
+    "Where pillars are kept: in files of their own under `cachedir/pillar_cache`, as Salt's are, or in memory.",
+  ),
   pillar_opts: boolean(false, "Put the master's options into each pillar, secrets apart."),
   pillar_merge_lists: boolean(false, "Join lists of several pillar files instead of replacing them."),
   pillar_includes_override_sls: boolean(false, "What a pillar file includes wins over its own values."),

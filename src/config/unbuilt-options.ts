@@ -60,10 +60,16 @@ function keysOf(value: ConfigValue): string[] {
 const builtRenderers = ["jinja", "yaml", "json"];
 const builtJinjaOptions = ["trim_blocks", "lstrip_blocks"];
 const builtBackends = ["roots"];
+/** The names in src/pillar/external/sources.ts, which a test compares. */
+export const builtPillarSources = ["cmd_yaml", "cmd_json", "file_tree", "extra_minion_data_in_pillar"];
 
 export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   // What reaches minions' pillars, files and states:
-  ext_pillar: { about: "Further sources of pillar.", warns: "pillar", missing: keysOf },
+  ext_pillar: {
+    about: `Further sources of pillar; here ${builtPillarSources.map((name) => `\`${name}\``).join(", ")}.`,
+    warns: "pillar",
+    missing: (value) => keysOf(value).filter((name) => !builtPillarSources.includes(name)),
+  },
   decrypt_pillar: { about: "Decrypts values of pillars.", warns: "pillar", missing: whole },
   pillar_source_merging_strategy: {
     about: "How pillar files combine; here `smart` and `recurse`.",

@@ -2,15 +2,17 @@
  * A minion's pillar: top files, the files they name with their includes, merged. What goes wrong stands in `_errors`, as in Salt.
  * Source: Salt 3007's pillar compiler, observed; recorded in test/pillar/golden.
  */
-import { anyEnvironment, directoriesFor } from "../config/environment.ts";
 import { SaltworksError } from "../errors.ts";
 import { pillarSlsMax } from "../limits.ts";
 import { compileGlob } from "../target/glob.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
+import type { SourceContext, SourceOutcomes } from "./external/contract.ts";
+import { withSources } from "./external/merge-sources.ts";
 import { type PillarFile, PillarFiles } from "./files.ts";
 import { lineOf } from "./jinja/evaluate.ts";
 import { merged } from "./merge.ts";
 import type { Minion } from "./minion-match.ts";
+import { dynamicRoots } from "./roots.ts";
 import type { PillarSettings } from "./settings.ts";
 import { type SlsContext, SlsRenderer } from "./sls.ts";
 import { matchTop, mergeTops, shownTop } from "./top.ts";
@@ -21,6 +23,10 @@ export type PillarRequest = {
   readonly saltenv: string | undefined;
   readonly pillarenv: string | undefined;
   readonly override: ValueMap;
+  /** What the minion sends for external sources, what it asks for by `pillar.ext`, and how the commands of sources ended. */
+  readonly extraData?: ValueMap | undefined;
+  readonly onDemand?: Value | undefined;
+  readonly outcomes?: SourceOutcomes | undefined;
 };
 /** `faults` are for the master's log: what is wrong, with file and line, and no values. */
 export type CompiledPillar = { readonly pillar: ValueMap; readonly faults: readonly string[] };
@@ -68,7 +74,7 @@ class Compilation {
   readonly #files: PillarFiles;
   readonly #renderer: SlsRenderer;
   readonly #request: PillarRequest;
-  readonly #context: SlsContext;
+  #context: SlsContext;
   readonly #roots: ReadonlyMap<string, readonly string[]>;
   readonly #pillarenv: string | undefined;
   readonly #errors: string[] = [];
@@ -93,8 +99,9 @@ class Compilation {
     // The master's log has these from its start.
     this.#errors.push(...errors);
     const topErrors: string[] = [];
-    const matches = this.#matches(topErrors);
-    let pillar = this.#render(matches);
+    let pillar = this.#settings.sourcesFirst
+      ? this.#aboveSources(topErrors)
+      : this.#withSources(this.#render(this.#matches(topErrors)));
     this.#errors.push(...topErrors);
     if (addsOptions) pillar.set("master", this.#settings.opts().set("id", this.#request.minion.id));
     if (this.#errors.length > 0) pillar.set("_errors", this.#errors);
@@ -106,6 +113,29 @@ class Compilation {
     const fail = (message: string) => this.#fail(message);
     const top = mergeTops(this.#readTops(fail), this.#ignored);
     return { pillar: shownTop(top), faults: this.#faults };
+  }
+
+  /** Files, which see what external sources gave, merged over it. */
+  #aboveSources(topErrors: string[]): ValueMap {
+    const pillar = this.#withSources(this.#request.override);
+    this.#context = { ...this.#context, minion: { ...this.#context.minion, pillar } };
+    return this.#merge(pillar, this.#render(this.#matches(topErrors)));
+  }
+
+  #withSources(pillar: ValueMap): ValueMap {
+    const { minion, override, extraData = new Map(), onDemand, outcomes = {} } = this.#request;
+    const settings = this.#settings;
+    const render: SourceContext["render"] = (path, text, pipe) =>
+      this.#renderer.renderText(this.#context, { path, text }, pipe);
+    const [pillarenv, roots] = [this.#pillarenv, this.#roots];
+    return withSources(override.size > 0 ? this.#merge(pillar, override) : pillar, {
+      settings,
+      onDemand,
+      outcomes,
+      contextOf: (note) => ({ minion, settings, pillarenv, roots, extraData, render, note }),
+      fail: (message) => this.#fail(message),
+      note: (fault) => this.#faults.push(fault),
+    });
   }
 
   #merge(below: ValueMap, above: ValueMap): ValueMap {
@@ -132,7 +162,7 @@ class Compilation {
     const tops = this.#readTops(fail);
     try {
       const top = mergeTops(tops, this.#ignored);
-      return matchTop(top, this.#request.minion, this.#settings, this.#pillarenv, fail);
+      return matchTop(top, this.#context.minion, this.#settings, this.#pillarenv, fail);
     } catch (error) {
       const sentence = "Error encountered while rendering pillar top file.";
       fail(sentence, `${sentence} ${faultText(renderError(error))}; file ${this.#settings.topFile}`);
@@ -369,21 +399,6 @@ function readInclude(entry: Value): {
 
 function underKey(key: string, state: ValueMap): ValueMap {
   return key.split(":").reduceRight((inner, part): ValueMap => new Map<Value, Value>([[part, inner]]), state);
-}
-
-/** `__env__` stands for the environment that is asked for, if that has no directories of its own. */
-function dynamicRoots(
-  roots: ReadonlyMap<string, readonly string[]>,
-  environment: string,
-): ReadonlyMap<string, readonly string[]> {
-  const dynamic = roots.get(anyEnvironment);
-  if (dynamic === undefined) return roots;
-  const known = new Map([...roots].filter(([name]) => name !== anyEnvironment));
-  if (environment === anyEnvironment || (known.get(environment)?.length ?? 0) > 0) return known;
-  // A name that leads elsewhere is one that is not there.
-  const directories = directoriesFor(dynamic, environment);
-  if (directories !== undefined) known.set(environment, directories);
-  return known;
 }
 
 /** Errors that a file can cause; everything else is this program's own fault and goes on. */

@@ -5,10 +5,8 @@ import { parseTarget } from "../target/parse.ts";
 import type { ValueMap } from "../wire/values.ts";
 import type { PillarSettings } from "./settings.ts";
 
-export type Minion = { readonly id: string; readonly grains: ValueMap };
-
-/** No pillar is known while it is being made. */
-const noPillar = new Map();
+/** `pillar`: what is known of it while it is being made, which is nothing unless external sources come first. */
+export type Minion = { readonly id: string; readonly grains: ValueMap; readonly pillar?: ValueMap };
 
 /** @throws SaltworksError TARGET_INVALID for a kind or expression that is wrong or refused */
 export function matchesMinion(
@@ -18,7 +16,7 @@ export function matchesMinion(
   expression: string | readonly string[],
   delimiter = ":",
 ): boolean {
-  const facts = { id: minion.id, grains: minion.grains, pillar: noPillar };
+  const facts = { id: minion.id, grains: minion.grains, pillar: minion.pillar ?? new Map() };
   const target = expandTarget(kind, expression, settings.nodegroups);
   return matches(parseTarget(target.kind, target.expression, delimiter), facts);
 }

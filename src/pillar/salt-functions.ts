@@ -210,8 +210,11 @@ const functions: Readonly<Record<string, SaltFunction>> = {
   "match.pillar": matching("pillar"),
   "match.pillar_pcre": matching("pillar_pcre"),
   "match.search_by": ["lookup tgt_type? minion_id?", searchByTarget],
-  "pillar.get": ["key default? merge? delimiter?", (_context, args) => fallbackOf(args)],
-  "pillar.items": ["", () => new Map()],
+  "pillar.get": [
+    "key default? merge? delimiter?",
+    ({ minion }, args) => lookUp(minion.pillar ?? new Map(), args, fallbackOf(args)),
+  ],
+  "pillar.items": ["", ({ minion }) => minion.pillar ?? new Map()],
   "slsutil.merge": [
     "obj_a obj_b strategy? renderer? merge_lists?",
     (_context, args) => mergedArguments(args, "obj_a", "obj_b"),

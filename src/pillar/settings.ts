@@ -20,6 +20,14 @@ export type PillarSettings = {
   readonly includesOverride: boolean;
   readonly hidesErrors: boolean;
   readonly addsOptions: boolean;
+  /** `ext_pillar` as it is written: maps of a source's name to its arguments. */
+  readonly sources: readonly Value[];
+  /** The sources come before the files. */
+  readonly sourcesFirst: boolean;
+  readonly excludedSources: readonly string[];
+  readonly onDemandSources: readonly string[];
+  /** As in Salt, a command that fails leaves no error in the pillar. */
+  readonly ignoresFailures: boolean;
   /** Errors that every pillar has: sources of the configuration that are not there. */
   readonly errors: readonly string[];
   /** Every option that is no secret, as templates see them. Made anew for each pillar: templates may change it. */
@@ -71,6 +79,11 @@ export function pillarSettings(config: MasterConfig): PillarSettings {
     includesOverride: config.pillar_includes_override_sls,
     hidesErrors: config.pillar_safe_render_error,
     addsOptions: config.pillar_opts,
+    sources: config.ext_pillar.map(toValue),
+    sourcesFirst: config.ext_pillar_first,
+    excludedSources: textsOf(config.exclude_ext_pillar),
+    onDemandSources: textsOf(config.on_demand_ext_pillar),
+    ignoresFailures: config.ext_pillar_failures === "ignore",
     errors: pillarErrors(config.unbuilt),
     opts: () => new Map(visible.map(([name, value]): [Value, Value] => [name, toValue(value)])),
   };

@@ -2,10 +2,11 @@
  * One pillar file to a value: the pipe of renderers that its first line or the option `renderer` names, Jinja then YAML as a rule.
  * Source: Salt's `compile_template`, observed; renderers other than jinja, yaml and json are refused.
  */
-import { dirname, posix } from "node:path";
+import { basename, dirname, posix } from "node:path";
 import { hasCode, SaltworksError } from "../errors.ts";
 import { pillarFilesMax } from "../limits.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
+import type { TemplatePipe } from "./external/contract.ts";
 import { isInside, type PillarFile, type PillarFiles } from "./files.ts";
 import { loadJson } from "./jinja/json.ts";
 import type { LexerOptions } from "./jinja/lexer.ts";
@@ -38,6 +39,7 @@ const renderers = ["jinja", "yaml", "json"];
 function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
   const [first = ""] = text.split("\n", 1);
   const written = first.startsWith("#!") && !first.startsWith("#!/") ? first.slice(2).trim() : byDefault;
+  if (written === "") return [];
   const stages = (oldNames.get(written) ?? written).split("|").map((stage) => stage.trim());
   const refused = stages.find((stage) => !renderers.includes(stage));
   if (refused !== undefined) {
@@ -98,8 +100,30 @@ export class SlsRenderer {
    */
   render(context: SlsContext, file: PillarFile, place: SlsPlace, defaults: ReadonlyMap<Value, Value>): Value {
     if (file.text.trim() === "") return new Map();
+    const value = this.#through(pipeOf(file, this.#settings.renderer), context, file, place, defaults);
+    return value === null || value === "" || value === false || value === 0 || isEmptyList(value) ? new Map() : value;
+  }
+
+  /** A text of an external source through its own pipe, without the renderers that it forbids. As in Salt no pipe at all gives an empty map. */
+  renderText(context: SlsContext, file: PillarFile, pipe: TemplatePipe): Value {
+    const { blacklist, whitelist } = pipe;
+    const stages = pipeOf(file, pipe.byDefault).filter(
+      (stage) => !blacklist.includes(stage) && (whitelist.length === 0 || whitelist.includes(stage)),
+    );
+    if (file.text.trim() === "" || stages.length === 0) return new Map();
+    const place = { path: basename(file.path), sls: "", environment: "base" };
+    return this.#through(stages, context, file, place, new Map());
+  }
+
+  #through(
+    stages: readonly string[],
+    context: SlsContext,
+    file: PillarFile,
+    place: SlsPlace,
+    defaults: ReadonlyMap<Value, Value>,
+  ): Value {
     let data: Item = file.text;
-    for (const stage of pipeOf(file, this.#settings.renderer)) {
+    for (const stage of stages) {
       const text: Item = data;
       data = inStage({ file, text }, () => {
         if (typeof text !== "string")
@@ -108,8 +132,7 @@ export class SlsRenderer {
         return stage === "json" ? loadJson(stripShebang(text)) : loadYaml(text);
       });
     }
-    const value = dataOf(data);
-    return value === null || value === "" || value === false || value === 0 || isEmptyList(value) ? new Map() : value;
+    return dataOf(data);
   }
 
   #jinja(
@@ -137,7 +160,7 @@ export class SlsRenderer {
       globals: [
         ["grains", minion.grains],
         ["opts", opts()],
-        ["pillar", new Map()],
+        ["pillar", minion.pillar ?? new Map()],
         ["salt", salt],
         ["saltenv", environment],
         ...names,

@@ -62,15 +62,19 @@ def compile_case(case):
     try:
         write(root / "pillar", case.get("files", {}))
         roots = case.get("roots", {"base": ["base"]})
-        options = master_options(root, case.get("master", {}))
+        options = master_options(root, placed(case.get("master", {}), str(root / "pillar")))
         options["pillar_roots"] = {env: [str(root / "pillar" / d) for d in dirs] for env, dirs in roots.items()}
         minion = case.get("minion", {})
         its_grains = {**copy.deepcopy(grains), **minion.get("grains", {})}
         identity = minion.get("id", "web1.example.org")
         its_grains["id"] = identity
+        # The source file_tree asks for the accepted minions of a nodegroup.
+        accepted = pathlib.Path(options["pki_dir"]) / "minions" / identity
+        accepted.parent.mkdir()
+        accepted.write_text("key")
         pillar = salt.pillar.Pillar(
             options, its_grains, identity, minion.get("saltenv"), pillar_override=minion.get("override", {}),
-            pillarenv=minion.get("pillarenv"),
+            pillarenv=minion.get("pillarenv"), ext=minion.get("ext"), extra_minion_data=minion.get("extra"),
         )
         result = pillar.compile_pillar()
         if "master" in result:
@@ -81,6 +85,15 @@ def compile_case(case):
         return {"raised": type(exc).__name__, "message": str(exc).split("\n")[0]}
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def placed(value, root):
+    """With the place of the files in each text."""
+    if isinstance(value, dict):
+        return {key: placed(member, root) for key, member in value.items()}
+    if isinstance(value, list):
+        return [placed(member, root) for member in value]
+    return value.replace("@ROOT@", root) if isinstance(value, str) else value
 
 
 def json_free(value):
@@ -109,13 +122,14 @@ def render_case(template, files, options, functions, root):
         return {"error": str(exc).split("\n")[0].split("; line ")[0], "line": getattr(exc, "line_num", None)}
 
 
+def compiled(corpus):
+    return {case["name"]: compile_case(case) for case in yaml.safe_load((here / "corpus" / f"{corpus}.yaml").read_text())}
+
+
 def main():
     golden = here / "golden"
     golden.mkdir(exist_ok=True)
     about = {"salt": salt.version.__version__, "jinja": __import__("jinja2").__version__, "yaml": yaml.__version__}
-    compiled = {}
-    for case in yaml.safe_load((here / "corpus" / "pillars.yaml").read_text()):
-        compiled[case["name"]] = compile_case(case)
     root = pathlib.Path(tempfile.mkdtemp(prefix="pillar-record-"))
     options = master_options(root, {})
     options["grains"] = grains
@@ -135,7 +149,7 @@ def main():
             documents[text] = {"value": base64.b64encode(msgpack.packb(value, use_bin_type=True, strict_types=False)).decode()}
         except Exception as exc:
             documents[text] = {"error": str(exc).split("\n")[0]}
-    for name, results in (("pillars", compiled), ("expressions", rendered), ("templates", templates), ("documents", documents)):
+    for name, results in (("pillars", compiled("pillars")), ("external", compiled("external")), ("expressions", rendered), ("templates", templates), ("documents", documents)):
         text = json.dumps({"recordedWith": about, "results": results}, indent=1, sort_keys=False, ensure_ascii=True)
         (golden / f"{name}.json").write_text(text.replace(str(root), "/ROOT") + "\n")
 

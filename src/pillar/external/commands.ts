@@ -1,0 +1,83 @@
+/**
+ * Sources `cmd_yaml` and `cmd_json`: a command's output is the pillar. Source: Salt 3007's modules of these names, observed.
+ * `cmd_yaml` goes through a shell and `cmd_json` does not, as in Salt.
+ */
+import { shellWords } from "../../wire/shell-words.ts";
+import type { Value } from "../../wire/values.ts";
+import { loadJson } from "../jinja/json.ts";
+import { dataOf } from "../jinja/values.ts";
+import { loadYaml } from "../yaml.ts";
+import { sourceFault } from "./arguments.ts";
+import type { ExternalSource, SourceArguments, SourceContext } from "./contract.ts";
+
+/** Stands in a command for the minion's id. */
+const idMark = "%s";
+/**
+ * Ids that mean nothing but themselves to a shell, within quotes or not, and are no option to a program. An operator may have written quotes
+ * around the mark, so that no quoting of ours would be safe for other ids.
+ */
+const plainId = /^[\p{L}\p{N}_][\p{L}\p{N}_.@:+=,-]*$/u;
+/** Shells that take `-c` and Salt's kind of commands; an account without a login has another program in its place. */
+const shells = /^\/(?:.*\/)?(?:sh|bash|dash|ash|ksh|zsh)$/;
+
+function commandText(args: SourceArguments, id: string): string {
+  const command = args.get("command");
+  if (typeof command !== "string") throw sourceFault("the command is not a text");
+  if (!command.includes(idMark)) return command;
+  if (plainId.test(id)) return command.replaceAll(idMark, () => id);
+  throw sourceFault("the minion's id holds characters that a command must not be given", { isFatal: true });
+}
+
+export function shellOf(environment: Readonly<Record<string, string | undefined>>): string {
+  const { SHELL: named = "" } = environment;
+  return shells.test(named) ? named : "/bin/sh";
+}
+
+function wordsOf(command: string): readonly [string, ...string[]] {
+  const words = shellWords(command);
+  if ("fault" in words) throw sourceFault(words.fault);
+  const [program, ...rest] = words;
+  if (program === undefined) throw sourceFault("the command is empty");
+  return [program, ...rest];
+}
+
+/** Nothing where a command ends well without a word; what it says in the end otherwise. */
+function outputOf({ outcome, note }: SourceContext): string | undefined {
+  if (outcome === undefined) throw sourceFault("commands run on a master only");
+  if ("fault" in outcome) throw sourceFault(outcome.fault, { isFatal: outcome.isFatal });
+  const { stdout, exitCode, complaint } = outcome;
+  // As in Salt, which takes output for text without its end: a block scalar there has no line break.
+  const text = stdout.trimEnd();
+  if (exitCode !== 0) note(`the command ended with ${exitCode}${complaint === "" ? "" : `: ${complaint}`}`);
+  if (text !== "") return text;
+  if (exitCode !== 0) throw sourceFault(`the command ended with ${exitCode} and wrote nothing`);
+  return undefined;
+}
+
+function read(format: "YAML" | "JSON", load: (text: string) => Value): ExternalSource["read"] {
+  return (context) => {
+    const text = outputOf(context);
+    if (text === undefined) return null;
+    try {
+      return load(text);
+    } catch (error) {
+      // Neither the parser's words nor the output: both may hold secrets, and the errors reach the minion.
+      context.note(`${format} data of the command failed to parse (${text.length} characters)`);
+      throw Object.assign(sourceFault(`${format} data of the command failed to parse`), { cause: error });
+    }
+  };
+}
+
+const ofCommand = { parameters: ["command"], requiredCount: 1, isForMinions: false } as const;
+
+export const cmdYaml: ExternalSource = {
+  ...ofCommand,
+  command: (args, id) => ({ argv: [shellOf(process.env), "-c", commandText(args, id)] }),
+  read: read("YAML", loadYaml),
+};
+
+export const cmdJson: ExternalSource = {
+  ...ofCommand,
+  command: (args, id) => ({ argv: wordsOf(commandText(args, id)) }),
+  read: read("JSON", (text) => dataOf(loadJson(text))),
+};

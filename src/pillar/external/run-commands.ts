@@ -1,0 +1,133 @@
+/**
+ * Runs the commands of external pillar sources, one after the other, each with bounded output and all within one deadline, which ends the
+ * whole process group.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { homedir } from "node:os";
+import { extPillarBytesMax, extPillarComplaintMax } from "../../limits.ts";
+import type { PillarSettings } from "../settings.ts";
+import type { CommandOutcome, SourceCommand, SourceOutcomes } from "./contract.ts";
+import { commandsOf } from "./merge-sources.ts";
+
+type Ending = "ended" | "failed" | "timeout" | "tooLarge";
+/** How the commands of one pillar ended, by number. */
+export type CommandCounts = Readonly<Record<Ending, number>>;
+
+/** Salt's commands speak English whatever the master's own language is. */
+const plainLocale: Readonly<Record<string, string>> = Object.fromEntries(
+  "CTYPE NUMERIC TIME COLLATE MONETARY MESSAGES PAPER NAME ADDRESS TELEPHONE MEASUREMENT IDENTIFICATION"
+    .split(" ")
+    .map((part) => [`LC_${part}`, "C"]),
+);
+
+/** The master's own environment, without what is meant for the master alone. */
+function commandEnvironment(): NodeJS.ProcessEnv {
+  const { NOTIFY_SOCKET: _socket, WATCHDOG_USEC: _usec, WATCHDOG_PID: _pid, NODE_OPTIONS: _options, ...rest } = process.env;
+  return { ...rest, ...plainLocale, LANGUAGE: "C" };
+}
+
+/** Home, as in Salt, unless it cannot be read. */
+function workingDirectory(): string {
+  try {
+    accessSync(homedir(), constants.R_OK);
+    return homedir();
+  } catch {
+    return "/";
+  }
+}
+
+/** @returns how each command of this minion's pillar ended, and how many ended in which way */
+export async function runSourceCommands(
+  settings: PillarSettings,
+  id: string,
+  timeoutMs: number,
+): Promise<{ readonly outcomes: SourceOutcomes; readonly counts: CommandCounts }> {
+  const outcomes: Record<string, CommandOutcome> = {};
+  const counts: Record<Ending, number> = { ended: 0, failed: 0, timeout: 0, tooLarge: 0 };
+  const deadlineMs = performance.now() + timeoutMs;
+  for (const [place, command] of commandsOf(settings, id)) {
+    if (!("argv" in command)) {
+      outcomes[place] = command;
+      counts.failed += 1;
+      continue;
+    }
+    const { ending, outcome } = await run(command, deadlineMs - performance.now(), timeoutMs);
+    outcomes[place] = outcome;
+    counts[ending] += 1;
+  }
+  return { outcomes, counts };
+}
+
+type Ended = { readonly ending: Ending; readonly outcome: CommandOutcome };
+
+function run({ argv }: SourceCommand, remainingMs: number, timeoutMs: number): Promise<Ended> {
+  const late: Ended = {
+    ending: "timeout",
+    outcome: { fault: `the commands took longer than ext_pillar_timeout (${timeoutMs / 1_000} seconds)`, isFatal: true },
+  };
+  if (remainingMs <= 0) return Promise.resolve(late);
+  return new Promise((resolve) => {
+    const [program, ...args] = argv;
+    const child = spawn(program, args, {
+      cwd: workingDirectory(),
+      env: commandEnvironment(),
+      stdio: ["ignore", "pipe", "pipe"],
+      // A group of its own, so that the deadline reaches every process of the command.
+      detached: true,
+    });
+    const end = (ended: Ended) => {
+      clearTimeout(timer);
+      resolve(ended);
+    };
+    const stop = (ended: Ended) => {
+      killGroup(child);
+      // A process that left the group may hold the pipes for ever; the command is over nevertheless.
+      child.stdout.destroy();
+      child.stderr.destroy();
+      end(ended);
+    };
+    const timer = setTimeout(() => stop(late), remainingMs);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let complaint = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes > extPillarBytesMax)
+        stop({
+          ending: "tooLarge",
+          outcome: { fault: `the command wrote more than ${extPillarBytesMax} bytes`, isFatal: true },
+        });
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      if (complaint.length < extPillarComplaintMax) complaint += chunk.toString("utf8");
+    });
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      end({
+        ending: "failed",
+        outcome: { fault: `the command could not be started: ${error.code ?? "an error"}`, isFatal: false },
+      }),
+    );
+    child.once("close", (code) =>
+      end({
+        ending: code === 0 ? "ended" : "failed",
+        outcome: {
+          stdout: Buffer.concat(chunks).toString("utf8"),
+          exitCode: code ?? -1,
+          complaint: complaint.slice(0, extPillarComplaintMax).trim(),
+        },
+      }),
+    );
+  });
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    // It has ended in the meantime.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}

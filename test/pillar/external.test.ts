@@ -1,0 +1,236 @@
+/** External sources of pillar: merged as in Salt, and what becomes of those that fail, hang, write without end or are asked for by a minion. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { Overrides } from "../../src/config/load.ts";
+import type { ConfigMap } from "../../src/config/option.ts";
+import { builtPillarSources } from "../../src/config/unbuilt-options.ts";
+import { extPillarBytesMax, fileTreeDepthMax } from "../../src/limits.ts";
+import { type CompiledPillar, PillarCompiler, type PillarRequest } from "../../src/pillar/compile.ts";
+import { shellOf } from "../../src/pillar/external/commands.ts";
+import { runSourceCommands } from "../../src/pillar/external/run-commands.ts";
+import { externalSources } from "../../src/pillar/external/sources.ts";
+import { decode, encode } from "../../src/wire/msgpack.ts";
+import type { Value, ValueMap } from "../../src/wire/values.ts";
+import { answersOf, corpusOf } from "./corpus.ts";
+import { grains, settingsOf } from "./rendering.ts";
+
+type Case = {
+  readonly name: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly roots?: Readonly<Record<string, readonly string[]>>;
+  readonly master: ConfigMap;
+  readonly minion?: { readonly override?: object; readonly extra?: object; readonly ext?: object };
+};
+type Answer = { readonly pillar?: string };
+
+let root = "";
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "external-"));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+function toValue(value: unknown): Value {
+  if (Array.isArray(value)) return value.map(toValue);
+  if (typeof value !== "object" || value === null) return (value ?? null) as Value;
+  return new Map(Object.entries(value).map(([key, member]): [Value, Value] => [key, toValue(member)]));
+}
+
+/** As the master does it: commands first, then the pillar. */
+async function compiled(
+  options: Overrides,
+  asked: Partial<PillarRequest> & { readonly id?: string } = {},
+  timeoutMs = 30_000,
+): Promise<CompiledPillar & { readonly counts: Readonly<Record<string, number>> }> {
+  const settings = settingsOf({ pillar_roots: { base: [join(root, "base")] }, ...options });
+  const { id = "web1.example.org" } = asked;
+  const minion = { id, grains: grains().set("id", id) };
+  const { outcomes, counts } = await runSourceCommands(settings, id, timeoutMs);
+  const request = { minion, saltenv: undefined, pillarenv: undefined, override: new Map(), ...asked, outcomes };
+  return { ...new PillarCompiler(settings).compile(request), counts };
+}
+
+const errorsOf = ({ pillar }: CompiledPillar) => pillar.get("_errors");
+const json = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (_key, member: unknown) => (member instanceof Map ? Object.fromEntries(member) : member)),
+  );
+
+describe("external sources give what they give in Salt", () => {
+  const answers = answersOf<Answer>("external");
+  for (const given of corpusOf<readonly Case[]>("external")) {
+    it(given.name, async () => {
+      for (const [path, text] of Object.entries(given.files)) write(path, text);
+      const master = JSON.parse(JSON.stringify(given.master).replaceAll("@ROOT@", root)) as ConfigMap;
+      const roots = Object.entries(given.roots ?? { base: ["base"] });
+      const { override = {}, extra = {}, ext } = given.minion ?? {};
+      const { pillar } = await compiled(
+        { ...master, pillar_roots: Object.fromEntries(roots.map(([name, below]) => [name, below.map((at) => join(root, at))])) },
+        { override: toValue(override) as ValueMap, extraData: toValue(extra) as ValueMap, onDemand: ext && toValue(ext) },
+      );
+      const theirs = decode(Buffer.from(answers[given.name]?.pillar ?? "", "base64")) as ValueMap;
+      assert.deepEqual(pillar, theirs);
+      // Salt takes files in the order in which the file system lists them.
+      if (given.name.startsWith("file_tree")) return;
+      assert.ok(encode(pillar, "bin").equals(encode(theirs, "bin")), "keys in another order");
+    });
+  }
+});
+
+describe("commands of external sources", () => {
+  it("that fail leave an error, and the other sources their data", async () => {
+    write("base/top.sls", "base: {'*': [a]}\n");
+    write("base/a.sls", "a: 1\n");
+    const result = await compiled({
+      ext_pillar: [
+        { cmd_json: "echo {secret" },
+        { cmd_yaml: "echo oops >&2; exit 7" },
+        { cmd_json: "/no/such/program" },
+        { cmd_yaml: "echo just text" },
+        { cmd_json: "echo 'open" },
+        { cmd_yaml: "echo 'b: 2'" },
+      ],
+    });
+    assert.deepEqual(errorsOf(result), [
+      "Failed to load ext_pillar cmd_json: JSON data of the command failed to parse",
+      "Failed to load ext_pillar cmd_yaml: the command ended with 7 and wrote nothing",
+      "Failed to load ext_pillar cmd_json: the command could not be started: ENOENT",
+      "Failed to load ext_pillar cmd_yaml: the data is not a map",
+      "Failed to load ext_pillar cmd_json: No closing quotation",
+    ]);
+    assert.deepEqual([result.pillar.get("a"), result.pillar.get("b")], [1, 2]);
+    // What a program complains about is for the master's log; what it printed is for neither.
+    assert.ok(result.faults.includes("ext_pillar cmd_yaml: the command ended with 7: oops"));
+    assert.doesNotMatch(result.faults.join() + String(errorsOf(result)), /secret/);
+    assert.deepEqual(result.counts, { ended: 3, failed: 3, timeout: 0, tooLarge: 0 });
+  });
+
+  it("that end well without a word give nothing, and no error", async () => {
+    const { pillar } = await compiled({ ext_pillar: [{ cmd_json: "true" }, { cmd_yaml: "echo" }] });
+    assert.deepEqual(pillar, new Map());
+  });
+
+  it("are ended at the deadline with all their processes, and it is one deadline for all", async () => {
+    const mark = join(root, "late");
+    const started = performance.now();
+    const result = await compiled(
+      { ext_pillar: [{ cmd_yaml: `(sleep 4; touch ${mark}) & sleep 600` }, { cmd_yaml: "echo 'a: 1'" }] },
+      {},
+      1_000,
+    );
+    assert.ok(performance.now() - started < 30_000);
+    const late = "Failed to load ext_pillar cmd_yaml: the commands took longer than ext_pillar_timeout (1 seconds)";
+    assert.deepEqual(errorsOf(result), [late, late]);
+    assert.equal(result.counts.timeout, 2);
+    // No salvage under `ignore` either: Salt would have waited.
+    const ignoring = await compiled({ ext_pillar_failures: "ignore", ext_pillar: [{ cmd_yaml: "sleep 600" }] }, {}, 100);
+    assert.equal((errorsOf(ignoring) as Value[]).length, 1);
+  });
+
+  it("may not write without end", async () => {
+    const result = await compiled({ ext_pillar: [{ cmd_yaml: "yes 'a: 1'" }] });
+    assert.deepEqual(errorsOf(result), [
+      `Failed to load ext_pillar cmd_yaml: the command wrote more than ${extPillarBytesMax} bytes`,
+    ]);
+    assert.equal(result.counts.tooLarge, 1);
+  });
+
+  it("never see an id that means something to a shell or a program", async () => {
+    const hostile = ["a;touch $MARK", "a$(touch $MARK)", "a`touch $MARK`", "a' 'b", 'a"b', "a b", "-rf", "a\nb", "a|b", "a&b", "~", "a*"];
+    const mark = join(root, "touched");
+    for (const id of hostile.map((text) => text.replace("$MARK", mark))) {
+      for (const ext_pillar_failures of ["errors", "ignore"]) {
+        const result = await compiled(
+          { ext_pillar_failures, ext_pillar: [{ cmd_yaml: `echo "a: '%s'"` }, { cmd_json: "echo [%s]" }] },
+          { id },
+        );
+        const refused = (name: string) =>
+          `Failed to load ext_pillar ${name}: the minion's id holds characters that a command must not be given`;
+        assert.deepEqual(errorsOf(result), [refused("cmd_yaml"), refused("cmd_json")], id);
+      }
+    }
+    assert.throws(() => symlinkSync("x", join(mark, "y")), { code: "ENOENT" });
+    // A command that does not ask for the id runs for every minion.
+    assert.equal((await compiled({ ext_pillar: [{ cmd_yaml: "echo 'a: 1'" }] }, { id: "a;b" })).pillar.get("a"), 1);
+    for (const id of ["web-1.example.org", "web_1", "db@2:x", "größe"]) {
+      const result = await compiled({ ext_pillar: [{ cmd_yaml: `echo "a: '%s'"` }] }, { id });
+      assert.equal(result.pillar.get("a"), id);
+    }
+  });
+
+  it("run in a shell of the environment if it is one", () => {
+    assert.equal(shellOf({ SHELL: "/bin/bash" }), "/bin/bash");
+    assert.equal(shellOf({ SHELL: "/usr/sbin/nologin" }), "/bin/sh");
+    assert.equal(shellOf({ SHELL: "bash" }), "/bin/sh");
+    assert.equal(shellOf({}), "/bin/sh");
+  });
+});
+
+describe("file_tree", () => {
+  it("follows links to directories where asked, and ends in a circle", async () => {
+    write("tree/hosts/web1.example.org/a", "x\n");
+    write("outside/b", "y");
+    symlinkSync(join(root, "outside"), join(root, "tree/hosts/web1.example.org/link"));
+    const source = { root_dir: join(root, "tree") };
+    const read = async (more: ConfigMap) => {
+      const result = await compiled({ ext_pillar: [{ file_tree: { ...source, ...more } }] });
+      return { result, keys: [...((result.pillar.get("link") as ValueMap | undefined) ?? [])].map(([key]) => key) };
+    };
+    assert.deepEqual((await read({})).keys, []);
+    assert.deepEqual((await read({ follow_dir_links: true })).keys, ["b"]);
+    symlinkSync(".", join(root, "outside", "circle"));
+    const { result } = await read({ follow_dir_links: true });
+    assert.match(String(errorsOf(result)), new RegExp(`deeper than ${fileTreeDepthMax} directories`));
+  });
+
+  it("reads nothing for an id that leads elsewhere, and a template that fails is an error", async () => {
+    write("tree/hosts/a", "{{ nothere }}\n");
+    write("tree/secret", "x\n");
+    const sources = { ext_pillar: [{ file_tree: { root_dir: join(root, "tree") } }] };
+    for (const id of ["..", ".", "../..", "a/b"]) assert.deepEqual((await compiled(sources, { id })).pillar, new Map());
+    write("tree/hosts/web1.example.org/a", "{{ nothere }}\n");
+    const failing = await compiled({
+      ext_pillar: [{ file_tree: { root_dir: join(root, "tree"), template: true, render_default: "jinja" } }],
+    });
+    assert.match(String(errorsOf(failing)), /^Failed to load ext_pillar file_tree: /);
+  });
+});
+
+describe("what a minion asks for itself", () => {
+  const ask = async (options: Overrides, ext: unknown) => await compiled(options, { onDemand: toValue(ext) });
+
+  it("is refused by name unless on_demand_ext_pillar names it", async () => {
+    write("base/top.sls", "base: {'*': [a]}\n");
+    write("base/a.sls", "a: 1\n");
+    const result = await ask({}, { git: ["master x"], extra_minion_data_in_pillar: "*" });
+    assert.deepEqual(json(result.pillar), {
+      a: 1,
+      _errors: ["git", "extra_minion_data_in_pillar"].map(
+        (name) => `The ext_pillar module ${name} is not allowed for on-demand pillar data (on_demand_ext_pillar)`,
+      ),
+    });
+    assert.deepEqual(errorsOf(await ask({}, ["x"])), ["On-demand pillar is not formatted as a dictionary"]);
+    assert.deepEqual(errorsOf(await ask({}, {})), undefined);
+  });
+
+  it("never runs a command or reads a directory that the minion chose, nor what is not there", async () => {
+    const names = ["cmd_yaml", "cmd_json", "file_tree", "virtkey"];
+    for (const name of names) {
+      const result = await ask({ on_demand_ext_pillar: names }, { [name]: `touch ${join(root, "touched")}` });
+      assert.deepEqual(errorsOf(result), [`The ext_pillar module ${name} cannot be asked for on demand`]);
+    }
+  });
+});
+
+describe("the table of external sources", () => {
+  it("is the one that the configuration knows", () => {
+    assert.deepEqual([...externalSources.keys()], builtPillarSources);
+  });
+});
