@@ -9,7 +9,7 @@ import type { Bus } from "./bus.ts";
 import { type FileAnswers, fileAnswersOf } from "./file-answers.ts";
 import { MineAnswers } from "./mine-answers.ts";
 import { type PeerJobs, type Peers, peersOf } from "./peers.ts";
-import { type Pillars, pillarsOf } from "./pillars.ts";
+import type { Pillars } from "./pillars.ts";
 import type { RequestPeer } from "./request-peer.ts";
 
 export type ContentParts = {
@@ -18,7 +18,6 @@ export type ContentParts = {
   readonly bus: Pick<Bus, "fire">;
   readonly pool: ShardPool;
   readonly rsa: LanePool;
-  readonly pillars: LanePool;
   readonly files: LanePool;
   readonly partitioner: Partitioner;
 };
@@ -31,8 +30,8 @@ export class ContentAnswers {
   readonly files: FileAnswers;
   readonly peers: Peers;
 
-  constructor(parts: ContentParts, jobs: PeerJobs) {
-    this.pillars = pillarsOf(parts);
+  constructor(parts: ContentParts, pillars: Pillars, jobs: PeerJobs) {
+    this.pillars = pillars;
     this.mines = new MineAnswers(parts);
     this.files = fileAnswersOf(parts);
     this.peers = peersOf(parts, jobs);

@@ -32,6 +32,7 @@ import { prepareSaltFiles, type SaltPlan } from "./salt-files.ts";
 import { prepareStores } from "./store-start.ts";
 import {
   openCredentialLane,
+  openExternalLane,
   openFileLane,
   openPillarLane,
   openRsaLane,
@@ -187,6 +188,7 @@ function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger) {
   return {
     runners: openRunnerLane(config, logger),
     pillars: openPillarLane(config, logger),
+    sources: openExternalLane(config, logger),
     files: openFileLane(config, logger),
     credentials: openCredentialLane(config, logger),
     saltLane: openSaltLane(config, saltPlan, logger),

@@ -28,6 +28,7 @@ import { Metrics } from "./metrics.ts";
 import type { MeteredParts } from "./metrics-sources.ts";
 import { ownJob } from "./own-job.ts";
 import type { OpenedPorts } from "./port-check.ts";
+import { type Pillars, pillarsOf } from "./pillars.ts";
 import type { Presence } from "./presence.ts";
 import { presenceOf } from "./presence-ping.ts";
 import { PublishFront } from "./publish-front.ts";
@@ -51,6 +52,7 @@ export type MasterParts = {
   readonly rsa: LanePool;
   readonly runners: LanePool;
   readonly pillars: LanePool;
+  readonly sources: LanePool;
   readonly files: LanePool;
   readonly credentials: LanePool;
   readonly saltLane: LanePool;
@@ -69,6 +71,7 @@ export class Master {
   readonly #batches: Batches;
   readonly #commands: Commands;
   readonly #keyRing: KeyRing;
+  readonly #pillars: Pillars;
   readonly #content: ContentAnswers;
   readonly #credentialChecks: CredentialChecks;
   readonly #authorisation: Authorisation;
@@ -101,9 +104,10 @@ export class Master {
     const jobs = { publisher: this.#publisher, keeping: this.#keeping, targets: this.#targets };
     const retcodes = (jid: string) => this.#commands.retcodes(jid);
     this.#batches = batchesOf(parts, { ...jobs, tracker: jobs.keeping.tracker, readJob: toJob, retcodes });
+    this.#pillars = pillarsOf(parts);
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
-    this.#content = new ContentAnswers(parts, { ...jobs, commands: this.#commands });
+    this.#content = new ContentAnswers(parts, this.#pillars, { ...jobs, commands: this.#commands });
     this.#requests = new RequestPath(parts, {
       presence: this.#presence,
       keeping: this.#keeping,
@@ -178,7 +182,7 @@ export class Master {
 
   /** Stop accepting, drain with a deadline, close. Whatever was not acknowledged by then will be sent again by its minion. */
   async stop(deadlineMs: number): Promise<void> {
-    const { pool, rsa, runners, pillars, files, credentials, saltLane, bus, secrets, logger } = this.#parts;
+    const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, bus, secrets, logger } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
       finishWithin(limitMs, step, warning, logger);
     this.#maintenance.close();
@@ -193,7 +197,7 @@ export class Master {
     await within(saltMirrorStopMs, this.#saltFiles.close(), "Salt's own files were not written in time");
     await this.#requests.close();
     this.#publishFront.close();
-    const lanes = [rsa, runners, pillars, files, credentials, saltLane];
+    const lanes = [rsa, runners, pillars, sources, files, credentials, saltLane];
     const threadsEnded = Promise.all([pool, ...lanes].map((some) => some.close()));
     await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time");
     await bus.close();
@@ -234,6 +238,7 @@ export class Master {
     const asks = runnerAsks({
       ...this.#parts,
       ...jobs,
+      pillars: this.#pillars,
       authorisation,
       targets: this.#targets,
       calls,
@@ -270,6 +275,7 @@ export class Master {
       onRemoved: (id) => {
         this.#presence.forget(id);
         this.#keeping.deliveries.forget(id);
+        void this.#pillars.forget(id);
       },
       fire: (tag, data) => bus.fire(tag, data),
       exclusively: (step) => this.#publisher.exclusively(step),
@@ -302,7 +308,8 @@ export class Master {
   }
 
   #meteredParts(): MeteredParts {
-    const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, files, credentials } = this.#parts;
+    const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, sources } = this.#parts;
+    const { files, credentials, saltLane } = this.#parts;
     return {
       config,
       logCounters,
@@ -312,7 +319,7 @@ export class Master {
       batcher: this.#requests.batcher,
       authLane: this.#requests.authLane,
       pool,
-      lanes: { rsa, runners, pillar, file: files, eauth: credentials, salt: this.#parts.saltLane },
+      lanes: { rsa, runners, pillar, external: sources, file: files, eauth: credentials, salt: saltLane },
       content: this.#content,
       credentialChecks: this.#credentialChecks,
       bus,

@@ -12,6 +12,7 @@ import {
   jobRecordsMax,
   laneQueueMax,
   peerRequestsMax,
+  pillarCacheMemoryBytesMax,
   pendingJobsMax,
   pendingMinionsMax,
   publishQueueMax,
@@ -169,6 +170,14 @@ function samplePillars(samples: Samples, { content: { pillars } }: MeteredParts)
   samples.set("saltworks_pillars_waiting", {}, pillars.waitingCount);
   samples.histogram("saltworks_pillar_seconds", { part: "wait" }, pillars.times.wait);
   samples.histogram("saltworks_pillar_seconds", { part: "render" }, pillars.times.render);
+  samples.histogram("saltworks_pillar_seconds", { part: "sources" }, pillars.times.sources);
+  for (const outcome of ["ended", "failed", "timeout", "tooLarge"] as const) {
+    samples.set("saltworks_pillar_commands_total", { outcome }, pillars.commandCounters[outcome]);
+  }
+  samples.set("saltworks_pillar_commands_running", {}, pillars.commandsRunning);
+  for (const outcome of ["hits", "misses", "forgotten"] as const) {
+    samples.set("saltworks_pillar_cache_total", { outcome }, pillars.kept.counters[outcome]);
+  }
 }
 
 function sampleMines(samples: Samples, { content: { mines } }: MeteredParts): void {
@@ -360,6 +369,15 @@ export function sampleLimits(
     config.pillar_render_timeout,
     pillar?.counters.timeouts ?? 0,
   );
+  const { pillars } = parts.content;
+  limit(
+    "ext_pillar_timeout",
+    pillars.times.slowestSourcesSeconds,
+    config.ext_pillar_timeout,
+    pillars.commandCounters.timeout,
+  );
+  limit("ext_pillar_commands", pillars.commandsRunning, config.ext_pillar_commands, undefined);
+  limit("pillarCacheMemoryBytesMax", pillars.kept.memoryBytes, pillarCacheMemoryBytesMax, undefined);
   const { files, peers } = parts.content;
   limit("peerRequestsMax", peers.pending, peerRequestsMax, peers.counters.refused);
   const { credentialChecks: checks } = parts;

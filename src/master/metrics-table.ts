@@ -131,7 +131,7 @@ const threads = {
   saltworks_thread_cpu_seconds_total: metric(
     "counter",
     ["thread"],
-    "CPU time by the thread's name in the system: `sw-shard-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-files-N`, `sw-eauth-N`, `sw-salt-N`, `ZMQbg/IO/N`; what ended of a lane together, as `sw-runner-ended`; `main`, and `other` for Node's own helpers. Linux only.",
+    "CPU time by the thread's name in the system: `sw-shard-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-external-N`, `sw-files-N`, `sw-eauth-N`, `sw-salt-N`, `ZMQbg/IO/N`; what ended of a lane together, as `sw-runner-ended`; `main`, and `other` for Node's own helpers. Linux only.",
   ),
   saltworks_event_loop_delay_seconds: histogram(
     ["thread"],
@@ -212,7 +212,18 @@ const fleet = {
   saltworks_pillar_seconds: histogram(
     ["part"],
     secondsBounds,
-    "A pillar's time: `wait` for a thread of its lane, and `render`.",
+    "A pillar's time: `wait` for its turn, `sources` while commands of `ext_pillar` run, and `render`.",
+  ),
+  saltworks_pillar_commands_total: metric(
+    "counter",
+    ["outcome"],
+    "Commands of `ext_pillar`: `ended` well, `failed`, ended at `ext_pillar_timeout` (`timeout`), or because they wrote too much (`tooLarge`).",
+  ),
+  saltworks_pillar_commands_running: metric("gauge", [], "Pillars whose commands of `ext_pillar` run now."),
+  saltworks_pillar_cache_total: metric(
+    "counter",
+    ["outcome"],
+    "Questions for pillars while `pillar_cache` is on: `hits`, `misses`; and minions whose kept pillars were `forgotten` because they asked for new ones or an operator did.",
   ),
   saltworks_jobs_total: metric("counter", ["outcome"], "Jobs `published`, and those whose target was `unmatched`."),
   saltworks_jobs_followed: metric("gauge", [], "Jobs whose end somebody waits for."),

@@ -1,5 +1,6 @@
 /**
- * Pillars on their way: rendered in their lane, kept by the worker that owns the minion, sealed by the RSA lane, answered.
+ * Pillars on their way: commands of external sources run, rendered in their lane, kept by the worker that owns the minion, sealed by the RSA
+ * lane, answered. Or found among those that `pillar_cache` keeps.
  * Equal questions that wait share one rendering; one that is under way is shared with nobody, because files may have changed since.
  */
 import { createHash } from "node:crypto";
@@ -7,20 +8,30 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import { laneQueueMax, pillarWaitMs } from "../limits.ts";
+import { hasCommands } from "../pillar/external/merge-sources.ts";
+import { pillarSettings } from "../pillar/settings.ts";
 import { encode } from "../wire/msgpack.ts";
 import type { Value } from "../wire/values.ts";
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../workers/histogram.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
-import type { Deferred, PillarResult, PillarTask } from "../workers/messages.ts";
+import type { Deferred } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
+import type { PillarResult, PillarTask, SourceResult, SourceTask } from "../workers/pillar-messages.ts";
 import type { ShardPool } from "../workers/pool.ts";
 import type { Bus } from "./bus.ts";
+import { KeptPillars, type KeptPillarsOptions } from "./kept-pillars.ts";
+import { Slots } from "./waiting/slots.ts";
 
 type PillarWork = Extract<Deferred, { kind: "pillar" }>;
 
 export type PillarsOptions = {
   readonly lane: LanePool;
   readonly threadCount: number;
+  /** Runs commands of external sources; undefined where the configuration has none. */
+  readonly sources: LanePool | undefined;
+  /** Pillars whose commands run at the same time. */
+  readonly sourcesMax: number;
+  readonly cache: Omit<KeptPillarsOptions, "run">;
   readonly rsa: LanePool;
   readonly pool: ShardPool;
   readonly partitioner: Partitioner;
@@ -42,16 +53,26 @@ type Waiting = {
 
 export class Pillars {
   readonly counters = { asked: 0, shared: 0, rendered: 0, failed: 0, refused: 0 };
+  /** How commands of external sources ended. */
+  readonly commandCounters = { ended: 0, failed: 0, timeout: 0, tooLarge: 0 };
+  readonly kept: KeptPillars;
   readonly #options: PillarsOptions;
   readonly #waitSeconds = new Histogram(secondsBounds);
   readonly #renderSeconds = new Histogram(secondsBounds);
+  readonly #sourceSeconds = new Histogram(secondsBounds);
+  readonly #threads: Slots;
+  readonly #commands: Slots;
   #slowestSeconds = 0;
+  #slowestSourcesSeconds = 0;
   /** In the order in which they were asked; rendering takes them out. */
   readonly #waiting = new Map<string, Waiting>();
   #running = 0;
 
   constructor(options: PillarsOptions) {
     this.#options = options;
+    this.#threads = new Slots(options.threadCount);
+    this.#commands = new Slots(options.sourcesMax);
+    this.kept = new KeptPillars({ ...options.cache, run: (task) => this.#inLane(task) });
   }
 
   get pending(): number {
@@ -62,10 +83,22 @@ export class Pillars {
   get times(): {
     readonly wait: HistogramSnapshot;
     readonly render: HistogramSnapshot;
+    readonly sources: HistogramSnapshot;
     readonly slowestSeconds: number;
+    readonly slowestSourcesSeconds: number;
   } {
-    const slowestSeconds = this.#slowestSeconds;
-    return { wait: this.#waitSeconds.snapshot(), render: this.#renderSeconds.snapshot(), slowestSeconds };
+    return {
+      wait: this.#waitSeconds.snapshot(),
+      render: this.#renderSeconds.snapshot(),
+      sources: this.#sourceSeconds.snapshot(),
+      slowestSeconds: this.#slowestSeconds,
+      slowestSourcesSeconds: this.#slowestSourcesSeconds,
+    };
+  }
+
+  /** Pillars whose commands run now. */
+  get commandsRunning(): number {
+    return this.#commands.taken;
   }
 
   get waitingCount(): number {
@@ -98,9 +131,10 @@ export class Pillars {
     return promise;
   }
 
-  /** The lane gets no more than it has threads for: its time limit is that of rendering, not of waiting. */
+  /** No more are under way than there are threads and commands for: the lane's time limit is that of rendering, not of waiting. */
   #pump(): void {
-    while (this.#running < this.#options.threadCount) {
+    const { threadCount, sources, sourcesMax } = this.#options;
+    while (this.#running < threadCount + (sources === undefined ? 0 : sourcesMax)) {
       const [next] = this.#waiting.values();
       if (next === undefined) return;
       this.#waiting.delete(next.key);
@@ -120,6 +154,67 @@ export class Pillars {
     }
   }
 
+  #inLane<Result>(task: object): Promise<Result> {
+    return this.#threads.run(() => this.#options.lane.run<Result>(task));
+  }
+
+  /** A pillar or its top files as a minion would get them now, whatever is kept. @throws what the lanes throw */
+  async show(task: PillarTask): Promise<PillarResult> {
+    return await this.#inLane<PillarResult>({ ...task, outcomes: await this.#outcomesFor(task) } satisfies PillarTask);
+  }
+
+  /** Of a minion whose key is gone nothing is kept. Never throws. */
+  async forget(id: string): Promise<void> {
+    try {
+      await this.kept.forget(id);
+    } catch (error) {
+      this.#options.logger.error({ id, err: error }, "a kept pillar could not be removed");
+    }
+  }
+
+  /** Commands run before a rendering thread is taken. @throws SaltworksError of the lane, if it does not come to an end by itself */
+  async #outcomesFor(task: PillarTask): Promise<PillarTask["outcomes"]> {
+    const { sources } = this.#options;
+    if (sources === undefined || task.isTopOnly === true) return undefined;
+    return await this.#commands.run(async () => {
+      const startedMs = performance.now();
+      const { outcomes, counts } = await sources.run<SourceResult>({ id: task.id } satisfies SourceTask);
+      for (const [ending, count] of Object.entries(counts))
+        this.commandCounters[ending as keyof typeof counts] += count;
+      const seconds = (performance.now() - startedMs) / 1_000;
+      this.#sourceSeconds.observe(seconds);
+      this.#slowestSourcesSeconds = Math.max(this.#slowestSourcesSeconds, seconds);
+      return outcomes;
+    });
+  }
+
+  async #found(asked: PillarTask): Promise<PillarResult> {
+    if (asked.isCacheCleaned === true) await this.kept.forget(asked.id);
+    if (!this.kept.serves(asked)) return await this.#fresh(asked);
+    const task = this.kept.named(asked);
+    const found = await this.kept.find(task);
+    if (found !== undefined) return found;
+    const fresh = await this.#fresh(this.kept.renderingOf(task));
+    this.kept.note(task, fresh);
+    return fresh;
+  }
+
+  async #fresh(task: PillarTask): Promise<PillarResult> {
+    const outcomes = await this.#outcomesFor(task);
+    return await this.#threads.run(async () => {
+      const startedMs = performance.now();
+      try {
+        const result = await this.#options.lane.run<PillarResult>({ ...task, outcomes } satisfies PillarTask);
+        this.counters.rendered += 1;
+        return result;
+      } finally {
+        const seconds = (performance.now() - startedMs) / 1_000;
+        this.#renderSeconds.observe(seconds);
+        this.#slowestSeconds = Math.max(this.#slowestSeconds, seconds);
+      }
+    });
+  }
+
   async #render({ task, resolve, reject }: Waiting): Promise<void> {
     try {
       const { pillar, record } = await this.#rendered(task);
@@ -132,11 +227,9 @@ export class Pillars {
 
   /** What cannot be rendered becomes a pillar that says so: the minion comes up, and its states refuse to run. */
   async #rendered(task: PillarTask): Promise<{ pillar: Uint8Array; record: Uint8Array | undefined }> {
-    const { lane, logger } = this.#options;
-    const startedMs = performance.now();
+    const { logger } = this.#options;
     try {
-      const { pillar, record, faults } = await lane.run<PillarResult>(task);
-      this.counters.rendered += 1;
+      const { pillar, record, faults } = await this.#found(task);
       for (const fault of faults) logger.error({ id: task.id, fault }, "a pillar has an error");
       return { pillar, record };
     } catch (error) {
@@ -144,10 +237,6 @@ export class Pillars {
       logger.error({ id: task.id, err: error }, "a pillar could not be rendered");
       const pillar = new Map<Value, Value>([["_errors", [this.#sentenceFor(error as Error)]]]);
       return { pillar: encode(pillar, "raw"), record: undefined };
-    } finally {
-      const seconds = (performance.now() - startedMs) / 1_000;
-      this.#renderSeconds.observe(seconds);
-      this.#slowestSeconds = Math.max(this.#slowestSeconds, seconds);
     }
   }
 
@@ -182,16 +271,25 @@ export class Pillars {
 export function pillarsOf(parts: {
   readonly config: MasterConfig;
   readonly pillars: LanePool;
+  readonly sources: LanePool;
   readonly rsa: LanePool;
   readonly pool: ShardPool;
   readonly partitioner: Partitioner;
   readonly bus: Pick<Bus, "fire">;
   readonly logger: Logger;
 }): Pillars {
-  const { config, pillars, rsa, pool, partitioner, bus, logger } = parts;
+  const { config, pillars, sources, rsa, pool, partitioner, bus, logger } = parts;
   return new Pillars({
     lane: pillars,
     threadCount: config.pillar_threads,
+    sources: hasCommands(pillarSettings(config)) ? sources : undefined,
+    sourcesMax: config.ext_pillar_commands,
+    cache: {
+      isOn: config.pillar_cache,
+      backend: config.pillar_cache_backend,
+      ttlMs: config.pillar_cache_ttl * 1_000,
+      followsSaltenv: config.pillarenv_from_saltenv,
+    },
     rsa,
     pool,
     partitioner,
@@ -215,7 +313,9 @@ function pledge() {
 /** Questions with the same key have the same answer, as long as no file changes. */
 function keyOf(task: PillarTask): string {
   const hash = createHash("sha256");
-  for (const part of [task.saltenv, task.pillarenv, task.grains, task.override]) {
+  const { saltenv, pillarenv, grains, override, extraData, onDemand } = task;
+  const cleaned = task.isCacheCleaned === true ? "clean" : undefined;
+  for (const part of [saltenv, pillarenv, grains, override, extraData, onDemand, cleaned]) {
     hash.update(part === undefined ? "-" : `+${part.length}:`);
     if (part !== undefined) hash.update(part);
   }

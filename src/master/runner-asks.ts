@@ -4,15 +4,7 @@ import { hasCode } from "../errors.ts";
 import type { ForgottenFacts, MasterAccess, RunnerCaller } from "../runners/contract.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
-import type { LanePool } from "../workers/lane-pool.ts";
-import type {
-  PillarResult,
-  PillarTask,
-  RunJobAnswer,
-  RunJobAsk,
-  RunnerAnswer,
-  RunnerAsk,
-} from "../workers/messages.ts";
+import type { RunJobAnswer, RunJobAsk, RunnerAnswer, RunnerAsk } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
 import type { ShardPool } from "../workers/pool.ts";
 import type { Authorisation } from "./authorisation.ts";
@@ -21,7 +13,9 @@ import type { TargetText } from "./expected-minions.ts";
 import type { JobKeeping } from "./job-keeping.ts";
 import { jobStatus, pendingJobs } from "./job-status.ts";
 import type { JobTracker } from "./job-tracker.ts";
+import { nothingOf } from "./kept-pillars.ts";
 import { ownJob } from "./own-job.ts";
+import type { Pillars } from "./pillars.ts";
 import type { Fire, Publisher } from "./publisher.ts";
 import type { RunnerCalls } from "./runner-calls.ts";
 import type { Targets } from "./targets.ts";
@@ -33,7 +27,7 @@ export type RunnerAsksOptions = {
   readonly pool: ShardPool;
   readonly targets: Targets;
   readonly partitioner: Partitioner;
-  readonly pillars: LanePool;
+  readonly pillars: Pick<Pillars, "show" | "kept">;
   readonly fire: Fire;
   readonly fireForOperator: Fire;
   readonly connected: () => readonly string[];
@@ -68,11 +62,12 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
       (isOperators === true ? options.fireForOperator : options.fire)(tag, decode(data) as ValueMap),
     forget: (facts) => forget(pool, partitioner, facts),
     renderPillar: async (question) => {
-      const { record, faults } = await pillars.run<PillarResult>({
-        ...question,
-        override: undefined,
-      } satisfies PillarTask);
+      const { record, faults } = await pillars.show({ ...question, override: undefined });
       return { pillar: record, faults };
+    },
+    keptPillar: async ({ id, pillarenv, isForgotten }) => {
+      if (isForgotten) await pillars.kept.forget(id);
+      return isForgotten ? undefined : (await pillars.kept.find({ ...nothingOf(id), pillarenv }))?.record;
     },
     batches: () => options.batches.states(),
     jobStatus: (question) => jobStatus(options.keeping, question, Date.now()),

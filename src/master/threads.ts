@@ -17,7 +17,8 @@ import {
 } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys.ts";
 import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
-import type { FileStart, PillarStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";
+import type { FileStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";
+import type { PillarStart } from "../workers/pillar-messages.ts";
 import { type HeapLimits, ShardPool } from "../workers/pool.ts";
 
 /** Runners mostly wait for minions; this many may wait at once. */
@@ -66,6 +67,17 @@ export function openPillarLane(config: MasterConfig, logger: Logger): LanePool {
     heap: workerHeap(config),
     threadCount: config.pillar_threads,
     taskTimeoutMs: config.pillar_render_timeout * 1_000,
+    workerData: { config } satisfies PillarStart,
+  });
+}
+
+export function openExternalLane(config: MasterConfig, logger: Logger): LanePool {
+  return openLane(logger, {
+    filename: new URL("../workers/external-lane.js", import.meta.url).href,
+    heap: workerHeap(config),
+    concurrentTasksPerThread: config.ext_pillar_commands,
+    // Commands are ended at their own deadline; this one is for a thread that hangs.
+    taskTimeoutMs: config.ext_pillar_timeout * 1_000 + laneTaskTimeoutMs,
     workerData: { config } satisfies PillarStart,
   });
 }

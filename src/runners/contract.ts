@@ -73,6 +73,12 @@ export type MasterAccess = {
     readonly pillarenv: string | undefined;
     readonly isTopOnly: boolean;
   }): Promise<{ readonly pillar: Uint8Array; readonly faults: readonly string[] }>;
+  /** What `pillar_cache` keeps of a minion's pillar, in the new flavour. `isForgotten`: then nothing, as all that is kept of the minion goes. */
+  keptPillar(question: {
+    readonly id: string;
+    readonly pillarenv: string | undefined;
+    readonly isForgotten: boolean;
+  }): Promise<Uint8Array | undefined>;
   /** The batches that run, by job id. */
   batches(): Promise<ReadonlyMap<string, RunningBatchCounts>>;
   /** @returns "changed", "unknown", or the state that it is in and stays in */

@@ -1,5 +1,4 @@
 /** Runner `pillar`: a minion's pillar rendered now, and the top files that decide it. */
-import { SaltworksError } from "../errors.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { parametersOf, textArgument } from "./arguments.ts";
@@ -43,10 +42,22 @@ async function showTop(context: RunnerContext, args: ValueMap): Promise<Encodabl
   return faults.length > 0 ? [...faults] : value;
 }
 
-/** As Salt answers while `pillar_cache` is off. */
-function cached({ config }: RunnerContext): Encodable {
-  if (config.opts.get("pillar_cache") !== true) return false;
-  throw new SaltworksError("FUNCTION_FAILED", "pillar_cache is not acted upon: pillars are rendered for each request");
+/** By minion what is kept; nothing is left to show once it is forgotten. As Salt answers, False while `pillar_cache` is off. */
+async function keptPillars(
+  context: RunnerContext,
+  args: ValueMap,
+  keywords: ValueMap,
+  isForgotten: boolean,
+): Promise<Encodable> {
+  if (!context.config.pillar_cache) return false;
+  const master = masterOf(context);
+  const pillarenv = textArgument(keywords, "pillarenv") || undefined;
+  const shown = new Map<Value, Value>();
+  for (const id of await master.match({ target: textArgument(args, "minion", "*"), targetKind: "glob" })) {
+    const pillar = await master.keptPillar({ id, pillarenv, isForgotten });
+    if (pillar !== undefined) shown.set(id, decode(pillar));
+  }
+  return shown;
 }
 
 export const pillarRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
@@ -68,8 +79,8 @@ export const pillarRunner: ReadonlyMap<string, RunnerFunction> = new Map<string,
     {
       parameters: parametersOf("minion"),
       takes: "keywords",
-      doc: "Answers False: pillars are rendered for each request.",
-      run: cached,
+      doc: "Forgets the pillars that `pillar_cache` keeps of these minions (a glob); False while it is off.",
+      run: (context, args, { keywords }) => keptPillars(context, args, keywords, true),
     },
   ],
   [
@@ -77,8 +88,8 @@ export const pillarRunner: ReadonlyMap<string, RunnerFunction> = new Map<string,
     {
       parameters: parametersOf("minion"),
       takes: "keywords",
-      doc: "Answers False: pillars are rendered for each request.",
-      run: cached,
+      doc: "Pillars that `pillar_cache` keeps of these minions (a glob), of `pillarenv=` alone; False while it is off.",
+      run: (context, args, { keywords }) => keptPillars(context, args, keywords, false),
     },
   ],
 ]);

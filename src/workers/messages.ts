@@ -8,6 +8,7 @@ import type { MasterConfig } from "../config/load.ts";
 import type { ForgottenFacts, JobRequest, MasterAccess, RunnerCaller } from "../runners/contract.ts";
 import type { MinionLayout } from "../store/salt/minion-files.ts";
 import type { CredentialTask } from "./credentials/contract.ts";
+import type { PillarTask } from "./pillar-messages.ts";
 
 /** The master's AES keys as a worker needs them. `signature`: X9.31 of the key, computed once per rotation, not per auth. */
 export type MasterKeys = {
@@ -224,24 +225,6 @@ export type PillarReplyJob = {
   readonly minionPem: string;
   readonly pillar: Uint8Array;
 };
-
-/** What a minion's `_pillar` asks. Maps in the new flavour; without grains nothing is kept. */
-export type PillarTask = {
-  readonly id: string;
-  readonly grains: Uint8Array | undefined;
-  readonly saltenv: string | undefined;
-  readonly pillarenv: string | undefined;
-  readonly override: Uint8Array | undefined;
-  /** Not a pillar, but the top files that decide it. */
-  readonly isTopOnly?: boolean;
-};
-/** A rendered pillar, for the minion (network encoding) and for the store (new flavour). `faults` are for the log. */
-export type PillarResult = {
-  readonly pillar: Uint8Array;
-  readonly record: Uint8Array;
-  readonly faults: readonly string[];
-};
-export type PillarStart = { readonly config: MasterConfig };
 
 /** A request for files, or with one (`_file_recv`). `load`: its map as it came. `id`: of the minion, if it has proved itself. */
 export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readonly id: string | undefined };

@@ -1,12 +1,16 @@
 /** The lane that renders pillars: files in, values out, one minion at a time, so that a slow one delays neither returns nor authentications. */
+import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
 import { PillarCompiler } from "../pillar/compile.ts";
+import { merged } from "../pillar/merge.ts";
 import { pillarSettings } from "../pillar/settings.ts";
+import { PillarCacheFiles } from "../store/pillar-cache.ts";
 import { decode, encode } from "../wire/msgpack.ts";
-import type { ValueMap } from "../wire/values.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
 import { answerForMeasures } from "./lane-measures.ts";
-import type { LaneStart, PillarResult, PillarStart, PillarTask } from "./messages.ts";
+import type { LaneStart } from "./messages.ts";
+import type { PillarResult, PillarStart, PillarTask } from "./pillar-messages.ts";
 import { nameLaneThread } from "./thread-name.ts";
 import { yieldToOthers } from "./thread-priority.ts";
 
@@ -15,23 +19,59 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/pillar-lane.t
 const { config, startedThreads } = workerData as PillarStart & LaneStart;
 answerForMeasures(nameLaneThread("pillar", startedThreads));
 yieldToOthers();
-const compiler = new PillarCompiler(pillarSettings(config));
+const settings = pillarSettings(config);
+const compiler = new PillarCompiler(settings);
+const files = new PillarCacheFiles(join(config.cachedir, "pillar_cache"), config.pillar_cache_ttl * 1_000);
 
 function mapOf(bytes: Uint8Array | undefined): ValueMap {
   const value = bytes === undefined ? undefined : decode(bytes);
   return value instanceof Map ? value : new Map();
 }
 
-export default function handle(task: PillarTask): PillarResult {
+function requestOf(task: PillarTask, override: ValueMap) {
   const grains = mapOf(task.grains);
   grains.set("id", task.id);
-  const request = {
+  return {
     minion: { id: task.id, grains },
     saltenv: task.saltenv,
     pillarenv: task.pillarenv,
-    override: mapOf(task.override),
+    override,
+    extraData: mapOf(task.extraData),
+    onDemand: task.onDemand && decode(task.onDemand),
+    outcomes: task.outcomes,
   };
-  const { pillar, faults } = task.isTopOnly === true ? compiler.top(request) : compiler.compile(request);
-  // In both flavours: the minion's, and the store's.
-  return { pillar: encode(pillar, "raw"), record: encode(pillar, "bin"), faults };
+}
+
+/** In both flavours: the minion's, and the store's. */
+function resultOf(pillar: ValueMap, faults: readonly string[], keepable?: Uint8Array): PillarResult {
+  return { pillar: encode(pillar, "raw"), record: encode(pillar, "bin"), faults, keepable };
+}
+
+export default function handle(task: PillarTask): PillarResult | undefined {
+  if (task.cache === "forget") {
+    files.forget(task.id);
+    return undefined;
+  }
+  const override = mapOf(task.override);
+  if (task.isTopOnly === true) {
+    const { pillar, faults } = compiler.top(requestOf(task, override));
+    return resultOf(pillar, faults);
+  }
+  const environment = task.pillarenv ?? null;
+  const kept = task.cache === "find" ? files.find(task.id, environment, Date.now()) : task.kept && mapOf(task.kept);
+  if (kept !== undefined) return resultOf(withOverride(kept, override), []);
+  if (task.cache === "find") return undefined;
+  if (!config.pillar_cache) {
+    const { pillar, faults } = compiler.compile(requestOf(task, override));
+    return resultOf(pillar, faults);
+  }
+  // What is kept is the same for all callers; one's own values are merged over it each time.
+  const { pillar, faults } = compiler.compile(requestOf(task, new Map()));
+  const isKeepable = !pillar.has("_errors");
+  if (isKeepable && task.cache === "keep") files.keep(task.id, environment, pillar, Date.now());
+  return resultOf(withOverride(pillar, override), faults, isKeepable ? encode(pillar, "bin") : undefined);
+}
+
+function withOverride(pillar: ValueMap, override: ReadonlyMap<Value, Value>): ValueMap {
+  return override.size > 0 ? merged(pillar, override as ValueMap, settings.joinsLists) : pillar;
 }

@@ -23,6 +23,8 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "autosign_timeout",
     "batch_safe_limit",
     "batch_safe_size",
+    "exclude_ext_pillar",
+    "ext_pillar_first",
     "fileserver_events",
     "fileserver_list_cache_time",
     "id",

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { SaltworksError } from "../../src/errors.ts";
 import { Pillars, type PillarsOptions } from "../../src/master/pillars.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
-import type { PillarTask } from "../../src/workers/messages.ts";
+import type { PillarTask } from "../../src/workers/pillar-messages.ts";
 
 type Rendering = { readonly task: PillarTask; finish(error?: Error): void };
 

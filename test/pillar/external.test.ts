@@ -72,8 +72,15 @@ describe("external sources give what they give in Salt", () => {
       const roots = Object.entries(given.roots ?? { base: ["base"] });
       const { override = {}, extra = {}, ext } = given.minion ?? {};
       const { pillar } = await compiled(
-        { ...master, pillar_roots: Object.fromEntries(roots.map(([name, below]) => [name, below.map((at) => join(root, at))])) },
-        { override: toValue(override) as ValueMap, extraData: toValue(extra) as ValueMap, onDemand: ext && toValue(ext) },
+        {
+          ...master,
+          pillar_roots: Object.fromEntries(roots.map(([name, below]) => [name, below.map((at) => join(root, at))])),
+        },
+        {
+          override: toValue(override) as ValueMap,
+          extraData: toValue(extra) as ValueMap,
+          onDemand: ext && toValue(ext),
+        },
       );
       const theirs = decode(Buffer.from(answers[given.name]?.pillar ?? "", "base64")) as ValueMap;
       assert.deepEqual(pillar, theirs);
@@ -130,7 +137,11 @@ describe("commands of external sources", () => {
     assert.deepEqual(errorsOf(result), [late, late]);
     assert.equal(result.counts.timeout, 2);
     // No salvage under `ignore` either: Salt would have waited.
-    const ignoring = await compiled({ ext_pillar_failures: "ignore", ext_pillar: [{ cmd_yaml: "sleep 600" }] }, {}, 100);
+    const ignoring = await compiled(
+      { ext_pillar_failures: "ignore", ext_pillar: [{ cmd_yaml: "sleep 600" }] },
+      {},
+      100,
+    );
     assert.equal((errorsOf(ignoring) as Value[]).length, 1);
   });
 
@@ -143,7 +154,20 @@ describe("commands of external sources", () => {
   });
 
   it("never see an id that means something to a shell or a program", async () => {
-    const hostile = ["a;touch $MARK", "a$(touch $MARK)", "a`touch $MARK`", "a' 'b", 'a"b', "a b", "-rf", "a\nb", "a|b", "a&b", "~", "a*"];
+    const hostile = [
+      "a;touch $MARK",
+      "a$(touch $MARK)",
+      "a`touch $MARK`",
+      "a' 'b",
+      'a"b',
+      "a b",
+      "-rf",
+      "a\nb",
+      "a|b",
+      "a&b",
+      "~",
+      "a*",
+    ];
     const mark = join(root, "touched");
     for (const id of hostile.map((text) => text.replace("$MARK", mark))) {
       for (const ext_pillar_failures of ["errors", "ignore"]) {

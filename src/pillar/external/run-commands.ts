@@ -23,7 +23,13 @@ const plainLocale: Readonly<Record<string, string>> = Object.fromEntries(
 
 /** The master's own environment, without what is meant for the master alone. */
 function commandEnvironment(): NodeJS.ProcessEnv {
-  const { NOTIFY_SOCKET: _socket, WATCHDOG_USEC: _usec, WATCHDOG_PID: _pid, NODE_OPTIONS: _options, ...rest } = process.env;
+  const {
+    NOTIFY_SOCKET: _socket,
+    WATCHDOG_USEC: _usec,
+    WATCHDOG_PID: _pid,
+    NODE_OPTIONS: _options,
+    ...rest
+  } = process.env;
   return { ...rest, ...plainLocale, LANGUAGE: "C" };
 }
 
@@ -64,7 +70,10 @@ type Ended = { readonly ending: Ending; readonly outcome: CommandOutcome };
 function run({ argv }: SourceCommand, remainingMs: number, timeoutMs: number): Promise<Ended> {
   const late: Ended = {
     ending: "timeout",
-    outcome: { fault: `the commands took longer than ext_pillar_timeout (${timeoutMs / 1_000} seconds)`, isFatal: true },
+    outcome: {
+      fault: `the commands took longer than ext_pillar_timeout (${timeoutMs / 1_000} seconds)`,
+      isFatal: true,
+    },
   };
   if (remainingMs <= 0) return Promise.resolve(late);
   return new Promise((resolve) => {

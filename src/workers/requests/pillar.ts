@@ -15,6 +15,8 @@ const emptyPillar = encode(new Map(), "raw");
 const keyNotFound = encode({ error: "AES key not found" }, "raw");
 /** An empty map, as an override that changes nothing is sent. */
 const emptyMapByte = 0x80;
+const noneByte = 0xc0;
+const trueByte = 0xc3;
 
 export function handlePillar(shard: Shard, opened: Opened): Answer {
   const { load, entries, id, version, nonce, encAlgorithm, sigAlgorithm } = opened;
@@ -31,16 +33,23 @@ export function handlePillar(shard: Shard, opened: Opened): Answer {
   // As in Salt a request without grains gets an empty pillar, in the same private form.
   if (grains === undefined)
     return { deferred: { kind: "rsa", job: { kind: "pillarReply", ...reply, pillar: emptyPillar } } };
-  const override = fieldBytes(load, entries, "pillar_override");
-  const isOverride = override !== undefined && override[0] !== emptyMapByte && override[0] !== 0xc0;
   const task = {
     id,
     grains: ownBytes(grains),
     saltenv: textOf(load, entries, "saltenv"),
     pillarenv: textOf(load, entries, "pillarenv"),
-    override: isOverride ? ownBytes(override) : undefined,
+    override: filled(fieldBytes(load, entries, "pillar_override")),
+    extraData: filled(fieldBytes(load, entries, "extra_minion_data")),
+    onDemand: filled(fieldBytes(load, entries, "ext")),
+    isCacheCleaned: fieldBytes(load, entries, "clean_cache")?.[0] === trueByte,
   };
   return { deferred: { kind: "pillar", task, reply } };
+}
+
+/** Undefined for what is not there, None or an empty map. */
+function filled(raw: Uint8Array | undefined): Uint8Array | undefined {
+  const isEmpty = raw === undefined || raw[0] === emptyMapByte || raw[0] === noneByte;
+  return isEmpty ? undefined : ownBytes(raw);
 }
 
 /** In the store's flavour, and in memory of its own: a view would take the whole batch along to the other thread. */

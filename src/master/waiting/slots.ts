@@ -1,0 +1,27 @@
+/** A number of places for work of one kind: who finds none waits in turn. */
+export class Slots {
+  readonly #max: number;
+  readonly #waiting: (() => void)[] = [];
+  #taken = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get taken(): number {
+    return this.#taken;
+  }
+
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#taken < this.#max) this.#taken += 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      // The place goes from hand to hand, so that nobody who comes later takes it.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#taken -= 1;
+      else next();
+    }
+  }
+}

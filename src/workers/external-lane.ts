@@ -1,0 +1,24 @@
+/**
+ * The lane that runs commands of external pillar sources. One thread: it waits for processes, for many pillars at a time, so that a slow
+ * command holds neither a thread that renders nor one that serves.
+ */
+import { isMainThread, workerData } from "node:worker_threads";
+import { SaltworksError } from "../errors.ts";
+import { runSourceCommands } from "../pillar/external/run-commands.ts";
+import { pillarSettings } from "../pillar/settings.ts";
+import { answerForMeasures } from "./lane-measures.ts";
+import type { LaneStart } from "./messages.ts";
+import type { PillarStart, SourceResult, SourceTask } from "./pillar-messages.ts";
+import { nameLaneThread } from "./thread-name.ts";
+import { yieldToOthers } from "./thread-priority.ts";
+
+if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/external-lane.ts runs in a worker thread only");
+
+const { config, startedThreads } = workerData as PillarStart & LaneStart;
+answerForMeasures(nameLaneThread("external", startedThreads));
+yieldToOthers();
+const settings = pillarSettings(config);
+
+export default function handle({ id }: SourceTask): Promise<SourceResult> {
+  return runSourceCommands(settings, id, config.ext_pillar_timeout * 1_000);
+}
