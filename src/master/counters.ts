@@ -60,6 +60,8 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     pool: () => pool.counters,
     ...Object.fromEntries(ofLanes),
     pillars: () => ({ ...pillars.counters, pending: pillars.pending }),
+    pillarCommands: () => pillars.commandCounters,
+    pillarCache: () => pillars.kept.counters,
     mines: () => ({ ...mines.counters, pending: mines.pending }),
     peers: () => ({ ...peers.counters, pending: peers.pending }),
     files: () => ({ ...files.counters, waiting: files.waitingCount, bytesOnTheirWay: files.bytesOnTheirWay }),

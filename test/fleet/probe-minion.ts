@@ -75,7 +75,7 @@ export class ProbeMinion {
   }
 
   /** The pillar that these grains get, on a connection of its own: others go on meanwhile. */
-  async pillar(grains: Encodable, requestPort: number): Promise<Value> {
+  async pillar(grains: Encodable, requestPort: number, more: Load = {}): Promise<Value> {
     const { frame, nonce } = this.seal({
       cmd: "_pillar",
       grains,
@@ -83,6 +83,7 @@ export class ProbeMinion {
       pillarenv: null,
       pillar_override: {},
       ver: "2",
+      ...more,
     });
     const options = { endpoint: `tcp://127.0.0.1:${requestPort}`, timeoutMs: requestTimeoutMs, tries: 1 };
     const channel = new RequestChannel(options);

@@ -18,12 +18,22 @@ const files: Readonly<Record<string, string>> = {
   "linux/init.sls": "include:\n  - .more\nkernel: {{ salt['grains.get']('kernel') | lower }}\ndeep: {a: {b: 1}}\n",
   "linux/more.sls": "deep: {a: {c: {{ [1, 'x'] | json }}}}\ntext: |\n  two\n  lines\n",
 };
+/** Of external source `file_tree`. */
+const tree: Readonly<Record<string, string>> = {
+  "nodegroups/all/app/config": "group\n",
+  "nodegroups/all/app/rest": "group\n",
+  "hosts/same/app/config": "host\n\n",
+  "hosts/same/kept": "line\n",
+  "hosts/own/app/config": "host\n\n",
+  "hosts/own/kept": "line\n",
+};
 
 describe("a real minion's pillar", { skip: release === undefined ? releases.skip || "no Salt 3007" : false }, () => {
   const bed = new TestBed();
   /** Two minions of one id need folders of their own. */
   const otherBed = new TestBed();
   const folder = join(bed.folder, "pillar-tree");
+  const treeFolder = join(bed.folder, "file-tree");
   const operators: Operator[] = [];
 
   before(async () => {
@@ -31,8 +41,21 @@ describe("a real minion's pillar", { skip: release === undefined ? releases.skip
       mkdirSync(join(folder, path, ".."), { recursive: true });
       writeFileSync(join(folder, path), text);
     }
+    for (const [path, text] of Object.entries(tree)) {
+      mkdirSync(join(treeFolder, path, ".."), { recursive: true });
+      writeFileSync(join(treeFolder, path), text);
+    }
     for (const maker of ["ours", release as SaltRelease] as const) {
-      const options = { auto_accept: true, pillar_roots: { base: [folder] } };
+      const options = {
+        auto_accept: true,
+        pillar_roots: { base: [folder] },
+        nodegroups: { all: "*" },
+        ext_pillar: [
+          { cmd_yaml: "echo 'from: {yaml: \"%s\", both: yaml}'; echo 'block: |'; echo '  end'" },
+          { cmd_json: 'echo {\\"from\\":{\\"json\\":[1,2.5,null],\\"both\\":\\"json\\"}}' },
+          { file_tree: { root_dir: treeFolder, keep_newline: ["./kept"] } },
+        ],
+      };
       const itsBed = maker === "ours" ? bed : otherBed;
       const master = await MasterUnderTest.create(itsBed, maker, options);
       await master.start();
@@ -60,11 +83,26 @@ describe("a real minion's pillar", { skip: release === undefined ? releases.skip
   bed.it("is the one that a real master gives it", async () => {
     const [ours, theirs] = operators;
     const pillar = await answer(theirs, ["pillar.items"]);
-    assert.deepEqual(Object.keys(pillar as object).sort(), ["1", "deep", "id", "kernel", "names", "numbers", "text"]);
+    assert.deepEqual(
+      Object.keys(pillar as object).sort(),
+      ["1", "app", "block", "deep", "from", "id", "kept", "kernel", "names", "numbers", "text"].sort(),
+    );
+    const { from } = pillar as { readonly from: object };
+    assert.deepEqual(from, { yaml: "same", both: "json", json: [1, 2.5, null] });
     assert.deepEqual(await answer(ours, ["pillar.items"]), pillar);
     assert.deepEqual(await answer(ours, ["pillar.get", "deep:a"]), { b: 1, c: [1, "x"] });
     const own = (await ours?.json("salt", ["own", "pillar.items", "--static"])) as { readonly own: object };
-    assert.deepEqual(own.own, { ...(pillar as object), id: "own" });
+    assert.deepEqual(own.own, { ...(pillar as object), id: "own", from: { ...from, yaml: "own" } });
+  });
+
+  bed.it("says which source it asked for and does not get (pillar.ext)", async () => {
+    const [ours, theirs] = operators;
+    const asked = ["pillar.ext", "{git: [main x]}"];
+    const pillar = (await answer(theirs, asked)) as object;
+    assert.deepEqual(await answer(ours, asked), {
+      ...pillar,
+      _errors: ["The ext_pillar module git is not allowed for on-demand pillar data (on_demand_ext_pillar)"],
+    });
   });
 
   bed.it("takes a caller's own values, and is renewed by saltutil.refresh_pillar", async () => {
