@@ -77,6 +77,7 @@ function inKind(value: ConfigValue, kind: OptionKind): unknown {
 /** Checks one value; null means "the default" unless the option has a null of its own. */
 export function checkValue(option: Option<unknown>, given: ConfigValue): Checked {
   if (given === null) return { value: option.isNullable ? null : option.default };
+  if (option.asDefault?.includes(given) === true) return { value: option.default };
   const value = inKind(given, option.kind);
   const wrong = { fault: `${option.isSecret ? "the value (not shown)" : shown(given)} is not ${allowedText(option)}` };
   if (value === undefined) return wrong;

@@ -223,11 +223,13 @@ const minions = {
   ),
   peer: map(
     {},
-    "Who among minions may publish what: patterns of ids, each with a list of patterns of functions, or of maps from a target to such a list, which then goes for minions of that target only.",
+    "Who among minions may publish what: patterns of ids, each with a list of patterns of functions, or of maps from a target to such a list, which then goes for minions of that target only. `True` permits nothing, as in Salt.",
+    { asDefault: [true, false] },
   ),
   peer_run: map(
     {},
-    "Who among minions may call which runners: patterns of ids, each with a list of patterns of functions.",
+    "Who among minions may call which runners: patterns of ids, each with a list of patterns of functions. `True` permits nothing, as in Salt.",
+    { asDefault: [true, false] },
   ),
   nodegroups: listOrMap({}, "Named targets."),
   range_server: text("range:80", "Server for range targets.", kept),

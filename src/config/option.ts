@@ -34,6 +34,8 @@ type Details = {
   readonly isKept?: boolean;
   /** Of a list: what is wrong with its entries, if anything is. */
   readonly entriesFault?: (entries: readonly unknown[]) => string | undefined;
+  /** Values of another form that count as the default, as in Salt. */
+  readonly asDefault?: readonly ConfigValue[];
   readonly about: string;
 };
 

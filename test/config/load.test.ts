@@ -76,6 +76,14 @@ describe("loadMasterConfig", () => {
     ]);
   });
 
+  it("takes True for no permission where Salt does, and nothing else for a map", () => {
+    put("master", "peer: true\npeer_run: false\n");
+    const { peer, peer_run } = loadMasterConfig(root);
+    assert.deepEqual([peer, peer_run], [{}, {}]);
+    put("master", "peer: 1\nnodegroups: true\n");
+    assert.throws(() => loadMasterConfig(root), /peer: 1 is not a map\n.*nodegroups: true is not/);
+  });
+
   it("reports every wrong value together, with file and line and what is allowed", () => {
     put("master", "ret_port: 99999\n\nauto_accept: maybe\nfile_roots: []\nhash_type: crc32\ntimeout: soon\n");
     put("master.d/x.conf", "# one\njob_cache_durability: never\n");
