@@ -9,6 +9,7 @@ import type { Value, ValueMap } from "../wire/values.ts";
 import type { SourceContext, SourceOutcomes } from "./external/contract.ts";
 import { withSources } from "./external/merge-sources.ts";
 import { type PillarFile, PillarFiles } from "./files.ts";
+import { readInclude, underKey } from "./include.ts";
 import { lineOf } from "./jinja/evaluate.ts";
 import { merged } from "./merge.ts";
 import type { Minion } from "./minion-match.ts";
@@ -377,28 +378,6 @@ class Compilation {
     const isDotted = !pattern.includes("/");
     return isDotted && this.#find(environment, pattern) !== undefined ? [pattern] : [];
   }
-}
-
-/** `include: [name, {name: {defaults: {...}, key: a:b}}]` */
-function readInclude(entry: Value): {
-  name: string;
-  key: string | undefined;
-  own: ReadonlyMap<Value, Value> | undefined;
-} {
-  if (!(entry instanceof Map)) return { name: String(entry), key: undefined, own: undefined };
-  const [first] = entry;
-  const [name, details] = first ?? ["", null];
-  const defaults = details instanceof Map ? details.get("defaults") : undefined;
-  const key = details instanceof Map ? details.get("key") : undefined;
-  return {
-    name: String(name),
-    key: typeof key === "string" && key !== "" ? key : undefined,
-    own: defaults instanceof Map ? defaults : new Map(),
-  };
-}
-
-function underKey(key: string, state: ValueMap): ValueMap {
-  return key.split(":").reduceRight((inner, part): ValueMap => new Map<Value, Value>([[part, inner]]), state);
 }
 
 /** Errors that a file can cause; everything else is this program's own fault and goes on. */
