@@ -71,14 +71,14 @@ describe("external sources of a running master", deadline, () => {
   before(async () => {
     bed.write("top.sls", "base: {'*': [a]}\n");
     bed.write("a.sls", "a: file\n");
-    bed.write(
-      "script.sh",
-      'case "$1" in slow*) sleep 600;; esac\necho "id: $1"\necho "secret: none$NODE_OPTIONS"\n',
-    );
+    bed.write("script.sh", 'case "$1" in slow*) sleep 600;; esac\necho "id: $1"\necho "secret: none$NODE_OPTIONS"\n');
     await bed.start(["web1", "slow1", "slow2", "a;b"], {
       pillar_threads: 1,
       ext_pillar_timeout: 5,
-      ext_pillar: [{ cmd_yaml: `sh ${join(bed.root, "script.sh")} '%s'` }, { extra_minion_data_in_pillar: { include: ["hi"] } }],
+      ext_pillar: [
+        { cmd_yaml: `sh ${join(bed.root, "script.sh")} '%s'` },
+        { extra_minion_data_in_pillar: { include: ["hi"] } },
+      ],
     });
   });
   after(() => bed.close());
