@@ -188,7 +188,7 @@ function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger) {
   return {
     runners: openRunnerLane(config, logger),
     pillars: openPillarLane(config, logger),
-    sources: openExternalLane(config, logger),
+    sources: openExternalLane(config, process.env, logger),
     files: openFileLane(config, logger),
     credentials: openCredentialLane(config, logger),
     saltLane: openSaltLane(config, saltPlan, logger),

@@ -14,7 +14,6 @@ import {
   peerRequestsMax,
   pendingJobsMax,
   pendingMinionsMax,
-  pillarCacheMemoryBytesMax,
   publishQueueMax,
   trackedJobsMax,
   trackedMinionsMax,
@@ -36,6 +35,7 @@ import type { JobTracker } from "./job-tracker.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { LogLimit } from "./log-limit.ts";
 import type { Maintenance } from "./maintenance.ts";
+import { samplePillarLimits, samplePillars } from "./metrics-pillars.ts";
 import type { Samples } from "./metrics-samples.ts";
 import type { Presence } from "./presence.ts";
 import type { PublishFront } from "./publish-front.ts";
@@ -75,7 +75,7 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleFleet(samples, parts);
   sampleEvents(samples, parts);
   samples.set("saltworks_log_lines_suppressed_total", {}, parts.logCounters.logLinesSuppressed);
-  samplePillars(samples, parts);
+  samplePillars(samples, parts.content.pillars);
   sampleMines(samples, parts);
   samplePeers(samples, parts);
   sampleFiles(samples, parts);
@@ -161,23 +161,6 @@ function sampleEvents(samples: Samples, { bus }: MeteredParts): void {
   samples.set("saltworks_events_total", { source: "workers" }, bus.counters.ofWorkers);
   samples.set("saltworks_events_total", { source: "program" }, bus.counters.pulled);
   samples.set("saltworks_events_dropped_total", {}, bus.droppedEvents);
-}
-
-function samplePillars(samples: Samples, { content: { pillars } }: MeteredParts): void {
-  for (const outcome of ["rendered", "shared", "failed", "refused"] as const) {
-    samples.set("saltworks_pillars_total", { outcome }, pillars.counters[outcome]);
-  }
-  samples.set("saltworks_pillars_waiting", {}, pillars.waitingCount);
-  samples.histogram("saltworks_pillar_seconds", { part: "wait" }, pillars.times.wait);
-  samples.histogram("saltworks_pillar_seconds", { part: "render" }, pillars.times.render);
-  samples.histogram("saltworks_pillar_seconds", { part: "sources" }, pillars.times.sources);
-  for (const outcome of ["ended", "failed", "timeout", "tooLarge"] as const) {
-    samples.set("saltworks_pillar_commands_total", { outcome }, pillars.commandCounters[outcome]);
-  }
-  samples.set("saltworks_pillar_commands_running", {}, pillars.commandsRunning);
-  for (const outcome of ["hits", "misses", "forgotten"] as const) {
-    samples.set("saltworks_pillar_cache_total", { outcome }, pillars.kept.counters[outcome]);
-  }
 }
 
 function sampleMines(samples: Samples, { content: { mines } }: MeteredParts): void {
@@ -362,22 +345,7 @@ export function sampleLimits(
   sampleFrontLimits(limit, front, config);
   const laneRefusals = ofLanes(({ counters }) => counters.refused).reduce((sum, count) => sum + count, 0);
   limit("laneQueueMax", Math.max(...ofLanes(({ pending }) => pending)), laneQueueMax, laneRefusals);
-  const { pillar } = lanes;
-  limit(
-    "pillar_render_timeout",
-    parts.content.pillars.times.slowestSeconds,
-    config.pillar_render_timeout,
-    pillar?.counters.timeouts ?? 0,
-  );
-  const { pillars } = parts.content;
-  limit(
-    "ext_pillar_timeout",
-    pillars.times.slowestSourcesSeconds,
-    config.ext_pillar_timeout,
-    pillars.commandCounters.timeout,
-  );
-  limit("ext_pillar_commands", pillars.commandsRunning, config.ext_pillar_commands, undefined);
-  limit("pillarCacheMemoryBytesMax", pillars.kept.memoryBytes, pillarCacheMemoryBytesMax, undefined);
+  samplePillarLimits(limit, parts.content.pillars, { config, lane: lanes.pillar });
   const { files, peers } = parts.content;
   limit("peerRequestsMax", peers.pending, peerRequestsMax, peers.counters.refused);
   const { credentialChecks: checks } = parts;

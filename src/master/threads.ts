@@ -18,7 +18,7 @@ import {
 import { ensureMasterKeys } from "../store/keys.ts";
 import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
 import type { FileStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";
-import type { PillarStart } from "../workers/pillar-messages.ts";
+import type { PillarStart, SourceStart } from "../workers/pillar-messages.ts";
 import { type HeapLimits, ShardPool } from "../workers/pool.ts";
 
 /** Runners mostly wait for minions; this many may wait at once. */
@@ -71,14 +71,18 @@ export function openPillarLane(config: MasterConfig, logger: Logger): LanePool {
   });
 }
 
-export function openExternalLane(config: MasterConfig, logger: Logger): LanePool {
+export function openExternalLane(
+  config: MasterConfig,
+  environment: SourceStart["environment"],
+  logger: Logger,
+): LanePool {
   return openLane(logger, {
     filename: new URL("../workers/external-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     concurrentTasksPerThread: config.ext_pillar_commands,
     // Commands are ended at their own deadline; this one is for a thread that hangs.
     taskTimeoutMs: config.ext_pillar_timeout * 1_000 + laneTaskTimeoutMs,
-    workerData: { config } satisfies PillarStart,
+    workerData: { config, environment: { ...environment } } satisfies SourceStart,
   });
 }
 

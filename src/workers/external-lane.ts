@@ -8,17 +8,17 @@ import { runSourceCommands } from "../pillar/external/run-commands.ts";
 import { pillarSettings } from "../pillar/settings.ts";
 import { answerForMeasures } from "./lane-measures.ts";
 import type { LaneStart } from "./messages.ts";
-import type { PillarStart, SourceResult, SourceTask } from "./pillar-messages.ts";
+import type { SourceResult, SourceStart, SourceTask } from "./pillar-messages.ts";
 import { nameLaneThread } from "./thread-name.ts";
 import { yieldToOthers } from "./thread-priority.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/external-lane.ts runs in a worker thread only");
 
-const { config, startedThreads } = workerData as PillarStart & LaneStart;
+const { config, environment, startedThreads } = workerData as SourceStart & LaneStart;
 answerForMeasures(nameLaneThread("external", startedThreads));
 yieldToOthers();
 const settings = pillarSettings(config);
 
 export default function handle({ id }: SourceTask): Promise<SourceResult> {
-  return runSourceCommands(settings, id, config.ext_pillar_timeout * 1_000);
+  return runSourceCommands(settings, id, environment, config.ext_pillar_timeout * 1_000);
 }

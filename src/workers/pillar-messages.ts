@@ -1,7 +1,7 @@
 /** What the main thread and the lanes of pillars tell each other: part of the contract in messages.ts. */
 import type { MasterConfig } from "../config/load.ts";
 import type { SourceOutcomes } from "../pillar/external/contract.ts";
-import type { CommandCounts } from "../pillar/external/run-commands.ts";
+import type { CommandCounts, Environment } from "../pillar/external/run-commands.ts";
 
 /** What a minion's `_pillar` asks. Maps in the new flavour; without grains nothing is kept. */
 export type PillarTask = {
@@ -36,3 +36,5 @@ export type PillarResult = {
   readonly keepable?: Uint8Array | undefined;
 };
 export type PillarStart = { readonly config: MasterConfig };
+/** `environment`: of the commands. */
+export type SourceStart = PillarStart & { readonly environment: Environment };

@@ -72,7 +72,7 @@ const ofCommand = { parameters: ["command"], requiredCount: 1, isForMinions: fal
 
 export const cmdYaml: ExternalSource = {
   ...ofCommand,
-  command: (args, id) => ({ argv: [shellOf(process.env), "-c", commandText(args, id)] }),
+  command: (args, id, shell) => ({ argv: [shell, "-c", commandText(args, id)] }),
   read: read("YAML", loadYaml),
 };
 

@@ -48,8 +48,8 @@ export type ExternalSource = {
   readonly requiredCount: number;
   /** Whether minions may ask for it themselves where `on_demand_ext_pillar` names it. */
   readonly isForMinions: boolean;
-  /** @throws SaltworksError PILLAR_FAILED for arguments or an id that it does not take */
-  readonly command?: (args: SourceArguments, id: string) => SourceCommand;
+  /** `shell`: the one for commands. @throws SaltworksError PILLAR_FAILED for arguments or an id that it does not take */
+  readonly command?: (args: SourceArguments, id: string, shell: string) => SourceCommand;
   /** @throws SaltworksError PILLAR_FAILED with what the pillar's `_errors` shall say */
   readonly read: (context: SourceContext, args: SourceArguments) => Value;
 };

@@ -38,6 +38,7 @@ export function hasCommands(settings: PillarSettings): boolean {
 export function commandsOf(
   settings: PillarSettings,
   id: string,
+  shell: string,
 ): readonly (readonly [place: string, command: SourceCommand | CommandOutcome])[] {
   return settings.sources.flatMap((entry, index) => {
     if (!(entry instanceof Map) || isExcluded(settings, entry)) return [];
@@ -46,7 +47,7 @@ export function commandsOf(
       const source = externalSources.get(name);
       if (source?.command === undefined) return [];
       try {
-        return [[placeOf(index, name), source.command(boundArguments(source, written), id)]];
+        return [[placeOf(index, name), source.command(boundArguments(source, written), id, shell)]];
       } catch (error) {
         if (!hasCode(error, "PILLAR_FAILED")) throw error;
         const { message, detail } = error as SaltworksError;

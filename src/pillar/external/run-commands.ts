@@ -7,6 +7,7 @@ import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { extPillarBytesMax, extPillarComplaintMax } from "../../limits.ts";
 import type { PillarSettings } from "../settings.ts";
+import { shellOf } from "./commands.ts";
 import type { CommandOutcome, SourceCommand, SourceOutcomes } from "./contract.ts";
 import { commandsOf } from "./merge-sources.ts";
 
@@ -21,15 +22,18 @@ const plainLocale: Readonly<Record<string, string>> = Object.fromEntries(
     .map((part) => [`LC_${part}`, "C"]),
 );
 
+/** Variables of the environment, handed in by the program's entry. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 /** The master's own environment, without what is meant for the master alone. */
-function commandEnvironment(): NodeJS.ProcessEnv {
+function commandEnvironment(environment: Environment): Environment {
   const {
     NOTIFY_SOCKET: _socket,
     WATCHDOG_USEC: _usec,
     WATCHDOG_PID: _pid,
     NODE_OPTIONS: _options,
     ...rest
-  } = process.env;
+  } = environment;
   return { ...rest, ...plainLocale, LANGUAGE: "C" };
 }
 
@@ -47,18 +51,20 @@ function workingDirectory(): string {
 export async function runSourceCommands(
   settings: PillarSettings,
   id: string,
+  environment: Environment,
   timeoutMs: number,
 ): Promise<{ readonly outcomes: SourceOutcomes; readonly counts: CommandCounts }> {
   const outcomes: Record<string, CommandOutcome> = {};
   const counts: Record<Ending, number> = { ended: 0, failed: 0, timeout: 0, tooLarge: 0 };
+  const env = commandEnvironment(environment);
   const deadlineMs = performance.now() + timeoutMs;
-  for (const [place, command] of commandsOf(settings, id)) {
+  for (const [place, command] of commandsOf(settings, id, shellOf(environment))) {
     if (!("argv" in command)) {
       outcomes[place] = command;
       counts.failed += 1;
       continue;
     }
-    const { ending, outcome } = await run(command, deadlineMs - performance.now(), timeoutMs);
+    const { ending, outcome } = await run(command, env, deadlineMs - performance.now(), timeoutMs);
     outcomes[place] = outcome;
     counts[ending] += 1;
   }
@@ -67,7 +73,7 @@ export async function runSourceCommands(
 
 type Ended = { readonly ending: Ending; readonly outcome: CommandOutcome };
 
-function run({ argv }: SourceCommand, remainingMs: number, timeoutMs: number): Promise<Ended> {
+function run({ argv }: SourceCommand, env: Environment, remainingMs: number, timeoutMs: number): Promise<Ended> {
   const late: Ended = {
     ending: "timeout",
     outcome: {
@@ -80,7 +86,7 @@ function run({ argv }: SourceCommand, remainingMs: number, timeoutMs: number): P
     const [program, ...args] = argv;
     const child = spawn(program, args, {
       cwd: workingDirectory(),
-      env: commandEnvironment(),
+      env,
       stdio: ["ignore", "pipe", "pipe"],
       // A group of its own, so that the deadline reaches every process of the command.
       detached: true,
