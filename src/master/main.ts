@@ -8,13 +8,13 @@ import { backendFaults } from "../config/external-auth.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { unbuiltWarning } from "../config/unbuilt-options.ts";
 import { fileServerSettings } from "../fileserver/settings.ts";
-import { drainDeadlineMs, keyChangeSettleMs } from "../limits.ts";
+import { drainDeadlineMs, keyChangeSettleMs, logItemsMax } from "../limits.ts";
 import { claimInstance } from "../store/instance-lock.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { openPendingJobs } from "../store/pending-jobs.ts";
 import { openSecretBox, type SecretBox } from "../store/sealed.ts";
-import { openMasterSecrets, takeOverSessions } from "../store/secrets.ts";
+import { type MasterSecrets, openMasterSecrets, takeOverSessions } from "../store/secrets.ts";
 import { collectWhenIdle } from "../workers/idle-collection.ts";
 import type { ShardStart } from "../workers/messages.ts";
 import { createPartitionKey, Partitioner } from "../workers/partition.ts";
@@ -25,6 +25,7 @@ import { prepareDirectories } from "./directories.ts";
 import { KeyRing } from "./key-ring.ts";
 import { localKeysOf } from "./local-users.ts";
 import { LogLimit } from "./log-limit.ts";
+import { dropSessionsOfLostKeys } from "./lost-keys.ts";
 import { Master } from "./master.ts";
 import { MetricsServer } from "./metrics-server.ts";
 import { checkPorts, type OpenedPorts } from "./port-check.ts";
@@ -126,6 +127,7 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
   await prepareStores(config, logger);
   const accepted = new Set(openKeyDirectories(config.pki_dir).list("accepted"));
   const saltPlan = await takeOverFromSalt(config, box, accepted, logger);
+  await forgetLostKeys(config, box, secrets, logger);
   const bus = keep(
     await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger }),
   );
@@ -228,6 +230,27 @@ async function takeOverFromSalt(
     );
     if (count > 0) logger.info({ count }, "took over session keys of a Salt master");
     return await prepareSaltFiles(config, { minions, ids: [...accepted], logger, programPath: process.env.PATH ?? "" });
+  } finally {
+    await minions.close();
+  }
+}
+
+/** The directory watch sees what goes while the master runs; this is for what went meanwhile. */
+async function forgetLostKeys(
+  config: MasterConfig,
+  box: SecretBox,
+  secrets: MasterSecrets,
+  logger: Logger,
+): Promise<void> {
+  const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
+  try {
+    const lost = await dropSessionsOfLostKeys({ minions, keys: openKeyDirectories(config.pki_dir), box });
+    if (lost.length === 0) return;
+    if (config.rotate_aes_key) await secrets.rotate(Date.now(), config.rotation_grace * 1_000);
+    logger.warn(
+      { count: lost.length, ids: lost.slice(0, logItemsMax), rotated: config.rotate_aes_key },
+      "keys of minions were removed or replaced while the master was down: their sessions are over",
+    );
   } finally {
     await minions.close();
   }

@@ -24,6 +24,8 @@ export interface MinionData {
   putSession(id: string, sealed: Uint8Array): Promise<void>;
   getSession(id: string): Uint8Array | undefined;
   dropSession(id: string): Promise<void>;
+  /** Ids with a session. */
+  sessionIds(): string[];
   /** Everything of this minion. */
   drop(id: string): Promise<void>;
   close(): Promise<void>;
@@ -48,6 +50,7 @@ const nothing: MinionData = {
   dropMine: () => Promise.reject(storeFailed("opened for reading", undefined)),
   putSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
   getSession: () => undefined,
+  sessionIds: () => [],
   dropSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
   drop: () => Promise.reject(storeFailed("opened for reading", undefined)),
   close: () => Promise.resolve(),
@@ -106,6 +109,10 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
     },
     putSession: (id, sealed) => put(sessions, id, sealed),
     getSession: (id) => get(sessions, id),
+    sessionIds: () => {
+      sessions.resetReadTxn();
+      return Array.from(sessions.getKeys(), (key) => key.toString("utf8"));
+    },
     dropSession: async (id) => {
       await later(0, () => sessions.remove(keyOf(id)));
     },

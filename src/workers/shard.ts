@@ -19,10 +19,10 @@ import { MinionFacts } from "./facts.ts";
 import { BatchMeter } from "./measures.ts";
 import type { MasterKeys, SealKey, ShardStart } from "./messages.ts";
 import { Partitioner } from "./partition.ts";
-import { openSession, sealSession } from "./session-record.ts";
+import { openSession, type SessionRecord, sealSession, sessionKeyName } from "./session-record.ts";
 import { UnprovenKeys } from "./unproven-keys.ts";
 
-export type Session = { readonly keyString: string; readonly crypticle: Crypticle; readonly createdMs: number };
+export type Session = SessionRecord & { readonly crypticle: Crypticle };
 
 /** `token`: the `tok` that `acceptedPem`'s owner has proved itself with; once there is one `acceptedKey` is not needed again and let go. */
 type MinionState = {
@@ -171,10 +171,14 @@ export class Shard {
   /** A session key for an `_auth`: the present one, or a new one if that is older than `publish_session`. The promise settles when it is stored. */
   issueSession(id: string, nowMs: number): { readonly session: Session; readonly stored: Promise<void> | undefined } {
     const present = this.session(id);
-    if (present !== undefined && !this.isExpired(present, nowMs)) return { session: present, stored: undefined };
-    const keyString = generateKeyString();
-    const session = { keyString, crypticle: new Crypticle(keyString), createdMs: nowMs };
+    const isGood = present !== undefined && !this.isExpired(present, nowMs);
+    // One of an earlier release is stored once more, with its key's name.
+    if (isGood && present.minionKey !== undefined) return { session: present, stored: undefined };
     const state = this.#state(id);
+    const minionKey = state.acceptedPem === undefined ? undefined : sessionKeyName(state.acceptedPem);
+    const keyString = isGood ? present.keyString : generateKeyString();
+    const crypticle = isGood ? present.crypticle : new Crypticle(keyString);
+    const session = { keyString, crypticle, createdMs: isGood ? present.createdMs : nowMs, minionKey };
     state.session = session;
     state.isSessionForeign = false;
     return { session, stored: this.stores.minions.putSession(id, sealSession(this.stores.box, id, session)) };

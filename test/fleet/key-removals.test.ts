@@ -139,6 +139,33 @@ describe("a key that goes soon after it was accepted", () => {
     }
   });
 
+  it("is refused after a restart if it went or was replaced while the master was down, and the AES key is another one", async () => {
+    const [gone, replaced, kept] = await Promise.all(
+      ["gone", "other", "same"].map((id) => {
+        writeFileSync(file(id), keys[0].publicPem);
+        return ProbeMinion.open(id, keys[0], master.requestPort);
+      }),
+    );
+    assert.ok(gone && replaced && kept);
+    const { aes } = kept.keys;
+    await master.stop();
+    await master.restart();
+    assert.deepEqual(
+      await Promise.all([gone, replaced, kept].map(isServed)),
+      [true, true, true],
+      "a restart ends nothing",
+    );
+    await master.stop();
+    shell(`rm ${file("gone")}`);
+    writeFileSync(file("other"), keys[1].publicPem);
+    await master.restart();
+    assert.deepEqual(await Promise.all([gone, replaced, kept].map(isServed)), [false, false, true]);
+    assert.match(master.logTail(), /removed or replaced while the master was down/);
+    const again = await ProbeMinion.open("same", keys[0], master.requestPort);
+    assert.notEqual(again.keys.aes.text, aes.text);
+    for (const minion of [gone, replaced, kept, again]) minion.close();
+  });
+
   it("is a target of the very next publish after another program put it there", async () => {
     for (let count = 0; count < 20; count += 1) {
       const id = `new${count}`;
