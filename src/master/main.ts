@@ -124,10 +124,9 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
   const secrets = keep(openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box }));
   if (secrets.isFresh)
     logger.warn({ why: secrets.freshReason }, "started with a new AES key: minions will authenticate again");
-  await prepareStores(config, logger);
+  await readyStores(config, box, secrets, logger);
   const accepted = new Set(openKeyDirectories(config.pki_dir).list("accepted"));
   const saltPlan = await takeOverFromSalt(config, box, accepted, logger);
-  await forgetLostKeys(config, box, secrets, logger);
   const bus = keep(
     await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger }),
   );
@@ -233,6 +232,17 @@ async function takeOverFromSalt(
   } finally {
     await minions.close();
   }
+}
+
+/** In their present form, and without what keys that are gone were given. */
+async function readyStores(
+  config: MasterConfig,
+  box: SecretBox,
+  secrets: MasterSecrets,
+  logger: Logger,
+): Promise<void> {
+  await prepareStores(config, logger);
+  await forgetLostKeys(config, box, secrets, logger);
 }
 
 /** The directory watch sees what goes while the master runs; this is for what went meanwhile. */
