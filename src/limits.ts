@@ -18,7 +18,7 @@ export const envelopeMembersMax = 16;
 export const loadMembersMax = 256;
 /** Members of a clear load that the main thread looks through for its command, id and key: Salt's have some fifteen. With more it is read by a worker alone. */
 export const headMembersMax = 64;
-/** Values within one such member: lists of 4,000 targets. With more the load is read by a worker alone; a walk through so many takes 40 µs. */
+/** Values within one such member: lists of 4,000 targets. With more the load is read by a worker alone; a walk through all of them takes 40 µs. */
 export const headValuesMax = 4_096;
 /** Command, id or user in such a head, bytes. A longer one counts as absent. */
 export const headTextBytesMax = 1_024;
@@ -114,7 +114,7 @@ export const reservedDescriptors = 256;
 export const replyLingerMs = 1_000;
 /** Requests parked for a slow lane (RSA, runners). Over it: refused, with an answer. */
 export const laneQueueMax = 20_000;
-/** Frame of an `_auth`, bytes: key, token and grains take 4,000. Over it: refused unread, since nobody has proved anything yet. */
+/** Frame of an `_auth`, bytes: key, token and grains take 4,000. Over it: refused unread, since the sender has proved nothing yet. */
 export const authFrameBytesMax = 65_536;
 /** Authentications waiting, bytes: `auth_queue_max` of Salt's own size take 26 MB. Over it: strangers' oldest are dropped first, then others'. */
 export const authQueueBytesMax = 64 * 1024 * 1024;
@@ -122,7 +122,7 @@ export const authQueueBytesMax = 64 * 1024 * 1024;
 export const authsPerBatchMax = 16;
 /** Minions' public keys that an RSA thread keeps ready, 3.4 KB each: a larger fleet's are imported anew each time, for 20 µs. */
 export const laneKeysMax = 1_024;
-/** While returns wait, a worker is given authentications once in so many milliseconds: 16 of them cost it half a millisecond. */
+/** While returns wait, a worker is given authentications once in this time, milliseconds: 16 of them cost it half a millisecond. */
 export const authHoldMsMax = 50;
 /** Publishes waiting to be sealed. Over it: QUEUE_FULL to the client. */
 export const publishQueueMax = 10_000;
@@ -135,7 +135,7 @@ export const serialBlockCount = 1_024;
 export const workerTaskTimeoutMs = 10_000;
 /** The first task of a thread waits for its code to load and its stores to open, milliseconds: on a machine under load that is not yet a hang. */
 export const workerStartTimeoutMs = 60_000;
-/** A lane's thread that is not kept ends after so long without work, milliseconds: it holds some 15 MB. */
+/** A lane's thread that is not kept ends after this time without work, milliseconds: it holds some 15 MB. */
 export const idleThreadMs = 20_000;
 /** Ciphers of a session that was not used between two looks so far apart are let go, milliseconds: they hold 2 KB a minion and are made again in 3 µs. */
 export const idleCiphersMs = 15_000;
@@ -153,7 +153,7 @@ export const laneTaskTimeoutMs = 60_000;
 export const drainDeadlineMs = 10_000;
 /** Jobs that the tracker follows at once; the oldest is let go beyond it. */
 export const trackedJobsMax = 10_000;
-/** Jobs whose minions' states the master keeps in memory; the oldest that nobody follows goes first. */
+/** Jobs whose minions' states the master keeps in memory; the oldest job without a follower goes first. */
 export const jobRecordsMax = 20_000;
 /** Rounds of a job in which find_job may fail to be published (a full disk, too many publishes) before silence counts as an answer. */
 export const unaskedRoundsMax = 5;
@@ -165,7 +165,7 @@ export const jobRecordKeptMs = 3_600_000;
 export const pendingJobsMax = 1_000;
 /** Minions of those jobs, some 100 bytes in memory and on disk for each of its jobs. Over it: QUEUE_FULL to the client. */
 export const pendingMinionsMax = 1_000_000;
-/** Longest time that a job may wait for minions, seconds: a month, after which nobody remembers why. */
+/** Longest time that a job may wait for minions, seconds: a month; later the job is unlikely to be wanted still. */
 export const deliverWithinSecondsMax = 30 * 86_400;
 /** How often a job is sent to one minion that came back; one that fails so often under it will not do better. */
 export const deliveryTriesMax = 10;
@@ -183,7 +183,7 @@ export const listedMinionsMax = 1_000;
 export const keyChangeSettleMs = 200;
 /** Waiting for a store's last writes when it closes, milliseconds. Over it the disk has failed. */
 export const storeCloseTimeoutMs = 5_000;
-/** A data file of LMDB is filled ahead of its last page in steps of this, bytes: each costs a write, and what is ahead is disk that nobody else gets. */
+/** A data file of LMDB is filled ahead of its last page in steps of this, bytes: each costs a write, and what is ahead is disk that other programs cannot use. */
 export const lmdbRoomStepBytes = 1024 * 1024;
 /** Damaged returns that a reader tells of one by one; `saltworks check-store` tells of all. */
 export const damagedNotesMax = 1_000;
@@ -284,7 +284,7 @@ export const parsedTargetsMax = 128;
 export const keptListsBytesMax = 12 * 1024 * 1024;
 /** Targets that one worker works on at once. Over it: QUEUE_FULL. */
 export const matchesPendingMax = 64;
-/** An answer that nobody came back for goes after this, milliseconds. */
+/** An answer that its client did not fetch goes after this, milliseconds. */
 export const matchKeptMs = 10_000;
 /** How long a publish waits for its expected minions, milliseconds: workers that are busy with batches index slowly. */
 export const matchWaitMsMax = 120_000;
@@ -316,7 +316,7 @@ export const copiedChunkBytesMax = 64 * 1024 * 1024;
 export const copiedFilesBytesMax = 16 * 1024 * 1024;
 /** Files and directories of one copy: each is a job of its own at least. Links that lead back to their own directory end here. */
 export const copiedFilesMax = 10_000;
-/** Candidates that a shell is offered for one word: nobody reads more, and a shell takes a second for 10,000. */
+/** Candidates that a shell is offered for one word: operators read no more, and a shell takes a second for 10,000. */
 export const completionCandidatesMax = 2_000;
 /** A script that a minion fetches from its master to run, bytes: it is held in memory. */
 export const masterFileBytesMax = 64 * 1024 * 1024;
@@ -448,7 +448,7 @@ export const peerRunsMax = 32;
 export const peerWaitMsMax = 55_000;
 /** How often refused publishes and runner calls of minions are written to the log, milliseconds; those in between are counted. */
 export const peerRefusalLogMs = 1_000;
-/** Files and directories of one environment: a list of so many takes 60 MB. Over it: FILES_FAILED. */
+/** Files and directories of one environment: a list of this length takes 60 MB. Over it: FILES_FAILED. */
 export const listedFilesMax = 1_000_000;
 /** Environments whose lists a thread keeps ready; others are read from the cache directory. */
 export const fileListsKeptMax = 16;
@@ -468,7 +468,7 @@ export const fileTaskTimeoutMs = 55_000;
 export const fileBytesOnTheirWayMax = 256 * 1024 * 1024;
 /** An answer counts as delivered when its connection asks again, and at the latest after so long, milliseconds: a piece of 1 MiB over 4 Mbit/s. */
 export const fileDeliveryMs = 2_000;
-/** Credentials of external authentication that are checked at once. One that is refused keeps its place for a second, so that so many can be guessed in one. */
+/** Credentials of external authentication that are checked at once. A refused one keeps its place for a second, so that this is also the number of guesses a second. */
 export const credentialChecksMax = 32;
 /** Credentials that wait for their check, by address and user in turn. Over it: one of the address with the most is refused unasked. */
 export const credentialChecksWaitingMax = 256;
@@ -482,7 +482,7 @@ export const credentialTextBytesMax = 4_096;
 export const credentialLoadBytesMax = 256 * 1024;
 /** Lines of one sentence that the master's log takes at once; strangers and minions can cause some of them. Over it: counted as `logLinesSuppressed`. */
 export const logBurstLines = 10;
-/** After those, one line of that sentence in so many milliseconds, with how many were left out. */
+/** After those, one line of that sentence in this time, milliseconds, with the number of lines left out. */
 export const logLineMs = 1_000;
 /** Sentences with an allowance of their own. The master has some 80; beyond it, should one ever hold a stranger's text, all share one. */
 export const logSentencesMax = 512;
@@ -526,7 +526,7 @@ export const batchPageBytes = { log: 256 * 1024, returns: 8 * 1024 * 1024 } as c
 export const batchLookMs = 5_000;
 /** Return bodies that wait in a follower of a batch until they are shown, bytes; what is beyond is fetched from the store. */
 export const batchFeedBytesMax = 64 * 1024 * 1024;
-/** After a restart the minions of unfinished batches are pinged so many times and for so long each, milliseconds: a stock minion connects again within 10 s. */
+/** After a restart the minions of unfinished batches are pinged: how often, and how long each time, milliseconds. A stock minion connects again within 10 s. */
 export const batchReconnect = { rounds: 5, roundMs: 3_000 } as const;
 /** How long a batch waits each time before it tries again to send a step that the master could not publish, milliseconds. After the last it stops, and the next start takes it up. */
 export const batchSendWaitsMs: readonly number[] = [1_000, 2_000, 4_000, 8_000, 16_000];

@@ -11,10 +11,10 @@ export function usageText(command: CommandTable): string {
   return `Usage: ${command.usage}\n\n`;
 }
 
-/** `columns` is the terminal's width. */
-export function helpText(command: CommandTable, columns = defaultWidth): string {
+/** `columns`: of the terminal; 0 where it does not say, as in some containers. */
+export function helpText(command: CommandTable, columns = 0): string {
   // Two columns stay free, as in Salt.
-  const width = Math.max(columns - 2, aboutColumn + textWidthMin);
+  const width = Math.max((columns === 0 ? defaultWidth : columns) - 2, aboutColumn + textWidthMin);
   const groups = command.groups.map((group) => groupText(group, width));
   return `${usageText(command)}${wrapWords(command.about, width, 0)}\n\nOptions:\n${groups.join("\n")}`;
 }

@@ -1,14 +1,14 @@
 /**
- * Those who wait for a turn, by address and by user there: addresses take turns, and so do the users of one address. When all places are
- * taken, the address with the most of them gives one up, so that a flood from one place leaves room for everybody else. Pure.
+ * Waiters for a turn, by address and by user. Addresses take turns, and so do the users of one address. When all places are taken, the
+ * address with the most of them gives one up, so that a flood from one address leaves room for the others. Pure.
  */
 
-/** Who waits. */
+/** Where a waiter comes from. */
 export type Waiter = { readonly address: string; readonly user: string };
 
 export class FairTurns<Item extends Waiter> {
   readonly #placesMax: number;
-  /** Whose turn it is comes first. */
+  /** The next in turn comes first. */
   readonly #addresses = new Map<string, Map<string, Item[]>>();
   #count = 0;
 
@@ -20,7 +20,7 @@ export class FairTurns<Item extends Waiter> {
     return this.#count;
   }
 
-  /** @returns who gets no place: the newcomer, or one that has to go for it; undefined if there is room */
+  /** @returns the waiter without a place: the newcomer, or one that has to go for it; undefined if there is room */
   offer(item: Item): Item | undefined {
     const out = this.#count < this.#placesMax ? undefined : this.#crowdedOut(item);
     if (out === item) return item;
@@ -42,7 +42,7 @@ export class FairTurns<Item extends Waiter> {
     if (firstUser === undefined) return undefined;
     const [user, items] = firstUser;
     const item = items.shift();
-    // Whoever had a turn goes behind the others.
+    // A user that had its turn goes behind the others.
     users.delete(user);
     if (items.length > 0) users.set(user, items);
     this.#addresses.delete(address);

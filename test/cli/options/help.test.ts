@@ -5,6 +5,10 @@ import { flag, int, text } from "../../../src/cli/options/option.ts";
 import { commands } from "../../../src/cli/options/parse.ts";
 
 describe("helpText", () => {
+  it("takes the usual width where a terminal does not say its own", () => {
+    for (const command of Object.values(commands)) assert.equal(helpText(command, 0), helpText(command, 80));
+  });
+
   it("lays options out as Salt does", () => {
     const command = {
       program: "salt-x",

@@ -28,7 +28,7 @@ describe("FairTurns", () => {
     assert.deepEqual(taken(turns), ["Aa", "Bx", "Ab", "Ac", "Ad", "Aa"]);
   });
 
-  it("refuses a newcomer that would have as many places as anybody", () => {
+  it("refuses a newcomer that would have as many places as the others", () => {
     const turns = new FairTurns<Waiter>(4);
     for (const address of ["A", "A", "B", "B"]) turns.offer(waiter(address, "u"));
     const late = waiter("A", "u");
@@ -45,7 +45,7 @@ describe("FairTurns", () => {
     assert.deepEqual(taken(turns).slice(0, 2), ["Aguess", "Aann"]);
   });
 
-  it("forgets who is gone: nothing is left behind after any order of turns", () => {
+  it("keeps nothing of those that are gone: nothing is left behind after any order of turns", () => {
     const turns = new FairTurns<Waiter>(16);
     let seed = 7;
     const random = (below: number) => {
