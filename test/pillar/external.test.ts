@@ -254,6 +254,18 @@ describe("what a minion asks for itself", () => {
 });
 
 describe("the table of external sources", () => {
+  it("names what is not in it: once, whether a master accepted it as missing or not", async () => {
+    const accepted = await compiled({ ext_pillar: [{ vault: "x" }, { cmd_yaml: "echo 'a: 1'" }] });
+    assert.deepEqual(errorsOf(accepted), ["ext_pillar: vault is not available on the master"]);
+    assert.equal(accepted.pillar.get("a"), 1);
+    // A minion without a master has no such list.
+    const settings = { ...settingsOf({ ext_pillar: [{ vault: "x" }] }), errors: [] };
+    const minion = { id: "web1", grains: grains() };
+    const request = { minion, saltenv: undefined, pillarenv: undefined, override: new Map() };
+    const result = new PillarCompiler(settings).compile(request);
+    assert.deepEqual(errorsOf(result), ["Failed to load ext_pillar vault: it is not available here"]);
+  });
+
   it("is the one that the configuration knows", () => {
     assert.deepEqual([...externalSources.keys()], builtPillarSources);
   });

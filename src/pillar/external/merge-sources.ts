@@ -96,8 +96,12 @@ export function withSources(pillar: ValueMap, merge: SourceMerge): ValueMap {
 /** Undefined for a source that failed or is not there. */
 function sourceValue(name: string, written: Value, index: number, merge: SourceMerge): Value | undefined {
   const source = externalSources.get(name);
-  // Every pillar has an error for it already: accepted as missing at the start, or asked for by the minion.
-  if (source === undefined) return undefined;
+  if (source === undefined) {
+    // A master's pillars have an error for it already: it was accepted as missing at the start.
+    const isTold = merge.settings.errors.some((error) => error.startsWith(`ext_pillar: ${name} `));
+    if (!isTold) merge.fail(`Failed to load ext_pillar ${name}: it is not available here`);
+    return undefined;
+  }
   const note = (fault: string) => merge.note(`ext_pillar ${name}: ${fault}`);
   const outcome = merge.outcomes[placeOf(index, name)];
   try {
