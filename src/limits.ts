@@ -68,8 +68,31 @@ export const ipcHeadBytesMax = 65_536;
 export const rsaModulusBitsMax = 16_384;
 /** Parts of one message on the request port: Salt's clients send two, an empty one and the request. Over it the connection is closed. */
 export const requestPartsMax = 4;
-/** A subscription on the publish port, bytes: Salt's minions send none longer than 40. Over it ZeroMQ closes the connection. */
-export const subscriptionBytesMax = 4_096;
+/** A subscription on the publish port, bytes: Salt's minions send none longer than 40. Over it the connection is closed. */
+export const subscriptionBytesMax = 256;
+/** Subscriptions of one connection: a minion has one, or with `zmq_filtering` two or three. Over it the connection is closed. */
+export const subscriptionsMax = 64;
+/** Messages and commands of one subscriber in a minute: it says what it wants when it connects, and may then send a sign of life each second. Over it the connection is closed. */
+export const subscriberMessagesPerMinuteMax = 1_024;
+/** What one read of a subscriber's connection takes at most, bytes; that much of a chunk may wait for its turn. All connections share one such buffer. */
+export const subscriberReadBytes = 4_096;
+/** Publishes that one subscriber has not read, bytes. Over it further ones are dropped for it, as they are over `pub_hwm`; one of any size always fits. */
+export const subscriberUnreadBytesMax = 32 * 1024 * 1024;
+/**
+ * Publishes that are kept because some subscriber has not read them, bytes, each counted once; two of the largest always fit. Over it the connections are
+ * closed that have not read the oldest.
+ */
+export const heldPublishesBytesMax = 256 * 1024 * 1024;
+/** Publishes that a subscriber who was behind is given with one write, bytes. */
+export const catchUpBytes = 256 * 1024;
+/** Publishes that the publish thread was given and has not sent: beyond it the next one waits on the main thread. */
+export const publishesHandedMax = 256;
+/** Bytes of these; one of any size always fits. */
+export const publishesHandedBytesMax = 64 * 1024 * 1024;
+/** One publish in the publish thread, milliseconds: to 200,000 subscribers it takes two seconds. Over it the thread hangs and is replaced. */
+export const publishThreadTimeoutMs = 60_000;
+/** A publish thread that ends sooner than this after its start ends the master, milliseconds: a new one would end, too. */
+export const publishThreadSettleMs = 10_000;
 /** A command of ZMTP on the request port, bytes: READY names a type of socket and an identity, some 60 bytes. Over it the connection is closed. */
 export const zmtpCommandBytesMax = 4_096;
 /** What one read of a request connection takes at most, bytes. All connections share one such buffer. */
@@ -108,10 +131,12 @@ export const strangerUnreadBytesMax = 1024 * 1024;
 export const strangersUnreadBytesMax = 64 * 1024 * 1024;
 /** The same of all connections. Over it the one that holds most is closed. */
 export const allUnreadRepliesBytesMax = 512 * 1024 * 1024;
-/** File descriptors that request connections leave to files, stores and programs; of the rest they may take half, since each minion has a connection of each kind. */
+/** File descriptors that connections leave to files, stores and programs; of the rest each port may take half, since each minion has a connection of each kind. */
 export const reservedDescriptors = 256;
 /** How long clients are given to take their last replies when the master stops, milliseconds. */
 export const replyLingerMs = 1_000;
+/** The same of subscribers and the last publishes. */
+export const publishLingerMs = 1_000;
 /** Requests parked for a slow lane (RSA, runners). Over it: refused, with an answer. */
 export const laneQueueMax = 20_000;
 /** Frame of an `_auth`, bytes: key, token and grains take 4,000. Over it: refused unread, since the sender has proved nothing yet. */
@@ -556,6 +581,7 @@ assert(strangerUnansweredMax <= provenUnansweredMax, "proof never lowers a bound
 assert(strangerUnreadBytesMax <= provenUnreadBytesMax, "proof never lowers a bound");
 assert(provenUnreadBytesMax <= allUnreadRepliesBytesMax, "one connection fits into the bound of all");
 assert(strangersHeldBytesMax <= heldRequestsBytesMax, "strangers fit into the bound of all");
+assert(subscriberUnreadBytesMax <= heldPublishesBytesMax, "one subscriber fits into the bound of all");
 assert(greetingTimeoutMs <= messageTimeoutMs, "overdue connections are looked for in the order in which they began");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
 assert(deliveryTriesMax < 16, "tries are kept in four bits");

@@ -18,11 +18,15 @@ const sockets = {
     max: 1_000_000,
     unit: "connections",
   }),
-  pub_hwm: integer(1_000, "Publications waiting for one minion; above it ZeroMQ drops them for that minion only.", {
-    min: 0,
-    max: 10_000_000,
-    unit: "messages",
-  }),
+  pub_hwm: integer(
+    1_000,
+    "Publications waiting for one minion; above it they are dropped for that minion only. 0: only their bytes are bounded.",
+    {
+      min: 0,
+      max: 10_000_000,
+      unit: "messages",
+    },
+  ),
   zmq_monitor: boolean(false, "Log what happens on the ZeroMQ sockets.", kept),
   zmq_filtering: boolean(false, "Send publications for a list of minions only to these, by topic."),
   tcp_keepalive: boolean(true, "Have the kernel test idle connections."),
@@ -121,11 +125,6 @@ const load = {
     "How long a request may wait for others to travel with: fewer, larger batches for more latency. Timers tick in milliseconds, so that it is rounded up to one.",
     { ...ours, max: 1_000_000, unit: "us" },
   ),
-  connection_buffer_bytes: integer(
-    1_024,
-    "Bytes that libzmq takes from a connection of the publish port at once, and puts together for it; it keeps as much for each.",
-    { ...ours, min: 128, max: mebibyte, unit: "bytes" },
-  ),
   worker_heap_mb: integer(
     4_096,
     "JavaScript heap of one worker or runner thread. A thread that outgrows it ends and is replaced; its batches run once more.",
@@ -153,7 +152,7 @@ const load = {
   }),
   connections_per_address_max: integer(
     16_384,
-    "Connections of one address (IPv6: of one /64) that have proved nothing; over it new ones are closed. 0: no bound.",
+    "Connections of one address (IPv6: of one /64) to the publish port, and of those to the request port the ones that have proved nothing; over it new ones are closed. 0: no bound.",
     { ...ours, max: 10_000_000, unit: "connections" },
   ),
   trusted_proxies: list(

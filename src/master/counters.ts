@@ -1,5 +1,6 @@
 /** One view of every counter of the master: main thread, each worker, each queue. Numbers and names only, never contents. */
 import { openedSealCount } from "../crypto/crypticle.ts";
+import { metricsWorkerTimeoutMs } from "../limits.ts";
 import { diskFaultCounts } from "../store/disk-faults.ts";
 import type { ShardCounters } from "../workers/messages.ts";
 import type { MeteredParts } from "./metrics-sources.ts";
@@ -18,6 +19,7 @@ export async function gatherCounters(
   onFault: (slot: number, fault: string) => void,
 ): Promise<GatheredCounters> {
   const gathered: Record<string, number> = {};
+  await parts.publishFront.look(metricsWorkerTimeoutMs);
   for (const [part, source] of Object.entries(mainSources(parts))) {
     for (const [name, value] of Object.entries(source())) gathered[part === "" ? name : `${part}.${name}`] = value;
   }
@@ -55,7 +57,10 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
       openedSeals: openedSealCount(),
     }),
     requests: () => parts.requestFront()?.counters ?? {},
-    publishes: () => parts.publishFront.counters,
+    publishes: () => {
+      const { closed, ...stats } = parts.publishFront.stats;
+      return { ...parts.publishFront.counters, ...stats };
+    },
     bus: () => ({ ...bus.counters, subscribers: bus.subscriberCount, droppedEvents: bus.droppedEvents }),
     pool: () => pool.counters,
     ...Object.fromEntries(ofLanes),

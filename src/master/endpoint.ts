@@ -1,23 +1,22 @@
-/** Where the two ports are bound, and how connections of the publish port are kept alive, from Salt's options. */
+/** Where the two ports are bound and what holds for the connections of both, from Salt's options and ours. */
 import { networkInterfaces } from "node:os";
-import { Publisher } from "zeromq";
 import type { MasterConfig } from "../config/load.ts";
+import { SaltworksError } from "../errors.ts";
+import { reservedDescriptors } from "../limits.ts";
+import type { Keepalive } from "../transport/keepalive.ts";
+import { openFilesLimit } from "./open-files.ts";
 
 export type PortOptions = {
-  /** `connection_buffer_bytes`. */
-  readonly bufferBytes: number;
   readonly backlog: number;
-  readonly keepalive: {
-    readonly isOn: boolean;
-    readonly idleSeconds: number;
-    readonly count: number;
-    readonly intervalSeconds: number;
-  };
+  readonly keepalive: Keepalive;
+  /** Connections of one address; 0: no bound. */
+  readonly addressConnectionsMax: number;
+  /** Networks to which that bound does not apply. */
+  readonly proxies: MasterConfig["trusted_proxies"];
 };
 
 export function portOptions(config: MasterConfig): PortOptions {
   return {
-    bufferBytes: config.connection_buffer_bytes,
     backlog: config.zmq_backlog,
     keepalive: {
       isOn: config.tcp_keepalive,
@@ -25,6 +24,8 @@ export function portOptions(config: MasterConfig): PortOptions {
       count: config.tcp_keepalive_cnt,
       intervalSeconds: config.tcp_keepalive_intvl,
     },
+    addressConnectionsMax: config.connections_per_address_max,
+    proxies: config.trusted_proxies,
   };
 }
 
@@ -40,29 +41,19 @@ export function hostAddress(host: string): string {
   return networkInterfaces()[host]?.find(({ family }) => family === "IPv4")?.address ?? host;
 }
 
-/** The options of a ZeroMQ socket that say so. */
-export function socketOptions({ backlog, keepalive }: PortOptions) {
-  return {
-    backlog,
-    tcpKeepalive: keepalive.isOn ? 1 : 0,
-    tcpKeepaliveIdle: keepalive.idleSeconds,
-    tcpKeepaliveCount: keepalive.count,
-    tcpKeepaliveInterval: keepalive.intervalSeconds,
-  };
+/** Connections to one port: half of the file descriptors that the process may have, less those that other things need. */
+export function connectionsMax(): number {
+  return Math.max(reservedDescriptors, (openFilesLimit() - reservedDescriptors) / 2);
 }
 
-/** ZMQ_IN_BATCH_SIZE and ZMQ_OUT_BATCH_SIZE of libzmq's draft interface, which `zeromq` does not name. */
-const batchSizeOptions = [101, 102] as const;
-/** ZMQ_USE_FD: the socket binds to this descriptor, which listens already. */
-const useDescriptorOption = 89;
-
-/** A PUB whose connections keep `bufferBytes` each way; libzmq's own 8 KiB are most of what an idle connection costs. */
-export class BufferedPublisher extends Publisher {
-  setBufferBytes(bufferBytes: number): void {
-    for (const option of batchSizeOptions) this.setInt32Option(option, bufferBytes);
-  }
-
-  useDescriptor(descriptor: number): void {
-    this.setInt32Option(useDescriptorOption, descriptor);
-  }
+/** What the operator can do about a port that cannot be had. */
+export function listenError(
+  option: "publish_port" | "ret_port",
+  error: NodeJS.ErrnoException,
+  host: string,
+  port: number,
+): SaltworksError {
+  const where = `cannot listen on ${host}:${port} (${option}, interface)`;
+  const detail = { option, errno: error.code ?? "unknown", host, port };
+  return new SaltworksError("MASTER_RUNNING", `${where}: ${error.code ?? error.message}`, detail, { cause: error });
 }

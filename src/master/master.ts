@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
-import { clockTrustMs, saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
+import { clockTrustMs, publishThreadTimeoutMs, saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
 import type { KeyChange, KeyWatch } from "../store/keys.ts";
 import type { PendingJobs } from "../store/pending-jobs.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
@@ -18,7 +18,6 @@ import { ContentAnswers } from "./content-answers.ts";
 import { gatherCounters } from "./counters.ts";
 import { type CredentialChecks, credentialChecksOf } from "./credential-checks.ts";
 import { finishWithin } from "./deadline.ts";
-import { endpointOf, portOptions } from "./endpoint.ts";
 import { explainFunctions } from "./explain-target.ts";
 import { JobKeeping } from "./job-keeping.ts";
 import { KeyRing } from "./key-ring.ts";
@@ -31,7 +30,7 @@ import { type Pillars, pillarsOf } from "./pillars.ts";
 import type { OpenedPorts } from "./port-check.ts";
 import type { Presence } from "./presence.ts";
 import { presenceOf } from "./presence-ping.ts";
-import { PublishFront } from "./publish-front.ts";
+import type { PublishFront } from "./publish-front.ts";
 import { type Fire, Publisher } from "./publisher.ts";
 import { Refusals } from "./refusals.ts";
 import { RequestPath } from "./request-path.ts";
@@ -39,6 +38,7 @@ import { runnerAsks } from "./runner-asks.ts";
 import { RunnerCalls } from "./runner-calls.ts";
 import { SaltFiles, type SaltPlan } from "./salt-files.ts";
 import { Targets } from "./targets.ts";
+import { openPublishFront } from "./threads.ts";
 
 export type MasterParts = {
   readonly config: MasterConfig;
@@ -125,23 +125,16 @@ export class Master {
 
   /** Opens the ports, publish first: a minion that gets an answer may subscribe at once. */
   static async open(parts: MasterParts): Promise<Master> {
-    const { config } = parts;
-    const publishFront = await PublishFront.bind({
-      ...portOptions(config),
-      endpoint: endpointOf(config.interface, config.publish_port),
-      descriptor: parts.openedPorts.get("publish_port"),
-      highWaterMark: config.pub_hwm,
-      isFiltering: config.zmq_filtering,
-    });
-    const master = new Master(parts, publishFront);
+    const publishFront = await openPublishFront(parts, (error) => master.#fail(error));
+    const master: Master = new Master(parts, publishFront);
     await master.#requests
       .open((error) => master.#fail(error))
-      .catch((error: Error) => {
+      .catch(async (error: Error) => {
         master.#presence.close();
         master.#maintenance.close();
         void master.#saltFiles.close();
         master.metrics.close();
-        publishFront.close();
+        await publishFront.close();
         throw error;
       });
     master.#batches.resume();
@@ -161,9 +154,12 @@ export class Master {
     this.onStop(() => watch.close());
   }
 
-  /** Resolves when every worker has answered, behind the batch that it is at. */
+  /** Resolves when every worker has answered, behind the batch that it is at, and the publish thread. */
   async answers(): Promise<void> {
-    await this.#parts.pool.broadcast(() => ({ kind: "measures" }));
+    await Promise.all([
+      this.#parts.pool.broadcast(() => ({ kind: "measures" })),
+      this.#publishFront.look(publishThreadTimeoutMs),
+    ]);
   }
 
   applyKeyChange(change: KeyChange): void {
@@ -196,7 +192,7 @@ export class Master {
     await within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
     await within(saltMirrorStopMs, this.#saltFiles.close(), "Salt's own files were not written in time");
     await this.#requests.close();
-    this.#publishFront.close();
+    await this.#publishFront.close();
     const lanes = [rsa, runners, pillars, sources, files, credentials, saltLane];
     const threadsEnded = Promise.all([pool, ...lanes].map((some) => some.close()));
     await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time");

@@ -8,6 +8,7 @@ import {
   deliveryTriesMax,
   fileBytesOnTheirWayMax,
   fileRequestsWaitingMax,
+  heldPublishesBytesMax,
   heldRequestsBytesMax,
   jobRecordsMax,
   laneQueueMax,
@@ -38,6 +39,7 @@ import type { Maintenance } from "./maintenance.ts";
 import { samplePillarLimits, samplePillars } from "./metrics-pillars.ts";
 import type { Samples } from "./metrics-samples.ts";
 import type { Presence } from "./presence.ts";
+import { samplePublishes } from "./publish/samples.ts";
 import type { PublishFront } from "./publish-front.ts";
 import type { Publisher } from "./publisher.ts";
 import type { RequestFront } from "./request-front.ts";
@@ -73,6 +75,7 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleRequests(samples, parts);
   sampleQueues(samples, parts);
   sampleFleet(samples, parts);
+  samplePublishes(samples, parts.publishFront);
   sampleEvents(samples, parts);
   samples.set("saltworks_log_lines_suppressed_total", {}, parts.logCounters.logLinesSuppressed);
   samplePillars(samples, parts.content.pillars);
@@ -136,7 +139,7 @@ function sampleQueues(samples: Samples, { batcher }: MeteredParts): void {
 }
 
 function sampleFleet(samples: Samples, parts: MeteredParts): void {
-  const { accepted, presence, publisher, tracker, deliveries, publishFront, keyRing } = parts;
+  const { accepted, presence, publisher, tracker, deliveries, keyRing } = parts;
   samples.set("saltworks_minions", { state: "accepted" }, accepted.size);
   samples.set("saltworks_minions", { state: "connected" }, presence.connectedCount);
   samples.set("saltworks_presence_pings_total", {}, presence.counters.pings);
@@ -147,8 +150,6 @@ function sampleFleet(samples: Samples, parts: MeteredParts): void {
   for (const outcome of ["sent", "foundReturned", "foundRunning", "unanswered", "expired", "withdrawn"] as const) {
     samples.set("saltworks_deliveries_total", { outcome }, deliveries.counters[outcome]);
   }
-  samples.set("saltworks_publishes_total", { outcome: "sent" }, publishFront.counters.publishes);
-  samples.set("saltworks_publishes_total", { outcome: "dropped" }, publishFront.counters.dropped);
   samples.set("saltworks_key_rotations_total", {}, keyRing.counters.rotations);
   for (const change of ["added", "removed", "changed"] as const) {
     samples.set("saltworks_key_changes_total", { change }, keyRing.counters[change]);
@@ -343,6 +344,8 @@ export function sampleLimits(
     ofWorkers("returns.tooLarge"),
   );
   sampleFrontLimits(limit, front, config);
+  const { heldBytes, closed: closedSubscribers } = parts.publishFront.stats;
+  limit("heldPublishesBytesMax", heldBytes, heldPublishesBytesMax, closedSubscribers.unreadPublishes);
   const laneRefusals = ofLanes(({ counters }) => counters.refused).reduce((sum, count) => sum + count, 0);
   limit("laneQueueMax", Math.max(...ofLanes(({ pending }) => pending)), laneQueueMax, laneRefusals);
   samplePillarLimits(limit, parts.content.pillars, { config, lane: lanes.pillar });

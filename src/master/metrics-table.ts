@@ -131,7 +131,7 @@ const threads = {
   saltworks_thread_cpu_seconds_total: metric(
     "counter",
     ["thread"],
-    "CPU time by the thread's name in the system: `sw-shard-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-external-N`, `sw-files-N`, `sw-eauth-N`, `sw-salt-N`, `ZMQbg/IO/N`; what ended of a lane together, as `sw-runner-ended`; `main`, and `other` for Node's own helpers. Linux only.",
+    "CPU time by the thread's name in the system: `sw-shard-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-external-N`, `sw-files-N`, `sw-eauth-N`, `sw-salt-N`, `sw-publish`; what ended of a lane together, as `sw-runner-ended`; `main`, and `other` for Node's own helpers. Linux only.",
   ),
   saltworks_event_loop_delay_seconds: histogram(
     ["thread"],
@@ -233,9 +233,39 @@ const fleet = {
     ["outcome"],
     "Minions that came back while a job waited for them: it was `sent`, they had returned (`foundReturned`) or ran it (`foundRunning`), or stayed `unanswered`; and those for whom it was `withdrawn` or has `expired`.",
   ),
-  saltworks_publishes_total: metric("counter", ["outcome"], "Messages on the publish port, `sent` or `dropped`."),
   saltworks_key_rotations_total: metric("counter", [], "Times that the AES key of publications was replaced."),
   saltworks_key_changes_total: metric("counter", ["change"], "Minions' keys `added`, `removed` or `changed` on disk."),
+};
+
+const publishes = {
+  saltworks_publishes_total: metric(
+    "counter",
+    ["outcome"],
+    "Publishes for the publish port, `sent` counting all of them, and those `dropped` because its thread did not take them or was lost.",
+  ),
+  saltworks_publish_copies_total: metric(
+    "counter",
+    ["outcome"],
+    "Publishes by subscriber: `sent` to it, or `dropped` for it alone because it had not read `pub_hwm` others, or `subscriberUnreadBytesMax`.",
+  ),
+  saltworks_publish_threads_lost_total: metric("counter", [], "Times that the publish thread ended and was replaced."),
+  saltworks_publish_connections_total: metric("counter", [], "Connections that were made to the publish port."),
+  saltworks_publish_connections: metric(
+    "gauge",
+    ["state"],
+    "Connections to the publish port: `subscribed` to something, as minions are, or `silent` so far.",
+  ),
+  saltworks_publish_connections_closed_total: metric(
+    "counter",
+    ["reason"],
+    "Connections to the publish port that the master closed, by the bound that they went over (docs/security.md).",
+  ),
+  saltworks_subscribers_behind: metric("gauge", [], "Subscribers that do not take publishes as they come."),
+  saltworks_unread_publish_bytes: metric(
+    "gauge",
+    [],
+    "Publishes that some subscriber has not read, each counted once.",
+  ),
 };
 
 const saltFiles = {
@@ -319,6 +349,7 @@ export const metricGroups = {
   "Threads and lanes": threads,
   Authentication: auths,
   "Fleet and jobs": fleet,
+  "Publish port": publishes,
   "Mines, files and targets": minesAndTargets,
   "Salt's own files": saltFiles,
   Events: events,
@@ -333,6 +364,7 @@ export const metrics = {
   ...threads,
   ...auths,
   ...fleet,
+  ...publishes,
   ...minesAndTargets,
   ...saltFiles,
   ...events,

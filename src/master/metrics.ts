@@ -55,10 +55,13 @@ export class Metrics {
   }
 
   async #gather(): Promise<Samples> {
-    const laneThreads = Object.values(this.#parts.lanes).reduce((sum, lane) => sum + lane.threadsUp, 0);
+    const { lanes, publishFront } = this.#parts;
+    const laneThreads = Object.values(lanes).reduce((sum, lane) => sum + lane.threadsUp, 0);
     const [readings, ofLanes] = await Promise.all([
       this.#workers.read(),
-      this.#lanes.read(laneThreads, metricsWorkerTimeoutMs),
+      // Beside the lanes' threads, that of the publish port answers.
+      this.#lanes.read(laneThreads + 1, metricsWorkerTimeoutMs),
+      publishFront.look(metricsWorkerTimeoutMs),
     ]);
     const samples = new Samples();
     sampleMain(samples, this.#parts);

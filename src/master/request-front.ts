@@ -2,13 +2,11 @@
  * The request port: a ROUTER that speaks ZMTP over Node's own sockets. It hands requests on as they come and never looks inside.
  * docs/ARCHITECTURE.md, "Overload": a paused reader leaves the rest to TCP; docs/decisions/0022-request-front.md.
  */
-import { SaltworksError } from "../errors.ts";
-import { replyLingerMs, reservedDescriptors } from "../limits.ts";
+import { replyLingerMs } from "../limits.ts";
 import type { Peer } from "../transport/zmtp/peer.ts";
 import { RouterServer, type RouterServerOptions } from "../transport/zmtp/router-server.ts";
 import { badLoad } from "../wire/reply.ts";
-import { endpointOf, hostAddress } from "./endpoint.ts";
-import { openFilesLimit } from "./open-files.ts";
+import { connectionsMax, endpointOf, hostAddress, listenError } from "./endpoint.ts";
 import type { RequestPeer } from "./request-peer.ts";
 
 export type RequestFrontOptions = Pick<
@@ -27,18 +25,6 @@ export type RequestFrontOptions = Pick<
   /** The socket failed for good. */
   readonly onFault: (error: Error) => void;
 };
-
-/** Half of the file descriptors that the process may have, less those that other things need. */
-function connectionsMax(): number {
-  return Math.max(reservedDescriptors, (openFilesLimit() - reservedDescriptors) / 2);
-}
-
-/** What the operator can do about a port that cannot be had. */
-function listenError(error: NodeJS.ErrnoException, host: string, port: number): SaltworksError {
-  const where = `cannot listen on ${host}:${port} (ret_port, interface)`;
-  const detail = { option: "ret_port", errno: error.code ?? "unknown", host, port };
-  return new SaltworksError("MASTER_RUNNING", `${where}: ${error.code ?? error.message}`, detail, { cause: error });
-}
 
 export class RequestFront {
   readonly counters = { requests: 0, malformed: 0, replies: 0, repliesDropped: 0 };
@@ -63,7 +49,7 @@ export class RequestFront {
         onMessage: (peer, parts) => front.#take(peer, parts),
       });
     } catch (error) {
-      throw listenError(error as NodeJS.ErrnoException, options.host, options.port);
+      throw listenError("ret_port", error as NodeJS.ErrnoException, options.host, options.port);
     }
     return front;
   }

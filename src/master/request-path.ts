@@ -18,6 +18,7 @@ import { Batcher } from "./batcher.ts";
 import type { Bus } from "./bus.ts";
 import type { Commands } from "./commands.ts";
 import type { ContentAnswers } from "./content-answers.ts";
+import { portOptions } from "./endpoint.ts";
 import type { JobKeeping } from "./job-keeping.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { OwedAnswers } from "./owed-answers.ts";
@@ -86,11 +87,9 @@ export class RequestPath {
     this.#front = await RequestFront.bind({
       host: config.interface,
       port: config.ret_port,
-      backlog: config.zmq_backlog,
       descriptor: this.#parts.openedPorts.get("ret_port"),
-      keepalive: { isOn: config.tcp_keepalive, idleSeconds: config.tcp_keepalive_idle },
+      ...portOptions(config),
       messageBytesMax: config.request_max_bytes,
-      addressConnectionsMax: config.connections_per_address_max,
       isProxy: networkMatcher(config.trusted_proxies),
       mayBeLarge: (start, bytes) => bytes <= hugeRequestBytes || (this.batcher.takesHuge && mayBeLarge(start)),
       onRequest: (peer, frame) => this.#receive(peer, frame),

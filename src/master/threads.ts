@@ -20,6 +20,9 @@ import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
 import type { FileStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";
 import type { PillarStart, SourceStart } from "../workers/pillar-messages.ts";
 import { type HeapLimits, ShardPool } from "../workers/pool.ts";
+import { portOptions } from "./endpoint.ts";
+import type { OpenedPorts } from "./port-check.ts";
+import { PublishFront } from "./publish-front.ts";
 
 /** Runners mostly wait for minions; this many may wait at once. */
 const runnersAtOnce = 64;
@@ -142,6 +145,30 @@ function openLane(
     queueMax: laneQueueMax,
     onThreadLost: (error) => logger.error({ err: error }, "a lane's thread ended and is replaced"),
     ...lane,
+  });
+}
+
+type PublishParts = {
+  readonly config: MasterConfig;
+  readonly openedPorts: OpenedPorts;
+  readonly logger: Logger;
+};
+
+/** @throws SaltworksError MASTER_RUNNING if the port or address cannot be had */
+export function openPublishFront(
+  { config, openedPorts, logger }: PublishParts,
+  onFault: (error: Error) => void,
+): Promise<PublishFront> {
+  return PublishFront.bind({
+    ...portOptions(config),
+    host: config.interface,
+    port: config.publish_port,
+    descriptor: openedPorts.get("publish_port"),
+    highWaterMark: config.pub_hwm,
+    isFiltering: config.zmq_filtering,
+    heap: workerHeap(config),
+    logger,
+    onFault,
   });
 }
 

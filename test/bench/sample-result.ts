@@ -21,7 +21,7 @@ export function samplePoint(change: PointChange = {}): Point {
     cpu: {
       totalMs: 2_600,
       usPerOperation: 65,
-      byThreadMs: { saltworks: 900, "sw-shard-0": 600, "sw-shard-1": 550, "ZMQbg/IO/0": 350, V8Worker: 200 },
+      byThreadMs: { saltworks: 900, "sw-shard-0": 600, "sw-shard-1": 550, "sw-publish": 350, V8Worker: 200 },
     },
     memory: { rssBytes: 210_000_000, peakRssBytes: 260_000_000 },
     series: {

@@ -28,10 +28,10 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   cli: [...data, "transport", ...engine, "master", "client", "api", "minion"],
 };
 
-/** Packages that one file alone may name, so that they can be replaced there. */
-export const packageHomes: Readonly<Record<string, string>> = {
-  koffi: "src/cli/daemon/system-calls.ts",
-  piscina: "src/workers/pool.ts",
+/** Packages that these files alone may name, so that they can be replaced there. */
+export const packageHomes: Readonly<Record<string, readonly string[]>> = {
+  koffi: ["src/cli/daemon/system-calls.ts", "src/transport/keepalive.ts"],
+  piscina: ["src/workers/pool.ts"],
 };
 
 export const forbiddenNames = [

@@ -67,35 +67,56 @@ function readLength(bytes: Buffer, at: number): number {
 
 /** The heads before a reply of `bodyBytes`: that of the empty part, and that of the payload. */
 export function replyHeads(bodyBytes: number, framing: Framing): Buffer {
-  const isLong = bodyBytes > (framing === "new" ? 0xff : 0xfd);
-  const heads = Buffer.allocUnsafe(2 + (isLong ? (framing === "new" ? 9 : 10) : 2));
-  writeReplyHeads(heads, bodyBytes, framing, isLong);
+  const heads = Buffer.allocUnsafe(2 + headBytesOf(bodyBytes, framing));
+  writeReplyHeads(heads, bodyBytes, framing);
   return heads;
 }
 
 /** Heads and payload as one buffer. */
 export function replyFrame(payload: Uint8Array, framing: Framing): Buffer {
-  const isLong = payload.length > (framing === "new" ? 0xff : 0xfd);
-  const headBytes = 2 + (isLong ? (framing === "new" ? 9 : 10) : 2);
-  const frame = Buffer.allocUnsafe(headBytes + payload.length);
-  writeReplyHeads(frame, payload.length, framing, isLong);
-  frame.set(payload, headBytes);
+  const frame = Buffer.allocUnsafe(2 + headBytesOf(payload.length, framing) + payload.length);
+  frame.set(payload, writeReplyHeads(frame, payload.length, framing));
   return frame;
 }
 
-function writeReplyHeads(bytes: Buffer, bodyBytes: number, framing: Framing, isLong: boolean): void {
+/** One part with its head. The buffer is its own, not a piece of a pool: it may be kept for long. */
+export function partFrame(body: Uint8Array, isMore: boolean, framing: Framing): Buffer {
+  const frame = Buffer.allocUnsafeSlow(headBytesOf(body.length, framing) + body.length);
+  frame.set(body, writeHead(frame, 0, body.length, isMore, framing));
+  return frame;
+}
+
+function headBytesOf(bodyBytes: number, framing: Framing): number {
+  if (!isLongBody(bodyBytes, framing)) return 2;
+  return framing === "new" ? 9 : 10;
+}
+
+function isLongBody(bodyBytes: number, framing: Framing): boolean {
+  return bodyBytes > (framing === "new" ? 0xff : 0xfd);
+}
+
+/** @returns where the payload begins */
+function writeReplyHeads(bytes: Buffer, bodyBytes: number, framing: Framing): number {
   // The empty part: in 1.0 its length is 1, the byte of flags.
   bytes[0] = flagMore;
   bytes[1] = framing === "new" ? 0 : flagMore;
+  return writeHead(bytes, 2, bodyBytes, false, framing);
+}
+
+/** @returns where the body begins */
+function writeHead(bytes: Buffer, at: number, bodyBytes: number, isMore: boolean, framing: Framing): number {
+  const isLong = isLongBody(bodyBytes, framing);
+  const more = isMore ? flagMore : 0;
   if (framing === "new") {
-    bytes[2] = isLong ? flagLong : 0;
-    if (isLong) writeLength(bytes, 3, bodyBytes);
-    else bytes[3] = bodyBytes;
-    return;
+    bytes[at] = more | (isLong ? flagLong : 0);
+    if (isLong) writeLength(bytes, at + 1, bodyBytes);
+    else bytes[at + 1] = bodyBytes;
+  } else {
+    bytes[at] = isLong ? longMark : bodyBytes + 1;
+    if (isLong) writeLength(bytes, at + 1, bodyBytes + 1);
+    bytes[at + (isLong ? 9 : 1)] = more;
   }
-  bytes[2] = isLong ? longMark : bodyBytes + 1;
-  if (isLong) writeLength(bytes, 3, bodyBytes + 1);
-  bytes[isLong ? 11 : 3] = 0;
+  return at + headBytesOf(bodyBytes, framing);
 }
 
 function writeLength(bytes: Buffer, at: number, length: number): void {

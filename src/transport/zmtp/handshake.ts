@@ -1,5 +1,5 @@
 /**
- * The first bytes of a connection as a ROUTER exchanges them with releases 1.0, 2.0 and 3.x of ZMTP, NULL mechanism only.
+ * The first bytes of a connection as a ROUTER or PUB exchanges them with releases 1.0, 2.0 and 3.x of ZMTP, NULL mechanism only.
  * It says what to send next and how the peer frames its messages. Source: the specifications that frames.ts names. Pure: no I/O, no clock.
  */
 import { commandFrame, type Framing, readCommand } from "./frames.ts";
@@ -10,6 +10,28 @@ export type FirstFrame = "ready" | "name";
 export type Handshake = {
   readonly framing: Framing;
   readonly firstFrame: FirstFrame;
+  /** A peer of 1.0: its SUB says nothing of what it subscribes to and looks for it in all that comes. */
+  readonly isUnversioned: boolean;
+};
+
+/** Which socket of ours greets: its number in 2.0, and the sockets that may talk to it, by name and by that number. */
+export type SocketRole = {
+  readonly name: string;
+  readonly type: number;
+  readonly partners: ReadonlySet<string>;
+  readonly partnerTypes: ReadonlySet<number>;
+};
+export const routerRole: SocketRole = {
+  name: "ROUTER",
+  type: 6,
+  partners: new Set(["REQ", "DEALER", "ROUTER"]),
+  partnerTypes: new Set([3, 5, 6]),
+};
+export const publisherRole: SocketRole = {
+  name: "PUB",
+  type: 1,
+  partners: new Set(["SUB", "XSUB"]),
+  partnerTypes: new Set([2, 10]),
 };
 
 /** `send`: bytes for the peer, possibly none. `done`: the greeting is over and `used` bytes of it were consumed. */
@@ -26,11 +48,6 @@ const mechanismEnd = 32;
 /** What byte 10 says: 0 and 1 are 1.0 and 2.0 behind a signature, 3 and above 3.x. */
 const versionOf20 = 1;
 const versionOf30 = 3;
-const routerType = 6;
-/** Types of sockets that may talk to a ROUTER. */
-const partners: ReadonlySet<string> = new Set(["REQ", "DEALER", "ROUTER"]);
-/** The same as 2.0 writes them. */
-const partnerTypes: ReadonlySet<number> = new Set([3, 5, routerType]);
 const nothing = Buffer.alloc(0);
 
 /** What the server says at once. A peer of 1.0 reads it as the long form of an empty name. */
@@ -52,11 +69,18 @@ function property(name: string, value: string): Buffer {
   return Buffer.concat([Buffer.of(name.length), Buffer.from(name), length, Buffer.from(value)]);
 }
 
-const ready = commandFrame("READY", Buffer.concat([property("Socket-Type", "ROUTER"), property("Identity", "")]));
+const ready = ({ name }: SocketRole): Buffer =>
+  commandFrame("READY", Buffer.concat([property("Socket-Type", name), property("Identity", "")]));
 
 /** One connection's greeting. `received` is all that has come so far, at most once more than `greetingBytes`. */
 export class Greeting {
+  readonly #role: SocketRole;
   #hasSentVersion = false;
+  #hasSentRest = false;
+
+  constructor(role: SocketRole) {
+    this.#role = role;
+  }
 
   /** Call it with all bytes so far whenever there are more, until it is not `wait`. */
   read(received: Buffer): GreetingStep {
@@ -77,36 +101,37 @@ export class Greeting {
   }
 
   #doneOf10(): GreetingStep {
-    return { kind: "done", send: nothing, used: 0, handshake: { framing: "old", firstFrame: "name" } };
+    const handshake: Handshake = { framing: "old", firstFrame: "name", isUnversioned: true };
+    return { kind: "done", send: nothing, used: 0, handshake };
   }
 
   /** 2.0: version and type of socket, then names. */
   #readOld(received: Buffer, version: number): GreetingStep {
     const type = received[versionAt + 1];
     if (type === undefined) return { kind: "wait", send: nothing };
-    if (!partnerTypes.has(type)) return { kind: "malformed" };
+    if (!this.#role.partnerTypes.has(type)) return { kind: "malformed" };
     const framing: Framing = version === versionOf20 ? "new" : "old";
     // An empty name: no flags and no bytes, or in 1.0 a length of one byte of flags.
     const name = framing === "new" ? Buffer.of(0, 0) : Buffer.of(1, 0);
-    const send = Buffer.concat([this.#version(), Buffer.of(routerType), name]);
-    return { kind: "done", send, used: versionAt + 2, handshake: { framing, firstFrame: "name" } };
+    const send = Buffer.concat([this.#version(), Buffer.of(this.#role.type), name]);
+    const handshake: Handshake = { framing, firstFrame: "name", isUnversioned: false };
+    return { kind: "done", send, used: versionAt + 2, handshake };
   }
 
   #readNew(received: Buffer): GreetingStep {
     // The mechanism cannot depend on the peer's, so that everything may follow as soon as its version is known.
-    const send = this.#hasSentRest ? nothing : Buffer.concat([this.#version(), restOf30, ready]);
+    const send = this.#hasSentRest ? nothing : Buffer.concat([this.#version(), restOf30, ready(this.#role)]);
     this.#hasSentRest = true;
     if (received.length < greetingBytes) return { kind: "wait", send };
     const mechanism = received.toString("latin1", mechanismAt, mechanismEnd).replace(/\0+$/, "");
     if (mechanism !== "NULL") return { kind: "malformed" };
-    return { kind: "done", send, used: greetingBytes, handshake: { framing: "new", firstFrame: "ready" } };
+    const handshake: Handshake = { framing: "new", firstFrame: "ready", isUnversioned: false };
+    return { kind: "done", send, used: greetingBytes, handshake };
   }
-
-  #hasSentRest = false;
 }
 
-/** Whether a peer's first command is a READY of a socket that may talk to a ROUTER. */
-export function isReadyOfPartner(command: Buffer): boolean {
+/** Whether a peer's first command is a READY of a socket that may talk to ours. */
+export function isReadyOfPartner(command: Buffer, { partners }: SocketRole): boolean {
   const read = readCommand(command);
   return read?.name === "READY" && partners.has(socketTypeIn(read.body) ?? "");
 }

@@ -18,18 +18,18 @@ export type MessageReaderOptions = {
   readonly commandBytesMax: number;
   /** The parts may be kept. After "stop" `push` says how much it used. */
   readonly onMessage: (parts: readonly Buffer[]) => MessageVerdict;
-  /** The body is only valid during the call. @returns false if the connection must be closed as malformed */
-  readonly onCommand: (body: Buffer) => boolean;
+  /** The body is only valid during the call. */
+  readonly onCommand: (body: Buffer) => MessageVerdict;
   /** A part is larger than this: `mayBeLarge` decides once its first bytes are there. */
   readonly largeBytes: number;
   /** `head`: the first bytes of the part, only valid during the call. `partBytes`: what it announces. */
   readonly mayBeLarge: (head: Buffer, partBytes: number) => boolean;
 };
 
-/** What becomes of the connection after a message. */
+/** What becomes of the connection after a message or command. */
 export type MessageVerdict = "go" | "stop" | "malformed";
 
-/** `used`: bytes of the chunk that are done with; fewer than given only if `onMessage` stopped it. */
+/** `used`: bytes of the chunk that are done with; fewer than given only if `onMessage` or `onCommand` stopped it. */
 export type PushResult = { readonly used: number } | { readonly fault: MessageFault };
 
 const noBytes = Buffer.alloc(0);
@@ -175,7 +175,7 @@ export class MessageReader {
   }
 
   #finish(head: FrameHead, body: Buffer): "go" | "stop" | MessageFault {
-    if (head.isCommand) return this.#options.onCommand(body) ? "go" : "malformed";
+    if (head.isCommand) return this.#options.onCommand(body);
     this.#parts.push(body);
     if (head.isMore) return "go";
     const parts = this.#parts;

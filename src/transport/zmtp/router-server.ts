@@ -58,7 +58,7 @@ export class RouterServer {
   readonly #parked = new Set<Peer>();
   readonly #ofStrangers: Account = { heldBytes: 0, unreadBytes: 0, unanswered: 0 };
   readonly #ofAll: Account = { heldBytes: 0, unreadBytes: 0, unanswered: 0 };
-  readonly #budget = new TurnBudget((peer) => this.#goOn(peer));
+  readonly #budget = new TurnBudget<Peer>((peer) => this.#goOn(peer));
   readonly #timer: NodeJS.Timeout;
   #lastNumber = 0;
   #isPaused = false;

@@ -3,11 +3,13 @@
  * and the timers their share. libuv alone would read a flood's connection 32 times before it looks at anything else.
  */
 import { provenTurn, strangersTurnMessagesMax, strangerTurn } from "../../limits.ts";
-import type { Peer } from "./peer.ts";
+
+/** `isProven`: it may bring more. */
+type Spender = { readonly isProven: boolean };
 
 type Spent = { turn: number; messages: number; bytes: number };
 
-export class TurnBudget {
+export class TurnBudget<Peer extends Spender> {
   readonly #spent = new WeakMap<Peer, Spent>();
   readonly #waiting = new Set<Peer>();
   /** Takes what a connection kept and lets it be read again. */

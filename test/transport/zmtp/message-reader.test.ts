@@ -22,7 +22,10 @@ function openReader(options: Partial<MessageReaderOptions> = {}) {
       messages.push(parts.map((part) => part.toString("latin1")));
       return "go";
     },
-    onCommand: (body) => commands.push(body.toString("latin1")) > 0,
+    onCommand: (body) => {
+      commands.push(body.toString("latin1"));
+      return "go";
+    },
     mayBeLarge: () => true,
     ...options,
   });

@@ -1,0 +1,195 @@
+/**
+ * One client's connection to a socket of ours: greeting, heartbeats, and messages and commands out of its bytes. It keeps the books of
+ * itself; what they may come to, and what messages mean, is for those that extend it and for their server.
+ */
+import type { Socket } from "node:net";
+import { zmtpCommandBytesMax } from "../../limits.ts";
+import { readInto } from "./accepted-socket.ts";
+import { commandFrame, type Framing, readCommand } from "./frames.ts";
+import { Greeting, isReadyOfPartner, type SocketRole, signature } from "./handshake.ts";
+import { type MessageFault, MessageReader, type MessageVerdict } from "./message-reader.ts";
+
+const noBytes = Buffer.alloc(0);
+
+export type ConnectionSetup = {
+  readonly role: SocketRole;
+  /** Shared by all connections of a server. */
+  readonly readBuffer: Buffer;
+  readonly partsMax: number;
+  readonly messageBytesMax: number;
+  /** A part beyond this is asked about with `mayBeLarge`. */
+  readonly largeBytes: number;
+};
+
+export abstract class Connection {
+  readonly address: string;
+  isClosed = false;
+  /** How this peer frames its messages, and we ours to it. */
+  framing: Framing = "new";
+  /** When greeting or message began that is not whole, by the server's clock; undefined if none is. */
+  unfinishedSinceMs: number | undefined;
+  protected readonly socket: Socket;
+  readonly #setup: ConnectionSetup;
+  #greeting: Greeting | undefined;
+  #greetingBytes: Buffer = noBytes;
+  #reader: MessageReader | undefined;
+  #awaitsFirst: "ready" | "name" | undefined;
+  #isUnversioned = false;
+  #messages = 0;
+  /** Bytes that came behind the point where reading had to stop. */
+  #rest: Buffer = noBytes;
+  #ping: Buffer | undefined;
+
+  constructor(accepted: Socket, setup: ConnectionSetup) {
+    this.#setup = setup;
+    this.#greeting = new Greeting(setup.role);
+    this.address = accepted.remoteAddress ?? "";
+    this.socket = readInto(setup.readBuffer, accepted, (chunk) => this.takeChunk(chunk));
+    this.socket.on("error", () => this.close());
+    this.socket.on("close", () => this.close());
+    this.socket.on("end", () => this.close());
+    this.socket.write(signature);
+  }
+
+  /** Bytes from the socket, only valid during the call. @returns false to read no more until `resumeReading` */
+  protected abstract takeChunk(chunk: Buffer): boolean;
+  /** The parts may be kept. */
+  protected abstract takeMessage(parts: readonly Buffer[]): MessageVerdict;
+  /** A command that is neither greeting nor heartbeat; `body` is only valid during the call. */
+  protected abstract takeCommand(name: string, body: Buffer): MessageVerdict;
+  protected abstract mayBeLarge(head: Buffer, partBytes: number): boolean;
+  protected abstract noteClosed(): void;
+  /** The peer has said who it is. */
+  protected noteGreeted(_isUnversioned: boolean): void {}
+
+  get hasGreeted(): boolean {
+    return this.#reader !== undefined && this.#awaitsFirst === undefined;
+  }
+
+  /** Messages so far. */
+  get messages(): number {
+    return this.#messages;
+  }
+
+  get isUnfinished(): boolean {
+    return !this.hasGreeted || (this.#reader?.isUnfinished ?? false);
+  }
+
+  get heldBytes(): number {
+    return (this.#reader?.heldBytes ?? 0) + this.#rest.length;
+  }
+
+  /** Bytes that the peer has not taken yet. */
+  get unreadBytes(): number {
+    return this.socket.writableLength;
+  }
+
+  /** Takes bytes. @returns why the connection must be closed, if it must; "stop" if reading must stop for now */
+  take(chunk: Buffer): MessageFault | "stop" | undefined {
+    let bytes = chunk;
+    if (this.#greeting !== undefined) {
+      const rest = this.#greet(this.#greeting, chunk);
+      if (rest === "malformed") return "malformed";
+      if (rest.length === 0) return undefined;
+      bytes = rest;
+    }
+    if (this.#reader === undefined) return undefined;
+    const result = this.#reader.push(bytes);
+    if ("fault" in result) return result.fault;
+    this.#answerPing();
+    if (result.used === bytes.length) return undefined;
+    this.#rest = Buffer.from(bytes.subarray(result.used));
+    return "stop";
+  }
+
+  /** Puts bytes aside that came while reading is stopped. */
+  keep(chunk: Buffer): void {
+    this.#rest = this.#rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#rest, chunk]);
+  }
+
+  /** What was put aside; it is the caller's now. */
+  takeRest(): Buffer {
+    const rest = this.#rest;
+    this.#rest = noBytes;
+    return rest;
+  }
+
+  resumeReading(): void {
+    if (!this.isClosed) this.socket.resume();
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.socket.destroy();
+    this.#rest = noBytes;
+    this.#reader = undefined;
+    this.noteClosed();
+  }
+
+  /** Closes when the client has taken what was written. */
+  end(): void {
+    if (!this.isClosed) this.socket.end();
+  }
+
+  #greet(greeting: Greeting, chunk: Buffer): Buffer | "malformed" {
+    const received = this.#greetingBytes.length === 0 ? chunk : Buffer.concat([this.#greetingBytes, chunk]);
+    const step = greeting.read(received);
+    if (step.kind === "malformed") return "malformed";
+    if (step.send.length > 0) this.socket.write(step.send);
+    if (step.kind === "wait") {
+      this.#greetingBytes = Buffer.from(received);
+      return noBytes;
+    }
+    this.#greeting = undefined;
+    this.#greetingBytes = noBytes;
+    this.framing = step.handshake.framing;
+    this.#awaitsFirst = step.handshake.firstFrame;
+    this.#isUnversioned = step.handshake.isUnversioned;
+    const { partsMax, messageBytesMax, largeBytes } = this.#setup;
+    this.#reader = new MessageReader({
+      framing: this.framing,
+      partsMax,
+      messageBytesMax,
+      commandBytesMax: zmtpCommandBytesMax,
+      largeBytes,
+      onMessage: (parts) => this.#onMessage(parts),
+      onCommand: (body) => this.#onCommand(body),
+      mayBeLarge: (head, partBytes) => this.mayBeLarge(head, partBytes),
+    });
+    return received.subarray(step.used);
+  }
+
+  #onMessage(parts: readonly Buffer[]): MessageVerdict {
+    if (this.#awaitsFirst === "ready") return "malformed";
+    if (this.#awaitsFirst === "name") {
+      // A name is of no use: replies go to the connection that asked, however it is called.
+      this.#awaitsFirst = undefined;
+      this.noteGreeted(this.#isUnversioned);
+      return "go";
+    }
+    this.#messages += 1;
+    return this.takeMessage(parts);
+  }
+
+  #onCommand(body: Buffer): MessageVerdict {
+    if (this.#awaitsFirst === "name") return "malformed";
+    if (this.#awaitsFirst === "ready") {
+      if (!isReadyOfPartner(body, this.#setup.role)) return "malformed";
+      this.#awaitsFirst = undefined;
+      this.noteGreeted(false);
+      return "go";
+    }
+    const command = readCommand(body);
+    if (command === undefined || command.name === "ERROR") return "malformed";
+    // Of several in one chunk the last is answered: a client only waits for any sign of life.
+    if (command.name === "PING") this.#ping = Buffer.from(command.body.subarray(2, 18));
+    return this.takeCommand(command.name, command.body);
+  }
+
+  #answerPing(): void {
+    if (this.#ping === undefined) return;
+    this.socket.write(commandFrame("PONG", this.#ping));
+    this.#ping = undefined;
+  }
+}

@@ -1,0 +1,363 @@
+/**
+ * A PUB over Node's own sockets. libzmq bounds the bytes of a subscription and nothing else; here subscriptions, messages, greetings,
+ * unread publishes and connections each have a bound, a counter and one consequence. docs/decisions/0022-request-front.md.
+ */
+import { createServer, type Server, type Socket } from "node:net";
+import {
+  greetingTimeoutMs,
+  heldPublishesBytesMax,
+  messageTimeoutMs,
+  overdueLookMs,
+  subscriberMessagesPerMinuteMax,
+  subscriberUnreadBytesMax,
+  subscriptionsMax,
+} from "../../../limits.ts";
+import type { Keepalive } from "../../keepalive.ts";
+import { addressKey } from "../address.ts";
+import { TurnBudget } from "../turn-budget.ts";
+import { Payload, type SharedBytes } from "./outgoing.ts";
+import { Subscriber, type SubscriberCloseReason, type SubscriberEvents, subscriberCloseReasons } from "./subscriber.ts";
+import { Topics } from "./topics.ts";
+
+const pubBounds = {
+  greetingTimeoutMs,
+  messageTimeoutMs,
+  overdueLookMs,
+  subscriptionsMax,
+  subscriberMessagesPerMinuteMax,
+  subscriberUnreadBytesMax,
+  heldPublishesBytesMax,
+};
+
+/** `port` 0 lets the system choose. `descriptor`: a socket that listens already, opened by another; it is closed with the server. */
+export type ListenOn = { readonly host: string; readonly port: number } | { readonly descriptor: number };
+
+export type PubServerOptions = {
+  readonly on: ListenOn;
+  readonly backlog: number;
+  readonly keepalive: Keepalive;
+  /** Messages that wait for one subscriber, over which further ones are dropped for it; 0: no bound but that of bytes. */
+  readonly highWaterMark: number;
+  /** All connections. Over it one that subscribed to nothing makes room, or the new one is closed. */
+  readonly connectionsMax: number;
+  /** Connections of one address; 0: no bound. */
+  readonly addressConnectionsMax: number;
+  /** Addresses behind which there are many clients. */
+  readonly isProxy: (address: string) => boolean;
+  /** The listening socket failed for good. */
+  readonly onFault: (error: Error) => void;
+  /** Default: those of src/limits.ts. */
+  readonly bounds?: Partial<typeof pubBounds>;
+};
+
+const minuteMs = 60_000;
+
+/** Loaded here alone, because it needs a library of the system that some systems do not have. */
+async function keepaliveOf(server: Server, keepalive: Keepalive): Promise<boolean> {
+  try {
+    const { setKeepalive } = await import("../../keepalive.ts");
+    return setKeepalive(server, keepalive);
+  } catch (error) {
+    process.emitWarning(`tcp_keepalive_cnt and tcp_keepalive_intvl do not act: ${(error as Error).message}`);
+    return false;
+  }
+}
+
+export class PubServer {
+  /** Connections that were closed, by reason. */
+  readonly closed: Readonly<Record<SubscriberCloseReason, number>>;
+  /** `sent` and `dropped` count a message once for each subscriber that it was meant for. */
+  readonly counters = { accepted: 0, messages: 0, sent: 0, dropped: 0 };
+  readonly #closed: Record<SubscriberCloseReason, number>;
+  readonly #options: PubServerOptions;
+  readonly #bounds: typeof pubBounds;
+  readonly #server: Server;
+  readonly #events: SubscriberEvents;
+  readonly #subscribers = new Set<Subscriber>();
+  readonly #topics = new Topics<Subscriber>();
+  readonly #connectionsOf = new Map<string, number>();
+  /** In the order in which they came. */
+  readonly #withoutTopic = new Set<Subscriber>();
+  /** In the order in which their greeting or message began. */
+  readonly #unfinished = new Set<Subscriber>();
+  readonly #behind = new Set<Subscriber>();
+  /** What some subscriber has not read, in the order in which it was sent. */
+  readonly #held = new Set<SharedBytes>();
+  #heldBytes = 0;
+  readonly #budget = new TurnBudget<Subscriber>((subscriber) => this.#goOn(subscriber));
+  readonly #timer: NodeJS.Timeout;
+  #isClosing = false;
+  /** Connections have the listening socket's keepalive. */
+  #inheritsKeepalive = false;
+
+  private constructor(options: PubServerOptions) {
+    this.#options = options;
+    this.#bounds = { ...pubBounds, ...options.bounds };
+    this.#closed = Object.fromEntries(subscriberCloseReasons.map((reason) => [reason, 0])) as typeof this.closed;
+    this.closed = this.#closed;
+    this.#events = {
+      highWaterMark: options.highWaterMark,
+      unreadBytesMax: this.#bounds.subscriberUnreadBytesMax,
+      onSubscribe: (subscriber, topic) => this.#subscribe(subscriber, topic),
+      onUnsubscribe: (subscriber, topic) => this.#unsubscribe(subscriber, topic),
+      onOther: (subscriber) => this.#spend(subscriber),
+      onChunk: (subscriber, chunk) => this.#take(subscriber, chunk),
+      onClosed: (subscriber) => this.#forget(subscriber),
+      onBehind: (subscriber, isBehind) => void this.#behind[isBehind ? "add" : "delete"](subscriber),
+      hold: ({ body }) => this.#hold(body),
+      release: ({ body }) => this.#release(body),
+    };
+    this.#server = createServer({ noDelay: true, pauseOnConnect: true });
+    this.#server.on("connection", (socket) => this.#accept(socket));
+    this.#timer = setInterval(() => this.#look(), this.#bounds.overdueLookMs).unref();
+  }
+
+  /** @throws Error with the `code` of the system call (EADDRINUSE, EADDRNOTAVAIL, EACCES) */
+  static async listen(options: PubServerOptions): Promise<PubServer> {
+    const server = new PubServer(options);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        server.#server.once("error", reject);
+        const onListening = () => {
+          server.#server.off("error", reject);
+          resolve();
+        };
+        const { on, backlog } = options;
+        if ("descriptor" in on) server.#server.listen({ fd: on.descriptor }, backlog, onListening);
+        else server.#server.listen({ ...on, backlog }, onListening);
+      });
+    } catch (error) {
+      clearInterval(server.#timer);
+      throw error;
+    }
+    server.#server.on("error", options.onFault);
+    server.#inheritsKeepalive = await keepaliveOf(server.#server, options.keepalive);
+    return server;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  get connectionCount(): number {
+    return this.#subscribers.size;
+  }
+
+  /** Connections that subscribed to something. */
+  get subscriberCount(): number {
+    return this.#subscribers.size - this.#withoutTopic.size;
+  }
+
+  /** Topics that at least one connection subscribed to. */
+  get topicCount(): number {
+    return this.#topics.count;
+  }
+
+  /** Publishes that some subscriber has not read, each counted once. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Connections that do not take publishes as they come. */
+  get behindCount(): number {
+    return this.#behind.size;
+  }
+
+  /** Sends a message of one part to each subscriber that wants it. */
+  publish(payload: Uint8Array): void {
+    const message = new Payload(payload);
+    this.#send(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength), (to) => message.alone(to.framing));
+    this.#closeSlowest(payload.byteLength);
+  }
+
+  /** Sends the payload once behind each topic, as a message of two parts. */
+  publishTo(topics: Iterable<string>, payload: Uint8Array): void {
+    const message = new Payload(payload);
+    for (const text of topics) {
+      const topic = Buffer.from(text, "latin1");
+      const framed = new Map<string, ReturnType<Payload["behind"]>>();
+      this.#send(topic, ({ framing }) => {
+        const outgoing = framed.get(framing) ?? message.behind(topic, framing);
+        framed.set(framing, outgoing);
+        return outgoing;
+      });
+    }
+    this.#closeSlowest(payload.byteLength);
+  }
+
+  /** Takes no more connections, gives subscribers `lingerMs` to take what was published, then closes all. */
+  async close(lingerMs: number): Promise<void> {
+    this.#isClosing = true;
+    this.#server.close();
+    clearInterval(this.#timer);
+    const deadline = performance.now() + lingerMs;
+    while (this.#behind.size > 0 && performance.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    for (const subscriber of this.#subscribers) subscriber.close();
+  }
+
+  #send(first: Buffer, framed: (to: Subscriber) => ReturnType<Payload["alone"]>): void {
+    this.counters.messages += 1;
+    this.#topics.match(first, (subscriber) => {
+      if (subscriber.send(framed(subscriber))) this.counters.sent += 1;
+      else this.counters.dropped += 1;
+    });
+  }
+
+  #hold(bytes: SharedBytes): void {
+    bytes.holders += 1;
+    if (bytes.holders > 1) return;
+    this.#held.add(bytes);
+    this.#heldBytes += bytes.bytes.length;
+  }
+
+  #release(bytes: SharedBytes): void {
+    bytes.holders -= 1;
+    if (bytes.holders > 0) return;
+    this.#held.delete(bytes);
+    this.#heldBytes -= bytes.bytes.length;
+  }
+
+  /** Those that have not read the oldest are furthest behind. */
+  #closeSlowest(lastBytes: number): void {
+    const bytesMax = Math.max(this.#bounds.heldPublishesBytesMax, 2 * lastBytes);
+    while (this.#heldBytes > bytesMax) {
+      const [oldest] = this.#held;
+      const slowest = [...this.#behind].filter((subscriber) => subscriber.oldest?.body === oldest);
+      if (slowest.length === 0) return;
+      for (const subscriber of slowest) this.#close(subscriber, "unreadPublishes");
+    }
+  }
+
+  #accept(socket: Socket): void {
+    this.counters.accepted += 1;
+    if (socket.remoteAddress === undefined || this.#isClosing) {
+      socket.destroy();
+      return;
+    }
+    const key = addressKey(socket.remoteAddress);
+    const ofAddress = this.#connectionsOf.get(key) ?? 0;
+    const { addressConnectionsMax, isProxy, connectionsMax } = this.#options;
+    const isOver = addressConnectionsMax > 0 && ofAddress >= addressConnectionsMax && !isProxy(socket.remoteAddress);
+    if (isOver || (this.#subscribers.size >= connectionsMax && !this.#makeRoom())) {
+      this.#closed[isOver ? "address" : "connections"] += 1;
+      socket.destroy();
+      return;
+    }
+    if (!this.#inheritsKeepalive) {
+      const { isOn, idleSeconds } = this.#options.keepalive;
+      socket.setKeepAlive(isOn, Math.max(0, idleSeconds) * 1_000);
+    }
+    const subscriber = new Subscriber(socket, this.#events);
+    this.#subscribers.add(subscriber);
+    this.#withoutTopic.add(subscriber);
+    this.#connectionsOf.set(key, ofAddress + 1);
+    subscriber.unfinishedSinceMs = performance.now();
+    this.#unfinished.add(subscriber);
+  }
+
+  #makeRoom(): boolean {
+    const [oldest] = this.#withoutTopic;
+    if (oldest !== undefined) this.#close(oldest, "connections");
+    return oldest !== undefined;
+  }
+
+  /** @returns whether reading goes on */
+  #take(subscriber: Subscriber, chunk: Buffer): boolean {
+    if (subscriber.isClosed) return false;
+    const messagesBefore = subscriber.messages;
+    const outcome = chunk.length === 0 ? undefined : subscriber.take(chunk);
+    if (subscriber.isClosed) return false;
+    if (outcome !== undefined && outcome !== "stop") {
+      this.#close(subscriber, outcome === "refusedLarge" ? "messageBytes" : outcome);
+      return false;
+    }
+    this.#countUnfinished(subscriber, subscriber.messages > messagesBefore);
+    const hasRoom = this.#budget.spend(subscriber, 0, chunk.length);
+    if (outcome !== "stop" && hasRoom) return true;
+    this.#budget.wait(subscriber);
+    return false;
+  }
+
+  /** Takes what a connection kept, and reads on unless that must wait again. */
+  #goOn(subscriber: Subscriber): void {
+    if (this.#take(subscriber, subscriber.takeRest())) subscriber.resumeReading();
+  }
+
+  #countUnfinished(subscriber: Subscriber, hasFinishedOne: boolean): void {
+    if (!subscriber.isUnfinished) {
+      if (subscriber.unfinishedSinceMs !== undefined) this.#unfinished.delete(subscriber);
+      subscriber.unfinishedSinceMs = undefined;
+    } else if (subscriber.unfinishedSinceMs === undefined || hasFinishedOne) {
+      this.#unfinished.delete(subscriber);
+      this.#unfinished.add(subscriber);
+      subscriber.unfinishedSinceMs = performance.now();
+    }
+  }
+
+  /** Counts one message. @returns false if no more can be read of it now */
+  #spend(subscriber: Subscriber): boolean {
+    const minute = Math.floor(performance.now() / minuteMs);
+    if (subscriber.countedMinute !== minute) subscriber.messagesOfMinute = 0;
+    subscriber.countedMinute = minute;
+    subscriber.messagesOfMinute += 1;
+    if (subscriber.messagesOfMinute > this.#bounds.subscriberMessagesPerMinuteMax) {
+      this.#close(subscriber, "messages");
+      return false;
+    }
+    return this.#budget.spend(subscriber, 1, 0);
+  }
+
+  #subscribe(subscriber: Subscriber, text: string): boolean {
+    const { topics } = subscriber;
+    if (!topics.some((topic) => topic.text === text)) {
+      if (topics.length >= this.#bounds.subscriptionsMax) {
+        this.#close(subscriber, "subscriptions");
+        return false;
+      }
+      topics.push(this.#topics.add(subscriber, text));
+      this.#withoutTopic.delete(subscriber);
+    }
+    return this.#spend(subscriber);
+  }
+
+  #unsubscribe(subscriber: Subscriber, text: string): boolean {
+    const { topics } = subscriber;
+    const at = topics.findIndex((topic) => topic.text === text);
+    const [topic] = at < 0 ? [] : topics.splice(at, 1);
+    if (topic !== undefined) this.#topics.remove(subscriber, topic);
+    if (topics.length === 0) this.#withoutTopic.add(subscriber);
+    return this.#spend(subscriber);
+  }
+
+  #close(subscriber: Subscriber, reason: SubscriberCloseReason): void {
+    if (subscriber.isClosed) return;
+    this.#closed[reason] += 1;
+    subscriber.close();
+  }
+
+  #forget(subscriber: Subscriber): void {
+    if (!this.#subscribers.delete(subscriber)) return;
+    for (const topic of subscriber.topics.splice(0)) this.#topics.remove(subscriber, topic);
+    this.#withoutTopic.delete(subscriber);
+    this.#unfinished.delete(subscriber);
+    this.#behind.delete(subscriber);
+    this.#budget.forget(subscriber);
+    const key = addressKey(subscriber.address);
+    const left = (this.#connectionsOf.get(key) ?? 0) - 1;
+    if (left > 0) this.#connectionsOf.set(key, left);
+    else this.#connectionsOf.delete(key);
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    for (const subscriber of this.#unfinished) {
+      const ageMs = nowMs - (subscriber.unfinishedSinceMs ?? nowMs);
+      if (ageMs < Math.min(this.#bounds.greetingTimeoutMs, this.#bounds.messageTimeoutMs)) return;
+      if (!subscriber.hasGreeted) this.#close(subscriber, "greetingTimeout");
+      else if (ageMs >= this.#bounds.messageTimeoutMs) this.#close(subscriber, "messageTimeout");
+    }
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * One subscriber's connection to a PUB of ours: its subscriptions, and the messages that it has not read yet. A socket that takes all is
+ * written to at once; one that does not has a queue, of which messages are written in batches as it reads.
+ */
+import type { Socket } from "node:net";
+import { catchUpBytes, subscriberReadBytes, subscriptionBytesMax } from "../../../limits.ts";
+import { Connection } from "../connection.ts";
+import { publisherRole } from "../handshake.ts";
+import type { MessageVerdict } from "../message-reader.ts";
+import type { Outgoing } from "./outgoing.ts";
+import type { Topic } from "./topics.ts";
+
+/** Why the server closed a connection; each has a counter. The first three are what its bytes can show. */
+export const subscriberCloseReasons = [
+  "malformed",
+  "parts",
+  "messageBytes",
+  "greetingTimeout",
+  "messageTimeout",
+  "subscriptions",
+  "messages",
+  "unreadPublishes",
+  "address",
+  "connections",
+] as const;
+export type SubscriberCloseReason = (typeof subscriberCloseReasons)[number];
+
+/** What a subscriber tells its server. */
+export type SubscriberEvents = {
+  /** Messages that wait for one subscriber; 0: no bound but that of bytes. */
+  readonly highWaterMark: number;
+  readonly unreadBytesMax: number;
+  /** @returns false if reading must stop now */
+  readonly onSubscribe: (subscriber: Subscriber, topic: string) => boolean;
+  readonly onUnsubscribe: (subscriber: Subscriber, topic: string) => boolean;
+  /** A message or command that asks for nothing. */
+  readonly onOther: (subscriber: Subscriber) => boolean;
+  /** Called with bytes from the socket. @returns false to read no more until `resumeReading` */
+  readonly onChunk: (subscriber: Subscriber, chunk: Buffer) => boolean;
+  readonly onClosed: (subscriber: Subscriber) => void;
+  /** It does not take all at once (`isBehind`), or has read everything. */
+  readonly onBehind: (subscriber: Subscriber, isBehind: boolean) => void;
+  readonly hold: (message: Outgoing) => void;
+  readonly release: (message: Outgoing) => void;
+};
+
+const readBuffer = Buffer.allocUnsafeSlow(subscriberReadBytes);
+/** A byte that says which, then the topic. */
+const messageBytesMax = 1 + subscriptionBytesMax;
+const subscribeMark = 1;
+const unsubscribeMark = 0;
+const noBytes = Buffer.alloc(0);
+const none: readonly Outgoing[] = [];
+
+export class Subscriber extends Connection {
+  /** Subscribers prove nothing. */
+  readonly isProven = false;
+  readonly topics: Topic<Subscriber>[] = [];
+  lastMatch = 0;
+  /** Messages and commands of the minute `countedMinute`, as the server counts. */
+  messagesOfMinute = 0;
+  countedMinute = 0;
+  readonly #events: SubscriberEvents;
+  /** Messages that the socket has and the client has not taken. */
+  #underWay: readonly Outgoing[] = none;
+  /** Messages for which the socket has no room, from `#firstWaiting` on. */
+  #waiting: Outgoing[] = [];
+  #firstWaiting = 0;
+  #heldBytes = 0;
+  #isBehind = false;
+
+  constructor(accepted: Socket, events: SubscriberEvents) {
+    super(accepted, { role: publisherRole, readBuffer, partsMax: 1, messageBytesMax, largeBytes: messageBytesMax });
+    this.#events = events;
+  }
+
+  /** Messages for which the socket has no room. */
+  get waitingCount(): number {
+    return this.#waiting.length - this.#firstWaiting;
+  }
+
+  /** The message that it has to read next, if it is behind. */
+  get oldest(): Outgoing | undefined {
+    return this.#underWay[0];
+  }
+
+  /** @returns false if the message is dropped for this subscriber, which has too much to read as it is */
+  send(message: Outgoing): boolean {
+    if (this.isClosed || this.socket.destroyed) return false;
+    if (!this.#isBehind) {
+      this.#write(message);
+      if (this.socket.writableLength > 0) this.#fallBehind(message);
+      return true;
+    }
+    const { highWaterMark, unreadBytesMax } = this.#events;
+    if (highWaterMark > 0 && this.waitingCount >= highWaterMark) return false;
+    if (this.waitingCount > 0 && this.#heldBytes + message.length > unreadBytesMax) return false;
+    this.#hold(message);
+    this.#waiting.push(message);
+    return true;
+  }
+
+  protected override takeChunk(chunk: Buffer): boolean {
+    return this.#events.onChunk(this, chunk);
+  }
+
+  protected override takeMessage([part]: readonly Buffer[]): MessageVerdict {
+    const mark = part?.[0];
+    const topic = part?.toString("latin1", 1) ?? "";
+    const { onSubscribe, onUnsubscribe, onOther } = this.#events;
+    if (mark === subscribeMark) return onSubscribe(this, topic) ? "go" : "stop";
+    if (mark === unsubscribeMark) return onUnsubscribe(this, topic) ? "go" : "stop";
+    // What an XSUB's program sends upstream: a PUB has nobody who would read it.
+    return onOther(this) ? "go" : "stop";
+  }
+
+  /** Of 3.1; before that, subscriptions are messages. */
+  protected override takeCommand(name: string, body: Buffer): MessageVerdict {
+    const { onSubscribe, onUnsubscribe, onOther } = this.#events;
+    if (body.length > subscriptionBytesMax) return "malformed";
+    if (name === "SUBSCRIBE") return onSubscribe(this, body.toString("latin1")) ? "go" : "stop";
+    if (name === "CANCEL") return onUnsubscribe(this, body.toString("latin1")) ? "go" : "stop";
+    return onOther(this) ? "go" : "stop";
+  }
+
+  /** A peer of 1.0 gets everything. */
+  protected override noteGreeted(isUnversioned: boolean): void {
+    if (isUnversioned) this.#events.onSubscribe(this, "");
+  }
+
+  protected override mayBeLarge(): boolean {
+    return true;
+  }
+
+  protected override noteClosed(): void {
+    for (const message of this.#underWay) this.#events.release(message);
+    for (const message of this.#waiting.slice(this.#firstWaiting)) this.#events.release(message);
+    this.#underWay = none;
+    this.#waiting = [];
+    this.#firstWaiting = 0;
+    this.#events.onClosed(this);
+  }
+
+  #write({ head, body }: Outgoing): void {
+    if (head === undefined) {
+      this.socket.write(body.bytes);
+      return;
+    }
+    this.socket.cork();
+    this.socket.write(head);
+    this.socket.write(body.bytes);
+    this.socket.uncork();
+  }
+
+  #hold(message: Outgoing): void {
+    this.#heldBytes += message.length;
+    this.#events.hold(message);
+  }
+
+  #fallBehind(message: Outgoing): void {
+    this.#isBehind = true;
+    this.#hold(message);
+    this.#underWay = [message];
+    this.#events.onBehind(this, true);
+    this.#waitUntilTaken();
+  }
+
+  /** A write of nothing is done when all before it is, whatever the socket's own mark for `drain` says. */
+  #waitUntilTaken(): void {
+    this.socket.write(noBytes, () => this.#goOn());
+  }
+
+  #goOn(): void {
+    if (this.isClosed || this.socket.destroyed) return;
+    for (;;) {
+      for (const message of this.#underWay) {
+        this.#heldBytes -= message.length;
+        this.#events.release(message);
+      }
+      this.#underWay = this.#nextBatch();
+      if (this.#underWay.length === 0) {
+        this.#isBehind = false;
+        this.#events.onBehind(this, false);
+        return;
+      }
+      this.socket.cork();
+      for (const message of this.#underWay) this.#write(message);
+      this.socket.uncork();
+      if (this.socket.writableLength > 0) {
+        this.#waitUntilTaken();
+        return;
+      }
+    }
+  }
+
+  #nextBatch(): readonly Outgoing[] {
+    let end = this.#firstWaiting;
+    for (let bytes = 0; end < this.#waiting.length && bytes < catchUpBytes; end += 1)
+      bytes += this.#waiting[end]?.length ?? 0;
+    const batch = this.#waiting.slice(this.#firstWaiting, end);
+    this.#firstWaiting = end;
+    // Moved when half is empty, so that each message is moved once on average.
+    if (end > this.#waiting.length / 2) {
+      this.#waiting = this.#waiting.slice(end);
+      this.#firstWaiting = 0;
+    }
+    return batch;
+  }
+}

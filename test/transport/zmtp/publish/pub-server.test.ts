@@ -1,0 +1,354 @@
+/** A PUB of ours beside clients of each release, slow ones, and ones that mean harm. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import type { Readable } from "node:stream";
+import { describe, it } from "node:test";
+import { Subscriber as ZeromqSubscriber } from "zeromq";
+import { opening } from "../../../../bench/fleet/storm/zmtp.ts";
+import { subscriptionBytesMax } from "../../../../src/limits.ts";
+import { commandFrame, partFrame } from "../../../../src/transport/zmtp/frames.ts";
+import type { PubServer, PubServerOptions } from "../../../../src/transport/zmtp/publish/pub-server.ts";
+import type { SubscriberCloseReason } from "../../../../src/transport/zmtp/publish/subscriber.ts";
+import { RawClient } from "../raw-client.ts";
+import { clients, nextMessage, openPub, pubHelloBytes, reached, subscribed, until } from "./subscribing.ts";
+
+const subscription = (text: string) => partFrame(Buffer.concat([Buffer.of(1), Buffer.from(text)]), false, "new");
+
+/** Runs `attack` beside an honest subscriber and asserts that its connection alone is closed, for `reason`, leaving nothing behind. */
+async function closes(
+  reason: SubscriberCloseReason,
+  options: Partial<PubServerOptions>,
+  attack: (client: RawClient, server: PubServer) => Promise<void> | void,
+): Promise<void> {
+  const server = await openPub(options);
+  try {
+    const honest = await subscribed(server);
+    const client = await RawClient.open(server.port);
+    client.send(opening("SUB"));
+    await client.take(pubHelloBytes);
+    await attack(client, server);
+    await client.closed;
+    await until(() => server.connectionCount === 1, "the end of the connection");
+    assert.deepEqual(reached(server), { [reason]: 1 });
+    assert.deepEqual([server.subscriberCount, server.topicCount, server.heldBytes, server.behindCount], [1, 1, 0, 0]);
+    server.publish(Buffer.from("on"));
+    assert.deepEqual(await nextMessage(honest), ["on"]);
+    honest.close();
+  } finally {
+    await server.close(0);
+  }
+}
+
+describe("PubServer closes", () => {
+  it("a connection with more subscriptions than it may have", async () => {
+    await closes("subscriptions", { bounds: { subscriptionsMax: 3 } }, (client) =>
+      client.send(Buffer.concat(["a", "b", "a", "c", "d"].map(subscription))),
+    );
+  });
+
+  it("a connection that subscribes and cancels without end", async () => {
+    await closes("messages", { bounds: { subscriberMessagesPerMinuteMax: 100 } }, (client) =>
+      client.send(
+        Buffer.concat(
+          Array.from({ length: 51 }, () => [
+            commandFrame("SUBSCRIBE", Buffer.from("x")),
+            commandFrame("CANCEL", Buffer.from("x")),
+          ]).flat(),
+        ),
+      ),
+    );
+  });
+
+  it("a connection whose signs of life do not end", async () => {
+    await closes("messages", { bounds: { subscriberMessagesPerMinuteMax: 100 } }, (client) =>
+      client.send(Buffer.concat(Array.from({ length: 101 }, () => commandFrame("PING", Buffer.of(0, 0))))),
+    );
+  });
+
+  it("a connection whose message has a second part", async () => {
+    await closes("parts", {}, (client) => client.send(Buffer.alloc(1_000, Buffer.of(1, 0))));
+  });
+
+  it("a connection whose subscription is too long, from its head", async () => {
+    await closes("messageBytes", {}, (client) =>
+      client.send(subscription("x".repeat(subscriptionBytesMax + 1)).subarray(0, 9)),
+    );
+    await closes("malformed", {}, (client) =>
+      client.send(commandFrame("SUBSCRIBE", Buffer.alloc(subscriptionBytesMax + 1))),
+    );
+  });
+
+  it("a connection that announces a frame and does not finish it in time", async () => {
+    const bounds = { greetingTimeoutMs: 40, messageTimeoutMs: 50, overdueLookMs: 10 };
+    await closes("messageTimeout", { bounds }, (client) => client.send(subscription("topic").subarray(0, 4)));
+  });
+
+  it("a connection that does not end its greeting in time", async () => {
+    const server = await openPub({ bounds: { greetingTimeoutMs: 50, overdueLookMs: 10 } });
+    const silent = await RawClient.open(server.port);
+    const slow = await RawClient.open(server.port);
+    slow.send(opening("SUB").subarray(0, 70));
+    await Promise.all([silent.closed, slow.closed]);
+    assert.deepEqual(reached(server), { greetingTimeout: 2 });
+    await server.close(0);
+  });
+
+  it("a connection of a socket that does not subscribe", async () => {
+    const server = await openPub();
+    const client = await RawClient.open(server.port);
+    client.send(opening("REQ"));
+    await client.closed;
+    assert.deepEqual(reached(server), { malformed: 1 });
+    await server.close(0);
+  });
+
+  it("those that have not read the oldest message, when too much is kept for them", async () => {
+    const server = await openPub({ highWaterMark: 0, bounds: { heldPublishesBytesMax: 20_000_000 } });
+    const deaf = await subscribed(server);
+    deaf.socket.pause();
+    const honest = await subscribed(server);
+    const message = Buffer.alloc(1_000_000, "x");
+    for (let sent = 0; sent < 60 && server.connectionCount === 2; sent += 1) {
+      server.publish(message);
+      await nextMessage(honest);
+    }
+    assert.deepEqual(reached(server), { unreadPublishes: 1 });
+    assert.deepEqual([server.connectionCount, server.heldBytes, server.behindCount], [1, 0, 0]);
+    honest.close();
+    deaf.close();
+    await server.close(0);
+  });
+
+  it("new connections of an address that has enough, unless it is a proxy's", async () => {
+    const server = await openPub({ addressConnectionsMax: 2, isProxy: (address) => address === "127.0.0.3" });
+    const kept = [await subscribed(server), await subscribed(server)];
+    const refused = await RawClient.open(server.port);
+    await refused.closed;
+    for (let count = 0; count < 3; count += 1) kept.push(await subscribed(server, "", "127.0.0.3"));
+    assert.deepEqual(reached(server), { address: 1 });
+    kept[0]?.close();
+    await until(() => server.connectionCount === 4, "the end of the first connection");
+    kept.push(await subscribed(server));
+    for (const client of kept) client.close();
+    await server.close(0);
+  });
+
+  it("a connection without a subscription when there are too many, and never one that has one", async () => {
+    const server = await openPub({ connectionsMax: 2 });
+    const honest = await subscribed(server);
+    const silent = await RawClient.open(server.port);
+    await until(() => server.connectionCount === 2, "a second connection");
+    const second = await subscribed(server);
+    await silent.closed;
+    const refused = await RawClient.open(server.port);
+    await refused.closed;
+    assert.deepEqual(reached(server), { connections: 2 });
+    server.publish(Buffer.from("to both"));
+    for (const client of [honest, second]) assert.deepEqual(await nextMessage(client), ["to both"]);
+    for (const client of [honest, second]) client.close();
+    await server.close(0);
+  });
+});
+
+describe("PubServer", () => {
+  for (const [name, { hello, cancel, answerBytes, framing }] of Object.entries(clients)) {
+    it(`serves a subscriber of ${name}, whose bytes come in two pieces cut anywhere`, async () => {
+      const server = await openPub();
+      const bytes = hello("top");
+      const cut = async (at: number) => {
+        const client = await RawClient.open(server.port);
+        client.send(bytes.subarray(0, at));
+        await client.take(10);
+        client.send(bytes.subarray(at));
+        await client.take(answerBytes - 10);
+        return client;
+      };
+      const cuts = await Promise.all(Array.from({ length: bytes.length }, (_, at) => cut(at)));
+      await until(() => server.subscriberCount === cuts.length, "subscriptions");
+      for (const size of [0, 250, 70_000]) {
+        const payload = Buffer.concat([Buffer.from("topic"), Buffer.alloc(size, "x")]);
+        server.publish(payload);
+        const frame = partFrame(payload, false, framing);
+        for (const client of cuts) assert.ok((await client.take(frame.length)).equals(frame));
+      }
+      assert.deepEqual(reached(server), {});
+      if (cancel("top").length > 0) {
+        for (const client of cuts) client.send(cancel("top"));
+        await until(() => server.subscriberCount === 0, "the end of the subscriptions");
+        server.publish(Buffer.from("topic"));
+        assert.equal(server.counters.sent, 3 * cuts.length);
+      }
+      for (const client of cuts) client.close();
+      await server.close(0);
+    });
+  }
+
+  it("sends behind topics only to those who asked for them, large and small", async () => {
+    const server = await openPub();
+    const [one, both, all] = [
+      await subscribed(server, "one"),
+      await subscribed(server, "one"),
+      await subscribed(server),
+    ];
+    both.send(subscription("two"));
+    await until(() => server.topicCount === 3, "the second topic");
+    for (const payload of ["small", "x".repeat(100_000)]) {
+      server.publishTo(["one", "two", "three"], Buffer.from(payload));
+      assert.deepEqual(await nextMessage(one), ["one", payload]);
+      for (const topic of ["one", "two"]) assert.deepEqual(await nextMessage(both), [topic, payload]);
+      for (const topic of ["one", "two", "three"]) assert.deepEqual(await nextMessage(all), [topic, payload]);
+    }
+    for (const client of [one, both, all]) client.close();
+    await server.close(0);
+  });
+
+  it("drops for a subscriber that does not read what is beyond its high-water mark, and sends the others all", async () => {
+    const highWaterMark = 20;
+    const server = await openPub({ highWaterMark });
+    const slow = await subscribed(server);
+    const honest = await subscribed(server);
+    slow.socket.pause();
+    const count = 200;
+    const filler = "x".repeat(100_000);
+    for (let number = 0; number < count; number += 1) {
+      server.publish(Buffer.from(`${number} ${filler}`));
+      assert.ok((await nextMessage(honest))[0]?.startsWith(`${number} `));
+    }
+    const { dropped, sent } = server.counters;
+    assert.equal(sent + dropped, 2 * count);
+    assert.ok(dropped > 0 && server.behindCount === 1 && server.heldBytes > highWaterMark * filler.length);
+    slow.socket.resume();
+    const got: number[] = [];
+    while (got.length < count - dropped) got.push(Number.parseInt((await nextMessage(slow))[0] ?? "", 10));
+    assert.deepEqual(
+      got,
+      Array.from({ length: got.length }, (_, at) => at),
+      "the first ones, in order",
+    );
+    await until(() => server.behindCount === 0, "a subscriber that has caught up");
+    server.publish(Buffer.from("again"));
+    assert.deepEqual(await nextMessage(slow), ["again"]);
+    assert.deepEqual([server.heldBytes, reached(server)], [0, {}]);
+    for (const client of [slow, honest]) client.close();
+    await server.close(0);
+  });
+
+  it("drops by bytes where no number of messages is set, yet takes one message of any size", async () => {
+    const server = await openPub({ highWaterMark: 0, bounds: { subscriberUnreadBytesMax: 5_000_000 } });
+    const slow = await subscribed(server);
+    slow.socket.pause();
+    const large = Buffer.alloc(12_000_000, "x");
+    for (let count = 0; count < 4; count += 1) server.publish(large);
+    assert.deepEqual([server.counters.sent, server.counters.dropped], [2, 2]);
+    slow.socket.resume();
+    for (let count = 0; count < 2; count += 1) assert.equal((await nextMessage(slow))[0]?.length, large.length);
+    slow.close();
+    await server.close(0);
+  });
+
+  it("brings what was published to a client that reads slowly, also while it closes", async () => {
+    const server = await openPub();
+    const slow = await subscribed(server);
+    slow.socket.pause();
+    const large = Buffer.alloc(12_000_000, "x");
+    server.publish(large);
+    server.publish(Buffer.from("last"));
+    const closing = server.close(20_000);
+    slow.socket.resume();
+    assert.equal((await nextMessage(slow))[0]?.length, large.length);
+    assert.deepEqual(await nextMessage(slow), ["last"]);
+    await closing;
+    await slow.closed;
+  });
+
+  it("answers signs of life, and keeps a connection that says nothing for ever", async () => {
+    const server = await openPub({ bounds: { greetingTimeoutMs: 40, messageTimeoutMs: 50, overdueLookMs: 10 } });
+    const client = await subscribed(server);
+    client.send(commandFrame("PING", Buffer.from("\0\0context")));
+    const pong = commandFrame("PONG", Buffer.from("context"));
+    assert.deepEqual(await client.take(pong.length), pong);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    server.publish(Buffer.from("still there"));
+    assert.deepEqual(await nextMessage(client), ["still there"]);
+    client.close();
+    await server.close(0);
+  });
+
+  it("ends with nothing held when subscribers go in the middle of a message", async () => {
+    const server = await openPub();
+    const slow = await subscribed(server);
+    slow.socket.pause();
+    const large = Buffer.alloc(12_000_000, "x");
+    for (let count = 0; count < 2; count += 1) server.publish(large);
+    assert.ok(server.heldBytes > 2 * large.length);
+    slow.close();
+    await until(() => server.connectionCount === 0, "the end of the connection");
+    assert.deepEqual([server.heldBytes, server.behindCount, server.topicCount], [0, 0, 0]);
+    const again = await subscribed(server);
+    server.publish(Buffer.from("whole"));
+    assert.deepEqual(await nextMessage(again), ["whole"]);
+    again.close();
+    await server.close(0);
+  });
+
+  it("serves libzmq's SUB sockets, by topic, at all sizes, with heartbeats", { timeout: 60_000 }, async () => {
+    const server = await openPub();
+    const sockets = ["", "t", "other"].map((topic) => {
+      const socket = new ZeromqSubscriber({
+        linger: 0,
+        receiveTimeout: 20_000,
+        heartbeatInterval: 50,
+        heartbeatTimeout: 5_000,
+      });
+      socket.connect(`tcp://127.0.0.1:${server.port}`);
+      socket.subscribe(topic);
+      return socket;
+    });
+    await until(() => server.subscriberCount === 3, "subscriptions");
+    const [all, some, other] = sockets as [ZeromqSubscriber, ZeromqSubscriber, ZeromqSubscriber];
+    for (const bytes of [0, 1, 253, 254, 255, 256, 70_000, 3_000_000]) {
+      const payload = Buffer.concat([Buffer.from("t"), Buffer.alloc(bytes, bytes % 251)]);
+      server.publish(payload);
+      for (const socket of [all, some]) assert.deepEqual(await socket.receive(), [payload]);
+      server.publishTo(["topic"], payload);
+      for (const socket of [all, some]) assert.deepEqual(await socket.receive(), [Buffer.from("topic"), payload]);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    some.unsubscribe("t");
+    await until(() => server.subscriberCount === 2, "the end of a subscription");
+    server.publish(Buffer.from("other"));
+    assert.deepEqual(await other.receive(), [Buffer.from("other")]);
+    assert.deepEqual(reached(server), {});
+    for (const socket of sockets) socket.close();
+    await server.close(0);
+  });
+
+  it("listens on a descriptor that another process has bound", { timeout: 60_000 }, async () => {
+    const bound = createServer();
+    await new Promise<void>((resolve) => bound.listen(0, "127.0.0.1", resolve));
+    const { fd = -1 } = (bound as unknown as { _handle: { fd?: number } })._handle;
+    const { port } = bound.address() as AddressInfo;
+    const program = `
+      const { openPub, until } = await import(${JSON.stringify(new URL("subscribing.js", import.meta.url).href)});
+      const server = await openPub({ on: { descriptor: 3 } });
+      process.stdout.write("listening");
+      await until(() => server.subscriberCount === 1, "a subscriber");
+      server.publish(Buffer.from("from " + server.port));`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+      stdio: ["ignore", "pipe", "inherit", fd],
+    });
+    try {
+      await once(child.stdout as Readable, "data");
+      bound.close();
+      const client = await RawClient.open(port);
+      client.send(Buffer.concat([opening("SUB"), subscription("")]));
+      await client.take(pubHelloBytes);
+      assert.deepEqual(await nextMessage(client), [`from ${port}`]);
+      client.close();
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
+});
