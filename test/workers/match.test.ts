@@ -7,7 +7,7 @@ import type { Encodable } from "../../src/wire/values.ts";
 import { MinionFacts } from "../../src/workers/facts.ts";
 import { Matcher, type MatchSite } from "../../src/workers/match.ts";
 import type { MatchAnswer, MatchTask } from "../../src/workers/messages.ts";
-import { acceptMinion, type Bench, openShard } from "./open-shard.ts";
+import { acceptMinion, type Bench, openLastingShard } from "./open-shard.ts";
 
 const pack = (value: Encodable) => encode(value, "bin");
 const none = pack({});
@@ -40,7 +40,7 @@ describe("Matcher", () => {
   let matcher: Matcher;
   beforeEach(async () => {
     bench?.close();
-    bench = openShard();
+    bench = openLastingShard();
     matcher = new Matcher(bench.shard);
     for (const id of ["web1", "web2", "db1", "mute"]) await acceptMinion(bench, id);
     for (const id of ["web1", "web2"]) await bench.shard.facts.keep(id, pack({ os: "Debian" }), none);

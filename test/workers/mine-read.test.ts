@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import { packTexts } from "../../src/wire/text-list.ts";
 import type { Encodable } from "../../src/wire/values.ts";
@@ -7,14 +7,11 @@ import type { MineSlice } from "../../src/workers/messages.ts";
 import { findMines, readMines } from "../../src/workers/mine-read.ts";
 import { type Bench, openShard } from "./open-shard.ts";
 
-const benches: Bench[] = [];
-
 type Mines = Readonly<Record<string, Encodable>>;
 
 /** A shard whose minions have these mines. */
 function open(mines: Mines): Bench {
   const bench = openShard();
-  benches.push(bench);
   for (const [id, mine] of Object.entries(mines)) {
     bench.shard.start.accepted.add(id);
     bench.memory.minions.set(id, { mine: encode(mine, "bin") });
@@ -46,10 +43,6 @@ function found(slice: MineSlice): unknown[] {
 }
 
 const only = (value: string, access: Mines = {}) => ({ __data__: value, __saltmine_acl__: 1, ...access });
-
-afterEach(() => {
-  for (const bench of benches.splice(0)) bench.close();
-});
 
 describe("readMines", () => {
   it("gives the wanted functions of those that have them, also values that are null", () => {

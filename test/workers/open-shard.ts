@@ -3,6 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterEach } from "node:test";
 import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/config/load.ts";
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { signX931 } from "../../src/crypto/x931.ts";
@@ -123,10 +124,23 @@ function memoryMinions(memory: MemoryStores): MinionData {
   };
 }
 
-export type Bench = Awaited<ReturnType<typeof openShard>>;
+export type Bench = ReturnType<typeof openLastingShard>;
 
-/** `overrides`: master options by their Salt names. */
-export function openShard(overrides: Overrides = {}) {
+const opened: Bench[] = [];
+// Of the test file that imports this one.
+afterEach(() => {
+  for (const bench of opened.splice(0)) bench.close();
+});
+
+/** Closed after the test. `overrides`: master options by their Salt names. */
+export function openShard(overrides: Overrides = {}): Bench {
+  const bench = openLastingShard(overrides);
+  opened.push(bench);
+  return bench;
+}
+
+/** The same, closed by the caller. */
+export function openLastingShard(overrides: Overrides = {}) {
   const folder = mkdtempSync(join(tmpdir(), "shard-"));
   const pkiDir = join(folder, "pki");
   mkdirSync(pkiDir, { recursive: true });

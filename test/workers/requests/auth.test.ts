@@ -2,23 +2,14 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, it } from "node:test";
-import type { Overrides } from "../../../src/config/load.ts";
+import { describe, it } from "node:test";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { encodeClearReply } from "../../../src/wire/reply.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
 import { unpackAuthJobs } from "../../../src/workers/auth-jobs.ts";
 import { type AuthJob, type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
-import { type Bench, clearFrame, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
-
-const benches: Bench[] = [];
-
-function open(overrides: Overrides = {}): Bench {
-  const bench = openShard(overrides);
-  benches.push(bench);
-  return bench;
-}
+import { clearFrame, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
 
 function authLoad(id: Encodable, more: Record<string, Encodable> = {}): Record<string, Encodable> {
   return {
@@ -48,12 +39,8 @@ function eventsOf(result: BatchResult): { tag: string; data: ValueMap }[] {
 }
 
 describe("_auth", () => {
-  afterEach(() => {
-    for (const bench of benches.splice(0)) bench.close();
-  });
-
   it("keeps an unknown minion's key pending and says so on the bus", async () => {
-    const bench = open();
+    const bench = openShard();
     const result = await bench.send(clearFrame(authLoad("web1")));
     assert.equal(outcomeOf(result), true);
     assert.equal(bench.keys.read("pending", "web1"), minionPair.publicPem);
@@ -66,7 +53,7 @@ describe("_auth", () => {
   });
 
   it("accepts a minion whose accepted key is the same but for line ends", async () => {
-    const bench = open();
+    const bench = openShard();
     bench.keys.write("accepted", "web1", minionPair.publicPem.replaceAll("\n", "\r\n"));
     const result = await bench.send(clearFrame(authLoad("web1")));
     assert.equal(outcomeOf(result), "accepted");
@@ -74,7 +61,7 @@ describe("_auth", () => {
   });
 
   it("denies another key under an accepted id, and keeps it for the operator to see", async () => {
-    const bench = open();
+    const bench = openShard();
     bench.keys.write("accepted", "web1", otherPair.publicPem);
     const result = await bench.send(clearFrame(authLoad("web1")));
     assert.equal(outcomeOf(result), false);
@@ -84,7 +71,7 @@ describe("_auth", () => {
   });
 
   it("decides by the key file as it is now, whatever it remembers", async () => {
-    const bench = open();
+    const bench = openShard();
     bench.keys.write("accepted", "web1", minionPair.publicPem);
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
@@ -97,7 +84,7 @@ describe("_auth", () => {
   });
 
   it("keeps a denied key once, however often it comes", async () => {
-    const bench = open();
+    const bench = openShard();
     bench.keys.write("accepted", "web1", otherPair.publicPem);
     await bench.send(clearFrame(authLoad("web1")));
     const stamp = bench.keys.stampOf("denied", "web1");
@@ -106,14 +93,14 @@ describe("_auth", () => {
   });
 
   it("denies another key under a pending id", async () => {
-    const bench = open();
+    const bench = openShard();
     bench.keys.write("pending", "web1", otherPair.publicPem);
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), false);
     assert.equal(bench.keys.read("denied", "web1"), minionPair.publicPem);
   });
 
   it("refuses a rejected minion", async () => {
-    const bench = open();
+    const bench = openShard();
     bench.keys.write("rejected", "web1", minionPair.publicPem);
     const result = await bench.send(clearFrame(authLoad("web1")));
     assert.equal(outcomeOf(result), false);
@@ -121,7 +108,7 @@ describe("_auth", () => {
   });
 
   it("accepts at once with auto_accept, and moves a pending key", async () => {
-    const bench = open({ auto_accept: true });
+    const bench = openShard({ auto_accept: true });
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("new1")))), "accepted");
     bench.keys.write("pending", "old1", minionPair.publicPem);
     const result = await bench.send(clearFrame(authLoad("old1")));
@@ -132,12 +119,12 @@ describe("_auth", () => {
   });
 
   it("accepts an id of autosign_file and rejects one of autoreject_file", async () => {
-    const bench = open();
+    const bench = openShard();
     const autosign = join(bench.config.pki_dir, "autosign.conf");
     const autoreject = join(bench.config.pki_dir, "autoreject.conf");
     writeFileSync(autosign, "# by hand\nweb*\n", { mode: 0o644 });
     writeFileSync(autoreject, "bad1\n", { mode: 0o644 });
-    const configured = open({ autosign_file: autosign, autoreject_file: autoreject });
+    const configured = openShard({ autosign_file: autosign, autoreject_file: autoreject });
     assert.equal(outcomeOf(await configured.send(clearFrame(authLoad("web7")))), "accepted");
     assert.equal(outcomeOf(await configured.send(clearFrame(authLoad("db1")))), true);
     assert.equal(outcomeOf(await configured.send(clearFrame(authLoad("bad1")))), false);
@@ -145,11 +132,11 @@ describe("_auth", () => {
   });
 
   it("accepts by a grain that the autosign directory names", async () => {
-    const bench = open();
+    const bench = openShard();
     const grains = join(bench.config.pki_dir, "autosign_grains");
     mkdirSync(grains);
     writeFileSync(join(grains, "role"), "web\n", { mode: 0o644 });
-    const configured = open({ autosign_grains_dir: grains });
+    const configured = openShard({ autosign_grains_dir: grains });
     assert.equal(
       outcomeOf(await configured.send(clearFrame(authLoad("a", { autosign_grains: { role: "web" } })))),
       "accepted",
@@ -161,21 +148,21 @@ describe("_auth", () => {
   });
 
   it("in open_mode overwrites a key that differs", async () => {
-    const bench = open({ open_mode: true });
+    const bench = openShard({ open_mode: true });
     bench.keys.write("accepted", "web1", otherPair.publicPem);
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
     assert.equal(bench.keys.read("accepted", "web1"), minionPair.publicPem);
   });
 
   it("answers full while max_minions are connected", async () => {
-    const bench = open({ max_minions: 1 });
+    const bench = openShard({ max_minions: 1 });
     const result = await bench.send(clearFrame(authLoad("web1")), itemKinds.overMinionsMax);
     assert.equal(outcomeOf(result), "full");
     assert.equal(bench.keys.stateOf("web1"), undefined);
   });
 
   it("refuses ids that would leave the key directory, and keys that are none", async () => {
-    const bench = open({ auto_accept: true });
+    const bench = openShard({ auto_accept: true });
     const tiny = generateKeyPairSync("rsa", { modulusLength: 512 })
       .publicKey.export({ type: "spki", format: "pem" })
       .toString();
@@ -193,7 +180,7 @@ describe("_auth", () => {
   });
 
   it("names an algorithm that it does not know, unsigned", async () => {
-    const bench = open();
+    const bench = openShard();
     const reply = (text: string) =>
       new Map<string, unknown>([
         ["enc", "clear"],
@@ -210,7 +197,7 @@ describe("_auth", () => {
   });
 
   it("gives the same session key again while it is fresh", async () => {
-    const bench = open({ auto_accept: true });
+    const bench = openShard({ auto_accept: true });
     const sessionOf = (result: BatchResult) => {
       const outcome = jobOf(result)?.outcome;
       return outcome !== undefined && "session" in outcome ? outcome.session : undefined;
@@ -222,7 +209,7 @@ describe("_auth", () => {
   });
 
   it("fires no event when auth_events is off", async () => {
-    const bench = open({ auth_events: false });
+    const bench = openShard({ auth_events: false });
     assert.deepEqual(eventsOf(await bench.send(clearFrame(authLoad("web1")))), []);
   });
 });

@@ -1,35 +1,16 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Overrides } from "../../../src/config/load.ts";
 import { keyRecountMs } from "../../../src/limits.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
 import { createKeyCounts, pendingCount, UnprovenKeys } from "../../../src/workers/unproven-keys.ts";
-import {
-  acceptMinion,
-  type Bench,
-  clearFrame,
-  nonce,
-  openShard,
-  replyOf,
-  sealedFrame,
-  sealedLoad,
-} from "../open-shard.ts";
-
-const benches: Bench[] = [];
-afterEach(() => {
-  for (const bench of benches.splice(0)) bench.close();
-});
-function openBench(options: Overrides): Bench {
-  const bench = openShard(options);
-  benches.push(bench);
-  return bench;
-}
+import { acceptMinion, clearFrame, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 describe("a minion's mine", () => {
   async function open(options: Overrides) {
-    const bench = openBench(options);
+    const bench = openShard(options);
     const crypticle = await acceptMinion(bench, "web1");
     const ask = async (load: Record<string, Encodable>): Promise<Value> => {
       const result = await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", load)), "web1"));
@@ -59,7 +40,7 @@ describe("keys of strangers", () => {
     generateKeyPairSync("rsa", { modulusLength: 2_048 }).publicKey.export({ type: "spki", format: "pem" }).toString();
 
   it("are kept up to pending_keys_max: others wait, and are kept once there is room", async () => {
-    const bench = openBench({ pending_keys_max: 2 });
+    const bench = openShard({ pending_keys_max: 2 });
     const pub = pem();
     const ask = async (id: string) => {
       const result = await bench.send(clearFrame({ cmd: "_auth", id, nonce, pub, enc_algo: "OAEP-SHA1" }));

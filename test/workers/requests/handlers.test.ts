@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Overrides } from "../../../src/config/load.ts";
 import type { Crypticle } from "../../../src/crypto/crypticle.ts";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
@@ -20,7 +20,6 @@ import {
   sealedLoad,
 } from "../open-shard.ts";
 
-const benches: Bench[] = [];
 const jid = "20261120155553885300";
 const pong = {
   cmd: "_return",
@@ -36,7 +35,6 @@ const pong = {
 /** A shard with one accepted minion, and a way to send its requests. */
 async function open(overrides: Overrides = {}) {
   const bench = openShard(overrides);
-  benches.push(bench);
   const crypticle = await acceptMinion(bench, "web1");
   const send = (load: Record<string, Encodable>) =>
     bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", load)), "web1"));
@@ -58,10 +56,6 @@ function storedBody(bench: Bench, id = "web1", ofJid = jid): ValueMap {
   assert.ok(stored, "the return is stored");
   return decode(stored.body) as ValueMap;
 }
-
-afterEach(() => {
-  for (const bench of benches.splice(0)) bench.close();
-});
 
 describe("_return", () => {
   it("is stored without its proofs, told to the bus and the tracker, and acknowledged", async () => {

@@ -1,18 +1,16 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
 import { type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
-import { acceptMinion, type Bench, clearFrame, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
+import { acceptMinion, clearFrame, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
-const benches: Bench[] = [];
 const jid = "20261120155553885300";
 const pong = { cmd: "_return", success: true, return: true, retcode: 0, jid, fun: "test.ping", fun_args: [] };
 
 async function open() {
   const bench = openShard();
-  benches.push(bench);
   const crypticle = await acceptMinion(bench, "web1");
   const send = (load: Record<string, Encodable>, isHeard = true) =>
     bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", load)), "web1"), itemKinds.ordinary, isHeard);
@@ -23,10 +21,6 @@ function tags(result: BatchResult): string[] {
   const frames = new Uint8Array(result.buffer, result.eventsStart);
   return new FrameReader().push(frames).map((body) => decodeEvent(body).tag);
 }
-
-afterEach(() => {
-  for (const bench of benches.splice(0)) bench.close();
-});
 
 describe("an accepted minion that means harm", () => {
   it("cannot end an event's tag early with a line feed in its job id or tag", async () => {

@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Overrides } from "../../../src/config/load.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { MineAsk } from "../../../src/workers/messages.ts";
-import { acceptMinion, type Bench, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
-
-const benches: Bench[] = [];
+import { acceptMinion, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 /** What becomes of a question of web1: work for others, or (undefined) an answer with nothing in it. */
 async function asked(load: Record<string, Encodable>, overrides: Overrides = {}): Promise<MineAsk | undefined> {
   const bench = openShard(overrides);
-  benches.push(bench);
   const crypticle = await acceptMinion(bench, "web1");
   const question = sealedLoad("web1", { cmd: "_mine_get", tgt: "*", fun: "ip", ...load });
   const result = await bench.send(sealedFrame(crypticle.seal(question), "web1"));
@@ -24,10 +21,6 @@ async function asked(load: Record<string, Encodable>, overrides: Overrides = {})
 }
 
 const kindOf = async (load: Record<string, Encodable>) => (await asked(load))?.targetKind;
-
-afterEach(() => {
-  for (const bench of benches.splice(0)) bench.close();
-});
 
 describe("_mine_get", () => {
   it("goes to all workers with who asks and how the answer is sealed", async () => {

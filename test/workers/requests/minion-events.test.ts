@@ -1,19 +1,17 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { minionEventBytesMax, minionEventsMax } from "../../../src/limits.ts";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { BatchResult } from "../../../src/workers/messages.ts";
-import { acceptMinion, type Bench, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
+import { acceptMinion, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
-const benches: Bench[] = [];
 const jid = "20261120155553885300";
 
 async function open(options = {}) {
   const bench = openShard(options);
-  benches.push(bench);
   const crypticle = await acceptMinion(bench, "web1");
   const send = async (load: Record<string, Encodable>) => {
     const sealed = sealedLoad("web1", { cmd: "_minion_event", ...load });
@@ -30,10 +28,6 @@ function fired({ buffer, eventsStart }: BatchResult) {
   const frames = new FrameReader().frames(new Uint8Array(buffer, eventsStart));
   return frames.map(({ body, isMasters }) => ({ ...decodeEvent(body), isMasters }));
 }
-
-afterEach(() => {
-  for (const bench of benches.splice(0)) bench.close();
-});
 
 describe("events of a minion that means harm", () => {
   it("carry nobody else's result, in whichever of the three forms they come", async () => {

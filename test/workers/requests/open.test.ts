@@ -1,29 +1,11 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
-import type { Overrides } from "../../../src/config/load.ts";
+import { describe, it } from "node:test";
 import { Crypticle, generateKeyString } from "../../../src/crypto/crypticle.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { BatchResult } from "../../../src/workers/messages.ts";
-import {
-  acceptMinion,
-  type Bench,
-  clearFrame,
-  nonce,
-  openShard,
-  replyOf,
-  sealedFrame,
-  sealedLoad,
-} from "../open-shard.ts";
-
-const benches: Bench[] = [];
-
-function open(overrides: Overrides = {}): Bench {
-  const bench = openShard(overrides);
-  benches.push(bench);
-  return bench;
-}
+import { acceptMinion, clearFrame, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 function unpacked(bytes: Uint8Array): Encodable {
   return decode(bytes);
@@ -37,12 +19,8 @@ function opened(result: BatchResult, crypticle: Crypticle, expectedNonce: string
 }
 
 describe("a sealed request", () => {
-  afterEach(() => {
-    for (const bench of benches.splice(0)) bench.close();
-  });
-
   it("is answered under the session key with its nonce", async () => {
-    const bench = open();
+    const bench = openShard();
     const crypticle = await acceptMinion(bench, "web1");
     const result = await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_ext_nodes" })), "web1"));
     assert.deepEqual(opened(result, crypticle), new Map());
@@ -50,7 +28,7 @@ describe("a sealed request", () => {
   });
 
   it("is refused as bad load for each of the ways in which it can be wrong, and counted", async () => {
-    const bench = open({ request_server_ttl: 60 });
+    const bench = openShard({ request_server_ttl: 60 });
     const crypticle = await acceptMinion(bench, "web1");
     const otherToken = Buffer.alloc(256, 7);
     const load = { cmd: "_ext_nodes" };
@@ -77,7 +55,7 @@ describe("a sealed request", () => {
   });
 
   it("is refused once its minion's key is gone", async () => {
-    const bench = open();
+    const bench = openShard();
     const crypticle = await acceptMinion(bench, "web1");
     const frame = sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_ext_nodes" })), "web1");
     assert.deepEqual(opened(await bench.send(frame), crypticle), new Map());
@@ -87,7 +65,7 @@ describe("a sealed request", () => {
   });
 
   it("compares a token that it has verified, instead of verifying it again", async () => {
-    const bench = open();
+    const bench = openShard();
     const crypticle = await acceptMinion(bench, "web1");
     for (let turn = 0; turn < 3; turn += 1) {
       await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_ext_nodes" })), "web1"));
@@ -96,7 +74,7 @@ describe("a sealed request", () => {
   });
 
   it("under the master's key is answered under the same one, also the former one within its grace", async () => {
-    const bench = open({ minimum_auth_version: 0 });
+    const bench = openShard({ minimum_auth_version: 0 });
     await acceptMinion(bench, "old1");
     const former = new Crypticle(bench.shard.masterKeys.aes);
     const frame = encodeSealedRequest(former.seal(encode({ cmd: "_ext_nodes", id: "old1", nonce }, "raw")), {
@@ -117,7 +95,7 @@ describe("a sealed request", () => {
   });
 
   it("under the master's key is refused from a minion that is not accepted", async () => {
-    const bench = open({ minimum_auth_version: 0 });
+    const bench = openShard({ minimum_auth_version: 0 });
     const frame = encodeSealedRequest(bench.shard.current.seal(encode({ cmd: "_ext_nodes", id: "gone" }, "raw")), {
       version: 0,
     });
@@ -125,7 +103,7 @@ describe("a sealed request", () => {
   });
 
   it("of version 0 is answered without a nonce", async () => {
-    const bench = open({ minimum_auth_version: 0 });
+    const bench = openShard({ minimum_auth_version: 0 });
     await acceptMinion(bench, "old0");
     const frame = encodeSealedRequest(bench.shard.current.seal(encode({ cmd: "_ext_nodes", id: "old0" }, "raw")), {
       version: 0,
@@ -135,12 +113,8 @@ describe("a sealed request", () => {
 });
 
 describe("a frame that is no request", () => {
-  afterEach(() => {
-    for (const bench of benches.splice(0)) bench.close();
-  });
-
   it("is answered in Salt's words", async () => {
-    const bench = open();
+    const bench = openShard();
     const reply = async (frame: Uint8Array) => unpacked(replyOf(await bench.send(frame)));
     assert.deepEqual(await reply(Buffer.from([0xc1, 0xff])), new Map([["msg", "bad load"]]));
     assert.equal(

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Overrides } from "../../../src/config/load.ts";
 import { peerArgumentBytesMax, peerNameLengthMax, peerWaitMsMax } from "../../../src/limits.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
@@ -17,14 +17,11 @@ import {
   sealedLoad,
 } from "../open-shard.ts";
 
-const benches: Bench[] = [];
 const everything: Overrides = { peer: { ".*": [".*"] }, peer_run: { ".*": [".*"] } };
 const publish = { cmd: "minion_pub", fun: "test.ping", arg: [], tgt: "*", tgt_type: "glob", ret: "", tmo: 5 };
 
 function open(overrides: Overrides = everything): Bench {
-  const bench = openShard(overrides);
-  benches.push(bench);
-  return bench;
+  return openShard(overrides);
 }
 
 /** What web1's request becomes: work for the main thread, or (undefined) an answer with nothing in it. */
@@ -49,10 +46,6 @@ const argOf = async (arg: Encodable, more: Record<string, Encodable> = {}) => {
   const ask = await published({ arg, ...more });
   return decode(ask?.arg ?? Buffer.alloc(0));
 };
-
-afterEach(() => {
-  for (const bench of benches.splice(0)) bench.close();
-});
 
 describe("requests of minions to publish", () => {
   it("go to the main thread with who asks and how the answer is sealed", async () => {

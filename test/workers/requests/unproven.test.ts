@@ -1,40 +1,20 @@
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { clearFrameBytesMax, credentialLoadBytesMax, loadMembersMax } from "../../../src/limits.ts";
 import { tokenDirectory } from "../../../src/store/tokens.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import { itemKinds } from "../../../src/workers/messages.ts";
-import {
-  acceptMinion,
-  type Bench,
-  clearFrame,
-  nonce,
-  openShard,
-  replyOf,
-  sealedFrame,
-  sealedLoad,
-} from "../open-shard.ts";
+import { acceptMinion, clearFrame, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
-const benches: Bench[] = [];
 const large = "x".repeat(clearFrameBytesMax);
 const targets = Array.from({ length: 10_000 }, (_, at) => `minion-with-a-long-name-${at}.example.org`);
 
-function open(): Bench {
-  const bench = openShard();
-  benches.push(bench);
-  return bench;
-}
-
-afterEach(() => {
-  for (const bench of benches.splice(0)) bench.close();
-});
-
 describe("a clear request", () => {
   it("is small unless it has a credential", async () => {
-    const bench = open();
+    const bench = openShard();
     assert.deepEqual(
       decode(replyOf(await bench.send(clearFrame({ cmd: "ping", a: "b" })))),
       new Map([
@@ -48,7 +28,7 @@ describe("a clear request", () => {
   });
 
   it("may be large with the right key, and is refused unread with a wrong one", async () => {
-    const bench = open();
+    const bench = openShard();
     const publish = { cmd: "publish", fun: "test.ping", tgt: targets, tgt_type: "list", user: "root", kwargs: {} };
     const [granted] = (await bench.send(clearFrame({ ...publish, key: "local-secret" }))).deferred;
     assert.equal(granted?.kind, "publish");
@@ -58,7 +38,7 @@ describe("a clear request", () => {
   });
 
   it("is held for a token only if there is such a token, and for a password only up to a bound", async () => {
-    const bench = open();
+    const bench = openShard();
     const token = "a".repeat(64);
     const ask = (bytes: number, kwargs: Encodable) =>
       bench.send(clearFrame({ cmd: "publish", fun: "test.ping", tgt: "x".repeat(bytes), kwargs, key: "" }));
@@ -73,7 +53,7 @@ describe("a clear request", () => {
   });
 
   it("with 60,000 members costs no more than a look at their number", async () => {
-    const bench = open();
+    const bench = openShard();
     const members = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`member${at}`, 0]));
     const frame = clearFrame({ ...members, cmd: "publish", key: "local-secret" });
     for (let round = 0; round < 3; round += 1) await bench.send(frame);
@@ -92,7 +72,7 @@ describe("a clear request", () => {
   });
 
   it("is no authentication unless it has waited among those", async () => {
-    const bench = open();
+    const bench = openShard();
     const result = await bench.send(clearFrame({ cmd: "_auth", id: "web1", pub: "x" }), itemKinds.ordinary);
     assert.deepEqual(
       decode(replyOf(result)),
@@ -107,7 +87,7 @@ describe("a clear request", () => {
 
 describe("a sealed request", () => {
   it("has no more members than any of Salt's", async () => {
-    const bench = open();
+    const bench = openShard();
     const crypticle = await acceptMinion(bench, "web1");
     const send = (count: number) => {
       const members = Object.fromEntries(Array.from({ length: count }, (_, at) => [`member${at}`, 0]));
@@ -122,7 +102,7 @@ describe("a sealed request", () => {
 
 describe("algorithms that a request names", () => {
   it("are those of a table, and nothing that every object has", async () => {
-    const bench = open();
+    const bench = openShard();
     const crypticle = await acceptMinion(bench, "web1");
     for (const name of ["constructor", "__proto__", "toString", "hasOwnProperty"]) {
       for (const field of ["enc_algo", "sig_algo"]) {
