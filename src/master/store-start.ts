@@ -2,13 +2,12 @@
  * The stores at a start, before any part opens them: what an earlier release, another setting or a crash left is brought into the present form, and
  * what is damaged is said in words. docs/decisions/0024-damaged-stores.md.
  */
-import { readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { hasCodeIn } from "../config/file-errors.ts";
 import type { MasterConfig } from "../config/load.ts";
-import { hasCode } from "../errors.ts";
-import { examineFile } from "../store/lmdb-env.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
+import { examineFile, storeFailed } from "../store/lmdb-env.ts";
 import { absorbJobLogs, indexJobCache, reshardJobCache } from "../store/lmdb-reshard.ts";
 import { fillLockFile } from "../store/lmdb-room.ts";
 
@@ -17,26 +16,31 @@ const dataSuffix = ".mdb";
 /** @throws SaltworksError STORE_DAMAGED, STORE_FAILED: what was promised to somebody cannot be read, and the master must not start without it */
 export async function prepareStores(config: MasterConfig, logger: Logger): Promise<void> {
   const directories = ["jobs.lmdb", "minions.lmdb", "pending-jobs.lmdb"].map((name) => join(config.cachedir, name));
-  for (const directory of directories) for (const file of dataFilesIn(directory)) fillLockFile(file);
+  const files = () => directories.flatMap(dataFilesIn);
+  for (const file of files()) reading(`${file}-lock`, () => fillLockFile(file));
   setAsideMinionData(join(config.cachedir, "minions.lmdb", "data.mdb"), logger);
-  for (const directory of directories) for (const file of dataFilesIn(directory)) examineFile(file);
+  for (const file of files()) reading(file, () => examineFile(file));
   await prepareJobCache(join(config.cachedir, "jobs.lmdb"), config.store_shards, logger);
 }
 
-function dataFilesIn(directory: string): string[] {
+/** What the system says of a file that is something else, or that may not be read. @throws SaltworksError STORE_FAILED */
+function reading<Result>(path: string, step: () => Result): Result {
   try {
-    const names = readdirSync(directory).filter((name) => name.endsWith(dataSuffix));
-    return names.map((name) => join(directory, name));
+    return step();
   } catch (error) {
-    if (hasCodeIn(error, "ENOENT")) return [];
-    throw error;
+    throw error instanceof SaltworksError ? error : storeFailed(`${path} cannot be read`, error);
   }
+}
+
+function dataFilesIn(directory: string): string[] {
+  const names = reading(directory, () => (existsSync(directory) ? readdirSync(directory) : []));
+  return names.filter((name) => name.endsWith(dataSuffix)).map((name) => join(directory, name));
 }
 
 /** Grains, pillars, mines and sessions can all be asked for again: damage there is no reason not to start. */
 function setAsideMinionData(file: string, logger: Logger): void {
   try {
-    examineFile(file);
+    reading(file, () => examineFile(file));
   } catch (error) {
     if (!hasCode(error, "STORE_DAMAGED")) throw error;
     const aside = `${file}.damaged`;

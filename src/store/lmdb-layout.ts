@@ -30,10 +30,22 @@ export function readLayout(path: string): Layout | undefined {
     if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return undefined;
     throw new SaltworksError("STORE_FAILED", `${path} cannot be read`, { path }, { cause: error });
   }
-  const layout = JSON.parse(text) as Layout;
+  const layout = parseLayout(path, text);
   const isKnown = layout.version >= 1 && layout.version <= layoutVersion;
   if (isKnown && Number.isSafeInteger(layout.shards) && layout.shards > 0) return layout;
   throw new SaltworksError("STORE_FAILED", `${path} is of a layout that this release does not know`, { path });
+}
+
+/** @throws SaltworksError STORE_DAMAGED */
+function parseLayout(path: string, text: string): Layout {
+  try {
+    return JSON.parse(text) as Layout;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const file = join(path, layoutName);
+    const advice = `With one file of data beside it, it says ${layoutText(1).trim()}; \`shards\` is the number of files`;
+    throw new SaltworksError("STORE_DAMAGED", `${file} is not what was written there. ${advice}`, { file });
+  }
 }
 
 /** Says that a cache has everything that the present layout has. */

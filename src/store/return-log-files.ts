@@ -18,6 +18,7 @@ import {
 import { basename, join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { syncDirectory } from "./durable-file.ts";
+import { storeFailed } from "./lmdb-env.ts";
 import { blockBytes, blocksFor, decodeFrame, decodeHead, frameBytesIn, type LoggedEntry } from "./return-log-frames.ts";
 import { rescueLog } from "./return-log-rescue.ts";
 
@@ -143,6 +144,7 @@ function readLeftLog(path: string): ReturnType<typeof rescueLog> {
     return rescueLog(readFileSync(path));
   } catch (error) {
     if (hasCodeIn(error, "ENOENT")) return nothingLeft;
+    if (hasCodeIn(error, "EISDIR", "EACCES", "EPERM", "EIO")) throw storeFailed(`${path} cannot be read`, error);
     throw error;
   }
 }

@@ -54,7 +54,7 @@ function freeBytes(disk: SmallDisk): number {
   return bavail * bsize;
 }
 
-/** Takes room until `megabytesLeft` are free. */
+/** Takes room until `megabytesLeft` are free, in a file of this name. */
 function ballast(disk: SmallDisk, megabytesLeft: number, name = "ballast"): string {
   const path = join(disk.path, name);
   const count = String(Math.max(0, Math.floor(freeBytes(disk) / 4_096) - (megabytesLeft * 1024 * 1024) / 4_096));
@@ -102,21 +102,27 @@ class Round {
     const deadlineMs = performance.now() + fullTimeoutMs;
     while ((await this.refusedGrowth()) < refusedGrowthWanted) {
       assert.ok(performance.now() < deadlineMs, "the disk did not fill");
-      const { jobsMatched, returnsAcknowledged } = this.#fleet.counters;
-      // What waits must find its room when the ballast is gone.
-      if (jobsMatched - returnsAcknowledged > waitingMax) await delay(pauseMs);
+      if (this.isTooMuchWaiting) await delay(pauseMs);
       else await Promise.all(Array.from({ length: jobsUnderWay }, () => this.publish()));
     }
   }
 
-  /** What is left ahead in the files goes, too. */
-  async publishUntilRefused(): Promise<void> {
+  /** What is left ahead in the files goes, too. `fill`: a log that could not be made gives back what it took of the disk. */
+  async publishUntilRefused(fill: () => void): Promise<void> {
     const deadlineMs = performance.now() + fullTimeoutMs;
     const before = this.refused;
     while (this.refused === before) {
       assert.ok(performance.now() < deadlineMs, "no publish was refused");
-      await this.publish();
+      fill();
+      if (!this.isTooMuchWaiting) await this.publish();
+      else await delay(pauseMs);
     }
+  }
+
+  /** What waits must find its room when the ballast is gone. */
+  get isTooMuchWaiting(): boolean {
+    const { jobsMatched, returnsAcknowledged } = this.#fleet.counters;
+    return jobsMatched - returnsAcknowledged > waitingMax;
   }
 
   refusedGrowth(): Promise<number> {
@@ -157,12 +163,12 @@ async function run(context: TestContext): Promise<void> {
     });
     await fleet.untilUp(upTimeoutMs);
     const round = new Round(master, fleet);
-    const file = ballast(disk, freeMegabytes);
+    const taken = [ballast(disk, freeMegabytes)];
     await round.stormUntilFull();
-    const rest = ballast(disk, 0, "rest");
-    await round.publishUntilRefused();
+    await round.publishUntilRefused(() => void taken.push(ballast(disk, 0, `rest${taken.length}`)));
     await whileFull(round, master, context);
-    for (const path of [file, rest]) rmSync(path);
+    for (const path of taken) rmSync(path, { force: true });
+    context.diagnostic(`${Math.round(freeBytes(disk) / 1024 / 1024)} MiB free again`);
     await afterwards(round, fleet, context);
     round.close();
     assert.equal(await master.stop(), 0, "the master ended in good order");

@@ -6,6 +6,7 @@ import { readFileSync, statSync, utimesSync } from "node:fs";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { aliveMarkMarginMs } from "../../limits.ts";
 import { replaceDurably } from "../durable-file.ts";
+import { storeFailed } from "../lmdb-env.ts";
 
 const fileMode = 0o600;
 
@@ -32,7 +33,11 @@ export class AliveMark {
 
   /** Sets text and time. */
   set(text: string): void {
-    replaceDurably(this.#path, text, fileMode);
+    try {
+      replaceDurably(this.#path, text, fileMode);
+    } catch (error) {
+      throw storeFailed(`${this.#path} cannot be written`, error);
+    }
     this.touch();
   }
 
