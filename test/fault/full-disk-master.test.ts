@@ -19,7 +19,7 @@ import { runCli } from "../fleet/run-cli.ts";
 import { mountSmallDisk, type SmallDisk, smallDiskSkip } from "./small-disk.ts";
 
 const rounds = Number(process.env.SALTWORKS_FAULT_ROUNDS ?? 1);
-const megabytes = 40;
+const megabytes = 64;
 const minionCount = 100;
 /** Left free when the storm begins, two logs of 4 MiB included, so that a round takes seconds. */
 const freeMegabytes = 14;
