@@ -26,14 +26,30 @@ function percentile(values: readonly number[], share: number): number {
 
 export async function runFlood(name: string, port: number, load: HonestLoad, timing: Timing): Promise<FloodResult> {
   const idleMs = await honestP99(load, timing);
-  const child = spawn(process.execPath, [flooderFile, name, String(port)], { stdio: ["pipe", "pipe", "inherit"] });
+  let floodedMs = 0;
+  const sent = await underFlood("requests", name, port, async () => {
+    floodedMs = await honestP99(load, timing);
+  });
+  return { idleMs, floodedMs, sent };
+}
+
+/** Runs `measure` while strangers send a flood of that port's. */
+export async function underFlood(
+  kind: "requests" | "publish",
+  name: string,
+  port: number,
+  measure: () => Promise<void>,
+): Promise<FloodSent> {
+  const child = spawn(process.execPath, [flooderFile, kind, name, String(port)], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   try {
     await lines.next();
-    const floodedMs = await honestP99(load, timing);
+    await measure();
     child.stdin.end();
     const { value } = await lines.next();
-    return { idleMs, floodedMs, sent: JSON.parse(String(value)) as FloodSent };
+    return JSON.parse(String(value)) as FloodSent;
   } finally {
     await end(child);
   }

@@ -2,9 +2,10 @@
 import { connect, type Socket } from "node:net";
 import { constants, setPriority } from "node:os";
 import { floods } from "./floods.ts";
+import { publishFloods } from "./publish-floods.ts";
 
-const [name = "", port = "0"] = process.argv.slice(2);
-const flood = floods[name];
+const [kind = "", name = "", port = "0"] = process.argv.slice(2);
+const flood = kind === "publish" ? publishFloods[name] : floods[name];
 if (flood === undefined) throw new Error(`no flood "${name}"`);
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 // Made before anything is measured.
