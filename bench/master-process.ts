@@ -60,6 +60,8 @@ export class MasterProcess {
       cachedir: this.cacheDirectory,
       sock_dir: this.socketDirectory,
       log_file: join(this.directory, "log-file"),
+      // A token in the home directory of the user would log commands in that use this configuration.
+      token_file: join(this.directory, "salt_token"),
     };
     // JSON is YAML.
     writeFileSync(join(this.configDirectory, "master"), JSON.stringify({ ...base, ...options.config }, undefined, 1));

@@ -133,6 +133,8 @@ export class MasterUnderTest {
       sock_dir: master.sockDir,
       log_file: join(bed.folder, name, "log"),
       pidfile: join(bed.folder, name, "pid"),
+      // A token in the home directory of the user would log commands in that use this configuration.
+      token_file: join(bed.folder, name, "salt_token"),
       log_level: "info",
       worker_threads: 2,
       ...options,
