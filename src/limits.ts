@@ -409,6 +409,10 @@ export const templateCallsMax = 200;
 export const pillarSlsMax = 10_000;
 /** A minion's question that has waited this long for its pillar is not worth rendering, milliseconds: it asks three times for 60 s each. */
 export const pillarWaitMs = 180_000;
+/** Different questions of one minion that wait for a pillar; a further one is refused. A minion asks for one at its start, and for one in each state run. */
+export const pillarsWaitingOfMinionMax = 4;
+/** Pillars of one minion under way at once, so that slow ones leave places to other minions. */
+export const pillarsUnderWayOfMinionMax = 2;
 /** What one external source of pillar (`ext_pillar`) may give, bytes: a command's output, or the files of a tree together. Over it: an error in the pillar. */
 export const extPillarBytesMax = 16 * 1024 * 1024;
 /** Of what a command of `ext_pillar` writes to stderr, characters that the master's log gets. */
@@ -425,6 +429,8 @@ export const pillarCacheEnvironmentsMax = 16;
 export const pillarCacheFileBytesMax = 32 * 1024 * 1024;
 /** All pillars that `pillar_cache_backend: memory` keeps, bytes; the one kept longest goes first. */
 export const pillarCacheMemoryBytesMax = 256 * 1024 * 1024;
+/** Counts of forgotten pillars, shared by all minions: a rendering is not kept if its minion's count rose meanwhile. More of them: fewer that rise for another. */
+export const forgetCountsMax = 65_536;
 /** Elements of one `range()`: what Jinja's own sandbox allows. */
 export const templateRangeMax = 100_000;
 /** Minions of one demo: each is a process of some 70 MB. */

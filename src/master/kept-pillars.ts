@@ -3,6 +3,7 @@
  * memory here. Source: Salt 3007's `PillarCache`; by minion and `pillarenv`, grains are not compared.
  */
 import { pillarCacheEnvironmentsMax, pillarCacheMemoryBytesMax } from "../limits.ts";
+import { ForgetCounts, type ForgetMark, isForgottenSince } from "../workers/forget-counts.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { PillarResult, PillarTask } from "../workers/pillar-messages.ts";
 
@@ -20,10 +21,11 @@ export type KeptPillarsOptions = {
 };
 
 export class KeptPillars {
-  readonly counters = { hits: 0, misses: 0, forgotten: 0 };
+  readonly counters = { hits: 0, misses: 0, forgotten: 0, unkept: 0 };
   readonly #options: KeptPillarsOptions;
   /** By minion and environment, the minion kept longest first. */
   readonly #memory = new Map<string, Map<string | null, Kept>>();
+  readonly #forgets = new ForgetCounts();
   #bytes = 0;
 
   constructor(options: KeptPillarsOptions) {
@@ -45,6 +47,11 @@ export class KeptPillars {
     return { ...task, pillarenv: task.pillarenv ?? (followsSaltenv ? task.saltenv : undefined) };
   }
 
+  /** To tell later whether the minion's pillars were forgotten since. */
+  mark(id: string): ForgetMark {
+    return this.#forgets.mark(id);
+  }
+
   /** The pillar for this caller; undefined if none is kept. */
   async find(task: PillarTask): Promise<PillarResult | undefined> {
     const found = await this.#find(task);
@@ -56,17 +63,22 @@ export class KeptPillars {
     const { backend, run } = this.#options;
     if (backend === "disk") return await run<PillarResult | undefined>({ ...task, cache: "find" } satisfies PillarTask);
     const kept = this.#memory.get(task.id)?.get(task.pillarenv ?? null);
-    if (kept === undefined || this.#nowMs() - kept.atMs > this.#options.ttlMs) return undefined;
+    if (kept === undefined) return undefined;
+    const ageMs = this.#nowMs() - kept.atMs;
+    // Below zero the clock was set back since.
+    if (ageMs < 0 || ageMs > this.#options.ttlMs) return undefined;
     return await run<PillarResult>({ ...task, kept: kept.record } satisfies PillarTask);
   }
 
   /** How the lane is to render it: on disk, the lane keeps it itself. */
-  renderingOf(task: PillarTask): PillarTask {
-    return this.#options.backend === "disk" ? { ...task, cache: "keep" } : task;
+  renderingOf(task: PillarTask, mark: ForgetMark): PillarTask {
+    return this.#options.backend === "disk" ? { ...task, cache: "keep", mark } : task;
   }
 
-  note(task: PillarTask, { keepable }: PillarResult): void {
-    if (this.#options.backend === "disk" || keepable === undefined) return;
+  /** `mark`: from before the rendering. */
+  note(task: PillarTask, { keepable, unkept }: PillarResult, mark: ForgetMark): void {
+    if (unkept !== undefined) this.counters.unkept += 1;
+    if (this.#options.backend === "disk" || keepable === undefined || isForgottenSince(mark)) return;
     const environment = task.pillarenv ?? null;
     const own = this.#memory.get(task.id) ?? new Map<string | null, Kept>();
     this.#drop(own, environment);
@@ -87,6 +99,7 @@ export class KeptPillars {
 
   async forget(id: string): Promise<void> {
     const { isOn, backend, run } = this.#options;
+    this.#forgets.note(id);
     if (!isOn) return;
     this.counters.forgotten += 1;
     const own = this.#memory.get(id);

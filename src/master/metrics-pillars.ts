@@ -20,7 +20,7 @@ export function samplePillars(samples: Samples, pillars: Pillars): void {
     samples.set("saltworks_pillar_commands_total", { outcome }, pillars.commandCounters[outcome]);
   }
   samples.set("saltworks_pillar_commands_running", {}, pillars.commandsRunning);
-  for (const outcome of ["hits", "misses", "forgotten"] as const) {
+  for (const outcome of ["hits", "misses", "forgotten", "unkept"] as const) {
     samples.set("saltworks_pillar_cache_total", { outcome }, pillars.kept.counters[outcome]);
   }
 }

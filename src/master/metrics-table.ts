@@ -223,7 +223,7 @@ const fleet = {
   saltworks_pillar_cache_total: metric(
     "counter",
     ["outcome"],
-    "Questions for pillars while `pillar_cache` is on: `hits`, `misses`; and minions whose kept pillars were `forgotten` because they asked for new ones or an operator did.",
+    "Questions for pillars while `pillar_cache` is on: `hits`, `misses`; minions whose kept pillars were `forgotten` because they asked for new ones or an operator did; pillars that could not be kept (`unkept`), as on a full disk.",
   ),
   saltworks_jobs_total: metric("counter", ["outcome"], "Jobs `published`, and those whose target was `unmatched`."),
   saltworks_jobs_followed: metric("gauge", [], "Jobs whose end somebody waits for."),

@@ -2,16 +2,18 @@
  * Pillars on their way: commands of external sources run, rendered in their lane, kept by the worker that owns the minion, sealed by the RSA
  * lane, answered. Or found among those that `pillar_cache` keeps.
  * Equal questions that wait share one rendering; one that is under way is shared with nobody, because files may have changed since.
+ * Kept pillars have turns of their own: they never wait for those whose commands run.
  */
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
-import { laneQueueMax, pillarWaitMs } from "../limits.ts";
+import { laneQueueMax, pillarsUnderWayOfMinionMax, pillarsWaitingOfMinionMax, pillarWaitMs } from "../limits.ts";
 import { hasCommands } from "../pillar/external/merge-sources.ts";
 import { pillarSettings } from "../pillar/settings.ts";
 import { encode } from "../wire/msgpack.ts";
 import type { Value } from "../wire/values.ts";
+import { type ForgetMark, isForgottenSince } from "../workers/forget-counts.ts";
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../workers/histogram.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { Deferred } from "../workers/messages.ts";
@@ -20,6 +22,7 @@ import type { PillarResult, PillarTask, SourceResult, SourceTask } from "../work
 import type { ShardPool } from "../workers/pool.ts";
 import type { Bus } from "./bus.ts";
 import { KeptPillars, type KeptPillarsOptions } from "./kept-pillars.ts";
+import { MinionTurns } from "./waiting/minion-turns.ts";
 import { Slots } from "./waiting/slots.ts";
 
 type PillarWork = Extract<Deferred, { kind: "pillar" }>;
@@ -43,13 +46,19 @@ export type PillarsOptions = {
 };
 
 type Waiting = {
+  readonly id: string;
   readonly key: string;
   readonly task: PillarTask;
   readonly askedMs: number;
+  /** From when it was asked: what a minion asked for before it was forgotten is kept for nobody. */
+  readonly mark: ForgetMark;
   readonly resolve: (pillar: Uint8Array) => void;
   readonly reject: (error: Error) => void;
   readonly answer: Promise<Uint8Array>;
 };
+
+/** A pillar for the minion, and for the store. */
+type Rendered = { readonly pillar: Uint8Array; readonly record: Uint8Array | undefined };
 
 export class Pillars {
   readonly counters = { asked: 0, shared: 0, rendered: 0, failed: 0, refused: 0 };
@@ -64,19 +73,29 @@ export class Pillars {
   readonly #commands: Slots;
   #slowestSeconds = 0;
   #slowestSourcesSeconds = 0;
-  /** In the order in which they were asked; rendering takes them out. */
+  /** Equal questions find each other here; rendering takes them out. */
   readonly #waiting = new Map<string, Waiting>();
-  #running = 0;
+  /** Those that a kept pillar may answer, until it is known that none does. */
+  readonly #finding: MinionTurns<Waiting>;
+  readonly #rendering: MinionTurns<Waiting>;
 
   constructor(options: PillarsOptions) {
+    const { threadCount, sources, sourcesMax } = options;
+    const ofOneMinion = { waitingMax: pillarsWaitingOfMinionMax, underWayMax: pillarsUnderWayOfMinionMax };
     this.#options = options;
+    // No more are under way than there are threads and commands for: the lane's time limit is that of rendering, not of waiting.
+    this.#finding = new MinionTurns({ underWayMax: threadCount, ofOneMinion });
+    this.#rendering = new MinionTurns({
+      underWayMax: threadCount + (sources === undefined ? 0 : sourcesMax),
+      ofOneMinion,
+    });
     this.#threads = new Slots(options.threadCount);
     this.#commands = new Slots(options.sourcesMax);
     this.kept = new KeptPillars({ ...options.cache, run: (task) => this.#inLane(task) });
   }
 
   get pending(): number {
-    return this.#waiting.size + this.#running;
+    return this.#waiting.size + this.#rendering.underWay;
   }
 
   /** How long pillars waited to be rendered, and how long that took, the longest apart. */
@@ -119,36 +138,44 @@ export class Pillars {
       this.counters.shared += 1;
       return present.answer;
     }
-    if (this.#waiting.size >= laneQueueMax) {
-      this.counters.refused += 1;
-      return Promise.reject(
-        new SaltworksError("QUEUE_FULL", "too many pillars wait to be rendered", { max: laneQueueMax }),
-      );
-    }
     const { promise, resolve, reject } = pledge();
-    this.#waiting.set(key, { key, task, askedMs: performance.now(), resolve, reject, answer: promise });
-    this.#pump();
+    const asked = { askedMs: performance.now(), mark: this.kept.mark(task.id) };
+    const waiting = { id: task.id, key, task, ...asked, resolve, reject, answer: promise };
+    const isFindable = task.isCacheCleaned !== true && this.kept.serves(task);
+    if (this.#waiting.size >= laneQueueMax) this.#refuse(waiting);
+    else this.#line(waiting, isFindable ? this.#finding : this.#rendering);
     return promise;
   }
 
-  /** No more are under way than there are threads and commands for: the lane's time limit is that of rendering, not of waiting. */
+  #line(waiting: Waiting, turns: MinionTurns<Waiting>): void {
+    if (!turns.offer(waiting)) {
+      this.#refuse(waiting);
+      return;
+    }
+    this.#waiting.set(waiting.key, waiting);
+    this.#pump();
+  }
+
+  #refuse({ key, reject }: Waiting): void {
+    this.#waiting.delete(key);
+    this.counters.refused += 1;
+    const detail = { max: laneQueueMax, ofOneMinionMax: pillarsWaitingOfMinionMax };
+    reject(new SaltworksError("QUEUE_FULL", "too many pillars wait to be rendered", detail));
+  }
+
   #pump(): void {
-    const { threadCount, sources, sourcesMax } = this.#options;
-    while (this.#running < threadCount + (sources === undefined ? 0 : sourcesMax)) {
-      const [next] = this.#waiting.values();
-      if (next === undefined) return;
-      this.#waiting.delete(next.key);
-      if (performance.now() - next.askedMs > pillarWaitMs) {
-        this.counters.refused += 1;
-        next.reject(
-          new SaltworksError("QUEUE_FULL", "the minion has given up on its pillar by now", { waitMs: pillarWaitMs }),
-        );
-        continue;
-      }
-      this.#running += 1;
-      this.#waitSeconds.observe((performance.now() - next.askedMs) / 1_000);
-      void this.#render(next).finally(() => {
-        this.#running -= 1;
+    this.#begin(this.#finding, (waiting) => this.#look(waiting));
+    this.#begin(this.#rendering, (waiting) => {
+      this.#waiting.delete(waiting.key);
+      return this.#render(waiting);
+    });
+  }
+
+  #begin(turns: MinionTurns<Waiting>, work: (waiting: Waiting) => Promise<void>): void {
+    for (let next = turns.take(); next !== undefined; next = turns.take()) {
+      const waiting = next;
+      void work(waiting).finally(() => {
+        turns.done(waiting);
         this.#pump();
       });
     }
@@ -188,14 +215,37 @@ export class Pillars {
     });
   }
 
-  async #found(asked: PillarTask): Promise<PillarResult> {
-    if (asked.isCacheCleaned === true) await this.kept.forget(asked.id);
+  /** A kept pillar is the answer, or the question waits to be rendered. */
+  async #look(waiting: Waiting): Promise<void> {
+    const { task, askedMs, mark } = waiting;
+    const waitedMs = performance.now() - askedMs;
+    const found = await this.#kept(task);
+    if (found === undefined || isForgottenSince(mark)) {
+      this.#line(waiting, this.#rendering);
+      return;
+    }
+    this.#waiting.delete(waiting.key);
+    this.#waitSeconds.observe(waitedMs / 1_000);
+    await this.#settle(waiting, found);
+  }
+
+  /** A pillar that cannot be found is rendered. */
+  async #kept(task: PillarTask): Promise<PillarResult | undefined> {
+    try {
+      return await this.kept.find(this.kept.named(task));
+    } catch (error) {
+      this.#options.logger.error({ id: task.id, err: error }, "a kept pillar could not be looked up");
+      return undefined;
+    }
+  }
+
+  async #keepable(asked: PillarTask, mark: ForgetMark): Promise<PillarResult> {
     if (!this.kept.serves(asked)) return await this.#fresh(asked);
     const task = this.kept.named(asked);
-    const found = await this.kept.find(task);
-    if (found !== undefined) return found;
-    const fresh = await this.#fresh(this.kept.renderingOf(task));
-    this.kept.note(task, fresh);
+    const fresh = await this.#fresh(this.kept.renderingOf(task, mark));
+    this.kept.note(task, fresh, mark);
+    const { unkept } = fresh;
+    if (unkept !== undefined) this.#options.logger.error({ id: task.id, code: unkept }, "a pillar could not be kept");
     return fresh;
   }
 
@@ -215,21 +265,43 @@ export class Pillars {
     });
   }
 
-  async #render({ task, resolve, reject }: Waiting): Promise<void> {
+  async #render(waiting: Waiting): Promise<void> {
+    const { task, askedMs, reject } = waiting;
+    const waitedMs = performance.now() - askedMs;
+    if (waitedMs > pillarWaitMs) {
+      this.counters.refused += 1;
+      const detail = { waitMs: pillarWaitMs };
+      reject(new SaltworksError("QUEUE_FULL", "the minion has given up on its pillar by now", detail));
+      return;
+    }
+    this.#waitSeconds.observe(waitedMs / 1_000);
+    await this.#settle(waiting, await this.#rendered(task, await this.#cleaned(waiting)));
+  }
+
+  /** Forgets what is kept where the minion wishes that. @returns the mark by which the new pillar is kept */
+  async #cleaned({ task, mark }: Waiting): Promise<ForgetMark> {
+    if (task.isCacheCleaned !== true) return mark;
+    const isOutdated = isForgottenSince(mark);
+    const forgetting = this.forget(task.id);
+    const own = this.kept.mark(task.id);
+    await forgetting;
+    return isOutdated ? mark : own;
+  }
+
+  async #settle({ task, resolve, reject }: Waiting, rendered: Rendered): Promise<void> {
     try {
-      const { pillar, record } = await this.#rendered(task);
-      await this.#keep(task, record);
-      resolve(pillar);
+      await this.#keep(task, rendered.record);
+      resolve(rendered.pillar);
     } catch (error) {
       reject(error as Error);
     }
   }
 
   /** What cannot be rendered becomes a pillar that says so: the minion comes up, and its states refuse to run. */
-  async #rendered(task: PillarTask): Promise<{ pillar: Uint8Array; record: Uint8Array | undefined }> {
+  async #rendered(task: PillarTask, mark: ForgetMark): Promise<Rendered> {
     const { logger } = this.#options;
     try {
-      const { pillar, record, faults } = await this.#found(task);
+      const { pillar, record, faults } = await this.#keepable(task, mark);
       for (const fault of faults) logger.error({ id: task.id, fault }, "a pillar has an error");
       return { pillar, record };
     } catch (error) {

@@ -32,19 +32,17 @@ export class PillarCacheFiles {
 
   /** Undefined for a pillar that is not kept or too old, and where the file cannot be read. */
   find(id: string, environment: string | null, nowMs: number): ValueMap | undefined {
-    const kept = this.#read(id);
-    if (kept === undefined || nowMs - kept.atMs > this.#ttlMs) return undefined;
-    const pillar = kept.pillars.get(environment);
+    const kept = this.#young(id, nowMs);
+    const pillar = kept?.pillars.get(environment);
     return pillar instanceof Map ? pillar : undefined;
   }
 
-  /** As in Salt the age is the file's, so that a further environment makes those before it younger. */
+  /** As in Salt the age is the file's, so that a further environment makes those before it younger. @throws what the system refuses */
   keep(id: string, environment: string | null, pillar: ValueMap, nowMs: number): void {
     const path = this.#pathOf(id);
     if (path === undefined) return;
     this.#open(nowMs);
-    const kept = this.#read(id);
-    const pillars: ValueMap = kept !== undefined && nowMs - kept.atMs <= this.#ttlMs ? kept.pillars : new Map();
+    const pillars: ValueMap = this.#young(id, nowMs)?.pillars ?? new Map();
     pillars.delete(environment);
     pillars.set(environment, pillar);
     for (const name of pillars.keys()) {
@@ -59,9 +57,10 @@ export class PillarCacheFiles {
       "bin",
     );
     if (bytes.byteLength > pillarCacheFileBytesMax) this.forget(id);
-    else replaceFile(path, bytes, 0o600);
+    else this.#replace(path, bytes, nowMs);
   }
 
+  /** @throws what the system refuses */
   forget(id: string): void {
     const path = this.#pathOf(id);
     if (path !== undefined) rmSync(path, { force: true });
@@ -73,17 +72,38 @@ export class PillarCacheFiles {
     return isName ? join(this.#directory, id) : undefined;
   }
 
+  /** An operator may have removed the directory under the running master. */
+  #replace(path: string, bytes: Uint8Array, nowMs: number): void {
+    try {
+      replaceFile(path, bytes, 0o600);
+    } catch (error) {
+      if (!hasCodeIn(error, "ENOENT")) throw error;
+      this.#isOpen = false;
+      this.#open(nowMs);
+      replaceFile(path, bytes, 0o600);
+    }
+  }
+
   /** Salt's master may have made the directory, for everybody to read. Files that are too old go once in a thread's life. */
   #open(nowMs: number): void {
     if (this.#isOpen) return;
-    this.#isOpen = true;
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
     chmodSync(this.#directory, 0o700);
+    // Before the old files: one that cannot go must not stop all others.
+    this.#isOpen = true;
     for (const name of readdirSync(this.#directory)) {
       const path = join(this.#directory, name);
       const stats = statSync(path, { throwIfNoEntry: false });
       if (stats?.isFile() === true && nowMs - stats.mtimeMs > this.#ttlMs) rmSync(path, { force: true });
     }
+  }
+
+  /** A time in the future is that of a clock that was set back since, and tells nothing. */
+  #young(id: string, nowMs: number): KeptFile | undefined {
+    const kept = this.#read(id);
+    if (kept === undefined) return undefined;
+    const ageMs = nowMs - kept.atMs;
+    return ageMs >= 0 && ageMs <= this.#ttlMs ? kept : undefined;
   }
 
   #read(id: string): KeptFile | undefined {
@@ -98,11 +118,15 @@ export class PillarCacheFiles {
       const seconds = times instanceof Map ? secondsOf(times.get(id)) : 0;
       return pillars instanceof Map ? { pillars, atMs: seconds * 1_000 } : undefined;
     } catch (error) {
-      // Gone in the meantime, or not written by a master: as good as not kept.
-      if (hasCodeIn(error, "ENOENT") || isUnreadable(error)) return undefined;
+      // Gone in the meantime, another's, on a bad block, or not written by a master: as good as not kept. Whether a new one can be is told then.
+      if (isSystemError(error) || isUnreadable(error)) return undefined;
       throw error;
     }
   }
+}
+
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error;
 }
 
 function isUnreadable(error: unknown): boolean {

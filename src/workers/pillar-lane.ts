@@ -8,6 +8,7 @@ import { pillarSettings } from "../pillar/settings.ts";
 import { PillarCacheFiles } from "../store/pillar-cache.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
+import { isForgottenSince } from "./forget-counts.ts";
 import { answerForMeasures } from "./lane-measures.ts";
 import type { LaneStart } from "./messages.ts";
 import type { PillarResult, PillarStart, PillarTask } from "./pillar-messages.ts";
@@ -43,8 +44,8 @@ function requestOf(task: PillarTask, override: ValueMap) {
 }
 
 /** In both flavours: the minion's, and the store's. */
-function resultOf(pillar: ValueMap, faults: readonly string[], keepable?: Uint8Array): PillarResult {
-  return { pillar: encode(pillar, "raw"), record: encode(pillar, "bin"), faults, keepable };
+function resultOf(pillar: ValueMap, faults: readonly string[]): PillarResult {
+  return { pillar: encode(pillar, "raw"), record: encode(pillar, "bin"), faults };
 }
 
 export default function handle(task: PillarTask): PillarResult | undefined {
@@ -68,8 +69,26 @@ export default function handle(task: PillarTask): PillarResult | undefined {
   // What is kept is the same for all callers; one's own values are merged over it each time.
   const { pillar, faults } = compiler.compile(requestOf(task, new Map()));
   const isKeepable = !pillar.has("_errors");
-  if (isKeepable && task.cache === "keep") files.keep(task.id, environment, pillar, Date.now());
-  return resultOf(withOverride(pillar, override), faults, isKeepable ? encode(pillar, "bin") : undefined);
+  const unkept = isKeepable && task.cache === "keep" ? keep(task, environment, pillar) : undefined;
+  return {
+    ...resultOf(withOverride(pillar, override), faults),
+    keepable: isKeepable ? encode(pillar, "bin") : undefined,
+    unkept,
+  };
+}
+
+/** A pillar that cannot be kept is a good one all the same. @returns the system's code then */
+function keep({ id, mark }: PillarTask, environment: string | null, pillar: ValueMap): string | undefined {
+  const isForgotten = () => mark !== undefined && isForgottenSince(mark);
+  if (isForgotten()) return undefined;
+  try {
+    files.keep(id, environment, pillar, Date.now());
+    // Forgotten while it was written: the file may have come after the removal.
+    if (isForgotten()) files.forget(id);
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error);
+  }
 }
 
 function withOverride(pillar: ValueMap, override: ReadonlyMap<Value, Value>): ValueMap {

@@ -2,6 +2,7 @@
 import type { MasterConfig } from "../config/load.ts";
 import type { SourceOutcomes } from "../pillar/external/contract.ts";
 import type { CommandCounts, Environment } from "../pillar/external/run-commands.ts";
+import type { ForgetMark } from "./forget-counts.ts";
 
 /** What a minion's `_pillar` asks. Maps in the new flavour; without grains nothing is kept. */
 export type PillarTask = {
@@ -23,6 +24,8 @@ export type PillarTask = {
   readonly kept?: Uint8Array | undefined;
   /** Of `pillar_cache` on disk: `find` answers undefined where nothing is kept, `forget` always; `keep` renders and keeps. */
   readonly cache?: "find" | "keep" | "forget";
+  /** With `keep`: nothing is kept once the minion's pillars were forgotten since this mark. */
+  readonly mark?: ForgetMark;
 };
 /** A minion whose pillar's commands are to run. */
 export type SourceTask = { readonly id: string };
@@ -34,6 +37,8 @@ export type PillarResult = {
   readonly faults: readonly string[];
   /** What may be kept of it: without the caller's own values, and nothing of a pillar with errors. New flavour. */
   readonly keepable?: Uint8Array | undefined;
+  /** Why it could not be kept on disk: the system's code. */
+  readonly unkept?: string | undefined;
 };
 export type PillarStart = { readonly config: MasterConfig };
 /** `environment`: of the commands. */

@@ -74,7 +74,7 @@ describe("external sources of a running master", deadline, () => {
     bed.write("script.sh", 'case "$1" in slow*) sleep 600;; esac\necho "id: $1"\necho "secret: none$NODE_OPTIONS"\n');
     await bed.start(["web1", "slow1", "slow2", "a;b"], {
       pillar_threads: 1,
-      ext_pillar_timeout: 5,
+      ext_pillar_timeout: 15,
       ext_pillar: [
         { cmd_yaml: `sh ${join(bed.root, "script.sh")} '%s'` },
         { extra_minion_data_in_pillar: { include: ["hi"] } },
@@ -84,6 +84,8 @@ describe("external sources of a running master", deadline, () => {
   after(() => bed.close());
 
   it("come with every pillar, and a slow command delays no other minion", async () => {
+    // The first pillar starts the threads.
+    await bed.ask("web1");
     let lateCount = 0;
     const late = ["slow1", "slow2"].map(async (id) => {
       const pillar = await bed.ask(id);
@@ -96,7 +98,7 @@ describe("external sources of a running master", deadline, () => {
     for (const pillar of await Promise.all(late))
       assert.deepEqual(plain(pillar), {
         a: "file",
-        _errors: ["Failed to load ext_pillar cmd_yaml: the commands took longer than ext_pillar_timeout (5 seconds)"],
+        _errors: ["Failed to load ext_pillar cmd_yaml: the commands took longer than ext_pillar_timeout (15 seconds)"],
       });
   });
 
@@ -149,6 +151,20 @@ describe("pillar_cache of a running master", deadline, () => {
     assert.deepEqual(await bed.run("pillar.clear_pillar_cache", "web1"), {});
     assert.deepEqual(readdirSync(folder()), []);
     assert.deepEqual(plain(await bed.ask("web1")), { a: 3 });
+  });
+
+  it("cannot be kept, and comes all the same, until it can", async () => {
+    rmSync(folder(), { recursive: true });
+    writeFileSync(folder(), "");
+    assert.deepEqual(plain(await bed.ask("web1")), { a: 3 });
+    bed.write("a.sls", "a: 4\n");
+    assert.deepEqual(plain(await bed.ask("web1", { clean_cache: true })), { a: 4 });
+    assert.equal((await readCounters(bed.master.client())).main.get("pillarCache.unkept"), 2);
+    assert.match(bed.master.logTail(), /a pillar could not be kept/);
+    rmSync(folder());
+    bed.write("a.sls", "a: 3\n");
+    assert.deepEqual(plain(await bed.ask("web1")), { a: 3 });
+    assert.deepEqual(readdirSync(folder()), ["web1"]);
   });
 
   it("keeps no pillar with errors, and none of a minion whose key is gone", async () => {

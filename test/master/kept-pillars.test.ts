@@ -20,10 +20,11 @@ function open(more: Partial<KeptPillarsOptions> = {}) {
     nowMs: () => clock.nowMs,
     ...more,
   });
-  const keep = (id: string, keepable: Uint8Array | undefined, pillarenv?: string) =>
+  const keep = (id: string, keepable: Uint8Array | undefined, pillarenv?: string, mark = kept.mark(id)) =>
     kept.note(
       { ...nothingOf(id), pillarenv },
       { pillar: new Uint8Array(), record: new Uint8Array(), faults: [], keepable },
+      mark,
     );
   const find = async (id: string, pillarenv?: string) => (await kept.find({ ...nothingOf(id), pillarenv }))?.record;
   return { kept, clock, keep, find };
@@ -38,7 +39,10 @@ describe("pillars kept in memory", () => {
     assert.deepEqual([await find("web2"), await find("web1", "prod")], [undefined, undefined]);
     clock.nowMs = 1_001;
     assert.equal(await find("web1"), undefined);
-    assert.deepEqual(kept.counters, { hits: 2, misses: 3, forgotten: 0 });
+    assert.deepEqual(kept.counters, { hits: 2, misses: 3, forgotten: 0, unkept: 0 });
+    // A clock that was set back would make it last.
+    clock.nowMs = -1;
+    assert.equal(await find("web1"), undefined);
   });
 
   it("go when they are forgotten, and pillars with errors never come", async () => {
@@ -52,6 +56,14 @@ describe("pillars kept in memory", () => {
       [undefined, undefined, undefined],
     );
     assert.equal(kept.memoryBytes, 0);
+  });
+
+  it("are not kept by a rendering that began before they were forgotten", async () => {
+    const { keep, find, kept } = open();
+    const mark = kept.mark("web1");
+    await kept.forget("web1");
+    keep("web1", Uint8Array.of(1), undefined, mark);
+    assert.equal(await find("web1"), undefined);
   });
 
   it("are bounded in environments of a minion and in bytes", async () => {

@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pino } from "pino";
 import { SaltworksError } from "../../src/errors.ts";
+import { pillarsUnderWayOfMinionMax, pillarsWaitingOfMinionMax } from "../../src/limits.ts";
+import { nothingOf } from "../../src/master/kept-pillars.ts";
 import { Pillars, type PillarsOptions } from "../../src/master/pillars.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
+import { isForgottenSince } from "../../src/workers/forget-counts.ts";
 import type { PillarTask } from "../../src/workers/pillar-messages.ts";
 
 type Rendering = { readonly task: PillarTask; finish(error?: Error): void };
@@ -69,17 +72,17 @@ describe("Pillars", () => {
     assert.equal(pillars.counters.shared, 1);
   });
 
-  it("renders questions that differ apart, in the order in which they came", async () => {
+  it("renders questions that differ apart, and minions take turns", async () => {
     const { renderings, ask } = open();
     const asked = [ask("a"), ask("b"), ask("b", { pillarenv: "dev" }), ask("a", { saltenv: "dev" })];
     for (let index = 0; index < asked.length; index += 1) {
       await turn();
       renderings[index]?.finish();
     }
-    assert.deepEqual(await Promise.all(asked.map(numberOf)), [0, 1, 2, 3]);
+    assert.deepEqual(await Promise.all(asked.map(numberOf)), [0, 1, 3, 2]);
     assert.deepEqual(
       renderings.map(({ task }) => `${task.id} ${task.pillarenv ?? task.saltenv ?? ""}`),
-      ["a ", "b ", "b dev", "a dev"],
+      ["a ", "b ", "a dev", "b dev"],
     );
   });
 
@@ -107,6 +110,66 @@ describe("Pillars", () => {
     renderings[0]?.finish();
     await answer;
     assert.deepEqual(kept, []);
+  });
+
+  it("lets minions take turns, with few questions of one that wait and fewer under way", async () => {
+    const { renderings, ask, pillars } = open({ threadCount: 4 });
+    const many = Array.from({ length: pillarsUnderWayOfMinionMax + pillarsWaitingOfMinionMax }, (_, index) =>
+      ask("greedy", { pillarenv: `e${index}` }),
+    );
+    await assert.rejects(ask("greedy", { pillarenv: "one more" }), { code: "QUEUE_FULL" });
+    assert.equal(pillars.counters.refused, 1);
+    const others = [ask("a"), ask("b")];
+    await turn();
+    assert.deepEqual(
+      renderings.map(({ task }) => task.id),
+      ["greedy", "greedy", "a", "b"],
+    );
+    for (let index = 0; index < many.length + others.length; index += 1) {
+      renderings[index]?.finish();
+      await turn();
+    }
+    await Promise.all([...many, ...others]);
+  });
+
+  it("finds a kept pillar while all places are taken by pillars whose commands run", async () => {
+    const sources = { run: () => new Promise(() => {}) };
+    const cache = { isOn: true, backend: "memory", ttlMs: 60_000, followsSaltenv: false };
+    const { renderings, ask, pillars } = open({ sources, sourcesMax: 1, cache } as unknown as Partial<PillarsOptions>);
+    const record = encode(new Map([["n", 7]]), "raw");
+    const mark = pillars.kept.mark("kept");
+    pillars.kept.note(nothingOf("kept"), { pillar: record, record, faults: [], keepable: record }, mark);
+    for (const id of ["slow1", "slow2", "slow3"]) void ask(id);
+    const answer = ask("kept");
+    for (let time = 0; time < 3; time += 1) await turn();
+    assert.deepEqual(
+      renderings.map(({ task }) => task.kept),
+      [record],
+    );
+    renderings[0]?.finish();
+    assert.equal(await numberOf(answer), 0);
+    assert.equal(pillars.kept.counters.hits, 1);
+  });
+
+  it("gives nothing that was kept before the minion was forgotten, and keeps nothing that was asked before", async () => {
+    const cache = { isOn: true, backend: "disk", ttlMs: 60_000, followsSaltenv: false };
+    const { renderings, ask, pillars } = open({ threadCount: 2, cache } as unknown as Partial<PillarsOptions>);
+    const answer = ask("web1");
+    await turn();
+    const forgetting = pillars.forget("web1");
+    await turn();
+    renderings[0]?.finish();
+    renderings[1]?.finish();
+    await forgetting;
+    await turn();
+    const rendering = renderings[2];
+    assert.deepEqual(
+      renderings.map(({ task }) => task.cache),
+      ["find", "forget", "keep"],
+    );
+    assert.ok(rendering?.task.mark !== undefined && isForgottenSince(rendering.task.mark));
+    rendering?.finish();
+    assert.equal(await numberOf(answer), 2);
   });
 
   it("answers a rendering that took too long with a pillar that says so, and keeps the one before", async () => {

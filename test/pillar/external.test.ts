@@ -1,9 +1,12 @@
 /** External sources of pillar: merged as in Salt, and what becomes of those that fail, hang, write without end or are asked for by a minion. */
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import type { Overrides } from "../../src/config/load.ts";
 import type { ConfigMap } from "../../src/config/option.ts";
 import { builtPillarSources } from "../../src/config/unbuilt-options.ts";
@@ -14,6 +17,7 @@ import { runSourceCommands } from "../../src/pillar/external/run-commands.ts";
 import { externalSources } from "../../src/pillar/external/sources.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value, ValueMap } from "../../src/wire/values.ts";
+import { needsRoot } from "../fleet/ordinary-user.ts";
 import { answersOf, corpusOf } from "./corpus.ts";
 import { grains, settingsOf } from "./rendering.ts";
 
@@ -25,6 +29,9 @@ type Case = {
   readonly minion?: { readonly override?: object; readonly extra?: object; readonly ext?: object };
 };
 type Answer = { readonly pillar?: string };
+
+const run = promisify(execFile);
+const strangerUid = 65_534;
 
 let root = "";
 beforeEach(() => {
@@ -55,6 +62,14 @@ async function compiled(
   const { outcomes, counts } = await runSourceCommands(settings, id, process.env, timeoutMs);
   const request = { minion, saltenv: undefined, pillarenv: undefined, override: new Map(), ...asked, outcomes };
   return { ...new PillarCompiler(settings).compile(request), counts };
+}
+
+/** A process that has ended may still stand in the table as a zombie, until its parent asks for it. */
+async function ended(pid: number): Promise<void> {
+  const stateOf = async () =>
+    (await run("ps", ["-o", "stat=", "-p", String(pid)]).catch(() => ({ stdout: "" }))).stdout;
+  for (const untilMs = Date.now() + 30_000; !/^(Z|$)/.test(await stateOf()); await sleep(20))
+    assert.ok(Date.now() < untilMs, `process ${pid} still runs`);
 }
 
 const errorsOf = ({ pillar }: CompiledPillar) => pillar.get("_errors");
@@ -125,10 +140,15 @@ describe("commands of external sources", () => {
   });
 
   it("are ended at the deadline with all their processes, and it is one deadline for all", async () => {
-    const mark = join(root, "late");
+    const pidFile = join(root, "pids");
     const started = performance.now();
     const result = await compiled(
-      { ext_pillar: [{ cmd_yaml: `(sleep 4; touch ${mark}) & sleep 600` }, { cmd_yaml: "echo 'a: 1'" }] },
+      {
+        ext_pillar: [
+          { cmd_yaml: `echo $$ > ${pidFile}; sleep 600 & echo $! >> ${pidFile}; wait` },
+          { cmd_yaml: "echo 'a: 1'" },
+        ],
+      },
       {},
       1_000,
     );
@@ -136,6 +156,9 @@ describe("commands of external sources", () => {
     const late = "Failed to load ext_pillar cmd_yaml: the commands took longer than ext_pillar_timeout (1 seconds)";
     assert.deepEqual(errorsOf(result), [late, late]);
     assert.equal(result.counts.timeout, 2);
+    const pids = readFileSync(pidFile, "utf8").trim().split("\n").map(Number);
+    assert.equal(pids.length, 2);
+    for (const pid of pids) await ended(pid);
     // No salvage under `ignore` either: Salt would have waited.
     const ignoring = await compiled(
       { ext_pillar_failures: "ignore", ext_pillar: [{ cmd_yaml: "sleep 600" }] },
@@ -143,6 +166,23 @@ describe("commands of external sources", () => {
       100,
     );
     assert.equal((errorsOf(ignoring) as Value[]).length, 1);
+  });
+
+  it("of another user, which cannot be ended, are left to themselves", { skip: needsRoot }, async () => {
+    const pidFile = join(root, "pid");
+    const options = { ext_pillar: [{ cmd_yaml: `echo $$ > ${pidFile}; exec sleep 600` }] };
+    const { stdout, stderr } = await run(process.execPath, [
+      ...["--input-type=module", "--eval"],
+      `import { runSourceCommands } from ${JSON.stringify(import.meta.resolve("../../src/pillar/external/run-commands.js"))};
+      import { settingsOf } from ${JSON.stringify(import.meta.resolve("./rendering.js"))};
+      const asked = runSourceCommands(settingsOf(${JSON.stringify(options)}), "web1", process.env, 3_000);
+      // As with sudo, the command belongs to root and the master does not.
+      process.setuid(${strangerUid});
+      process.stdout.write(JSON.stringify(await asked));
+      process.exit();`,
+    ]);
+    process.kill(Number(readFileSync(pidFile, "utf8")), "SIGKILL");
+    assert.match(stdout, /ext_pillar_timeout \(3 seconds\); it could not be ended: EPERM/, stderr);
   });
 
   it("may not write without end", async () => {
@@ -212,6 +252,18 @@ describe("file_tree", () => {
     symlinkSync(".", join(root, "outside", "circle"));
     const { result } = await read({ follow_dir_links: true });
     assert.match(String(errorsOf(result)), new RegExp(`deeper than ${fileTreeDepthMax} directories`));
+  });
+
+  it("leaves out what cannot be looked at, and gives the rest", async () => {
+    write("tree/hosts/web1.example.org/a", "x");
+    symlinkSync("circle", join(root, "tree/hosts/web1.example.org/circle"));
+    symlinkSync("hosts", join(root, "tree/hosts/hosts"));
+    const sources = { ext_pillar: [{ file_tree: { root_dir: join(root, "tree") } }] };
+    const result = await compiled(sources);
+    assert.deepEqual([...result.pillar.keys()], ["a"]);
+    assert.match(result.faults.join(), /circle: ELOOP/);
+    symlinkSync("nodegroups", join(root, "tree/nodegroups"));
+    assert.deepEqual([...(await compiled({ ...sources, nodegroups: { all: "*" } })).pillar.keys()], ["a"]);
   });
 
   it("reads nothing for an id that leads elsewhere, and a template that fails is an error", async () => {

@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -37,6 +38,8 @@ describe("kept pillars on disk", () => {
     assert.deepEqual(files.find("web1", null, 5_600), pillar);
     assert.deepEqual(files.find("web1", "dev", 6_500), new Map([["b", 1]]));
     assert.equal(files.find("web1", "dev", 6_501), undefined);
+    // The clock was set back.
+    assert.equal(files.find("web1", "dev", 5_499), undefined);
     files.keep("web1", "qa", new Map(), 9_000);
     assert.equal(files.find("web1", null, 9_000), undefined);
     files.forget("web1");
@@ -73,6 +76,23 @@ describe("kept pillars on disk", () => {
     assert.equal(files.find("web2", null, 5_000), undefined);
     files.keep("web1", null, pillar, 5_000);
     assert.deepEqual(files.find("web1", null, 5_000), pillar);
+  });
+
+  it("come again in a directory that was removed, and are written anew where what is there cannot be read", () => {
+    const files = new PillarCacheFiles(folder, 1_000);
+    writeFileSync(folder, "");
+    assert.throws(() => files.keep("web1", null, pillar, 5_000), { code: "EEXIST" });
+    rmSync(folder);
+    for (let time = 0; time < 2; time += 1) {
+      files.keep("web1", null, pillar, 5_000);
+      assert.deepEqual(files.find("web1", null, 5_000), pillar);
+      rmSync(folder, { recursive: true });
+    }
+    mkdirSync(folder);
+    symlinkSync("web2", join(folder, "web2"));
+    assert.equal(files.find("web2", null, 5_000), undefined);
+    files.keep("web2", null, pillar, 5_000);
+    assert.deepEqual(files.find("web2", null, 5_000), pillar);
   });
 
   it("are bounded in environments, of no name that leads elsewhere, and go when they are too old", () => {

@@ -2,7 +2,7 @@
  * Source `file_tree`: files below `root_dir/hosts/ID` and `root_dir/nodegroups/GROUP` as values, directories as maps.
  * Source: Salt 3007's module of that name, observed.
  */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, normalize } from "node:path";
 import { extPillarBytesMax, fileTreeDepthMax, fileTreeEntriesMax } from "../../limits.ts";
 import { compileGlob } from "../../target/glob.ts";
@@ -64,7 +64,7 @@ class Tree {
       this.#entryCount += 1;
       if (this.#entryCount > fileTreeEntriesMax) throw sourceFault(`more than ${fileTreeEntriesMax} files`);
       const path = join(directory, name);
-      const stats = statSync(path, { throwIfNoEntry: false });
+      const stats = statsOf(this.#context, path);
       if (stats?.isDirectory() === true) {
         const isWalked = this.#options.followsLinks || !isLink;
         const below = prefix === "." ? name : `${prefix}/${name}`;
@@ -116,24 +116,41 @@ function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? String(error);
 }
 
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+/** Undefined for what is not there, and for what cannot be looked at: a circle of links, or behind a directory of another user. */
+function statsOf({ note }: SourceContext, path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    note(`file_tree: ${path}: ${codeOf(error)}`);
+    return undefined;
+  }
+}
+
+function isDirectory(context: SourceContext, path: string): boolean {
+  return statsOf(context, path)?.isDirectory() === true;
+}
+
+/** @throws SaltworksError PILLAR_FAILED, because a group's data would be missing without a word */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch (error) {
+    throw sourceFault(`${folder} cannot be read: ${codeOf(error)}`);
+  }
 }
 
 function ofGroups(context: SourceContext, root: string, options: Options): ValueMap {
   const { settings, minion } = context;
   const folder = join(root, "nodegroups");
-  if (settings.nodegroups.size === 0 || !isDirectory(folder)) return new Map();
-  const groups = readdirSync(folder)
-    .sort()
-    .filter((name) => settings.nodegroups.has(name) && matchesMinion(minion, settings, "nodegroup", name));
-  return groups
+  if (settings.nodegroups.size === 0 || !isDirectory(context, folder)) return new Map();
+  return namesIn(folder)
+    .filter((name) => settings.nodegroups.has(name) && matchesMinion(minion, settings, "nodegroup", name))
     .map((name) => new Tree(context, options).read(join(folder, name), ".", 0))
     .reduce((below, above) => merged(below, above, false), new Map());
 }
 
 function ofRoot(context: SourceContext, args: SourceArguments, root: string): ValueMap {
-  if (!isDirectory(root)) {
+  if (!isDirectory(context, root)) {
     context.note(`file_tree: root_dir ${root} does not exist or is not a directory`);
     return new Map();
   }
@@ -142,8 +159,9 @@ function ofRoot(context: SourceContext, args: SourceArguments, root: string): Va
   const groups = ofGroups(context, root, options);
   const { id } = context.minion;
   const host = join(root, "hosts", id);
-  if (!isInside(id) || id.includes("/") || statSync(host, { throwIfNoEntry: false }) === undefined) return groups;
-  if (!isDirectory(host)) {
+  const stats = isInside(id) && !id.includes("/") ? statsOf(context, host) : undefined;
+  if (stats === undefined) return groups;
+  if (!stats.isDirectory()) {
     context.note(`file_tree: ${host} exists, but is not a directory`);
     return groups;
   }

@@ -74,56 +74,36 @@ export async function runSourceCommands(
 type Ended = { readonly ending: Ending; readonly outcome: CommandOutcome };
 
 function run({ argv }: SourceCommand, env: Environment, remainingMs: number, timeoutMs: number): Promise<Ended> {
-  const late: Ended = {
-    ending: "timeout",
-    outcome: {
-      fault: `the commands took longer than ext_pillar_timeout (${timeoutMs / 1_000} seconds)`,
-      isFatal: true,
-    },
-  };
-  if (remainingMs <= 0) return Promise.resolve(late);
+  const late = `the commands took longer than ext_pillar_timeout (${timeoutMs / 1_000} seconds)`;
+  if (remainingMs <= 0) return Promise.resolve({ ending: "timeout", outcome: { fault: late, isFatal: true } });
+  const child = started(argv, env);
+  if ("ending" in child) return Promise.resolve(child);
   return new Promise((resolve) => {
-    const [program, ...args] = argv;
-    const child = spawn(program, args, {
-      cwd: workingDirectory(),
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-      // A group of its own, so that the deadline reaches every process of the command.
-      detached: true,
-    });
     const end = (ended: Ended) => {
       clearTimeout(timer);
       resolve(ended);
     };
-    const stop = (ended: Ended) => {
-      killGroup(child);
+    child.once("error", (error) => end(unstarted(error)));
+    const stop = (ending: Ending, fault: string) => {
+      const left = killGroup(child);
       // A process that left the group may hold the pipes for ever; the command is over nevertheless.
-      child.stdout.destroy();
-      child.stderr.destroy();
-      end(ended);
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+      end({ ending, outcome: { fault: left === undefined ? fault : `${fault}; ${left}`, isFatal: true } });
     };
-    const timer = setTimeout(() => stop(late), remainingMs);
+    const timer = setTimeout(() => stop("timeout", late), remainingMs);
     const chunks: Buffer[] = [];
     let bytes = 0;
     let complaint = "";
-    child.stdout.on("data", (chunk: Buffer) => {
+    // Without a free file descriptor there are no pipes, and the error follows.
+    child.stdout?.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       chunks.push(chunk);
-      if (bytes > extPillarBytesMax)
-        stop({
-          ending: "tooLarge",
-          outcome: { fault: `the command wrote more than ${extPillarBytesMax} bytes`, isFatal: true },
-        });
+      if (bytes > extPillarBytesMax) stop("tooLarge", `the command wrote more than ${extPillarBytesMax} bytes`);
     });
-    child.stderr.on("data", (chunk: Buffer) => {
+    child.stderr?.on("data", (chunk: Buffer) => {
       if (complaint.length < extPillarComplaintMax) complaint += chunk.toString("utf8");
     });
-    child.once("error", (error: NodeJS.ErrnoException) =>
-      end({
-        ending: "failed",
-        outcome: { fault: `the command could not be started: ${error.code ?? "an error"}`, isFatal: false },
-      }),
-    );
     child.once("close", (code) =>
       end({
         ending: code === 0 ? "ended" : "failed",
@@ -137,12 +117,34 @@ function run({ argv }: SourceCommand, env: Environment, remainingMs: number, tim
   });
 }
 
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
+function started([program, ...args]: SourceCommand["argv"], env: Environment): ChildProcess | Ended {
+  try {
+    return spawn(program, args, {
+      cwd: workingDirectory(),
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+      // A group of its own, so that the deadline reaches every process of the command.
+      detached: true,
+    });
+  } catch (error) {
+    return unstarted(error as Error);
+  }
+}
+
+function unstarted(error: NodeJS.ErrnoException): Ended {
+  const fault = `the command could not be started: ${error.code ?? "an error"}`;
+  return { ending: "failed", outcome: { fault, isFatal: false } };
+}
+
+/** @returns what is to be said of processes that run on: those of another user, as of `sudo`, cannot be ended */
+function killGroup({ pid }: ChildProcess): string | undefined {
+  if (pid === undefined) return undefined;
   try {
     process.kill(-pid, "SIGKILL");
+    return undefined;
   } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
     // It has ended in the meantime.
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    return code === "ESRCH" ? undefined : `it could not be ended: ${code ?? "an error"}`;
   }
 }
