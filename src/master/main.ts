@@ -254,7 +254,7 @@ async function forgetLostKeys(
 ): Promise<void> {
   const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
   try {
-    const lost = await dropSessionsOfLostKeys({ minions, keys: openKeyDirectories(config.pki_dir), box });
+    const lost = await dropSessionsOfLostKeys({ minions, keys: openKeyDirectories(config.pki_dir), box, logger });
     if (lost.length === 0) return;
     if (config.rotate_aes_key) await secrets.rotate(Date.now(), config.rotation_grace * 1_000);
     logger.warn(

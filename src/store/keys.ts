@@ -52,11 +52,12 @@ class FileKeyDirectories implements KeyDirectories {
 
   read(state: KeyState, id: string): string | undefined {
     if (!idIsValid(id)) return undefined;
+    const path = this.#path(state, id);
     try {
-      return readFileSync(this.#path(state, id), "utf8");
+      return readFileSync(path, "utf8");
     } catch (error) {
       if (hasCodeIn(error, "ENOENT", "EISDIR")) return undefined;
-      throw failed(`a key in state ${state} cannot be read`, error);
+      throw failed(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, error);
     }
   }
 
