@@ -8,6 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { credentialChecksMax, credentialChecksWaitingMax, refusedCredentialMs } from "../limits.ts";
+import { addressKey } from "../transport/zmtp/address.ts";
 import type { CredentialResult, CredentialTask } from "../workers/credentials/contract.ts";
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../workers/histogram.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
@@ -75,14 +76,14 @@ export class CredentialChecks {
   }
 
   /**
-   * @param address where it comes from: addresses take turns, and so do the users of one address
+   * @param address where it comes from: addresses (of IPv6, sites) take turns, and so do the users of one address
    * @returns undefined if the user does not prove the name
    */
   async check(task: CredentialTask, address = ""): Promise<CredentialResult | undefined> {
     const askedMs = performance.now();
     if (this.#running >= credentialChecksMax) {
       const hasTurn = await new Promise<boolean>((resolve) => {
-        const out = this.#waiting.offer({ address, user: task.username, resolve });
+        const out = this.#waiting.offer({ address: addressKey(address), user: task.username, resolve });
         out?.resolve(false);
       });
       if (!hasTurn) {

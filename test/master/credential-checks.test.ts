@@ -68,6 +68,25 @@ describe("checks of credentials", () => {
     assert.equal(results.filter((result) => result === undefined).length, 1);
   });
 
+  it("take the addresses of one site of IPv6 for one address", async () => {
+    const answers: ((result: unknown) => void)[] = [];
+    const { checks } = open(() => new Promise((resolve) => answers.push(resolve)));
+    const flood = Array.from({ length: credentialChecksMax + credentialChecksWaitingMax }, (_, index) =>
+      checks.check({ ...task, username: `guess${index}` }, `2001:db8:0:1::${index.toString(16)}`),
+    );
+    const honest = checks.check(task, "2001:db8:0:2::1");
+    // Two turns: one of the flood, one of the other site.
+    for (const answer of answers.slice(0, 2)) answer(authentic);
+    while (answers.length < credentialChecksMax + 2) await new Promise((resolve) => setImmediate(resolve));
+    for (const answer of answers.slice(credentialChecksMax)) answer(authentic);
+    assert.equal(await honest, authentic);
+    for (let answered = 0; answered < answers.length; answered += 1) {
+      answers[answered]?.(authentic);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await Promise.all(flood);
+  });
+
   it("let so many be guessed in the time that a refusal takes, and no more: each keeps its place until it is out", async () => {
     const holds: { ms: number; end: () => void }[] = [];
     let asked = 0;

@@ -1,19 +1,23 @@
 /**
  * Waiters for a turn, by address and by user. Addresses take turns, and so do the users of one address. When all places are taken, the
- * address with the most of them gives one up, so that a flood from one address leaves room for the others. Pure.
+ * address with the most of them gives one up, so that a flood from one address leaves room for the others. Where each has one, chance decides
+ * who goes for a newcomer: so a crowd of addresses keeps newcomers out no more than they keep it out. Pure, but for chance.
  */
+import { randomInt } from "node:crypto";
 
 /** Where a waiter comes from. */
 export type Waiter = { readonly address: string; readonly user: string };
 
 export class FairTurns<Item extends Waiter> {
   readonly #placesMax: number;
+  readonly #random: (below: number) => number;
   /** The next in turn comes first. */
   readonly #addresses = new Map<string, Map<string, Item[]>>();
   #count = 0;
 
-  constructor(placesMax: number) {
+  constructor(placesMax: number, random: (below: number) => number = (below) => randomInt(below)) {
     this.#placesMax = placesMax;
+    this.#random = random;
   }
 
   get count(): number {
@@ -51,19 +55,33 @@ export class FairTurns<Item extends Waiter> {
     return item;
   }
 
-  /** The newest of the user with the most places at the address with the most; the newcomer where it would have no fewer. */
+  /** The newest of the user with the most places at the address with the most; the newcomer where it would have no fewer, but has a place. */
   #crowdedOut(item: Item): Item {
     const own = this.#addresses.get(item.address);
-    const [crowd, users] = fullest(this.#addresses, countOf);
-    if (users === undefined || (crowd !== item.address && countOf(users) <= (own === undefined ? 0 : countOf(own)) + 1))
-      return item;
-    const [name, items] = fullest(users, (waiting) => waiting.length);
-    if (items === undefined || name === undefined) return item;
-    if (crowd === item.address && items.length <= (users.get(item.user)?.length ?? 0) + 1) return item;
-    const out = items.pop() ?? item;
-    this.#count -= 1;
-    if (items.length === 0) users.delete(name);
-    if (users.size === 0 && crowd !== undefined) this.#addresses.delete(crowd);
+    const [crowd, crowded] = fullest(this.#addresses, countOf);
+    const isCrowd = crowded !== undefined && countOf(crowded) > (own === undefined ? 0 : countOf(own)) + 1;
+    const address = isCrowd ? crowd : own === undefined ? this.#any(this.#addresses) : item.address;
+    const users = address === undefined ? undefined : this.#addresses.get(address);
+    if (address === undefined || users === undefined) return item;
+    const ownPlaces = users.get(item.user)?.length ?? 0;
+    let [user, items] = fullest(users, (waiting) => waiting.length);
+    if (address === item.address && (items?.length ?? 0) <= ownPlaces + 1) {
+      if (ownPlaces > 0) return item;
+      user = this.#any(users);
+    }
+    return (user === undefined ? undefined : this.#takeNewest(address, users, user)) ?? item;
+  }
+
+  #any(map: ReadonlyMap<string, unknown>): string | undefined {
+    return [...map.keys()][this.#random(map.size)];
+  }
+
+  #takeNewest(address: string, users: Map<string, Item[]>, user: string): Item | undefined {
+    const items = users.get(user);
+    const out = items?.pop();
+    if (out !== undefined) this.#count -= 1;
+    if (items?.length === 0) users.delete(user);
+    if (users.size === 0) this.#addresses.delete(address);
     return out;
   }
 }

@@ -45,6 +45,32 @@ describe("FairTurns", () => {
     assert.deepEqual(taken(turns).slice(0, 2), ["Aguess", "Aann"]);
   });
 
+  it("gives a newcomer without any place one by chance where every address, or every user of its address, has one", () => {
+    const places: Waiter[] = ["A", "B", "C", "D"].map((address) => waiter(address, "u"));
+    const addresses = new FairTurns<Waiter>(4, (below) => below - 2);
+    for (const item of places) addresses.offer(item);
+    assert.equal(addresses.offer(waiter("E", "u")), places[2]);
+    const another = waiter("E", "u");
+    assert.equal(addresses.offer(another), another, "one that has a place waits for it");
+    assert.deepEqual(taken(addresses), ["Au", "Bu", "Du", "Eu"]);
+
+    const users = new FairTurns<Waiter>(4, () => 1);
+    const guesses = ["w", "x", "y", "z"].map((user) => waiter("A", user));
+    for (const item of guesses) users.offer(item);
+    assert.equal(users.offer(waiter("A", "ann")), guesses[1]);
+    const again = waiter("A", "ann");
+    assert.equal(users.offer(again), again);
+    assert.deepEqual(taken(users), ["Aw", "Ay", "Az", "Aann"]);
+  });
+
+  it("gives a user of a crowded address a place of that address where another address is as crowded", () => {
+    const turns = new FairTurns<Waiter>(6, () => 0);
+    for (const [address, user] of ["Aa", "Ab", "Ac", "Bx", "By", "Bz"].map((name) => [...name] as [string, string]))
+      turns.offer(waiter(address, user));
+    assert.equal(turns.offer(waiter("B", "ann"))?.user, "x");
+    assert.deepEqual(taken(turns), ["Aa", "By", "Ab", "Bz", "Ac", "Bann"]);
+  });
+
   it("keeps nothing of those that are gone: nothing is left behind after any order of turns", () => {
     const turns = new FairTurns<Waiter>(16);
     let seed = 7;
