@@ -13,7 +13,7 @@ import type { LanePool } from "../workers/lane-pool.ts";
 import type { Caller, Deferred, RunnerAsk, RunnerResult, RunnerTask } from "../workers/messages.ts";
 import type { Connection } from "./access/connection.ts";
 import { errorReply, refusedCall, refusedTarget, unknownCaller } from "./access/refusals.ts";
-import type { Authorisation } from "./authorisation.ts";
+import type { Authorisation, Identity } from "./authorisation.ts";
 import { highestRetcode } from "./batch-job.ts";
 import type { Batches } from "./batches.ts";
 import type { DeliverWithin, JobKeeping } from "./job-keeping.ts";
@@ -74,17 +74,22 @@ export class Commands {
     if (work.kind === "command") return await this.run(work.command, work.load, work.caller, reply, connection);
     if (work.kind === "readToken") {
       const kept = authorisation.readToken(work.token);
-      if (kept !== undefined) connection.prove();
+      if (kept !== undefined) await this.#proveByToken(work.token, connection);
       return reply(encode(kept ?? new Map(), "raw"));
     }
     try {
       const made = await authorisation.makeToken(work.credential, work.expireSeconds, connection.address);
-      if (made !== undefined) connection.prove();
+      if (made !== undefined) await this.#proveByToken(String(made.get("token")), connection);
       reply(encode(made ?? "", "raw"));
     } catch (error) {
       logger.error({ err: error }, "a token could not be made");
       reply(encode("", "raw"));
     }
+  }
+
+  async #proveByToken(token: string, connection: Connection): Promise<void> {
+    const identity = await this.#options.authorisation.identify({ kind: "token", user: "", token }, connection.address);
+    if (identity !== undefined) prove(identity, connection);
   }
 
   /** Removes tokens that have expired. */
@@ -100,7 +105,7 @@ export class Commands {
     if (identity === undefined)
       return encode(errorReply("AuthenticationError", "Authentication error occurred."), "raw");
     const fields = decode(load) as ValueMap;
-    connection.prove();
+    prove(identity, connection);
     // A job id that names another's job would make that job this user's.
     if (identity.grants !== undefined) fields.set("jid", "");
     const job = { ...toJob(fields, identity.user), source: identity.source };
@@ -157,7 +162,7 @@ export class Commands {
   ): Promise<void> {
     const identity = await this.#options.authorisation.identify(caller, connection.address);
     if (identity === undefined) return reply(encode(unknownCaller(caller), "raw"));
-    connection.prove();
+    prove(identity, connection);
     const { user } = identity;
     const { authorisation } = this.#options;
     const fields = decode(load) as ValueMap;
@@ -265,6 +270,11 @@ export class Commands {
       port1.close();
     }
   }
+}
+
+/** A right password that permits nothing proves nothing: in a system's directory everybody has one. */
+function prove({ grants }: Identity, connection: Connection): void {
+  if (grants === undefined || grants.length > 0) connection.prove();
 }
 
 /** What the function refuses is its answer; anything else is a bug of the master. */

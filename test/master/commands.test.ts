@@ -57,9 +57,16 @@ describe("an operator's connection", () => {
     { kind: "readToken", item: 0, token: "t" } as const,
   ];
 
-  it("is proven by a good token and a good password, whatever its user may do", async () => {
+  it("is proven by a good token and a good password of a user with grants, whatever they are for", async () => {
+    for (const grants of [undefined, ["test.*"]]) {
+      const proves = answers({ user: "ann", grants });
+      for (const work of [...works, ...tokens]) assert.equal(await proves(work), true, work.kind);
+    }
+  });
+
+  it("is not proven by the password or token of a user that nothing is granted to", async () => {
     const proves = answers({ user: "ann", grants: [] });
-    for (const work of [...works, ...tokens]) assert.equal(await proves(work), true, work.kind);
+    for (const work of [...works, ...tokens]) assert.equal(await proves(work), false, work.kind);
   });
 
   it("is not proven by a wrong token or password", async () => {
