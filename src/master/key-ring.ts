@@ -28,6 +28,7 @@ export type KeyRingOptions = {
     removed: string[];
     changed: string[];
   }) => Promise<readonly string[]>;
+  /** Its key went, or is another now. */
   readonly onRemoved: (id: string) => void;
   readonly fire: (tag: string, data: { readonly [key: string]: boolean }) => void;
   /** Keeps publishes out while key and serial change. */
@@ -103,6 +104,8 @@ export class KeyRing {
       (replaced) => ({ replaced, fault: undefined }),
       (fault: unknown) => ({ replaced: [], fault }),
     );
+    // Whoever has another key now gets nothing that was for the former holder.
+    for (const id of outcome.replaced) this.#options.onRemoved(id);
     const isRemoval = (gone.length > 0 || outcome.replaced.length > 0) && this.#options.rotatesOnRemoval;
     const isSettled = !isRemoval && this.#steadyMs() - this.#rotatedForRemovalMs < dropfileLagMsMax;
     if ((change.rotate || isRemoval) && !isSettled)

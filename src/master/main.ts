@@ -124,7 +124,7 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
   const secrets = keep(openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box }));
   if (secrets.isFresh)
     logger.warn({ why: secrets.freshReason }, "started with a new AES key: minions will authenticate again");
-  await readyStores(config, box, secrets, logger);
+  const lost = await readyStores(config, box, secrets, logger);
   const accepted = new Set(openKeyDirectories(config.pki_dir).list("accepted"));
   const saltPlan = await takeOverFromSalt(config, box, accepted, logger);
   const bus = keep(
@@ -149,7 +149,6 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));
   const lanes = openLanes(config, saltPlan, logger);
   for (const lane of Object.values(lanes)) keep(lane);
-  const partitioner = new Partitioner(start.partitionKey, config.partitions);
   // Before any port opens: a worker that cannot open its stores would be replaced for ever while clients wait.
   await pool.broadcast(() => ({ kind: "counters" }));
   const master = await Master.open({
@@ -164,13 +163,14 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
     rsa,
     ...lanes,
     saltPlan,
-    partitioner,
+    partitioner: new Partitioner(start.partitionKey, config.partitions),
     pendingJobs,
     signMasterKey,
   });
   // From here on the master closes all of them, in its own order.
   opened.length = 0;
   keep({ close: () => master.stop(0) });
+  for (const id of lost) master.forgetHolder(id);
   const watch = watchKeys(config.pki_dir, config.cachedir, (change) => master.applyKeyChange(change), {
     masterId: config.id,
     settleMs: keyChangeSettleMs,
@@ -234,15 +234,15 @@ async function takeOverFromSalt(
   }
 }
 
-/** In their present form, and without what keys that are gone were given. */
+/** In their present form, and without what keys that are gone were given. @returns whose keys those are */
 async function readyStores(
   config: MasterConfig,
   box: SecretBox,
   secrets: MasterSecrets,
   logger: Logger,
-): Promise<void> {
+): Promise<readonly string[]> {
   await prepareStores(config, logger);
-  await forgetLostKeys(config, box, secrets, logger);
+  return await forgetLostKeys(config, box, secrets, logger);
 }
 
 /** The directory watch sees what goes while the master runs; this is for what went meanwhile. */
@@ -251,16 +251,17 @@ async function forgetLostKeys(
   box: SecretBox,
   secrets: MasterSecrets,
   logger: Logger,
-): Promise<void> {
+): Promise<readonly string[]> {
   const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
   try {
     const lost = await dropSessionsOfLostKeys({ minions, keys: openKeyDirectories(config.pki_dir), box, logger });
-    if (lost.length === 0) return;
+    if (lost.length === 0) return lost;
     if (config.rotate_aes_key) await secrets.rotate(Date.now(), config.rotation_grace * 1_000);
     logger.warn(
       { count: lost.length, ids: lost.slice(0, logItemsMax), rotated: config.rotate_aes_key },
       "keys of minions were removed or replaced while the master was down: their sessions are over",
     );
+    return lost;
   } finally {
     await minions.close();
   }

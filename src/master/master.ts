@@ -162,6 +162,12 @@ export class Master {
     ]);
   }
 
+  /** What was for the holder of a key that is gone, no other gets: jobs that wait, and its kept pillar. */
+  forgetHolder(id: string): void {
+    this.#keeping.deliveries.forget(id);
+    void this.#pillars.forget(id);
+  }
+
   applyKeyChange(change: KeyChange): void {
     this.#keyRing
       .apply(change)
@@ -270,8 +276,7 @@ export class Master {
       },
       onRemoved: (id) => {
         this.#presence.forget(id);
-        this.#keeping.deliveries.forget(id);
-        void this.#pillars.forget(id);
+        this.forgetHolder(id);
       },
       fire: (tag, data) => bus.fire(tag, data),
       exclusively: (step) => this.#publisher.exclusively(step),

@@ -88,8 +88,7 @@ async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>
     task.added.filter((id) => shard.owns(id)),
     task.removed,
   );
-  const isOwnReplaced = (isTouched: boolean) => (id: string) => shard.owns(id) && shard.isReplaced(id, isTouched);
-  const replaced = [...task.added.filter(isOwnReplaced(false)), ...task.changed.filter(isOwnReplaced(true))];
+  const replaced = [...task.added, ...task.changed].filter((id) => shard.owns(id) && shard.isReplaced(id));
   const owned = [...task.removed.filter((id) => shard.owns(id)), ...replaced];
   const { preserve_minion_cache: isDataKept, cachedir } = start.config;
   const removed = new Set(task.removed);

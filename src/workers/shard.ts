@@ -62,7 +62,8 @@ export class Shard {
   readonly unprovenKeys: UnprovenKeys;
   slot = 0;
   current: Crypticle;
-  former: { readonly crypticle: Crypticle; readonly untilMs: number } | undefined;
+  /** Until then by a clock that is never set. */
+  former: { readonly crypticle: Crypticle; readonly untilSteadyMs: number } | undefined;
   masterKeys: MasterKeys;
   readonly #minions = new Map<string, MinionState>();
   /** Ids whose stored session is being removed: until then the store still has it. */
@@ -91,15 +92,18 @@ export class Shard {
   useMasterKeys(keys: MasterKeys): void {
     this.masterKeys = keys;
     this.current = new Crypticle(keys.aes);
-    this.former = keys.former && { crypticle: new Crypticle(keys.former.key), untilMs: keys.former.untilMs };
+    // More than the grace is left only if the clock was set back, or the grace was made shorter.
+    const leftMs = Math.min((keys.former?.untilMs ?? 0) - Date.now(), this.start.config.rotation_grace * 1_000);
+    const untilSteadyMs = performance.now() + leftMs;
+    this.former = keys.former && { crypticle: new Crypticle(keys.former.key), untilSteadyMs };
   }
 
   /** The crypticle for a version 0 or 2 exchange; undefined once the former key's grace is over. */
   masterCrypticle(sealKey: SealKey): Crypticle | undefined {
     if (sealKey === "current") return this.current;
-    const leftMs = (this.former?.untilMs ?? 0) - Date.now();
-    // More than the grace is left only if the clock was set back.
-    return leftMs > 0 && leftMs <= this.start.config.rotation_grace * 1_000 ? this.former?.crypticle : undefined;
+    return this.former !== undefined && performance.now() < this.former.untilSteadyMs
+      ? this.former.crypticle
+      : undefined;
   }
 
   owns(id: string): boolean {
@@ -171,11 +175,13 @@ export class Shard {
   /** A session key for an `_auth`: the present one, or a new one if that is older than `publish_session`. The promise settles when it is stored. */
   issueSession(id: string, nowMs: number): { readonly session: Session; readonly stored: Promise<void> | undefined } {
     const present = this.session(id);
-    const isGood = present !== undefined && !this.isExpired(present, nowMs);
-    // One of an earlier release is stored once more, with its key's name.
-    if (isGood && present.minionKey !== undefined) return { session: present, stored: undefined };
     const state = this.#state(id);
     const minionKey = state.acceptedPem === undefined ? undefined : sessionKeyName(state.acceptedPem);
+    // Of a key that was replaced while no master looked, the former holder knows the session.
+    const isOwn = present?.minionKey === undefined || present.minionKey === minionKey;
+    const isGood = present !== undefined && isOwn && !this.isExpired(present, nowMs);
+    // One of an earlier release is stored once more, with its key's name.
+    if (isGood && present.minionKey !== undefined) return { session: present, stored: undefined };
     const keyString = isGood ? present.keyString : generateKeyString();
     const crypticle = isGood ? present.crypticle : new Crypticle(keyString);
     const session = { keyString, crypticle, createdMs: isGood ? present.createdMs : nowMs, minionKey };
@@ -251,14 +257,16 @@ export class Shard {
   }
 
   /**
-   * Whether the file holds another key than the one that is served. One that nothing was heard of since the worker's start
-   * counts as replaced if `isTouched`.
+   * Whether the file holds another key than the one that is served, or than the one that a minion's session was given to of which nothing was
+   * heard since the worker's start.
    */
-  isReplaced(id: string, isTouched: boolean): boolean {
+  isReplaced(id: string): boolean {
     const served = this.#minions.get(id)?.acceptedPem;
-    if (served === undefined) return isTouched && this.stores.minions.getSession(id) !== undefined;
+    const session = served === undefined ? this.session(id) : undefined;
+    if (served === undefined && session === undefined) return false;
     const pem = this.stores.keys.read("accepted", id);
-    return pem !== undefined && cleanPem(pem) !== cleanPem(served);
+    if (pem === undefined) return false;
+    return served === undefined ? session?.minionKey !== sessionKeyName(pem) : cleanPem(pem) !== cleanPem(served);
   }
 
   /** A key is gone or another one: whatever it proved counts no more. `withData`: grains, pillar and mine go too. */

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
@@ -32,7 +32,7 @@ describe("a key that goes soon after it was accepted", () => {
   let ids = 0;
 
   before(async () => {
-    master = await startOurMaster(2, {});
+    master = await startOurMaster(2, { deliver_within: 3_600, pillar_cache: true });
     client = master.client();
     const primes = await loadPrimes(defaultKeyDirectory(), 2);
     keys = [minionKey(primes, 0), minionKey(primes, 1)];
@@ -124,6 +124,47 @@ describe("a key that goes soon after it was accepted", () => {
     await isOneRotation(() => isRefusedAfter(0, (id) => key("-r", id, "--include-accepted")));
   });
 
+  const keptPillar = (id: string) => join(master.cacheDirectory, "pillar_cache", id);
+  /** A job that waits for each, and a kept pillar. */
+  async function giveWaiting(ids: readonly string[]): Promise<void> {
+    mkdirSync(keptPillar(""), { recursive: true });
+    for (const id of ids) {
+      writeFileSync(keptPillar(id), "of the former holder");
+      await client.publish(id, "test.echo", ["x"]);
+    }
+    assert.deepEqual(await waitingFor(), [...ids].sort());
+  }
+  async function waitingFor(): Promise<string[]> {
+    const shown = await runCli(["run", "-c", master.configDirectory, "jobs.pending", "--out", "json"], cliTimeoutMs);
+    assert.equal(shown.exitCode, 0, shown.stderr);
+    const jobs = Object.values(JSON.parse(shown.stdout || "{}") as Record<string, { Minions: string[] }>);
+    return jobs.flatMap((job) => job.Minions).sort();
+  }
+  async function untilWaitingFor(ids: readonly string[], gone: readonly string[]): Promise<void> {
+    const startedMs = performance.now();
+    while ((await waitingFor()).join() !== ids.join() || gone.some((id) => existsSync(keptPillar(id)))) {
+      assert.ok(performance.now() - startedMs < effectDeadlineMs, `jobs wait for ${await waitingFor()}`);
+      await wait(pollMs);
+    }
+    for (const id of ids) assert.ok(existsSync(keptPillar(id)), id);
+  }
+
+  it("leaves nothing that waited for its former holder, and all where its file is only touched", async () => {
+    const waiting = ["taken", "stays"];
+    for (const id of waiting) writeFileSync(file(id), keys[0].publicPem);
+    const minions = await Promise.all(waiting.map((id) => ProbeMinion.open(id, keys[0], master.requestPort)));
+    await giveWaiting(waiting);
+    // Of neither has the master heard since its start.
+    await master.stop();
+    await master.restart();
+    writeFileSync(file("taken.next", "."), keys[1].publicPem);
+    shell(`touch ${file("stays")}; mv ${file("taken.next", ".")} ${file("taken")}`);
+    await untilWaitingFor(["stays"], ["taken"]);
+    shell(`rm ${file("stays")}`);
+    await untilWaitingFor([], ["stays"]);
+    for (const minion of minions) minion.close();
+  });
+
   it("keeps its session where its file is only touched, or written again as it was", async () => {
     const before = await rotations();
     writeFileSync(file("kept"), keys[0].publicPem);
@@ -148,6 +189,7 @@ describe("a key that goes soon after it was accepted", () => {
     );
     assert.ok(gone && replaced && kept);
     const { aes } = kept.keys;
+    await giveWaiting(["gone", "other", "same"]);
     await master.stop();
     await master.restart();
     assert.deepEqual(
@@ -160,6 +202,7 @@ describe("a key that goes soon after it was accepted", () => {
     writeFileSync(file("other"), keys[1].publicPem);
     await master.restart();
     assert.deepEqual(await Promise.all([gone, replaced, kept].map(isServed)), [false, false, true]);
+    await untilWaitingFor(["same"], ["gone", "other"]);
     assert.match(master.logTail(), /removed or replaced while the master was down/);
     const again = await ProbeMinion.open("same", keys[0], master.requestPort);
     assert.notEqual(again.keys.aes.text, aes.text);

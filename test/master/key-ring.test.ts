@@ -107,7 +107,7 @@ describe("KeyRing", () => {
     const { accepted, log, change } = openRing({ replaced: ["b"] });
     await change({ changed: ["a", "b"] });
     assert.deepEqual([...accepted], ["a", "b"]);
-    assert.deepEqual(log, ["change + - ~a,b", "keys key-1 after key-0", "event key"]);
+    assert.deepEqual(log, ["change + - ~a,b", "removed b", "keys key-1 after key-0", "event key"]);
   });
 
   it("rotates also if a worker could not be told", async () => {

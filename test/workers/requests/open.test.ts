@@ -94,6 +94,29 @@ describe("a sealed request", () => {
     assert.equal(unpacked(replyOf(await bench.send(frame))), "bad load");
   });
 
+  it("under the former key is answered however the clock is set within its grace, and however short the grace is now", async (t) => {
+    const bench = openShard({ minimum_auth_version: 0 });
+    await acceptMinion(bench, "old1");
+    const key = bench.shard.masterKeys.aes;
+    const former = new Crypticle(key);
+    const frame = encodeSealedRequest(former.seal(encode({ cmd: "_ext_nodes", id: "old1", nonce }, "raw")), {
+      version: 2,
+    });
+    const graceMs = bench.config.rotation_grace * 1_000;
+    const rotate = (untilMs: number) =>
+      bench.shard.useMasterKeys({
+        ...bench.shard.masterKeys,
+        aes: generateKeyString(),
+        former: { key, untilMs },
+      });
+    rotate(Date.now() + 2 * graceMs);
+    assert.deepEqual(opened(await bench.send(frame), former), new Map());
+    rotate(Date.now() + graceMs);
+    const setBackMs = Date.now() - 30_000;
+    t.mock.method(Date, "now", () => setBackMs);
+    assert.deepEqual(opened(await bench.send(frame), former), new Map());
+  });
+
   it("under the master's key is refused from a minion that is not accepted", async () => {
     const bench = openShard({ minimum_auth_version: 0 });
     const frame = encodeSealedRequest(bench.shard.current.seal(encode({ cmd: "_ext_nodes", id: "gone" }, "raw")), {
