@@ -69,9 +69,11 @@ export const rsaModulusBitsMax = 16_384;
 /** Parts of one message on the request port: Salt's clients send two, an empty one and the request. Over it the connection is closed. */
 export const requestPartsMax = 4;
 /** A subscription on the publish port, bytes: Salt's minions send none longer than 40. Over it the connection is closed. */
-export const subscriptionBytesMax = 256;
+export const subscriptionBytesMax = 64;
 /** Subscriptions of one connection: a minion has one, or with `zmq_filtering` two or three. Over it the connection is closed. */
-export const subscriptionsMax = 64;
+export const subscriptionsMax = 8;
+/** Copies of one publish that one subscriber gets when its topics match those of several minions (`zmq_filtering`). Over it further ones are dropped for it. */
+export const publishCopiesMax = 16;
 /** Messages and commands of one subscriber in a minute: it says what it wants when it connects, and may then send a sign of life each second. Over it the connection is closed. */
 export const subscriberMessagesPerMinuteMax = 1_024;
 /** What one read of a subscriber's connection takes at most, bytes; that much of a chunk may wait for its turn. All connections share one such buffer. */
@@ -89,6 +91,8 @@ export const catchUpBytes = 256 * 1024;
 export const publishesHandedMax = 256;
 /** Bytes of these; one of any size always fits. */
 export const publishesHandedBytesMax = 64 * 1024 * 1024;
+/** Heap that the publish thread may have, MiB, also where `worker_heap_mb` is less: 50,000 connections with all the subscriptions they may have take 400. */
+export const publishHeapMbMin = 1_024;
 /** One publish in the publish thread, milliseconds: to 200,000 subscribers it takes two seconds. Over it the thread hangs and is replaced. */
 export const publishThreadTimeoutMs = 60_000;
 /** A publish thread that ends sooner than this after its start ends the master, milliseconds: a new one would end, too. */

@@ -125,8 +125,18 @@ export class Master {
 
   /** Opens the ports, publish first: a minion that gets an answer may subscribe at once. */
   static async open(parts: MasterParts): Promise<Master> {
-    const publishFront = await openPublishFront(parts, (error) => master.#fail(error));
-    const master: Master = new Master(parts, publishFront);
+    let opened: Master | undefined;
+    const publishFront = await openPublishFront(parts, (error) => {
+      if (opened !== undefined) opened.#fail(error);
+    });
+    try {
+      opened = new Master(parts, publishFront);
+    } catch (error) {
+      // Its thread would keep the process of a master that does not start.
+      await publishFront.close();
+      throw error;
+    }
+    const master = opened;
     await master.#requests
       .open((error) => master.#fail(error))
       .catch(async (error: Error) => {

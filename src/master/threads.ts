@@ -13,6 +13,7 @@ import {
   laneQueueMax,
   laneTaskTimeoutMs,
   laneYoungHeapMb,
+  publishHeapMbMin,
   workerYoungHeapMb,
 } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys.ts";
@@ -166,7 +167,7 @@ export function openPublishFront(
     descriptor: openedPorts.get("publish_port"),
     highWaterMark: config.pub_hwm,
     isFiltering: config.zmq_filtering,
-    heap: workerHeap(config),
+    heap: { youngMb: workerYoungHeapMb, oldMb: Math.max(config.worker_heap_mb, publishHeapMbMin) },
     logger,
     onFault,
   });

@@ -31,25 +31,28 @@ describe("a publish port under floods", () => {
   let restingMb = 0;
   const subscribers: { readonly connection: Connection; received: number }[] = [];
 
-  before(async () => {
-    master = await startOurMaster(3_000, {});
-    client = master.client();
-    load = await HonestLoad.open(master.requestPort, master.pkiDirectory);
-    for (let count = 0; count < subscriberCount; count += 1) {
-      const connection = await Connection.open({ host: "127.0.0.1", port: master.publishPort, type: "SUB" });
-      const subscriber = { connection, received: 0 };
-      connection.onMessage = () => {
-        subscriber.received += 1;
-      };
-      subscribers.push(subscriber);
-    }
-    while (sumOf(await readCounters(client), /^publishes\.subscribers$/) < subscriberCount) await delay(10);
-    // What publishes of that size cost all threads for good is no flood's doing.
-    await publish(2 * publishesOfFlood);
-    await allReceived(2 * publishesOfFlood);
-    await load.run(1_000);
-    restingMb = residentMb(master.processId);
-  });
+  before(
+    async () => {
+      master = await startOurMaster(3_000, {});
+      client = master.client();
+      load = await HonestLoad.open(master.requestPort, master.pkiDirectory);
+      for (let count = 0; count < subscriberCount; count += 1) {
+        const connection = await Connection.open({ host: "127.0.0.1", port: master.publishPort, type: "SUB" });
+        const subscriber = { connection, received: 0 };
+        connection.onMessage = () => {
+          subscriber.received += 1;
+        };
+        subscribers.push(subscriber);
+      }
+      while (sumOf(await readCounters(client), /^publishes\.subscribers$/) < subscriberCount) await delay(10);
+      // What publishes of that size cost all threads for good is no flood's doing.
+      await publish(2 * publishesOfFlood);
+      await allReceived(2 * publishesOfFlood);
+      await load.run(1_000);
+      restingMb = residentMb(master.processId);
+    },
+    { timeout: testTimeoutMs },
+  );
   after(async () => {
     for (const { connection } of subscribers) connection.close();
     load?.close();

@@ -59,6 +59,7 @@ export class PublishThread {
   #former = noStats;
   #looks: (() => void)[] = [];
   #hangTimer: NodeJS.Timeout | undefined;
+  #takenCount = 0;
   #isClosing = false;
   #fault: Error | undefined;
 
@@ -124,6 +125,8 @@ export class PublishThread {
   /** Gives subscribers `lingerMs` to take what was published, and ends the thread. */
   async close(lingerMs: number): Promise<void> {
     this.#isClosing = true;
+    const closed = new SaltworksError("CHANNEL_CLOSED", "the publish port is closed");
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(closed);
     const worker = this.#worker;
     if (worker === undefined) return;
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
@@ -172,6 +175,7 @@ export class PublishThread {
   #take(report: PublishReport): void {
     switch (report.kind) {
       case "taken":
+        this.#takenCount += 1;
         this.#handedBytes -= this.#handed.shift() ?? 0;
         if (this.#handed.length === 0) this.#endWatch();
         else this.#hangTimer?.refresh();
@@ -201,8 +205,14 @@ export class PublishThread {
 
   #watchForHang(): void {
     this.#hangTimer ??= setTimeout(() => {
-      this.#options.logger.error("the publish thread hangs and is replaced");
-      void this.#worker?.terminate();
+      const timer = this.#hangTimer;
+      const refreshed = this.#takenCount;
+      // After a stall of this thread its timers run before what the other one has said meanwhile.
+      setImmediate(() => {
+        if (this.#hangTimer !== timer || this.#takenCount !== refreshed) return;
+        this.#options.logger.error("the publish thread hangs and is replaced");
+        void this.#worker?.terminate();
+      });
     }, publishThreadTimeoutMs).unref();
   }
 

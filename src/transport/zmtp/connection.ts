@@ -187,9 +187,10 @@ export abstract class Connection {
     return this.takeCommand(command.name, command.body);
   }
 
+  /** Not while bytes are under way: they are a sign of life, too, and answers to a client that never reads would pile up. */
   #answerPing(): void {
     if (this.#ping === undefined) return;
-    this.socket.write(commandFrame("PONG", this.#ping));
+    if (this.socket.writableLength === 0) this.socket.write(commandFrame("PONG", this.#ping));
     this.#ping = undefined;
   }
 }

@@ -57,9 +57,12 @@ export class RawClient {
     this.socket.write(bytes);
   }
 
-  /** The next `count` bytes. */
+  /** The next `count` bytes. @throws Error if the connection ends before */
   async take(count: number): Promise<Buffer> {
-    while (this.#received.length < count) await once(this.socket, "received");
+    while (this.#received.length < count) {
+      if (this.socket.closed) throw new Error(`the connection ended ${count - this.#received.length} bytes too soon`);
+      await Promise.race([once(this.socket, "received"), this.closed]);
+    }
     const taken = this.#received.subarray(0, count);
     this.#received = this.#received.subarray(count);
     return taken;

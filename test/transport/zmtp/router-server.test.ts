@@ -90,7 +90,9 @@ describe("RouterServer closes", () => {
   });
 
   it("a connection that does not end a message in time, and none that only waits", async () => {
-    const { server } = await openServer({ bounds: { greetingTimeoutMs: 40, messageTimeoutMs: 50, overdueLookMs: 10 } });
+    const { server } = await openServer({
+      bounds: { greetingTimeoutMs: 1_500, messageTimeoutMs: 1_500, overdueLookMs: 10 },
+    });
     const idle = await greeted(server.port);
     const slow = await greeted(server.port);
     slow.send(requestBytes(Buffer.alloc(100)).subarray(0, 50));
@@ -200,7 +202,7 @@ describe("RouterServer", () => {
 
   it("reads each connection once more at most while it is paused, loses nothing, and goes on in order", async () => {
     const { server, messages } = await openServer({
-      bounds: { messageTimeoutMs: 50, greetingTimeoutMs: 50, overdueLookMs: 10 },
+      bounds: { messageTimeoutMs: 1_000, greetingTimeoutMs: 1_000, overdueLookMs: 10 },
     });
     const client = await greeted(server.port);
     server.pause();
@@ -208,7 +210,7 @@ describe("RouterServer", () => {
     // Half of the last one: a pause is no reason to give up an unfinished message.
     const stream = Buffer.concat(bodies.map(requestBytes));
     client.send(stream.subarray(0, stream.length - 1_000));
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await new Promise((resolve) => setTimeout(resolve, 1_300));
     assert.deepEqual([messages.length, server.connectionCount], [0, 1]);
     assert.ok(server.heldBytes <= 128 * 1024, `${server.heldBytes} bytes`);
     server.resume();

@@ -2,13 +2,14 @@
 import { smallReplyBytes } from "../../../limits.ts";
 import { type Framing, partFrame } from "../frames.ts";
 
-/** Bytes that several subscribers may hold. */
-export type SharedBytes = { readonly bytes: Buffer; holders: number };
+/** What several subscribers may hold, counted once for all of them, in whichever framing they have it. */
+export type Shared = { readonly length: number; holders: number };
 
 export type Outgoing = {
   /** Goes before the body: a topic whose payload is too large to be copied behind it. */
   readonly head: Buffer | undefined;
-  readonly body: SharedBytes;
+  readonly body: Buffer;
+  readonly shared: Shared;
   /** Of both. */
   readonly length: number;
 };
@@ -16,16 +17,18 @@ export type Outgoing = {
 /** A payload that goes to all, or behind one topic after the other. */
 export class Payload {
   readonly #bytes: Uint8Array;
+  readonly #shared: Shared;
   readonly #framed = new Map<Framing, Outgoing>();
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
+    this.#shared = { length: bytes.length, holders: 0 };
   }
 
   alone(framing: Framing): Outgoing {
     let outgoing = this.#framed.get(framing);
     if (outgoing === undefined) {
-      outgoing = whole(partFrame(this.#bytes, false, framing));
+      outgoing = whole(partFrame(this.#bytes, false, framing), this.#shared);
       this.#framed.set(framing, outgoing);
     }
     return outgoing;
@@ -33,12 +36,13 @@ export class Payload {
 
   behind(topic: Buffer, framing: Framing): Outgoing {
     const head = partFrame(topic, true, framing);
-    const { body, length } = this.alone(framing);
-    if (length <= smallReplyBytes) return whole(Buffer.concat([head, body.bytes]));
-    return { head, body, length: head.length + length };
+    const { body, shared, length } = this.alone(framing);
+    if (length > smallReplyBytes) return { head, body, shared, length: head.length + length };
+    const bytes = Buffer.concat([head, body]);
+    return whole(bytes, { length: bytes.length, holders: 0 });
   }
 }
 
-function whole(bytes: Buffer): Outgoing {
-  return { head: undefined, body: { bytes, holders: 0 }, length: bytes.length };
+function whole(body: Buffer, shared: Shared): Outgoing {
+  return { head: undefined, body, shared, length: body.length };
 }

@@ -8,14 +8,16 @@ import {
   heldPublishesBytesMax,
   messageTimeoutMs,
   overdueLookMs,
+  publishCopiesMax,
   subscriberMessagesPerMinuteMax,
   subscriberUnreadBytesMax,
   subscriptionsMax,
 } from "../../../limits.ts";
 import type { Keepalive } from "../../keepalive.ts";
 import { addressKey } from "../address.ts";
+import { Crowding } from "../crowding.ts";
 import { TurnBudget } from "../turn-budget.ts";
-import { Payload, type SharedBytes } from "./outgoing.ts";
+import { type Outgoing, Payload, type Shared } from "./outgoing.ts";
 import { Subscriber, type SubscriberCloseReason, type SubscriberEvents, subscriberCloseReasons } from "./subscriber.ts";
 import { Topics } from "./topics.ts";
 
@@ -51,15 +53,18 @@ export type PubServerOptions = {
 };
 
 const minuteMs = 60_000;
+/** A connection that the system accepted when the port opened reaches us within this time. */
+const earlyConnectionMs = 1_000;
+
+type SetKeepalive = (server: Server, keepalive: Keepalive) => boolean;
 
 /** Loaded here alone, because it needs a library of the system that some systems do not have. */
-async function keepaliveOf(server: Server, keepalive: Keepalive): Promise<boolean> {
+async function loadKeepalive(): Promise<SetKeepalive> {
   try {
-    const { setKeepalive } = await import("../../keepalive.ts");
-    return setKeepalive(server, keepalive);
+    return (await import("../../keepalive.ts")).setKeepalive;
   } catch (error) {
     process.emitWarning(`tcp_keepalive_cnt and tcp_keepalive_intvl do not act: ${(error as Error).message}`);
-    return false;
+    return () => false;
   }
 }
 
@@ -75,20 +80,21 @@ export class PubServer {
   readonly #events: SubscriberEvents;
   readonly #subscribers = new Set<Subscriber>();
   readonly #topics = new Topics<Subscriber>();
-  readonly #connectionsOf = new Map<string, number>();
+  readonly #crowding = new Crowding<Subscriber>();
   /** In the order in which they came. */
   readonly #withoutTopic = new Set<Subscriber>();
   /** In the order in which their greeting or message began. */
   readonly #unfinished = new Set<Subscriber>();
   readonly #behind = new Set<Subscriber>();
   /** What some subscriber has not read, in the order in which it was sent. */
-  readonly #held = new Set<SharedBytes>();
+  readonly #held = new Set<Shared>();
   #heldBytes = 0;
+  #publishes = 0;
   readonly #budget = new TurnBudget<Subscriber>((subscriber) => this.#goOn(subscriber));
   readonly #timer: NodeJS.Timeout;
   #isClosing = false;
-  /** Connections have the listening socket's keepalive. */
-  #inheritsKeepalive = false;
+  /** From when on connections have the listening socket's keepalive; the system may have accepted earlier ones without it. */
+  #inheritsKeepaliveFromMs = Number.POSITIVE_INFINITY;
 
   private constructor(options: PubServerOptions) {
     this.#options = options;
@@ -104,8 +110,8 @@ export class PubServer {
       onChunk: (subscriber, chunk) => this.#take(subscriber, chunk),
       onClosed: (subscriber) => this.#forget(subscriber),
       onBehind: (subscriber, isBehind) => void this.#behind[isBehind ? "add" : "delete"](subscriber),
-      hold: ({ body }) => this.#hold(body),
-      release: ({ body }) => this.#release(body),
+      hold: ({ shared }) => this.#hold(shared),
+      release: ({ shared }) => this.#release(shared),
     };
     this.#server = createServer({ noDelay: true, pauseOnConnect: true });
     this.#server.on("connection", (socket) => this.#accept(socket));
@@ -114,12 +120,15 @@ export class PubServer {
 
   /** @throws Error with the `code` of the system call (EADDRINUSE, EADDRNOTAVAIL, EACCES) */
   static async listen(options: PubServerOptions): Promise<PubServer> {
+    const setKeepalive = await loadKeepalive();
     const server = new PubServer(options);
     try {
       await new Promise<void>((resolve, reject) => {
         server.#server.once("error", reject);
         const onListening = () => {
           server.#server.off("error", reject);
+          const isSet = setKeepalive(server.#server, options.keepalive);
+          if (isSet) server.#inheritsKeepaliveFromMs = performance.now() + earlyConnectionMs;
           resolve();
         };
         const { on, backlog } = options;
@@ -131,7 +140,6 @@ export class PubServer {
       throw error;
     }
     server.#server.on("error", options.onFault);
-    server.#inheritsKeepalive = await keepaliveOf(server.#server, options.keepalive);
     return server;
   }
 
@@ -168,22 +176,25 @@ export class PubServer {
   publish(payload: Uint8Array): void {
     const message = new Payload(payload);
     this.#send(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength), (to) => message.alone(to.framing));
-    this.#closeSlowest(payload.byteLength);
+    this.#closeSlowest();
   }
 
   /** Sends the payload once behind each topic, as a message of two parts. */
   publishTo(topics: Iterable<string>, payload: Uint8Array): void {
     const message = new Payload(payload);
+    this.#publishes += 1;
+    const publish = this.#publishes;
     for (const text of topics) {
       const topic = Buffer.from(text, "latin1");
-      const framed = new Map<string, ReturnType<Payload["behind"]>>();
-      this.#send(topic, ({ framing }) => {
-        const outgoing = framed.get(framing) ?? message.behind(topic, framing);
-        framed.set(framing, outgoing);
+      const framed = new Map<string, Outgoing>();
+      this.#send(topic, (subscriber) => {
+        if (!hasCopyLeft(subscriber, publish)) return undefined;
+        const outgoing = framed.get(subscriber.framing) ?? message.behind(topic, subscriber.framing);
+        framed.set(subscriber.framing, outgoing);
         return outgoing;
       });
     }
-    this.#closeSlowest(payload.byteLength);
+    this.#closeSlowest();
   }
 
   /** Takes no more connections, gives subscribers `lingerMs` to take what was published, then closes all. */
@@ -198,34 +209,36 @@ export class PubServer {
     for (const subscriber of this.#subscribers) subscriber.close();
   }
 
-  #send(first: Buffer, framed: (to: Subscriber) => ReturnType<Payload["alone"]>): void {
+  #send(first: Buffer, framed: (to: Subscriber) => Outgoing | undefined): void {
     this.counters.messages += 1;
     this.#topics.match(first, (subscriber) => {
-      if (subscriber.send(framed(subscriber))) this.counters.sent += 1;
+      const outgoing = framed(subscriber);
+      if (outgoing !== undefined && subscriber.send(outgoing)) this.counters.sent += 1;
       else this.counters.dropped += 1;
     });
   }
 
-  #hold(bytes: SharedBytes): void {
-    bytes.holders += 1;
-    if (bytes.holders > 1) return;
-    this.#held.add(bytes);
-    this.#heldBytes += bytes.bytes.length;
+  #hold(shared: Shared): void {
+    shared.holders += 1;
+    if (shared.holders > 1) return;
+    this.#held.add(shared);
+    this.#heldBytes += shared.length;
   }
 
-  #release(bytes: SharedBytes): void {
-    bytes.holders -= 1;
-    if (bytes.holders > 0) return;
-    this.#held.delete(bytes);
-    this.#heldBytes -= bytes.bytes.length;
+  #release(shared: Shared): void {
+    shared.holders -= 1;
+    if (shared.holders > 0) return;
+    this.#held.delete(shared);
+    this.#heldBytes -= shared.length;
   }
 
   /** Those that have not read the oldest are furthest behind. */
-  #closeSlowest(lastBytes: number): void {
-    const bytesMax = Math.max(this.#bounds.heldPublishesBytesMax, 2 * lastBytes);
-    while (this.#heldBytes > bytesMax) {
+  #closeSlowest(): void {
+    while (this.#heldBytes > this.#bounds.heldPublishesBytesMax) {
+      const largest = [...this.#held].reduce((most, { length }) => Math.max(most, length), 0);
+      if (this.#heldBytes <= 2 * largest) return;
       const [oldest] = this.#held;
-      const slowest = [...this.#behind].filter((subscriber) => subscriber.oldest?.body === oldest);
+      const slowest = [...this.#behind].filter((subscriber) => subscriber.oldest?.shared === oldest);
       if (slowest.length === 0) return;
       for (const subscriber of slowest) this.#close(subscriber, "unreadPublishes");
     }
@@ -238,30 +251,33 @@ export class PubServer {
       return;
     }
     const key = addressKey(socket.remoteAddress);
-    const ofAddress = this.#connectionsOf.get(key) ?? 0;
     const { addressConnectionsMax, isProxy, connectionsMax } = this.#options;
-    const isOver = addressConnectionsMax > 0 && ofAddress >= addressConnectionsMax && !isProxy(socket.remoteAddress);
-    if (isOver || (this.#subscribers.size >= connectionsMax && !this.#makeRoom())) {
+    const isProxied = isProxy(socket.remoteAddress);
+    const ofAddress = this.#crowding.countOf(key);
+    const isOver = addressConnectionsMax > 0 && ofAddress >= addressConnectionsMax && !isProxied;
+    if (isOver || (this.#subscribers.size >= connectionsMax && !this.#makeRoom(ofAddress))) {
       this.#closed[isOver ? "address" : "connections"] += 1;
       socket.destroy();
       return;
     }
-    if (!this.#inheritsKeepalive) {
+    if (performance.now() < this.#inheritsKeepaliveFromMs) {
       const { isOn, idleSeconds } = this.#options.keepalive;
       socket.setKeepAlive(isOn, Math.max(0, idleSeconds) * 1_000);
     }
     const subscriber = new Subscriber(socket, this.#events);
     this.#subscribers.add(subscriber);
     this.#withoutTopic.add(subscriber);
-    this.#connectionsOf.set(key, ofAddress + 1);
+    if (!isProxied) this.#crowding.add(key, subscriber);
     subscriber.unfinishedSinceMs = performance.now();
     this.#unfinished.add(subscriber);
   }
 
-  #makeRoom(): boolean {
-    const [oldest] = this.#withoutTopic;
-    if (oldest !== undefined) this.#close(oldest, "connections");
-    return oldest !== undefined;
+  /** An address that has more connections than the newcomer's gives up its newest; otherwise the oldest that subscribed to nothing goes. */
+  #makeRoom(ofAddress: number): boolean {
+    const [silent] = this.#withoutTopic;
+    const yielding = this.#crowding.newestAbove(ofAddress + 1) ?? silent;
+    if (yielding !== undefined) this.#close(yielding, "connections");
+    return yielding !== undefined;
   }
 
   /** @returns whether reading goes on */
@@ -345,10 +361,7 @@ export class PubServer {
     this.#unfinished.delete(subscriber);
     this.#behind.delete(subscriber);
     this.#budget.forget(subscriber);
-    const key = addressKey(subscriber.address);
-    const left = (this.#connectionsOf.get(key) ?? 0) - 1;
-    if (left > 0) this.#connectionsOf.set(key, left);
-    else this.#connectionsOf.delete(key);
+    this.#crowding.remove(subscriber);
   }
 
   #look(): void {
@@ -360,4 +373,12 @@ export class PubServer {
       else if (ageMs >= this.#bounds.messageTimeoutMs) this.#close(subscriber, "messageTimeout");
     }
   }
+}
+
+/** A minion has one topic of its own; one that subscribed to all topics would be written to once for each minion. */
+function hasCopyLeft(subscriber: Subscriber, publish: number): boolean {
+  if (subscriber.lastPublish !== publish) subscriber.copiesOfPublish = 0;
+  subscriber.lastPublish = publish;
+  subscriber.copiesOfPublish += 1;
+  return subscriber.copiesOfPublish <= publishCopiesMax;
 }

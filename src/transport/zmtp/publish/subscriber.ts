@@ -56,7 +56,13 @@ export class Subscriber extends Connection {
   /** Subscribers prove nothing. */
   readonly isProven = false;
   readonly topics: Topic<Subscriber>[] = [];
+  addressKey = "";
+  older: Subscriber | undefined;
+  newer: Subscriber | undefined;
   lastMatch = 0;
+  /** The number of the publish that it was meant to get last, and behind how many topics. */
+  lastPublish = 0;
+  copiesOfPublish = 0;
   /** Messages and commands of the minute `countedMinute`, as the server counts. */
   messagesOfMinute = 0;
   countedMinute = 0;
@@ -143,12 +149,12 @@ export class Subscriber extends Connection {
 
   #write({ head, body }: Outgoing): void {
     if (head === undefined) {
-      this.socket.write(body.bytes);
+      this.socket.write(body);
       return;
     }
     this.socket.cork();
     this.socket.write(head);
-    this.socket.write(body.bytes);
+    this.socket.write(body);
     this.socket.uncork();
   }
 
