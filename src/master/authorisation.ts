@@ -17,6 +17,7 @@ import type { GrantSource } from "./access/grant-source.ts";
 import { type Asker, grantedTargets, type Reach, readsPillar } from "./access/reach.ts";
 import type { CredentialChecks } from "./credential-checks.ts";
 import type { TargetText } from "./expected-minions.ts";
+import { PeerRules } from "./peer-rules.ts";
 import {
   type AskedCall,
   type Grants,
@@ -41,6 +42,8 @@ export type AuthorisationOptions = {
     | "token_expire_user_override"
     | "keep_acl_in_token"
     | "permissive_acl"
+    | "peer"
+    | "peer_run"
     | "user"
   >;
   readonly checks: Pick<CredentialChecks, "check" | "notEnabled">;
@@ -113,8 +116,11 @@ export class Authorisation {
     return { user, grants, isNamesake: this.#isNamesake(user, eauth), source };
   }
 
-  /** Whether every function is granted for every minion that is asked. `claimed`: the user of the system that asks. */
-  async mayPublish(identity: Identity, claimed: string, job: AskedJob): Promise<boolean> {
+  /**
+   * Whether every function is granted for every minion that is asked. `claimed`: the user of the system that asks. `isHopeful`: minions of which
+   * nothing is known count as what a grant says.
+   */
+  async mayPublish(identity: Identity, claimed: string, job: AskedJob, isHopeful = false): Promise<boolean> {
     const { user, grants } = identity;
     const calls = callsOf(job);
     const { publisher_acl_blacklist: blacklist } = this.#options.config;
@@ -124,28 +130,26 @@ export class Authorisation {
     // A name that is none in itself would be held against patterns as something else than minions make of it.
     if (!areFunctionNames(job.fun)) return false;
     const always = (await this.#mayFind(identity, job, calls)) ? new Set([findJob]) : new Set<string>();
-    return await this.#permissions.mayPublish(grants, calls, this.#isWithin(job), always);
+    return await this.#permissions.mayPublish(grants, calls, this.#isWithin(job, isHopeful), always);
   }
 
-  /** Whether the grants that a job was published with are there still, as the configuration is now, for these minions. */
+  /** Whether the grants that a job was published with are there still, as the configuration is now, for these minions. `isHopeful`: as above. */
   async mayStillPublish(
     source: GrantSource,
     { fun, arg }: Pick<Job, "fun" | "arg">,
     ids: readonly string[],
+    isHopeful = false,
   ): Promise<boolean> {
     const identity = this.#identityOf(source);
     if (identity === undefined) return false;
-    return await this.mayPublish(identity, identity.user, {
-      fun,
-      arg,
-      target: ids,
-      targetKind: "list",
-      delimiter: ":",
-    });
+    const job = { fun, arg, target: ids, targetKind: "list", delimiter: ":" };
+    return await this.mayPublish(identity, identity.user, job, isHopeful);
   }
 
   #identityOf(source: GrantSource): Identity | undefined {
     if (source.kind === "local") return this.#localUser(source.user, source.isMaster);
+    if (source.kind === "peer")
+      return { user: source.user, grants: [...new PeerRules(this.#options.config).publishGrants(source.minion)] };
     const { user, eauth, groups, grants } = source;
     const backend = backendConfig(this.#options.config.external_auth, eauth);
     if (backend === undefined) return undefined;
@@ -313,14 +317,14 @@ export class Authorisation {
     return override === true || (Array.isArray(users) && users.includes(username)) ? asked : seconds;
   }
 
-  #isWithin(job: TargetText): IsWithin {
+  #isWithin(job: TargetText, isHopeful: boolean): IsWithin {
     let asked: Promise<readonly string[]> | undefined;
     return async (target) => {
       asked ??= this.#idsOf(job, true);
       const ids = await asked;
       if (ids.length === 0) return true;
       // Minions of which nothing is known are asked, but are not within a grant that says what they are.
-      const granted = new Set(await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }, false));
+      const granted = new Set(await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }, isHopeful));
       return ids.every((id) => granted.has(id));
     };
   }

@@ -335,7 +335,7 @@ export class Deliveries {
       const ids = ready;
       ready = [];
       if (ids.length === 0) return;
-      sending.push(this.#send(job, ids).catch((error: Error) => this.#noteFault(error, ids, asksLeft)));
+      sending.push(this.#send(job, ids, asksLeft).catch((error: Error) => this.#noteFault(error, ids, asksLeft)));
     };
     let timer: NodeJS.Timeout | undefined;
     await this.#options.askRunning(job.jid, asked, this.#options.gatherTimeoutMs, (answer) => {
@@ -365,10 +365,13 @@ export class Deliveries {
   }
 
   /** The try is on disk before the job leaves: after a crash in between it counts, and the minion is asked again before it gets another. */
-  async #send(job: PendingJob, ids: readonly string[]): Promise<void> {
-    const granted = new Set(await this.#options.stillGranted(job.record, ids));
-    for (const id of ids) if (!granted.has(id) && job.settle(id, "withdrawn")) this.counters.withdrawn += 1;
-    const tried = ids.filter((id) => {
+  async #send(job: PendingJob, ids: readonly string[], asksLeft: number): Promise<void> {
+    const { granted, undecided } = await this.#options.stillGranted(job.record, ids);
+    const kept = new Set([...granted, ...undecided]);
+    for (const id of ids) if (!kept.has(id) && job.settle(id, "withdrawn")) this.counters.withdrawn += 1;
+    // It tells its grains soon after it is back, or when it comes again.
+    this.#askAgain(undecided, asksLeft - 1);
+    const tried = granted.filter((id) => {
       if (!job.lacks(id)) return false;
       const isAllowed = job.countTry(id);
       if (!isAllowed) this.counters.spent += 1;

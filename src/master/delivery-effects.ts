@@ -3,13 +3,15 @@ import type { PendingJobRecord, PendingJobs } from "../store/pending-jobs.ts";
 import type { FindJobAnswer } from "./job-tracker.ts";
 import type { MinionNumbers } from "./minion-numbers.ts";
 
+export type Grantees = { readonly granted: readonly string[]; readonly undecided: readonly string[] };
+
 export type DeliveriesOptions = {
   readonly store: PendingJobs;
   readonly numbers: MinionNumbers;
   /** Sends a job to these minions alone. */
   readonly send: (record: PendingJobRecord, ids: readonly string[]) => Promise<void>;
-  /** To which of these minions the job's publisher may send it still. */
-  readonly stillGranted: (record: PendingJobRecord, ids: readonly string[]) => Promise<readonly string[]>;
+  /** To which of these minions the job's publisher may send it still; of `undecided` ones too little is known to say. */
+  readonly stillGranted: (record: PendingJobRecord, ids: readonly string[]) => Promise<Grantees>;
   readonly askRunning: (
     jid: string,
     ids: readonly string[],

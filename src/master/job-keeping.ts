@@ -19,6 +19,7 @@ import { readGrantSource, writeGrantSource } from "./access/grant-source.ts";
 import type { Authorisation } from "./authorisation.ts";
 import type { Bus } from "./bus.ts";
 import { Deliveries } from "./deliveries.ts";
+import type { Grantees } from "./delivery-effects.ts";
 import { readFindJobAnswer } from "./find-job.ts";
 import { keyReason, type ReasonSources, reasonFor } from "./job-reasons.ts";
 import { funText, type JobRecord, type SilentReason } from "./job-record.ts";
@@ -252,21 +253,22 @@ export class JobKeeping {
   }
 
   /** All of them as a rule; one by one where the grants have become narrower. */
-  async #stillGranted({ jid, fields }: PendingJobRecord, ids: readonly string[]): Promise<readonly string[]> {
+  async #stillGranted({ jid, fields }: PendingJobRecord, ids: readonly string[]): Promise<Grantees> {
     const source = readGrantSource(fields.get("source"));
-    if (source === undefined) return ids;
+    if (source === undefined) return { granted: ids, undecided: [] };
     const { authorisation, logger } = this.#parts;
     const job = { fun: fields.get("fun") ?? "", arg: fields.get("arg") ?? [] };
-    if (await authorisation.mayStillPublish(source, job, ids)) return ids;
-    const granted: string[] = [];
-    for (const id of ids)
+    if (await authorisation.mayStillPublish(source, job, ids)) return { granted: ids, undecided: [] };
+    const [granted, undecided]: [string[], string[]] = [[], []];
+    for (const id of ids) {
       if (ids.length > 1 && (await authorisation.mayStillPublish(source, job, [id]))) granted.push(id);
-    const count = ids.length - granted.length;
-    logger.warn(
-      { jid, user: source.user, count },
-      "a job that waited is not delivered: its user may not do that any more",
-    );
-    return granted;
+      else if (await authorisation.mayStillPublish(source, job, [id], true)) undecided.push(id);
+    }
+    const count = ids.length - granted.length - undecided.length;
+    const from = source.kind === "peer" ? { minion: source.minion } : { user: source.user };
+    if (count > 0)
+      logger.warn({ jid, ...from, count }, "a job that waited is not delivered: its user may not do that any more");
+    return { granted, undecided };
   }
 
   async #send({ jid, fields }: PendingJobRecord, ids: readonly string[]): Promise<void> {

@@ -31,7 +31,11 @@ export class PeerRules {
   /** A publish that publishes would go on for ever. */
   async mayPublish(id: string, call: AskedCall, isWithin: IsWithin): Promise<boolean> {
     if (call.fun.startsWith("publish")) return false;
-    return await this.#permissions.mayPublish(grantsFor(this.#publishing, id), [call], isWithin, always);
+    return await this.#permissions.mayPublish(this.publishGrants(id), [call], isWithin, always);
+  }
+
+  publishGrants(id: string): readonly ConfigValue[] {
+    return grantsFor(this.#publishing, id);
   }
 
   async mayRun(id: string, fun: string): Promise<boolean> {

@@ -131,7 +131,8 @@ export class Peers {
       const ret = [ask.ret, config.ext_job_cache].filter((returner) => returner !== "").join(",");
       const job = ownJob(ask.fun, arg, written.target, written.targetKind, config.user);
       const load = new Map<Encodable, Encodable>([...job.load, ["ret", ret], ["kwargs", { id }]]);
-      return { ...job, ret, load, publishFields: new Map([["id", id]]) };
+      const source = { kind: "peer", user: config.user, minion: id } as const;
+      return { ...job, ret, load, publishFields: new Map([["id", id]]), source };
     } catch (error) {
       if (!hasCode(error, "TARGET_INVALID")) throw error;
       return undefined;

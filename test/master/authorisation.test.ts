@@ -309,6 +309,26 @@ describe("a job that waits for minions", () => {
     assert.deepEqual([root?.grants, root?.source], [undefined, undefined]);
   });
 
+  it("is a minion's as long as peer permits it", async () => {
+    const source = { kind: "peer", user: "root", minion: "db1" } as const;
+    for (const [peer, expected] of [
+      [{ "db.*": ["test.*"] }, true],
+      [{ "db.*": [{ "web*": ["test.*"] }] }, true],
+      [{ "db.*": [{ db1: ["test.*"] }] }, false],
+      [{ "web.*": ["test.*"] }, false],
+      [{}, false],
+    ] as const)
+      assert.equal(await open({ peer }).authorisation.mayStillPublish(source, job, ["web1"]), expected);
+  });
+
+  it("is undecided for minions of which nothing is known, where a grant is for grains", async () => {
+    const { authorisation } = open({ external_auth: { file: { ann: [{ "G@role:web": ["test.*"] }] } } });
+    const source = await sourceOf(authorisation, eauth("ann"));
+    const may = (id: string, isHopeful: boolean) => authorisation.mayStillPublish(source, job, [id], isHopeful);
+    assert.deepEqual([await may("new1", false), await may("new1", true)], [false, true]);
+    assert.deepEqual([await may("db1", false), await may("db1", true)], [false, false]);
+  });
+
   it("is by a token what the token's user may", async () => {
     const { authorisation } = open({ external_auth: { file: web } });
     const credential = { eauth: "file", username: "ann", password: "right" };

@@ -24,6 +24,8 @@ class World {
   readonly sent: string[][] = [];
   /** To which the publisher may not send any more. */
   readonly withdrawn = new Set<string>();
+  /** Of which too little is known to say. */
+  readonly unknown = new Set<string>();
   send = async (): Promise<void> => undefined;
 }
 
@@ -73,7 +75,10 @@ describe("Deliveries", () => {
         await world.send();
         world.sent.push([...ids].sort());
       },
-      stillGranted: async (_, ids) => ids.filter((id) => !world.withdrawn.has(id)),
+      stillGranted: async (_, ids) => ({
+        granted: ids.filter((id) => !world.withdrawn.has(id) && !world.unknown.has(id)),
+        undecided: ids.filter((id) => world.unknown.has(id)),
+      }),
       askRunning: async (_, ids, _timeoutMs, onAnswer) => {
         world.asked.push([...ids].sort());
         for (const id of ids) {
@@ -115,6 +120,21 @@ describe("Deliveries", () => {
     assert.deepEqual(world.sent, [["b"]]);
     assert.equal(deliveries.counters.withdrawn, 1);
     assert.deepEqual(deliveries.job(jid)?.left(), ["b"]);
+  });
+
+  it("asks again for a minion of which too little is known to say whether it is within the publisher's grant", async () => {
+    await deliveries.keep(record(["a"]));
+    world.answers.set("a", "idle");
+    world.unknown.add("a");
+    deliveries.noteAppearance("a", "start");
+    world.ms += settledMs;
+    await until("it is asked", () => world.asked.length > 0);
+    await until("it is to be asked again", () => deliveries.dueCount > 0);
+    assert.deepEqual([world.sent, deliveries.job(jid)?.left()], [[], ["a"]]);
+    world.unknown.clear();
+    world.ms += settledMs;
+    await until("a has it", () => world.sent.length > 0);
+    assert.equal(deliveries.counters.withdrawn, 0);
   });
 
   it("sends a job to a minion that has started and does not run it, once for each time that it appears", async () => {

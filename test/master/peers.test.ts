@@ -185,6 +185,7 @@ describe("Peers", () => {
     assert.deepEqual([job?.fun, job?.arg, job?.ret, job?.user], ["test.ping", ["x"], "redis", "root"]);
     assert.deepEqual(job?.load.get("kwargs"), { id: "web1" });
     assert.deepEqual(job?.publishFields, new Map([["id", "web1"]]));
+    assert.deepEqual(job?.source, { kind: "peer", user: "root", minion: "web1" });
   });
 
   it("answers a target that nobody matches as Salt does: with no job", async () => {

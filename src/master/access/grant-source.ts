@@ -8,6 +8,8 @@ import type { Encodable, Value } from "../../wire/values.ts";
 /** `grants`: a list that came with the login and that nothing but another login could renew. */
 export type GrantSource =
   | { readonly kind: "local"; readonly user: string; readonly isMaster: boolean }
+  /** A minion that `peer` permits to publish, as the master's own user. */
+  | { readonly kind: "peer"; readonly user: string; readonly minion: string }
   | {
       readonly kind: "eauth";
       readonly user: string;
