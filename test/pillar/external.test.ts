@@ -5,7 +5,6 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Overrides } from "../../src/config/load.ts";
 import type { ConfigMap } from "../../src/config/option.ts";
@@ -19,6 +18,7 @@ import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value, ValueMap } from "../../src/wire/values.ts";
 import { needsRoot } from "../fleet/ordinary-user.ts";
 import { answersOf, corpusOf } from "./corpus.ts";
+import { processEnded } from "./process-end.ts";
 import { grains, settingsOf } from "./rendering.ts";
 
 type Case = {
@@ -62,14 +62,6 @@ async function compiled(
   const { outcomes, counts } = await runSourceCommands(settings, id, process.env, timeoutMs);
   const request = { minion, saltenv: undefined, pillarenv: undefined, override: new Map(), ...asked, outcomes };
   return { ...new PillarCompiler(settings).compile(request), counts };
-}
-
-/** A process that has ended may still stand in the table as a zombie, until its parent asks for it. */
-async function ended(pid: number): Promise<void> {
-  const stateOf = async () =>
-    (await run("ps", ["-o", "stat=", "-p", String(pid)]).catch(() => ({ stdout: "" }))).stdout;
-  for (const untilMs = Date.now() + 30_000; !/^(Z|$)/.test(await stateOf()); await sleep(20))
-    assert.ok(Date.now() < untilMs, `process ${pid} still runs`);
 }
 
 const errorsOf = ({ pillar }: CompiledPillar) => pillar.get("_errors");
@@ -158,7 +150,7 @@ describe("commands of external sources", () => {
     assert.equal(result.counts.timeout, 2);
     const pids = readFileSync(pidFile, "utf8").trim().split("\n").map(Number);
     assert.equal(pids.length, 2);
-    for (const pid of pids) await ended(pid);
+    for (const pid of pids) await processEnded(pid);
     // No salvage under `ignore` either: Salt would have waited.
     const ignoring = await compiled(
       { ext_pillar_failures: "ignore", ext_pillar: [{ cmd_yaml: "sleep 600" }] },

@@ -9,6 +9,7 @@ import { extPillarBytesMax, extPillarComplaintMax } from "../../limits.ts";
 import type { PillarSettings } from "../settings.ts";
 import { shellOf } from "./commands.ts";
 import type { CommandOutcome, SourceCommand, SourceOutcomes } from "./contract.ts";
+import { endGroup, type LiveGroups } from "./live-groups.ts";
 import { commandsOf } from "./merge-sources.ts";
 
 type Ending = "ended" | "failed" | "timeout" | "tooLarge";
@@ -47,12 +48,13 @@ function workingDirectory(): string {
   }
 }
 
-/** @returns how each command of this minion's pillar ended, and how many ended in which way */
+/** `groups`: gets each command while it runs. @returns how each command of this minion's pillar ended, and how many ended in which way */
 export async function runSourceCommands(
   settings: PillarSettings,
   id: string,
   environment: Environment,
   timeoutMs: number,
+  groups?: LiveGroups,
 ): Promise<{ readonly outcomes: SourceOutcomes; readonly counts: CommandCounts }> {
   const outcomes: Record<string, CommandOutcome> = {};
   const counts: Record<Ending, number> = { ended: 0, failed: 0, timeout: 0, tooLarge: 0 };
@@ -64,7 +66,11 @@ export async function runSourceCommands(
       counts.failed += 1;
       continue;
     }
-    const { ending, outcome } = await run(command, env, deadlineMs - performance.now(), timeoutMs);
+    const { ending, outcome } = await run(command, env, {
+      remainingMs: deadlineMs - performance.now(),
+      timeoutMs,
+      groups,
+    });
     outcomes[place] = outcome;
     counts[ending] += 1;
   }
@@ -73,23 +79,36 @@ export async function runSourceCommands(
 
 type Ended = { readonly ending: Ending; readonly outcome: CommandOutcome };
 
-function run({ argv }: SourceCommand, env: Environment, remainingMs: number, timeoutMs: number): Promise<Ended> {
+type RunLimits = {
+  readonly remainingMs: number;
+  readonly timeoutMs: number;
+  readonly groups: LiveGroups | undefined;
+};
+
+function run({ argv }: SourceCommand, env: Environment, limits: RunLimits): Promise<Ended> {
+  const { remainingMs, timeoutMs, groups } = limits;
   const late = `the commands took longer than ext_pillar_timeout (${timeoutMs / 1_000} seconds)`;
   if (remainingMs <= 0) return Promise.resolve({ ending: "timeout", outcome: { fault: late, isFatal: true } });
   const child = started(argv, env);
   if ("ending" in child) return Promise.resolve(child);
+  const { pid } = child;
+  if (pid !== undefined) groups?.add(pid);
   return new Promise((resolve) => {
     const end = (ended: Ended) => {
       clearTimeout(timer);
+      if (pid !== undefined) groups?.remove(pid);
       resolve(ended);
     };
     child.once("error", (error) => end(unstarted(error)));
     const stop = (ending: Ending, fault: string) => {
-      const left = killGroup(child);
+      const left = pid === undefined ? undefined : endGroup(pid);
       // A process that left the group may hold the pipes for ever; the command is over nevertheless.
       child.stdout?.destroy();
       child.stderr?.destroy();
-      end({ ending, outcome: { fault: left === undefined ? fault : `${fault}; ${left}`, isFatal: true } });
+      end({
+        ending,
+        outcome: { fault: left === undefined ? fault : `${fault}; it could not be ended: ${left}`, isFatal: true },
+      });
     };
     const timer = setTimeout(() => stop("timeout", late), remainingMs);
     const chunks: Buffer[] = [];
@@ -134,17 +153,4 @@ function started([program, ...args]: SourceCommand["argv"], env: Environment): C
 function unstarted(error: NodeJS.ErrnoException): Ended {
   const fault = `the command could not be started: ${error.code ?? "an error"}`;
   return { ending: "failed", outcome: { fault, isFatal: false } };
-}
-
-/** @returns what is to be said of processes that run on: those of another user, as of `sudo`, cannot be ended */
-function killGroup({ pid }: ChildProcess): string | undefined {
-  if (pid === undefined) return undefined;
-  try {
-    process.kill(-pid, "SIGKILL");
-    return undefined;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    // It has ended in the meantime.
-    return code === "ESRCH" ? undefined : `it could not be ended: ${code ?? "an error"}`;
-  }
 }
