@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import { SaltworksError } from "../errors.ts";
 import { publishLingerMs, publishThreadSettleMs } from "../limits.ts";
-import type { ListenOn } from "../transport/zmtp/publish/pub-server.ts";
+import type { ListenOn } from "../transport/zmtp/listening.ts";
 import type { HeapLimits } from "../workers/pool.ts";
 import { connectionsMax, endpointOf, hostAddress, listenError, type PortOptions } from "./endpoint.ts";
 import { PublishThread } from "./publish/hand-over.ts";

@@ -5,9 +5,7 @@
 import { type Context, Request } from "zeromq";
 import { SaltworksError } from "../errors.ts";
 import { requestChannelQueueMax } from "../limits.ts";
-
-/** Salt's `tcp_keepalive*` options; -1 leaves the system's value. */
-export type Keepalive = { isOn: boolean; idleSeconds: number; count: number; intervalSeconds: number };
+import type { Keepalive } from "./keepalive.ts";
 
 export type RequestChannelOptions = {
   /** `tcp://host:port` or `ipc://path`. */

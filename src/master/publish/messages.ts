@@ -1,6 +1,6 @@
 /** The whole contract between the main thread and the publish thread. Types only. */
 import type { Keepalive } from "../../transport/keepalive.ts";
-import type { ListenOn } from "../../transport/zmtp/publish/pub-server.ts";
+import type { ListenOn } from "../../transport/zmtp/listening.ts";
 import type { SubscriberCloseReason } from "../../transport/zmtp/publish/subscriber.ts";
 
 /** What the thread is started with. */

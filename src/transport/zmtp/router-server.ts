@@ -6,6 +6,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { addressKey } from "./address.ts";
 import { type RouterBounds, routerBounds } from "./bounds.ts";
+import { listenOn, portOf } from "./listening.ts";
 import { type CloseReason, closeReasons, Peer, type PeerEvents } from "./peer.ts";
 import { TurnBudget } from "./turn-budget.ts";
 
@@ -91,15 +92,8 @@ export class RouterServer {
     const server = new RouterServer(options);
     const { host, port, backlog, descriptor } = options;
     try {
-      await new Promise<void>((resolve, reject) => {
-        server.#server.once("error", reject);
-        const onListening = () => {
-          server.#server.off("error", reject);
-          resolve();
-        };
-        if (descriptor === undefined) server.#server.listen({ host, port, backlog }, onListening);
-        else server.#server.listen({ fd: descriptor }, backlog, onListening);
-      });
+      const on = descriptor === undefined ? { host, port } : { descriptor };
+      await listenOn(server.#server, on, backlog);
     } catch (error) {
       clearInterval(server.#timer);
       throw error;
@@ -109,8 +103,7 @@ export class RouterServer {
   }
 
   get port(): number {
-    const address = this.#server.address();
-    return typeof address === "object" && address !== null ? address.port : 0;
+    return portOf(this.#server);
   }
 
   get connectionCount(): number {

@@ -16,6 +16,7 @@ import {
 import type { Keepalive } from "../../keepalive.ts";
 import { addressKey } from "../address.ts";
 import { Crowding } from "../crowding.ts";
+import { type ListenOn, listenOn, portOf } from "../listening.ts";
 import { TurnBudget } from "../turn-budget.ts";
 import { type Outgoing, Payload, type Shared } from "./outgoing.ts";
 import { Subscriber, type SubscriberCloseReason, type SubscriberEvents, subscriberCloseReasons } from "./subscriber.ts";
@@ -30,9 +31,6 @@ const pubBounds = {
   subscriberUnreadBytesMax,
   heldPublishesBytesMax,
 };
-
-/** `port` 0 lets the system choose. `descriptor`: a socket that listens already, opened by another; it is closed with the server. */
-export type ListenOn = { readonly host: string; readonly port: number } | { readonly descriptor: number };
 
 export type PubServerOptions = {
   readonly on: ListenOn;
@@ -123,18 +121,9 @@ export class PubServer {
     const setKeepalive = await loadKeepalive();
     const server = new PubServer(options);
     try {
-      await new Promise<void>((resolve, reject) => {
-        server.#server.once("error", reject);
-        const onListening = () => {
-          server.#server.off("error", reject);
-          const isSet = setKeepalive(server.#server, options.keepalive);
-          if (isSet) server.#inheritsKeepaliveFromMs = performance.now() + earlyConnectionMs;
-          resolve();
-        };
-        const { on, backlog } = options;
-        if ("descriptor" in on) server.#server.listen({ fd: on.descriptor }, backlog, onListening);
-        else server.#server.listen({ ...on, backlog }, onListening);
-      });
+      await listenOn(server.#server, options.on, options.backlog);
+      const isSet = setKeepalive(server.#server, options.keepalive);
+      if (isSet) server.#inheritsKeepaliveFromMs = performance.now() + earlyConnectionMs;
     } catch (error) {
       clearInterval(server.#timer);
       throw error;
@@ -144,8 +133,7 @@ export class PubServer {
   }
 
   get port(): number {
-    const address = this.#server.address();
-    return typeof address === "object" && address !== null ? address.port : 0;
+    return portOf(this.#server);
   }
 
   get connectionCount(): number {
