@@ -20,7 +20,7 @@ export class KnownReturns {
     this.#stored = stored;
   }
 
-  /** @returns false if there is one already */
+  /** @returns false if there is one already @throws what the store throws; the return is then as unknown as before */
   add(jid: string, minionId: string): boolean {
     let job = this.#jobs.get(jid);
     if (job === undefined) {
@@ -32,7 +32,13 @@ export class KnownReturns {
     job.ids.add(minionId);
     if (job.ids.size === size) return false;
     this.#count += 1;
-    return job.isWhole || !this.#stored.has(jid, minionId);
+    try {
+      return job.isWhole || !this.#stored.has(jid, minionId);
+    } catch (error) {
+      // Kept, it would be a duplicate when the minion sends it again, and would be acknowledged without being stored.
+      this.remove(jid, minionId);
+      throw error;
+    }
   }
 
   /** One that could not be stored after all. */

@@ -108,11 +108,8 @@ export function transact<Result>(environment: BinaryEnvironment, amount: Amount,
 
 /** Opens databases that may be new, in one transaction: each would be one of its own otherwise. @throws SaltworksError STORE_FAILED */
 export function makeDatabases<Opened>(environment: BinaryEnvironment, open: () => Opened): Opened {
-  try {
-    return transact(environment, { records: databasesMax, bytes: 0 }, open);
-  } catch (error) {
-    throw error instanceof SaltworksError ? error : storeFailed("a new database cannot be written", error);
-  }
+  const amount = { records: databasesMax, bytes: 0 };
+  return attempt("a new database cannot be written", () => transact(environment, amount, open));
 }
 
 /** A write that lmdb hands to its own thread. @throws SaltworksError STORE_FAILED with the reason */
@@ -148,6 +145,15 @@ export function storeFailed(message: string, cause: unknown): SaltworksError {
   noteDiskFault(cause);
   const reason = cause instanceof Error ? `: ${cause.message}` : "";
   return new SaltworksError("STORE_FAILED", `${message}${reason}`, {}, { cause });
+}
+
+/** A step at LMDB's files. @throws SaltworksError STORE_FAILED with `failure` and LMDB's reason, counted as a fault of the disk */
+export function attempt<Result>(failure: string, step: () => Result): Result {
+  try {
+    return step();
+  } catch (error) {
+    throw error instanceof SaltworksError ? error : storeFailed(failure, error);
+  }
 }
 
 /** `what` names the file and what is wrong with it. */

@@ -3,7 +3,6 @@
  * writing thread (return-writer.ts) first, which whoever reads returns looks into as well.
  * Many threads of one process may have it open at once, and any process may read it. docs/ARCHITECTURE.md, "What lasts".
  */
-import { SaltworksError } from "../errors.ts";
 import { startTimeText } from "../wire/jid.ts";
 import { DamageNotes } from "./check/damage-notes.ts";
 import { openValue } from "./checked-value.ts";
@@ -21,7 +20,7 @@ import type {
   TrimOptions,
 } from "./job-cache.ts";
 import { compareNewestFirst, type JobQuery, searchOneByOne } from "./job-facts.ts";
-import { type BinaryDatabase, closeEnvironment, storeFailed } from "./lmdb-env.ts";
+import { attempt, type BinaryDatabase, closeEnvironment, storeFailed } from "./lmdb-env.ts";
 import { type JobIndex, noCacheFlag, postingJids, TermTexts, termKinds } from "./lmdb-index.ts";
 import {
   ensureLayout,
@@ -325,14 +324,6 @@ class LmdbJobCache implements JobCache {
 
   #read<Result>(step: () => Result): Result {
     return attempt("the job cache cannot be read", step);
-  }
-}
-
-function attempt<Result>(failure: string, step: () => Result): Result {
-  try {
-    return step();
-  } catch (error) {
-    throw error instanceof SaltworksError ? error : storeFailed(failure, error);
   }
 }
 

@@ -5,7 +5,15 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { checkedValue, openValue } from "./checked-value.ts";
-import { closeEnvironment, makeDatabases, openDatabase, openEnvironment, putLater, storeFailed } from "./lmdb-env.ts";
+import {
+  attempt,
+  closeEnvironment,
+  makeDatabases,
+  openDatabase,
+  openEnvironment,
+  putLater,
+  storeFailed,
+} from "./lmdb-env.ts";
 
 const dataFile = "data.mdb";
 const directoryMode = 0o700;
@@ -80,13 +88,21 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
     const key = keyOf(id);
     await later(key.byteLength + value.byteLength, () => database.put(key, checkedValue(key, value)));
   };
+  const reading = <Result>(step: () => Result) => attempt("the minions' data cannot be read", step);
   const get = (database: typeof facts, id: string) => {
-    database.resetReadTxn();
     const key = keyOf(id);
-    const value = database.getBinary(key);
+    const value = reading(() => {
+      database.resetReadTxn();
+      return database.getBinary(key);
+    });
     // What is damaged counts as absent: the minion is asked for it again.
     return value === undefined ? undefined : openValue(key, value);
   };
+  const idsIn = (database: typeof facts) =>
+    reading(() => {
+      database.resetReadTxn();
+      return Array.from(database.getKeys(), (key) => key.toString("utf8"));
+    });
   return {
     putGrains: (id, grains, pillar) => put(facts, id, joinFacts(grains, pillar)),
     get: (id) => {
@@ -95,10 +111,7 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
       const end = lengthBytes + joined.readUInt32BE(0);
       return { grains: joined.subarray(lengthBytes, end), pillar: joined.subarray(end) };
     },
-    ids: () => {
-      facts.resetReadTxn();
-      return Array.from(facts.getKeys(), (key) => key.toString("utf8"));
-    },
+    ids: () => idsIn(facts),
     dropFacts: async (id) => {
       await later(0, () => facts.remove(keyOf(id)));
     },
@@ -109,10 +122,7 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
     },
     putSession: (id, sealed) => put(sessions, id, sealed),
     getSession: (id) => get(sessions, id),
-    sessionIds: () => {
-      sessions.resetReadTxn();
-      return Array.from(sessions.getKeys(), (key) => key.toString("utf8"));
-    },
+    sessionIds: () => idsIn(sessions),
     dropSession: async (id) => {
       await later(0, () => sessions.remove(keyOf(id)));
     },

@@ -66,20 +66,20 @@ export class ReturnWriter {
 
   async put(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
     const fresh: ReturnRecord[] = [];
-    const outcomes = batch.map((record): PutOutcome => {
-      const isNew = this.#known.add(record.jid, record.minionId);
-      if (isNew) fresh.push(record);
-      return isNew ? "stored" : "duplicate";
-    });
     try {
+      const outcomes = batch.map((record): PutOutcome => {
+        const isNew = this.#known.add(record.jid, record.minionId);
+        if (isNew) fresh.push(record);
+        return isNew ? "stored" : "duplicate";
+      });
       // A duplicate's first may be on its way to the disk still: both are answered for when it is there.
       const isDone = this.#store(fresh);
       if (isDone !== undefined) await isDone;
+      return outcomes;
     } catch (error) {
       for (const { jid, minionId } of fresh) this.#known.remove(jid, minionId);
       throw storeFailed("a write failed", error);
     }
-    return outcomes;
   }
 
   /** All that was put is in the store, and only there. @throws SaltworksError STORE_FAILED if it could not be brought there; it stays in the log */
