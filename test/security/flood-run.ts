@@ -1,4 +1,5 @@
 /** One flood against a real master beside an honest load: how long honest minions wait, idle and under it, and what the master holds. */
+import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -10,6 +11,7 @@ const flooderFile = fileURLToPath(new URL("flooder.js", import.meta.url));
 
 export type Timing = { readonly windowMs: number; readonly windows: number };
 export type FloodSent = { readonly bytes: number; readonly connects: number; readonly closed: number };
+export type FloodKind = "requests" | "publish";
 export type FloodResult = { readonly idleMs: number; readonly floodedMs: number; readonly sent: FloodSent };
 
 /** The median over some windows of each window's 99th percentile, milliseconds: one stall of a shared machine is in one window. */
@@ -35,7 +37,7 @@ export async function runFlood(name: string, port: number, load: HonestLoad, tim
 
 /** Runs `measure` while strangers send a flood of that port's. */
 export async function underFlood(
-  kind: "requests" | "publish",
+  kind: FloodKind,
   name: string,
   port: number,
   measure: () => Promise<void>,
@@ -45,7 +47,8 @@ export async function underFlood(
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   try {
-    await lines.next();
+    const first = await lines.next();
+    assert.equal(first.value, "flowing", `the flood "${name}" ended before it flowed`);
     await measure();
     child.stdin.end();
     const { value } = await lines.next();

@@ -132,7 +132,7 @@ function countsOf(disturbances: Disturbances, probes: Probes, jobs: Jobs): strin
   const whys = new Map<string, number>();
   for (const { why } of probes.failures) whys.set(why, (whys.get(why) ?? 0) + 1);
   return [
-    `disturbances: ${pairs(disturbances.counts)}`,
+    `disturbances: ${pairs(disturbances.counts)}; strangers sent ${Math.round(disturbances.floodBytes / mebibyte)} MiB`,
     `honest requests: ${sorted.length} answered, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, p99.9 ${at(0.999)} ms; failed: ${pairs(whys)}`,
     `jobs: ${jobs.jids.length} published, not published: ${pairs(jobs.refusals)}`,
   ];

@@ -1,16 +1,17 @@
 /** What happens to a site under chaos: floods of strangers, ends of the master, full disks and changes of keys, each drawn at random. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import type { Random } from "../../../bench/load/random.ts";
 import type { LocalClient } from "../../../bench/local-client.ts";
 import { hasCode, SaltworksError } from "../../../src/errors.ts";
+import { type FloodKind, underFlood } from "../../security/flood-run.ts";
 import { floods } from "../../security/floods.ts";
+import { publishFloods } from "../../security/publish-floods.ts";
 import type { ChaosSite } from "./site.ts";
 
-const flooderFile = fileURLToPath(new URL("../../security/flooder.js", import.meta.url));
+const allFloods = [
+  ...Object.keys(floods).map((name) => ({ kind: "requests" as FloodKind, name })),
+  ...Object.keys(publishFloods).map((name) => ({ kind: "publish" as FloodKind, name })),
+];
 const wheelTriesMs = 60_000;
 const retryWaitMs = 250;
 
@@ -21,6 +22,8 @@ export class Disturbances {
   readonly outages: Outage[] = [];
   readonly counts = new Map<string, number>();
   readonly faults: string[] = [];
+  /** What strangers sent. */
+  floodBytes = 0;
   readonly #site: ChaosSite;
   readonly #random: Random;
   readonly #tell: (line: string) => void;
@@ -60,25 +63,25 @@ export class Disturbances {
     outage.toMs = performance.now();
   }
 
-  /** One or two floods; now and then the master is killed under them. */
+  /** One or two floods, of either port; now and then the master is killed under them. */
   async #flood(): Promise<void> {
-    const names = Object.keys(floods);
-    const chosen = Array.from(
-      { length: this.#random() < 0.7 ? 1 : 2 },
-      () => names[Math.floor(this.#random() * names.length)] ?? "",
+    const chosen = Array.from({ length: this.#random() < 0.7 ? 1 : 2 }).flatMap(
+      () => allFloods[Math.floor(this.#random() * allFloods.length)] ?? [],
     );
-    this.#begin(`flood: ${chosen.join(" and ")}`);
-    const children = chosen.map((name) =>
-      spawn(process.execPath, [flooderFile, name, String(this.#site.master.requestPort)], {
-        stdio: ["pipe", "pipe", "inherit"],
-      }),
-    );
-    try {
+    this.#begin(`flood: ${chosen.map(({ kind, name }) => `${name} (${kind})`).join(" and ")}`);
+    const { requestPort, publishPort } = this.#site.master;
+    let underAll = async () => {
       await delay(this.#between(3_000, 12_000));
       if (this.#random() < 0.15) await this.#restart("KILL");
-    } finally {
-      await Promise.all(children.map(endFlood));
+    };
+    for (const { kind, name } of chosen) {
+      const inner = underAll;
+      underAll = async () => {
+        const { bytes } = await underFlood(kind, name, kind === "requests" ? requestPort : publishPort, inner);
+        this.floodBytes += bytes;
+      };
     }
+    await underAll();
   }
 
   async #restart(how: "KILL" | "TERM"): Promise<void> {
@@ -162,14 +165,4 @@ export class Disturbances {
       }
     }
   }
-}
-
-async function endFlood(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const closed = once(child, "close");
-  if (child.stdout !== null) createInterface({ input: child.stdout }).resume();
-  child.stdin?.end();
-  const timer = setTimeout(() => child.kill("SIGKILL"), 5_000);
-  await closed;
-  clearTimeout(timer);
 }
