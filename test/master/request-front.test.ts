@@ -13,7 +13,7 @@ async function openEcho(options: Partial<RequestFrontOptions> = {}): Promise<Req
     host: "127.0.0.1",
     port: 0,
     backlog: 10,
-    keepalive: { isOn: false, idleSeconds: -1 },
+    keepalive: { isOn: false, idleSeconds: -1, count: -1, intervalSeconds: -1 },
     messageBytesMax: 1_000_000,
     addressConnectionsMax: 0,
     isProxy: () => false,

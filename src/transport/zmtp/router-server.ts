@@ -4,6 +4,8 @@
  * one consequence: the connection that goes over it is closed. docs/decisions/0022-request-front.md.
  */
 import { createServer, type Server, type Socket } from "node:net";
+import type { Keepalive } from "../keepalive.ts";
+import { AcceptedKeepalive } from "./accepted-keepalive.ts";
 import { addressKey } from "./address.ts";
 import { type RouterBounds, routerBounds } from "./bounds.ts";
 import { listenOn, portOf } from "./listening.ts";
@@ -17,7 +19,7 @@ export type RouterServerOptions = {
   readonly backlog: number;
   /** A socket that listens at host and port already, opened by another; it is closed with the server. */
   readonly descriptor?: number | undefined;
-  readonly keepalive: { readonly isOn: boolean; readonly idleSeconds: number };
+  readonly keepalive: Keepalive;
   /** All parts of one message. */
   readonly messageBytesMax: number;
   /** All connections; the oldest that proved nothing makes room for a new one. */
@@ -44,6 +46,7 @@ export class RouterServer {
   readonly counters = { accepted: 0, pauses: 0 };
   readonly #closed: Record<CloseReason, number>;
   readonly #options: RouterServerOptions;
+  readonly #keepalive: AcceptedKeepalive;
   readonly #bounds: RouterBounds;
   readonly #server: Server;
   readonly #events: PeerEvents;
@@ -67,8 +70,9 @@ export class RouterServer {
   #pausedSinceMs = 0;
   #pausedMs = 0;
 
-  private constructor(options: RouterServerOptions) {
+  private constructor(options: RouterServerOptions, keepalive: AcceptedKeepalive) {
     this.#options = options;
+    this.#keepalive = keepalive;
     this.#bounds = { ...routerBounds, ...options.bounds };
     this.#closed = Object.fromEntries(closeReasons.map((reason) => [reason, 0])) as Record<CloseReason, number>;
     this.closed = this.#closed;
@@ -80,20 +84,19 @@ export class RouterServer {
       onClosed: (peer) => this.#onClosed(peer),
       onDrained: (peer) => this.#countUnread(peer),
     };
-    const { isOn, idleSeconds } = options.keepalive;
-    const keepAliveInitialDelay = Math.max(0, idleSeconds) * 1_000;
-    this.#server = createServer({ noDelay: true, pauseOnConnect: true, keepAlive: isOn, keepAliveInitialDelay });
+    this.#server = createServer({ noDelay: true, pauseOnConnect: true });
     this.#server.on("connection", (socket) => this.#accept(socket));
     this.#timer = setInterval(() => this.#look(), this.#bounds.overdueLookMs).unref();
   }
 
   /** @throws Error with the `code` of the system call (EADDRINUSE, EADDRNOTAVAIL, EACCES) */
   static async listen(options: RouterServerOptions): Promise<RouterServer> {
-    const server = new RouterServer(options);
+    const server = new RouterServer(options, await AcceptedKeepalive.load(options.keepalive));
     const { host, port, backlog, descriptor } = options;
     try {
       const on = descriptor === undefined ? { host, port } : { descriptor };
       await listenOn(server.#server, on, backlog);
+      server.#keepalive.listens(server.#server);
     } catch (error) {
       clearInterval(server.#timer);
       throw error;
@@ -204,6 +207,7 @@ export class RouterServer {
       socket.destroy();
       return;
     }
+    this.#keepalive.accepts(socket);
     this.#lastNumber += 1;
     const peer = new Peer(socket, this.#lastNumber, this.#events);
     this.#peers.add(peer);

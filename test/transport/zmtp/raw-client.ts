@@ -16,7 +16,7 @@ export async function openServer(options: Partial<RouterServerOptions> = {}): Pr
     host: "127.0.0.1",
     port: 0,
     backlog: 100,
-    keepalive: { isOn: true, idleSeconds: 300 },
+    keepalive: { isOn: true, idleSeconds: 300, count: -1, intervalSeconds: -1 },
     messageBytesMax: 1_000_000,
     connectionsMax: 1_000,
     addressConnectionsMax: 0,

@@ -14,6 +14,7 @@ import {
   subscriptionsMax,
 } from "../../../limits.ts";
 import type { Keepalive } from "../../keepalive.ts";
+import { AcceptedKeepalive } from "../accepted-keepalive.ts";
 import { addressKey } from "../address.ts";
 import { Crowding } from "../crowding.ts";
 import { type ListenOn, listenOn, portOf } from "../listening.ts";
@@ -51,21 +52,6 @@ export type PubServerOptions = {
 };
 
 const minuteMs = 60_000;
-/** A connection that the system accepted when the port opened reaches us within this time. */
-const earlyConnectionMs = 1_000;
-
-type SetKeepalive = (server: Server, keepalive: Keepalive) => boolean;
-
-/** Loaded here alone, because it needs a library of the system that some systems do not have. */
-async function loadKeepalive(): Promise<SetKeepalive> {
-  try {
-    return (await import("../../keepalive.ts")).setKeepalive;
-  } catch (error) {
-    process.emitWarning(`tcp_keepalive_cnt and tcp_keepalive_intvl do not act: ${(error as Error).message}`);
-    return () => false;
-  }
-}
-
 export class PubServer {
   /** Connections that were closed, by reason. */
   readonly closed: Readonly<Record<SubscriberCloseReason, number>>;
@@ -73,6 +59,7 @@ export class PubServer {
   readonly counters = { accepted: 0, messages: 0, sent: 0, dropped: 0 };
   readonly #closed: Record<SubscriberCloseReason, number>;
   readonly #options: PubServerOptions;
+  readonly #keepalive: AcceptedKeepalive;
   readonly #bounds: typeof pubBounds;
   readonly #server: Server;
   readonly #events: SubscriberEvents;
@@ -91,11 +78,10 @@ export class PubServer {
   readonly #budget = new TurnBudget<Subscriber>((subscriber) => this.#goOn(subscriber));
   readonly #timer: NodeJS.Timeout;
   #isClosing = false;
-  /** From when on connections have the listening socket's keepalive; the system may have accepted earlier ones without it. */
-  #inheritsKeepaliveFromMs = Number.POSITIVE_INFINITY;
 
-  private constructor(options: PubServerOptions) {
+  private constructor(options: PubServerOptions, keepalive: AcceptedKeepalive) {
     this.#options = options;
+    this.#keepalive = keepalive;
     this.#bounds = { ...pubBounds, ...options.bounds };
     this.#closed = Object.fromEntries(subscriberCloseReasons.map((reason) => [reason, 0])) as typeof this.closed;
     this.closed = this.#closed;
@@ -118,12 +104,10 @@ export class PubServer {
 
   /** @throws Error with the `code` of the system call (EADDRINUSE, EADDRNOTAVAIL, EACCES) */
   static async listen(options: PubServerOptions): Promise<PubServer> {
-    const setKeepalive = await loadKeepalive();
-    const server = new PubServer(options);
+    const server = new PubServer(options, await AcceptedKeepalive.load(options.keepalive));
     try {
       await listenOn(server.#server, options.on, options.backlog);
-      const isSet = setKeepalive(server.#server, options.keepalive);
-      if (isSet) server.#inheritsKeepaliveFromMs = performance.now() + earlyConnectionMs;
+      server.#keepalive.listens(server.#server);
     } catch (error) {
       clearInterval(server.#timer);
       throw error;
@@ -248,10 +232,7 @@ export class PubServer {
       socket.destroy();
       return;
     }
-    if (performance.now() < this.#inheritsKeepaliveFromMs) {
-      const { isOn, idleSeconds } = this.#options.keepalive;
-      socket.setKeepAlive(isOn, Math.max(0, idleSeconds) * 1_000);
-    }
+    this.#keepalive.accepts(socket);
     const subscriber = new Subscriber(socket, this.#events);
     this.#subscribers.add(subscriber);
     this.#withoutTopic.add(subscriber);

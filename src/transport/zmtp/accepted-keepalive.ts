@@ -1,0 +1,46 @@
+/** TCP keepalive for the connections that a server of ours accepts: from the listening socket, or where it has none to give, by Node.js for each. */
+import type { Server, Socket } from "node:net";
+import type { Keepalive } from "../keepalive.ts";
+
+/** A connection that the system accepted when the port opened reaches us within this time. */
+const earlyConnectionMs = 1_000;
+
+type SetKeepalive = (server: Server, keepalive: Keepalive) => boolean;
+
+export class AcceptedKeepalive {
+  readonly #keepalive: Keepalive;
+  readonly #set: SetKeepalive;
+  /** From when on connections have the listening socket's keepalive; the system may have accepted earlier ones without it. */
+  #inheritsFromMs = Number.POSITIVE_INFINITY;
+
+  private constructor(keepalive: Keepalive, set: SetKeepalive) {
+    this.#keepalive = keepalive;
+    this.#set = set;
+  }
+
+  static async load(keepalive: Keepalive): Promise<AcceptedKeepalive> {
+    return new AcceptedKeepalive(keepalive, await loadKeepalive());
+  }
+
+  /** To be called as soon as the server listens. */
+  listens(server: Server): void {
+    if (this.#set(server, this.#keepalive)) this.#inheritsFromMs = performance.now() + earlyConnectionMs;
+  }
+
+  /** To be called for each connection. */
+  accepts(socket: Socket): void {
+    if (performance.now() >= this.#inheritsFromMs) return;
+    const { isOn, idleSeconds } = this.#keepalive;
+    socket.setKeepAlive(isOn, Math.max(0, idleSeconds) * 1_000);
+  }
+}
+
+/** Loaded here alone, because it needs a library of the system that some systems do not have. */
+async function loadKeepalive(): Promise<SetKeepalive> {
+  try {
+    return (await import("../keepalive.ts")).setKeepalive;
+  } catch (error) {
+    process.emitWarning(`tcp_keepalive_cnt and tcp_keepalive_intvl do not act: ${(error as Error).message}`);
+    return () => false;
+  }
+}
