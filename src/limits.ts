@@ -93,8 +93,12 @@ export const publishesHandedMax = 256;
 export const publishesHandedBytesMax = 64 * 1024 * 1024;
 /** Heap that the publish thread may have, MiB, also where `worker_heap_mb` is less: 50,000 connections with all the subscriptions they may have take 400. */
 export const publishHeapMbMin = 1_024;
-/** One publish in the publish thread, milliseconds: to 200,000 subscribers it takes two seconds. Over it the thread hangs and is replaced. */
+/** One publish in the publish thread, or a sign of life, milliseconds: to 200,000 subscribers a publish takes two seconds. Over it the thread hangs and is replaced. */
 export const publishThreadTimeoutMs = 60_000;
+/** How often the publish thread is asked for a sign of life, milliseconds: minions that connect need it though nothing is published. */
+export const publishThreadLookMs = 10_000;
+/** How long a publish thread that hangs may take to end, milliseconds. Over it, it hangs in a call of the system, and the master ends. */
+export const publishThreadEndMs = 10_000;
 /** A publish thread that ends sooner than this after its start ends the master, milliseconds: a new one would end, too. */
 export const publishThreadSettleMs = 10_000;
 /** A command of ZMTP on the request port, bytes: READY names a type of socket and an identity, some 60 bytes. Over it the connection is closed. */

@@ -189,7 +189,9 @@ export class Master {
   }
 
   onFault(listener: () => void): void {
-    this.#faultListeners.push(listener);
+    // It may have come before there was anybody to tell.
+    if (this.fault !== undefined) listener();
+    else this.#faultListeners.push(listener);
   }
 
   /** Stop accepting, drain with a deadline, close. Whatever was not acknowledged by then will be sent again by its minion. */

@@ -5,7 +5,7 @@ import { publishLingerMs, publishThreadSettleMs } from "../limits.ts";
 import type { ListenOn } from "../transport/zmtp/listening.ts";
 import type { HeapLimits } from "../workers/pool.ts";
 import { connectionsMax, endpointOf, hostAddress, listenError, type PortOptions } from "./endpoint.ts";
-import { PublishThread } from "./publish/hand-over.ts";
+import { PublishThread, type PublishThreadOptions } from "./publish/hand-over.ts";
 import type { PublishStats } from "./publish/messages.ts";
 
 export type PublishFrontOptions = PortOptions & {
@@ -24,6 +24,8 @@ export type PublishFrontOptions = PortOptions & {
   readonly filename?: URL;
   /** Default: `publishThreadSettleMs`. */
   readonly settleMs?: number;
+  /** Default: those of src/limits.ts. */
+  readonly watch?: Pick<PublishThreadOptions, "hangMs" | "lookMs" | "endMs">;
 };
 
 const threadProgram = new URL("./publish/publish-thread.js", import.meta.url);
@@ -42,6 +44,7 @@ export class PublishFront {
     this.#thread = new PublishThread({
       filename: options.filename ?? threadProgram,
       settleMs: options.settleMs ?? publishThreadSettleMs,
+      ...options.watch,
       heap,
       start: {
         on,

@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import pino from "pino";
 import { Subscriber } from "zeromq";
 import { hasCode } from "../../src/errors.ts";
+import { publishesHandedMax } from "../../src/limits.ts";
 import { PublishFront, type PublishFrontOptions } from "../../src/master/publish-front.ts";
 import { until } from "../transport/zmtp/publish/subscribing.ts";
 
@@ -27,6 +28,13 @@ function openFront(options: Partial<PublishFrontOptions> = {}): Promise<PublishF
     onFault: (error) => assert.fail(error),
     ...options,
   });
+}
+
+/** A log and what was written into it. */
+function logLines(): { readonly logger: pino.Logger; readonly texts: () => readonly string[] } {
+  const lines: string[] = [];
+  const logger = pino({ level: "error" }, { write: (line: string) => void lines.push(line) });
+  return { logger, texts: () => lines.map((line) => (JSON.parse(line) as { msg: string }).msg) };
 }
 
 function subscribe(front: PublishFront, ...topics: string[]): Subscriber {
@@ -163,5 +171,57 @@ describe("PublishFront", { timeout: 60_000 }, () => {
       await reading;
       await front.close();
     }
+  });
+
+  const watches: Readonly<Record<string, string>> = {
+    hang: "a thread that hangs at a publish",
+    "hang soon": "a thread that hangs while nothing is published",
+  };
+  for (const [fault, what] of Object.entries(watches)) {
+    it(`replaces ${what}, says so, and goes on`, async () => {
+      const lines = logLines();
+      // The limit leaves a thread time to start and to answer on a machine under load.
+      const watch = { hangMs: 2_000, lookMs: 200 };
+      const front = await openFront({ filename: failingThread, settleMs: 0, watch, logger: lines.logger });
+      const endpoint = front.boundEndpoint;
+      try {
+        await front.send(Buffer.from(fault), undefined);
+        // More than the hung thread may be given: the rest waits for the next one.
+        const count = fault === "hang" ? publishesHandedMax + 44 : 0;
+        const waiting = Array.from({ length: count }, () => front.send(Buffer.from("waits"), undefined));
+        await until(() => front.counters.threadsLost === 1, "the end of the thread");
+        await Promise.all(waiting);
+        const socket = subscribe(front);
+        await subscribers(front, 1);
+        await front.send(Buffer.from("last"), undefined);
+        const [received] = await socket.receive();
+        socket.close();
+        assert.equal(String(received), "last");
+        assert.equal(front.boundEndpoint, endpoint);
+        assert.ok(lines.texts().includes("the publish thread hangs and is replaced"), lines.texts().join("\n"));
+      } finally {
+        await front.close();
+      }
+    });
+  }
+
+  it("fails the master if a thread hangs that cannot be ended, and closes though it does not end", async () => {
+    let fault: Error | undefined;
+    const lines = logLines();
+    const front = await openFront({
+      filename: failingThread,
+      settleMs: 0,
+      watch: { hangMs: 200, endMs: 100 },
+      logger: lines.logger,
+      onFault: (error) => {
+        fault = error;
+      },
+    });
+    await front.send(Buffer.from("stick"), undefined);
+    await until(() => fault !== undefined, "the fault");
+    assert.ok(hasCode(fault, "WORKER_LOST"));
+    assert.match(String(fault?.message), /hangs and does not end/);
+    await assert.rejects(front.send(Buffer.from("later"), undefined), (error) => hasCode(error, "QUEUE_FULL"));
+    await front.close();
   });
 });

@@ -8,12 +8,15 @@ import { SaltworksError } from "../../errors.ts";
 import {
   publishesHandedBytesMax,
   publishesHandedMax,
+  publishThreadEndMs,
+  publishThreadLookMs,
   publishThreadTimeoutMs,
   workerStartTimeoutMs,
 } from "../../limits.ts";
 import { subscriberCloseReasons } from "../../transport/zmtp/publish/subscriber.ts";
 import type { HeapLimits } from "../../workers/pool.ts";
 import { finishWithin } from "../deadline.ts";
+import { HangWatch } from "./hang-watch.ts";
 import type { PublishReport, PublishStart, PublishStats, PublishTask } from "./messages.ts";
 
 export type PublishThreadOptions = {
@@ -24,6 +27,12 @@ export type PublishThreadOptions = {
   readonly logger: Logger;
   /** A thread that ends sooner after its start than this, milliseconds, is not replaced. */
   readonly settleMs: number;
+  /** How long a publish or a look may take the thread before it counts as hung, milliseconds; default: `publishThreadTimeoutMs`. */
+  readonly hangMs?: number | undefined;
+  /** How often a thread without publishes is asked for a sign of life, milliseconds; default: `publishThreadLookMs`. */
+  readonly lookMs?: number | undefined;
+  /** How long a hung thread may take to end, milliseconds; default: `publishThreadEndMs`. */
+  readonly endMs?: number | undefined;
   /** The port is lost for good. */
   readonly onFault: (error: Error) => void;
 };
@@ -58,13 +67,15 @@ export class PublishThread {
   /** What threads that were lost had counted when they were asked last. */
   #former = noStats;
   #looks: (() => void)[] = [];
-  #hangTimer: NodeJS.Timeout | undefined;
-  #takenCount = 0;
+  readonly #watch: HangWatch;
+  readonly #lookTimer: NodeJS.Timeout;
   #isClosing = false;
   #fault: Error | undefined;
 
   constructor(options: PublishThreadOptions) {
     this.#options = options;
+    this.#watch = new HangWatch(options.hangMs ?? publishThreadTimeoutMs, () => void this.#endHung());
+    this.#lookTimer = setInterval(() => this.#askForStats(() => {}), options.lookMs ?? publishThreadLookMs).unref();
   }
 
   /** @throws NodeJS.ErrnoException with the `code` of the system call, SaltworksError WORKER_LOST, TASK_TIMEOUT */
@@ -80,7 +91,7 @@ export class PublishThread {
     try {
       this.#port = await portOf(worker);
     } catch (error) {
-      await worker.terminate();
+      await this.#endsInTime(worker);
       throw error;
     }
     this.#worker = worker;
@@ -116,15 +127,23 @@ export class PublishThread {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       timer = setTimeout(resolve, timeoutMs);
-      this.#looks.push(resolve);
-      this.#post({ kind: "look" });
+      this.#askForStats(resolve);
     });
     clearTimeout(timer);
+  }
+
+  #askForStats(onAnswer: () => void): void {
+    if (this.#worker === undefined) return;
+    this.#looks.push(onAnswer);
+    this.#watch.asked();
+    this.#post({ kind: "look" });
   }
 
   /** Gives subscribers `lingerMs` to take what was published, and ends the thread. */
   async close(lingerMs: number): Promise<void> {
     this.#isClosing = true;
+    clearInterval(this.#lookTimer);
+    this.#watch.end();
     const closed = new SaltworksError("CHANNEL_CLOSED", "the publish port is closed");
     for (const waiter of this.#waiters.splice(0)) waiter.reject(closed);
     const worker = this.#worker;
@@ -132,7 +151,7 @@ export class PublishThread {
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     this.#post({ kind: "close", lingerMs });
     await finishWithin(2 * lingerMs, ended, "the publish thread did not end in time", this.#options.logger);
-    await worker.terminate();
+    if (!(await this.#endsInTime(worker))) this.#options.logger.error("the publish thread does not end");
   }
 
   #post(task: PublishTask, transfer: ArrayBuffer[] = []): void {
@@ -143,7 +162,7 @@ export class PublishThread {
     const bytes = publish.payload.byteLength;
     this.#handed.push(bytes);
     this.#handedBytes += bytes;
-    this.#watchForHang();
+    this.#watch.asked();
     this.#post({ kind: "publish", ...publish }, [publish.payload.buffer as ArrayBuffer]);
   }
 
@@ -175,15 +194,14 @@ export class PublishThread {
   #take(report: PublishReport): void {
     switch (report.kind) {
       case "taken":
-        this.#takenCount += 1;
         this.#handedBytes -= this.#handed.shift() ?? 0;
-        if (this.#handed.length === 0) this.#endWatch();
-        else this.#hangTimer?.refresh();
+        this.#noteAnswer();
         this.#letGo();
         return;
       case "stats":
         this.#stats = sum(this.#former, report.stats);
         for (const resolve of this.#looks.splice(0, 1)) resolve();
+        this.#noteAnswer();
         return;
       case "failed":
         this.#fail(new SaltworksError("PORT_UNUSABLE", `publish_port: ${report.text}`));
@@ -203,28 +221,32 @@ export class PublishThread {
     }
   }
 
-  #watchForHang(): void {
-    this.#hangTimer ??= setTimeout(() => {
-      const timer = this.#hangTimer;
-      const refreshed = this.#takenCount;
-      // After a stall of this thread its timers run before what the other one has said meanwhile.
-      setImmediate(() => {
-        if (this.#hangTimer !== timer || this.#takenCount !== refreshed) return;
-        this.#options.logger.error("the publish thread hangs and is replaced");
-        void this.#worker?.terminate();
-      });
-    }, publishThreadTimeoutMs).unref();
+  #noteAnswer(): void {
+    this.#watch.answered(this.#handed.length + this.#looks.length > 0);
   }
 
-  #endWatch(): void {
-    clearTimeout(this.#hangTimer);
-    this.#hangTimer = undefined;
+  async #endHung(): Promise<void> {
+    this.#options.logger.error("the publish thread hangs and is replaced");
+    const worker = this.#worker;
+    if (worker === undefined || (await this.#endsInTime(worker))) return;
+    this.#fail(new SaltworksError("WORKER_LOST", "the publish thread hangs and does not end"));
+  }
+
+  /** One that hangs in a call of the system does not: then nothing that waits for its end may wait for ever. */
+  async #endsInTime(worker: Worker): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => resolve(false), this.#options.endMs ?? publishThreadEndMs);
+    });
+    const isEnded = await Promise.race([worker.terminate().then(() => true), late]);
+    clearTimeout(timer);
+    return isEnded;
   }
 
   /** Its subscribers are gone with it and connect again; what it had not sent is lost, as for a minion whose connection breaks. */
   #noteEnd(): void {
     this.#worker = undefined;
-    this.#endWatch();
+    this.#watch.end();
     for (const resolve of this.#looks.splice(0)) resolve();
     if (this.#isClosing || this.#fault !== undefined) return;
     const lost = this.#handed.length;

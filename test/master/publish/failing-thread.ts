@@ -1,12 +1,27 @@
-/** The publish thread with a fault: it ends with an error at a publish that says so. */
+/** The publish thread with faults: at publishes that say so it ends with an error, waits for ever, or stays in a call of the system for a while. */
 import { parentPort } from "node:worker_threads";
+import koffi from "koffi";
 import type { PublishTask } from "../../../src/master/publish/messages.ts";
+
+/** Longer than a test waits for the thread to end, seconds. */
+const stuckSeconds = 2;
+
+const faults: Readonly<Record<string, () => void>> = {
+  fail: () => {
+    throw new Error("a fault");
+  },
+  hang: () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
+  "hang soon": () => void setTimeout(() => faults.hang?.(), 100),
+  stick: () => koffi.load(null).func("unsigned int sleep(unsigned int seconds)")(stuckSeconds),
+};
 
 /** Before the thread's own listener, which then sees nothing of it. */
 parentPort?.addEventListener("message", (event) => {
   const { data: task } = event as unknown as { readonly data: PublishTask };
-  if (task.kind !== "publish" || !Buffer.from(task.payload).equals(Buffer.from("fail"))) return;
-  event.stopImmediatePropagation();
-  throw new Error("a fault");
+  const fault = task.kind === "publish" ? faults[Buffer.from(task.payload).toString()] : undefined;
+  if (fault === undefined) return;
+  // One that comes later has taken its publish.
+  if (fault !== faults["hang soon"]) event.stopImmediatePropagation();
+  fault();
 });
 await import("../../../src/master/publish/publish-thread.ts");
