@@ -76,14 +76,19 @@ export class PillarFiles {
   read(roots: readonly string[], path: string): PillarFile | undefined {
     if (!isInside(path)) return undefined;
     for (const root of roots) {
-      const full = join(root, path);
-      const stats = statOf(full);
-      if (stats?.isFile() !== true) continue;
-      if (stats.size > pillarFileBytesMax)
-        throw new SaltworksError("PILLAR_FAILED", `${full} has ${stats.size} bytes (most: ${pillarFileBytesMax})`);
-      return { path: full, text: this.#texts.get(full, stats, () => textOf(full)) };
+      const found = this.readAt(join(root, path));
+      if (found !== undefined) return found;
     }
     return undefined;
+  }
+
+  /** As `read` for a file anywhere on this machine. Only templates of the operator name one. */
+  readAt(path: string): PillarFile | undefined {
+    const stats = statOf(path);
+    if (stats?.isFile() !== true) return undefined;
+    if (stats.size > pillarFileBytesMax)
+      throw new SaltworksError("PILLAR_FAILED", `${path} has ${stats.size} bytes (most: ${pillarFileBytesMax})`);
+    return { path, text: this.#texts.get(path, stats, () => textOf(path)) };
   }
 
   /** Names of all SLS files of these roots, `init.sls` by its directory, sorted. */

@@ -1,11 +1,13 @@
 /**
  * What `salt['module.function']` reaches while a pillar is rendered: functions on the minion's grains, on options, and on data.
- * In Salt such functions run on the master itself; those that would touch it are refused by name.
+ * In Salt such functions run on the master itself; those that would touch it are refused by name, but for the reading of files.
  */
 
 import { SaltworksError } from "../errors.ts";
 import { compileGlob } from "../target/glob.ts";
 import type { ValueMap } from "../wire/values.ts";
+import { fileText } from "./file-functions.ts";
+import type { PillarFiles } from "./files.ts";
 import { type Bound, bind } from "./jinja/call-arguments.ts";
 import { traverse } from "./jinja/filters-data.ts";
 import { str } from "./jinja/text.ts";
@@ -31,6 +33,7 @@ import type { PillarSettings } from "./settings.ts";
 export type FunctionContext = {
   readonly minion: Minion;
   readonly settings: PillarSettings;
+  readonly files: PillarFiles;
   readonly opts: () => Dict;
 };
 type SaltFunction = readonly [signature: string, run: (context: FunctionContext, args: Bound) => Item];
@@ -175,6 +178,7 @@ const functions: Readonly<Record<string, SaltFunction>> = {
       return lookUp(minion.grains, args, fallbackOf(args));
     },
   ],
+  "cp.get_file_str": ["path saltenv?", ({ files, settings }, args) => fileText(files, settings, args)],
   "defaults.merge": [
     "dest upd merge_lists? in_place?",
     (_context, args) => {

@@ -8,6 +8,8 @@ import type { Value, ValueMap } from "../wire/values.ts";
 export type PillarSettings = {
   /** Directories of each environment, `base` always among them, in the order of the file. */
   readonly roots: ReadonlyMap<string, readonly string[]>;
+  /** Directories of the files that minions are served, for templates that read one. */
+  readonly fileRoots: ReadonlyMap<string, readonly string[]>;
   readonly topFile: string;
   readonly renderer: string;
   readonly trimBlocks: boolean;
@@ -60,13 +62,18 @@ function jinjaFlag(opts: ReadonlyMap<string, unknown>, name: "trim_blocks" | "ls
   return entriesOf(opts.get("jinja_sls_env")).some(([key, value]) => key.toLowerCase() === name && value === true);
 }
 
+function rootsOf(option: unknown): ReadonlyMap<string, readonly string[]> {
+  const roots = new Map<string, readonly string[]>([["base", []]]);
+  for (const [name, directories] of entriesOf(option)) roots.set(name, textsOf(directories));
+  return roots;
+}
+
 export function pillarSettings(config: MasterConfig): PillarSettings {
   const opts: ReadonlyMap<string, unknown> = config.opts;
-  const roots = new Map<string, readonly string[]>([["base", []]]);
-  for (const [name, directories] of entriesOf(config.pillar_roots)) roots.set(name, textsOf(directories));
   const visible = [...opts].filter(([name]) => !secretOptions.has(name));
   return {
-    roots,
+    roots: rootsOf(config.pillar_roots),
+    fileRoots: rootsOf(config.file_roots),
     topFile: config.state_top.replace(/^salt:\/\//, "").replace(/^\/+/, ""),
     renderer: config.renderer,
     trimBlocks: jinjaFlag(opts, "trim_blocks"),

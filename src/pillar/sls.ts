@@ -155,7 +155,7 @@ export class SlsRenderer {
   #environment(context: SlsContext, environment: string, names: readonly [string, Item][]): TemplateEnvironment {
     const opts = (): Dict => this.#opts(context);
     const { minion } = context;
-    const salt = saltFunctions({ minion, settings: this.#settings, opts });
+    const salt = saltFunctions({ minion, settings: this.#settings, files: this.#files, opts });
     return {
       globals: [
         ["grains", minion.grains],

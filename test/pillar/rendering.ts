@@ -3,6 +3,7 @@
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
 import { loadMasterConfig, type Overrides } from "../../src/config/load.ts";
+import { PillarFiles } from "../../src/pillar/files.ts";
 import { parseTemplate } from "../../src/pillar/jinja/parser.ts";
 import { type ParsedTemplate, renderTemplate } from "../../src/pillar/jinja/template.ts";
 import type { Dict, Item } from "../../src/pillar/jinja/values.ts";
@@ -51,7 +52,7 @@ export function renderOne(source: string, files: Record<string, string> = {}): s
     ["custom", new Map([["a", 1]])],
   ]);
   const minion = { id: "web1.example.org", grains: grains() };
-  const salt = saltFunctions({ minion, settings: settingsOf(), opts: () => opts });
+  const salt = saltFunctions({ minion, settings: settingsOf(), files: new PillarFiles(), opts: () => opts });
   const parse = (name: string, text: string): ParsedTemplate => ({
     name,
     body: parseTemplate(text.replace(/(?:\r\n|\r|\n)$/, ""), { trimBlocks: false, lstripBlocks: false }),

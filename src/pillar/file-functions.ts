@@ -1,0 +1,36 @@
+/**
+ * `salt['cp.get_file_str']` in a pillar's template: the text of a file of the master, or of one that it serves.
+ * The path may be made of grains, which minions choose: one that climbs is refused, where Salt follows it.
+ */
+
+import { isInside, type PillarFiles } from "./files.ts";
+import type { Bound } from "./jinja/call-arguments.ts";
+import { demand, fault, type Item } from "./jinja/values.ts";
+import { dynamicRoots } from "./roots.ts";
+import type { PillarSettings } from "./settings.ts";
+
+const served = "salt://";
+const local = "file://";
+
+/** @returns the text, or False where Salt's is False: no such file @throws SaltworksError PILLAR_FAILED for a file that is too large or is not UTF-8 */
+export function fileText(files: PillarFiles, settings: PillarSettings, args: Bound): Item {
+  const path = demand(args.need("path"));
+  if (typeof path !== "string") throw fault("python", "cp.get_file_str() takes a path");
+  if (path.startsWith(served))
+    return servedText(files, settings, path.slice(served.length), args.text("saltenv", "base"));
+  const full = path.startsWith(local) ? path.slice(local.length) : path;
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(full))
+    throw fault("template", `cp.get_file_str reads no ${path.replace(/:.*/s, "")} addresses`);
+  if (!full.startsWith("/")) throw fault("template", `Path '${path}' is not absolute`);
+  if (full.split("/").includes("..") || full.includes("\0"))
+    throw fault("template", `cp.get_file_str refuses '..' in '${path}'`);
+  return files.readAt(full)?.text ?? false;
+}
+
+function servedText(files: PillarFiles, settings: PillarSettings, address: string, saltenv: string): Item {
+  const [path = "", query = ""] = address.split("?", 2);
+  const environment = /^saltenv=(.+)$/.exec(query)?.[1] ?? saltenv;
+  if (!isInside(path)) return false;
+  const roots = dynamicRoots(settings.fileRoots, environment).get(environment) ?? [];
+  return files.read(roots, path)?.text ?? false;
+}
