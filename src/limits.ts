@@ -127,10 +127,30 @@ export const provenUnansweredMax = 16_384;
 export const strangerUnansweredMax = 1_024;
 /** The same of all such connections together: a fleet of 200,000 that authenticates at once. */
 export const strangersUnansweredMax = 200_000;
-/** Bytes of unfinished requests that connections hold which proved nothing, all together; one of `request_max_bytes` always fits. Over it the oldest is closed. */
+/**
+ * Bytes of requests that connections hold which proved nothing, all together: unfinished ones, and while reading is paused what came before it stopped.
+ * One of `request_max_bytes` always fits. Over it the oldest is closed.
+ */
 export const strangersHeldBytesMax = 128 * 1024 * 1024;
-/** The same of all connections; two of `request_max_bytes` always fit. */
-export const heldRequestsBytesMax = 512 * 1024 * 1024;
+/** The same of connections that proved something, to which strangers' bytes do not count; two of `request_max_bytes` always fit. */
+export const provenHeldBytesMax = 384 * 1024 * 1024;
+/** Share of `queue_max_bytes` at which strangers' connections are read no more, when every worker has so much waiting. Proven ones are read until they alone have brought all of it. */
+export const strangersPauseShare = 1 / 2;
+/**
+ * Bytes a second of messages that one address may begin and not finish, beyond one of `request_max_bytes`. While it owes more, its connections that proved
+ * nothing may send no part beyond `largeRequestBytes`, and are `owingConnectionsMax` at most. Addresses of proven connections owe nothing.
+ */
+export const unfinishedBytesPerSecondMax = 1024 * 1024;
+/** What is remembered of these bytes: an address owes for 16 s at most after it has stopped. */
+export const unfinishedBytesOwedMax = 16 * 1024 * 1024;
+/** Connections that proved nothing of an address that owes: together they hold 4 MiB at most. */
+export const owingConnectionsMax = 64;
+/** Addresses whose unfinished bytes are remembered, 150 bytes each; beyond it the one that was charged longest ago is forgotten. */
+export const owingAddressesMax = 16_384;
+/** Addresses of proven connections that are remembered, 150 bytes each; beyond it the one that proved something longest ago is forgotten. */
+export const provenAddressesMax = 65_536;
+/** How long an address counts as proven after its last proven connection is gone, milliseconds: minions make connections for single returns. */
+export const provenAddressMs = 3_600_000;
 /** Replies that one connection has not read, bytes: the largest answer of a runner, twice. Over it the connection is closed. */
 export const provenUnreadBytesMax = 128 * 1024 * 1024;
 /** The same of a connection that proved nothing, which gets replies of 3 KB. */
@@ -594,7 +614,8 @@ assert(listedValuesMax < decodedValuesMax, "a list of jobs can be decoded");
 assert(strangerUnansweredMax <= provenUnansweredMax, "proof never lowers a bound");
 assert(strangerUnreadBytesMax <= provenUnreadBytesMax, "proof never lowers a bound");
 assert(provenUnreadBytesMax <= allUnreadRepliesBytesMax, "one connection fits into the bound of all");
-assert(strangersHeldBytesMax <= heldRequestsBytesMax, "strangers fit into the bound of all");
+assert(strangersHeldBytesMax <= provenHeldBytesMax, "proof never lowers a bound");
+assert(strangersPauseShare < 1, "strangers are paused before proven connections");
 assert(subscriberUnreadBytesMax <= heldPublishesBytesMax, "one subscriber fits into the bound of all");
 assert(greetingTimeoutMs <= messageTimeoutMs, "overdue connections are looked for in the order in which they began");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");

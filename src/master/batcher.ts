@@ -5,6 +5,7 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { authFrameBytesMax } from "../limits.ts";
+import type { PeerGroupName } from "../transport/zmtp/peer-group.ts";
 import { badLoad, failedReply } from "../wire/reply.ts";
 import { type BatchItem, packBatch } from "../workers/batch.ts";
 import { type AuthBatch, type BatchResult, type BatchTask, type Deferred, itemKinds } from "../workers/messages.ts";
@@ -52,8 +53,8 @@ export type BatcherOptions = {
   readonly batchesInFlightMax: number;
   /** Bytes that may wait for one worker (`queue_max_bytes`). */
   readonly queueBytesMax: number;
-  /** Not every queue is full any more. */
-  readonly onRoom: () => void;
+  /** Not every queue is full any more for these connections. */
+  readonly onRoom: (readers: PeerGroupName) => void;
   readonly reply: (peer: RequestPeer, payload: Uint8Array) => void;
   /** A request of this connection gets no reply. */
   readonly forget: (peer: RequestPeer) => void;
@@ -87,8 +88,8 @@ export class Batcher {
   readonly #queues: SlotQueue[];
   readonly #auths: AuthQueue;
   #onIdle: (() => void)[] = [];
-  /** Every queue was full: reading has stopped. */
-  #isHeldBack = false;
+  /** Every queue was full for them: reading has stopped. */
+  readonly #heldBack = new Set<PeerGroupName>();
 
   constructor(options: BatcherOptions) {
     this.#options = options;
@@ -116,8 +117,7 @@ export class Batcher {
     if (queue === undefined) return;
     // One that is too large is refused unread, which costs no more than anything else.
     if (route.kind === "auth" && frame.byteLength <= authFrameBytesMax) {
-      const isOver = this.#options.isOverMinionsMax(route.id);
-      const kind = isOver ? itemKinds.overMinionsMax : itemKinds.auth;
+      const kind = this.#options.isOverMinionsMax(route.id) ? itemKinds.overMinionsMax : itemKinds.auth;
       const { id: authId, pub } = route;
       this.#auths.offer(slot, { kind, bytes: frame, peer, id: authId, pub, queuedMs: performance.now() });
     } else {
@@ -137,10 +137,14 @@ export class Batcher {
     this.#enqueue(queue, { kind: itemKinds.ordinary, bytes: frame, peer, id, standing, queuedMs: performance.now() });
   }
 
-  /** Whether every slot's queue is at its bound: time to stop reading, and leave the rest to ZeroMQ and TCP. */
-  get isFull(): boolean {
-    const nowMs = performance.now();
-    return this.#queues.every(({ waiting }) => waiting.isFull(nowMs));
+  /** Whether to read these connections no more, and leave the rest to TCP: every slot's queue is at its bound. `onRoom` ends it. */
+  holdsBack(readers: PeerGroupName): boolean {
+    if (this.#isFullFor(readers)) this.#heldBack.add(readers);
+    return this.#heldBack.has(readers);
+  }
+
+  #isFullFor(readers: PeerGroupName, nowMs = performance.now()): boolean {
+    return this.#queues.every(({ waiting }) => waiting.isFullFor(readers, nowMs));
   }
 
   /** Whether connections that proved nothing may send what is over `hugeRequestBytes`. */
@@ -222,9 +226,9 @@ export class Batcher {
     }
     this.#lookAgain(slot, queue);
     // Here and nowhere else a queue gets shorter: whoever stopped reading would wait for ever otherwise.
-    if (!this.#isHeldBack || this.isFull) return;
-    this.#isHeldBack = false;
-    this.#options.onRoom();
+    for (const readers of this.#heldBack) {
+      if (!this.#isFullFor(readers) && this.#heldBack.delete(readers)) this.#options.onRoom(readers);
+    }
   }
 
   /** What is held back because of forgeries leaves when their time is over, though nothing else comes. */
@@ -240,7 +244,6 @@ export class Batcher {
   #enqueue(queue: SlotQueue, item: StandingItem): void {
     const hasRoom = queue.waiting.offer(item, performance.now());
     if (!hasRoom) this.#turnAway(item, new SaltworksError("QUEUE_FULL", "a worker's queue is full"));
-    if (this.isFull) this.#isHeldBack = true;
   }
 
   /** Whoever is no minion, as far as can be seen, is told the reason. */

@@ -2,6 +2,7 @@
 import { openedSealCount } from "../crypto/crypticle.ts";
 import { metricsWorkerTimeoutMs } from "../limits.ts";
 import { diskFaultCounts } from "../store/disk-faults.ts";
+import type { RouterServer } from "../transport/zmtp/router-server.ts";
 import type { ShardCounters } from "../workers/messages.ts";
 import type { MeteredParts } from "./metrics-sources.ts";
 
@@ -26,6 +27,14 @@ export async function gatherCounters(
   const workers = await parts.pool.broadcast<WorkerCounters>(() => ({ kind: "counters" }));
   for (const [slot, worker] of workers.entries()) for (const fault of worker.faults) onFault(slot, fault);
   return { main: gathered, workers: workers.map((worker) => ({ ...worker.counters })) };
+}
+
+function connectionCounters(server: RouterServer | undefined): Readonly<Record<string, number>> {
+  if (server === undefined) return {};
+  const { counters, closed, groups, unfinishedChargedBytes } = server;
+  const { strangers, proven } = groups;
+  const pauses = { pausesOfStrangers: strangers.pauses, pausesOfProven: proven.pauses };
+  return { ...counters, ...closed, ...pauses, unfinishedChargedBytes };
 }
 
 function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource>> {
@@ -57,6 +66,7 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
       openedSeals: openedSealCount(),
     }),
     requests: () => parts.requestFront()?.counters ?? {},
+    connections: () => connectionCounters(parts.requestFront()?.server),
     publishes: () => {
       const { closed, ...stats } = parts.publishFront.stats;
       return { ...parts.publishFront.counters, ...stats };

@@ -9,18 +9,20 @@ import {
   fileBytesOnTheirWayMax,
   fileRequestsWaitingMax,
   heldPublishesBytesMax,
-  heldRequestsBytesMax,
   jobRecordsMax,
   laneQueueMax,
   peerRequestsMax,
   pendingJobsMax,
   pendingMinionsMax,
+  provenHeldBytesMax,
   publishQueueMax,
+  strangersHeldBytesMax,
   trackedJobsMax,
   trackedMinionsMax,
 } from "../limits.ts";
 import { diskFaultCounts, diskFaultKinds } from "../store/disk-faults.ts";
 import { closeReasons } from "../transport/zmtp/peer.ts";
+import { peerGroupNames } from "../transport/zmtp/peer-group.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import { outcomes, type SizedThing, type WorkerMeasures, workerStages } from "../workers/measures.ts";
 import type { ShardPool } from "../workers/pool.ts";
@@ -96,7 +98,11 @@ function sampleRequests(samples: Samples, { requestFront, batcher, pool }: Meter
   samples.set("saltworks_requests_rejected_total", {}, batcher.counters.refused);
   samples.set("saltworks_replies_total", { outcome: "sent" }, front?.replies ?? 0);
   samples.set("saltworks_replies_total", { outcome: "dropped" }, front?.repliesDropped ?? 0);
-  samples.set("saltworks_reading_pauses_total", {}, server?.counters.pauses ?? 0);
+  for (const name of peerGroupNames) {
+    samples.set("saltworks_reading_pauses_total", { connections: name }, server?.groups[name].pauses ?? 0);
+    samples.set("saltworks_unfinished_request_bytes", { connections: name }, server?.groups[name].heldBytes ?? 0);
+  }
+  samples.set("saltworks_unfinished_charged_bytes_total", {}, server?.unfinishedChargedBytes ?? 0);
   samples.set("saltworks_connections_total", {}, server?.counters.accepted ?? 0);
   samples.set("saltworks_connections", { state: "stranger" }, server?.strangerCount ?? 0);
   samples.set(
@@ -107,7 +113,6 @@ function sampleRequests(samples: Samples, { requestFront, batcher, pool }: Meter
   for (const reason of closeReasons) {
     samples.set("saltworks_connections_closed_total", { reason }, server?.closed[reason] ?? 0);
   }
-  samples.set("saltworks_unfinished_request_bytes", {}, server?.heldBytes ?? 0);
   samples.set("saltworks_unread_reply_bytes", {}, server?.unreadBytes ?? 0);
   samples.set("saltworks_requests_unanswered", {}, server?.unansweredCount ?? 0);
   samples.set("saltworks_workers_lost_total", {}, pool.counters.workersLost);
@@ -294,9 +299,11 @@ function sampleFrontLimits(
   front: Pick<RequestFront, "server" | "largestFrameBytes"> | undefined,
   config: MasterConfig,
 ): void {
-  const { heldBytes = 0, unreadBytes = 0, closed } = front?.server ?? {};
+  const { groups, unreadBytes = 0, closed } = front?.server ?? {};
   limit("request_max_bytes", front?.largestFrameBytes ?? 0, config.request_max_bytes, closed?.messageBytes ?? 0);
-  limit("heldRequestsBytesMax", heldBytes, heldRequestsBytesMax, closed?.heldBytes ?? 0);
+  const { strangers, proven } = groups ?? {};
+  limit("strangersHeldBytesMax", strangers?.heldBytes ?? 0, strangersHeldBytesMax, strangers?.holdersClosed ?? 0);
+  limit("provenHeldBytesMax", proven?.heldBytes ?? 0, provenHeldBytesMax, proven?.holdersClosed ?? 0);
   limit("allUnreadRepliesBytesMax", unreadBytes, allUnreadRepliesBytesMax, closed?.unreadReplies ?? 0);
 }
 
@@ -330,7 +337,7 @@ export function sampleLimits(
     "queue_max_bytes",
     fullestBytes,
     config.queue_max_bytes,
-    (front?.server?.counters.pauses ?? 0) + pool.counters.refused,
+    (front?.server?.groups.proven.pauses ?? 0) + pool.counters.refused,
   );
   limit("auth_queue_max", batcher.waitingAuths, config.auth_queue_max, batcher.authCounters.authsRefused);
   const minionsMax = config.max_minions === 0 ? Number.POSITIVE_INFINITY : config.max_minions;

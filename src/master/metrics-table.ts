@@ -70,13 +70,22 @@ const requests = {
     ["reason"],
     "Connections to the request port that the master closed, by the bound that they went over (docs/security.md).",
   ),
-  saltworks_unfinished_request_bytes: metric("gauge", [], "Bytes of requests that have begun and are not whole."),
+  saltworks_unfinished_request_bytes: metric(
+    "gauge",
+    ["connections"],
+    "Bytes of requests that have begun and are not whole, or wait unread while reading is paused; of `strangers` or `proven` connections.",
+  ),
+  saltworks_unfinished_charged_bytes_total: metric(
+    "counter",
+    [],
+    "Bytes of requests that strangers began and did not finish, charged to their addresses (`unfinishedBytesPerSecondMax`).",
+  ),
   saltworks_unread_reply_bytes: metric("gauge", [], "Bytes of replies that clients have not taken."),
   saltworks_requests_unanswered: metric("gauge", [], "Requests that wait for their reply, those of lanes included."),
   saltworks_reading_pauses_total: metric(
     "counter",
-    [],
-    "Times that the master stopped reading requests because every worker's queue was full.",
+    ["connections"],
+    "Times that the master stopped reading requests because every worker's queue was full: of `strangers` at a share of `queue_max_bytes` (`strangersPauseShare`), of `proven` connections where these alone have brought all of it.",
   ),
 };
 

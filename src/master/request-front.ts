@@ -4,7 +4,9 @@
  */
 import { replyLingerMs } from "../limits.ts";
 import type { Peer } from "../transport/zmtp/peer.ts";
-import { RouterServer, type RouterServerOptions } from "../transport/zmtp/router-server.ts";
+import type { PeerGroupName } from "../transport/zmtp/peer-group.ts";
+import type { RouterServerOptions } from "../transport/zmtp/router-options.ts";
+import { RouterServer } from "../transport/zmtp/router-server.ts";
 import { badLoad } from "../wire/reply.ts";
 import { connectionsMax, endpointOf, hostAddress, listenError } from "./endpoint.ts";
 import type { RequestPeer } from "./request-peer.ts";
@@ -20,6 +22,7 @@ export type RequestFrontOptions = Pick<
   | "addressConnectionsMax"
   | "isProxy"
   | "mayBeLarge"
+  | "onOwing"
 > & {
   readonly onRequest: (peer: RequestPeer, frame: Buffer) => void;
   /** The socket failed for good. */
@@ -80,12 +83,12 @@ export class RequestFront {
     if (!peer.isProven) this.#server?.prove(peer as Peer);
   }
 
-  pause(): void {
-    this.#server?.pause();
+  pause(readers: PeerGroupName): void {
+    this.#server?.pause(readers);
   }
 
-  resume(): void {
-    if (!this.#isStopped) this.#server?.resume();
+  resume(readers: PeerGroupName): void {
+    if (!this.#isStopped) this.#server?.resume(readers);
   }
 
   /** Reads no more requests; replies may still be sent until `close`. What was not read is sent again by its client. */

@@ -7,6 +7,7 @@ import type { MasterConfig } from "../config/load.ts";
 import { networkMatcher } from "../config/networks.ts";
 import { hugeRequestBytes } from "../limits.ts";
 import { openKeyDirectories } from "../store/keys.ts";
+import { peerGroupNames } from "../transport/zmtp/peer-group.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
@@ -48,6 +49,9 @@ export type RequestPathEnds = {
   readonly content: ContentAnswers;
   readonly commands: Commands;
 };
+
+const owingSentence =
+  "an address begins requests that it does not finish: connections of it that prove nothing may send no large ones for a while";
 
 export class RequestPath {
   readonly batcher: Batcher;
@@ -93,6 +97,7 @@ export class RequestPath {
       isProxy: networkMatcher(config.trusted_proxies),
       mayBeLarge: (start, bytes) => bytes <= hugeRequestBytes || (this.batcher.takesHuge && mayBeLarge(start)),
       onRequest: (peer, frame) => this.#receive(peer, frame),
+      onOwing: (address) => this.#refusals.note({ address }, owingSentence),
       onFault,
     });
   }
@@ -110,7 +115,7 @@ export class RequestPath {
 
   #receive(peer: RequestPeer, frame: Buffer): void {
     this.batcher.offer(peer, frame);
-    if (this.batcher.isFull) this.#front?.pause();
+    for (const readers of peerGroupNames) if (this.batcher.holdsBack(readers)) this.#front?.pause(readers);
   }
 
   #reply(peer: RequestPeer, payload: Uint8Array): void {
@@ -183,7 +188,7 @@ export class RequestPath {
       lingerMs: Math.ceil(config.batch_linger_us / 1_000),
       batchesInFlightMax: config.batches_in_flight,
       queueBytesMax: config.queue_max_bytes,
-      onRoom: () => this.#front?.resume(),
+      onRoom: (readers) => this.#front?.resume(readers),
       reply: (peer, payload) => this.#reply(peer, payload),
       forget: (peer) => this.#front?.forget(peer),
       prove: (peer) => this.#front?.prove(peer),

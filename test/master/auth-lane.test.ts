@@ -27,7 +27,7 @@ function openLane(result: () => Promise<unknown>) {
   return { lane, tasks, replies, faults, forgotten };
 }
 
-const peers = ["a", "b", "c"].map(namedPeer);
+const peers = ["a", "b", "c"].map((name) => namedPeer(name));
 const batch = () => ({ items: Uint16Array.of(0, 1, 2), jobs: new ArrayBuffer(8) });
 
 describe("AuthLane", () => {

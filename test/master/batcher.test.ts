@@ -68,7 +68,7 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount
         taken.push({ slot, items, finish });
       }),
   } as unknown as ShardPool;
-  const state = { roomCount: 0 };
+  const rooms: string[] = [];
   const batcher = new Batcher({
     pool,
     partitioner: new Partitioner(createPartitionKey(), 64),
@@ -95,14 +95,15 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount
     onDeferred: () => undefined,
     onAuths: async () => undefined,
     onFault: () => undefined,
-    onRoom: () => {
-      state.roomCount += 1;
-    },
+    onRoom: (readers) => void rooms.push(readers),
     ...options,
   });
-  const send = (name: string, frame = encodeSealedRequest(Buffer.from(name), { version: 3, id: "web1" })) =>
-    batcher.offer(namedPeer(name), frame);
-  return { batcher, taken, replies, contacts, forgotten, proven, send, state };
+  const send = (
+    name: string,
+    frame = encodeSealedRequest(Buffer.from(name), { version: 3, id: "web1" }),
+    isProven = false,
+  ) => batcher.offer(namedPeer(name, isProven), frame);
+  return { batcher, taken, replies, contacts, forgotten, proven, send, rooms };
 }
 
 /** The batcher flushes at the end of the turn in which the socket drained. */
@@ -226,32 +227,40 @@ describe("Batcher", () => {
     assert.equal(taken[0]?.items[0]?.kind, itemKinds.overMinionsMax);
   });
 
-  it("says when it is full, refuses far beyond that, and tells when there is room", async () => {
-    const { batcher, taken, replies, send, state } = openBatcher();
+  it("holds back strangers first, refuses theirs beyond the bound, and still takes what is proven", async () => {
+    const { batcher, taken, replies, send, rooms } = openBatcher();
     const large = encodeSealedRequest(Buffer.alloc(900), { version: 3, id: "web1" });
+    const heldBack = () => [batcher.holdsBack("strangers"), batcher.holdsBack("proven")];
     send("busy");
     await turn();
+    assert.deepEqual(heldBack(), [false, false]);
     send("one", large);
-    assert.equal(batcher.isFull, false);
+    assert.deepEqual(heldBack(), [true, false]);
     send("two", large);
-    assert.equal(batcher.isFull, true);
     send("three", large);
-    send("four", large);
-    assert.deepEqual(replies, [["four", "Some exception handling minion payload"]]);
-    taken[0]?.finish();
-    await settle();
-    assert.equal(batcher.isFull, false);
-    assert.equal(state.roomCount, 1);
+    assert.deepEqual(replies, [["three", "Some exception handling minion payload"]]);
+    for (const name of ["four", "five"]) send(name, large, true);
+    assert.deepEqual(heldBack(), [true, true]);
+    send("six", large, true);
+    send("seven", large, true);
+    assert.deepEqual(replies.slice(1), [["seven", "Some exception handling minion payload"]]);
+    for (let at = 0; at < 3 && rooms.length < 2; at += 1) {
+      taken[at]?.finish();
+      await settle();
+    }
+    assert.deepEqual([...rooms].sort(), ["proven", "strangers"]);
+    assert.deepEqual(heldBack(), [false, false]);
   });
 
   it("tells that there is room also when an idle worker takes all that made it full", async () => {
-    const { batcher, send, state } = openBatcher();
+    const { batcher, send, rooms } = openBatcher();
     const large = encodeSealedRequest(Buffer.alloc(900), { version: 3, id: "web1" });
-    send("one", large);
-    send("two", large);
-    assert.equal(batcher.isFull, true);
+    send("one", large, true);
+    send("two", large, true);
+    assert.deepEqual([batcher.holdsBack("strangers"), batcher.holdsBack("proven")], [true, true]);
     await turn();
-    assert.deepEqual([batcher.isFull, state.roomCount], [false, 1]);
+    assert.deepEqual(rooms, ["strangers", "proven"]);
+    assert.deepEqual([batcher.holdsBack("strangers"), batcher.holdsBack("proven")], [false, false]);
   });
 
   it("survives whoever takes its results, and is idle after", async () => {

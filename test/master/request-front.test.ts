@@ -18,6 +18,7 @@ async function openEcho(options: Partial<RequestFrontOptions> = {}): Promise<Req
     addressConnectionsMax: 0,
     isProxy: () => false,
     mayBeLarge: () => true,
+    onOwing: () => undefined,
     onRequest: (peer, frame) => front.reply(peer, frame),
     onFault: (error) => assert.fail(error),
     ...options,

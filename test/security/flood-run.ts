@@ -11,7 +11,7 @@ const flooderFile = fileURLToPath(new URL("flooder.js", import.meta.url));
 
 export type Timing = { readonly windowMs: number; readonly windows: number };
 export type FloodSent = { readonly bytes: number; readonly connects: number; readonly closed: number };
-export type FloodKind = "requests" | "publish";
+export type FloodKind = "requests" | "publish" | "strangers";
 export type FloodResult = { readonly idleMs: number; readonly floodedMs: number; readonly sent: FloodSent };
 
 /** The median over some windows of each window's 99th percentile, milliseconds: one stall of a shared machine is in one window. */
@@ -26,10 +26,16 @@ function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-export async function runFlood(name: string, port: number, load: HonestLoad, timing: Timing): Promise<FloodResult> {
+export async function runFlood(
+  name: string,
+  port: number,
+  load: HonestLoad,
+  timing: Timing,
+  kind: FloodKind = "requests",
+): Promise<FloodResult> {
   const idleMs = await honestP99(load, timing);
   let floodedMs = 0;
-  const sent = await underFlood("requests", name, port, async () => {
+  const sent = await underFlood(kind, name, port, async () => {
     floodedMs = await honestP99(load, timing);
   });
   return { idleMs, floodedMs, sent };

@@ -3,9 +3,11 @@ import { connect, type Socket } from "node:net";
 import { constants, setPriority } from "node:os";
 import { floods } from "./floods.ts";
 import { publishFloods } from "./publish-floods.ts";
+import { strangerFloods } from "./stranger-floods.ts";
 
 const [kind = "", name = "", port = "0"] = process.argv.slice(2);
-const flood = kind === "publish" ? publishFloods[name] : floods[name];
+const tables = { requests: floods, publish: publishFloods, strangers: strangerFloods };
+const flood = tables[kind as keyof typeof tables][name];
 if (flood === undefined) throw new Error(`no flood "${name}"`);
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 // Made before anything is measured.
@@ -19,7 +21,8 @@ type Line = { socket: Socket; rest: Buffer; isDone: boolean };
 let isEnding = false;
 
 function open(line: Partial<Line>): Line {
-  const socket = connect({ host: "127.0.0.1", port: Number(port), noDelay: true });
+  const from = flood?.from === undefined ? {} : { localAddress: flood.from };
+  const socket = connect({ host: "127.0.0.1", port: Number(port), noDelay: true, ...from });
   sent.connects += 1;
   socket.on("error", () => {
     // What the master does to it is what is looked at; the end of the connection tells it.
@@ -63,7 +66,10 @@ setInterval(() => {
     const part = line.rest.subarray(0, Math.ceil(allowance));
     line.socket.write(part);
     line.rest = line.rest.subarray(part.length);
-    if (line.rest.length === 0) line.isDone = flood.isOnce === true;
+    if (line.rest.length === 0) {
+      line.isDone = flood.isOnce === true || flood.isLeft === true;
+      if (flood.isLeft === true) line.socket.destroySoon();
+    }
     allowance -= part.length;
     sent.bytes += part.length;
   }

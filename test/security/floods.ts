@@ -13,6 +13,10 @@ export type Flood = {
   readonly isDeaf?: boolean;
   /** Sent no more than once over each connection. */
   readonly isOnce?: boolean;
+  /** Whether a connection is given up, and made again, when the bytes are sent. */
+  readonly isLeft?: boolean;
+  /** The address that it comes from; default: that of honest minions. */
+  readonly from?: string;
 };
 
 const mebibyte = 1024 * 1024;
@@ -21,7 +25,7 @@ const request = (load: Parameters<typeof encodeClearRequest>[0]) => requestBytes
 const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`key-${at}`, 0]));
 
 /** The head of a part of so many bytes, behind the empty part, and the first of them. */
-function announced(bytes: number, first: Uint8Array): Buffer {
+export function announced(bytes: number, first: Uint8Array): Buffer {
   const head = Buffer.alloc(11);
   head[0] = 1;
   head[2] = 2;
@@ -29,7 +33,7 @@ function announced(bytes: number, first: Uint8Array): Buffer {
   return Buffer.concat([head, first]);
 }
 
-function constant(make: () => Buffer): Flood["bytes"] {
+export function constant(make: () => Buffer): Flood["bytes"] {
   let made: Buffer | undefined;
   return () => {
     made ??= make();

@@ -2,7 +2,7 @@
  * Requests that wait for one worker, in rows by their standing: proven ones first, others with a share of each batch, so that a row may be long and never
  * stands in the way of a better one. Strangers have their own few bytes, and are refused when those are used up.
  */
-import { hugeRequestBytes, largeHoldMsMax, strangerQueueBytesMax } from "../../limits.ts";
+import { hugeRequestBytes, largeHoldMsMax, strangerQueueBytesMax, strangersPauseShare } from "../../limits.ts";
 import { Forgeries } from "./forgeries.ts";
 import type { Standing } from "./standing.ts";
 
@@ -76,11 +76,17 @@ export class WaitingRequests<Item extends Waiting> {
     );
   }
 
-  /** Whether reading should stop. Strangers never cause that, and while forgeries come nothing does that is unproven. */
-  isFull(nowMs: number): boolean {
+  /**
+   * Whether reading these connections should stop. Proven ones for what has proved itself alone; strangers for all that waits, at a smaller bound, though
+   * neither for what strangers' own row holds nor for anything unproven while forgeries come.
+   */
+  isFullFor(readers: "strangers" | "proven", nowMs: number): boolean {
     const { proven, named, large } = this.#rows;
-    const unproven = this.isForged(nowMs) ? 0 : named.bytes + large.bytes;
-    return proven.bytes + unproven >= this.#options.queueBytesMax;
+    const { queueBytesMax } = this.#options;
+    if (readers === "proven") return proven.bytes >= queueBytesMax;
+    const bytesMax = strangersPauseShare * queueBytesMax;
+    if (proven.bytes >= bytesMax) return true;
+    return proven.bytes + named.bytes + large.bytes >= bytesMax && !this.isForged(nowMs);
   }
 
   /** @returns false if there is no room for it */
@@ -111,7 +117,9 @@ export class WaitingRequests<Item extends Waiting> {
         return false;
       }
     }
-    return proven.bytes + unproven < refusalFactor * queueBytesMax;
+    if (standing === "proven") return proven.bytes < refusalFactor * queueBytesMax;
+    // What is unproven takes no place of proven ones.
+    return unproven < queueBytesMax && proven.bytes + unproven < refusalFactor * queueBytesMax;
   }
 
   /** The next batch, in the order in which the worker should go through it; empty if none is due. */

@@ -2,9 +2,9 @@
 import {
   allUnreadRepliesBytesMax,
   greetingTimeoutMs,
-  heldRequestsBytesMax,
   messageTimeoutMs,
   overdueLookMs,
+  provenHeldBytesMax,
   provenUnansweredMax,
   provenUnreadBytesMax,
   strangersHeldBytesMax,
@@ -26,6 +26,6 @@ export const routerBounds = {
   strangersUnreadBytesMax,
   allUnreadRepliesBytesMax,
   strangersHeldBytesMax,
-  heldRequestsBytesMax,
+  provenHeldBytesMax,
 };
 export type RouterBounds = { readonly [Name in keyof typeof routerBounds]: number };

@@ -28,6 +28,8 @@ export abstract class Connection {
   framing: Framing = "new";
   /** When greeting or message began that is not whole, by the server's clock; undefined if none is. */
   unfinishedSinceMs: number | undefined;
+  /** Memory that an unfinished message held when the connection closed. */
+  leftBytes = 0;
   protected readonly socket: Socket;
   readonly #setup: ConnectionSetup;
   #greeting: Greeting | undefined;
@@ -121,6 +123,7 @@ export abstract class Connection {
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
+    this.leftBytes = this.#reader?.heldBytes ?? 0;
     this.socket.destroy();
     this.#rest = noBytes;
     this.#reader = undefined;

@@ -17,6 +17,7 @@ export const closeReasons = [
   "unanswered",
   "unreadReplies",
   "heldBytes",
+  "owesUnfinished",
   "address",
   "connections",
 ] as const;
@@ -45,6 +46,8 @@ export class Peer extends Connection {
   /** As the server last counted it. */
   countedHeldBytes = 0;
   countedUnreadBytes = 0;
+  /** Why the server closed it. */
+  closedFor: CloseReason | undefined;
   readonly #events: PeerEvents;
 
   constructor(accepted: Socket, number: number, events: PeerEvents) {

@@ -4,46 +4,31 @@
  * one consequence: the connection that goes over it is closed. docs/decisions/0022-request-front.md.
  */
 import { createServer, type Server, type Socket } from "node:net";
-import type { Keepalive } from "../keepalive.ts";
+import { owingConnectionsMax } from "../../limits.ts";
 import { AcceptedKeepalive } from "./accepted-keepalive.ts";
 import { addressKey } from "./address.ts";
 import { type RouterBounds, routerBounds } from "./bounds.ts";
 import { listenOn, portOf } from "./listening.ts";
 import { type CloseReason, closeReasons, Peer, type PeerEvents } from "./peer.ts";
+import { type GroupSum, PeerGroup, type PeerGroupName, peerGroupNames } from "./peer-group.ts";
+import type { RouterServerOptions } from "./router-options.ts";
 import { TurnBudget } from "./turn-budget.ts";
+import { UnfinishedDebts } from "./unfinished-debts.ts";
 
-export type RouterServerOptions = {
-  readonly host: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
-  readonly backlog: number;
-  /** A socket that listens at host and port already, opened by another; it is closed with the server. */
-  readonly descriptor?: number | undefined;
-  readonly keepalive: Keepalive;
-  /** All parts of one message. */
-  readonly messageBytesMax: number;
-  /** All connections; the oldest that proved nothing makes room for a new one. */
-  readonly connectionsMax: number;
-  /** Connections of one address that proved nothing; 0: no bound. */
-  readonly addressConnectionsMax: number;
-  /** Addresses behind which there are many clients. */
-  readonly isProxy: (address: string) => boolean;
-  readonly onMessage: (peer: Peer, parts: readonly Buffer[]) => void;
-  /** Asked for a part over `largeRequestBytes` of a connection that proved nothing, with its first bytes. */
-  readonly mayBeLarge: (head: Buffer, partBytes: number) => boolean;
-  /** The listening socket failed for good. */
-  readonly onFault: (error: Error) => void;
-  /** Default: those of src/limits.ts. */
-  readonly bounds?: Partial<RouterBounds>;
-};
-
-/** What a group of connections holds together. */
-type Account = { heldBytes: number; unreadBytes: number; unanswered: number };
+/** Why a connection ended in the middle of a message that is its client's own doing; undefined: the client left. */
+const ownDoings: ReadonlySet<CloseReason | undefined> = new Set([
+  undefined,
+  "malformed",
+  "parts",
+  "messageBytes",
+  "messageTimeout",
+  "heldBytes",
+]);
 
 export class RouterServer {
   /** Connections that were closed, by reason. */
   readonly closed: Readonly<Record<CloseReason, number>>;
-  readonly counters = { accepted: 0, pauses: 0 };
+  readonly counters = { accepted: 0 };
   readonly #closed: Record<CloseReason, number>;
   readonly #options: RouterServerOptions;
   readonly #keepalive: AcceptedKeepalive;
@@ -54,21 +39,14 @@ export class RouterServer {
   /** In the order of their coming. */
   readonly #strangers = new Set<Peer>();
   readonly #strangersOf = new Map<string, number>();
-  /** In the order in which their greeting or message began. */
-  readonly #unfinished = new Set<Peer>();
   /** Those with replies that wait for the client. */
   readonly #unread = new Set<Peer>();
-  /** Those that stopped reading because the server is paused. */
-  readonly #parked = new Set<Peer>();
-  readonly #ofStrangers: Account = { heldBytes: 0, unreadBytes: 0, unanswered: 0 };
-  readonly #ofAll: Account = { heldBytes: 0, unreadBytes: 0, unanswered: 0 };
+  readonly #groups = { strangers: new PeerGroup(), proven: new PeerGroup() };
+  readonly #debts: UnfinishedDebts;
   readonly #budget = new TurnBudget<Peer>((peer) => this.#goOn(peer));
   readonly #timer: NodeJS.Timeout;
   #lastNumber = 0;
-  #isPaused = false;
   #isClosing = false;
-  #pausedSinceMs = 0;
-  #pausedMs = 0;
 
   private constructor(options: RouterServerOptions, keepalive: AcceptedKeepalive) {
     this.#options = options;
@@ -76,10 +54,12 @@ export class RouterServer {
     this.#bounds = { ...routerBounds, ...options.bounds };
     this.#closed = Object.fromEntries(closeReasons.map((reason) => [reason, 0])) as Record<CloseReason, number>;
     this.closed = this.#closed;
+    this.#debts = new UnfinishedDebts(options.messageBytesMax);
     this.#events = {
       messageBytesMax: options.messageBytesMax,
       onMessage: (peer, parts) => this.#onMessage(peer, parts),
-      mayBeLarge: (peer, head, partBytes) => peer.isProven || options.mayBeLarge(head, partBytes),
+      mayBeLarge: (peer, head, partBytes) =>
+        peer.isProven || (!this.#owes(peer) && options.mayBeLarge(head, partBytes)),
       onChunk: (peer, chunk) => this.#onChunk(peer, chunk),
       onClosed: (peer) => this.#onClosed(peer),
       onDrained: (peer) => this.#countUnread(peer),
@@ -117,24 +97,40 @@ export class RouterServer {
     return this.#strangers.size;
   }
 
-  /** Bytes of unfinished requests. */
+  /** What each group holds, and how often reading it was paused. */
+  get groups(): Readonly<
+    Record<PeerGroupName, Readonly<Pick<PeerGroup, GroupSum | "pauses" | "isPaused" | "holdersClosed">>>
+  > {
+    return this.#groups;
+  }
+
+  /** Bytes of requests that are not whole, or wait unread. */
   get heldBytes(): number {
-    return this.#ofAll.heldBytes;
+    return this.#sum("heldBytes");
   }
 
   get unreadBytes(): number {
-    return this.#ofAll.unreadBytes;
+    return this.#sum("unreadBytes");
   }
 
   get unansweredCount(): number {
-    return this.#ofAll.unanswered;
+    return this.#sum("unanswered");
+  }
+
+  /** Bytes of messages that strangers began and did not finish, charged to their addresses. */
+  get unfinishedChargedBytes(): number {
+    return this.#debts.chargedBytes;
   }
 
   /** A request over this connection was proven; from now on it is no stranger's. */
   prove(peer: Peer): void {
     if (peer.isProven || peer.isClosed) return;
     this.#leaveStrangers(peer);
+    const wasParked = this.#groups.strangers.parked.has(peer);
+    this.#groups.proven.join(peer, this.#groups.strangers);
     peer.isProven = true;
+    if (wasParked) this.#budget.wait(peer);
+    if (!this.#options.isProxy(peer.address)) this.#debts.noteProven(addressKey(peer.address), performance.now());
   }
 
   /** @returns false if the connection is gone */
@@ -153,22 +149,19 @@ export class RouterServer {
     this.#note(peer, "unanswered", -1);
   }
 
-  /** Each connection is read once more at most, and what came then is kept. */
-  pause(): void {
-    if (this.#isPaused) return;
-    this.counters.pauses += 1;
-    this.#isPaused = true;
-    this.#pausedSinceMs = performance.now();
+  /** Each connection of the group is read once more at most, and what came then is kept. */
+  pause(name: PeerGroupName): void {
+    this.#groups[name].pause();
   }
 
-  resume(): void {
-    if (!this.#isPaused || this.#isClosing) return;
-    this.#isPaused = false;
-    this.#pausedMs += performance.now() - this.#pausedSinceMs;
-    for (const peer of this.#parked) {
+  resume(name: PeerGroupName): void {
+    const group = this.#groups[name];
+    if (!group.isPaused || this.#isClosing) return;
+    group.resume();
+    for (const peer of group.parked) {
       // What a connection kept may fill the queues again; the others then wait on.
-      if (this.#isPaused) return;
-      this.#parked.delete(peer);
+      if (group.isPaused) return;
+      group.parked.delete(peer);
       this.#goOn(peer);
     }
   }
@@ -176,7 +169,7 @@ export class RouterServer {
   /** Takes no more connections and requests; replies may still be sent. */
   stop(): void {
     this.#isClosing = true;
-    this.pause();
+    for (const name of peerGroupNames) this.pause(name);
     this.#server.close();
   }
 
@@ -201,9 +194,11 @@ export class RouterServer {
     const key = addressKey(socket.remoteAddress);
     const ofAddress = this.#strangersOf.get(key) ?? 0;
     const { addressConnectionsMax, isProxy, connectionsMax } = this.#options;
-    const isOver = addressConnectionsMax > 0 && ofAddress >= addressConnectionsMax && !isProxy(socket.remoteAddress);
-    if (isOver || (this.#peers.size >= connectionsMax && !this.#makeRoom())) {
-      this.#closed[isOver ? "address" : "connections"] += 1;
+    const isProxied = isProxy(socket.remoteAddress);
+    const isOver = addressConnectionsMax > 0 && ofAddress >= addressConnectionsMax && !isProxied;
+    const isOwing = ofAddress >= owingConnectionsMax && this.#debts.owes(key, performance.now());
+    if (isOver || isOwing || (this.#peers.size >= connectionsMax && !this.#makeRoom())) {
+      this.#closed[isOver ? "address" : isOwing ? "owesUnfinished" : "connections"] += 1;
       socket.destroy();
       return;
     }
@@ -213,8 +208,8 @@ export class RouterServer {
     this.#peers.add(peer);
     this.#strangers.add(peer);
     this.#strangersOf.set(key, ofAddress + 1);
-    peer.unfinishedSinceMs = this.#clockMs();
-    this.#unfinished.add(peer);
+    peer.unfinishedSinceMs = this.#groups.strangers.clockMs;
+    this.#groups.strangers.unfinished.add(peer);
   }
 
   #makeRoom(): boolean {
@@ -223,16 +218,24 @@ export class RouterServer {
     return oldest !== undefined;
   }
 
-  /** Stands still while the server is paused: a client cannot finish what is not read. */
-  #clockMs(): number {
-    return (this.#isPaused ? this.#pausedSinceMs : performance.now()) - this.#pausedMs;
+  #groupOf(peer: Peer): PeerGroup {
+    return peer.isProven ? this.#groups.proven : this.#groups.strangers;
+  }
+
+  #sum(what: GroupSum): number {
+    return this.#groups.strangers[what] + this.#groups.proven[what];
+  }
+
+  #owes(peer: Peer): boolean {
+    return this.#debts.owes(addressKey(peer.address), performance.now());
   }
 
   #onChunk(peer: Peer, chunk: Buffer): boolean {
     if (peer.isClosed) return false;
-    if (!this.#isPaused) return this.#take(peer, chunk);
+    const group = this.#groupOf(peer);
+    if (!group.isPaused) return this.#take(peer, chunk);
     peer.keep(chunk);
-    this.#parked.add(peer);
+    group.parked.add(peer);
     this.#countHeld(peer);
     return false;
   }
@@ -243,7 +246,7 @@ export class RouterServer {
     const outcome = chunk.length === 0 ? undefined : peer.take(chunk);
     if (peer.isClosed) return false;
     if (outcome !== undefined && outcome !== "stop") {
-      this.#close(peer, outcome);
+      this.#close(peer, outcome === "refusedLarge" && this.#owes(peer) ? "owesUnfinished" : outcome);
       return false;
     }
     this.#countUnfinished(peer, peer.messages > messagesBefore);
@@ -251,14 +254,16 @@ export class RouterServer {
     if (peer.isClosed) return false;
     const hasRoom = this.#budget.spend(peer, 0, chunk.length);
     if (outcome !== "stop" && hasRoom) return true;
-    if (this.#isPaused) this.#parked.add(peer);
+    const group = this.#groupOf(peer);
+    if (group.isPaused) group.parked.add(peer);
     else this.#budget.wait(peer);
     return false;
   }
 
   /** Takes what a connection kept, and reads on unless that must wait again. */
   #goOn(peer: Peer): void {
-    if (this.#isPaused) this.#parked.add(peer);
+    const group = this.#groupOf(peer);
+    if (group.isPaused) group.parked.add(peer);
     else if (this.#take(peer, peer.takeRest())) peer.resumeReading();
   }
 
@@ -267,23 +272,24 @@ export class RouterServer {
     this.#note(peer, "unanswered", 1);
     const isOver =
       peer.unanswered > (peer.isProven ? this.#bounds.provenUnansweredMax : this.#bounds.strangerUnansweredMax) ||
-      (!peer.isProven && this.#ofStrangers.unanswered > this.#bounds.strangersUnansweredMax);
+      (!peer.isProven && this.#groups.strangers.unanswered > this.#bounds.strangersUnansweredMax);
     if (isOver) {
       this.#close(peer, "unanswered");
       return false;
     }
     this.#options.onMessage(peer, parts);
-    return this.#budget.spend(peer, 1, 0) && !this.#isPaused && !peer.isClosed;
+    return this.#budget.spend(peer, 1, 0) && !this.#groupOf(peer).isPaused && !peer.isClosed;
   }
 
   #countUnfinished(peer: Peer, hasFinishedOne: boolean): void {
+    const group = this.#groupOf(peer);
     if (!peer.isUnfinished) {
-      if (peer.unfinishedSinceMs !== undefined) this.#unfinished.delete(peer);
+      if (peer.unfinishedSinceMs !== undefined) group.unfinished.delete(peer);
       peer.unfinishedSinceMs = undefined;
     } else if (peer.unfinishedSinceMs === undefined || hasFinishedOne) {
-      this.#unfinished.delete(peer);
-      this.#unfinished.add(peer);
-      peer.unfinishedSinceMs = this.#clockMs();
+      group.unfinished.delete(peer);
+      group.unfinished.add(peer);
+      peer.unfinishedSinceMs = group.clockMs;
     }
   }
 
@@ -292,20 +298,18 @@ export class RouterServer {
     if (bytes === peer.countedHeldBytes) return;
     this.#note(peer, "heldBytes", bytes - peer.countedHeldBytes);
     peer.countedHeldBytes = bytes;
+    const { strangersHeldBytesMax, provenHeldBytesMax } = this.#bounds;
     const { messageBytesMax } = this.#options;
     // One largest request must always fit.
-    const isStrangersOver = this.#ofStrangers.heldBytes > Math.max(this.#bounds.strangersHeldBytesMax, messageBytesMax);
-    if (isStrangersOver) this.#closeOldestHolder((holder) => !holder.isProven);
-    if (this.#ofAll.heldBytes > Math.max(this.#bounds.heldRequestsBytesMax, 2 * messageBytesMax))
-      this.#closeOldestHolder(() => true);
-  }
-
-  /** An honest client finishes what it began; the oldest is the one that does not. */
-  #closeOldestHolder(isMeant: (peer: Peer) => boolean): void {
-    for (const peer of this.#unfinished) {
-      if (peer.countedHeldBytes === 0 || !isMeant(peer)) continue;
-      this.#close(peer, "heldBytes");
-      return;
+    const bytesMax = peer.isProven
+      ? Math.max(provenHeldBytesMax, 2 * messageBytesMax)
+      : Math.max(strangersHeldBytesMax, messageBytesMax);
+    const group = this.#groupOf(peer);
+    while (group.heldBytes > bytesMax) {
+      const oldest = group.oldestHolder;
+      if (oldest === undefined) return;
+      group.holdersClosed += 1;
+      this.#close(oldest, "heldBytes");
     }
   }
 
@@ -320,24 +324,20 @@ export class RouterServer {
     }
     this.#unread.add(peer);
     const isOver = bytes > (peer.isProven ? this.#bounds.provenUnreadBytesMax : this.#bounds.strangerUnreadBytesMax);
-    if (isOver || (!peer.isProven && this.#ofStrangers.unreadBytes > this.#bounds.strangersUnreadBytesMax)) {
+    if (isOver || (!peer.isProven && this.#groups.strangers.unreadBytes > this.#bounds.strangersUnreadBytesMax)) {
       this.#close(peer, "unreadReplies");
-    } else if (this.#ofAll.unreadBytes > this.#bounds.allUnreadRepliesBytesMax) {
+    } else if (this.#sum("unreadBytes") > this.#bounds.allUnreadRepliesBytesMax) {
       let fullest = peer;
       for (const other of this.#unread) if (other.countedUnreadBytes > fullest.countedUnreadBytes) fullest = other;
       this.#close(fullest, "unreadReplies");
     }
   }
 
-  #note(peer: Peer, what: keyof Account, change: number): void {
-    this.#ofAll[what] += change;
-    if (!peer.isProven) this.#ofStrangers[what] += change;
+  #note(peer: Peer, what: GroupSum, change: number): void {
+    this.#groupOf(peer)[what] += change;
   }
 
   #leaveStrangers(peer: Peer): void {
-    this.#ofStrangers.heldBytes -= peer.countedHeldBytes;
-    this.#ofStrangers.unreadBytes -= peer.countedUnreadBytes;
-    this.#ofStrangers.unanswered -= peer.unanswered;
     this.#strangers.delete(peer);
     const key = addressKey(peer.address);
     const left = (this.#strangersOf.get(key) ?? 0) - 1;
@@ -348,31 +348,43 @@ export class RouterServer {
   #close(peer: Peer, reason: CloseReason): void {
     if (peer.isClosed) return;
     this.#closed[reason] += 1;
+    peer.closedFor = reason;
     peer.close();
   }
 
   #onClosed(peer: Peer): void {
     if (!this.#peers.delete(peer)) return;
-    if (!peer.isProven) this.#leaveStrangers(peer);
-    this.#ofAll.heldBytes -= peer.countedHeldBytes;
-    this.#ofAll.unreadBytes -= peer.countedUnreadBytes;
-    this.#ofAll.unanswered -= peer.unanswered;
-    this.#unfinished.delete(peer);
+    if (peer.isProven) this.#debts.noteGone(addressKey(peer.address), performance.now());
+    else {
+      this.#leaveStrangers(peer);
+      this.#charge(peer);
+    }
+    this.#groupOf(peer).leave(peer);
     this.#unread.delete(peer);
-    this.#parked.delete(peer);
     this.#budget.forget(peer);
+  }
+
+  /** Not while its group is paused: then its client could not finish what it began. */
+  #charge(peer: Peer): void {
+    const { isProxy, onOwing } = this.#options;
+    if (this.#groups.strangers.isPaused || !ownDoings.has(peer.closedFor) || isProxy(peer.address)) return;
+    if (this.#debts.charge(addressKey(peer.address), peer.leftBytes, performance.now())) onOwing(peer.address);
   }
 
   /** Closes what is overdue, and counts again what clients have read meanwhile. */
   #look(): void {
     for (const peer of this.#unread) this.#countUnread(peer);
-    if (this.#isPaused) return;
-    const nowMs = this.#clockMs();
-    for (const peer of this.#unfinished) {
-      const ageMs = nowMs - (peer.unfinishedSinceMs ?? nowMs);
-      if (ageMs < Math.min(this.#bounds.greetingTimeoutMs, this.#bounds.messageTimeoutMs)) return;
+    for (const name of peerGroupNames) this.#closeOverdue(this.#groups[name]);
+  }
+
+  #closeOverdue({ isPaused, clockMs, unfinished }: PeerGroup): void {
+    if (isPaused) return;
+    const { greetingTimeoutMs, messageTimeoutMs } = this.#bounds;
+    for (const peer of unfinished) {
+      const ageMs = clockMs - (peer.unfinishedSinceMs ?? clockMs);
+      if (ageMs < Math.min(greetingTimeoutMs, messageTimeoutMs)) return;
       if (!peer.hasGreeted) this.#close(peer, "greetingTimeout");
-      else if (ageMs >= this.#bounds.messageTimeoutMs) this.#close(peer, "messageTimeout");
+      else if (ageMs >= messageTimeoutMs) this.#close(peer, "messageTimeout");
     }
   }
 }

@@ -6,6 +6,7 @@ import {
   hugeRequestBytes,
   largeHoldMsMax,
   strangerQueueBytesMax,
+  strangersPauseShare,
 } from "../../../src/limits.ts";
 import type { Standing } from "../../../src/master/waiting/standing.ts";
 import { type Waiting, WaitingRequests } from "../../../src/master/waiting/waiting-requests.ts";
@@ -22,6 +23,11 @@ const many = (count: number, standing: Standing, bytes = 10) =>
   Array.from({ length: count }, (_, at) => request(`${standing}${at}`, standing, bytes));
 const open = (framesMax = 16, bytesMax = 1_000, queueBytesMax = 100_000) =>
   new WaitingRequests<Named>({ framesMax, bytesMax, queueBytesMax });
+
+const fullFor = (waiting: WaitingRequests<Named>, nowMs = 0) => ({
+  strangers: waiting.isFullFor("strangers", nowMs),
+  proven: waiting.isFullFor("proven", nowMs),
+});
 
 describe("WaitingRequests", () => {
   it("takes proven requests first, and leaves others a share of each batch", () => {
@@ -62,9 +68,9 @@ describe("WaitingRequests", () => {
     for (const item of many(4, "stranger", strangerQueueBytesMax / 4)) assert.ok(waiting.offer(item, 0));
     assert.equal(waiting.offer(request("one more", "stranger"), 0), false);
     assert.equal(waiting.counters.strangersRefused, 1);
-    assert.equal(waiting.isFull(0), false);
+    assert.deepEqual(fullFor(waiting), { strangers: false, proven: false });
     assert.ok(waiting.offer(request("return", "proven", 1_000), 0));
-    assert.equal(waiting.isFull(0), true);
+    assert.deepEqual(fullFor(waiting), { strangers: true, proven: true });
   });
 
   it("lets large unproven ones wait behind small ones, though not for ever, and one batch of them at a time", () => {
@@ -119,10 +125,11 @@ describe("WaitingRequests", () => {
   it("neither stops reading nor fills up for unproven ones while forgeries come", () => {
     const waiting = open(16, 1_000, 1_000);
     for (const item of many(10, "named", 100)) waiting.offer(item, 0);
-    assert.equal(waiting.isFull(0), true, "an honest fleet on new connections is held back by TCP");
+    const held = { strangers: true, proven: false };
+    assert.deepEqual(fullFor(waiting), held, "an honest fleet on new connections is held back by TCP");
     waiting.settle(request("forged", "named", 2 * forgedBytesPerSecondMax), true, 0);
     assert.equal(waiting.isForged(0), true);
-    assert.equal(waiting.isFull(0), false);
+    assert.deepEqual(fullFor(waiting), { strangers: false, proven: false });
     assert.equal(waiting.offer(request("more", "named"), 0), false);
     assert.equal(waiting.counters.unprovenRefused, 1);
     assert.equal(waiting.offer(request("return", "proven", 100), 0), true);
@@ -148,5 +155,22 @@ describe("WaitingRequests", () => {
     const waiting = open(16, 1_000, 1_000);
     for (const item of many(20, "proven", 100)) assert.ok(waiting.offer(item, 0));
     assert.equal(waiting.offer(request("more", "proven"), 0), false);
+  });
+
+  it("stops reading strangers at a share of its bound, and takes proven ones however much of theirs waits", () => {
+    const waiting = open(16, 1_000, 1_000);
+    for (const item of many(1, "named", 1_000 * strangersPauseShare - 1)) assert.ok(waiting.offer(item, 0));
+    assert.deepEqual(fullFor(waiting), { strangers: false, proven: false });
+    for (const item of many(2, "large", 300)) assert.ok(waiting.offer(item, 0));
+    assert.deepEqual(fullFor(waiting), { strangers: true, proven: false });
+    assert.equal(
+      waiting.offer(request("more", "named"), 0),
+      false,
+      "unproven ones have the bound for themselves alone",
+    );
+    for (const item of many(10, "proven", 99)) assert.ok(waiting.offer(item, 0));
+    assert.deepEqual(fullFor(waiting), { strangers: true, proven: false });
+    assert.ok(waiting.offer(request("return", "proven"), 0));
+    assert.deepEqual(fullFor(waiting), { strangers: true, proven: true });
   });
 });

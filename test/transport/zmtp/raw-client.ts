@@ -2,7 +2,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Peer } from "../../../src/transport/zmtp/peer.ts";
-import { RouterServer, type RouterServerOptions } from "../../../src/transport/zmtp/router-server.ts";
+import type { RouterServerOptions } from "../../../src/transport/zmtp/router-options.ts";
+import { RouterServer } from "../../../src/transport/zmtp/router-server.ts";
 
 export type OpenServer = {
   readonly server: RouterServer;
@@ -22,6 +23,7 @@ export async function openServer(options: Partial<RouterServerOptions> = {}): Pr
     addressConnectionsMax: 0,
     isProxy: () => false,
     mayBeLarge: () => true,
+    onOwing: () => undefined,
     onMessage: (peer, parts) => messages.push({ peer, parts }),
     onFault: (error) => {
       throw error;
@@ -43,7 +45,8 @@ export class RawClient {
       this.#received = Buffer.concat([this.#received, chunk]);
       socket.emit("received");
     });
-    this.closed = once(socket, "close");
+    // Not `once` of events, which rejects when the connection is reset.
+    this.closed = new Promise((resolve) => socket.once("close", resolve));
   }
 
   static async open(port: number, from?: string): Promise<RawClient> {

@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import { opening, requestBytes } from "../../../bench/fleet/storm/zmtp.ts";
 import { commandFrame } from "../../../src/transport/zmtp/frames.ts";
 import type { CloseReason } from "../../../src/transport/zmtp/peer.ts";
-import type { RouterServer, RouterServerOptions } from "../../../src/transport/zmtp/router-server.ts";
+import type { RouterServerOptions } from "../../../src/transport/zmtp/router-options.ts";
+import type { RouterServer } from "../../../src/transport/zmtp/router-server.ts";
 import { openServer, RawClient } from "./raw-client.ts";
 
 const hello = opening("REQ");
@@ -205,7 +206,7 @@ describe("RouterServer", () => {
       bounds: { messageTimeoutMs: 1_000, greetingTimeoutMs: 1_000, overdueLookMs: 10 },
     });
     const client = await greeted(server.port);
-    server.pause();
+    server.pause("strangers");
     const bodies = Array.from({ length: 400 }, (_, index) => Buffer.alloc(2_000, index % 251));
     // Half of the last one: a pause is no reason to give up an unfinished message.
     const stream = Buffer.concat(bodies.map(requestBytes));
@@ -213,7 +214,7 @@ describe("RouterServer", () => {
     await new Promise((resolve) => setTimeout(resolve, 1_300));
     assert.deepEqual([messages.length, server.connectionCount], [0, 1]);
     assert.ok(server.heldBytes <= 128 * 1024, `${server.heldBytes} bytes`);
-    server.resume();
+    server.resume("strangers");
     client.send(stream.subarray(stream.length - 1_000));
     while (messages.length < 400) await new Promise((resolve) => setImmediate(resolve));
     assert.ok(messages.every(({ parts }, index) => parts[1]?.equals(bodies[index] ?? Buffer.alloc(0))));
@@ -228,7 +229,7 @@ describe("RouterServer", () => {
     const { server } = await openServer({
       onMessage: (_, parts) => {
         seen.push(parts[1]?.[0] ?? -1);
-        if (seen.length % 2 === 1) pausing?.pause();
+        if (seen.length % 2 === 1) pausing?.pause("strangers");
       },
     });
     pausing = server;
@@ -236,9 +237,9 @@ describe("RouterServer", () => {
     client.send(Buffer.concat([1, 2, 3, 4].map((value) => requestBytes(Buffer.of(value)))));
     while (seen.length < 1) await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(seen, [1]);
-    server.resume();
+    server.resume("strangers");
     assert.deepEqual(seen, [1, 2, 3]);
-    server.resume();
+    server.resume("strangers");
     assert.deepEqual(seen, [1, 2, 3, 4]);
     client.close();
     await server.close(0);

@@ -1,0 +1,165 @@
+/** Strangers fill what may wait for workers and what they may hold, so that they are read no more; minions that proved themselves notice nothing. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { opening, requestBytes } from "../../bench/fleet/storm/zmtp.ts";
+import { clearFrameBytesMax, strangersPauseShare } from "../../src/limits.ts";
+import { Batcher, type BatcherOptions } from "../../src/master/batcher.ts";
+import type { Peer } from "../../src/transport/zmtp/peer.ts";
+import { peerGroupNames } from "../../src/transport/zmtp/peer-group.ts";
+import type { RouterServer } from "../../src/transport/zmtp/router-server.ts";
+import { encodeSealedRequest } from "../../src/wire/request.ts";
+import { unpackBatch } from "../../src/workers/batch.ts";
+import type { BatchResult } from "../../src/workers/messages.ts";
+import { createPartitionKey, Partitioner } from "../../src/workers/partition.ts";
+import type { ShardPool, SlotJob } from "../../src/workers/pool.ts";
+import { until } from "../transport/zmtp/publish/subscribing.ts";
+import { openServer, RawClient } from "../transport/zmtp/raw-client.ts";
+
+const queueBytesMax = 400_000;
+const strangersHeldBytesMax = 500_000;
+const stranger = "127.0.0.2";
+const answer = Buffer.from("answered");
+const answerBytes = 2 + 2 + answer.length;
+/** Signature, greeting and READY. */
+const helloBytes = 64 + 2 + 41;
+
+/** Too large to be looked at between others: this worker never comes to an end with one until it is told to. */
+const large = requestBytes(encodeSealedRequest(Buffer.alloc(2 * clearFrameBytesMax), { version: 3, id: "web1" }));
+const small = requestBytes(encodeSealedRequest(Buffer.alloc(500), { version: 3, id: "web1" }));
+
+class SlowWorker {
+  readonly #held: (() => void)[] = [];
+  #isHolding = true;
+
+  readonly pool = {
+    slotCount: 1,
+    depth: () => 0,
+    offer: async (_: number, job: SlotJob): Promise<BatchResult> => {
+      const { task } = job.build() as { task: { buffer: ArrayBuffer } };
+      const items = unpackBatch(task.buffer);
+      if (this.#isHolding && items.some(({ bytes }) => bytes.length > clearFrameBytesMax))
+        await new Promise<void>((resolve) => this.#held.push(resolve));
+      return {
+        buffer: new Uint8Array(Buffer.concat(items.map(() => answer))).buffer,
+        replyEnds: Uint32Array.from(items, (_item, at) => (at + 1) * answer.length),
+        eventsStart: items.length * answer.length,
+        eventCount: 0,
+        returnEvents: new Uint32Array(0),
+        proven: Uint8Array.from(items, () => 1),
+        deferred: [],
+        auths: undefined,
+        contacts: [],
+        accepted: [],
+        refusals: [],
+        authenticated: [],
+        started: [],
+        workedMs: 0,
+      };
+    },
+  } as unknown as ShardPool;
+
+  goOn(): void {
+    this.#isHolding = false;
+    for (const resolve of this.#held.splice(0)) resolve();
+  }
+}
+
+/** Port and queues as the master has them. */
+async function openPath(worker: SlowWorker): Promise<RouterServer> {
+  const path: { server?: RouterServer } = {};
+  const nothing = () => undefined;
+  const batcher = new Batcher({
+    pool: worker.pool,
+    partitioner: new Partitioner(createPartitionKey(), 64),
+    framesMax: 64,
+    bytesMax: 100_000,
+    auths: {
+      batchesPerSlotMax: 2,
+      authsMax: 2,
+      clientTimeoutMs: 5_000,
+      isAccepted: () => false,
+      knownKey: nothing,
+      nowMs: () => 0,
+    },
+    lingerMs: 0,
+    batchesInFlightMax: 2,
+    queueBytesMax,
+    reply: (peer, payload) => void path.server?.reply(peer as Peer, payload),
+    forget: (peer) => path.server?.forget(peer as Peer),
+    prove: (peer) => path.server?.prove(peer as Peer),
+    standing: { isAccepted: () => true, hasRightKey: () => false },
+    isOverMinionsMax: () => false,
+    isHeard: () => false,
+    isFollowed: () => false,
+    onContact: nothing,
+    onResult: nothing,
+    onDeferred: nothing,
+    onAuths: async () => undefined,
+    onFault: (error) => assert.fail(error),
+    onRoom: (readers) => path.server?.resume(readers),
+  } satisfies BatcherOptions);
+  const { server } = await openServer({
+    messageBytesMax: 300_000,
+    bounds: { strangersHeldBytesMax },
+    onMessage: (peer, [, frame]) => {
+      batcher.offer(peer, frame ?? Buffer.alloc(0));
+      for (const readers of peerGroupNames) if (batcher.holdsBack(readers)) server.pause(readers);
+    },
+  });
+  path.server = server;
+  return server;
+}
+
+async function greeted(server: RouterServer, from?: string): Promise<RawClient> {
+  const client = await RawClient.open(server.port, from);
+  client.send(opening("REQ"));
+  await client.take(helloBytes);
+  return client;
+}
+
+describe("strangers that are read no more", { timeout: 60_000 }, () => {
+  it("hold no more than their bound, while minions that proved themselves are answered", async () => {
+    const worker = new SlowWorker();
+    const server = await openPath(worker);
+    const { strangers, proven } = server.groups;
+    const clients: RawClient[] = [];
+    const connect = async (from?: string) => {
+      const client = await greeted(server, from);
+      clients.push(client);
+      return client;
+    };
+    try {
+      const minion = await connect();
+      minion.send(small);
+      await minion.take(answerBytes);
+      await until(() => server.strangerCount === 0, "a proof");
+
+      const flooding: RawClient[] = [];
+      for (let count = 0; count < 24; count += 1) flooding.push(await connect(stranger));
+      // One is with the worker, and what waits behind it is their share of the queue.
+      const filling = 1 + Math.ceil((strangersPauseShare * queueBytesMax) / large.length);
+      for (let count = 0; count < filling; count += 1) (await connect(stranger)).send(large);
+      await until(() => strangers.isPaused, "the pause");
+      // Unfinished requests, then whole ones: three times what all strangers may hold.
+      for (const [at, client] of flooding.entries()) client.send(at < 8 ? large.subarray(0, 120_000) : large);
+      await until(() => server.closed.heldBytes >= 4, "connections that are closed");
+      for (let count = 0; count < 100; count += 1) {
+        minion.send(small);
+        assert.ok((await minion.take(answerBytes)).subarray(4).equals(answer));
+        assert.ok(strangers.isPaused && !proven.isPaused);
+        assert.ok(strangers.heldBytes <= strangersHeldBytesMax, `strangers hold ${strangers.heldBytes} bytes`);
+      }
+      assert.deepEqual([strangers.pauses, proven.pauses, server.unfinishedChargedBytes], [1, 0, 0]);
+
+      // Those that are left are answered after all.
+      const left = clients.filter(({ socket }) => !socket.closed).length;
+      worker.goOn();
+      await until(() => !strangers.isPaused && strangers.unanswered === 0, "the end of the pause");
+      assert.ok(left > filling, `${left} connections are left`);
+    } finally {
+      for (const client of clients) client.close();
+      worker.goOn();
+      await server.close(0);
+    }
+  });
+});

@@ -1,0 +1,37 @@
+/** What strangers send from an address without minions, to a master with small bounds: each flood by name. */
+import { opening, requestBytes } from "../../bench/fleet/storm/zmtp.ts";
+import { encodeSealedRequest } from "../../src/wire/request.ts";
+import { announced, constant, type Flood } from "./floods.ts";
+
+const mebibyte = 1024 * 1024;
+const greeting = opening("REQ");
+const forged = (bytes: number, id: string) => encodeSealedRequest(Buffer.alloc(bytes), { version: 3, id });
+
+/** `request_max_bytes` and `queue_max_bytes` of the master. */
+export const smallBounds = { request_max_bytes: 2 * mebibyte, queue_max_bytes: 65_536 };
+
+export const strangerFloods: Readonly<Record<string, Flood>> = {
+  "requests that are begun, left and begun again": {
+    connections: 8,
+    greeting,
+    from: "127.0.0.2",
+    bytes: constant(() => announced(mebibyte, forged(900_000, "honest-0"))),
+    bytesPerSecond: 32 * mebibyte,
+    isLeft: true,
+  },
+  "requests that are begun over 200 connections": {
+    connections: 200,
+    greeting,
+    from: "127.0.0.3",
+    bytes: constant(() => announced(mebibyte, forged(900_000, "honest-0"))),
+    bytesPerSecond: 64 * mebibyte,
+    isOnce: true,
+  },
+  "whole requests in minions' names": {
+    connections: 8,
+    greeting,
+    from: "127.0.0.4",
+    bytes: (round) => requestBytes(forged(70_000, `honest-${round % 16}`)),
+    bytesPerSecond: 16 * mebibyte,
+  },
+};
