@@ -141,7 +141,7 @@ const load = {
   ),
   queue_max_bytes: integer(
     64 * mebibyte,
-    "Requests waiting for one worker. When all are full the master stops receiving.",
+    "Requests waiting for one worker. When proven connections alone have filled all, the master stops receiving; strangers are read no more at half of it.",
     { ...ours, min: 65_536, max: 64 * 1024 * mebibyte, unit: "bytes" },
   ),
   request_max_bytes: integer(100 * mebibyte, "Largest request; a larger one costs its connection and nothing else.", {
