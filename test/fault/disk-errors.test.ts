@@ -23,11 +23,27 @@ const writeMs = 2_000;
 const minionCount = 5;
 const endTimeoutMs = 60_000;
 
+/** How often each rule of a file of rules has made a call fail, by rule. */
+function hitsOf(file: string): ReadonlyMap<string, number> {
+  const hits = new Map<string, number>();
+  for (const rule of readFileSync(file, "utf8").trim().split("\n")) {
+    const [call, part, , , kind] = rule.split(" ");
+    hits.set(rule, linesOf(`${file}.hits`).filter((line) => line === `${call} ${part} ${kind}`).length);
+  }
+  return hits;
+}
+
+/** A file that no call made to fail has written is not there. */
+function linesOf(file: string): string[] {
+  return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
+}
+
 type Ended = {
   readonly signal: NodeJS.Signals | null;
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
+  readonly hits: ReadonlyMap<string, number>;
 };
 
 /** How a process ends that wrote behind its memory. */
@@ -52,11 +68,17 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
     const file = join(temporary(), "faults");
     writeFileSync(file, `${rules.join("\n")}\n`);
     const more = acknowledgedFile === undefined ? [] : [acknowledgedFile];
-    return spawnSync(process.execPath, [writer, directory, String(threads), String(writeMs), ...more], {
+    const ended = spawnSync(process.execPath, [writer, directory, String(threads), String(writeMs), ...more], {
       encoding: "utf8",
       timeout: endTimeoutMs,
       env: { ...process.env, LD_PRELOAD: library, SALTWORKS_FAULTS: file },
     });
+    return { ...ended, hits: hitsOf(file) };
+  }
+
+  /** A rule that never came to act has tried nothing. */
+  function assertAllHit(hits: ReadonlyMap<string, number>): void {
+    for (const [rule, count] of hits) assert.ok(count > 0, `no call has failed by "${rule}"`);
   }
 
   const harmless = [
@@ -76,8 +98,10 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
   for (const { what, rules, words, isRefused } of harmless) {
     it(`costs nothing acknowledged: ${what}`, async (context) => {
       const directory = temporary();
-      const { signal, stdout, stderr } = write(directory, rules);
+      const { signal, stdout, stderr, hits } = write(directory, rules);
       assert.equal(signal, null, stderr.slice(-2_000));
+      context.diagnostic([...hits].map(([rule, count]) => `${rule}: ${count}`).join("; "));
+      assertAllHit(hits);
       const { acknowledged, refused, faults, told, counted } = JSON.parse(stdout) as Written;
       context.diagnostic(
         `${acknowledged.length} acknowledged, ${refused} refused, ${faults} faults: ${told.join("; ")}`,
@@ -92,18 +116,15 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
     });
   }
 
-  /** What a process had acknowledged, which may not have lived to say so itself. */
-  function acknowledgedIn(file: string): string[] {
-    return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
-  }
-
   it("may end the process in LMDB's own words about a page, which is 100 bytes of memory too short; nothing acknowledged is lost", async (context) => {
     const directory = temporary();
     const file = join(directory, "acknowledged");
-    const { signal, stderr } = write(directory, ["pwrite 0.mdb 24 4 EIO"], file);
+    const { signal, stderr, hits } = write(directory, ["pwrite 0.mdb 24 4 EIO"], file);
+    assertAllHit(hits);
     context.diagnostic(`ended by ${signal ?? "itself"}: ${stderr.slice(0, 200)}`);
     assert.ok(signal === null || memorySignals.includes(signal), `${signal}: ${stderr}`);
-    const acknowledged = acknowledgedIn(file);
+    // A process that died may not have lived to say what it had acknowledged: the file says it.
+    const acknowledged = linesOf(file);
     await assertThere(directory, acknowledged);
     const cache = openLmdbJobCache({ path: join(directory, "jobs.lmdb"), shards: 1, durability: "fsync" });
     await cache.putReturns([returnOf(jidOf(0), "later")]);
@@ -114,22 +135,24 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
   it("of which LMDB's head cannot be written is told as lost until the process starts anew, and nothing acknowledged is", async () => {
     const directory = temporary();
     const file = join(directory, "acknowledged");
-    const { signal, stdout, stderr } = write(directory, ["head 0.mdb 8 1 EIO"], file, 1);
+    const { signal, stdout, stderr, hits } = write(directory, ["head 0.mdb 8 1 EIO"], file, 1);
+    assertAllHit(hits);
     assert.equal(signal, null, stderr);
     const { told, counted } = JSON.parse(stdout) as Written;
     assert.match(told.join("\n"), /MDB_PANIC/);
     assert.ok(counted.lost > 0);
-    await assertThere(directory, acknowledgedIn(file));
+    await assertThere(directory, linesOf(file));
   });
 
   it("and whose head fails while another thread waits to write may end the process; nothing acknowledged is lost", async (context) => {
     const directory = temporary();
     const file = join(directory, "acknowledged");
-    const { signal, status, stderr } = write(directory, ["head 0.mdb 8 1 EIO"], file);
+    const { signal, status, stderr, hits } = write(directory, ["head 0.mdb 8 1 EIO"], file);
+    assertAllHit(hits);
     context.diagnostic(`ended by ${signal ?? "itself"}`);
     // The wrapper begins the other thread's transaction without looking whether that worked.
     assert.ok(signal === null ? status === 0 : memorySignals.includes(signal), `${signal}: ${stderr}`);
-    const acknowledged = acknowledgedIn(file);
+    const acknowledged = linesOf(file);
     assert.ok(acknowledged.length > 0);
     await assertThere(directory, acknowledged);
   });
@@ -161,6 +184,7 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
       // The next transaction of the job cache is this one.
       await client.publish("*", "cmd.run", ["true"]).catch((error: Error) => context.diagnostic(error.message));
       const exitCode = await master.ended();
+      assertAllHit(hitsOf(rules));
       context.diagnostic(`ended with ${exitCode ?? "a signal"}`);
       // Null where LMDB's words about it were too long for their memory.
       assert.ok(exitCode === 1 || exitCode === null, `${exitCode}`);

@@ -2,11 +2,13 @@
  * Preloaded into a program under test: makes chosen system calls on chosen files fail. SALTWORKS_FAULTS names a file whose lines are
  * `CALL PART SKIP COUNT KIND`: of the calls to CALL (write, pwrite, sync, or head: a pwrite into the first 8 KiB) on files whose path holds PART, SKIP succeed and then COUNT fail. KIND is
  * EIO or ENOSPC, `short` for a write of half, or `lost` for a sync that fails with EIO and loses what was written since the one before it:
- * zeros stand there afterwards, as after a loss of power.
+ * zeros stand there afterwards, as after a loss of power. Each call that fails adds its `CALL PART KIND` as a line to that file's name with `.hits`
+ * behind it, so that a test sees which rules came to act.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@
 #include <unistd.h>
 
 enum { rules_max = 16, spans_max = 64, fds_max = 1024 };
-struct rule { char call[16], part[128]; long skip, count; int error; };
+struct rule { char call[16], part[128], kind[16]; long skip, count; int error; };
 static struct rule rules[rules_max];
 static int rule_count;
 static struct timespec rules_time;
@@ -38,14 +40,24 @@ static void read_rules(void) {
   rule_count = 0;
   FILE *in = fopen(file, "r");
   if (in == NULL) return;
-  char kind[16];
   while (rule_count < rules_max) {
     struct rule *rule = &rules[rule_count];
-    if (fscanf(in, "%15s %127s %ld %ld %15s", rule->call, rule->part, &rule->skip, &rule->count, kind) != 5) break;
-    rule->error = strcmp(kind, "short") == 0 || strcmp(kind, "lost") == 0 ? -1 : strcmp(kind, "ENOSPC") == 0 ? ENOSPC : EIO;
+    if (fscanf(in, "%15s %127s %ld %ld %15s", rule->call, rule->part, &rule->skip, &rule->count, rule->kind) != 5) break;
+    rule->error = strcmp(rule->kind, "short") == 0 || strcmp(rule->kind, "lost") == 0 ? -1 : strcmp(rule->kind, "ENOSPC") == 0 ? ENOSPC : EIO;
     rule_count += 1;
   }
   fclose(in);
+}
+
+static void note_hit(const struct rule *rule) {
+  ssize_t (*put)(int, const void *, size_t) = next_of("write");
+  char file[PATH_MAX], line[256];
+  snprintf(file, sizeof file, "%s.hits", getenv("SALTWORKS_FAULTS"));
+  int out = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (out < 0) return;
+  int length = snprintf(line, sizeof line, "%s %s %s\n", rule->call, rule->part, rule->kind);
+  if (put(out, line, (size_t)length) != length) abort();
+  close(out);
 }
 
 /* 0: the call goes on; -1: half of it is written, or all of it is lost; otherwise an errno */
@@ -60,7 +72,7 @@ static int fault_of(const char *call, int fd) {
     struct rule *rule = &rules[i];
     if (strcmp(rule->call, call) != 0 || strstr(path, rule->part) == NULL) continue;
     if (rule->skip > 0) { rule->skip -= 1; continue; }
-    if (rule->count > 0) { rule->count -= 1; return rule->error; }
+    if (rule->count > 0) { rule->count -= 1; note_hit(rule); return rule->error; }
   }
   return 0;
 }

@@ -4,7 +4,7 @@
  * FILE gets each batch as it is acknowledged, for a process that may not live to its end.
  */
 import assert from "node:assert/strict";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -32,6 +32,8 @@ export const returnsPerBatch = 32;
 const batchesPerJob = 20;
 /** A thread that was refused so often has seen enough. */
 const refusalsWanted = 40;
+/** How much longer a thread on a slow machine goes on until the disk has failed, milliseconds. */
+const lateMs = 30_000;
 const bodyText = "x".repeat(90);
 
 export function jidOf(job: number): string {
@@ -58,6 +60,12 @@ export async function assertThere(directory: string, acknowledged: readonly stri
   await reader.close();
 }
 
+/** Whether a call was made to fail (disk-faults.c), if any is to be. */
+function hasFailed(): boolean {
+  const { SALTWORKS_FAULTS: rules } = process.env;
+  return rules === undefined || existsSync(`${rules}.hits`);
+}
+
 async function write({ directory, thread, untilMs, file }: Work): Promise<Written> {
   let refused = 0;
   let faults = 0;
@@ -80,7 +88,10 @@ async function write({ directory, thread, untilMs, file }: Work): Promise<Writte
   };
   const cache = openLmdbJobCache({ path: `${directory}/jobs.lmdb`, shards: 1, durability: "fsync", onFault });
   const minions = openMinionData({ path: `${directory}/minions.lmdb` });
-  const isOver = () => Date.now() >= untilMs || refused >= refusalsWanted;
+  const isOver = () => {
+    const overMs = Date.now() - untilMs;
+    return refused >= refusalsWanted || overMs >= lateMs || (overMs >= 0 && hasFailed());
+  };
   for (let job = 0; !isOver(); job += 1) {
     const jid = jidOf(job);
     await attempt(() => cache.putLoad(loadOf(`${jid}_${thread}`)));

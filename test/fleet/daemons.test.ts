@@ -24,6 +24,8 @@ import { cliFile } from "./our-master.ts";
 
 const timeout = 240_000;
 const lookMs = 50;
+/** TCP_LISTEN in /proc/net/tcp. */
+const listenState = "0A";
 
 /** Ends with the test's deadline. */
 async function until<Found>(look: () => Found | undefined | false): Promise<Found> {
@@ -85,6 +87,17 @@ function listeningPorts(pid: number): number[] {
     .filter((line) => line.includes(`pid=${pid},`))
     .map((line) => Number(/:(\d+)\s/.exec(line)?.[1]))
     .sort((a, b) => a - b);
+}
+
+/** Who opened the sockets that listen at these ports, as the kernel knows it. */
+function openersOf(ports: readonly number[]): number[] {
+  const rows = textOf("/proc/net/tcp").trim().split("\n").slice(1);
+  const columns = rows.map((row) => row.trim().split(/\s+/)).filter(([, , , state]) => state === listenState);
+  return ports.map((port) => {
+    const found = columns.find(([, local = ""]) => Number.parseInt(local.split(":")[1] ?? "", 16) === port);
+    assert.ok(found !== undefined, `no socket listens at ${port}`);
+    return Number(found[7]);
+  });
 }
 
 describe("daemons", { skip: needsRoot }, () => {
@@ -220,6 +233,8 @@ describe("daemons", { skip: needsRoot }, () => {
     assert.match(await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text(), /^saltworks_/m);
     assertIsOnly(pid, user);
     assert.deepEqual(listeningPorts(pid), [metrics, requests, publish]);
+    // A container may let every user open every port: a socket has the user that opened it, whatever became of the process.
+    assert.deepEqual(openersOf([metrics, requests, publish]), [0, 0, 0]);
     process.kill(pid, "SIGTERM");
     await until(() => !isRunning(pid));
   });
@@ -304,6 +319,7 @@ describe("daemons", { skip: needsRoot }, () => {
     spawnSync("chown", ["-R", `${user.uid}:${user.gid}`, folder]);
     startBehind("master", asUser());
     assert.ok(existsSync(join(folder, "master", "cache", ".nobody_key")));
+    assert.deepEqual(openersOf(ports), [user.uid, user.uid]);
     startBehind("minion", asUser());
     await until(() => run(["salt", "m1", "test.ping"], asUser()).stdout === "m1:\n    True\n");
     assert.match(run(["key", "-L"], asUser()).stdout, /^Accepted Keys:\nm1$/m);
