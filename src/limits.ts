@@ -297,7 +297,7 @@ export const noCacheJobsMax = 10_000;
 export const indexedTextsMax = 64;
 /** A mark that keeps a deleted minion's data counts for so long, milliseconds: a master that runs sees the deletion within a second or two. */
 export const keepMarkMs = 60_000;
-/** After the wall clock was set forward, jobs are not removed for their age for so long, milliseconds: an operator sees the warning, or the clock is set right again. */
+/** After the wall clock was set forward, jobs and tokens are not removed for their age for so long, milliseconds: an operator sees the warning, or the clock is set right again. */
 export const clockTrustMs = 3_600_000;
 /** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */
 export const keyRescanMs = 10_000;
@@ -397,6 +397,8 @@ export const scheduledJobsRunningMax = 100;
 export const scheduleLookMs = 60_000;
 /** How late a job with an appointed moment (`when`, `once`) still runs, milliseconds: a busy machine's delay, not a night's sleep. */
 export const scheduleLateMs = 10_000;
+/** A clock that is set back by more, milliseconds, has scheduled jobs run again at times of day at which they ran: cron's measure. */
+export const scheduleCorrectionMsMax = 3 * 3_600_000;
 /** How long a function of `schedule` waits for the minion's scheduler, milliseconds: Salt's time. */
 export const scheduleAnswerMs = 30_000;
 /** Shortest and longest wait of a minion whose key is rejected before it ends, seconds: a service manager restarts it at once. */

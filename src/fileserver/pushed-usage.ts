@@ -18,7 +18,7 @@ export class PushedUsage {
   readonly #known = new Map<string, Counted>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(bounds: Bounds, nowMs: () => number = Date.now) {
+  constructor(bounds: Bounds, nowMs: () => number = () => performance.now()) {
     this.#bounds = bounds;
     this.#nowMs = nowMs;
   }

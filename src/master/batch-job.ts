@@ -11,7 +11,11 @@ import { TextList } from "../wire/text-list.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
 import { type BatchEffects, type BatchTimes, Ping, type PingAnswers } from "./batch-ping.ts";
 import { type BatchMove, BatchRun } from "./batch-run.ts";
+import { bootMs, ClockStep } from "./clock-step.ts";
 import type { Job, Published } from "./publisher.ts";
+
+/** Slots wait for seconds: a smaller step is not worth a correction. */
+const batchClockStepMs = 500;
 
 export type BatchControl = "pause" | "resume" | "abort";
 
@@ -26,6 +30,7 @@ export class BatchJob {
   readonly #log: BatchLog;
   #timer: NodeJS.Timeout | undefined;
   #wakesAtMs = Number.POSITIVE_INFINITY;
+  readonly #clock: ClockStep;
   #isClosed = false;
   /** Whether minions must be back first, after a restart of the master. */
   #isHeld = false;
@@ -41,6 +46,7 @@ export class BatchJob {
     this.times = times;
     this.#log = log;
     this.effects = effects;
+    this.#clock = new ClockStep(effects.nowMs(), effects.steadyMs ?? bootMs, batchClockStepMs);
   }
 
   /**
@@ -123,7 +129,7 @@ export class BatchJob {
     if (action === "abort" ? state === "stopping" : state === "stopping" || isPaused === (action === "pause"))
       return false;
     if (action === "resume" && !isPaused) return false;
-    this.note({ kind: action, user, at: this.effects.nowMs() });
+    this.note({ kind: action, user, at: this.#nowMs() });
     this.wake(0);
     return true;
   }
@@ -184,7 +190,7 @@ export class BatchJob {
 
   noteRetcode(jid: string, id: string, retcode: number, body?: Uint8Array): void {
     if (this.#isClosed || !this.run.isAwaited(jid, id)) return;
-    this.note({ kind: "return", jid, id, retcode, at: this.effects.nowMs() }, body);
+    this.note({ kind: "return", jid, id, retcode, at: this.#nowMs() }, body);
     this.wake(this.run.activeCount === 0 ? 0 : batchGatherMs);
   }
 
@@ -193,7 +199,7 @@ export class BatchJob {
     this.#guard(() => {
       const silent = ids.filter((id) => this.run.isAwaited(jid, id));
       if (silent.length === 0) return;
-      this.note({ kind: "silent", jid, ids: silent, at: this.effects.nowMs() });
+      this.note({ kind: "silent", jid, ids: silent, at: this.#nowMs() });
       this.wake(0);
     });
   }
@@ -220,7 +226,7 @@ export class BatchJob {
 
   /** Looks what is next after so long, or sooner if that was asked for already. */
   wake(delayMs: number): void {
-    const atMs = this.effects.nowMs() + delayMs;
+    const atMs = performance.now() + delayMs;
     if (this.#isClosed || this.#isHeld || atMs >= this.#wakesAtMs) return;
     clearTimeout(this.#timer);
     this.#wakesAtMs = atMs;
@@ -233,6 +239,14 @@ export class BatchJob {
     );
   }
 
+  /** The wall clock, as the log has it. Slots that wait for their time wait no longer or shorter when it is set. */
+  #nowMs(): number {
+    const nowMs = this.effects.nowMs();
+    const setByMs = this.#clock.look(nowMs);
+    if (setByMs !== 0) this.run.noteClockSet(setByMs);
+    return nowMs;
+  }
+
   /** Its record cannot be kept: nothing more is sent, and the next master goes on with what there is. */
   fail(error: Error): void {
     this.effects.logger.error({ err: error, batch: this.jid }, "a batch cannot go on");
@@ -243,13 +257,13 @@ export class BatchJob {
 
   #advance(): void {
     for (;;) {
-      const move = this.run.next(this.effects.nowMs());
+      const move = this.run.next(this.#nowMs());
       if (move.kind === "start") {
         this.#start(move.ids).catch((error: Error) => this.fail(error));
         continue;
       }
       if (move.kind === "over") this.#finish(move);
-      else if (move.atMs !== undefined) this.wake(Math.max(1, move.atMs - this.effects.nowMs()));
+      else if (move.atMs !== undefined) this.wake(Math.max(1, move.atMs - this.#nowMs()));
       return;
     }
   }
@@ -257,7 +271,7 @@ export class BatchJob {
   /** On disk before it is sent: after a crash nobody is sent a job of which nothing is known. */
   async #start(ids: readonly string[]): Promise<void> {
     const jid = this.effects.newJid();
-    this.note({ kind: "start", jid, ids, at: this.effects.nowMs() });
+    this.note({ kind: "start", jid, ids, at: this.#nowMs() });
     await this.#log.sync();
     for (const waitMs of [...batchSendWaitsMs, undefined]) {
       if (this.#isClosed) return;
@@ -279,7 +293,7 @@ export class BatchJob {
   }
 
   #finish({ outcome, culprit }: Extract<BatchMove, { kind: "over" }>): void {
-    this.note({ kind: "done", at: this.effects.nowMs(), outcome, culprit, ...this.run.counts });
+    this.note({ kind: "done", at: this.#nowMs(), outcome, culprit, ...this.run.counts });
     this.close();
     this.effects.onOver();
   }

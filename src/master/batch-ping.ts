@@ -20,7 +20,9 @@ export type BatchEffects = {
   readonly fire: Fire;
   readonly logger: Logger;
   readonly directory: string;
+  /** The wall clock, and one that is never set. */
   readonly nowMs: () => number;
+  readonly steadyMs?: () => number;
   /** The batch is over, or cannot go on. */
   readonly onOver: () => void;
 };

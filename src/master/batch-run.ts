@@ -149,6 +149,11 @@ export class BatchRun {
     }
   }
 
+  /** The clock by which `nowMs` and entries' times go was set by so many milliseconds. */
+  noteClockSet(stepMs: number): void {
+    this.#waits = this.#waits.map((atMs) => atMs + stepMs);
+  }
+
   /** To be asked again after every entry. */
   next(nowMs: number): BatchMove {
     const idle = { kind: "wait", atMs: undefined } as const;

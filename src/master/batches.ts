@@ -12,6 +12,7 @@ import type { BatchEffects, BatchTimes } from "./batch-ping.ts";
 import { recoverBatch } from "./batch-recovery.ts";
 import type { BatchState } from "./batch-run.ts";
 import type { Bus } from "./bus.ts";
+import { bootMs, ClockStep } from "./clock-step.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import type { Job, Published, Publisher } from "./publisher.ts";
 
@@ -49,11 +50,13 @@ export class Batches {
   readonly counters = { begun: 0, resumed: 0, refused: 0, over: 0 };
   readonly #options: BatchesOptions;
   readonly #running = new Map<string, BatchJob>();
+  readonly #clock: ClockStep;
   /** Begun, but without a job id yet. */
   #pending = 0;
 
   constructor(options: BatchesOptions) {
     this.#options = options;
+    this.#clock = new ClockStep(options.nowMs(), options.steadyMs ?? bootMs);
   }
 
   get runningCount(): number {
@@ -140,11 +143,14 @@ export class Batches {
   /** Old logs go; a batch that is not over keeps its own. */
   #sweep(): void {
     const { directory, keepMs, nowMs, logger } = this.#options;
+    this.#clock.look(nowMs());
+    // What is old by a clock that was set forward may not be.
+    const isAgeKnown = keepMs > 0 && this.#clock.isTrusted;
     try {
       const finished = listBatches(directory).filter((jid) => !this.#running.has(jid));
       const surplus = finished.length - batchLogsMax;
       for (const [index, jid] of finished.entries()) {
-        const isOld = keepMs > 0 && jidTime(jid).getTime() < nowMs() - keepMs;
+        const isOld = isAgeKnown && jidTime(jid).getTime() < nowMs() - keepMs;
         if (!isOld && index >= surplus) break;
         removeBatch(directory, jid);
       }

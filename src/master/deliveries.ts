@@ -13,6 +13,7 @@ import {
   pendingMinionsMax,
 } from "../limits.ts";
 import type { PendingJobRecord } from "../store/pending-jobs.ts";
+import { bootMs } from "./clock-step.ts";
 import type { DeliveriesOptions } from "./delivery-effects.ts";
 import { PendingJob } from "./pending-job.ts";
 
@@ -52,6 +53,7 @@ export class Deliveries {
   readonly #options: DeliveriesOptions;
   readonly #now: () => number;
   readonly #steadyMs: () => number;
+  readonly #bootMs: () => number;
   readonly #jobs = new Map<string, PendingJob>();
   /** Minions that lack a job and are not known to be there: their next sign of life counts. */
   readonly #watched = new Set<string>();
@@ -71,6 +73,7 @@ export class Deliveries {
     this.#options = options;
     this.#now = options.now ?? Date.now;
     this.#steadyMs = options.steadyMs ?? (() => performance.now());
+    this.#bootMs = options.bootMs ?? bootMs;
     this.#budgetMs = this.#steadyMs();
     this.#scan = setInterval(() => this.scan(), scanMs).unref();
   }
@@ -193,9 +196,9 @@ export class Deliveries {
 
   /** Ends what is past its deadline, writes what has changed, and looks who is not there. */
   scan(): void {
-    const nowMs = this.#now();
+    const nowMs = this.#bootMs();
     for (const job of this.#jobs.values()) {
-      if (job.record.deadlineMs <= nowMs) {
+      if (job.endsMs <= nowMs) {
         this.counters.expired += job.leftCount;
         this.#end(job).catch(this.#options.onFault);
       } else if (job.isChanged) this.#write(job).catch(this.#options.onFault);
@@ -219,6 +222,7 @@ export class Deliveries {
   }
 
   #keep(job: PendingJob): void {
+    job.endsMs = this.#bootMs() + job.record.deadlineMs - this.#now();
     this.#jobs.set(job.jid, job);
     this.#minionCount += job.minionCount;
   }
@@ -379,7 +383,7 @@ export class Deliveries {
     });
     if (this.#jobs.get(job.jid) !== job) return;
     await this.#write(job);
-    const isInTime = this.#now() < job.record.deadlineMs && !this.#isClosed;
+    const isInTime = this.#bootMs() < job.endsMs && !this.#isClosed;
     const wanted = isInTime ? tried.filter((id) => job.lacks(id)) : [];
     if (wanted.length > 0) {
       await this.#options.send(job.record, wanted);

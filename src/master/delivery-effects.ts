@@ -24,7 +24,9 @@ export type DeliveriesOptions = {
   readonly isConnected: (id: string) => boolean;
   readonly gatherTimeoutMs: number;
   readonly onFault: (error: Error) => void;
-  /** The wall clock, for deadlines, and one that is never set. */
+  /** The wall clock, in which deadlines are stored, and one that is never set. */
   readonly now?: () => number;
   readonly steadyMs?: () => number;
+  /** One that is never set and counts while the machine sleeps: a job that is late must not run after all. */
+  readonly bootMs?: () => number;
 };

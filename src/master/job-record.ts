@@ -54,6 +54,8 @@ export class JobRecord {
   readonly missing: readonly string[];
   readonly startedMs: number;
   sentMs: number | undefined;
+  /** Since when it is kept, by a clock that is never set. */
+  trackedMs = 0;
   /** When nobody was waited for any more. */
   overMs: number | undefined;
   readonly #numbers: MinionNumbers;

@@ -118,6 +118,7 @@ export class JobTracker {
     if (known !== undefined) this.#forget(known);
     this.forgetOld(head.minions.count);
     const record = new JobRecord(head, this.numbers, this.#now());
+    record.trackedMs = this.#steadyMs();
     this.#records.set(head.jid, record);
     this.#minionCount += record.minionCount;
     if (!record.isComplete) this.#openCount += 1;
@@ -209,10 +210,10 @@ export class JobTracker {
 
   /** Lets go of what is too old, and of the oldest that nobody follows where there are too many; `minionCount` more are to come. */
   forgetOld(minionCount = 0): void {
-    const oldMs = this.#now() - jobRecordKeptMs;
+    const oldMs = this.#steadyMs() - jobRecordKeptMs;
     for (const record of this.#records.values()) {
       const isFull = this.#records.size >= jobRecordsMax || this.#minionCount + minionCount > trackedMinionsMax;
-      if (!isFull && record.startedMs >= oldMs) return;
+      if (!isFull && record.trackedMs >= oldMs) return;
       if (this.#jobs.has(record.jid)) continue;
       if (isFull) this.counters.recordsForgotten += 1;
       this.#forget(record);

@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { KeyChange, KeyWatch } from "../store/keys.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
 import type { MasterKeys } from "../workers/messages.ts";
+import { bootMs } from "./clock-step.ts";
 
 /** Salt's tools write the dropfile after the last key is gone; a dropfile this soon after a removal is the same command's. */
 const dropfileLagMsMax = 5_000;
@@ -40,6 +41,8 @@ export class KeyRing {
   readonly counters = { rotations: 0, added: 0, removed: 0, changed: 0 };
   readonly #options: KeyRingOptions;
   readonly #steadyMs: () => number;
+  /** When the key has served its time, by `#steadyMs`. */
+  #dueMs: number;
   #rotatedForRemovalMs = Number.NEGATIVE_INFINITY;
   #watch: Pick<KeyWatch, "noteServed" | "lookForNew"> | undefined;
   /** Changes and rotations happen one after the other. */
@@ -47,7 +50,10 @@ export class KeyRing {
 
   constructor(options: KeyRingOptions) {
     this.#options = options;
-    this.#steadyMs = options.steadyMs ?? (() => performance.now());
+    this.#steadyMs = options.steadyMs ?? bootMs;
+    // A key from the future was made by a clock that has been set back since.
+    const ageMs = Math.min(Math.max(0, Date.now() - options.secrets.createdMs), options.sessionMs);
+    this.#dueMs = this.#steadyMs() + options.sessionMs - ageMs;
   }
 
   /** The keys that workers start with. */
@@ -82,11 +88,10 @@ export class KeyRing {
     return this.#enqueue(() => this.#apply(change));
   }
 
-  /** Rotates if the key has served `publish_session`. */
-  rotateIfDue(nowMs: number): Promise<void> {
+  /** Rotates if the key has served `publish_session`, however the wall clock was set meanwhile. */
+  rotateIfDue(): Promise<void> {
     return this.#enqueue(async () => {
-      if (nowMs - this.#options.secrets.createdMs > this.#options.sessionMs)
-        await this.#rotate("publish_session is over");
+      if (this.#steadyMs() > this.#dueMs) await this.#rotate("publish_session is over");
     });
   }
 
@@ -129,6 +134,7 @@ export class KeyRing {
     const { secrets } = this.#options;
     await this.#options.exclusively(async () => {
       await secrets.rotate(Date.now(), this.#options.graceMs);
+      this.#dueMs = this.#steadyMs() + this.#options.sessionMs;
       await this.#options.distributeKeys({
         aes: secrets.aes,
         signature: await this.#options.signMasterKey(secrets.aes),

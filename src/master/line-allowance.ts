@@ -12,7 +12,7 @@ export class LineAllowance {
 
   /** @returns how many lines were left out before this one; undefined if this one is left out, too */
   take(nowMs: number): number | undefined {
-    this.#lines = Math.min(logBurstLines, this.#lines + (nowMs - this.#countedMs) / logLineMs);
+    this.#lines = Math.min(logBurstLines, this.#lines + Math.max(0, nowMs - this.#countedMs) / logLineMs);
     this.#countedMs = nowMs;
     if (this.#lines < 1) {
       this.#suppressed += 1;

@@ -2,7 +2,7 @@
 import { jidAt } from "../wire/jid.ts";
 import type { TrimAnswer } from "../workers/messages.ts";
 import type { ShardPool } from "../workers/pool.ts";
-import { ClockStep } from "./clock-step.ts";
+import { bootMs, ClockStep } from "./clock-step.ts";
 
 /** Records of one trim, which is one transaction: some milliseconds, so that returns that come meanwhile hardly notice. */
 const trimRecordsPerStep = 200;
@@ -14,12 +14,12 @@ export type MaintenanceOptions = {
   /** How many jobs and bytes the cache keeps, the newest; 0 is any. */
   readonly keep: { readonly jobsMax: number; readonly bytesMax: number };
   readonly pool: Pick<ShardPool, "offer">;
-  readonly rotateIfDue: (nowMs: number) => Promise<void>;
+  readonly rotateIfDue: () => Promise<void>;
   readonly sweepTokens: (nowMs: number) => Promise<void>;
   /** Workers have no log of their own: their faults come with the counters. */
   readonly readFaults: () => Promise<unknown>;
   readonly onFault: (error: Error) => void;
-  /** The wall clock was set by so many milliseconds: jobs do not go for their age for a while if that was forward. */
+  /** The wall clock was set by so many milliseconds: jobs and tokens do not go for their age for a while if that was forward. */
   readonly onClockSet: (stepMs: number) => void;
   /** A clock that is never set. */
   readonly steadyMs?: () => number;
@@ -37,7 +37,7 @@ export class Maintenance {
 
   constructor(options: MaintenanceOptions) {
     this.#options = options;
-    this.#clock = new ClockStep(Date.now(), options.steadyMs ?? (() => performance.now()));
+    this.#clock = new ClockStep(Date.now(), options.steadyMs ?? bootMs);
     this.#timer = setInterval(() => this.run(Date.now()), options.intervalMs);
   }
 
@@ -46,8 +46,9 @@ export class Maintenance {
     this.counters.maintained += 1;
     const setByMs = this.#clock.look(nowMs);
     if (setByMs !== 0) onClockSet(setByMs);
-    rotateIfDue(nowMs).catch(onFault);
-    this.#sweep(nowMs).catch(onFault);
+    rotateIfDue().catch(onFault);
+    // What has expired by a clock that may be wrong is refused, but not removed.
+    if (this.#clock.isTrusted) this.#sweep(nowMs).catch(onFault);
     readFaults().catch(onFault);
     this.trim(nowMs).catch(onFault);
   }

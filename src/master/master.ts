@@ -312,7 +312,7 @@ export class Master {
       keepJobsMs: config.keep_jobs_seconds * 1_000,
       keep: { jobsMax: config.keep_jobs_count, bytesMax: config.keep_jobs_bytes },
       pool,
-      rotateIfDue: (nowMs) => this.#keyRing.rotateIfDue(nowMs),
+      rotateIfDue: () => this.#keyRing.rotateIfDue(),
       sweepTokens: (nowMs) => this.#commands.sweepTokens(nowMs),
       readFaults: async () => refusals.note((await this.#gatherCounters()).workers),
       onFault: (error) => logger.error({ err: error }, "maintenance failed"),

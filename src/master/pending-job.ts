@@ -18,6 +18,8 @@ export class PendingJob {
   /** Where a minion of `#minions` stands in `record.minions`. */
   readonly #places: Uint32Array;
   readonly #busy = new Set<string>();
+  /** Its deadline by a clock that is never set: a job lives as long as it was meant to, however the wall clock is set. */
+  endsMs = Number.POSITIVE_INFINITY;
   /** Marks have changed since they were written. */
   isChanged = false;
   #left: number;

@@ -2,15 +2,12 @@
 import type { Logger } from "pino";
 import type { MinionConfig } from "../config/schema.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
-import { fireEvents } from "../transport/event-stream-client.ts";
-import { encodeEvent } from "../wire/event.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
-import { now, stampText } from "./clock-text.ts";
 import type { Host } from "./host.ts";
 import { openIdentity } from "./identity.ts";
 import { masterAddresses } from "./master-address.ts";
 import { MasterLink } from "./master-link.ts";
-import { busPaths } from "./minion-bus.ts";
+import { fireOnBus } from "./minion-bus.ts";
 import type { PillarOptions } from "./module-contract.ts";
 import { requestPillar } from "./pillar.ts";
 import type { Load } from "./session.ts";
@@ -32,7 +29,7 @@ export async function openCallHost(
   log: Logger,
   localPillar: LocalPillar = () => new Map(),
 ): Promise<CallHost> {
-  const fireMinion = (tag: string, data: Encodable) => fireOnBus(config, tag, data, log);
+  const fireMinion = (tag: string, data: Encodable) => fireIfHeard(config, tag, data, log);
   const isLocal = config.file_client === "local" || config.master_type === "disable";
   if (isLocal) return localHost(fireMinion, (options) => localPillar(grains, options));
   const { link, pillar } = await connect(config, grains, log);
@@ -94,12 +91,10 @@ function localHost(fireMinion: Host["fireMinion"], compile: (options: PillarOpti
   };
 }
 
-/** The daemon hears it if it runs; if not, nobody needs to. */
-async function fireOnBus(config: MinionConfig, tag: string, data: Encodable, log: Logger): Promise<void> {
-  const members = data instanceof Map ? data : new Map(Object.entries(data ?? {}));
-  const body = encodeEvent(tag, new Map([...members, ["_stamp", stampText(now())]]));
+/** The daemon hears it if it runs; if not, nothing is lost. */
+async function fireIfHeard(config: MinionConfig, tag: string, data: Encodable, log: Logger): Promise<void> {
   try {
-    await fireEvents(busPaths(config).pull, [body]);
+    await fireOnBus(config, tag, data);
   } catch (error) {
     if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
     log.debug({ tag }, "no minion daemon runs; an event on its bus is left out");

@@ -4,9 +4,15 @@ import { jidAt } from "../wire/jid.ts";
 /** Whole milliseconds since 1970, and microseconds within the last one. */
 export type Moment = { readonly epochMs: number; readonly micros: number };
 
+/** Beyond so many milliseconds the system's clock was set since this process began to count: Node's fine clock goes on as if it had not been. */
+const setMsMin = 20;
+let originMs = performance.timeOrigin;
+
 /** The present, to the microsecond as far as the system's clock tells it. */
 export function now(): Moment {
-  const fine = performance.timeOrigin + performance.now();
+  const setByMs = Date.now() - (originMs + performance.now());
+  if (Math.abs(setByMs) > setMsMin) originMs += setByMs;
+  const fine = originMs + performance.now();
   const epochMs = Math.floor(fine);
   return { epochMs, micros: Math.floor((fine - epochMs) * 1_000) };
 }

@@ -7,6 +7,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { MinionConfig } from "../config/schema.ts";
+import { fireEvents } from "../transport/event-stream-client.ts";
 import { EventStreamServer } from "../transport/event-stream-server.ts";
 import { decodeEvent, encodeEvent, frameEvent } from "../wire/event.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
@@ -14,12 +15,30 @@ import { now, stampText } from "./clock-text.ts";
 
 type BusConfig = Pick<MinionConfig, "id" | "sock_dir" | "hash_type" | "max_event_size">;
 
-export function busPaths(config: Pick<MinionConfig, "id" | "sock_dir" | "hash_type">): { pub: string; pull: string } {
+type BusPlace = Pick<MinionConfig, "id" | "sock_dir" | "hash_type">;
+
+export function busPaths(config: BusPlace): { pub: string; pull: string } {
   const digest = createHash(config.hash_type).update(config.id).digest("hex").slice(0, 10);
   return {
     pub: join(config.sock_dir, `minion_event_${digest}_pub.ipc`),
     pull: join(config.sock_dir, `minion_event_${digest}_pull.ipc`),
   };
+}
+
+/**
+ * Fires on the bus of a minion that runs as another process. An event reader of this process that is connected already gets the answer: the bus
+ * takes connections in turn, while a message to the minion by another way may overtake the reader's connection.
+ *
+ * @throws SaltworksError MASTER_UNREACHABLE if no minion runs
+ */
+export async function fireOnBus(config: BusPlace, tag: string, data: Encodable): Promise<void> {
+  await fireEvents(busPaths(config).pull, [stampedEvent(tag, data)]);
+}
+
+/** With the time, as Salt's events have it. */
+function stampedEvent(tag: string, data: Encodable): Uint8Array {
+  const members = data instanceof Map ? data : new Map(Object.entries(data ?? {}));
+  return encodeEvent(tag, new Map([...members, ["_stamp", stampText(now())]]));
 }
 
 export type BusOptions = {
@@ -58,10 +77,8 @@ export class MinionBus {
     return bus;
   }
 
-  /** Adds the time, as Salt's events have it. */
   fire(tag: string, data: Encodable): void {
-    const members = data instanceof Map ? data : new Map(Object.entries(data ?? {}));
-    this.#take(encodeEvent(tag, new Map([...members, ["_stamp", stampText(now())]])));
+    this.#take(stampedEvent(tag, data));
   }
 
   async close(): Promise<void> {

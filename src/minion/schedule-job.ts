@@ -2,6 +2,7 @@
  * One scheduled job: its specification as operators see it, and where it stands. Looking at it tells whether it runs now and when to look again.
  * Source: the behaviour and the names (`_next_fire_time`, `_skip_reason`...) of Salt 3007's scheduler.
  */
+import { scheduleCorrectionMsMax } from "../limits.ts";
 import { Ext, type Value, type ValueMap } from "../wire/values.ts";
 import { formatDate } from "./date-format.ts";
 import { isTruthy } from "./modules/python-values.ts";
@@ -49,7 +50,7 @@ export class ScheduledJob {
   readonly name: string;
   /** As configured, with what the scheduler adds where it is left out: `name`, and when it runs `jid_include` and `maxrunning`. */
   readonly spec: ValueMap;
-  readonly #sinceMs: number;
+  #sinceMs: number;
   #handledMs: number | undefined;
   /** The next due moment without splay. */
   #nextMs: number | undefined;
@@ -122,6 +123,21 @@ export class ScheduledJob {
     if (verdict.kind === "faulty") return this.#failed(verdict.fault);
     this.#fault = undefined;
     return this.#decide(verdict, surrounding, clock.nowMs - occasion.dueMs);
+  }
+
+  /**
+   * The clock was set by `stepMs`, to `nowMs`. An interval goes on as if it had not been. By the clock's time it is planned anew: what was dealt with
+   * is not repeated for a clock that is corrected a little, but does not wait for long either.
+   */
+  noteClockSet(stepMs: number, nowMs: number): void {
+    const isInterval = this.#everyMs !== undefined;
+    const adjusted = (ms: number) =>
+      isInterval ? ms + stepMs : stepMs < -scheduleCorrectionMsMax ? Math.min(ms, nowMs) : ms;
+    this.#sinceMs = adjusted(this.#sinceMs);
+    if (!this.spec.has("once")) this.#handledMs = this.#handledMs === undefined ? undefined : adjusted(this.#handledMs);
+    if (stepMs < -scheduleCorrectionMsMax) this.#explicitDoneMs = Math.min(this.#explicitDoneMs, nowMs);
+    this.#nextMs = undefined;
+    this.#changeMs = undefined;
   }
 
   /** To be called when it was started. */

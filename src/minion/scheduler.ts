@@ -5,6 +5,7 @@
 import { scheduleLookMs } from "../limits.ts";
 import { boolField, mapField, textField } from "../wire/fields.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
+import { ClockSet } from "./clock-set.ts";
 import { formatDate, standardFormat } from "./date-format.ts";
 import type { MinionFacts } from "./host.ts";
 import { pythonText } from "./modules/python-values.ts";
@@ -22,6 +23,7 @@ export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #book: ScheduleBook;
   readonly #runner: ScheduleRunner;
+  readonly #clockSet = new ClockSet(Date.now());
   #timer: NodeJS.Timeout | undefined;
   #isStarted = false;
   #isClosed = false;
@@ -220,7 +222,20 @@ export class Scheduler {
   #clock(): ScheduleClock {
     const { grains, pillar } = this.#options.facts();
     const whens = [pillar.get("whens"), grains.get("whens")].filter((map) => map instanceof Map);
-    return { nowMs: Date.now(), loopMs: this.#loopMs, whens };
+    return { nowMs: this.#nowMs(), loopMs: this.#loopMs, whens };
+  }
+
+  #nowMs(): number {
+    const nowMs = Date.now();
+    const stepMs = this.#clockSet.look(nowMs);
+    if (stepMs !== 0) {
+      this.#options.log.warn(
+        { seconds: Math.round(stepMs / 1_000) },
+        "the clock was set; intervals go on as they were",
+      );
+      for (const job of this.#book.jobs) job.noteClockSet(stepMs, nowMs);
+    }
+    return nowMs;
   }
 
   /** What is new is planned at once, so that it can be asked for; jobs run from the next turn on. */
@@ -255,6 +270,6 @@ export class Scheduler {
       }
       wakeMs = Math.min(wakeMs, job.wakeMs(surrounding) ?? wakeMs);
     }
-    this.#timer = setTimeout(() => this.#tick(), Math.max(1, wakeMs - Date.now()));
+    this.#timer = setTimeout(() => this.#tick(), Math.max(1, wakeMs - nowMs));
   }
 }

@@ -64,7 +64,7 @@ export class Tokens {
     return kept;
   }
 
-  /** What is kept of a token that is still good; one that is not is removed. */
+  /** What is kept of a token that is still good. One that is not stays until a sweep: the clock may be wrong, and be set right. */
   read(token: string, nowMs: number): ValueMap | undefined {
     if (!tokenForm.test(token)) return undefined;
     const file = join(this.#directory, token);
@@ -77,7 +77,6 @@ export class Tokens {
       if (hasCodeIn(error, "ENOENT")) return undefined;
       throw new SaltworksError("STORE_FAILED", "a token could not be read", {}, { cause: error });
     }
-    this.remove(token);
     return undefined;
   }
 

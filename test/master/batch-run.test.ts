@@ -113,6 +113,18 @@ describe("a batch", () => {
     assert.deepEqual(batch.advance(), [["c"]]);
   });
 
+  it("leaves a slot empty for as long as it was told when the clock is set meanwhile", () => {
+    for (const hourMs of [3_600_000, -3_600_000]) {
+      const batch = new Driven(["a", "b", "c"], 2, { waitSeconds: 2 });
+      batch.advance();
+      batch.returns("s1", "a");
+      batch.run.noteClockSet(hourMs);
+      assert.deepEqual(batch.run.next(hourMs + 500), { kind: "wait", atMs: hourMs + 2_000 });
+      batch.nowMs = hourMs + 2_000;
+      assert.deepEqual(batch.advance(), [["c"]]);
+    }
+  });
+
   it("passes the highest exit code on, and counts a silent minion as failed", () => {
     const batch = new Driven(["a", "b", "c"], 3);
     batch.advance();

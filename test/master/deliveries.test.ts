@@ -17,6 +17,8 @@ const hourMs = 3_600_000;
 /** What minions, job cache and publish port do; the clock moves when a test says so. */
 class World {
   ms = 1_000_000;
+  /** By so much the wall clock was set. */
+  setByMs = 0;
   readonly answers = new Map<string, "idle" | "running">();
   readonly returned = new Set<string>();
   readonly connected = new Set<string>();
@@ -91,8 +93,9 @@ describe("Deliveries", () => {
       isConnected: (id) => world.connected.has(id),
       gatherTimeoutMs: 1_000,
       onFault: (error) => assert.match(error.message, /crash|closed/),
-      now: () => world.ms,
+      now: () => world.ms + world.setByMs,
       steadyMs: () => world.ms,
+      bootMs: () => world.ms,
     });
   }
 
@@ -238,6 +241,20 @@ describe("Deliveries", () => {
     world.ms += settledMs;
     await until("busy was asked", () => world.asked.at(-1)?.[0] === "busy" && deliveries.counters.foundRunning === 1);
     assert.equal(world.sent.flat().length, 2);
+  });
+
+  it("lives as long as it was meant to, however the clock is set", async () => {
+    for (const setByMs of [24 * hourMs, -24 * hourMs]) {
+      const endsAtMs = world.ms + world.setByMs + hourMs;
+      await deliveries.keep(record(["a"], { jid: `job${setByMs}`, deadlineMs: endsAtMs }));
+      world.setByMs += setByMs;
+      world.ms += hourMs - 1;
+      deliveries.scan();
+      assert.equal(deliveries.jobCount, 1);
+      world.ms += 1;
+      deliveries.scan();
+      assert.equal(deliveries.jobCount, 0);
+    }
   });
 
   it("ends with the last return, at the deadline, when it is withdrawn, and when a key goes", async () => {

@@ -150,10 +150,24 @@ describe("KeyRing", () => {
   });
 
   it("rotates when the key has served its session, and not before", async () => {
-    const { ring, log } = openRing({ createdMs: 0 });
-    await ring.rotateIfDue(86_400_000);
+    let nowMs = 1_000_000;
+    const { ring, log } = openRing({ createdMs: Date.now() - 86_000_000, steadyMs: () => nowMs });
+    nowMs += 390_000;
+    await ring.rotateIfDue();
     assert.deepEqual(log, []);
-    await ring.rotateIfDue(86_400_001);
+    nowMs += 20_000;
+    await ring.rotateIfDue();
+    assert.deepEqual(log, ["keys key-1 after key-0", "event key"]);
+    nowMs += 86_400_000;
+    await ring.rotateIfDue();
+    assert.equal(log.length, 2);
+  });
+
+  it("rotates in time although the clock was set back a year since the key was made", async () => {
+    let nowMs = 1_000_000;
+    const { ring, log } = openRing({ createdMs: Date.now() + 365 * 86_400_000, steadyMs: () => nowMs });
+    nowMs += 86_400_001;
+    await ring.rotateIfDue();
     assert.deepEqual(log, ["keys key-1 after key-0", "event key"]);
   });
 });

@@ -7,6 +7,7 @@ import type { SlotJob } from "../../src/workers/pool.ts";
 function openMaintenance(keepJobsMs: number, oldRecords: number, keep = { jobsMax: 0, bytesMax: 0 }) {
   const steps: number[] = [];
   const sets: number[] = [];
+  const sweeps: number[] = [];
   const offer = async (_: number, job: SlotJob) => {
     const { stepsMax } = job.build().task as { stepsMax: number };
     const count = Math.min(stepsMax, oldRecords);
@@ -20,14 +21,14 @@ function openMaintenance(keepJobsMs: number, oldRecords: number, keep = { jobsMa
     keepJobsMs,
     keep,
     pool: { offer },
-    sweepTokens: async () => undefined,
+    sweepTokens: async (nowMs) => void sweeps.push(nowMs),
     rotateIfDue: async () => undefined,
     readFaults: async () => undefined,
     onFault: (error) => assert.fail(error),
     onClockSet: (stepMs) => void sets.push(stepMs),
     steadyMs: () => performance.now(),
   });
-  return { maintenance, steps, sets };
+  return { maintenance, steps, sets, sweeps };
 }
 
 describe("Maintenance", () => {
@@ -54,12 +55,14 @@ describe("Maintenance", () => {
   });
 
   it("removes nothing for its age when the clock was set forward, until it is set back", async () => {
-    const { maintenance, steps, sets } = openMaintenance(86_400_000, 300);
+    const { maintenance, steps, sets, sweeps } = openMaintenance(86_400_000, 300);
     const yearMs = 365 * 86_400_000;
     maintenance.run(Date.now() + yearMs);
     assert.deepEqual(steps, []);
+    assert.deepEqual(sweeps, [], "no token goes");
     maintenance.run(Date.now());
     maintenance.close();
+    assert.equal(sweeps.length, 1);
     assert.equal(steps.length, 1);
     assert.deepEqual(
       sets.map((stepMs) => Math.round(stepMs / yearMs)),

@@ -21,5 +21,11 @@ describe("refusals in the log", () => {
     log.note({ id: "b" }, "later");
     log.note({ id: "b" }, "too soon");
     assert.deepEqual(lines.slice(logBurstLines), [["warn", { id: "b", suppressed: 5 }, "later"]]);
+    // The clock is set back by a day.
+    clock.nowMs -= 86_400_000;
+    log.note({ id: "b" }, "back");
+    clock.nowMs += logLineMs;
+    log.note({ id: "b" }, "again");
+    assert.deepEqual(lines.at(-1), ["warn", { id: "b", suppressed: 2 }, "again"]);
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, mock } from "node:test";
 import { asctime, jidText, now, stampText } from "../../src/minion/clock-text.ts";
 
 describe("clock texts", () => {
@@ -20,5 +20,13 @@ describe("clock texts", () => {
     // The fine clock may run apart from the coarse one by a few milliseconds.
     assert.ok(Math.abs(epochMs - before) < 50);
     assert.ok(Number.isInteger(micros) && micros >= 0 && micros < 1_000);
+  });
+
+  it("reads the present of a clock that was set since the process began", () => {
+    const realMs = Date.now;
+    const setBy = mock.method(Date, "now", () => realMs() + 86_400_000);
+    assert.ok(Math.abs(now().epochMs - Date.now()) < 50);
+    setBy.mock.restore();
+    assert.ok(Math.abs(now().epochMs - Date.now()) < 50);
   });
 });

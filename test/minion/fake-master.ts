@@ -33,6 +33,9 @@ export async function makeMasterKeys(bits = 1_024): Promise<MasterKeys> {
 
 type Verdict = "accept" | boolean | "full" | "bad enc algo";
 
+/** A minion on a busy machine takes ten seconds to start the processes of its first two jobs. */
+const answerTimeoutMs = 60_000;
+
 export class FakeMaster {
   readonly requests: Received[] = [];
   readonly #router: Router;
@@ -106,7 +109,7 @@ export class FakeMaster {
   }
 
   /** Resolves when this many subscriptions have come: what is published from then on arrives. There is no replay. */
-  async subscribed(count = 1, timeoutMs = 10_000): Promise<void> {
+  async subscribed(count = 1, timeoutMs = answerTimeoutMs): Promise<void> {
     const deadline = Date.now() + timeoutMs;
     while (this.#subscriptionCount < count) {
       if (Date.now() >= deadline) throw new Error(`${this.#subscriptionCount} subscriptions, not ${count}`);
@@ -130,7 +133,7 @@ export class FakeMaster {
   }
 
   /** The request that comes as number `count` (1-based) with this command. */
-  async received(cmd: string, count = 1, timeoutMs = 10_000): Promise<Received> {
+  async received(cmd: string, count = 1, timeoutMs = answerTimeoutMs): Promise<Received> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const found = this.requests.filter((request) => request.cmd === cmd)[count - 1];

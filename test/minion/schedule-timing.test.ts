@@ -89,6 +89,41 @@ describe("a scheduled job", () => {
     assert.equal(when.next, "2026-11-23T07:00:00");
   });
 
+  it("goes on with its interval when the clock is set, forward or back", () => {
+    for (const [date, hours] of [
+      ["2026-11-21", -24],
+      ["2026-11-23", 24],
+    ] as const) {
+      const bench = new Bench({ minutes: 10 }, at("06:00:00"));
+      assert.equal(bench.says(at("06:10:00")), "run");
+      bench.job.noteClockSet(hours * 3_600_000, at("06:15:00", date));
+      assert.equal(bench.says(at("06:15:00", date)), "wait");
+      assert.equal(bench.next, `${date}T06:20:00`);
+      assert.equal(bench.says(at("06:20:00", date)), "run");
+    }
+  });
+
+  it("follows a clock that is set back by a day at once, and repeats nothing when it is set back by an hour", () => {
+    for (const spec of [{ cron: "0 7 * * *" }, { when: "7:00" }]) {
+      const corrected = new Bench(spec, at("06:00:00"));
+      assert.equal(corrected.says(at("07:00:00")), "run");
+      corrected.job.noteClockSet(-3_600_000, at("06:05:00"));
+      for (const time of ["06:05:00", "07:00:00"]) assert.equal(corrected.says(at(time)), "wait");
+      assert.equal(corrected.says(at("00:00:00", "2026-11-23")), "wait");
+      assert.equal(corrected.next, "2026-11-23T07:00:00");
+      const ahead = new Bench(spec, at("06:00:00"));
+      assert.equal(ahead.says(at("07:00:00")), "run");
+      ahead.job.noteClockSet(-86_400_000, at("07:05:00", "2026-11-21"));
+      assert.equal(ahead.says(at("07:05:00", "2026-11-21")), "wait");
+      assert.equal(ahead.says(at("00:00:00")), "wait");
+      assert.equal(ahead.next, "2026-11-22T07:00:00");
+    }
+    const once = new Bench({ once: "2026-11-22T07:00:00" }, at("06:00:00"));
+    assert.equal(once.says(at("07:00:00")), "run");
+    once.job.noteClockSet(-86_400_000, at("07:05:00", "2026-11-21"));
+    assert.equal(once.says(at("07:00:00")), "wait");
+  });
+
   it("runs each of its appointed times once, also a little late", () => {
     const bench = new Bench(
       { when: ["7:00", "noon", "Monday 5:00am"].filter((text) => text !== "noon") },

@@ -14,7 +14,7 @@ const nowMs = 1_800_000_000_000;
 const expire = new Float(nowMs / 1_000 + 10);
 
 describe("tokens", () => {
-  it("are files of Salt's form that only the master may read", () => {
+  it("are files of Salt's form that only the master may read", async () => {
     const tokens = new Tokens(directory, "sha256");
     const token = String(
       tokens
@@ -34,6 +34,8 @@ describe("tokens", () => {
     assert.ok(kept instanceof Map && kept.get("token") === token && kept.get("name") === "ann");
     assert.deepEqual(tokens.read(token, nowMs), kept);
     assert.equal(tokens.read(token, nowMs + 10_001), undefined);
+    assert.deepEqual(tokens.read(token, nowMs), kept, "the clock was wrong");
+    await tokens.sweep(nowMs + 10_001);
     assert.equal(tokens.remove(token), false, "an expired one is gone");
   });
 

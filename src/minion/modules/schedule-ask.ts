@@ -5,7 +5,7 @@ import { scheduleAnswerMs } from "../../limits.ts";
 import { EventSubscriber } from "../../transport/event-stream-client.ts";
 import { decodeEvent, splitEvent } from "../../wire/event.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { busPaths } from "../minion-bus.ts";
+import { busPaths, fireOnBus } from "../minion-bus.ts";
 import type { CallContext } from "../module-contract.ts";
 import { includeDirectory, scheduleFile } from "../schedule-file.ts";
 import { manageTag } from "../scheduler.ts";
@@ -36,7 +36,8 @@ export async function askScheduler(context: CallContext, asked: Asked, answer: s
   const answered = new Promise<ValueMap | undefined>((resolve) => {
     settle = resolve;
   });
-  let subscriber: EventSubscriber;
+  let subscriber: EventSubscriber | undefined;
+  const deadline = setTimeout(() => settle(), scheduleAnswerMs);
   try {
     subscriber = await EventSubscriber.connect(busPaths(context.config).pub, {
       onEvent: (body) => {
@@ -46,17 +47,14 @@ export async function askScheduler(context: CallContext, asked: Asked, answer: s
       },
       onClose: () => settle(),
     });
+    await fireOnBus(context.config, manageTag, { ...asked, request });
+    return await answered;
   } catch (error) {
     if (hasCode(error, "MASTER_UNREACHABLE")) return undefined;
     throw error;
-  }
-  const deadline = setTimeout(() => settle(), scheduleAnswerMs);
-  try {
-    await context.fireMinion(manageTag, { ...asked, request });
-    return await answered;
   } finally {
     clearTimeout(deadline);
-    subscriber.close();
+    subscriber?.close();
   }
 }
 

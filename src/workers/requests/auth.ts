@@ -139,11 +139,11 @@ function decideUnknown(
 ): Decision {
   const keys = shard.stores.keys;
   if (isAutoRejected) {
-    if (shard.unprovenKeys.take("rejected", Date.now())) keys.write("rejected", id, pub);
+    if (shard.unprovenKeys.take("rejected", performance.now())) keys.write("rejected", id, pub);
     return { ret: false, act: "reject" };
   }
   if (!isAutoSigned) {
-    if (!shard.unprovenKeys.take("pending", Date.now())) return noRoom;
+    if (!shard.unprovenKeys.take("pending", performance.now())) return noRoom;
     keys.write("pending", id, pub);
     return { ret: true, act: "pend" };
   }

@@ -1,0 +1,21 @@
+/** Tells that the wall clock was set, by comparing it with the time since the machine started, which is never set and counts while it sleeps. */
+import { uptime } from "node:os";
+
+/** Less is drift, or a moment between two readings. */
+const stepMsMin = 1_000;
+
+export class ClockSet {
+  #aheadMs: number;
+
+  constructor(nowMs: number) {
+    this.#aheadMs = nowMs - uptime() * 1_000;
+  }
+
+  /** @returns milliseconds by which the clock was set since the last look; 0 if it was not */
+  look(nowMs: number): number {
+    const aheadMs = nowMs - uptime() * 1_000;
+    const stepMs = aheadMs - this.#aheadMs;
+    this.#aheadMs = aheadMs;
+    return Math.abs(stepMs) < stepMsMin ? 0 : stepMs;
+  }
+}
