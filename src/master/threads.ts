@@ -16,7 +16,6 @@ import {
   publishHeapMbMin,
   workerYoungHeapMb,
 } from "../limits.ts";
-import { LiveGroups } from "../pillar/external/live-groups.ts";
 import { ensureMasterKeys } from "../store/keys.ts";
 import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
 import type { FileStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";
@@ -81,15 +80,13 @@ export function openExternalLane(
   environment: SourceStart["environment"],
   logger: Logger,
 ): LanePool {
-  const groups = LiveGroups.memoryFor(config.ext_pillar_commands);
   return openLane(logger, {
     filename: new URL("../workers/external-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     concurrentTasksPerThread: config.ext_pillar_commands,
     // Commands are ended at their own deadline; this one is for a thread that hangs.
     taskTimeoutMs: config.ext_pillar_timeout * 1_000 + laneTaskTimeoutMs,
-    workerData: { config, environment: { ...environment }, groups } satisfies SourceStart,
-    onClosed: () => new LiveGroups(groups).endAll(),
+    workerData: { config, environment: { ...environment } } satisfies SourceStart,
   });
 }
 

@@ -4,7 +4,7 @@
  */
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
-import { LiveGroups } from "../pillar/external/live-groups.ts";
+import { CommandGuard } from "../pillar/external/command-guard.ts";
 import { runSourceCommands } from "../pillar/external/run-commands.ts";
 import { pillarSettings } from "../pillar/settings.ts";
 import { answerForMeasures } from "./lane-measures.ts";
@@ -15,14 +15,12 @@ import { yieldToOthers } from "./thread-priority.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/external-lane.ts runs in a worker thread only");
 
-const { config, environment, groups, startedThreads } = workerData as SourceStart & LaneStart;
+const { config, environment, startedThreads } = workerData as SourceStart & LaneStart;
 answerForMeasures(nameLaneThread("external", startedThreads));
 yieldToOthers();
 const settings = pillarSettings(config);
-const live = new LiveGroups(groups);
-// Commands of a thread that was lost have nobody to wait for them.
-live.endAll();
+const guard = new CommandGuard();
 
 export default function handle({ id }: SourceTask): Promise<SourceResult> {
-  return runSourceCommands(settings, id, environment, config.ext_pillar_timeout * 1_000, live);
+  return runSourceCommands(settings, id, environment, config.ext_pillar_timeout * 1_000, guard);
 }

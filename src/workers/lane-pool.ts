@@ -16,8 +16,6 @@ export type LanePoolOptions = {
   readonly workerData: object;
   /** A thread of the lane died outside a task. */
   readonly onThreadLost: (error: Error) => void;
-  /** The lane is closed and all of its threads have ended. */
-  readonly onClosed?: () => void;
 };
 
 type LaneTask = {
@@ -112,7 +110,6 @@ export class LanePool {
     for (const waiting of [...this.#urgent.splice(0), ...this.#queue.splice(0)])
       waiting.reject(new SaltworksError("CHANNEL_CLOSED", "the lane is closed"));
     await this.#piscina.destroy();
-    this.#options.onClosed?.();
   }
 
   #pump(): void {

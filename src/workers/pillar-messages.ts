@@ -41,5 +41,5 @@ export type PillarResult = {
   readonly unkept?: string | undefined;
 };
 export type PillarStart = { readonly config: MasterConfig };
-/** `environment`: of the commands. `groups`: the memory of those that run. */
-export type SourceStart = PillarStart & { readonly environment: Environment; readonly groups: SharedArrayBuffer };
+/** `environment`: of the commands. */
+export type SourceStart = PillarStart & { readonly environment: Environment };

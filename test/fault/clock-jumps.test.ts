@@ -3,8 +3,6 @@
  * as lost, no worker as hung, and the jobs of today stay. A preloaded library sets the clock (clock-offset.c).
  */
 import assert from "node:assert/strict";
-import { closeSync, openSync, writeSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { descriptorsForMaster } from "../../bench/fleet/descriptors.ts";
@@ -14,7 +12,8 @@ import { MasterProcess } from "../../bench/master-process.ts";
 import { cliFile, readCounters, sumOf } from "../fleet/our-master.ts";
 import { runCli } from "../fleet/run-cli.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
-import { compileLibrary, compilerSkip } from "./preload.ts";
+import { SettableClock } from "./clock.ts";
+import { compilerSkip } from "./preload.ts";
 
 const minionCount = 5;
 const waitMs = 60_000;
@@ -27,18 +26,15 @@ describe("a master whose clock is set", { skip: compilerSkip() }, () => {
   let master: MasterProcess;
   let fleet: Fleet;
   let client: LocalClient;
-  let clock = 0;
+  let clock: SettableClock;
 
   before(async () => {
-    const directory = temporary();
-    const file = join(directory, "clock");
-    clock = openSync(file, "w");
-    setClock(0);
+    clock = new SettableClock(temporary());
     master = await MasterProcess.start({
       command: [process.execPath, cliFile, "master"],
       config: { log_level: "warning", worker_threads: 2, auto_accept: true, loop_interval: 1 },
       descriptors: descriptorsForMaster(minionCount),
-      env: { LD_PRELOAD: compileLibrary("clock-offset", directory), SALTWORKS_CLOCK: file },
+      env: clock.env,
     });
     client = master.client();
     const { requestPort } = master;
@@ -50,14 +46,8 @@ describe("a master whose clock is set", { skip: compilerSkip() }, () => {
     client?.close();
     await fleet?.close();
     await master?.remove();
-    closeSync(clock);
+    clock?.close();
   });
-
-  function setClock(seconds: number): void {
-    const bytes = Buffer.alloc(8);
-    bytes.writeBigInt64LE(BigInt(seconds));
-    writeSync(clock, bytes, 0, bytes.length, 0);
-  }
 
   async function runJob(): Promise<void> {
     const before = fleet.counters.returnsAcknowledged;
@@ -84,7 +74,7 @@ describe("a master whose clock is set", { skip: compilerSkip() }, () => {
     ["a year back", -365 * day],
   ] as const) {
     it(`goes on: ${name}`, async () => {
-      setClock(seconds);
+      clock.set(seconds);
       await untilMaintained();
       await runJob();
       await runJob();
@@ -97,7 +87,7 @@ describe("a master whose clock is set", { skip: compilerSkip() }, () => {
       assert.equal(ping.stdout.match(/sim-\d/g)?.length, minionCount);
       assert.ok(performance.now() - startedMs < waitMs);
       const present = await runCli(["run", "-c", master.configDirectory, "manage.present", "--out=json"], waitMs);
-      assert.equal(present.stdout.match(/sim-\d/g)?.length, minionCount, "nobody is lost");
+      assert.equal(present.stdout.match(/sim-\d/g)?.length, minionCount, "no minion is lost");
       // Jobs that were named while the clock was behind are old by their names when it is right again, and go.
       for (const jid of jids.filter((each) => each >= (jids[0] ?? "") || each === latest)) {
         const found = await client.wheel("saltworks.returns", { jid, ids: fleet.ids() });
@@ -106,7 +96,7 @@ describe("a master whose clock is set", { skip: compilerSkip() }, () => {
       const counters = await readCounters(client);
       assert.equal(counters.main.get("pool.timeouts"), 0);
       assert.equal(sumOf(counters, /^pool\.workersLost$/), 0);
-      setClock(0);
+      clock.set(0);
       await untilMaintained();
       await runJob();
     });

@@ -1,60 +1,50 @@
-/** Commands of external pillar sources end with the thread that runs them. */
+/** Commands of external pillar sources end with the thread and the master that run them. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { fork } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { loadMasterConfig } from "../../src/config/load.ts";
 import { openExternalLane } from "../../src/master/threads.ts";
-import { LiveGroups } from "../../src/pillar/external/live-groups.ts";
-import { LanePool } from "../../src/workers/lane-pool.ts";
-import type { SourceStart } from "../../src/workers/pillar-messages.ts";
 import { processEnded } from "../pillar/process-end.ts";
 
 const root = mkdtempSync(join(tmpdir(), "external-lane-"));
 after(() => rmSync(root, { recursive: true }));
-const logger = pino({ level: "silent" });
+const holder = fileURLToPath(new URL("./lane-holder.js", import.meta.url));
 
-const configOf = (command: string) =>
-  loadMasterConfig(root, { pki_dir: root, cachedir: root, ext_pillar: [{ cmd_yaml: command }] });
+/** A command that makes a file whose text is whole as soon as it is there, and not before a busy machine has noted the command. */
+const writing = (text: string, file: string) => `sleep 1; echo ${text} > ${file}.new; mv ${file}.new ${file}`;
+const pidsIn = (file: string) => readFileSync(file, "utf8").trim().split(" ").map(Number);
 
 describe("commands of external sources", { timeout: 120_000 }, () => {
   it("end when the master stops", async () => {
     const pidFile = join(root, "pids");
-    const command = `sleep 600 & echo $$ $! > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; wait`;
-    const lane = openExternalLane(configOf(command), { PATH: process.env.PATH }, logger);
+    const command = `sleep 600 & ${writing("$$ $!", pidFile)}; wait`;
+    const config = loadMasterConfig(root, { pki_dir: root, cachedir: root, ext_pillar: [{ cmd_yaml: command }] });
+    const lane = openExternalLane(config, { PATH: process.env.PATH }, pino({ level: "silent" }));
     const lost = assert.rejects(lane.run({ id: "web1" }));
     while (!existsSync(pidFile)) await sleep(20);
     await lane.close();
     await lost;
-    const pids = readFileSync(pidFile, "utf8").trim().split(" ").map(Number);
+    const pids = pidsIn(pidFile);
     assert.equal(pids.length, 2);
     for (const pid of pids) await processEnded(pid);
   });
 
-  it("end when their thread was lost and the next one starts", async () => {
-    const groups = LiveGroups.memoryFor(2);
-    const left = spawn("sleep", ["600"], { detached: true, stdio: "ignore" });
-    const ended = new Promise((resolve) => left.once("exit", (_code, signal) => resolve(signal)));
-    new LiveGroups(groups).add(left.pid ?? 0);
-    const lane = new LanePool({
-      filename: new URL("../../src/workers/external-lane.js", import.meta.url).href,
-      heap: { youngMb: 6, oldMb: 256 },
-      threadCount: 1,
-      threadsKept: 0,
-      concurrentTasksPerThread: 2,
-      queueMax: 2,
-      taskTimeoutMs: 60_000,
-      workerData: { config: configOf("true"), environment: {}, groups } satisfies SourceStart,
-      onThreadLost: () => undefined,
-    });
-    await lane.run({ id: "web1" });
-    assert.equal(await ended, "SIGKILL");
-    // What has ended by itself is not among those that run.
-    assert.deepEqual([...new Int32Array(groups)], [0, 0]);
-    await lane.close();
+  it("end when the master is killed, but for what a command left behind at its end", async () => {
+    const [leftFile, pidFile] = [join(root, "left"), join(root, "killed")];
+    const leaving = `sleep 600 > /dev/null 2>&1 & ${writing("$!", leftFile)}`;
+    const master = fork(holder, [root, leaving, `sleep 600 & ${writing("$$ $!", pidFile)}; wait`]);
+    while (!existsSync(pidFile)) await sleep(20);
+    master.kill("SIGKILL");
+    const pids = pidsIn(pidFile);
+    assert.equal(pids.length, 2);
+    for (const pid of pids) await processEnded(pid);
+    // Ends with an error if it does not run.
+    for (const pid of pidsIn(leftFile)) process.kill(pid, "SIGKILL");
   });
 });

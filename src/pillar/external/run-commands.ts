@@ -7,9 +7,9 @@ import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { extPillarBytesMax, extPillarComplaintMax } from "../../limits.ts";
 import type { PillarSettings } from "../settings.ts";
+import { type CommandGuard, endGroup } from "./command-guard.ts";
 import { shellOf } from "./commands.ts";
 import type { CommandOutcome, SourceCommand, SourceOutcomes } from "./contract.ts";
-import { endGroup, type LiveGroups } from "./live-groups.ts";
 import { commandsOf } from "./merge-sources.ts";
 
 type Ending = "ended" | "failed" | "timeout" | "tooLarge";
@@ -48,13 +48,13 @@ function workingDirectory(): string {
   }
 }
 
-/** `groups`: gets each command while it runs. @returns how each command of this minion's pillar ended, and how many ended in which way */
+/** `guard`: knows each command while it runs. @returns how each command of this minion's pillar ended, and how many ended in which way */
 export async function runSourceCommands(
   settings: PillarSettings,
   id: string,
   environment: Environment,
   timeoutMs: number,
-  groups?: LiveGroups,
+  guard?: CommandGuard,
 ): Promise<{ readonly outcomes: SourceOutcomes; readonly counts: CommandCounts }> {
   const outcomes: Record<string, CommandOutcome> = {};
   const counts: Record<Ending, number> = { ended: 0, failed: 0, timeout: 0, tooLarge: 0 };
@@ -69,7 +69,7 @@ export async function runSourceCommands(
     const { ending, outcome } = await run(command, env, {
       remainingMs: deadlineMs - performance.now(),
       timeoutMs,
-      groups,
+      guard,
     });
     outcomes[place] = outcome;
     counts[ending] += 1;
@@ -82,21 +82,22 @@ type Ended = { readonly ending: Ending; readonly outcome: CommandOutcome };
 type RunLimits = {
   readonly remainingMs: number;
   readonly timeoutMs: number;
-  readonly groups: LiveGroups | undefined;
+  readonly guard: CommandGuard | undefined;
 };
 
 function run({ argv }: SourceCommand, env: Environment, limits: RunLimits): Promise<Ended> {
-  const { remainingMs, timeoutMs, groups } = limits;
+  const { remainingMs, timeoutMs, guard } = limits;
   const late = `the commands took longer than ext_pillar_timeout (${timeoutMs / 1_000} seconds)`;
   if (remainingMs <= 0) return Promise.resolve({ ending: "timeout", outcome: { fault: late, isFatal: true } });
+  guard?.start();
   const child = started(argv, env);
   if ("ending" in child) return Promise.resolve(child);
   const { pid } = child;
-  if (pid !== undefined) groups?.add(pid);
+  if (pid !== undefined) guard?.add(pid);
   return new Promise((resolve) => {
     const end = (ended: Ended) => {
       clearTimeout(timer);
-      if (pid !== undefined) groups?.remove(pid);
+      if (pid !== undefined) guard?.remove(pid);
       resolve(ended);
     };
     child.once("error", (error) => end(unstarted(error)));
