@@ -23,6 +23,7 @@ import { createKeyCounts } from "../workers/unproven-keys.ts";
 import { Bus } from "./bus.ts";
 import { prepareDirectories } from "./directories.ts";
 import { KeyRing } from "./key-ring.ts";
+import { leaveProcess } from "./leave.ts";
 import { localKeysOf } from "./local-users.ts";
 import { LogLimit } from "./log-limit.ts";
 import { dropSessionsOfLostKeys } from "./lost-keys.ts";
@@ -80,16 +81,12 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
     logger.info({ signal }, "shutting down");
     await master.stop(drainDeadlineMs);
     const code = master.fault === undefined ? 0 : 1;
-    // A thread that hangs in native code cannot be ended and would keep the process.
-    setTimeout(() => process.exit(code), exitGraceMs).unref();
+    leaveProcess(code, master.hasStuckThread);
     return code;
   } finally {
     lock.release();
   }
 }
-
-/** Time for the log to be written and threads to end after an orderly shutdown, milliseconds. */
-const exitGraceMs = 2_000;
 
 /** What has been opened, to be closed in reverse if the start fails half-way. */
 type Opened = { readonly close: () => Promise<unknown> | unknown }[];

@@ -155,6 +155,11 @@ export class Master {
     return this.#publishFront.boundEndpoint;
   }
 
+  /** A thread stays in a call of the system and keeps the process from ending. */
+  get hasStuckThread(): boolean {
+    return this.#publishFront.isStuck;
+  }
+
   get requestEndpoint(): string {
     return this.#requests.front?.boundEndpoint ?? "";
   }

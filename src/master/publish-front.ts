@@ -84,6 +84,11 @@ export class PublishFront {
     return { publishes, dropped: refused + lost, threadsLost };
   }
 
+  /** Its thread hangs and does not end. */
+  get isStuck(): boolean {
+    return this.#thread.isStuck;
+  }
+
   /** What the thread counted, as of the last `look`. */
   get stats(): PublishStats {
     return this.#thread.stats;

@@ -55,6 +55,8 @@ const noStats: PublishStats = {
 
 export class PublishThread {
   readonly counters = { lost: 0, threadsLost: 0 };
+  /** A thread did not end that had to. */
+  isStuck = false;
   readonly #options: PublishThreadOptions;
   #worker: Worker | undefined;
   #startedMs = 0;
@@ -240,6 +242,7 @@ export class PublishThread {
     });
     const isEnded = await Promise.race([worker.terminate().then(() => true), late]);
     clearTimeout(timer);
+    if (!isEnded) this.isStuck = true;
     return isEnded;
   }
 

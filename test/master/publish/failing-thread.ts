@@ -5,6 +5,12 @@ import type { PublishTask } from "../../../src/master/publish/messages.ts";
 
 /** Longer than a test waits for the thread to end, seconds. */
 const stuckSeconds = 2;
+/** Longer than any test lasts. */
+const foreverSeconds = 3_600;
+
+function stick(seconds: number): void {
+  koffi.load(null).func("unsigned int sleep(unsigned int seconds)")(seconds);
+}
 
 const faults: Readonly<Record<string, () => void>> = {
   fail: () => {
@@ -12,7 +18,8 @@ const faults: Readonly<Record<string, () => void>> = {
   },
   hang: () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
   "hang soon": () => void setTimeout(() => faults.hang?.(), 100),
-  stick: () => koffi.load(null).func("unsigned int sleep(unsigned int seconds)")(stuckSeconds),
+  stick: () => stick(stuckSeconds),
+  "stick for ever": () => stick(foreverSeconds),
 };
 
 /** Before the thread's own listener, which then sees nothing of it. */

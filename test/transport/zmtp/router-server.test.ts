@@ -223,6 +223,32 @@ describe("RouterServer", () => {
     await server.close(0);
   });
 
+  it("reads a connection again that proves itself while strangers are paused, and proven ones all the time", async () => {
+    const { server, messages } = await openServer();
+    const clients = [await greeted(server.port), await greeted(server.port)];
+    const [first, second] = clients as [RawClient, RawClient];
+    for (const client of clients) client.send(requestBytes(Buffer.of(1)));
+    while (messages.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    server.pause("strangers");
+    for (const client of clients) client.send(requestBytes(Buffer.of(2)));
+    while (server.groups.strangers.heldBytes < 10) await new Promise((resolve) => setImmediate(resolve));
+    const minion = messages.find(({ peer }) => peer.number === 1)?.peer;
+    assert.ok(minion);
+    server.prove(minion);
+    while (messages.length < 3) await new Promise((resolve) => setImmediate(resolve));
+    first.send(requestBytes(Buffer.of(3)));
+    while (messages.length < 4) await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(messages.slice(2).every(({ peer }) => peer === minion));
+    assert.deepEqual([server.groups.strangers.heldBytes, server.groups.strangers.unanswered], [5, 1]);
+    server.pause("proven");
+    assert.equal(server.groups.proven.isPaused, true);
+    server.resume("strangers");
+    assert.equal(messages.length, 5);
+    first.close();
+    second.close();
+    await server.close(0);
+  });
+
   it("goes on with the rest of a chunk only after a pause that came in the middle of it", async () => {
     let pausing: RouterServer | undefined;
     const seen: number[] = [];

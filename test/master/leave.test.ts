@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const program = fileURLToPath(new URL("./publish/stuck-program.js", import.meta.url));
+const deadlineMs = 40_000;
+
+describe("leaveProcess", { timeout: 60_000 }, () => {
+  it("ends a process that has a thread in a call of the system without end", async () => {
+    const child = spawn(process.execPath, ["--enable-source-maps", program], { stdio: ["ignore", "pipe", "inherit"] });
+    let said = "";
+    child.stdout.on("data", (text: Buffer) => {
+      said += text.toString();
+    });
+    // Ended by the test it would have ended by SIGTERM.
+    const timer = setTimeout(() => child.kill("SIGTERM"), deadlineMs);
+    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+    clearTimeout(timer);
+    assert.equal(said, "stuck: true\n");
+    assert.deepEqual({ code, signal }, { code: null, signal: "SIGKILL" });
+  });
+});
