@@ -54,6 +54,10 @@ export const minionEventBytesMax = 4 * 1024 * 1024;
 export const keyRecountMs = 1_000;
 /** How often a minion's pushed files are counted anew while they are at their bound, milliseconds: an operator may have removed some. */
 export const pushedRecountMs = 5_000;
+/** How often the pushed files of all minions are counted anew while they are at their bound, milliseconds, unless that takes a tenth of the time. */
+export const pushedTotalRecountMs = 30_000;
+/** How long a push waits for such a count, milliseconds: it takes some 20 s for 1,000,000 files. Over it the push is refused and counted. */
+export const pushedCountWaitMs = 5_000;
 /** Minions whose pushed files' number and size are remembered; those of others are counted at their next push. */
 export const pushedUsagesMax = 1_000;
 /** Public key PEM text, bytes: a 16,384-bit RSA key needs 2,900. */

@@ -103,6 +103,21 @@ export const contentOptions = {
     max: 100_000_000,
     unit: "files",
   }),
+  file_recv_total_max_size: integer(
+    10_240,
+    "All such files of all minions together. What would make them more is refused; the minion hears False.",
+    { isOurs: true, min: 1, max: 1_073_741_824, unit: "MiB" },
+  ),
+  file_recv_total_max_files: integer(
+    1_000_000,
+    "Such files of all minions, directories counted. They are counted at the start and at the bound, some 20 s for so many.",
+    { isOurs: true, min: 1, max: 100_000_000, unit: "files" },
+  ),
+  grains_max_bytes: integer(
+    4 * mebibyte,
+    "Grains of one minion, with what it sends besides for its pillar (`extra_minion_data_in_pillar`). With more it gets a pillar that says so (`_errors`), and what was kept of it stays as it was.",
+    { isOurs: true, min: 16_384, max: 64 * mebibyte, unit: "bytes" },
+  ),
   mine_max_bytes: integer(4 * mebibyte, "Mine of one minion. What would make it larger is refused.", {
     isOurs: true,
     min: 1_024,

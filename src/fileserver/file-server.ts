@@ -4,6 +4,7 @@
  */
 import type { BigIntStats } from "node:fs";
 import { open } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { SaltworksError } from "../errors.ts";
@@ -13,6 +14,8 @@ import { type Encodable, Packed, type Value, type ValueMap } from "../wire/value
 import { type FileChanges, noteChanges } from "./changes.ts";
 import { FileHashes } from "./hashes.ts";
 import { FileListCache } from "./lists.ts";
+import { PushedTotal } from "./pushed/total.ts";
+import type { PushRefusal, Usage } from "./pushed/usage.ts";
 import { PushedUsage } from "./pushed-usage.ts";
 import { receivePiece } from "./receive.ts";
 import { type FoundFile, findFile } from "./roots.ts";
@@ -43,14 +46,17 @@ export class FileServer {
     this.#settings = settings;
     this.#hashes = new FileHashes(settings.hashType);
     this.#lists = new FileListCache(settings);
-    this.#pushed = new PushedUsage({
-      entriesMax: settings.receivedEntriesMax,
-      bytesMax: settings.receivedTotalBytesMax,
-    });
+    const { receivedOfMinion, receivedOfAll, cachedir } = settings;
+    this.#pushed = new PushedUsage(receivedOfMinion, new PushedTotal(join(cachedir, "minions"), receivedOfAll));
   }
 
   /** `id`: of the minion that asks, if it has proved itself. @throws what the file system refuses beyond a name that is not there */
-  async answer(cmd: string, load: ValueMap, id: string | undefined): Promise<Encodable> {
+  async answer(
+    cmd: string,
+    load: ValueMap,
+    id: string | undefined,
+    onPushRefused?: (bound: PushRefusal) => void,
+  ): Promise<Encodable> {
     switch (cmd) {
       case "_serve_file":
         return await this.#serve(load);
@@ -69,15 +75,20 @@ export class FileServer {
       case "_file_envs":
         return this.environments();
       case "_file_recv":
-        return id !== undefined && (await receivePiece(this.#settings, this.#pushed, id, load));
+        return id !== undefined && (await this.#receive(load, id, onPushRefused));
       default:
         throw new SaltworksError("WIRE_MALFORMED", "no request for files", { cmd });
     }
   }
 
-  /** Pieces that minions pushed and for which there was no room. */
-  get pushesRefused(): number {
-    return this.#pushed.refused;
+  /** Begins to count the pushed files of all minions. Without it the first push does. */
+  countPushed(): void {
+    if (this.#settings.isReceiving) void this.#pushed.total.begin();
+  }
+
+  /** What the pushed files of all minions take. Undefined until they were counted. */
+  get pushed(): Readonly<Usage> | undefined {
+    return this.#pushed.total.known;
   }
 
   environments(): string[] {
@@ -99,6 +110,12 @@ export class FileServer {
 
   async update(): Promise<FileChanges> {
     return await noteChanges(this.#settings);
+  }
+
+  async #receive(load: ValueMap, id: string, onRefused?: (bound: PushRefusal) => void): Promise<boolean> {
+    const { isKept, refusedBy } = await receivePiece(this.#settings, this.#pushed, id, load);
+    if (refusedBy !== undefined) onRefused?.(refusedBy);
+    return isKept;
   }
 
   async #found(load: ValueMap): Promise<FoundFile | undefined> {

@@ -1,25 +1,31 @@
 /** What each minion's pushed files take, so that no minion fills the master's disk: counted at its first push, then kept current. */
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { pushedRecountMs, pushedUsagesMax } from "../limits.ts";
-import { isNotThere } from "./roots.ts";
+import type { PushedTotal } from "./pushed/total.ts";
+import { addUsage, exceeded, type PushRefusal, type Usage, type UsageBounds } from "./pushed/usage.ts";
 
-/** `entries`: files and directories. */
-export type Usage = { entries: number; bytes: number };
 type Counted = Usage & { countedMs: number };
-type Bounds = { readonly entriesMax: number; readonly bytesMax: number };
+
+const refusals = {
+  minion: { entries: "file_recv_minion_max_files", bytes: "file_recv_minion_max_size" },
+  total: {
+    entries: "file_recv_total_max_files",
+    bytes: "file_recv_total_max_size",
+    uncounted: "uncounted",
+  },
+} as const;
 
 export class PushedUsage {
-  /** Pieces for which there was no room. */
-  refused = 0;
-  readonly #bounds: Bounds;
+  /** Of all minions. */
+  readonly total: PushedTotal;
+  readonly #bounds: UsageBounds;
   readonly #nowMs: () => number;
   /** By the minion's directory; the one asked for longest ago goes first. */
   readonly #known = new Map<string, Counted>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(bounds: Bounds, nowMs: () => number = () => performance.now()) {
+  constructor(bounds: UsageBounds, total: PushedTotal, nowMs: () => number = () => performance.now()) {
     this.#bounds = bounds;
+    this.total = total;
     this.#nowMs = nowMs;
   }
 
@@ -35,27 +41,29 @@ export class PushedUsage {
     }
   }
 
-  /** Whether so much more has room. It counts from now on. */
-  async take(root: string, more: Usage): Promise<boolean> {
+  /** Takes room for so much more. `settle` follows. @returns the bound that refuses it */
+  async take(root: string, more: Usage): Promise<PushRefusal | undefined> {
     let known = this.#known.get(root) ?? (await this.#count(root));
-    const isOld = () => this.#nowMs() - known.countedMs >= pushedRecountMs;
-    if (!this.#hasRoom(known, more) && isOld()) known = await this.#count(root);
+    const isOld = this.#nowMs() - known.countedMs >= pushedRecountMs;
+    if (isOld && exceeded(known, more, this.#bounds) !== undefined) known = await this.#count(root);
     this.#keep(root, known);
-    if (!this.#hasRoom(known, more)) {
-      this.refused += 1;
-      return false;
-    }
+    const ofMinion = exceeded(known, more, this.#bounds);
+    if (ofMinion !== undefined) return refusals.minion[ofMinion];
+    await this.total.prepare(more);
+    const ofAll = this.total.take(more);
+    if (ofAll !== undefined) return refusals.total[ofAll];
     known.entries += more.entries;
     known.bytes += more.bytes;
-    return true;
+    return undefined;
   }
 
-  #hasRoom(known: Usage, more: Usage): boolean {
-    const { entriesMax, bytesMax } = this.#bounds;
-    return (
-      (more.entries <= 0 || known.entries + more.entries <= entriesMax) &&
-      (more.bytes <= 0 || known.bytes + more.bytes <= bytesMax)
-    );
+  /** What was taken is on disk, or else `unused` of it is given back. */
+  settle(root: string, more: Usage, unused?: Usage): void {
+    this.total.settle(more, unused);
+    const known = this.#known.get(root);
+    if (known === undefined || unused === undefined) return;
+    known.entries -= unused.entries;
+    known.bytes -= unused.bytes;
   }
 
   #keep(root: string, known: Counted): void {
@@ -67,28 +75,7 @@ export class PushedUsage {
 
   async #count(root: string): Promise<Counted> {
     const counted = { entries: 0, bytes: 0, countedMs: this.#nowMs() };
-    await this.#walk(root, counted);
+    await addUsage(root, counted, this.#bounds);
     return counted;
-  }
-
-  /** Ends early once there are too many: how many more does not matter. */
-  async #walk(directory: string, counted: Counted): Promise<void> {
-    const entries = (await unlessGone(readdir(directory, { withFileTypes: true }))) ?? [];
-    for (const entry of entries) {
-      if (counted.entries > this.#bounds.entriesMax) return;
-      counted.entries += 1;
-      const path = join(directory, entry.name);
-      if (entry.isDirectory()) await this.#walk(path, counted);
-      else if (entry.isFile()) counted.bytes += (await unlessGone(stat(path)))?.size ?? 0;
-    }
-  }
-}
-
-async function unlessGone<Result>(asked: Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (isNotThere(error)) return undefined;
-    throw error;
   }
 }

@@ -5,7 +5,8 @@ import { hasCodeIn } from "../config/file-errors.ts";
 import { idIsValid } from "../store/keys.ts";
 import { bytesField, intField, listField } from "../wire/fields.ts";
 import type { ValueMap } from "../wire/values.ts";
-import type { PushedUsage, Usage } from "./pushed-usage.ts";
+import type { PushRefusal } from "./pushed/usage.ts";
+import type { PushedUsage } from "./pushed-usage.ts";
 import { isBelow, isNotThere } from "./roots.ts";
 import type { FileServerSettings } from "./settings.ts";
 
@@ -15,37 +16,57 @@ type ReceiveSettings = Pick<FileServerSettings, "isReceiving" | "receivedBytesMa
 const folderMode = 0o750;
 const fileMode = 0o640;
 
+/** `refusedBy`: the bound for which it is not kept, if it is for one. */
+export type Received = { readonly isKept: boolean; readonly refusedBy?: PushRefusal };
+type Piece = { readonly loc: number; readonly data: Uint8Array };
+
+const notKept: Received = { isKept: false };
+
 /** @param id - of the minion, which has proved itself. @returns whether the piece is on disk */
 export async function receivePiece(
   settings: ReceiveSettings,
   usage: PushedUsage,
   id: string,
   load: ValueMap,
-): Promise<boolean> {
+): Promise<Received> {
   const parts = listField(load, "path");
   const loc = intField(load, "loc");
   const data = bytesField(load, "data");
   if (!settings.isReceiving || !idIsValid(id) || parts === undefined || loc === undefined || data === undefined)
-    return false;
-  if (loc < 0 || loc + data.byteLength > settings.receivedBytesMax) return false;
+    return notKept;
+  if (loc < 0) return notKept;
+  if (loc + data.byteLength > settings.receivedBytesMax) return { isKept: false, refusedBy: "file_recv_max_size" };
   const name = nameOf(parts);
-  if (name === undefined) return false;
+  if (name === undefined) return notKept;
   const root = join(settings.cachedir, "minions", id, "files");
   return await usage.inTurn(root, () => keepPiece(usage, root, name, { loc, data }));
 }
 
-async function keepPiece(
-  usage: PushedUsage,
-  root: string,
-  name: string,
-  { loc, data }: { readonly loc: number; readonly data: Uint8Array },
-): Promise<boolean> {
+async function keepPiece(usage: PushedUsage, root: string, name: string, piece: Piece): Promise<Received> {
   const path = join(root, name);
-  if (!(await usage.take(root, await growthOf(root, path, loc + data.byteLength)))) return false;
-  await mkdir(dirname(path), { recursive: true, mode: folderMode });
-  // A link that was left here by hand must not lead the minion's file elsewhere.
-  if (!(await isBelow(root, dirname(path)))) return false;
+  const present = await sizeOf(path);
+  // A later piece without the first leaves no directories behind.
+  if (present === undefined && piece.loc > 0) return notKept;
+  const bytes = piece.loc + piece.data.byteLength - (present ?? 0);
+  const file = { entries: present === undefined ? 1 : 0, bytes };
+  const growth = { entries: file.entries + (await missingDirectories(root, path)), bytes };
+  const refusedBy = await usage.take(root, growth);
+  if (refusedBy !== undefined) return { isKept: false, refusedBy };
+  let isKept = false;
   try {
+    isKept = await writePiece(root, path, piece);
+    return { isKept };
+  } finally {
+    // Directories may have been made: they count until all is counted anew.
+    usage.settle(root, growth, isKept ? undefined : file);
+  }
+}
+
+async function writePiece(root: string, path: string, { loc, data }: Piece): Promise<boolean> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: folderMode });
+    // A link that was left here by hand must not lead the minion's file elsewhere.
+    if (!(await isBelow(root, dirname(path)))) return false;
     const file = await open(path, loc === 0 ? "w" : "r+", fileMode);
     try {
       if (!(await file.stat()).isFile()) return false;
@@ -56,22 +77,21 @@ async function keepPiece(
     }
     return true;
   } catch (error) {
-    // A later piece without the first, or a directory in the file's place.
-    if (hasCodeIn(error, "ENOENT", "EISDIR", "ENOTDIR", "ELOOP")) return false;
+    // A directory in the file's place, or a file in a directory's.
+    if (hasCodeIn(error, "ENOENT", "EISDIR", "ENOTDIR", "EEXIST", "ELOOP")) return false;
     throw error;
   }
 }
 
-/** What a file of `size` bytes at `path` adds, with the directories on its way that are not there yet. */
-async function growthOf(root: string, path: string, size: number): Promise<Usage> {
-  const present = await sizeOf(path);
-  let entries = present === undefined ? 1 : 0;
+/** How many directories on the way to a file are not there yet. */
+async function missingDirectories(root: string, path: string): Promise<number> {
+  let count = 0;
   let directory = dirname(path);
   while (directory.length > root.length && (await sizeOf(directory)) === undefined) {
-    entries += 1;
+    count += 1;
     directory = dirname(directory);
   }
-  return { entries, bytes: size - (present ?? 0) };
+  return count;
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

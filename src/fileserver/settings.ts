@@ -4,6 +4,7 @@ import { matchingPaths } from "../config/path-pattern.ts";
 import { SaltworksError } from "../errors.ts";
 import { compileGlob } from "../target/glob.ts";
 import { compilePythonPattern } from "../target/python-pattern.ts";
+import type { UsageBounds } from "./pushed/usage.ts";
 
 /** The one backend that there is. */
 export const rootsBackend = "roots";
@@ -25,9 +26,9 @@ export type FileServerSettings = {
   /** Whether minions may send files, and how large one may get. */
   readonly isReceiving: boolean;
   readonly receivedBytesMax: number;
-  /** All of one minion's together: bytes, and files with directories. */
-  readonly receivedTotalBytesMax: number;
-  readonly receivedEntriesMax: number;
+  /** All of one minion's together, and all of all minions. */
+  readonly receivedOfMinion: UsageBounds;
+  readonly receivedOfAll: UsageBounds;
   /** What the options ask for and is not there: sentences for the log. */
   readonly faults: readonly string[];
 };
@@ -48,6 +49,8 @@ export type FileServerConfig = Pick<
   | "file_recv_max_size"
   | "file_recv_minion_max_size"
   | "file_recv_minion_max_files"
+  | "file_recv_total_max_size"
+  | "file_recv_total_max_files"
   | "cachedir"
 >;
 
@@ -70,8 +73,14 @@ export function fileServerSettings(config: FileServerConfig): FileServerSettings
     firesEvents: config.fileserver_events,
     isReceiving: config.file_recv,
     receivedBytesMax: config.file_recv_max_size * mebibyte,
-    receivedTotalBytesMax: config.file_recv_minion_max_size * mebibyte,
-    receivedEntriesMax: config.file_recv_minion_max_files,
+    receivedOfMinion: {
+      entriesMax: config.file_recv_minion_max_files,
+      bytesMax: config.file_recv_minion_max_size * mebibyte,
+    },
+    receivedOfAll: {
+      entriesMax: config.file_recv_total_max_files,
+      bytesMax: config.file_recv_total_max_size * mebibyte,
+    },
     faults,
   };
 }

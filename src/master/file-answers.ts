@@ -5,6 +5,7 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
+import type { PushRefusal, Usage } from "../fileserver/pushed/usage.ts";
 import {
   fileBytesOnTheirWayMax,
   fileDeliveryMs,
@@ -29,8 +30,8 @@ export type FileAnswersOptions = {
   readonly pieceBytes: number;
   readonly bytesOnTheirWayMax?: number;
   readonly nowMs?: () => number;
-  /** A minion's pushed files have reached their bound. */
-  readonly onPushRefused?: (id: string) => void;
+  /** A minion's push is refused for that bound. */
+  readonly onPushRefused?: (id: string, bound: PushRefusal) => void;
 };
 
 type Waiting = {
@@ -45,6 +46,17 @@ type Sent = { readonly bytes: number; readonly untilMs: number };
 
 export class FileAnswers {
   readonly counters = { answered: 0, refused: 0, failed: 0, bytes: 0, pushesRefused: 0 };
+  /** Of the refused pushes, by bound. */
+  readonly pushRefusals: Record<PushRefusal, number> = {
+    file_recv_max_size: 0,
+    file_recv_minion_max_size: 0,
+    file_recv_minion_max_files: 0,
+    file_recv_total_max_size: 0,
+    file_recv_total_max_files: 0,
+    uncounted: 0,
+  };
+  /** What the pushed files of all minions take, as of the latest push. */
+  pushed: Readonly<Usage> = { entries: 0, bytes: 0 };
   readonly #options: FileAnswersOptions;
   readonly #bytesMax: number;
   readonly #nowMs: () => number;
@@ -55,7 +67,6 @@ export class FileAnswers {
   readonly #listBytes = new Map<string, number>();
   #waitingBytes = 0;
   #running = 0;
-  #pushesRefused = 0;
   #expectedBytes = 0;
   #sentBytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -82,8 +93,8 @@ export class FileAnswers {
     this.#noteDelivered(connection);
     const expectedBytes = await this.#turn(task.cmd, task.load.byteLength);
     try {
-      const { answer, pushesRefused } = await this.#options.lane.run<FileResult>(task);
-      this.#notePushes(id, pushesRefused);
+      const { answer, push } = await this.#options.lane.run<FileResult>(task);
+      this.#notePush(id, push);
       if (task.cmd !== "_serve_file") this.#listBytes.set(task.cmd, answer.byteLength);
       const { pool, partitioner } = this.#options;
       const build = () => ({ task: { kind: "sealReply", id, seal, parts: [answer] }, transfer: [] });
@@ -101,13 +112,12 @@ export class FileAnswers {
     }
   }
 
-  /** `refused`: by the lane's thread so far; one that is new begins at 0. */
-  #notePushes(id: string, refused: number): void {
-    const more = refused < this.#pushesRefused ? refused : refused - this.#pushesRefused;
-    this.#pushesRefused = refused;
-    if (more === 0) return;
-    this.counters.pushesRefused += more;
-    this.#options.onPushRefused?.(id);
+  #notePush(id: string, push: FileResult["push"]): void {
+    this.pushed = push?.total ?? this.pushed;
+    if (push?.refusedBy === undefined) return;
+    this.counters.pushesRefused += 1;
+    this.pushRefusals[push.refusedBy] += 1;
+    this.#options.onPushRefused?.(id, push.refusedBy);
   }
 
   #expected(cmd: string): number {
@@ -196,7 +206,12 @@ export function fileAnswersOf(parts: {
   readonly logger: Logger;
 }): FileAnswers {
   const { config, files, pool, partitioner, logger } = parts;
-  const onPushRefused = (id: string) =>
-    logger.warn({ id }, "a file that a minion pushed is refused: file_recv_minion_max_size or _max_files is reached");
+  const onPushRefused = (id: string, bound: PushRefusal) =>
+    logger.warn(
+      { id, bound },
+      bound === "uncounted"
+        ? "a file that a minion pushed is refused: the pushed files of all minions are still being counted"
+        : "a file that a minion pushed is refused: it is larger than this bound, or there is no room below it",
+    );
   return new FileAnswers({ lane: files, pool, partitioner, pieceBytes: config.file_buffer_size, onPushRefused });
 }

@@ -84,7 +84,7 @@ function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer
     case "_minion_event":
       return handleMinionEvent(shard, batch, opened);
     case "_pillar":
-      return handlePillar(shard, opened);
+      return handlePillar(shard, batch, opened);
     case "_mine":
       return handleMine(shard, batch, opened);
     case "_mine_get":

@@ -5,6 +5,7 @@
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
 import { FileServer } from "../fileserver/file-server.ts";
+import type { PushRefusal } from "../fileserver/pushed/usage.ts";
 import { fileServerSettings } from "../fileserver/settings.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import { answerForMeasures } from "./lane-measures.ts";
@@ -17,11 +18,16 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/file-lane.ts 
 const { config, startedThreads } = workerData as FileStart & LaneStart;
 answerForMeasures(nameLaneThread("files", startedThreads));
 const server = new FileServer(fileServerSettings(config));
+server.countPushed();
 
 export default async function handle({ cmd, load, id }: FileTask): Promise<FileResult> {
   const request = decode(load);
-  const value = await server.answer(cmd, request instanceof Map ? request : new Map(), id);
+  let refusedBy: PushRefusal | undefined;
+  const value = await server.answer(cmd, request instanceof Map ? request : new Map(), id, (bound) => {
+    refusedBy = bound;
+  });
   // In memory of its own: small encodings share a block that cannot be given away.
   const answer = Uint8Array.from(encode(value, "raw"));
-  return transferring({ answer, pushesRefused: server.pushesRefused }, answer.buffer);
+  const push = cmd === "_file_recv" ? { push: { refusedBy, total: server.pushed } } : {};
+  return transferring({ answer, ...push }, answer.buffer);
 }

@@ -40,7 +40,7 @@ export type Outcome = (typeof outcomes)[number];
 export type OutcomeCounts = Record<Outcome, number>;
 
 /** What has a limit of size: how near it came to that. */
-export type SizedThing = "return" | "event";
+export type SizedThing = "return" | "event" | "grains";
 
 /** What a worker answers to the task `measures`. */
 export type WorkerMeasures = {
@@ -104,7 +104,7 @@ export class BatchMeter {
   readonly #others = noOutcomes();
   readonly #thread = new ThreadMeter();
   /** Bytes. */
-  readonly #largest = { return: 0, event: 0 };
+  readonly #largest = { return: 0, event: 0, grains: 0 };
 
   constructor() {
     const seconds = () => new Histogram(secondsBounds);

@@ -5,6 +5,7 @@
 
 import type { MessagePort } from "node:worker_threads";
 import type { MasterConfig } from "../config/load.ts";
+import type { PushRefusal, Usage } from "../fileserver/pushed/usage.ts";
 import type { ForgottenFacts, JobRequest, MasterAccess, RunnerCaller } from "../runners/contract.ts";
 import type { MinionLayout } from "../store/salt/minion-files.ts";
 import type { CredentialTask } from "./credentials/contract.ts";
@@ -231,8 +232,8 @@ export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readon
 /** The answer's network encoding, whose memory is transferred. */
 export type FileResult = {
   readonly answer: Uint8Array<ArrayBuffer>;
-  /** Pieces that minions pushed and for which there was no room, since the lane's thread began. */
-  readonly pushesRefused: number;
+  /** Of a pushed piece: the bound for which it was refused, and what the pushed files of all minions take, once that is known. */
+  readonly push?: { readonly refusedBy: PushRefusal | undefined; readonly total: Readonly<Usage> | undefined };
 };
 export type FileStart = { readonly config: MasterConfig };
 

@@ -7,7 +7,7 @@ import { encode } from "../../wire/msgpack.ts";
 import { failedReply } from "../../wire/reply.ts";
 import { rawToBin } from "../../wire/walk.ts";
 import type { Shard } from "../shard.ts";
-import type { Answer, Opened } from "./context.ts";
+import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { fieldBytes, textOf } from "./fields.ts";
 
 const emptyPillar = encode(new Map(), "raw");
@@ -18,7 +18,7 @@ const emptyMapByte = 0x80;
 const noneByte = 0xc0;
 const trueByte = 0xc3;
 
-export function handlePillar(shard: Shard, opened: Opened): Answer {
+export function handlePillar(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
   const { load, entries, id, version, nonce, encAlgorithm, sigAlgorithm } = opened;
   if (id === undefined) return { value: new Map() };
   // Both stand outside of the seal, where anybody on the way can change them, and a pillar takes long to render. As in Salt the request fails.
@@ -33,17 +33,33 @@ export function handlePillar(shard: Shard, opened: Opened): Answer {
   // As in Salt a request without grains gets an empty pillar, in the same private form.
   if (grains === undefined)
     return { deferred: { kind: "rsa", job: { kind: "pillarReply", ...reply, pillar: emptyPillar } } };
+  const extraData = fieldBytes(load, entries, "extra_minion_data");
+  const bytes = grains.byteLength + (extraData?.byteLength ?? 0);
+  shard.meter.noteSize("grains", bytes);
+  if (bytes > shard.start.config.grains_max_bytes) {
+    const pillar = refuseGrains(shard, batch, id, bytes);
+    return { deferred: { kind: "rsa", job: { kind: "pillarReply", ...reply, pillar } } };
+  }
   const task = {
     id,
     grains: ownBytes(grains),
     saltenv: textOf(load, entries, "saltenv"),
     pillarenv: textOf(load, entries, "pillarenv"),
     override: filled(fieldBytes(load, entries, "pillar_override")),
-    extraData: filled(fieldBytes(load, entries, "extra_minion_data")),
+    extraData: filled(extraData),
     onDemand: filled(fieldBytes(load, entries, "ext")),
     isCacheCleaned: fieldBytes(load, entries, "clean_cache")?.[0] === trueByte,
   };
   return { deferred: { kind: "pillar", task, reply } };
+}
+
+/** What is kept of the minion stays as it was. @returns a pillar that says so: with `_errors` minions refuse state runs, and show them */
+function refuseGrains(shard: Shard, batch: BatchEffects, id: string, bytes: number): Uint8Array {
+  shard.count("grains.tooLarge");
+  const bound = `grains_max_bytes (${shard.start.config.grains_max_bytes})`;
+  batch.refuse(id, `a minion's grains are not kept, and its pillar is not rendered: they exceed ${bound}`);
+  const sentence = `Grains and extra data of ${bytes} bytes exceed ${bound} of the master: they are not kept, and this pillar is not rendered.`;
+  return encode(new Map([["_errors", [sentence]]]), "raw");
 }
 
 /** Undefined for what is not there, None or an empty map. */

@@ -35,6 +35,36 @@ describe("a minion's mine", () => {
   });
 });
 
+describe("a minion's grains", () => {
+  it("are bounded: beyond grains_max_bytes its pillar says so, and nothing of it is kept or rendered", async () => {
+    const bench = openShard({ grains_max_bytes: 16_384 });
+    const crypticle = await acceptMinion(bench, "web1");
+    const ask = async (load: Record<string, Encodable>) => {
+      const whole = sealedLoad("web1", { cmd: "_pillar", saltenv: "base", pillarenv: "base", ver: "2", ...load });
+      const frame = sealedFrame(crypticle.seal(whole), "web1");
+      const result = await bench.send(frame);
+      return { deferred: result.deferred.at(-1), refusals: result.refusals };
+    };
+    const kept = await ask({ grains: { os: "x".repeat(10_000) } });
+    assert.equal(kept.deferred?.kind, "pillar");
+    for (const load of [
+      { grains: { os: "x".repeat(20_000) } },
+      { grains: { os: "x".repeat(10_000) }, extra_minion_data: { more: "x".repeat(10_000) } },
+    ]) {
+      const { deferred, refusals } = await ask(load);
+      assert.ok(deferred?.kind === "rsa" && deferred.job.kind === "pillarReply");
+      const pillar = decode(deferred.job.pillar) as Map<string, string[]>;
+      assert.match(pillar.get("_errors")?.[0] ?? "", /exceed grains_max_bytes \(16384\) of the master/);
+      assert.deepEqual(
+        refusals.map(({ id }) => id),
+        ["web1"],
+      );
+      assert.match(refusals[0]?.text ?? "", /grains_max_bytes/);
+    }
+    assert.equal(bench.shard.counters["grains.tooLarge"], 2);
+  });
+});
+
 describe("keys of strangers", () => {
   const pem = () =>
     generateKeyPairSync("rsa", { modulusLength: 2_048 }).publicKey.export({ type: "spki", format: "pem" }).toString();

@@ -1,0 +1,102 @@
+/**
+ * What the pushed files of all minions take together: counted when the file server starts, then kept current by each push. Counted anew at the bound,
+ * because an operator may have removed some. The count runs beside pushes, which it may count twice until the next one, and never leaves out.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { pushedCountWaitMs, pushedTotalRecountMs } from "../../limits.ts";
+import { addUsageOfAll, exceeded, type Usage, type UsageBounds } from "./usage.ts";
+
+/** A count takes at most one part in so many of the time. */
+const recountShare = 10;
+
+export class PushedTotal {
+  readonly #minions: string;
+  readonly #bounds: UsageBounds;
+  readonly #nowMs: () => number;
+  readonly #waitMs: number;
+  #known: Usage | undefined;
+  #counting: Promise<void> | undefined;
+  #fault: unknown;
+  #countedMs = Number.NEGATIVE_INFINITY;
+  #tookMs = 0;
+  /** Taken and perhaps not on disk yet. */
+  readonly #underWay = new Set<Usage>();
+  /** Taken while a count is under way, or before and not on disk when it began. */
+  #beside: Usage = { entries: 0, bytes: 0 };
+
+  /** @param minions `cachedir/minions` */
+  constructor(minions: string, bounds: UsageBounds, nowMs: () => number = () => performance.now(), waitMs = pushedCountWaitMs) {
+    this.#minions = minions;
+    this.#bounds = bounds;
+    this.#nowMs = nowMs;
+    this.#waitMs = waitMs;
+  }
+
+  /** Undefined until it was counted. */
+  get known(): Readonly<Usage> | undefined {
+    return this.#known;
+  }
+
+  /** Begins to count. What fails is thrown by the next push. */
+  begin(): Promise<void> {
+    this.#counting ??= this.#count().finally(() => {
+      this.#counting = undefined;
+    });
+    return this.#counting;
+  }
+
+  /** Waits for the first count, and at a bound for a new one if that is due. @throws what the file system refuses */
+  async prepare(more: Usage): Promise<void> {
+    if (this.#known === undefined || exceeded(this.#known, more, this.#bounds) !== undefined) {
+      const restMs = Math.max(pushedTotalRecountMs, recountShare * this.#tookMs);
+      if (this.#nowMs() - this.#countedMs >= restMs) void this.begin();
+      await Promise.race([this.#counting, delay(this.#waitMs, undefined, { ref: false })]);
+    }
+    if (this.#known === undefined && this.#fault !== undefined) throw this.#fault;
+  }
+
+  /** Takes room if there is any. `settle` follows. @returns what refuses it */
+  take(more: Usage): keyof Usage | "uncounted" | undefined {
+    if (this.#known === undefined) return "uncounted";
+    const refusal = exceeded(this.#known, more, this.#bounds);
+    if (refusal !== undefined) return refusal;
+    this.#underWay.add(more);
+    add(this.#known, more);
+    this.#addBeside(more);
+    return undefined;
+  }
+
+  /** What was taken is on disk, or else `unused` of it is given back. */
+  settle(more: Usage, unused: Usage | undefined): void {
+    this.#underWay.delete(more);
+    if (unused !== undefined && this.#known !== undefined)
+      add(this.#known, { entries: -unused.entries, bytes: -unused.bytes });
+  }
+
+  /** What shrinks is left out, because the count may have met the smaller file. */
+  #addBeside({ entries, bytes }: Usage): void {
+    add(this.#beside, { entries: Math.max(0, entries), bytes: Math.max(0, bytes) });
+  }
+
+  async #count(): Promise<void> {
+    const startedMs = this.#nowMs();
+    this.#beside = { entries: 0, bytes: 0 };
+    for (const more of this.#underWay) this.#addBeside(more);
+    const counted = { entries: 0, bytes: 0 };
+    try {
+      await addUsageOfAll(this.#minions, counted, this.#bounds);
+      add(counted, this.#beside);
+      this.#known = counted;
+      this.#fault = undefined;
+    } catch (error) {
+      this.#fault = error;
+    }
+    this.#countedMs = this.#nowMs();
+    this.#tookMs = this.#countedMs - startedMs;
+  }
+}
+
+function add(usage: Usage, more: Usage): void {
+  usage.entries += more.entries;
+  usage.bytes += more.bytes;
+}

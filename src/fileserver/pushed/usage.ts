@@ -1,0 +1,60 @@
+/** What pushed files take on the master's disk, and counting it. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { isNotThere } from "../roots.ts";
+
+/** `entries`: files and directories. */
+export type Usage = { entries: number; bytes: number };
+export type UsageBounds = { readonly entriesMax: number; readonly bytesMax: number };
+/** The options that bound what minions push. */
+export const pushBounds = [
+  "file_recv_max_size",
+  "file_recv_minion_max_size",
+  "file_recv_minion_max_files",
+  "file_recv_total_max_size",
+  "file_recv_total_max_files",
+] as const;
+/** `uncounted`: after a start the files of all minions were not counted in time. */
+export type PushRefusal = (typeof pushBounds)[number] | "uncounted";
+
+/** Which of the bounds `more` would exceed. What shrinks is never refused. */
+export function exceeded(known: Usage, more: Usage, { entriesMax, bytesMax }: UsageBounds): keyof Usage | undefined {
+  if (more.entries > 0 && known.entries + more.entries > entriesMax) return "entries";
+  return more.bytes > 0 && known.bytes + more.bytes > bytesMax ? "bytes" : undefined;
+}
+
+/** Adds what is below `directory`. Ends early once a bound is exceeded: how much more there is does not matter. */
+export async function addUsage(directory: string, counted: Usage, bounds: UsageBounds): Promise<void> {
+  for (const entry of await entriesOf(directory)) {
+    if (isOver(counted, bounds)) return;
+    counted.entries += 1;
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) await addUsage(path, counted, bounds);
+    else if (entry.isFile()) counted.bytes += (await unlessGone(stat(path)))?.size ?? 0;
+  }
+}
+
+/** Adds what all minions have pushed. @param minions `cachedir/minions` */
+export async function addUsageOfAll(minions: string, counted: Usage, bounds: UsageBounds): Promise<void> {
+  for (const entry of await entriesOf(minions)) {
+    if (isOver(counted, bounds)) return;
+    if (entry.isDirectory()) await addUsage(join(minions, entry.name, "files"), counted, bounds);
+  }
+}
+
+function isOver({ entries, bytes }: Usage, { entriesMax, bytesMax }: UsageBounds): boolean {
+  return entries > entriesMax || bytes > bytesMax;
+}
+
+async function entriesOf(directory: string) {
+  return (await unlessGone(readdir(directory, { withFileTypes: true }))) ?? [];
+}
+
+async function unlessGone<Result>(asked: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isNotThere(error)) return undefined;
+    throw error;
+  }
+}
