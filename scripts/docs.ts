@@ -12,6 +12,7 @@ import type { Option, OptionTable } from "../src/config/option.ts";
 import { unbuiltOptions } from "../src/config/unbuilt-options.ts";
 import { errorCodes } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";
+import { counterText, limitCounters } from "../src/master/metrics/limit-counters.ts";
 import { type Metric, metricGroups } from "../src/master/metrics-table.ts";
 import type { RunnerFunction } from "../src/runners/contract.ts";
 import { argumentWords } from "../src/runners/doc-text.ts";
@@ -120,16 +121,41 @@ function shownNumber(value: unknown): string {
   return typeof value === "number" ? value.toLocaleString("en-US") : JSON.stringify(value);
 }
 
+function counterCell(name: string): string {
+  const counter = limitCounters[name];
+  return counter === undefined ? "" : `\`${counterText(counter)}\``;
+}
+
 export function limitsDoc(source: string): string {
   const values: Readonly<Record<string, unknown>> = limits;
   const rows = [...describedLimits(source)].map(
-    ([name, about]) => `| \`${name}\` | ${shownNumber(values[name])} | ${cell(about)} |`,
+    ([name, about]) => `| \`${name}\` | ${shownNumber(values[name])} | ${cell(about)} | ${counterCell(name)} |`,
   );
+  const options = Object.keys(limitCounters)
+    .filter((name) => Object.hasOwn(masterOptions, name))
+    .map((name) => `| \`${name}\` | ${counterCell(name)} |`);
   const introduction = `# Limits
 
-Bounds and timeouts that are not options (those stand in [config.md](config.md)). The unit is in the name or the text.
+Bounds and timeouts that are not options (those stand in [config.md](config.md)). The unit is in the name or the text. The counter grows when the
+master refuses, drops or cuts something for that bound; [metrics.md](metrics.md) says how it is scraped. Bounds of a minion or of a command have
+none: the minion's log, or the command itself, says it.
 `;
-  return `${[generatedNote, introduction, "| limit | value | reason |", "| --- | --- | --- |", ...rows].join("\n")}\n`;
+  const optionsIntroduction = `## Options that bound
+
+The same for options of the master.
+`;
+  return `${[
+    generatedNote,
+    introduction,
+    "| limit | value | reason | counter |",
+    "| --- | --- | --- | --- |",
+    ...rows,
+    "",
+    optionsIntroduction,
+    "| option | counter |",
+    "| --- | --- |",
+    ...options,
+  ].join("\n")}\n`;
 }
 
 const metricsIntroduction = `# Metrics

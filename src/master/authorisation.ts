@@ -99,6 +99,11 @@ export class Authorisation {
     this.#refusals = new RefusalLog(options.logger, options.nowMs);
   }
 
+  /** What is counted of the tokens that were given out. */
+  get tokens(): Pick<Tokens, "counters" | "count"> {
+    return this.#options.tokens;
+  }
+
   /**
    * @param address of the connection
    * @returns undefined if the caller does not prove its name, or this master knows no such user

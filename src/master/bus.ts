@@ -25,7 +25,7 @@ function stamp(): string {
 }
 
 export class Bus {
-  readonly counters = { fired: 0, ofWorkers: 0, pulled: 0, badFrames: 0 };
+  readonly counters = { fired: 0, ofWorkers: 0, pulled: 0, badFrames: 0, turnedAway: 0 };
   readonly #server: EventStreamServer;
 
   private constructor(server: EventStreamServer) {
@@ -45,7 +45,10 @@ export class Bus {
       onEvent: (body) => opened.bus?.relay(body),
       onSubscriberDrop: (droppedEvents) =>
         options.logger.warn({ droppedEvents }, "a slow event subscriber lost events"),
-      onRefused: () => refusals.note({}, "too many programs are connected to the event bus: one was turned away"),
+      onRefused: () => {
+        if (opened.bus !== undefined) opened.bus.counters.turnedAway += 1;
+        refusals.note({}, "too many programs are connected to the event bus: one was turned away");
+      },
       onBadFrame: (error) => {
         if (opened.bus !== undefined) opened.bus.counters.badFrames += 1;
         options.logger.warn({ err: error }, "unreadable bytes on the event socket");

@@ -340,6 +340,7 @@ export class Master {
       lanes: { rsa, runners, pillar, external: sources, file: files, eauth: credentials, salt: saltLane },
       content: this.#content,
       credentialChecks: this.#credentialChecks,
+      tokens: this.#authorisation.tokens,
       bus,
       publisher: this.#publisher,
       tracker: this.#keeping.tracker,

@@ -17,10 +17,12 @@ import {
   provenHeldBytesMax,
   publishQueueMax,
   strangersHeldBytesMax,
+  tokensMax,
   trackedJobsMax,
   trackedMinionsMax,
 } from "../limits.ts";
 import { diskFaultCounts, diskFaultKinds } from "../store/disk-faults.ts";
+import type { Tokens } from "../store/tokens.ts";
 import { closeReasons } from "../transport/zmtp/peer.ts";
 import { peerGroupNames } from "../transport/zmtp/peer-group.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
@@ -38,6 +40,8 @@ import type { JobTracker } from "./job-tracker.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { LogLimit } from "./log-limit.ts";
 import type { Maintenance } from "./maintenance.ts";
+import { type Limit, samplePushLimits } from "./metrics/push-limits.ts";
+import { sampleWorkerCounters } from "./metrics/worker-counters.ts";
 import { samplePillarLimits, samplePillars } from "./metrics-pillars.ts";
 import type { Samples } from "./metrics-samples.ts";
 import type { Presence } from "./presence.ts";
@@ -61,6 +65,7 @@ export type MeteredParts = {
   readonly lanes: Readonly<Record<string, LanePool>>;
   readonly content: ContentAnswers;
   readonly credentialChecks: CredentialChecks;
+  readonly tokens: Pick<Tokens, "counters" | "count">;
   readonly bus: Bus;
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
@@ -167,6 +172,7 @@ function sampleEvents(samples: Samples, { bus }: MeteredParts): void {
   samples.set("saltworks_events_total", { source: "workers" }, bus.counters.ofWorkers);
   samples.set("saltworks_events_total", { source: "program" }, bus.counters.pulled);
   samples.set("saltworks_events_dropped_total", {}, bus.droppedEvents);
+  samples.set("saltworks_event_connections_refused_total", {}, bus.counters.turnedAway);
 }
 
 function sampleMines(samples: Samples, { content: { mines } }: MeteredParts): void {
@@ -192,6 +198,8 @@ function sampleFiles(samples: Samples, { content: { files } }: MeteredParts): vo
   }
   samples.set("saltworks_file_requests_waiting", {}, files.waitingCount);
   samples.set("saltworks_file_bytes_total", {}, files.counters.bytes);
+  for (const [bound, count] of Object.entries(files.pushRefusals))
+    samples.set("saltworks_pushes_refused_total", { bound }, count);
 }
 
 function sampleCredentials(samples: Samples, { credentialChecks: checks }: MeteredParts): void {
@@ -247,52 +255,6 @@ export function sampleWorker(samples: Samples, worker: string, measures: WorkerM
   sampleThread(samples, `sw-shard-${worker}`, measures.thread);
   sampleWorkerCounters(samples, worker, measures.counters);
 }
-
-const refusalPrefix = "refused.";
-const targetPrefix = "targets.";
-/** Shown from the first look on, at 0: what appears at 1 has no rate. */
-const usualRefusals = [
-  "badSeal",
-  "badToken",
-  "credential",
-  "fault",
-  "malformed",
-  "noSession",
-  "notAccepted",
-  "version",
-];
-const authResults = ["accept", "pend", "reject", "denied", "full", "refused"] as const;
-
-function sampleWorkerCounters(samples: Samples, worker: string, counters: WorkerMeasures["counters"]): void {
-  const count = (name: string): number => counters[name] ?? 0;
-  const seen = Object.keys(counters).filter((name) => name.startsWith(refusalPrefix));
-  const reasons = new Set([...usualRefusals, ...seen.map((name) => name.slice(refusalPrefix.length))]);
-  for (const reason of reasons) {
-    samples.set("saltworks_refusals_total", { worker, reason }, count(`${refusalPrefix}${reason}`));
-  }
-  samples.set("saltworks_commits_total", { worker, outcome: "done" }, count("commits"));
-  samples.set("saltworks_commits_total", { worker, outcome: "failed" }, count("commits.failed"));
-  samples.set("saltworks_returns_total", { worker, outcome: "stored" }, count("returns.stored"));
-  samples.set("saltworks_returns_total", { worker, outcome: "duplicate" }, count("returns.duplicate"));
-  samples.set("saltworks_returns_total", { worker, outcome: "too_large" }, count("returns.tooLarge"));
-  samples.set("saltworks_returns_total", { worker, outcome: "malformed" }, count("returns.malformed"));
-  for (const result of authResults) {
-    samples.set("saltworks_auths_total", { worker, result }, count(`auth.${result}`));
-  }
-  for (const [name, value] of Object.entries(counters)) {
-    if (!name.startsWith(targetPrefix)) continue;
-    samples.set("saltworks_target_index", { worker, part: name.slice(targetPrefix.length) }, value);
-  }
-  for (const kind of diskFaultKinds) {
-    samples.set("saltworks_disk_faults_total", { thread: `sw-shard-${worker}`, kind }, count(`disk.${kind}`));
-  }
-  samples.set("saltworks_replies_withdrawn_total", { worker }, count("replies.withdrawn"));
-  samples.set("saltworks_tokens_verified_total", { worker }, count("tokensVerified"));
-  samples.set("saltworks_events_trimmed_total", { worker }, count("events.trimmed"));
-}
-
-/** Shows one limit: how much of it is in use, and how often it was met. */
-type Limit = (name: string, used: number, max: number, hits: number | undefined) => void;
 
 function sampleFrontLimits(
   limit: Limit,
@@ -362,6 +324,9 @@ export function sampleLimits(
   const droppedChecks = [...checks.counters.values()].reduce((sum, { dropped }) => sum + dropped, 0);
   limit("credentialChecksMax", checks.runningCount, credentialChecksMax, undefined);
   limit("credentialChecksWaitingMax", checks.waitingCount, credentialChecksWaitingMax, droppedChecks);
+  samplePushLimits(limit, files, config);
+  limit("grains_max_bytes", largest("grains"), config.grains_max_bytes, ofWorkers("grains.tooLarge"));
+  limit("tokensMax", parts.tokens.count, tokensMax, parts.tokens.counters.refused);
   limit("fileRequestsWaitingMax", files.waitingCount, fileRequestsWaitingMax, files.counters.refused);
   limit("fileBytesOnTheirWayMax", files.bytesOnTheirWay, fileBytesOnTheirWayMax, undefined);
   limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);

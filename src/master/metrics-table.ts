@@ -173,7 +173,7 @@ const auths = {
   saltworks_auths_total: metric(
     "counter",
     ["worker", "result"],
-    "Authentications decided: `accept`, `pend`, `reject`, `denied` (another key), `full` (`max_minions`), `refused` (no usable key or id).",
+    "Authentications decided: `accept`, `pend`, `reject`, `denied` (another key), `full` (`max_minions`), `noRoom` (`pending_keys_max`: it waits, and its key is not kept), `refused` (no usable key or id).",
   ),
   saltworks_auths_received_total: metric("counter", [], "Authentications that came in, decided or not."),
   saltworks_auths_dropped_total: metric(
@@ -244,6 +244,24 @@ const fleet = {
   ),
   saltworks_key_rotations_total: metric("counter", [], "Times that the AES key of publications was replaced."),
   saltworks_key_changes_total: metric("counter", ["change"], "Minions' keys `added`, `removed` or `changed` on disk."),
+};
+
+const minionBounds = {
+  saltworks_minion_refusals_total: metric(
+    "counter",
+    ["worker", "reason"],
+    "What accepted minions sent and was not taken: `events.overRequest` (`minionEventsMax`, `minionEventBytesMax`), `events.forbiddenTag`, `mine.tooLarge` (`mine_max_bytes`, `mine_max_functions`), `grains.tooLarge` (`grains_max_bytes`), `peers.malformed`, `peers.denied` and `peers.unproven` of publishes and runner calls, `mines.targetsRefused` of questions for mines; `facts.unreadable` and `mines.unreadable` could not be read when they were wanted.",
+  ),
+  saltworks_pushes_refused_total: metric(
+    "counter",
+    ["bound"],
+    "Pieces of files that minions pushed (`cp.push`) and that were refused, by the option that bounds them; `uncounted`: the files of all minions were not counted in time after a start.",
+  ),
+  saltworks_targets_refused_total: metric(
+    "counter",
+    ["worker"],
+    "Targets that a worker did not match, because too many wait (`matchesPendingMax`) or one takes too long (`matchCpuMsMax`).",
+  ),
 };
 
 const publishes = {
@@ -327,6 +345,11 @@ const events = {
     [],
     "Events that a subscriber did not get because it read too slowly, over all subscribers.",
   ),
+  saltworks_event_connections_refused_total: metric(
+    "counter",
+    [],
+    "Programs that the event bus turned away because `ipcConnectionsMax` are connected.",
+  ),
   saltworks_events_trimmed_total: metric("counter", ["worker"], "Events over `max_event_size`, cut as Salt cuts them."),
 };
 
@@ -358,6 +381,7 @@ export const metricGroups = {
   "Threads and lanes": threads,
   Authentication: auths,
   "Fleet and jobs": fleet,
+  "Bounds of minions": minionBounds,
   "Publish port": publishes,
   "Mines, files and targets": minesAndTargets,
   "Salt's own files": saltFiles,
@@ -373,6 +397,7 @@ export const metrics = {
   ...threads,
   ...auths,
   ...fleet,
+  ...minionBounds,
   ...publishes,
   ...minesAndTargets,
   ...saltFiles,

@@ -31,7 +31,7 @@ export function isTokenKept(directory: string, token: string): boolean {
 }
 
 export class Tokens {
-  readonly counters = { made: 0, removed: 0 };
+  readonly counters = { made: 0, removed: 0, refused: 0 };
   readonly #directory: string;
   readonly #hashType: string;
   #count: number;
@@ -44,13 +44,20 @@ export class Tokens {
     this.#count = readdirSync(directory).length;
   }
 
+  /** Tokens that are kept. */
+  get count(): number {
+    return this.#count;
+  }
+
   /**
    * @param fields in Salt's order; the token is put behind them
    * @throws SaltworksError QUEUE_FULL while there are too many, STORE_FAILED
    */
   make(fields: ReadonlyMap<string, Encodable>): Map<string, Encodable> {
-    if (this.#count >= tokensMax)
+    if (this.#count >= tokensMax) {
+      this.counters.refused += 1;
       throw new SaltworksError("QUEUE_FULL", `there are ${tokensMax} tokens already`, { tokensMax });
+    }
     const token = createHash(this.#hashType).update(randomBytes(randomSourceBytes)).digest("hex");
     const kept = new Map(fields).set("token", token);
     const file = join(this.#directory, token);

@@ -51,7 +51,7 @@ export class Matcher {
     const target = this.#targets.parse(task.targetKind, decode(task.target) as string | string[], task.delimiter);
     if (target.kind === "list") return ready(packTexts(this.#listed(target)));
     if (target.masterTree === undefined) return ready(packTexts([]));
-    if (this.#jobs.size >= matchesPendingMax) return refused("too many targets are being matched");
+    if (this.#jobs.size >= matchesPendingMax) return this.#refuse("too many targets are being matched");
     const job: Job = {
       steps: this.#index().match(target.masterTree, task.isGreedy),
       usedMs: 0,
@@ -88,8 +88,13 @@ export class Matcher {
     job.sinceMs = performance.now();
     if (job.outcome === undefined) return pending;
     this.#jobs.delete(name);
-    if ("refusal" in job.outcome) return refused(job.outcome.refusal);
+    if ("refusal" in job.outcome) return this.#refuse(job.outcome.refusal);
     return ready(this.#packed(name, job.outcome.minions));
+  }
+
+  #refuse(reason: string): MatchAnswer {
+    this.#shard.count("matches.refused");
+    return { state: "refused", reason };
   }
 
   #packed(name: string, minions: Bitmap): PackedTexts {
@@ -126,10 +131,6 @@ export class Matcher {
 
 function ready({ count, bytes }: PackedTexts): MatchAnswer {
   return { state: "ready", count, ids: bytes };
-}
-
-function refused(reason: string): MatchAnswer {
-  return { state: "refused", reason };
 }
 
 function runSlice(job: Job, cpuMsMax: number): void {

@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { type Fleet, openFleet } from "../../bench/fleet/fleet.ts";
 import type { LocalClient } from "../../bench/local-client.ts";
 import type { MasterProcess } from "../../bench/master-process.ts";
+import { limitCounters } from "../../src/master/metrics/limit-counters.ts";
 import { metrics } from "../../src/master/metrics-table.ts";
 import { type Family, readExposition, sumOfSamples } from "../master/exposition.ts";
 import { startOurMaster } from "./our-master.ts";
@@ -126,6 +127,15 @@ describe("the metrics of a master with a fleet", () => {
     assert.ok(used("job_cache_max_return_bytes") > 64);
     assert.ok(used("request_max_bytes") > used("job_cache_max_return_bytes"));
     assert.equal(max("request_max_bytes"), 100 * 1024 * 1024);
+  });
+
+  it("show the counter of every limit that refuses something, from the first look on", async () => {
+    const { families } = await scrape();
+    const absent = Object.entries(limitCounters).filter(([, { metric, labels }]) => {
+      const samples = families.get(metric)?.samples ?? [];
+      return !samples.some((sample) => Object.entries(labels).every(([name, value]) => sample.labels[name] === value));
+    });
+    assert.deepEqual(absent, []);
   });
 
   it("hold no minion's id and no key", async () => {

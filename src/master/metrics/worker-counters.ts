@@ -1,0 +1,74 @@
+/** What a worker counted, under the names of the metrics table. */
+import { diskFaultKinds } from "../../store/disk-faults.ts";
+import type { WorkerMeasures } from "../../workers/measures.ts";
+import type { Samples } from "../metrics-samples.ts";
+
+const refusalPrefix = "refused.";
+const targetPrefix = "targets.";
+/** Shown from the first look on, at 0: what appears at 1 has no rate. */
+const usualRefusals = [
+  "algorithm",
+  "authTooLarge",
+  "authWithoutId",
+  "badSeal",
+  "badToken",
+  "clearTooLarge",
+  "credential",
+  "expired",
+  "fault",
+  "idMismatch",
+  "invalidId",
+  "malformed",
+  "noSession",
+  "notAccepted",
+  "notMap",
+  "sessionExpired",
+  "unreadable",
+  "version",
+];
+/** What a minion is refused, by the names of the worker's counters. */
+const minionRefusals = [
+  "events.forbiddenTag",
+  "events.overRequest",
+  "facts.unreadable",
+  "grains.tooLarge",
+  "mine.tooLarge",
+  "mines.targetsRefused",
+  "mines.unreadable",
+  "peers.denied",
+  "peers.malformed",
+  "peers.unproven",
+] as const;
+const authResults = ["accept", "pend", "reject", "denied", "full", "noRoom", "refused"] as const;
+
+export function sampleWorkerCounters(samples: Samples, worker: string, counters: WorkerMeasures["counters"]): void {
+  const count = (name: string): number => counters[name] ?? 0;
+  const seen = Object.keys(counters).filter((name) => name.startsWith(refusalPrefix));
+  const reasons = new Set([...usualRefusals, ...seen.map((name) => name.slice(refusalPrefix.length))]);
+  for (const reason of reasons) {
+    samples.set("saltworks_refusals_total", { worker, reason }, count(`${refusalPrefix}${reason}`));
+  }
+  for (const reason of minionRefusals) {
+    samples.set("saltworks_minion_refusals_total", { worker, reason }, count(reason));
+  }
+  samples.set("saltworks_targets_refused_total", { worker }, count("matches.refused"));
+  samples.set("saltworks_commits_total", { worker, outcome: "done" }, count("commits"));
+  samples.set("saltworks_commits_total", { worker, outcome: "failed" }, count("commits.failed"));
+  samples.set("saltworks_returns_total", { worker, outcome: "stored" }, count("returns.stored"));
+  samples.set("saltworks_returns_total", { worker, outcome: "duplicate" }, count("returns.duplicate"));
+  samples.set("saltworks_returns_total", { worker, outcome: "too_large" }, count("returns.tooLarge"));
+  samples.set("saltworks_returns_total", { worker, outcome: "malformed" }, count("returns.malformed"));
+  for (const result of authResults) {
+    samples.set("saltworks_auths_total", { worker, result }, count(`auth.${result}`));
+  }
+  for (const [name, value] of Object.entries(counters)) {
+    if (!name.startsWith(targetPrefix)) continue;
+    samples.set("saltworks_target_index", { worker, part: name.slice(targetPrefix.length) }, value);
+  }
+  for (const kind of diskFaultKinds) {
+    samples.set("saltworks_disk_faults_total", { thread: `sw-shard-${worker}`, kind }, count(`disk.${kind}`));
+  }
+  samples.set("saltworks_replies_withdrawn_total", { worker }, count("replies.withdrawn"));
+  samples.set("saltworks_tokens_verified_total", { worker }, count("tokensVerified"));
+  samples.set("saltworks_events_trimmed_total", { worker }, count("events.trimmed"));
+}

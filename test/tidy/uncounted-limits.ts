@@ -1,0 +1,61 @@
+/**
+ * Bounds whose reason speaks of refusing, dropping or cutting, and that no metric of the master counts: why. All others stand in
+ * src/master/metrics/limit-counters.ts.
+ */
+
+const asked = "the operator who called gets the reason as the answer";
+const ofMinion = "a bound of the minion: its log or its return says so";
+const ofClient = "a bound of a client's program, which shows it or fetches the rest from the store";
+const waits = "nothing is refused: what is beyond waits for its turn";
+const remembered = "only what is remembered: it is found again or asked anew";
+const ofLog = "a bound of the log, which says so itself";
+
+export const uncountedLimits: Readonly<Record<string, string>> = {
+  commandOutputBytesMax: ofMinion,
+  foundFilesMax: ofMinion,
+  minionJobQueueMax: ofMinion,
+  minionReturnQueueMax: ofMinion,
+  earlyEventsMax: ofClient,
+  jobFeedBytesMax: ofClient,
+  jobLookMs: ofClient,
+  watchedEventsBytesMax: ofClient,
+  batchFeedBytesMax: ofClient,
+  diffStepsMax: "a comparison becomes coarser, and shows it",
+  runnerAnswerBytesMax: asked,
+  runnerEventBytesMax: asked,
+  storedResultBytesMax: "the stored result says VALUE_TRIMMED; the caller got all of it",
+  rootsFileBytesMax: asked,
+  rootsFilesListedMax: asked,
+  listedBytesMax: asked,
+  listedValuesMax: asked,
+  targetReadingsMax: "the target is answered all the same, minion by minion",
+  targetPathEntriesMax: "the target is answered all the same, minion by minion",
+  targetPathsMax: remembered,
+  pillarFilesMax: remembered,
+  pillarCacheEnvironmentsMax: remembered,
+  pillarCacheMemoryBytesMax: remembered,
+  fileHashesMax: remembered,
+  permissionPatternsMax: remembered,
+  knownReturnsMax: remembered,
+  publishesHandedMax: waits,
+  largeRequestBytes: waits,
+  strangerTurn: waits,
+  batchStepsMax: waits,
+  credentialChecksMax: waits,
+  saltMirrorStepMs: waits,
+  saltFileBytesMax: "the log names each file at the takeover, which happens once",
+  storeCloseTimeoutMs: "the log says so when the master ends",
+  portCheckTimeoutMs: "the master does not start, and says why",
+  batchLogsMax: "the age of what is kept, not a refusal",
+  keyRescanMs: "a turn, not a bound",
+  refusedCredentialMs: "a time, not a bound",
+  idleCiphersMs: "a time, not a bound",
+  peerRefusalLogMs: ofLog,
+  logLineMs: ofLog,
+  logSentencesMax: ofLog,
+  logTextLengthMax: ofLog,
+  syslogLineBytesMax: ofLog,
+  syslogWaitingBytesMax: ofLog,
+  syslogReconnectMs: ofLog,
+  debugDumpBytesMax: "the dump itself says that it is cut",
+};
