@@ -44,6 +44,8 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   storeCloseTimeoutMs: "the log says so when the master ends",
   portCheckTimeoutMs: "the master does not start, and says why",
   batchLogsMax: "the age of what is kept, not a refusal",
+  idleCiphersMs: "a time, not a bound",
+  publishThreadEndMs: "the master ends, and says why",
   refusedCredentialMs: "a time, not a bound",
   peerRefusalLogMs: ofLog,
   logLineMs: ofLog,
