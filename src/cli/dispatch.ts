@@ -1,5 +1,7 @@
 /** Which subcommand a command line means, and what becomes of errors that none of them expects. */
+
 import { nearestNames } from "../config/edit-distance.ts";
+import { withSystemReason } from "../config/file-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { Exit } from "./command-line.ts";
 import { commandAbouts } from "./command-list.ts";
@@ -81,7 +83,7 @@ export async function answered(name: string, host: Host, run: () => Promise<numb
     if (error instanceof Exit) return error.code;
     if (error instanceof SaltworksError) {
       const isUsage = error.code === "USAGE";
-      host.complain(`saltworks ${name}: ${isUsage ? "error" : error.code}: ${error.message}\n`);
+      host.complain(`saltworks ${name}: ${isUsage ? "error" : error.code}: ${withSystemReason(error)}\n`);
       return isUsage ? usageExitCode : 1;
     }
     if (error instanceof Error && isRefusedBySystem(error)) {

@@ -1,6 +1,7 @@
 /** Reads all that a master has stored, with the master running or not, and says what is damaged. Changes nothing. docs/decisions/0024-damaged-stores.md. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { withSystemReason } from "../config/file-errors.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode } from "../errors.ts";
 import { walkedFaultsMax } from "../limits.ts";
@@ -50,7 +51,7 @@ export function* checkStore(config: MasterConfig, onProgress: OnProgress): Gener
       check(tally, { path: place, isRunning, onProgress: onProgress });
       yield { what, place, records: tally.records, faults: tally.faults, faultCount: tally.faultCount };
     } catch (error) {
-      const unreadable = error instanceof Error ? error.message : String(error);
+      const unreadable = error instanceof Error ? withSystemReason(error) : String(error);
       yield { what, place, records: tally.records, faults: tally.faults, faultCount: tally.faultCount, unreadable };
     }
   }

@@ -6,3 +6,9 @@
 export function hasCodeIn(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && "code" in error && typeof error.code === "string" && codes.includes(error.code);
 }
+
+/** An error's sentence, with what the system said of a file where that is its cause and not in the sentence yet. */
+export function withSystemReason({ message, cause }: Error): string {
+  const isSystems = cause instanceof Error && "errno" in cause && "syscall" in cause;
+  return isSystems && !message.includes(cause.message) ? `${message}: ${cause.message}` : message;
+}

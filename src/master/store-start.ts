@@ -2,12 +2,13 @@
  * The stores at a start, before any part opens them: what an earlier release, another setting or a crash left is brought into the present form, and
  * what is damaged is said in words. docs/decisions/0024-damaged-stores.md.
  */
-import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
-import { examineFile, storeFailed } from "../store/lmdb-env.ts";
+import { examineFile, storeDamaged, storeFailed } from "../store/lmdb-env.ts";
+import { readLayout, shardFile } from "../store/lmdb-layout.ts";
 import { absorbJobLogs, indexJobCache, reshardJobCache } from "../store/lmdb-reshard.ts";
 import { fillLockFile } from "../store/lmdb-room.ts";
 
@@ -19,6 +20,9 @@ export async function prepareStores(config: MasterConfig, logger: Logger): Promi
   const files = () => directories.flatMap(dataFilesIn);
   for (const file of files()) reading(`${file}-lock`, () => fillLockFile(file));
   setAsideMinionData(join(config.cachedir, "minions.lmdb", "data.mdb"), logger);
+  refuseEmptyCache(join(config.cachedir, "jobs.lmdb"));
+  const pending = join(config.cachedir, "pending-jobs.lmdb", "data.mdb");
+  if (isEmptyFile(pending)) logger.error(`${pending} is empty: jobs that waited there for minions are gone`);
   for (const file of files()) reading(file, () => examineFile(file));
   await prepareJobCache(join(config.cachedir, "jobs.lmdb"), config.store_shards, logger);
 }
@@ -37,8 +41,26 @@ function dataFilesIn(directory: string): string[] {
   return names.filter((name) => name.endsWith(dataSuffix)).map((name) => join(directory, name));
 }
 
+/** The layout of a cache is written after its files: one that is empty or absent held what was promised. @throws SaltworksError STORE_DAMAGED */
+function refuseEmptyCache(path: string): void {
+  const layout = readLayout(path);
+  if (layout === undefined) return;
+  for (let shard = 0; shard < layout.shards; shard += 1) {
+    const file = shardFile(path, shard);
+    const what = existsSync(file) ? (isEmptyFile(file) ? "is empty" : undefined) : "is missing";
+    const advice = `Put back a copy of the file, or move ${path} away: what it held is then gone, and the master makes a new one`;
+    if (what !== undefined) throw storeDamaged(`${file} ${what}, and jobs were stored there`, advice);
+  }
+}
+
+function isEmptyFile(file: string): boolean {
+  const stats = reading(file, () => statSync(file, { throwIfNoEntry: false }));
+  return stats?.isFile() === true && stats.size === 0;
+}
+
 /** Grains, pillars, mines and sessions can all be asked for again: damage there is no reason not to start. */
 function setAsideMinionData(file: string, logger: Logger): void {
+  if (isEmptyFile(file)) logger.error(`${file} is empty: minions are asked again as they come`);
   try {
     reading(file, () => examineFile(file));
   } catch (error) {

@@ -1,16 +1,39 @@
 /** A master that is started where a file is garbage, or a directory stands in its place: it ends with 1 and a sentence that names the file. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { type SpawnSyncReturns, spawnSync } from "node:child_process";
+import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, it } from "node:test";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { loadMasterConfig } from "../../src/config/load.ts";
+import { prepareStores } from "../../src/master/store-start.ts";
 import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
 import { ensureMasterKeys } from "../../src/store/master-keys.ts";
+import { openMinionData } from "../../src/store/minion-data.ts";
+import { openSecretBox } from "../../src/store/sealed.ts";
+import { openMasterSecrets } from "../../src/store/secrets.ts";
 import { returnOf } from "../contract/job-cache.ts";
+import { needsRoot, type OrdinaryUser, ordinaryUser } from "../fleet/ordinary-user.ts";
 import { cliFile } from "../fleet/our-master.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 
 const endTimeoutMs = 60_000;
+
+const ending = { encoding: "utf8", timeout: endTimeoutMs } as const;
+const silent = { error: () => undefined, info: () => undefined, warn: () => undefined };
+
+/** @returns what a master said that ended by itself, with 1 and in words */
+function ended({ status, signal, stdout, stderr }: SpawnSyncReturns<string>): string {
+  const told = stdout + stderr;
+  assert.equal(signal, null, told);
+  assert.equal(status, 1, told);
+  assert.doesNotMatch(told, /^\s+at /m, "no stack");
+  return told;
+}
+
+function giveTo(path: string, { uid, gid }: OrdinaryUser): void {
+  chownSync(path, uid, gid);
+  for (const entry of readdirSync(path, { recursive: true, encoding: "utf8" })) chownSync(join(path, entry), uid, gid);
+}
 
 describe("a master on damaged files", () => {
   const temporary = temporaryDirectories();
@@ -50,6 +73,8 @@ describe("a master on damaged files", () => {
     ["nothing", "cache/jobs.lmdb/layout.json", nothing],
     ["garbage", "cache/jobs.lmdb/0.mdb", garbage],
     ["a directory", "cache/jobs.lmdb/0.mdb", directory],
+    ["nothing", "cache/jobs.lmdb/0.mdb", nothing],
+    ["no file", "cache/jobs.lmdb/0.mdb", (path: string) => rmSync(path)],
     ["a directory", "cache/jobs.lmdb/0.mdb-lock", directory],
     ["a directory", "cache/jobs.lmdb/returns-999999999-999999999-1-abcdef.log", directory],
     ["a file", "cache/jobs.lmdb", file],
@@ -60,15 +85,74 @@ describe("a master on damaged files", () => {
   ] as const) {
     it(`names ${path}, where ${what} stands`, () => {
       damage(join(root, path));
-      const { status, signal, stdout, stderr } = spawnSync(process.execPath, [cliFile, "master", "-c", root], {
-        encoding: "utf8",
-        timeout: endTimeoutMs,
-      });
-      const told = stdout + stderr;
-      assert.equal(signal, null, told);
-      assert.equal(status, 1, told);
+      const told = ended(spawnSync(process.execPath, [cliFile, "master", "-c", root], ending));
       assert.ok(told.includes(join(root, path)), told);
-      assert.doesNotMatch(told, /^\s+at /m, "no stack");
     });
   }
+
+  it("starts again once an empty file is moved away with its cache, and says meanwhile that jobs were there", async () => {
+    nothing(join(root, "cache/jobs.lmdb/0.mdb"));
+    const told = ended(spawnSync(process.execPath, [cliFile, "master", "-c", root], ending));
+    assert.match(told, /0\.mdb is empty, and jobs were stored there\. Put back a copy/);
+    assert.equal(statSync(join(root, "cache/jobs.lmdb/0.mdb")).size, 0, "nothing was made of it");
+    rmSync(join(root, "cache/jobs.lmdb"), { recursive: true });
+    const config = loadMasterConfig(root);
+    await prepareStores(config, silent as never);
+  });
+
+  it("names empty files whose content can be asked for again, or is told to be gone, and starts", async () => {
+    const lines: string[] = [];
+    for (const name of ["minions.lmdb", "pending-jobs.lmdb"]) {
+      mkdirSync(join(root, "cache", name));
+      nothing(join(root, "cache", name, "data.mdb"));
+    }
+    await prepareStores(loadMasterConfig(root), { ...silent, error: (line: string) => lines.push(line) } as never);
+    assert.match(lines.join("\n"), /minions\.lmdb\/data\.mdb is empty: minions are asked again/);
+    assert.match(
+      lines.join("\n"),
+      /pending-jobs\.lmdb\/data\.mdb is empty: jobs that waited there for minions are gone/,
+    );
+  });
+
+  describe("that its user may not read", { skip: needsRoot }, () => {
+    let user: OrdinaryUser;
+    before(() => {
+      user = ordinaryUser();
+    });
+    after(() => user.remove());
+
+    for (const path of [
+      "cache/jobs.lmdb/0.mdb",
+      "cache/jobs.lmdb/layout.json",
+      "cache/minions.lmdb/data.mdb",
+      "cache/pending-jobs.lmdb/data.mdb",
+      "pki/master.pem",
+      "pki/.secrets.sealed",
+    ]) {
+      it(`names ${path} and what the system says, whether it is started or checked`, async () => {
+        await openMinionData({ path: join(root, "cache/minions.lmdb") }).close();
+        const pending = join(root, "cache/pending-jobs.lmdb");
+        mkdirSync(pending);
+        cpSync(join(root, "cache/minions.lmdb/data.mdb"), join(pending, "data.mdb"));
+        mkdirSync(join(root, "cache/tokens"));
+        const { privatePem } = ensureMasterKeys(join(root, "pki"), 2_048);
+        const box = openSecretBox(privatePem, join(root, "pki/.seal-salt"));
+        openMasterSecrets({ file: join(root, "pki/.secrets.sealed"), box }).close();
+        giveTo(root, user);
+        chmodSync(join(root, path), 0);
+        const own = { ...ending, uid: user.uid, gid: user.gid, env: user.env, cwd: "/" };
+        const told = ended(spawnSync(user.program, ["master", "-c", root], own));
+        assert.ok(told.includes(join(root, path)), told);
+        assert.match(told, /EACCES/);
+        const { status, stdout } = spawnSync(user.program, ["check-store", "-c", root], own);
+        assert.equal(status, 2, stdout);
+        const unread = stdout.split("\n").filter((line) => line.includes("not read:"));
+        assert.ok(
+          unread.some((line) => line.includes("EACCES") && line.includes(join(root, path))),
+          stdout,
+        );
+        assert.match(stdout, /Something could not be read/);
+      });
+    }
+  });
 });

@@ -83,7 +83,11 @@ function opens(box: SecretBox, key: Buffer, sealed: Buffer): boolean {
 
 function checkFile(tally: Tally, look: Look, file: string, forms: Readonly<Record<string, Form>>): void {
   const head = readHead(file);
-  if (head === undefined) return;
+  if (head === undefined) {
+    // One that a master makes at this moment.
+    if (!look.isRunning) tally.fault(`${file} is empty: what was stored there is gone`);
+    return;
+  }
   if (head.metas.length === 0) {
     tally.fault(`${file} is no LMDB file, or its head is damaged: nothing in it can be read`);
     return;
