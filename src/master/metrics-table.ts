@@ -3,23 +3,10 @@
  * Names follow Prometheus' habit: base units, and `_total` for what only grows.
  */
 import { delayBounds, itemsBounds, secondsBounds } from "../workers/histogram.ts";
+import { histogram, type Metric, metric } from "./metrics/metric.ts";
+import { minionBounds } from "./metrics/minion-bounds.ts";
 
-export type MetricKind = "counter" | "gauge" | "histogram";
-export type Metric = {
-  readonly kind: MetricKind;
-  readonly labels: readonly string[];
-  readonly help: string;
-  /** Of a histogram. */
-  readonly bounds?: readonly number[];
-};
-
-function metric<const Label extends string>(kind: MetricKind, labels: readonly Label[], help: string) {
-  return { kind, labels, help };
-}
-
-function histogram<const Label extends string>(labels: readonly Label[], bounds: readonly number[], help: string) {
-  return { kind: "histogram", labels, help, bounds } as const;
-}
+export type { Metric } from "./metrics/metric.ts";
 
 const requests = {
   saltworks_frames_received_total: metric("counter", [], "Frames that came in on the request port."),
@@ -244,24 +231,6 @@ const fleet = {
   ),
   saltworks_key_rotations_total: metric("counter", [], "Times that the AES key of publications was replaced."),
   saltworks_key_changes_total: metric("counter", ["change"], "Minions' keys `added`, `removed` or `changed` on disk."),
-};
-
-const minionBounds = {
-  saltworks_minion_refusals_total: metric(
-    "counter",
-    ["worker", "reason"],
-    "What accepted minions sent and was not taken: `events.overRequest` (`minionEventsMax`, `minionEventBytesMax`), `events.forbiddenTag`, `mine.tooLarge` (`mine_max_bytes`, `mine_max_functions`), `grains.tooLarge` (`grains_max_bytes`), `peers.malformed`, `peers.denied` and `peers.unproven` of publishes and runner calls, `mines.targetsRefused` of questions for mines; `facts.unreadable` and `mines.unreadable` could not be read when they were wanted.",
-  ),
-  saltworks_pushes_refused_total: metric(
-    "counter",
-    ["bound"],
-    "Pieces of files that minions pushed (`cp.push`) and that were refused, by the option that bounds them; `uncounted`: the files of all minions were not counted in time after a start.",
-  ),
-  saltworks_targets_refused_total: metric(
-    "counter",
-    ["worker"],
-    "Targets that a worker did not match, because too many wait (`matchesPendingMax`) or one takes too long (`matchCpuMsMax`).",
-  ),
 };
 
 const publishes = {
