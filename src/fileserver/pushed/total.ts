@@ -25,7 +25,12 @@ export class PushedTotal {
   #beside: Usage = { entries: 0, bytes: 0 };
 
   /** @param minions `cachedir/minions` */
-  constructor(minions: string, bounds: UsageBounds, nowMs: () => number = () => performance.now(), waitMs = pushedCountWaitMs) {
+  constructor(
+    minions: string,
+    bounds: UsageBounds,
+    nowMs: () => number = () => performance.now(),
+    waitMs = pushedCountWaitMs,
+  ) {
     this.#minions = minions;
     this.#bounds = bounds;
     this.#nowMs = nowMs;
