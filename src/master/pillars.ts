@@ -22,7 +22,7 @@ import type { PillarResult, PillarTask, SourceResult, SourceTask } from "../work
 import type { ShardPool } from "../workers/pool.ts";
 import type { Bus } from "./bus.ts";
 import { KeptPillars, type KeptPillarsOptions } from "./kept-pillars.ts";
-import { MinionTurns } from "./waiting/minion-turns.ts";
+import { givenUpFor, MinionTurns } from "./waiting/minion-turns.ts";
 import { Slots } from "./waiting/slots.ts";
 
 type PillarWork = Extract<Deferred, { kind: "pillar" }>;
@@ -142,8 +142,10 @@ export class Pillars {
     const asked = { askedMs: performance.now(), mark: this.kept.mark(task.id) };
     const waiting = { id: task.id, key, task, ...asked, resolve, reject, answer: promise };
     const isFindable = task.isCacheCleaned !== true && this.kept.serves(task);
-    if (this.#waiting.size >= laneQueueMax) this.#refuse(waiting);
-    else this.#line(waiting, isFindable ? this.#finding : this.#rendering);
+    const isFull = this.#waiting.size >= laneQueueMax;
+    const out = isFull ? (givenUpFor(task.id, [this.#finding, this.#rendering]) ?? waiting) : undefined;
+    if (out !== undefined) this.#refuse(out);
+    if (out !== waiting) this.#line(waiting, isFindable ? this.#finding : this.#rendering);
     return promise;
   }
 

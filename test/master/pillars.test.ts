@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pino } from "pino";
 import { SaltworksError } from "../../src/errors.ts";
-import { pillarsUnderWayOfMinionMax, pillarsWaitingOfMinionMax } from "../../src/limits.ts";
+import { laneQueueMax, pillarsUnderWayOfMinionMax, pillarsWaitingOfMinionMax } from "../../src/limits.ts";
 import { nothingOf } from "../../src/master/kept-pillars.ts";
 import { Pillars, type PillarsOptions } from "../../src/master/pillars.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
@@ -130,6 +130,32 @@ describe("Pillars", () => {
       await turn();
     }
     await Promise.all([...many, ...others]);
+  });
+
+  it("has room for a minion's first question when others fill all places, and none for one that asks as much as they", async () => {
+    const { ask, pillars } = open();
+    const crowd = laneQueueMax / pillarsWaitingOfMinionMax;
+    let refused = 0;
+    const lost = () => {
+      refused += 1;
+    };
+    ask("first").catch(lost);
+    for (let minion = 0; minion < crowd; minion += 1) {
+      for (let index = 0; index < pillarsWaitingOfMinionMax; index += 1)
+        ask(`crowd${minion}`, { pillarenv: `e${index}` }).catch(lost);
+    }
+    await turn();
+    assert.deepEqual([pillars.waitingCount, refused], [laneQueueMax, 0]);
+    for (let index = 0; index < pillarsWaitingOfMinionMax; index += 1) {
+      ask("honest", { pillarenv: `e${index}` }).catch(lost);
+      await turn();
+      // The last one would give it as many as the fullest has.
+      assert.equal(refused, index + 1);
+    }
+    assert.equal(pillars.waitingCount, laneQueueMax);
+    assert.equal(pillars.counters.refused, pillarsWaitingOfMinionMax);
+    assert.deepEqual(await Promise.race([ask("honest", { pillarenv: "e0" }), "waits"]), "waits", "it shares the first");
+    assert.equal(pillars.counters.shared, 1);
   });
 
   it("finds a kept pillar while all places are taken by pillars whose commands run", async () => {

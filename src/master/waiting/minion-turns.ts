@@ -1,6 +1,6 @@
 /**
  * Minions' questions that wait for a place: minions take turns, and one minion has few questions that wait and fewer under way, so that
- * none of them can hold up the others by asking much. Pure.
+ * none of them can hold up the others by asking much. Where all together have too many, a minion with the most gives one up for another. Pure.
  */
 
 export type MinionTurnsLimits = {
@@ -12,6 +12,8 @@ export class MinionTurns<Item extends { readonly id: string }> {
   readonly #limits: MinionTurnsLimits;
   /** By minion, the next in turn first; none is empty. */
   readonly #lines = new Map<string, Item[]>();
+  /** Minions by how many questions of theirs wait: those with n stand at place n. */
+  readonly #byWaiting: Set<string>[] = [];
   readonly #underWay = new Map<string, number>();
   #underWayCount = 0;
 
@@ -23,13 +25,38 @@ export class MinionTurns<Item extends { readonly id: string }> {
     return this.#underWayCount;
   }
 
+  waitingOf(id: string): number {
+    return this.#lines.get(id)?.length ?? 0;
+  }
+
+  /** How many questions of the minion with the most wait. */
+  get mostWaiting(): number {
+    return Math.max(
+      0,
+      this.#byWaiting.findLastIndex((ids) => ids.size > 0),
+    );
+  }
+
   /** @returns false if the minion has all its places already */
   offer(item: Item): boolean {
     const line = this.#lines.get(item.id) ?? [];
     if (line.length >= this.#limits.ofOneMinion.waitingMax) return false;
     line.push(item);
     this.#lines.set(item.id, line);
+    this.#moved(item.id, line.length - 1, line.length);
     return true;
+  }
+
+  /** The newest question of a minion with the most, out of the line; undefined if none waits. */
+  giveUp(): Item | undefined {
+    const most = this.mostWaiting;
+    const [id] = this.#byWaiting[most] ?? [];
+    const line = id === undefined ? undefined : this.#lines.get(id);
+    if (id === undefined || line === undefined) return undefined;
+    const item = line.pop();
+    if (line.length === 0) this.#lines.delete(id);
+    this.#moved(id, most, most - 1);
+    return item;
   }
 
   /** The next in turn, under way until `done`; undefined if none may begin now. */
@@ -42,6 +69,7 @@ export class MinionTurns<Item extends { readonly id: string }> {
       const item = line.shift();
       this.#lines.delete(id);
       if (line.length > 0) this.#lines.set(id, line);
+      this.#moved(id, line.length + 1, line.length);
       this.#underWay.set(id, ownCount + 1);
       this.#underWayCount += 1;
       return item;
@@ -55,4 +83,25 @@ export class MinionTurns<Item extends { readonly id: string }> {
     else this.#underWay.delete(id);
     this.#underWayCount -= 1;
   }
+
+  #moved(id: string, from: number, to: number): void {
+    this.#byWaiting[from]?.delete(id);
+    if (to === 0) return;
+    while (this.#byWaiting.length <= to) this.#byWaiting.push(new Set());
+    this.#byWaiting[to]?.add(id);
+  }
+}
+
+/** @returns the question that gives way to one more of this minion: one of a minion with the most; undefined if none has more than this one would */
+export function givenUpFor<Item extends { readonly id: string }>(
+  id: string,
+  turns: readonly MinionTurns<Item>[],
+): Item | undefined {
+  let ownCount = 0;
+  let [crowded] = turns;
+  for (const each of turns) {
+    ownCount += each.waitingOf(id);
+    if (each.mostWaiting > (crowded?.mostWaiting ?? 0)) crowded = each;
+  }
+  return crowded !== undefined && crowded.mostWaiting > ownCount + 1 ? crowded.giveUp() : undefined;
 }
