@@ -120,17 +120,15 @@ export class Deliveries {
         pendingMinionsMax,
       });
     }
+    // A job id that a user gives may be one that waits already: that one is no more.
+    for (let former = this.job(record.jid); former; former = this.job(record.jid)) await this.#end(former);
     const minions = [...new Set(record.minions)];
     const job = new PendingJob(
       { record: { ...record, minions }, marks: new Uint8Array(minions.length) },
       this.#options.numbers,
     );
-    // A job id that a user gives may be one that waits already: that one is no more.
-    const former = this.#jobs.get(job.jid);
-    if (former !== undefined) this.#drop(former);
     this.#keep(job);
     try {
-      if (former !== undefined) await this.#options.store.remove(job.jid);
       await this.#options.store.put(job.record);
     } catch (error) {
       this.#drop(job);
@@ -198,10 +196,8 @@ export class Deliveries {
   scan(): void {
     const nowMs = this.#bootMs();
     for (const job of this.#jobs.values()) {
-      if (job.endsMs <= nowMs) {
-        this.counters.expired += job.leftCount;
-        this.#end(job).catch(this.#options.onFault);
-      } else if (job.isChanged) this.#write(job).catch(this.#options.onFault);
+      if (job.endsMs <= nowMs || job.leftCount === 0) this.#end(job).catch(this.#options.onFault);
+      else if (job.isChanged) this.#write(job).catch(this.#options.onFault);
     }
     if (this.#scannedJobs.length === 0) this.#scannedJobs = this.jobs();
     for (let looked = 0; looked < scannedMax; ) {
@@ -246,14 +242,24 @@ export class Deliveries {
     if (job.leftCount === 0) this.#end(job).catch(this.#options.onFault);
   }
 
-  /** Of a job that another has taken the place of, nothing is left to remove. */
+  /** Removed from the store first: if that fails it is still known here, and the next scan tries again. */
   async #end(job: PendingJob): Promise<void> {
     if (this.#jobs.get(job.jid) !== job) return;
-    this.#drop(job);
+    job.ending ??= this.#remove(job).finally(() => {
+      job.ending = undefined;
+    });
+    await job.ending;
+  }
+
+  async #remove(job: PendingJob): Promise<void> {
     await this.#options.store.remove(job.jid);
+    if (job.endsMs <= this.#bootMs()) this.counters.expired += job.leftCount;
+    this.#drop(job);
   }
 
   async #write(job: PendingJob): Promise<void> {
+    // Marks written behind its removal would be those of the next job under its id.
+    if (job.ending !== undefined) return job.ending;
     job.isChanged = false;
     try {
       await this.#options.store.putMarks(job.jid, job.marks);
@@ -383,7 +389,7 @@ export class Deliveries {
     });
     if (this.#jobs.get(job.jid) !== job) return;
     await this.#write(job);
-    const isInTime = this.#bootMs() < job.endsMs && !this.#isClosed;
+    const isInTime = this.#bootMs() < job.endsMs && !this.#isClosed && this.#jobs.get(job.jid) === job;
     const wanted = isInTime ? tried.filter((id) => job.lacks(id)) : [];
     if (wanted.length > 0) {
       await this.#options.send(job.record, wanted);

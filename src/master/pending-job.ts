@@ -22,6 +22,8 @@ export class PendingJob {
   endsMs = Number.POSITIVE_INFINITY;
   /** Marks have changed since they were written. */
   isChanged = false;
+  /** Resolves when it is no more in the store, while it is being removed. */
+  ending: Promise<void> | undefined;
   #left: number;
 
   constructor({ record, marks }: StoredPendingJob, numbers: MinionNumbers) {

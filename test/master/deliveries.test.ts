@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
+import { SaltworksError } from "../../src/errors.ts";
 import { deliveryAsksMax, deliveryTriesMax, pendingMinionsMax } from "../../src/limits.ts";
 import { Deliveries } from "../../src/master/deliveries.ts";
 import { MinionNumbers } from "../../src/master/minion-numbers.ts";
@@ -58,13 +59,17 @@ describe("Deliveries", () => {
   let isKilled = false;
   let world: World;
   let deliveries: Deliveries;
+  let isFull = false;
 
   /** After a kill nothing more is written. */
   function mortal(store: PendingJobs): PendingJobs {
     return {
       ...store,
       putMarks: async (jobId, marks) => (isKilled ? undefined : store.putMarks(jobId, marks)),
-      remove: async (jobId) => (isKilled ? undefined : store.remove(jobId)),
+      remove: async (jobId) => {
+        if (isFull) throw new SaltworksError("STORE_FAILED", "the disk is full");
+        if (!isKilled) await store.remove(jobId);
+      },
     };
   }
 
@@ -92,7 +97,7 @@ describe("Deliveries", () => {
       isAccepted: () => true,
       isConnected: (id) => world.connected.has(id),
       gatherTimeoutMs: 1_000,
-      onFault: (error) => assert.match(error.message, /crash|closed/),
+      onFault: (error) => assert.match(error.message, /crash|closed|full/),
       now: () => world.ms + world.setByMs,
       steadyMs: () => world.ms,
       bootMs: () => world.ms,
@@ -108,6 +113,7 @@ describe("Deliveries", () => {
 
   beforeEach(() => {
     folder = makeFolder();
+    isFull = false;
     world = new World();
     deliveries = open();
   });
@@ -253,7 +259,7 @@ describe("Deliveries", () => {
       assert.equal(deliveries.jobCount, 1);
       world.ms += 1;
       deliveries.scan();
-      assert.equal(deliveries.jobCount, 0);
+      await until("it is over", () => deliveries.jobCount === 0);
     }
   });
 
@@ -266,14 +272,37 @@ describe("Deliveries", () => {
     await crash();
     assert.deepEqual(deliveries.job(jid)?.left(), ["c"], "both are remembered");
     deliveries.forget("c");
-    assert.equal(deliveries.jobCount, 0);
+    await until("it is gone", () => deliveries.jobCount === 0);
     assert.equal(await deliveries.cancel(jid), undefined);
     await deliveries.keep(record(["a"]));
     world.ms += hourMs;
     deliveries.scan();
-    assert.deepEqual([deliveries.jobCount, deliveries.counters.expired], [0, 1]);
+    await until("it is over", () => deliveries.jobCount === 0);
+    assert.equal(deliveries.counters.expired, 1);
     await crash();
     assert.equal(deliveries.jobCount, 0, "nothing comes back");
+  });
+
+  it("ends a job of which the store could not be rid at first: by a second cancel, by the next scan, and under its id again", async () => {
+    const full = { code: "STORE_FAILED" };
+    await deliveries.keep(record(["a"]));
+    isFull = true;
+    await assert.rejects(deliveries.cancel(jid), full);
+    await assert.rejects(deliveries.cancel(jid), full, "it is not gone");
+    isFull = false;
+    await deliveries.cancel(jid);
+    await crash();
+    assert.equal(deliveries.jobCount, 0, "cancelled for good");
+    await deliveries.keep(record(["a"]));
+    isFull = true;
+    deliveries.forget("a");
+    await assert.rejects(deliveries.keep(record(["b"])), full);
+    assert.deepEqual(deliveries.job(jid)?.record.minions, ["a"], "the former one is still listed");
+    isFull = false;
+    deliveries.scan();
+    await until("the scan has ended it", () => deliveries.jobCount === 0);
+    await crash();
+    assert.equal(deliveries.jobCount, 0, "forgotten for good");
   });
 
   it("keeps no more than it may", async () => {
