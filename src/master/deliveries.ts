@@ -14,17 +14,10 @@ import {
 } from "../limits.ts";
 import type { PendingJobRecord } from "../store/pending-jobs.ts";
 import { bootMs } from "./clock-step.ts";
-import type { DeliveriesOptions } from "./delivery-effects.ts";
+import { type Appearance, type DeliveriesOptions, settleMs } from "./delivery-effects.ts";
+import { FaultDelay } from "./fault-delay.ts";
 import { PendingJob } from "./pending-job.ts";
 
-/** How a minion shows that it is back. */
-export type Appearance = "start" | "auth" | "contact";
-
-/**
- * How long a minion that is back is left alone before it is asked, milliseconds: what it has to return comes first. It authenticates
- * before it subscribes and says that it has started afterwards, so an `_auth` alone waits for that.
- */
-const settleMs: Readonly<Record<Appearance, number>> = { start: 1_000, auth: 10_000, contact: 2_000 };
 const tickMs = 250;
 /** Answers to find_job are gathered this long, so that many that come back together cost one publish. */
 const gatherReadyMs = 250;
@@ -32,6 +25,8 @@ const scanMs = 1_000;
 /** Minions looked at in one scan, so that it takes some milliseconds. */
 const scannedMax = 20_000;
 const reconciledAtOnce = 1_000;
+/** After a fault of the master minions are asked again: the first time soon, at the latest after so long. */
+const faultDelayMaxMs = 60_000;
 
 type Due = { readonly atMs: number; readonly asksLeft: number };
 type Round = { readonly job: PendingJob; readonly ids: readonly string[]; readonly asksLeft: number };
@@ -68,6 +63,7 @@ export class Deliveries {
   /** Where the next scan begins. */
   #scannedJobs: PendingJob[] = [];
   #isClosed = false;
+  readonly #faultDelay = new FaultDelay(settleMs.start, faultDelayMaxMs);
 
   private constructor(options: DeliveriesOptions) {
     this.#options = options;
@@ -362,14 +358,15 @@ export class Deliveries {
     await Promise.all(sending);
   }
 
+  /** The master's own fault costs the minion none of its asks; it is asked later and later while faults go on. */
   #noteFault(error: Error, ids: readonly string[], asksLeft: number): void {
     this.#options.onFault(error);
-    this.#askAgain(ids, asksLeft - 1);
+    this.#askAgain(ids, asksLeft, this.#faultDelay.next(this.#steadyMs()));
   }
 
-  #askAgain(ids: Iterable<string>, asksLeft: number): void {
+  #askAgain(ids: Iterable<string>, asksLeft: number, delayMs = settleMs.start): void {
     if (this.#isClosed || asksLeft <= 0) return;
-    const atMs = this.#steadyMs() + settleMs.start;
+    const atMs = this.#steadyMs() + delayMs;
     for (const id of ids) if (!this.#due.has(id) && this.#isWanted(id)) this.#due.set(id, { atMs, asksLeft });
     if (this.#due.size > 0) this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
@@ -392,7 +389,10 @@ export class Deliveries {
     const isInTime = this.#bootMs() < job.endsMs && !this.#isClosed && this.#jobs.get(job.jid) === job;
     const wanted = isInTime ? tried.filter((id) => job.lacks(id)) : [];
     if (wanted.length > 0) {
-      await this.#options.send(job.record, wanted);
+      await this.#options.send(job.record, wanted).catch((error: Error) => {
+        job.takeBackTries(wanted);
+        throw error;
+      });
       this.counters.sent += wanted.length;
     }
     this.#finishIfDone(job);

@@ -1,7 +1,16 @@
-/** What deliveries use of the rest of the master: publisher, tracker, job cache, presence, clocks. */
+/** What deliveries use of the rest of the master: publisher, tracker, job cache, presence, clocks; and how minions come back. */
 import type { PendingJobRecord, PendingJobs } from "../store/pending-jobs.ts";
 import type { FindJobAnswer } from "./job-tracker.ts";
 import type { MinionNumbers } from "./minion-numbers.ts";
+
+/** How a minion shows that it is back. */
+export type Appearance = "start" | "auth" | "contact";
+
+/**
+ * How long a minion that is back is left alone before it is asked, milliseconds: what it has to return comes first. It authenticates
+ * before it subscribes and says that it has started afterwards, so an `_auth` alone waits for that.
+ */
+export const settleMs: Readonly<Record<Appearance, number>> = { start: 1_000, auth: 10_000, contact: 2_000 };
 
 export type Grantees = { readonly granted: readonly string[]; readonly undecided: readonly string[] };
 

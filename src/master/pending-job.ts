@@ -89,6 +89,17 @@ export class PendingJob {
     return true;
   }
 
+  /** These deliveries could not be made. */
+  takeBackTries(ids: readonly string[]): void {
+    for (const id of ids) {
+      const place = this.#placeOf(id);
+      const tries = this.tries(id);
+      if (tries === 0) continue;
+      this.marks[place] = ((this.marks[place] ?? 0) & ~triesMask) | (tries - 1);
+      this.isChanged = true;
+    }
+  }
+
   isBusy(id: string): boolean {
     return this.#busy.has(id);
   }

@@ -213,6 +213,25 @@ describe("Deliveries", () => {
     await until("the other has it", () => world.sent.length === 2);
   });
 
+  it("asks a minion in the end although the master had more faults than a minion is asked, and counts no try for them", async () => {
+    await deliveries.keep(record(["a"]));
+    world.answers.set("a", "idle");
+    let faults = 0;
+    world.send = () => {
+      faults += 1;
+      return Promise.reject(new Error("crash"));
+    };
+    deliveries.noteAppearance("a", "start");
+    for (let turn = 1; turn <= deliveryAsksMax + 1; turn += 1) {
+      world.ms += settledMs;
+      await until(`fault ${turn} of a publish`, () => faults === turn && deliveries.dueCount === 1);
+    }
+    assert.equal(deliveries.job(jid)?.tries("a"), 0);
+    world.send = async () => undefined;
+    world.ms += settledMs;
+    await until("a has it", () => world.sent.length === 1);
+  });
+
   it("counts a try before the job leaves: after a crash in between the minion is asked again, and only then sent to", async () => {
     await deliveries.keep(record(["a"]));
     world.answers.set("a", "idle");
