@@ -91,9 +91,11 @@ export class PathStore {
 
   /** What is known of the minion has changed. */
   refresh(minion: number): void {
-    this.#unread.delete(minion);
+    // If the read fails, whoever asks next reads it again.
+    if (this.#hasBegun) this.#unread.add(minion);
     this.#wantedByAll ??= wantedBy(Array.from(this.#entries.values(), ({ index }) => index));
     const facts = this.#read(minion, this.#wantedByAll);
+    this.#unread.delete(minion);
     this.#noteKnown(minion, facts);
     for (const { index } of this.#entries.values()) index.set(minion, facts?.[index.path.root]);
   }
@@ -139,10 +141,12 @@ export class PathStore {
     let minionsLeft = minionsPerStep;
     while (minionsLeft > 0 && scan.nextMinion < end) {
       const minion = scan.nextMinion;
+      const isLive = this.#live.has(minion);
+      const facts = isLive ? this.#read(minion, scan.wanted) : undefined;
+      // Only now: a read that failed is tried again by whoever asks next.
       scan.nextMinion += 1;
-      if (!this.#live.has(minion)) continue;
+      if (!isLive) continue;
       minionsLeft -= 1;
-      const facts = this.#read(minion, scan.wanted);
       this.#noteKnown(minion, facts);
       for (const index of scan.indexes) index.set(minion, facts?.[index.path.root]);
     }

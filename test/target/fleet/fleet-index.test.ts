@@ -15,6 +15,8 @@ class Fleet {
   readonly facts = new Map<string, Facts | undefined>();
   readonly index: FleetIndex;
   reads = 0;
+  /** Of whom the next read fails. */
+  failing = "";
 
   constructor(initial: readonly [string, Facts | undefined][]) {
     for (const [id, facts] of initial) this.facts.set(id, facts);
@@ -48,6 +50,10 @@ class Fleet {
 
   #part(id: string, wanted: Wanted) {
     this.reads += 1;
+    if (id === this.failing) {
+      this.failing = "";
+      throw new Error("a read failed");
+    }
     const facts = this.facts.get(id);
     if (facts === undefined) return undefined;
     return { grains: picked(facts.grains, wanted.grains), pillar: picked(facts.pillar, wanted.pillar) };
@@ -137,6 +143,26 @@ describe("FleetIndex", () => {
     minions.put("m3", factsOf("m3", "CentOS"));
     assert.equal(minions.found(target).length, 99);
     assert.equal(minions.reads, 101);
+  });
+
+  it("finds a minion whose first read failed, whether it was there before, came later or has changed", () => {
+    const factsOf = (id: string, os: string): Facts => ({ id, grains: new Map([["os", os]]), pillar: new Map() });
+    const fleet = new Fleet([
+      ["a", factsOf("a", "Debian")],
+      ["b", factsOf("b", "Debian")],
+    ]);
+    const target = parseOrNobody("grain", "os:Debian");
+    const foundAfterFault = (id: string): string[] => {
+      fleet.failing = id;
+      assert.throws(() => fleet.found(target), /a read failed/);
+      return fleet.found(target);
+    };
+    assert.deepEqual(foundAfterFault("a"), ["a", "b"]);
+    fleet.put("c", factsOf("c", "Debian"));
+    assert.deepEqual(foundAfterFault("c"), ["a", "b", "c"]);
+    fleet.failing = "b";
+    assert.throws(() => fleet.put("b", factsOf("b", "Arch")), /a read failed/);
+    assert.deepEqual(fleet.found(target), ["a", "c"]);
   });
 
   it("can be paused at any step, while minions change under it", () => {
