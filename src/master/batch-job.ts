@@ -112,6 +112,24 @@ export class BatchJob {
     return batch;
   }
 
+  /**
+   * Ends a batch that could not go on, so that no later master goes on with it; on return that is on disk.
+   *
+   * @returns false if it is over
+   * @throws SaltworksError STORE_FAILED
+   */
+  static async abortStopped(jid: string, user: string, effects: BatchEffects): Promise<boolean> {
+    const batch = BatchJob.reopen(jid, effects);
+    if (batch === undefined) return false;
+    const at = batch.#nowMs();
+    batch.note({ kind: "abort", user, at });
+    batch.note({ kind: "done", at, outcome: "aborted", culprit: user, ...batch.run.counts });
+    const synced = batch.sync();
+    batch.close();
+    await synced;
+    return true;
+  }
+
   /** The minions are back: from now on steps may begin. */
   release(): void {
     this.#isHeld = false;
@@ -122,14 +140,29 @@ export class BatchJob {
     return this.#isClosed;
   }
 
-  /** @returns false if it changes nothing */
-  control(action: BatchControl, user: string): boolean {
+  /** Resolves when all that was noted is on disk; a batch of which that cannot be said goes on no more. */
+  async sync(): Promise<void> {
+    if (this.#isClosed) return;
+    try {
+      await this.#log.sync();
+    } catch (error) {
+      this.fail(error as Error);
+      throw error;
+    }
+  }
+
+  /**
+   * @returns when it is on disk; false if it changes nothing
+   * @throws SaltworksError STORE_FAILED
+   */
+  async control(action: BatchControl, user: string): Promise<boolean> {
     const { state } = this.run;
     const isPaused = state === "paused";
     if (action === "abort" ? state === "stopping" : state === "stopping" || isPaused === (action === "pause"))
       return false;
     if (action === "resume" && !isPaused) return false;
     this.note({ kind: action, user, at: this.#nowMs() });
+    await this.sync();
     this.wake(0);
     return true;
   }

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import { batchesRunningMax, batchLogsMax } from "../limits.ts";
-import { batchDirectory, listBatches, readBatchSummary, removeBatch } from "../store/batch-log.ts";
+import { batchDirectory, hasBatch, listBatches, readBatchSummary, removeBatch } from "../store/batch-log.ts";
 import { type BatchCounts, readBatchOptions } from "../wire/batch.ts";
 import { jidTime } from "../wire/jid.ts";
 import type { ValueMap } from "../wire/values.ts";
@@ -46,6 +46,8 @@ export function batchesOf({ config, logger, bus }: BatchesParts, jobs: BatchesJo
   });
 }
 
+const owedAbortRetryMs = 30_000;
+
 export class Batches {
   readonly counters = { begun: 0, resumed: 0, refused: 0, over: 0 };
   readonly #options: BatchesOptions;
@@ -53,6 +55,9 @@ export class Batches {
   readonly #clock: ClockStep;
   /** Begun, but without a job id yet. */
   #pending = 0;
+  /** By job id, the users whose abort could not be written down: it is tried again, and the batch does not run meanwhile. */
+  readonly #owedAborts = new Map<string, string>();
+  #owedTimer: NodeJS.Timeout | undefined;
 
   constructor(options: BatchesOptions) {
     this.#options = options;
@@ -84,6 +89,11 @@ export class Batches {
       this.#running.set(begun.batch.jid, begun.batch);
       // A ping that is answered at once may have ended it already.
       if (begun.batch.isClosed) this.#noteOver();
+      // A client that is told of a failure must not find the batch run later.
+      await begun.batch.sync().catch((error: Error) => {
+        this.#owe(begun.batch.jid, job.user);
+        throw error;
+      });
       return begun.published;
     } finally {
       this.#pending -= 1;
@@ -95,11 +105,21 @@ export class Batches {
     return new Map([...this.#running].map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }]));
   }
 
-  /** @returns "changed", "unknown", or the state that it is in and stays in */
-  control(action: BatchControl, jid: string, user: string): string {
+  /**
+   * On return it is on disk. An abort that cannot be written is tried again.
+   *
+   * @returns "changed", "unknown", or the state that it is in and stays in
+   * @throws SaltworksError STORE_FAILED
+   */
+  async control(action: BatchControl, jid: string, user: string): Promise<string> {
     const batch = this.#running.get(jid);
-    if (batch === undefined) return "unknown";
-    return batch.control(action, user) ? "changed" : batch.run.state;
+    try {
+      if (batch !== undefined) return (await batch.control(action, user)) ? "changed" : batch.run.state;
+      return action === "abort" ? await this.#abortStopped(jid, user) : "unknown";
+    } catch (error) {
+      if (action === "abort") this.#owe(jid, user);
+      throw error;
+    }
   }
 
   /** Goes on with what a former master left. */
@@ -123,8 +143,30 @@ export class Batches {
 
   /** Whatever is not over by then is gone on with at the next start. */
   close(): void {
+    clearInterval(this.#owedTimer);
+    this.#payAborts();
     for (const batch of this.#running.values()) batch.close();
     this.#running.clear();
+  }
+
+  /** One that could not go on, and would at the next start. */
+  async #abortStopped(jid: string, user: string): Promise<string> {
+    const isThere = hasBatch(this.#options.directory, jid);
+    const isAborted = isThere && (await BatchJob.abortStopped(jid, user, this.#effectsOf()));
+    this.#owedAborts.delete(jid);
+    return isAborted ? "changed" : "unknown";
+  }
+
+  #owe(jid: string, user: string): void {
+    this.#owedAborts.set(jid, user);
+    this.#owedTimer ??= setInterval(() => this.#payAborts(), owedAbortRetryMs).unref();
+  }
+
+  #payAborts(): void {
+    for (const [jid, user] of this.#owedAborts)
+      this.#abortStopped(jid, user).catch((error: Error) =>
+        this.#options.logger.error({ err: error, batch: jid }, "the abort of a batch cannot be written down"),
+      );
   }
 
   #effectsOf(): BatchEffects {

@@ -50,6 +50,8 @@ function logFile(directory: string, jid: string): string {
 export class BatchLog {
   readonly #fd: number;
   #end: number;
+  #syncs = 0;
+  #isClosing = false;
 
   private constructor(fd: number, end: number) {
     this.#fd = fd;
@@ -97,15 +99,21 @@ export class BatchLog {
 
   /** Resolves when all that was appended is on disk. */
   async sync(): Promise<void> {
+    this.#syncs += 1;
     try {
       await fdatasyncAsync(this.#fd);
     } catch (error) {
       throw failed(error);
+    } finally {
+      this.#syncs -= 1;
+      if (this.#isClosing && this.#syncs === 0) closeSync(this.#fd);
     }
   }
 
+  /** To be called once. Whatever is being synced is so before. */
   close(): void {
-    closeSync(this.#fd);
+    this.#isClosing = true;
+    if (this.#syncs === 0) closeSync(this.#fd);
   }
 }
 

@@ -262,7 +262,7 @@ describe("Batches", () => {
     const batches = open(fleet);
     const published = await begin(batches);
     await fleet.told("start");
-    assert.equal(batches.control("abort", published?.jid ?? "", "ann"), "changed");
+    assert.equal(await batches.control("abort", published?.jid ?? "", "ann"), "changed");
     const [done] = await fleet.told("done");
     assert.deepEqual([done?.outcome, done?.silent, done?.queued], ["aborted", 1, 1]);
     assert.deepEqual(await fleet.untilPublished("cmd.run", 0), []);
@@ -295,19 +295,19 @@ describe("Batches", () => {
     const batches = open(fleet);
     const jid = (await begin(batches))?.jid ?? "";
     const [step] = await fleet.untilPublished("cmd.run");
-    assert.equal(batches.control("resume", jid, "ann"), "running");
-    assert.equal(batches.control("pause", jid, "ann"), "changed");
-    assert.equal(batches.control("pause", jid, "ann"), "paused");
+    assert.equal(await batches.control("resume", jid, "ann"), "running");
+    assert.equal(await batches.control("pause", jid, "ann"), "changed");
+    assert.equal(await batches.control("pause", jid, "ann"), "paused");
     fleet.answer(step?.jid ?? "", "a");
     assert.equal(batches.states().get(jid)?.queued, 2);
-    assert.equal(batches.control("resume", jid, "ann"), "changed");
+    assert.equal(await batches.control("resume", jid, "ann"), "changed");
     await fleet.untilPublished("cmd.run", 2);
-    assert.equal(batches.control("abort", jid, "ann"), "changed");
-    assert.equal(batches.control("pause", jid, "ann"), "stopping");
+    assert.equal(await batches.control("abort", jid, "ann"), "changed");
+    assert.equal(await batches.control("pause", jid, "ann"), "stopping");
     fleet.answer(fleet.published.at(-1)?.jid ?? "", "b");
     const [done] = await fleet.told("done");
     assert.deepEqual([done?.outcome, done?.culprit, done?.queued], ["aborted", "ann", 1]);
-    assert.equal(batches.control("abort", jid, "ann"), "unknown");
+    assert.equal(await batches.control("abort", jid, "ann"), "unknown");
   });
 
   it("send nothing to a target that expects nobody, and keep nothing of it", async () => {
