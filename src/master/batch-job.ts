@@ -50,9 +50,9 @@ export class BatchJob {
   }
 
   /**
-   * Pings the target, and runs the job on whoever answers.
+   * Pings the target, and runs the job on the minions that answer.
    *
-   * @returns undefined if the target expects nobody
+   * @returns undefined if the target expects no minion
    * @throws SaltworksError as `publish` and `record`, STORE_FAILED
    */
   static async begin(
@@ -186,7 +186,7 @@ export class BatchJob {
     this.wake(0);
   }
 
-  /** Sends the job of a step to these. `isAgain`: nothing is recorded anew, and all whom the step waits for are followed. */
+  /** Sends the job of a step to these. `isAgain`: nothing is recorded anew, and all minions that the step waits for are followed. */
   async send(jid: string, ids: readonly string[], isAgain: boolean): Promise<void> {
     const load = new Map<Encodable, Encodable>([...this.job.load, ["tgt", ids], ["tgt_type", "list"]]);
     const kwargs = load.get("kwargs");
@@ -237,7 +237,7 @@ export class BatchJob {
     });
   }
 
-  /** Writes down what happened, and tells whoever follows. */
+  /** Writes down what happened, and tells clients that follow. */
   note(entry: BatchEntry, body?: Uint8Array): void {
     const { offset, end } = this.#append(entry);
     this.run.apply(entry);
@@ -301,21 +301,21 @@ export class BatchJob {
     }
   }
 
-  /** On disk before it is sent: after a crash nobody is sent a job of which nothing is known. */
+  /** On disk before it is sent: after a crash no minion is sent a job of which nothing is known. */
   async #start(ids: readonly string[]): Promise<void> {
     const jid = this.effects.newJid();
     this.note({ kind: "start", jid, ids, at: this.#nowMs() });
     await this.#log.sync();
     for (const waitMs of [...batchSendWaitsMs, undefined]) {
       if (this.#isClosed) return;
-      // Nothing of it was sent: whoever aborted the batch does not want it sent now.
+      // Nothing of it was sent: the operator who aborted the batch does not want it sent now.
       if (this.run.state === "stopping") return this.giveUp(jid, ids);
       try {
         await this.send(jid, ids, false);
         if (!this.#isClosed) this.note({ kind: "sent", jid });
         return;
       } catch (error) {
-        // If it was followed already: nobody has it.
+        // If it was followed already: no minion has it.
         this.#following.delete(jid);
         // The others' turn must not come while the master cannot publish: each would be counted as silent, and none would run it.
         if (waitMs === undefined) throw error;
@@ -362,7 +362,7 @@ export class BatchJob {
     });
   }
 
-  /** Followed for nobody, a job is over at once. */
+  /** Followed for no minion, a job is over at once. */
   #endLatePing(): void {
     if (this.#latePing === undefined) return;
     const nothing = { minions: TextList.of([]), onDone: () => undefined };

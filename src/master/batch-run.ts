@@ -166,7 +166,7 @@ export class BatchRun {
     const left = this.#queue.length - this.#next;
     if (left === 0) return this.#active.size === 0 ? { kind: "over", outcome: "finished", culprit: "" } : idle;
     if (this.#isPaused || this.#steps.size >= this.#stepsMax) return idle;
-    // After a clock that was set back nobody waits longer than it was meant.
+    // After a clock that was set back no slot waits longer than it was meant.
     const latestMs = nowMs + this.#waitMs;
     this.#waits = this.#waits.filter((atMs) => atMs > nowMs).map((atMs) => Math.min(atMs, latestMs));
     const room = Math.min(this.#window - this.#active.size - this.#waits.length, left, this.#stageRoom());
@@ -186,7 +186,7 @@ export class BatchRun {
     this.#failuresMax = share === undefined ? undefined : failuresOf(share, ids.length);
   }
 
-  /** Nobody joins the canaries: only when all of them have succeeded the others' turn comes. */
+  /** No minion joins the canaries: only when all of them have succeeded the others' turn comes. */
   #stageRoom(): number {
     return this.#canariesLeft > 0 ? this.#canariesToStart : Number.POSITIVE_INFINITY;
   }
@@ -198,7 +198,7 @@ export class BatchRun {
     this.#canariesToStart = Math.max(0, this.#canariesToStart - ids.length);
   }
 
-  /** @returns false if nobody waited for it (any more) */
+  /** @returns false if the step did not wait for it (any more) */
   #release(jid: string, id: string, atMs: number): boolean {
     if (!this.isAwaited(jid, id)) return false;
     this.#active.delete(id);

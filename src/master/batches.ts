@@ -71,7 +71,7 @@ export class Batches {
   /**
    * Resolves when the target is known and pinged; the batch goes on by itself.
    *
-   * @returns undefined if the target expects nobody
+   * @returns undefined if the target expects no minion
    * @throws SaltworksError QUEUE_FULL, FUNCTION_ARGUMENTS for options that make no batch, STORE_FAILED, or what a publish throws
    */
   async begin(job: Job, fields: ValueMap, times: BatchTimes): Promise<Published | undefined> {

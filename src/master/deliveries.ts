@@ -157,7 +157,7 @@ export class Deliveries {
     this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
 
-  /** Its key went: whoever comes under this name later is another. */
+  /** Its key went: a minion that comes under this name later is another. */
   forget(id: string): void {
     for (const job of this.#jobs.values()) if (job.settle(id, "withdrawn")) this.#finishIfDone(job);
     this.#watched.delete(id);

@@ -56,7 +56,7 @@ export class JobRecord {
   sentMs: number | undefined;
   /** Since when it is kept, by a clock that is never set. */
   trackedMs = 0;
-  /** When nobody was waited for any more. */
+  /** When no minion was waited for any more. */
   overMs: number | undefined;
   readonly #numbers: MinionNumbers;
   readonly #expectedCount: number;
@@ -93,7 +93,7 @@ export class JobRecord {
     return this.#returned >= this.minionCount;
   }
 
-  /** A minion that nobody expected is one of the job's from now on. @returns false if it had returned before */
+  /** A minion that was not expected is one of the job's from now on. @returns false if it had returned before */
   noteReturn(id: string, isFailed: boolean, nowMs: number): boolean {
     const index = this.#indexOf(id, true);
     if (this.#hasReturned(index)) return false;
@@ -131,7 +131,7 @@ export class JobRecord {
     }
   }
 
-  /** Given up: whoever has not returned, and does not say that it runs, is lost. */
+  /** Given up: a minion that has not returned, and does not say that it runs, is lost. */
   noteOver(nowMs: number, isGone: (id: string) => boolean): void {
     this.overMs = nowMs;
     if (this.isComplete) return;

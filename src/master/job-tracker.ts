@@ -28,7 +28,7 @@ export type FollowOptions = {
 export type FindJobAnswer = { readonly id: string; readonly runsStill: boolean; readonly isFault: boolean };
 
 export type TrackerOptions = {
-  /** Publishes find_job to those ids; resolves with its jid, or undefined if nobody could be asked. */
+  /** Publishes find_job to those ids; resolves with its jid, or undefined if no minion could be asked. */
   readonly findJob: (jid: string, ids: readonly string[]) => Promise<string | undefined>;
   readonly readFindJob: (id: string, body: Uint8Array) => FindJobAnswer;
   readonly isConnected: (id: string) => boolean;
@@ -53,7 +53,7 @@ type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn"
   timer: NodeJS.Timeout | undefined;
 };
 
-/** `onEnd`: whoever waits for more answers waits no longer. */
+/** `onEnd`: the asker waits for no more answers. */
 type Question = { readonly onAnswer: (answer: FindJobAnswer) => void; readonly onEnd?: () => void };
 
 export class JobTracker {
@@ -101,7 +101,7 @@ export class JobTracker {
     return this.#records.get(jid);
   }
 
-  /** It could not be sent: nobody has it, so nobody is asked about it. */
+  /** It could not be sent. No minion has it, so none is asked about it. */
   letGo(jid: string): void {
     const job = this.#jobs.get(jid);
     if (job !== undefined) this.#finish(job);
@@ -208,7 +208,7 @@ export class JobTracker {
     this.#questions.delete(question);
   }
 
-  /** Lets go of what is too old, and of the oldest that nobody follows where there are too many; `minionCount` more are to come. */
+  /** Lets go of what is too old, and of the oldest that no client follows where there are too many; `minionCount` more are to come. */
   forgetOld(minionCount = 0): void {
     const oldMs = this.#steadyMs() - jobRecordKeptMs;
     for (const record of this.#records.values()) {
@@ -280,7 +280,7 @@ export class JobTracker {
   #nextRound(job: Followed, nowMs: number): number | undefined {
     if (job.isAnyRunning || job.isAsking) {
       job.roundEndsMs = nowMs + job.gatherTimeoutMs;
-      // While the question is still on its way to the minions, nobody can have answered it.
+      // While the question is still on its way to the minions, no minion can have answered it.
       if (!job.isAsking) this.#beginRound(job);
       return job.roundEndsMs;
     }
@@ -297,7 +297,7 @@ export class JobTracker {
     this.#ask(job)
       .catch((error: Error) => {
         this.#options.onFault(error);
-        // Nobody was asked, so nobody is silent: once more in the next round.
+        // No minion was asked, so none is silent: once more in the next round.
         job.unaskedRounds += 1;
         job.isAnyRunning ||= job.unaskedRounds <= unaskedRoundsMax;
       })

@@ -1,5 +1,5 @@
 /**
- * Which minions are accepted, kept true to the key directories whoever changes them, and the master's AES key: when a key goes,
+ * Which minions are accepted, kept true to the key directories, whatever program changes them, and the master's AES key: when a key goes,
  * publishes move to a new AES key at once. One command causes one rotation.
  */
 import type { Logger } from "pino";
@@ -104,12 +104,12 @@ export class KeyRing {
     this.counters.added += change.added.length;
     this.counters.removed += gone.length;
     this.counters.changed += change.changed.length;
-    // Whoever held a key that went knows the AES key, also if not every worker could be told of the change.
+    // The holder of a key that went knows the AES key, also if not every worker could be told of the change.
     const outcome = await this.#distribute(change).then(
       (replaced) => ({ replaced, fault: undefined }),
       (fault: unknown) => ({ replaced: [], fault }),
     );
-    // Whoever has another key now gets nothing that was for the former holder.
+    // A minion that has another key now gets nothing that was for the former holder.
     for (const id of outcome.replaced) this.#options.onRemoved(id);
     const isRemoval = (gone.length > 0 || outcome.replaced.length > 0) && this.#options.rotatesOnRemoval;
     const isSettled = !isRemoval && this.#steadyMs() - this.#rotatedForRemovalMs < dropfileLagMsMax;

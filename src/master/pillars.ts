@@ -1,7 +1,7 @@
 /**
  * Pillars on their way: commands of external sources run, rendered in their lane, kept by the worker that owns the minion, sealed by the RSA
  * lane, answered. Or found among those that `pillar_cache` keeps.
- * Equal questions that wait share one rendering; one that is under way is shared with nobody, because files may have changed since.
+ * Equal questions that wait share one rendering; one that is under way is not shared, because files may have changed since.
  * Kept pillars have turns of their own: they never wait for those whose commands run.
  */
 import { createHash } from "node:crypto";
@@ -50,7 +50,7 @@ type Waiting = {
   readonly key: string;
   readonly task: PillarTask;
   readonly askedMs: number;
-  /** From when it was asked: what a minion asked for before it was forgotten is kept for nobody. */
+  /** From when it was asked: what a minion asked for before it was forgotten is not kept. */
   readonly mark: ForgetMark;
   readonly resolve: (pillar: Uint8Array) => void;
   readonly reject: (error: Error) => void;

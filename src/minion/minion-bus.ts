@@ -44,7 +44,7 @@ function stampedEvent(tag: string, data: Encodable): Uint8Array {
 export type BusOptions = {
   readonly config: BusConfig;
   readonly log: Logger;
-  /** Every event, whoever fired it. */
+  /** Every event, whatever program fired it. */
   readonly onEvent: (tag: string, data: ValueMap) => void;
 };
 

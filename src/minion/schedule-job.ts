@@ -30,7 +30,7 @@ export type Decision =
   /** `fun`: what runs in the job's place. `missedMs`: how late it is. */
   | { readonly kind: "run"; readonly fun?: Value; readonly missedMs: number }
   | { readonly kind: "skip"; readonly reason: SkipReason }
-  /** `isNew`: nobody was told yet. */
+  /** `isNew`: it was not told yet. */
   | { readonly kind: "faulty"; readonly fault: string; readonly isNew: boolean };
 
 /** The member in which msgpack of Salt carries a time. */
