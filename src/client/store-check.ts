@@ -7,6 +7,7 @@ import { hasCode } from "../errors.ts";
 import { walkedFaultsMax } from "../limits.ts";
 import { checkBatches, checkKeys, checkTokens } from "../store/check/file-checks.ts";
 import { checkJobLogs, checkJobs, checkMinionData, checkPendingJobs } from "../store/check/lmdb-checks.ts";
+import { checkSaltJobs, checkSaltMinions, leaveRest, saltKinds } from "../store/check/salt-checks.ts";
 import { type Check, Tally } from "../store/check/tally.ts";
 import { instanceOwner } from "../store/instance-lock.ts";
 import { readMasterKey } from "../store/master-keys.ts";
@@ -21,13 +22,15 @@ export type StorePart = {
   readonly faults: readonly string[];
   readonly faultCount: number;
   readonly unreadable?: string;
+  /** Files and directories there that nothing reads, the first few. */
+  readonly leftAlone: readonly string[];
+  readonly leftAloneCount: number;
 };
 export type OnProgress = (place: string, share: number) => void;
 
 /** One part after the other, each when it is read. */
 export function* checkStore(config: MasterConfig, onProgress: OnProgress): Generator<StorePart> {
   const { cachedir, pki_dir: pkiDir } = config;
-  const isRunning = instanceOwner(cachedir) !== undefined;
   let box: SecretBox | undefined;
   const checks: readonly (readonly [what: string, place: string, check: Check])[] = [
     ["keys", pkiDir, (tally) => checkKeys(pkiDir, tally)],
@@ -44,17 +47,35 @@ export function* checkStore(config: MasterConfig, onProgress: OnProgress): Gener
     ["pending jobs", join(cachedir, "pending-jobs.lmdb"), checkPendingJobs],
     ["batches", join(cachedir, "batches"), checkBatches],
     ["tokens", join(cachedir, "tokens"), checkTokens],
+    [
+      "jobs in Salt's files",
+      join(cachedir, "jobs"),
+      (tally, look) => checkSaltJobs(tally, look, cachedir, config.hash_type),
+    ],
+    ["minions' data in Salt's files", cachedir, checkSaltMinions],
+    ["other files", cachedir, (tally) => leaveRest(tally, cachedir, knownNames)],
   ];
   for (const [what, place, check] of checks) {
     const tally = new Tally(walkedFaultsMax);
+    const so = () => ({ what, place, ...toldOf(tally) });
+    onProgress(place, 0);
     try {
-      check(tally, { path: place, isRunning, onProgress: onProgress });
-      yield { what, place, records: tally.records, faults: tally.faults, faultCount: tally.faultCount };
+      check(tally, { path: place, isRunning: instanceOwner(cachedir) !== undefined, onProgress });
+      yield so();
     } catch (error) {
-      const unreadable = error instanceof Error ? withSystemReason(error) : String(error);
-      yield { what, place, records: tally.records, faults: tally.faults, faultCount: tally.faultCount, unreadable };
+      yield { ...so(), unreadable: error instanceof Error ? withSystemReason(error) : String(error) };
     }
   }
+}
+
+/** Of the cache directory: what a check reads, and what holds nothing of its own. */
+const knownNames: ReadonlySet<string> = new Set([
+  ...["jobs.lmdb", "minions.lmdb", "pending-jobs.lmdb", "batches", "tokens", "jobs", "minions", ...saltKinds],
+  ".saltworks.lock",
+]);
+
+function toldOf({ records, faults, faultCount, leftAlone, leftAloneCount }: Tally) {
+  return { records, faults, faultCount, leftAlone, leftAloneCount };
 }
 
 function masterKey({ pki_dir: pkiDir, key_pass: passphrase }: MasterConfig, tally: Tally): string | undefined {

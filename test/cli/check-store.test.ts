@@ -1,20 +1,43 @@
 /** `saltworks check-store`: exit codes and words for stores that are whole, damaged, and not to be read. */
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
 import { dispatch } from "../../src/cli/dispatch.ts";
+import { checkSaltMinions } from "../../src/store/check/salt-checks.ts";
+import { Tally } from "../../src/store/check/tally.ts";
 import { claimInstance } from "../../src/store/instance-lock.ts";
 import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
+import { jobDirectory } from "../../src/store/local-cache-files.ts";
 import { ensureMasterKeys } from "../../src/store/master-keys.ts";
 import { openMinionData } from "../../src/store/minion-data.ts";
 import { openSecretBox } from "../../src/store/sealed.ts";
 import { openMasterSecrets } from "../../src/store/secrets.ts";
 import { encode } from "../../src/wire/msgpack.ts";
+import type { Encodable } from "../../src/wire/values.ts";
 import { sealSession } from "../../src/workers/session-record.ts";
 import { loadOf, returnOf } from "../contract/job-cache.ts";
+import { cliFile } from "../fleet/our-master.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 import { TestHost } from "./test-host.ts";
+
+/** Begins the file, says so, and completes it a moment later. */
+const writeLater = `
+  const { writeFileSync } = require("node:fs");
+  const [file, hex] = process.argv.slice(1);
+  const bytes = Buffer.from(hex, "hex");
+  writeFileSync(file, bytes.subarray(0, 10));
+  process.stdout.write("x");
+  setTimeout(() => writeFileSync(file, bytes), 300);
+`;
+const noPython = spawnSync("python3", ["-c", "import pty"]).status === 0 ? false : "python3 makes the pseudo-terminal";
+const inPseudoTerminal = `
+import os, pty, sys
+status = pty.spawn(sys.argv[1:])
+sys.exit(os.waitstatus_to_exitcode(status))
+`;
 
 const jid = "20260102030405000001";
 
@@ -94,6 +117,69 @@ describe("saltworks check-store", () => {
       parts.filter(({ faultCount }) => faultCount > 0).map(({ what }) => what),
       ["keys", "sealed secrets", "jobs", "tokens"],
     );
+  });
+
+  it("reads what a Salt master left, names what is damaged in it, and what it leaves alone", async () => {
+    const job = at("cache", "jobs", "ab", "0123456789abcdef0123456789abcdef");
+    const saltsJid = "20260102030405000009";
+    const folder = jobDirectory(at("cache"), "sha256", saltsJid);
+    const folders = [
+      job,
+      join(folder, "m1"),
+      join(folder, "m2"),
+      at("cache", "minions", "m1", "files"),
+      at("cache", "proc"),
+    ];
+    for (const each of folders) mkdirSync(each, { recursive: true });
+    const old = new Date(Date.now() - 60_000);
+    const put = (file: string, content: string | Uint8Array) => {
+      writeFileSync(file, content);
+      utimesSync(file, old, old);
+    };
+    const packed = (value: Encodable) => encode(value, "bin");
+    put(join(folder, "jid"), saltsJid);
+    put(join(folder, ".load.p"), packed({ jid: saltsJid, fun: "test.ping" }));
+    put(join(folder, ".minions.p"), packed(["m1", "m2"]));
+    put(join(folder, "m1", "return.p"), packed({ return: true, retcode: 0 }));
+    put(join(folder, "m2", "return.p"), packed({ return: "x".repeat(100) }).subarray(0, 50));
+    put(join(folder, "notes.txt"), "mine");
+    put(at("cache", "minions", "m1", "data.p"), packed({ grains: { os: "x".repeat(50) }, pillar: {} }).subarray(0, 20));
+    put(at("cache", "minions", "m1", "mine.p"), packed({ a: 1 }));
+    put(at("cache", "sched.bin"), "x");
+    const { code, out } = await check();
+    assert.equal(code, 1, out);
+    assert.match(out, /^jobs in Salt's files \(.*\): 5 records, DAMAGED$/m);
+    assert.match(out, /m2\/return\.p of 50 bytes cannot be decoded/);
+    assert.match(out, /^minions' data in Salt's files \(.*\): 2 records, DAMAGED$/m);
+    assert.match(out, /minions\/m1\/data\.p of 20 bytes cannot be decoded/);
+    const left = [...out.matchAll(/^ {2}left alone: (.*)$/gm)].map(([, name]) => name);
+    const known = [join(folder, "notes.txt"), at("cache", "minions", "m1", "files"), at("cache", "proc")];
+    assert.deepEqual(left.toSorted(), [...known, at("cache", "sched.bin")].toSorted());
+    assert.doesNotMatch(out, /m1\/return\.p/, "what is whole is not named");
+  });
+
+  it("reads a file of Salt's again that is being written", async () => {
+    const file = at("cache", "minions", "m1", "data.p");
+    mkdirSync(at("cache", "minions", "m1"), { recursive: true });
+    const whole = encode({ grains: { os: "Debian" }, pillar: {} }, "bin");
+    const writer = spawn(process.execPath, ["-e", writeLater, file, whole.toString("hex")]);
+    await once(writer.stdout, "data");
+    const tally = new Tally(10);
+    checkSaltMinions(tally, { path: at("cache"), isRunning: false, onProgress: () => undefined });
+    assert.deepEqual([tally.records, tally.faults], [1, []]);
+    await once(writer, "exit");
+  });
+
+  it("shows how far it is on a terminal only", { skip: noPython }, () => {
+    const command = [process.execPath, cliFile, "check-store", "-c", root];
+    const shown = spawnSync("python3", ["-c", inPseudoTerminal, ...command], { encoding: "utf8", timeout: 60_000 });
+    assert.equal(shown.status, 0, shown.stdout + shown.stderr);
+    assert.match(shown.stdout, /jobs\.lmdb: 0 %/);
+    assert.match(shown.stdout, /All is whole\./);
+    const piped = spawnSync(command[0] ?? "", command.slice(1), { encoding: "utf8", timeout: 60_000 });
+    assert.equal(piped.status, 0, piped.stdout);
+    for (const mark of ["%", "\r", "\u001b"]) assert.ok(!piped.stdout.includes(mark), piped.stdout);
+    assert.equal(piped.stderr, "");
   });
 
   it("ends with 2 when something cannot be read, and reads the rest", async () => {

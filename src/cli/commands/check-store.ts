@@ -35,12 +35,19 @@ function stateOf(parts: readonly StorePart[]): keyof typeof exitCodes {
   return parts.some(({ faultCount }) => faultCount > 0) ? "damaged" : "whole";
 }
 
-function textOf({ what, place, records, faults, faultCount, unreadable }: StorePart): string {
+function textOf(part: StorePart): string {
+  const { what, place, records, faults, faultCount, unreadable, leftAlone, leftAloneCount } = part;
   const head = `${what} (${place})`;
-  if (unreadable !== undefined) return `${head}: not read: ${unreadable}\n`;
+  const left = listed("left alone: ", leftAlone, leftAloneCount);
+  if (unreadable !== undefined) return `${head}: not read: ${unreadable}\n${left}`;
+  const isWhole = faultCount === 0;
+  if (isWhole && records === 0 && leftAloneCount > 0) return `${head}: nothing that is read\n${left}`;
   const count = `${records.toLocaleString("en-US")} record${records === 1 ? "" : "s"}`;
-  if (faultCount === 0) return `${head}: ${count}, whole\n`;
-  const rest = faultCount - faults.length;
-  const more = rest > 0 ? `  and ${rest.toLocaleString("en-US")} more\n` : "";
-  return `${head}: ${count}, DAMAGED\n${faults.map((fault) => `  ${fault}\n`).join("")}${more}`;
+  return `${head}: ${count}, ${isWhole ? "whole" : "DAMAGED"}\n${listed("", faults, faultCount)}${left}`;
+}
+
+function listed(prefix: string, lines: readonly string[], count: number): string {
+  const rest = count - lines.length;
+  const more = rest > 0 ? `  ${prefix}and ${rest.toLocaleString("en-US")} more\n` : "";
+  return lines.map((line) => `  ${prefix}${line}\n`).join("") + more;
 }

@@ -2,6 +2,8 @@
 import { createPublicKey } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { readIfThere } from "../../config/missing-files.ts";
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { listBatches, readBatchEntries } from "../batch-log.ts";
@@ -24,8 +26,11 @@ export function checkKeys(pkiDir: string, tally: Tally): void {
     for (const entry of readdirSync(directory, { withFileTypes: true })) {
       if (!entry.isFile() || entry.name.startsWith(".")) continue;
       const file = join(directory, entry.name);
+      const text = readIfThere(file)?.toString("utf8");
+      // Accepted, rejected or deleted meanwhile.
+      if (text === undefined) continue;
       tally.records += 1;
-      if (!isUsableKey(readFileSync(file, "utf8"))) tally.fault(`${file} is no key of a minion`);
+      if (!isUsableKey(text)) tally.fault(`${file} is no key of a minion`);
     }
   }
 }
@@ -42,9 +47,10 @@ function isPublicKey(pem: string): boolean {
 export const checkTokens: Check = (tally, { path }) => {
   if (!existsSync(path)) return;
   for (const name of readdirSync(path).filter((each) => tokenForm.test(each))) {
+    const bytes = readIfThere(join(path, name));
+    if (bytes === undefined) continue;
     tally.records += 1;
-    if (!isToken(readFileSync(join(path, name)), name))
-      tally.fault(`${join(path, name)} is no token: its user must log in again`);
+    if (!isToken(bytes, name)) tally.fault(`${join(path, name)} is no token: its user must log in again`);
   }
 };
 
@@ -69,6 +75,8 @@ export const checkBatches: Check = (tally, { path }) => {
         offset = last.end;
       }
     } catch (error) {
+      // Its age was over meanwhile.
+      if (error instanceof SaltworksError && hasCodeIn(error.cause, "ENOENT")) continue;
       if (!(error instanceof SaltworksError) || !(error.cause instanceof SyntaxError)) throw error;
       tally.fault(`the log of batch ${jid} in ${path} has a line that cannot be read`);
     }

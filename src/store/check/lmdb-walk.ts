@@ -195,14 +195,30 @@ function childOf(page: Buffer, at: number): number {
 /** The head of a data file: what its meta pages say, the latest first, and its bytes. Undefined if nothing was stored in it yet. */
 export function readHead(path: string): { readonly metas: readonly Meta[]; readonly size: number } | undefined {
   return withFile(path, (file) => {
+    const metas = metasOf(file);
+    // Looked at last: a master that writes makes the file longer before its head says so.
     const { size } = fstatSync(file);
-    return size === 0 ? undefined : { metas: metasOf(file), size };
+    return size === 0 ? undefined : { metas, size };
   });
 }
 
+/** Reads of a head that is being written; it takes a microsecond. */
+const headReadsMax = 100;
+
+/** Read until two looks agree: a master may be writing it. */
 function metasOf(file: number): Meta[] {
+  let before = headOf(file);
+  for (let read = 0; read < headReadsMax; read += 1) {
+    const now = headOf(file);
+    if (now.equals(before)) break;
+    before = now;
+  }
+  return readMetas(before);
+}
+
+function headOf(file: number): Buffer {
   const head = Buffer.alloc(headBytesMax);
-  return readMetas(head.subarray(0, readSync(file, head, 0, head.byteLength, 0)));
+  return head.subarray(0, readSync(file, head, 0, head.byteLength, 0));
 }
 
 /** Reads all of a data file that is not empty. While a master writes it, a read transaction of LMDB must hold its pages. */

@@ -3,11 +3,19 @@ export class Tally {
   records = 0;
   faultCount = 0;
   readonly faults: string[] = [];
+  /** Files and directories that no check reads, the first few, and how many there are. */
+  readonly leftAlone: string[] = [];
+  leftAloneCount = 0;
   readonly #faultsMax: number;
 
-  /** @param faultsMax faults that are told one by one; the rest is counted */
+  /** @param faultsMax faults and names that are told one by one; the rest is counted */
   constructor(faultsMax: number) {
     this.#faultsMax = faultsMax;
+  }
+
+  leave(path: string): void {
+    this.leftAloneCount += 1;
+    if (this.leftAlone.length < this.#faultsMax) this.leftAlone.push(path);
   }
 
   fault(text: string): void {
