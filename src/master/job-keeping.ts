@@ -55,12 +55,16 @@ const momentaryFunctions = new Set([
   ),
 ]);
 
+/** A fault that each of a thousand silent minions meets is logged once. */
+const faultLogMs = 10_000;
+
 export class JobKeeping {
   readonly tracker: JobTracker;
   readonly deliveries: Deliveries;
   readonly #parts: JobKeepingParts;
   readonly #presenceEvents: PresenceEvents | undefined;
   #minions: MinionData | undefined;
+  #mayLogMs = 0;
 
   constructor(parts: JobKeepingParts) {
     const { config, logger, start, bus } = parts;
@@ -70,7 +74,7 @@ export class JobKeeping {
         (await parts.publisher().publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
       readFindJob: readFindJobAnswer,
       isConnected: (id) => !parts.presence().isGone(id),
-      onFault: (error) => logger.error({ err: error }, "find_job could not be published"),
+      onFault: (error) => logger.error({ err: error }, "a job could not be followed as it should"),
     });
     this.deliveries = Deliveries.open({
       store: parts.pendingJobs,
@@ -187,7 +191,7 @@ export class JobKeeping {
     keyState: (id) => openKeyDirectories(this.#parts.config.pki_dir).stateOf(id),
     isConnected: (id) => this.#parts.presence().isConnected(id),
     contactMs: (id) => this.#parts.presence().contactMs(id),
-    isKnown: (id) => this.#minionData().get(id) !== undefined,
+    isKnown: (id) => this.#isKnown(id),
     waitsUntilMs: (jid, id) => {
       const job = this.deliveries.job(jid);
       return job?.lacks(id) ? job.record.deadlineMs : undefined;
@@ -288,6 +292,19 @@ export class JobKeeping {
       bytes: 0,
       build: () => ({ task, transfer: [] }),
     });
+  }
+
+  /** It words a reason: what cannot be read must not keep a job from ending, and "never seen" must not be said of it. */
+  #isKnown(id: string): boolean {
+    try {
+      return this.#minionData().get(id) !== undefined;
+    } catch (error) {
+      const nowMs = performance.now();
+      if (nowMs < this.#mayLogMs) return true;
+      this.#mayLogMs = nowMs + faultLogMs;
+      this.#parts.logger.error({ err: error }, "the minions' data cannot be read");
+      return true;
+    }
   }
 
   #minionData(): MinionData {

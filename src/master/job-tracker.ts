@@ -323,7 +323,12 @@ export class JobTracker {
     this.#dropQuestion(job);
     this.#jobs.delete(record.jid);
     record.noteOver(this.#now(), (id) => !this.#options.isConnected(id));
-    job.onDone(record.returnedIds(), record.silent());
+    // Timers and publishes end here: a listener's fault must end neither.
+    try {
+      job.onDone(record.returnedIds(), record.silent());
+    } catch (error) {
+      this.#options.onFault(error as Error);
+    }
   }
 
   #dropQuestion(job: Followed): void {

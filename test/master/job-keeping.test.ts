@@ -1,5 +1,6 @@
 /** A job that was begun and could not be sent: it is not run later, and nobody is asked about it. */
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { JobKeeping, type JobKeepingParts } from "../../src/master/job-keeping.ts";
@@ -18,11 +19,15 @@ describe("JobKeeping", () => {
   const makeFolder = temporaryDirectories();
   let keeping: JobKeeping;
   let fired: string[];
+  let errors: unknown[];
+  let cachedir: string;
   beforeEach(() => {
     fired = [];
+    errors = [];
+    cachedir = makeFolder();
     keeping = new JobKeeping({
-      config: { presence_events: false, gather_job_timeout: 60, timeout: 60, pki_dir: "" },
-      logger: { error: (details: unknown) => assert.fail(JSON.stringify(details)) },
+      config: { presence_events: false, gather_job_timeout: 60, timeout: 60, pki_dir: "", cachedir },
+      logger: { error: (details: unknown) => void errors.push(details) },
       authorisation: { mayStillPublish: () => Promise.resolve(true) },
       start: { accepted: new Set(["away", "there"]) },
       bus: { fire: (tag: string) => void fired.push(tag) },
@@ -30,7 +35,10 @@ describe("JobKeeping", () => {
       presence: () => ({ isGone: () => false, isConnected: () => true, contactMs: () => undefined }),
     } as unknown as JobKeepingParts);
   });
-  afterEach(() => keeping.close());
+  afterEach(async () => {
+    await keeping.close();
+    assert.deepEqual(errors, []);
+  });
 
   it("gives a job up that could not be sent", async () => {
     const failed = keeping.beginning(async (begin) => {
@@ -59,5 +67,12 @@ describe("JobKeeping", () => {
     });
     await assert.rejects(refused, /too many/);
     assert.deepEqual([keeping.deliveries.jobCount, keeping.tracker.followedCount], [1, 1]);
+  });
+
+  it("calls no minion never seen while the minions' data cannot be read, and says so once", () => {
+    mkdirSync(join(cachedir, "minions.lmdb"));
+    writeFileSync(join(cachedir, "minions.lmdb", "data.mdb"), "no store");
+    for (const id of ["away", "there"]) assert.equal(keeping.reasonSources.isKnown(id), true);
+    assert.equal(errors.splice(0).length, 1);
   });
 });

@@ -83,6 +83,18 @@ describe("JobTracker", () => {
     assert.equal(questions.length, 0);
   });
 
+  it("goes on when a listener throws at the end of a job, be it in a timer or at once", async () => {
+    const { tracker, follow, faults } = openTracker();
+    const onDone = () => {
+      throw new Error("no space left");
+    };
+    follow([], { onDone });
+    follow(["a"], { jid: "other", onDone });
+    await tick(5_000);
+    await tick(10_000);
+    assert.deepEqual([faults.length, tracker.followedCount], [2, 0]);
+  });
+
   it("asks the silent ones at timeout and gives up when the round has ended: 15 s by default", async () => {
     const { tracker, questions, follow, done } = openTracker();
     follow(["a", "b"]);
