@@ -2,7 +2,7 @@
  * Which new minions are accepted or rejected without an operator: lists of ids, globs and patterns, single-use files, grains.
  * Source: docs/protocol.md section 3.3, point 3. Files are read again when they change.
  */
-import { readdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { RE2JS } from "re2js";
 import { hasCodeIn } from "../config/file-errors.ts";
@@ -26,8 +26,9 @@ type Rules = Pick<
 >;
 
 export interface Autosign {
-  /** Consumes the id's file in `minions_autosign`, if that is what decides. */
   isAutoSigned(id: string, autosignGrains?: ValueMap): boolean;
+  /** The key is where it belongs: the file in `minions_autosign` goes, if the last answer came from one. */
+  noteDecided(): void;
   isAutoRejected(id: string): boolean;
 }
 
@@ -70,8 +71,16 @@ class FileAutosign implements Autosign {
   readonly #rules: Rules;
   readonly #files = new Map<string, { readonly mtimeMs: number; readonly lines: readonly Line[] }>();
 
+  /** A file that was good for one answer, or is too old. */
+  #usedFile: string | undefined;
+
   constructor(rules: Rules) {
     this.#rules = rules;
+  }
+
+  noteDecided(): void {
+    if (this.#usedFile !== undefined) rmSync(this.#usedFile, { force: true });
+    this.#usedFile = undefined;
   }
 
   isAutoRejected(id: string): boolean {
@@ -79,8 +88,9 @@ class FileAutosign implements Autosign {
   }
 
   isAutoSigned(id: string, autosignGrains?: ValueMap): boolean {
+    this.#usedFile = undefined;
     if (this.#rules.auto_accept) return true;
-    return this.#isListed(id, this.#rules.autosign_file) || this.#takeFile(id) || this.#hasGrain(autosignGrains);
+    return this.#isListed(id, this.#rules.autosign_file) || this.#hasFile(id) || this.#hasGrain(autosignGrains);
   }
 
   #isListed(id: string, file: string | null): boolean {
@@ -112,12 +122,12 @@ class FileAutosign implements Autosign {
   }
 
   /** A file named like the id, made for this once, not older than `autosign_timeout`. */
-  #takeFile(id: string): boolean {
+  #hasFile(id: string): boolean {
     if (!idIsValid(id)) return false;
     const file = join(this.#rules.pki_dir, autosignFolder, id);
     const stat = statSync(file, { throwIfNoEntry: false });
     if (stat === undefined) return false;
-    unlinkSync(file);
+    this.#usedFile = file;
     const { autosign_timeout: timeoutMinutes } = this.#rules;
     return timeoutMinutes <= 0 || Date.now() - stat.mtimeMs <= timeoutMinutes * msPerMinute;
   }

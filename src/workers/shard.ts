@@ -187,7 +187,13 @@ export class Shard {
     const session = { keyString, crypticle, createdMs: isGood ? present.createdMs : nowMs, minionKey };
     state.session = session;
     state.isSessionForeign = false;
-    return { session, stored: this.stores.minions.putSession(id, sealSession(this.stores.box, id, session)) };
+    const sealed = sealSession(this.stores.box, id, session);
+    const stored = this.stores.minions.putSession(id, sealed).catch((error: Error) => {
+      // Kept, it would be given out again and never be stored.
+      if (state.session === session) state.session = undefined;
+      throw error;
+    });
+    return { session, stored };
   }
 
   /** Sessions that were not used since the last call let their ciphers go. @returns how many did */

@@ -95,12 +95,16 @@ describe("autosign", () => {
     const file = join(directory, "minions_autosign", "web1");
     writeFileSync(file, "");
     assert.equal(autosign.isAutoSigned("web1"), true);
+    assert.equal(existsSync(file), true, "the key is not written yet");
+    autosign.noteDecided();
     assert.equal(existsSync(file), false);
     assert.equal(autosign.isAutoSigned("web1"), false);
     writeFileSync(file, "");
     const old = Date.now() / 1_000 - 121 * 60;
     utimesSync(file, old, old);
     assert.equal(autosign.isAutoSigned("web1"), false);
+    autosign.noteDecided();
+    assert.equal(existsSync(file), false, "one that is too old goes as well");
     assert.equal(autosign.isAutoSigned("../minions_autosign"), false);
   });
 

@@ -107,9 +107,12 @@ function decide(
   const isAutoRejected = autosign.isAutoRejected(id);
   const isAutoSigned = autosign.isAutoSigned(id, grains instanceof Map ? grains : undefined);
   const pending = keys.read("pending", id);
-  return pending === undefined
-    ? decideUnknown(shard, id, pub, isAutoRejected, isAutoSigned)
-    : decidePending(shard, id, pub, pending, isAutoRejected, isAutoSigned);
+  const decision =
+    pending === undefined
+      ? decideUnknown(shard, id, pub, isAutoRejected, isAutoSigned)
+      : decidePending(shard, id, pub, pending, isAutoRejected, isAutoSigned);
+  autosign.noteDecided();
+  return decision;
 }
 
 function isSameKey(stored: string, pub: string): boolean {
@@ -166,8 +169,9 @@ function decidePending(
   }
   if (!isSameKey(pending, pub)) return deny(shard, id, pub);
   if (!isAutoSigned) return { ret: true, act: "pend" };
-  keys.remove("pending", id);
+  // In this order: a write that fails must not lose the key that an operator waits to see.
   keys.write("accepted", id, pub);
+  keys.remove("pending", id);
   return { ret: true, act: "accept" };
 }
 

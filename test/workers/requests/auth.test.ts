@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { describe, it, mock } from "node:test";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { encodeClearReply } from "../../../src/wire/reply.ts";
@@ -145,6 +145,34 @@ describe("_auth", () => {
       outcomeOf(await configured.send(clearFrame(authLoad("b", { autosign_grains: { role: "db" } })))),
       true,
     );
+  });
+
+  it("loses neither a pending key nor a single-use file when the accepted key cannot be written", async () => {
+    const bench = openShard();
+    const folder = join(bench.config.pki_dir, "minions_autosign");
+    mkdirSync(folder, { recursive: true });
+    const file = join(folder, "web1");
+    writeFileSync(file, "");
+    bench.keys.write("pending", "web1", minionPair.publicPem);
+    const write = mock.method(bench.keys, "write", () => {
+      throw new Error("no space left");
+    });
+    await bench.send(clearFrame(authLoad("web1")));
+    assert.deepEqual([bench.keys.read("pending", "web1"), existsSync(file)], [minionPair.publicPem, true]);
+    write.mock.restore();
+    assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
+    assert.deepEqual([bench.keys.read("pending", "web1"), existsSync(file)], [undefined, false]);
+  });
+
+  it("stores a session key later if it could not be stored at first", async () => {
+    const bench = openShard();
+    bench.keys.write("accepted", "web1", minionPair.publicPem);
+    bench.shard.accept("web1", minionPair.publicPem);
+    const put = mock.method(bench.shard.stores.minions, "putSession", () => Promise.reject(new Error("no space left")));
+    await assert.rejects(bench.shard.issueSession("web1", Date.now()).stored ?? Promise.resolve(), /no space/);
+    put.mock.restore();
+    await bench.shard.issueSession("web1", Date.now()).stored;
+    assert.ok(bench.memory.minions.get("web1")?.session);
   });
 
   it("in open_mode overwrites a key that differs", async () => {
