@@ -1,5 +1,5 @@
 /** `_file_recv`: a piece of a file that a minion sends (`cp.push`), kept below the minion's own directory. Source: Salt 3007's master, docs/protocol.md section 7.1. */
-import { mkdir, open, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { idIsValid } from "../store/keys.ts";
@@ -70,7 +70,7 @@ async function writePiece(root: string, path: string, { loc, data }: Piece): Pro
     const file = await open(path, loc === 0 ? "w" : "r+", fileMode);
     try {
       if (!(await file.stat()).isFile()) return false;
-      await file.write(data, 0, data.byteLength, loc);
+      await writeAll(file, data, loc);
       await file.truncate(loc + data.byteLength);
     } finally {
       await file.close();
@@ -80,6 +80,15 @@ async function writePiece(root: string, path: string, { loc, data }: Piece): Pro
     // A directory in the file's place, or a file in a directory's.
     if (hasCodeIn(error, "ENOENT", "EISDIR", "ENOTDIR", "EEXIST", "ELOOP")) return false;
     throw error;
+  }
+}
+
+/** A disk that fills takes a part of a write without an error; the next write has the error. */
+async function writeAll(file: FileHandle, data: Uint8Array, position: number): Promise<void> {
+  let written = 0;
+  while (written < data.byteLength) {
+    const { bytesWritten } = await file.write(data, written, data.byteLength - written, position + written);
+    written += bytesWritten;
   }
 }
 

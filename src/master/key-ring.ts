@@ -3,6 +3,7 @@
  * publishes move to a new AES key at once. One command causes one rotation.
  */
 import type { Logger } from "pino";
+import { generateKeyString } from "../crypto/crypticle.ts";
 import type { KeyChange, KeyWatch } from "../store/keys.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
 import type { MasterKeys } from "../workers/messages.ts";
@@ -44,6 +45,8 @@ export class KeyRing {
   /** When the key has served its time, by `#steadyMs`. */
   #dueMs: number;
   #rotatedForRemovalMs = Number.NEGATIVE_INFINITY;
+  /** A rotation began and has not been told to every worker. */
+  #isRotationDue = false;
   #watch: Pick<KeyWatch, "noteServed" | "lookForNew"> | undefined;
   /** Changes and rotations happen one after the other. */
   #tail: Promise<unknown> = Promise.resolve();
@@ -88,10 +91,11 @@ export class KeyRing {
     return this.#enqueue(() => this.#apply(change));
   }
 
-  /** Rotates if the key has served `publish_session`, however the wall clock was set meanwhile. */
+  /** Rotates if the key has served `publish_session`, however the wall clock was set meanwhile, and if a rotation failed. */
   rotateIfDue(): Promise<void> {
     return this.#enqueue(async () => {
-      if (this.#steadyMs() > this.#dueMs) await this.#rotate("publish_session is over");
+      if (this.#isRotationDue) await this.#rotate("the last rotation failed");
+      else if (this.#steadyMs() > this.#dueMs) await this.#rotate("publish_session is over");
     });
   }
 
@@ -132,15 +136,16 @@ export class KeyRing {
 
   async #rotate(reason: string): Promise<void> {
     const { secrets } = this.#options;
+    this.#isRotationDue = true;
     await this.#options.exclusively(async () => {
-      await secrets.rotate(Date.now(), this.#options.graceMs);
+      // Signed first: a key in use that no worker knows would start serials anew under the old one, and minions drop such publishes.
+      const aes = generateKeyString();
+      const signature = await this.#options.signMasterKey(aes);
+      await secrets.rotate(Date.now(), this.#options.graceMs, aes);
       this.#dueMs = this.#steadyMs() + this.#options.sessionMs;
-      await this.#options.distributeKeys({
-        aes: secrets.aes,
-        signature: await this.#options.signMasterKey(secrets.aes),
-        former: secrets.former,
-      });
+      await this.#options.distributeKeys({ aes: secrets.aes, signature, former: secrets.former });
     });
+    this.#isRotationDue = false;
     this.counters.rotations += 1;
 
     this.#options.fire("key", { rotate_aes_key: true });

@@ -14,10 +14,18 @@ export type LostKeysOptions = {
   readonly keys: Pick<KeyDirectories, "read" | "list">;
   readonly box: SecretBox;
   readonly logger: Pick<Logger, "warn">;
+  /** Their holders know the AES key. Comes before their sessions go: a start that fails here finds them again. */
+  readonly onLost: (ids: readonly string[]) => Promise<void>;
 };
 
-/** Before any worker starts. @returns whose session was dropped: such a holder knows the AES key, too */
-export async function dropSessionsOfLostKeys({ minions, keys, box, logger }: LostKeysOptions): Promise<string[]> {
+/** Before any worker starts. @returns whose session was dropped */
+export async function dropSessionsOfLostKeys({
+  minions,
+  keys,
+  box,
+  logger,
+  onLost,
+}: LostKeysOptions): Promise<string[]> {
   const ids = minions.sessionIds();
   if (ids.length > 0 && keys.list("accepted").length === 0) {
     // A link that leads nowhere, or a mount that comes later: with each session the whole fleet would authenticate again.
@@ -44,6 +52,7 @@ export async function dropSessionsOfLostKeys({ minions, keys, box, logger }: Los
     const faults = unreadable.slice(0, logItemsMax).map(({ message }) => message);
     logger.warn({ count: unreadable.length, faults }, "keys of minions cannot be read: their sessions are kept");
   }
+  if (lost.length > 0) await onLost(lost);
   for (const id of lost) await minions.dropSession(id);
   return lost;
 }

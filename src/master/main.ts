@@ -251,14 +251,16 @@ async function forgetLostKeys(
 ): Promise<readonly string[]> {
   const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
   try {
-    const lost = await dropSessionsOfLostKeys({ minions, keys: openKeyDirectories(config.pki_dir), box, logger });
-    if (lost.length === 0) return lost;
-    if (config.rotate_aes_key) await secrets.rotate(Date.now(), config.rotation_grace * 1_000);
-    logger.warn(
-      { count: lost.length, ids: lost.slice(0, logItemsMax), rotated: config.rotate_aes_key },
-      "keys of minions were removed or replaced while the master was down: their sessions are over",
-    );
-    return lost;
+    return await dropSessionsOfLostKeys({
+      ...{ minions, keys: openKeyDirectories(config.pki_dir), box, logger },
+      onLost: async (lost) => {
+        if (config.rotate_aes_key) await secrets.rotate(Date.now(), config.rotation_grace * 1_000);
+        logger.warn(
+          { count: lost.length, ids: lost.slice(0, logItemsMax), rotated: config.rotate_aes_key },
+          "keys of minions were removed or replaced while the master was down: their sessions are over",
+        );
+      },
+    });
   } finally {
     await minions.close();
   }

@@ -5,8 +5,9 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { networkMatcher } from "../config/networks.ts";
+import { hasCode } from "../errors.ts";
 import { hugeRequestBytes } from "../limits.ts";
-import { openKeyDirectories } from "../store/keys.ts";
+import { type KeyDirectories, openKeyDirectories } from "../store/keys.ts";
 import { peerGroupNames } from "../transport/zmtp/peer-group.ts";
 import type { LanePool } from "../workers/lane-pool.ts";
 import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../workers/messages.ts";
@@ -182,7 +183,7 @@ export class RequestPath {
         authsMax: config.auth_queue_max,
         clientTimeoutMs: config.auth_client_timeout * 1_000,
         isAccepted: (id) => start.accepted.has(id),
-        knownKey: (id) => keys.read("accepted", id) ?? keys.read("pending", id),
+        knownKey: (id) => knownKey(keys, id),
         nowMs: () => performance.now(),
       },
       lingerMs: Math.ceil(config.batch_linger_us / 1_000),
@@ -208,5 +209,15 @@ export class RequestPath {
       onAuths: (auths, peers) => this.#answerAuths(auths, peers),
       onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
     });
+  }
+}
+
+/** One that cannot be read counts as none here: the lane that decides reads it again, and answers with the error. */
+function knownKey(keys: Pick<KeyDirectories, "read">, id: string): string | undefined {
+  try {
+    return keys.read("accepted", id) ?? keys.read("pending", id);
+  } catch (error) {
+    if (!hasCode(error, "STORE_FAILED")) throw error;
+    return undefined;
   }
 }

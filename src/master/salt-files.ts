@@ -3,7 +3,7 @@
  * current while this master runs, so that Salt's tools and a way back find all of it.
  */
 import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode } from "../errors.ts";
@@ -11,7 +11,7 @@ import { aliveMarkEveryMs, saltMirrorEveryMs, saltMirrorRetryMs, saltMirrorStopM
 import type { MinionData } from "../store/minion-data.ts";
 import { AliveMark } from "../store/salt/alive-mark.ts";
 import { findSaltFiles, findSaltPrograms } from "../store/salt/detect.ts";
-import { SaltFeed } from "../store/salt/feed.ts";
+import { SaltFeed, saltFeedFile } from "../store/salt/feed.ts";
 import { fillFeed } from "../store/salt/fill-feed.ts";
 import { layoutsIn, type MinionLayout } from "../store/salt/minion-files.ts";
 import type { MirrorStep } from "../store/salt/mirror.ts";
@@ -61,10 +61,10 @@ export async function prepareSaltFiles(
   const isMirrored = mirrors(config, [...findSaltPrograms(programPath), ...left], logger);
   await takeMinions(config, minions, ids, minionsMark.sinceMs, logger);
   minionsMark.set(left.join("\n"));
-  const feedFile = join(cachedir, "salt-files.lmdb", "feed.mdb");
+  const feedFile = saltFeedFile(cachedir);
   if (isMirrored) await openFeed(feedFile, config, minions, logger);
   // What is stored from now on is in no feed: the next one starts from all that there is.
-  else if (existsSync(feedFile)) rmSync(join(cachedir, "salt-files.lmdb"), { recursive: true, force: true });
+  else if (existsSync(feedFile)) rmSync(dirname(feedFile), { recursive: true, force: true });
   return { feedFile, isMirrored, layouts, minionsMark, jobsMark, jobsSinceMs };
 }
 
@@ -133,7 +133,7 @@ export class SaltFiles {
     this.#lane = parts.saltLane;
     this.#logger = parts.logger;
     this.#areJobsSeen = plan.jobsSinceMs === undefined;
-    if (this.#areJobsSeen) plan.jobsMark.set("");
+    if (this.#areJobsSeen) this.#setJobsMark();
     this.#marking = setInterval(() => this.#mark(), aliveMarkEveryMs).unref();
     this.#running = this.#run();
   }
@@ -175,12 +175,21 @@ export class SaltFiles {
         this.#logger.warn(fault, "a job of a Salt master cannot be read and is left out");
       if (step.isDone) {
         this.#areJobsSeen = true;
-        this.#plan.jobsMark.set("");
+        this.#setJobsMark();
         const { jobsTaken } = this.counters;
         if (jobsTaken > 0) this.#logger.info({ jobs: jobsTaken }, "took over jobs of a Salt master");
         return;
       }
       if (this.#plan.isMirrored) await this.#mirror();
+    }
+  }
+
+  /** Without it the next start looks through Salt's jobs again. */
+  #setJobsMark(): void {
+    try {
+      this.#plan.jobsMark.set("");
+    } catch (error) {
+      this.#logger.warn({ err: error }, "the mark of the jobs of a Salt master cannot be written");
     }
   }
 

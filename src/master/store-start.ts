@@ -11,6 +11,7 @@ import { examineFile, storeDamaged, storeFailed } from "../store/lmdb-env.ts";
 import { readLayout, shardFile } from "../store/lmdb-layout.ts";
 import { absorbJobLogs, indexJobCache, reshardJobCache } from "../store/lmdb-reshard.ts";
 import { fillLockFile } from "../store/lmdb-room.ts";
+import { SaltFeed, saltFeedFile } from "../store/salt/feed.ts";
 
 const dataSuffix = ".mdb";
 
@@ -24,7 +25,7 @@ export async function prepareStores(config: MasterConfig, logger: Logger): Promi
   const pending = join(config.cachedir, "pending-jobs.lmdb", "data.mdb");
   if (isEmptyFile(pending)) logger.error(`${pending} is empty: jobs that waited there for minions are gone`);
   for (const file of files()) reading(file, () => examineFile(file));
-  await prepareJobCache(join(config.cachedir, "jobs.lmdb"), config.store_shards, logger);
+  await prepareJobCache(config, logger);
 }
 
 /** What the system says of a file that is something else, or that may not be read. @throws SaltworksError STORE_FAILED */
@@ -75,10 +76,20 @@ function setAsideMinionData(file: string, logger: Logger): void {
   }
 }
 
-async function prepareJobCache(path: string, shards: number, logger: Logger): Promise<void> {
-  const damaged = await absorbJobLogs(path);
-  for (const fault of damaged) logger.error(fault);
-  const formerShards = await reshardJobCache(path, shards);
+async function prepareJobCache(config: MasterConfig, logger: Logger): Promise<void> {
+  const path = join(config.cachedir, "jobs.lmdb");
+  const { store_shards: shards, job_cache_store_endtime: storesEndTime } = config;
+  // A feed that is not there yet starts from all that is stored.
+  const feedFile = saltFeedFile(config.cachedir);
+  const feed = existsSync(feedFile) ? new SaltFeed(feedFile) : undefined;
+  let formerShards: number | undefined;
+  try {
+    const damaged = await absorbJobLogs(path, { storesEndTime, feed });
+    for (const fault of damaged) logger.error(fault);
+    formerShards = await reshardJobCache(path, shards, { storesEndTime, feed });
+  } finally {
+    await feed?.close();
+  }
   if (formerShards !== undefined)
     logger.info({ from: formerShards, to: shards }, "moved the job cache to another number of files");
   const indexedJobs = await indexJobCache(path);

@@ -128,9 +128,18 @@ class DirectoryKeyWatch implements KeyWatch {
   #lookAtFirst(ids: string[], from: number): void {
     if (this.#isClosed) return;
     for (const id of ids.slice(from, from + firstLookCount)) {
-      if (this.#known.get(id) === "" && !this.#touched.has(id)) this.#known.set(id, this.#fingerprint(id) ?? "");
+      if (this.#known.get(id) === "" && !this.#touched.has(id)) this.#lookAt(id);
     }
     if (from + firstLookCount < ids.length) setImmediate(() => this.#lookAtFirst(ids, from + firstLookCount));
+  }
+
+  /** One that cannot be looked at now is new when it can be. */
+  #lookAt(id: string): void {
+    try {
+      this.#known.set(id, this.#fingerprint(id) ?? "");
+    } catch (error) {
+      this.#options.onError?.(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   #touch(name: string | null): void {

@@ -79,21 +79,30 @@ function recover(path: string, before: string, after: string): void {
   for (const leftover of [before, after]) rmSync(leftover, { recursive: true, force: true });
 }
 
+export type AbsorbOptions = {
+  readonly storesEndTime?: boolean;
+  readonly feed?: { readonly addReturns: (returnKeys: readonly Buffer[]) => void } | undefined;
+};
+
 /**
  * Brings in the returns that a master which was killed had only in its logs.
  *
+ * @param feed - gets their keys first, for whatever else wants them: keys of returns that never came are passed over there
  * @returns which logs are damaged, a sentence each
  * @throws SaltworksError STORE_FAILED, STORE_DAMAGED
  */
-export async function absorbJobLogs(path: string): Promise<string[]> {
+export async function absorbJobLogs(path: string, options: AbsorbOptions): Promise<string[]> {
   const layout = readLayout(path);
-  return layout === undefined || listLogs(path).length === 0 ? [] : await bringLogsIn(path, layout.shards);
+  return layout === undefined || listLogs(path).length === 0 ? [] : await bringLogsIn(path, layout.shards, options);
 }
 
-async function bringLogsIn(path: string, shards: number): Promise<string[]> {
+async function bringLogsIn(path: string, shards: number, options: AbsorbOptions): Promise<string[]> {
   const into = openShards(path, shards, true);
   try {
-    return absorbLogs(path, (entries) => storeReturns(into, entries));
+    return absorbLogs(path, (entries) => {
+      options.feed?.addReturns(entries.map(({ key }) => key));
+      storeReturns(into, entries, options.storesEndTime);
+    });
   } finally {
     for (const { environment } of into) await closeEnvironment(environment);
   }
@@ -105,13 +114,17 @@ async function bringLogsIn(path: string, shards: number): Promise<string[]> {
  * @returns the former number of files, if that was another one
  * @throws SaltworksError STORE_FAILED; the cache is then as it was
  */
-export async function reshardJobCache(path: string, shards: number): Promise<number | undefined> {
+export async function reshardJobCache(
+  path: string,
+  shards: number,
+  options: AbsorbOptions = {},
+): Promise<number | undefined> {
   const before = `${path}.before`;
   const after = `${path}.after`;
   recover(path, before, after);
   const layout = readLayout(path);
   if (layout === undefined || layout.shards === shards) return undefined;
-  await bringLogsIn(path, layout.shards);
+  await bringLogsIn(path, layout.shards, options);
   ensureLayout(after, shards);
   const from = readShards(path, layout);
   const to = openShards(after, shards, true);

@@ -99,8 +99,9 @@ export class ReturnWriter {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.flush();
-    this.#log?.remove();
+    const log = this.#log;
     this.#log = undefined;
+    log?.remove();
   }
 
   /** While the disk is at a batch, those that come wait and go together. @returns undefined if it is done */
@@ -161,9 +162,11 @@ export class ReturnWriter {
   #readyLog(): ReturnLog {
     if (this.#isLogSpoilt) {
       this.#transact();
-      this.#log?.remove();
+      const spoilt = this.#log;
+      // Before it goes: its file is closed once, whatever becomes of its name.
       this.#log = undefined;
       this.#isLogSpoilt = false;
+      spoilt?.remove();
     }
     this.#log ??= new ReturnLog(this.#options.directory, this.#options.isSynced, this.#keyPrefix);
     return this.#log;

@@ -30,8 +30,8 @@ export interface MasterSecrets {
   readonly freshReason: FreshReason | undefined;
   /** Greater than any before under this key, also before a crash; first 1. */
   nextSerial(): number;
-  /** A new key; the present one becomes the former. On resolving it is on disk and in use. */
-  rotate(nowMs: number, graceMs: number): Promise<void>;
+  /** `aes` becomes the key, by default a new one; the present one becomes the former. On resolving it is on disk and in use. */
+  rotate(nowMs: number, graceMs: number, aes?: string): Promise<void>;
   /** Gives unused serials back. */
   close(): void;
 }
@@ -80,9 +80,9 @@ class FileMasterSecrets implements MasterSecrets {
     return this.#serial;
   }
 
-  async rotate(nowMs: number, graceMs: number): Promise<void> {
+  async rotate(nowMs: number, graceMs: number, aes = generateKeyString()): Promise<void> {
     const former = { key: this.#stored.aes, untilMs: nowMs + graceMs };
-    this.store({ aes: generateKeyString(), former, createdMs: nowMs, serialReserved: serialBlockCount });
+    this.store({ aes, former, createdMs: nowMs, serialReserved: serialBlockCount });
     this.#serial = 0;
   }
 

@@ -22,7 +22,7 @@ import { Matcher } from "./match.ts";
 import type { ShardStart, ShardTask, TrimAnswer } from "./messages.ts";
 import { findMines, readMines } from "./mine-read.ts";
 import { failed, transferring } from "./pool.ts";
-import { runBatch } from "./run-batch.ts";
+import { asError, runBatch } from "./run-batch.ts";
 import { sealReply } from "./seal-reply.ts";
 import { Shard } from "./shard.ts";
 import { nameThread } from "./thread-name.ts";
@@ -80,6 +80,39 @@ function noteFault(error: Error): void {
   if (faults.length < faultsKeptMax) faults.push(error.stack ?? error.message);
 }
 
+/** Changes that came while the stores could not be opened, in order: each is in force before the next task. */
+const missed: ChangeTask[] = [];
+type ChangeTask = Extract<ShardTask, { kind: "masterKeys" | "minionKeys" | "presencePing" }>;
+
+/** The answer is a failure all the same: who asked may ask again, and nothing is done twice by that. */
+function keepMissed(task: ShardTask): void {
+  if (task.kind !== "masterKeys" && task.kind !== "minionKeys" && task.kind !== "presencePing") return;
+  const sameKind = missed.findIndex(({ kind }) => kind === task.kind);
+  const earlier = sameKind === -1 ? undefined : missed.splice(sameKind, 1)[0];
+  missed.push(earlier?.kind === "minionKeys" && task.kind === "minionKeys" ? joined(earlier, task) : task);
+}
+
+/** One change instead of two, so that no more is kept than there are ids. */
+function joined(earlier: KeyTask, later: KeyTask): KeyTask {
+  const without = (ids: readonly string[], others: readonly string[]) => ids.filter((id) => !others.includes(id));
+  return {
+    ...later,
+    added: [...new Set([...without(earlier.added, later.removed), ...later.added])],
+    removed: [...new Set([...without(earlier.removed, later.added), ...later.removed])],
+    changed: [...new Set([...without(earlier.changed, later.removed), ...later.changed])],
+  };
+}
+
+type KeyTask = Extract<ShardTask, { kind: "minionKeys" }>;
+
+async function catchUp(): Promise<void> {
+  for (const task of missed.splice(0)) {
+    if (task.kind === "masterKeys") shard.useMasterKeys(task.keys);
+    else if (task.kind === "minionKeys") await updateMinionKeys(task);
+    else shard.notePresencePing(task.jid);
+  }
+}
+
 /** @returns this worker's ids whose file holds another key than the one that was served */
 async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>): Promise<string[]> {
   for (const id of task.added) start.accepted.add(id);
@@ -93,7 +126,9 @@ async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>
   const { preserve_minion_cache: isDataKept, cachedir } = start.config;
   const removed = new Set(task.removed);
   const isGone = (id: string) => removed.has(id) && !takeKeepMark(cachedir, id) && !isDataKept;
-  await Promise.all(owned.map((id) => shard.forget(id, isGone(id))));
+  const forgotten = await Promise.allSettled(owned.map((id) => shard.forget(id, isGone(id))));
+  // What stays on disk is dropped at the next start; the answer must tell whose key is another now.
+  for (const step of forgotten) if (step.status === "rejected") noteFault(asError(step.reason));
   return replaced;
 }
 
@@ -154,7 +189,9 @@ function takeSeat(slot: number): void {
 export default async function handle(task: ShardTask): Promise<unknown> {
   try {
     openOnce();
+    if (missed.length > 0) await catchUp();
   } catch (error) {
+    keepMissed(task);
     return failed(error instanceof SaltworksError ? error : new SaltworksError("STORE_FAILED", String(error)));
   }
   takeSeat(task.slot);

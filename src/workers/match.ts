@@ -121,7 +121,7 @@ export class Matcher {
         if (job.outcome !== undefined) continue;
         this.#jobs.delete(name);
         this.#jobs.set(name, job);
-        runSlice(job, this.#cpuMsMax);
+        runLater(job, this.#cpuMsMax);
         this.#schedule();
         return;
       }
@@ -143,6 +143,17 @@ function runSlice(job: Job, cpuMsMax: number): void {
   } while (job.outcome === undefined && elapsedMs < matchSliceMs);
   job.usedMs += elapsedMs;
   if (job.usedMs > cpuMsMax) job.outcome ??= { refusal: "the target takes too long to match" };
+}
+
+/** As `runSlice` where no task waits: a store that fails is the answer of the next one that asks. */
+function runLater(job: Job, cpuMsMax: number): void {
+  try {
+    runSlice(job, cpuMsMax);
+  } catch (error) {
+    job.outcome = {
+      refusal: `the target cannot be matched: ${error instanceof Error ? error.message : String(error)}`,
+    };
+  }
 }
 
 function nameOf({ targetKind, delimiter, target, isGreedy }: MatchTask): string {

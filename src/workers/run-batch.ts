@@ -68,25 +68,29 @@ function answer(
   }
 }
 
-/** @returns false if the store failed: then no return of this batch may be acknowledged */
+/**
+ * Waits for every write, also behind one that failed: those under way read the batch's memory, which the next batch takes.
+ *
+ * @returns false if the store failed: then no return of this batch may be acknowledged
+ */
 async function commit(shard: Shard, batch: BatchEffects, onFault: (error: Error) => void): Promise<boolean> {
   const stored = batch.returns.filter((pending) => pending.isStored);
-  try {
-    const [outcomes] = await Promise.all([
-      stored.length === 0 ? [] : shard.stores.jobs.putReturns(stored.map((pending) => pending.record)),
-      ...batch.writes,
-    ]);
-    if (stored.length > 0) shard.count("commits");
-    for (const outcome of outcomes) shard.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
-    return true;
-  } catch (error) {
+  const puts = stored.length === 0 ? [] : [shard.stores.jobs.putReturns(stored.map((pending) => pending.record))];
+  const [returns, writes] = await Promise.all([Promise.allSettled(puts), Promise.allSettled(batch.writes)]);
+  const failed = [...returns, ...writes].filter((settled) => settled.status === "rejected");
+  if (failed.length > 0) {
     shard.count("commits.failed");
-    onFault(asError(error));
+    for (const { reason } of failed) onFault(asError(reason));
     return false;
   }
+  if (stored.length > 0) shard.count("commits");
+  for (const put of returns)
+    if (put.status === "fulfilled")
+      for (const outcome of put.value) shard.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
+  return true;
 }
 
-function asError(error: unknown): Error {
+export function asError(error: unknown): Error {
   return error instanceof Error ? error : new SaltworksError("STORE_FAILED", String(error));
 }
 

@@ -10,9 +10,10 @@ import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../run
 import { runnerFunctions } from "../runners/registry.ts";
 import { fieldsOf } from "../runners/stored-body.ts";
 import { wheelFunctions } from "../runners/wheel.ts";
+import type { JobCache } from "../store/job-cache.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openLocalCache } from "../store/local-cache-driver.ts";
-import { openMinionData } from "../store/minion-data.ts";
+import { type MinionData, openMinionData } from "../store/minion-data.ts";
 import { withOldJobs } from "../store/salt/old-jobs.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import { trimData, trimmedText } from "../wire/return.ts";
@@ -34,15 +35,25 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/runner-lane.t
 
 const { config, startedThreads } = workerData as RunnerStart & LaneStart;
 answerForMeasures(nameLaneThread("runner", startedThreads));
-const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb"), isReadOnly: true });
-const jobs = withOldJobs(
-  openLmdbJobCache({
-    path: join(config.cachedir, "jobs.lmdb"),
-    shards: config.store_shards,
-    durability: config.job_cache_durability,
-  }),
-  openLocalCache({ cachedir: config.cachedir, hashType: config.hash_type }),
-);
+type Stores = { readonly minions: MinionData; readonly jobs: JobCache };
+let opened: Stores | undefined;
+
+/** Not while the thread starts: a store that cannot be opened then would leave the call without an answer. */
+function stores(): Stores {
+  opened ??= {
+    minions: openMinionData({ path: join(config.cachedir, "minions.lmdb"), isReadOnly: true }),
+    jobs: withOldJobs(
+      openLmdbJobCache({
+        path: join(config.cachedir, "jobs.lmdb"),
+        shards: config.store_shards,
+        durability: config.job_cache_durability,
+      }),
+      openLocalCache({ cachedir: config.cachedir, hashType: config.hash_type }),
+    ),
+  };
+  return opened;
+}
+
 const files = new FileServer(fileServerSettings(config));
 
 export default async function handle(task: RunnerTask): Promise<RunnerResult> {
@@ -50,9 +61,9 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   const notes: string[] = [];
   const note = (text: string) => void notes.push(text);
   const told = { count: 0 };
-  const context: RunnerContext = { config, jobs, minions, files, master: askThrough(port), caller, note, told };
   const functions = caller.kind === "runner" ? runnerFunctions : wheelFunctions;
   try {
+    const context: RunnerContext = { config, ...stores(), files, master: askThrough(port), caller, note, told };
     const value = await callFunction(
       functions,
       context,

@@ -279,12 +279,10 @@ export class Shard {
   async forget(id: string, withData = false): Promise<void> {
     this.#minions.delete(id);
     this.#dropping.add(id);
-    try {
-      const { minions } = this.stores;
-      await (withData ? this.facts.drop(id, minions.drop(id)) : minions.dropSession(id));
-    } finally {
-      this.#dropping.delete(id);
-    }
+    const { minions } = this.stores;
+    await (withData ? this.facts.drop(id, minions.drop(id)) : minions.dropSession(id));
+    // One that the store could not drop is never used again: the next start looks whose key it was given to.
+    this.#dropping.delete(id);
   }
 
   /** Accepted ids of this worker's partitions. */

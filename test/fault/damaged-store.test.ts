@@ -209,7 +209,7 @@ describe("a damaged log of returns", () => {
     const log = join(path, "returns-999999999-999999999-1-abcdef.log");
     writeFileSync(log, bytes);
     assert.equal(faultsOf(checkJobLogs, path).faultCount, 1);
-    const faults = await absorbJobLogs(path);
+    const faults = await absorbJobLogs(path, {});
     assert.equal(faults.length, 1);
     assert.match(
       faults[0] ?? "",
@@ -254,7 +254,10 @@ describe("a log of the release before", () => {
     formerFrame([returnOf(jidOf(0), "a", "old"), returnOf(jidOf(0), "b", "old")]).copy(image);
     writeFileSync(join(path, "returns-999999999-999999999-1-abcdef.log"), image);
     writeFileSync(join(path, "layout.json"), '{"version":2,"shards":1}\n');
-    assert.deepEqual(await absorbJobLogs(path), []);
+    const fed: string[] = [];
+    const feed = { addReturns: (keys: readonly Buffer[]) => void fed.push(...keys.map(String)) };
+    assert.deepEqual(await absorbJobLogs(path, { feed, storesEndTime: true }), []);
+    assert.deepEqual(fed, [`t${jidOf(0)}\0a`, `t${jidOf(0)}\0b`], "Salt's own files get them, too");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     assert.deepEqual(
       cache.getReturns(jidOf(0)),

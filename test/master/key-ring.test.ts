@@ -16,6 +16,7 @@ function openRing(
   } = {},
 ) {
   const log: string[] = [];
+  const signed: string[] = [];
   const state = {
     aes: "key-0",
     former: undefined as MasterSecrets["former"],
@@ -34,7 +35,8 @@ function openRing(
     isFresh: false,
     freshReason: undefined,
     nextSerial: () => 1,
-    rotate: async (nowMs, graceMs) => {
+    rotate: async (nowMs, graceMs, aes) => {
+      assert.ok(aes !== undefined && signed.includes(aes), "it was signed before it is in use");
       state.former = { key: state.aes, untilMs: nowMs + graceMs };
       state.aes = `key-${Number(state.aes.slice(4)) + 1}`;
       state.createdMs = nowMs;
@@ -42,6 +44,7 @@ function openRing(
     close: () => undefined,
   };
   const accepted = new Set(["a", "b"]);
+  const faults = { sign: false, distribute: false };
   const ring = new KeyRing({
     ...(options.steadyMs === undefined ? {} : { steadyMs: options.steadyMs }),
     secrets,
@@ -50,8 +53,15 @@ function openRing(
     rotatesOnRemoval: options.rotatesOnRemoval ?? true,
     sessionMs: 86_400_000,
     logger: pino({ level: "silent" }),
-    signMasterKey: async (aes) => Buffer.from(aes),
-    distributeKeys: async (keys) => void log.push(`keys ${keys.aes} after ${keys.former?.key}`),
+    signMasterKey: async (aes) => {
+      if (faults.sign) throw new SaltworksError("WORKER_LOST", "the thread ended");
+      signed.push(aes);
+      return Buffer.from(aes);
+    },
+    distributeKeys: async (keys) => {
+      if (faults.distribute) throw new SaltworksError("WORKER_LOST", "no worker hears");
+      log.push(`keys ${keys.aes} after ${keys.former?.key}`);
+    },
     distributeChange: async (change) => {
       log.push(`change +${change.added} -${change.removed} ~${change.changed}`);
       if (options.isDeaf === true) throw new SaltworksError("WORKER_LOST", "no worker hears");
@@ -64,7 +74,7 @@ function openRing(
   });
   const change = (part: Partial<KeyChange>) =>
     ring.apply({ added: [], removed: [], changed: [], rotate: false, ...part });
-  return { ring, accepted, log, change };
+  return { ring, accepted, log, change, state, faults };
 }
 
 describe("KeyRing", () => {
@@ -115,6 +125,21 @@ describe("KeyRing", () => {
     await assert.rejects(change({ removed: ["a"] }), { code: "WORKER_LOST" });
     assert.deepEqual([...accepted], ["b"]);
     assert.ok(log.includes("keys key-1 after key-0"));
+  });
+
+  it("tries a rotation that failed again, and starts no serials anew under a key that no worker has", async () => {
+    for (const step of ["sign", "distribute"] as const) {
+      const { ring, log, change, state, faults } = openRing();
+      faults[step] = true;
+      await assert.rejects(change({ removed: ["a"] }), { code: "WORKER_LOST" });
+      assert.equal(state.aes, step === "sign" ? "key-0" : "key-1");
+      faults[step] = false;
+      await ring.rotateIfDue();
+      assert.ok(log.some((line) => line.startsWith("keys key-")));
+      const count = log.length;
+      await ring.rotateIfDue();
+      assert.equal(log.length, count, "once");
+    }
   });
 
   it("rotates once for a removal that is told twice, and again for a key that came back and went", async () => {

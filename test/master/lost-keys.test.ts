@@ -40,17 +40,34 @@ describe("sessions at the start", () => {
     };
     const warned: string[] = [];
     const logger = { warn: (...words: unknown[]) => void warned.push(JSON.stringify(words)) } as never;
-    const drop = () => dropSessionsOfLostKeys({ minions, keys: openKeyDirectories(pkiDir), box, logger });
-    return { folder, sealed, warned, drop };
+    const told: string[][] = [];
+    const drop = (onLost = async (ids: readonly string[]) => void told.push([...ids])) =>
+      dropSessionsOfLostKeys({ minions, keys: openKeyDirectories(pkiDir), box, logger, onLost });
+    return { folder, sealed, warned, told, drop };
   }
 
   it("end where the key is gone or another", async () => {
-    const { folder, sealed, warned, drop } = openStores();
+    const { folder, sealed, warned, told, drop } = openStores();
     rmSync(join(folder, "a"));
     writeFileSync(join(folder, "b"), pemOf("other"));
     assert.deepEqual(await drop(), ["a", "b"]);
     assert.deepEqual([...sealed.keys()], ["c"]);
     assert.deepEqual(warned, []);
+    assert.deepEqual(told, [["a", "b"]]);
+  });
+
+  it("end only after the AES key that they know was changed: a start that fails there finds them again", async () => {
+    const { folder, sealed, told, drop } = openStores();
+    rmSync(join(folder, "a"));
+    await assert.rejects(
+      drop(async () => {
+        throw new Error("no room");
+      }),
+      /no room/,
+    );
+    assert.equal(sealed.size, 3);
+    assert.deepEqual(await drop(), ["a"]);
+    assert.deepEqual(told, [["a"]]);
   });
 
   it("are kept where a key file cannot be read, which a warning names, and the others are looked at", async () => {

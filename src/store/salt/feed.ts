@@ -3,7 +3,7 @@
  * One LMDB file that all threads of the master share. Its commits are not synced: `kill -9` loses none, a loss of power the last moments.
  */
 import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import {
   type BinaryEnvironment,
   closeEnvironment,
@@ -23,6 +23,10 @@ const filledKey = Buffer.from("filled");
 export type FedReturn = { readonly place: Buffer; readonly returnKey: Buffer };
 /** `stamp`: another at each change. */
 export type FedMinion = { readonly id: string; readonly stamp: Buffer };
+
+export function saltFeedFile(cachedir: string): string {
+  return join(cachedir, "salt-files.lmdb", "feed.mdb");
+}
 
 export class SaltFeed {
   readonly #environment: BinaryEnvironment;
