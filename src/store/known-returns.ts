@@ -1,5 +1,6 @@
 /** Which returns a writer has seen: tells duplicates without asking the store about each. Bounded; what it forgets the store knows. */
 import { knownReturnsMax } from "../limits.ts";
+import { isJid } from "../wire/jid.ts";
 
 /** `isWhole`: the store had none of this job's returns when it was first met, so those it has are these. */
 type KnownJob = { readonly ids: Set<string>; readonly isWhole: boolean };
@@ -14,6 +15,8 @@ export class KnownReturns {
   readonly #stored: StoredReturns;
   /** Oldest first. */
   readonly #jobs = new Map<string, KnownJob>();
+  /** Jobs under ids that are no times: such an id is used again, perhaps after its returns were trimmed. */
+  readonly #others = new Set<string>();
   #count = 0;
 
   constructor(stored: StoredReturns) {
@@ -26,6 +29,7 @@ export class KnownReturns {
     if (job === undefined) {
       job = { ids: new Set(), isWhole: !this.#stored.hasAny(jid) };
       this.#jobs.set(jid, job);
+      if (!isJid(jid)) this.#others.add(jid);
       this.#count += 1;
     }
     const { size } = job.ids;
@@ -46,12 +50,21 @@ export class KnownReturns {
     if (this.#jobs.get(jid)?.ids.delete(minionId) === true) this.#count -= 1;
   }
 
-  /** Forgets the jobs met longest ago while there are too many. Only when the store has all that was added. */
+  /**
+   * Forgets the jobs met longest ago while there are too many, and those under ids that are no times: of these the store is asked.
+   * Only when the store has all that was added.
+   */
   shrink(): void {
-    for (const [jid, { ids }] of this.#jobs) {
+    for (const jid of this.#others) this.#forget(jid);
+    this.#others.clear();
+    for (const jid of this.#jobs.keys()) {
       if (this.#count <= knownReturnsMax) return;
-      this.#jobs.delete(jid);
-      this.#count -= ids.size + 1;
+      this.#forget(jid);
     }
+  }
+
+  #forget(jid: string): void {
+    this.#count -= (this.#jobs.get(jid)?.ids.size ?? -1) + 1;
+    this.#jobs.delete(jid);
   }
 }

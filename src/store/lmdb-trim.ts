@@ -71,7 +71,7 @@ export function trimShards(
   return steps + trimOthers(shards, homeOf, jidTime(olderThanJid).getTime(), stepsMax - steps);
 }
 
-/** Jobs under ids that are no times, by the hour in which they were first seen. */
+/** Jobs under ids that are no times, by the hour in which they were last seen. */
 function trimOthers(
   shards: readonly Shard[],
   homeOf: (jid: string) => Shard,
@@ -80,9 +80,17 @@ function trimOthers(
 ): number {
   const end = otherKey("", olderThanMs);
   let steps = 0;
+  let later: ReadonlySet<string> | undefined;
   for (const { environment, others } of shards) {
     for (const key of keysIn(others, Buffer.alloc(0), end, stepsMax - steps)) {
       const jid = jidInOtherKey(key);
+      later ??= jidsFrom(shards, end);
+      // The id was used again: what is stored under it is young.
+      if (later.has(jid)) {
+        removeAll(environment, others, [key]);
+        steps += 1;
+        continue;
+      }
       steps += removeReturns(shards, jid, stepsMax - steps);
       if (steps >= stepsMax) return steps;
       for (const shard of shards) removeAll(shard.environment, shard.ends, [loadKey(jid)]);
@@ -92,6 +100,11 @@ function trimOthers(
     }
   }
   return steps;
+}
+
+/** Ids that are no times and were seen from this hour on. */
+function jidsFrom(shards: readonly Shard[], start: Buffer): Set<string> {
+  return new Set(shards.flatMap(({ others }) => Array.from(others.getKeys({ start }), jidInOtherKey)));
 }
 
 function removeReturns(shards: readonly Shard[], jid: string, countMax: number): number {
