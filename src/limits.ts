@@ -190,7 +190,7 @@ export const serialBlockCount = 1_024;
  * stall of the disk seconds; a minion waits 5 to 10 s for a return's answer, three times, so that its second try is answered.
  */
 export const workerTaskTimeoutMs = 10_000;
-/** The first task of a thread waits for its code to load and its stores to open, milliseconds: on a machine under load that is not yet a hang. */
+/** The first task of a thread waits for its code to load and its stores to open, milliseconds: on a machine under load that is not yet a hang. A shard that has no thread for so long ends the master. */
 export const workerStartTimeoutMs = 60_000;
 /** A lane's thread that is not kept ends after this time without work, milliseconds: it holds some 15 MB. */
 export const idleThreadMs = 20_000;

@@ -137,6 +137,7 @@ export class Master {
       throw error;
     }
     const master = opened;
+    parts.pool.onUnserved = (error) => master.#fail(error);
     await master.#requests
       .open((error) => master.#fail(error))
       .catch(async (error: Error) => {

@@ -28,6 +28,8 @@ type Waiting = {
 type Slot = {
   readonly index: number;
   workerId: number | undefined;
+  /** Since when it has no worker. */
+  emptySinceMs: number;
   /** Whether its thread has finished a task. */
   hasStarted: boolean;
   readonly urgent: Waiting[];
@@ -79,6 +81,8 @@ export type ShardPoolOptions = {
   readonly onWorkerLost: (slot: number, error: Error) => void;
   /** A task that takes longer ends its thread; default `workerTaskTimeoutMs`. */
   readonly taskTimeoutMs?: number;
+  /** A slot without a thread for so long gets none any more; default `workerStartTimeoutMs`. */
+  readonly startTimeoutMs?: number;
 };
 
 /** A worker may die under a batch once: stores are idempotent. The second time its requests are answered with an error. */
@@ -91,6 +95,8 @@ const overdueCheckMs = 1_000;
 export class ShardPool {
   readonly slotCount: number;
   readonly counters = { tasks: 0, refused: 0, retried: 0, workersLost: 0, timeouts: 0 };
+  /** A slot has no thread and gets none: Piscina replaces none any more once one of its threads failed while its modules loaded. */
+  onUnserved: ((error: SaltworksError) => void) | undefined;
   readonly #options: ShardPoolOptions;
   readonly #piscina: Piscina;
   readonly #slots: Slot[];
@@ -103,6 +109,7 @@ export class ShardPool {
     this.#slots = Array.from({ length: options.slotCount }, (_, index) => ({
       index,
       workerId: undefined,
+      emptySinceMs: performance.now(),
       hasStarted: false,
       urgent: [],
       queue: [],
@@ -194,6 +201,7 @@ export class ShardPool {
     for (const slot of this.#slots) {
       if (slot.workerId === undefined || living.has(slot.workerId)) continue;
       slot.workerId = undefined;
+      slot.emptySinceMs = performance.now();
       if (this.#isClosing) continue;
       this.counters.workersLost += 1;
       this.#options.onWorkerLost(
@@ -251,14 +259,22 @@ export class ShardPool {
 
   #endOverdue(): void {
     const now = performance.now();
-    const { taskTimeoutMs = workerTaskTimeoutMs } = this.#options;
+    const { taskTimeoutMs = workerTaskTimeoutMs, startTimeoutMs = workerStartTimeoutMs } = this.#options;
     for (const slot of this.#slots) {
       const [oldest] = slot.inFlight;
       const timeoutMs = slot.hasStarted ? taskTimeoutMs : workerStartTimeoutMs;
       if (oldest !== undefined && now - oldest.startedMs > timeoutMs) this.#endThread(slot);
       if (slot.workerId !== undefined) continue;
       for (const queue of [slot.urgent, slot.queue]) this.#endUnserved(slot, queue, now);
+      if (now - slot.emptySinceMs > startTimeoutMs) this.#tellUnserved(slot);
     }
+  }
+
+  /** Once. */
+  #tellUnserved(slot: Slot): void {
+    const tell = this.onUnserved;
+    this.onUnserved = undefined;
+    tell?.(new SaltworksError("WORKER_LOST", "a worker thread ended and no other could start", { slot: slot.index }));
   }
 
   /** Piscina replaces a thread that has ended. A signal per task, its own way to end one, costs more than handing the task over. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import type { SaltworksError } from "../../src/errors.ts";
 import { ShardPool, type ShardPoolOptions } from "../../src/workers/pool.ts";
 import type { SlotTask } from "./slot-worker.ts";
 
@@ -80,6 +81,20 @@ describe("ShardPool", () => {
     const pool = openPool();
     await assert.rejects(say(pool, 2, { act: "die" }), { code: "WORKER_LOST" });
     assert.equal((await say(pool, 2, { act: "say" })).slot, 2);
+  });
+
+  it("says so when a slot has lost its thread and no other can start", async () => {
+    const cannotLoad = new SharedArrayBuffer(4);
+    const pool = openPool({ slotCount: 1, workerData: { cannotLoad }, startTimeoutMs: 500 });
+    await say(pool, 0, { act: "say" });
+    const unserved = new Promise<Error>((resolve) => {
+      pool.onUnserved = resolve;
+    });
+    Atomics.store(new Int32Array(cannotLoad), 0, 1);
+    const lost = say(pool, 0, { act: "die" }).catch((error: Error) => error);
+    assert.equal(((await unserved) as SaltworksError).code, "WORKER_LOST");
+    await pool.close();
+    await lost;
   });
 
   it("replaces a thread that outgrows its heap, and nothing else of the process goes with it", async () => {

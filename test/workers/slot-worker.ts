@@ -13,6 +13,10 @@ export type SlotTask = {
 const loadMs = Number((workerData as { loadMs?: number }).loadMs ?? 0);
 for (const untilMs = performance.now() + loadMs; performance.now() < untilMs; );
 
+/** As when the process has no files or memory left while modules load. */
+const { cannotLoad } = workerData as { cannotLoad?: SharedArrayBuffer };
+if (cannotLoad !== undefined && Atomics.load(new Int32Array(cannotLoad), 0) === 1) throw new Error("told not to load");
+
 export default async function handle(task: SlotTask): Promise<object> {
   switch (task.act) {
     case "throw":
