@@ -27,7 +27,8 @@ export class ChaosSite {
   readonly disk: SmallDisk;
   readonly master: MasterUnderTest;
   readonly fleet: Fleet;
-  readonly realIds: readonly string[];
+  /** Ours and stock ones. */
+  readonly #realMinions: MinionUnderTest[];
   readonly #bed: TestBed;
   /** Whether the master is meant to run now: then its end is a defect. */
   #isMeantToRun = true;
@@ -37,13 +38,13 @@ export class ChaosSite {
     bed: TestBed,
     master: MasterUnderTest,
     fleet: Fleet,
-    realIds: readonly string[],
+    realMinions: MinionUnderTest[],
   ) {
     this.disk = disk;
     this.#bed = bed;
     this.master = master;
     this.fleet = fleet;
-    this.realIds = realIds;
+    this.#realMinions = realMinions;
   }
 
   /** Resolves when every minion is up. @throws SaltworksError TASK_TIMEOUT */
@@ -74,9 +75,9 @@ export class ChaosSite {
         reconnectMs: [100, 500],
         isRecordingAcks: true,
       });
-      const realIds = await startRealMinions(master, options.realMinions);
+      const realMinions = await startRealMinions(master, options.realMinions);
       await fleet.untilUp(upTimeoutMs);
-      return new ChaosSite(disk, bed, master, fleet, realIds);
+      return new ChaosSite(disk, bed, master, fleet, realMinions);
     } catch (error) {
       await fleet?.close();
       await bed.close();
@@ -92,6 +93,22 @@ export class ChaosSite {
 
   get pkiDirectory(): string {
     return join(this.disk.path, "pki");
+  }
+
+  get realIds(): string[] {
+    return this.#realMinions.map(({ id }) => id);
+  }
+
+  /** As an operator would start a minion again that stands still. @returns which of the ids are stock minions and were */
+  async restartStockMinions(ids: readonly string[]): Promise<string[]> {
+    const restarted: string[] = [];
+    for (const [index, minion] of this.#realMinions.entries()) {
+      if (minion.maker === "ours" || !ids.includes(minion.id)) continue;
+      await minion.program.kill();
+      this.#realMinions[index] = new MinionUnderTest(this.master, minion.maker, minion.id);
+      restarted.push(minion.id);
+    }
+    return restarted;
   }
 
   client(): LocalClient {
@@ -166,14 +183,14 @@ async function ended(command: string, args: readonly string[]): Promise<void> {
   await once(spawn(command, args, { stdio: "ignore" }), "close");
 }
 
-async function startRealMinions(master: MasterUnderTest, each: number): Promise<string[]> {
+async function startRealMinions(master: MasterUnderTest, each: number): Promise<MinionUnderTest[]> {
   if (each === 0) return [];
   const found = await Promise.all(testedReleases.map((name) => findRelease(name)));
   const makers: Maker[] = ["ours", ...found.filter((release) => release !== undefined)];
   return makers.flatMap((maker) =>
     Array.from({ length: each }, (_, index) => {
       const id = `real-${maker === "ours" ? "saltworks" : maker.name}-${index}`;
-      return new MinionUnderTest(master, maker, id).id;
+      return new MinionUnderTest(master, maker, id);
     }),
   );
 }
