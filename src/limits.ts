@@ -58,6 +58,8 @@ export const pushedRecountMs = 5_000;
 export const pushedTotalRecountMs = 30_000;
 /** How long a push waits for such a count, milliseconds: it takes some 20 s for 1,000,000 files. Over it the push is refused and counted. */
 export const pushedCountWaitMs = 5_000;
+/** Pushes that wait so at once, of all minions: each holds one of the places of `fileRequestsMax`. Over it a push is refused and counted. */
+export const pushesWaitingMax = 4;
 /** Minions whose pushed files' number and size are remembered; those of others are counted at their next push. */
 export const pushedUsagesMax = 1_000;
 /** Public key PEM text, bytes: a 16,384-bit RSA key needs 2,900. */

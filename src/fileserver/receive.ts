@@ -52,13 +52,13 @@ async function keepPiece(usage: PushedUsage, root: string, name: string, piece: 
   const growth = { entries: file.entries + (await missingDirectories(root, path)), bytes };
   const refusedBy = await usage.take(root, growth);
   if (refusedBy !== undefined) return { isKept: false, refusedBy };
-  let isKept = false;
+  let isKept: boolean | undefined;
   try {
     isKept = await writePiece(root, path, piece);
     return { isKept };
   } finally {
-    // Directories may have been made: they count until all is counted anew.
-    usage.settle(root, growth, isKept ? undefined : file);
+    // Directories may have been made, and by a write that failed a file, too: they count until all is counted anew.
+    usage.settle(root, growth, isKept === false ? file : undefined);
   }
 }
 

@@ -103,9 +103,14 @@ export class BatchJob {
       log.close();
       return undefined;
     }
-    const load = decode(Buffer.from(plan.load, "base64")) as ValueMap;
     const { timeoutMs, gatherTimeoutMs } = plan;
-    const job = effects.readJob(load, plan.user);
+    let job: Job;
+    try {
+      job = effects.readJob(decode(Buffer.from(plan.load, "base64")) as ValueMap, plan.user);
+    } catch (error) {
+      log.close();
+      throw error;
+    }
     const batch = new BatchJob(jid, run, job, { timeoutMs, gatherTimeoutMs }, log, effects);
     batch.#isHeld = true;
     batch.note({ kind: "restart", at: effects.nowMs() });

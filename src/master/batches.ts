@@ -1,7 +1,7 @@
 /** The batches that run in this master: a bounded set, each by its job id. docs/decisions/0020-batches-in-the-master.md. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
-import { SaltworksError } from "../errors.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
 import { batchesRunningMax, batchLogsMax } from "../limits.ts";
 import { batchDirectory, hasBatch, listBatches, readBatchSummary, removeBatch } from "../store/batch-log.ts";
 import { type BatchCounts, readBatchOptions } from "../wire/batch.ts";
@@ -117,7 +117,7 @@ export class Batches {
       if (batch !== undefined) return (await batch.control(action, user)) ? "changed" : batch.run.state;
       return action === "abort" ? await this.#abortStopped(jid, user) : "unknown";
     } catch (error) {
-      if (action === "abort") this.#owe(jid, user);
+      if (action === "abort" && hasCode(error, "STORE_FAILED")) this.#owe(jid, user);
       throw error;
     }
   }
@@ -151,8 +151,10 @@ export class Batches {
 
   /** One that could not go on, and would at the next start. */
   async #abortStopped(jid: string, user: string): Promise<string> {
-    const isThere = hasBatch(this.#options.directory, jid);
-    const isAborted = isThere && (await BatchJob.abortStopped(jid, user, this.#effectsOf()));
+    const { directory } = this.#options;
+    // Its end tells, without all of its log.
+    const isOpen = hasBatch(directory, jid) && readBatchSummary(directory, jid)?.last.kind !== "done";
+    const isAborted = isOpen && (await BatchJob.abortStopped(jid, user, this.#effectsOf()));
     this.#owedAborts.delete(jid);
     return isAborted ? "changed" : "unknown";
   }

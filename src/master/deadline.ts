@@ -6,7 +6,7 @@ export async function finishWithin(
   step: Promise<unknown>,
   warning: string,
   logger: Logger,
-): Promise<void> {
+): Promise<boolean> {
   const isDone = step.then(
     () => true,
     (error: Error) => {
@@ -16,6 +16,7 @@ export async function finishWithin(
   );
   const inTime = await Promise.race([isDone, later(deadlineMs).then(() => false)]);
   if (!inTime) logger.warn({ deadlineMs }, warning);
+  return inTime;
 }
 
 function later(ms: number): Promise<void> {

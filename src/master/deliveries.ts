@@ -1,7 +1,6 @@
-/**
- * Jobs for minions that are away: kept until a deadline, and sent to each minion alone, under their own job id, when it comes back.
+/** Jobs for minions that are away: kept until a deadline, and sent to each minion alone, under their own job id, when it comes back.
  * Before that the job cache is asked whether it has returned, and then the minion whether it runs the job: once each time that it appears.
- * docs/decisions/0019-jobs-for-absent-minions.md says why, and what a crash can do.
+ * docs/decisions/0019-jobs-for-absent-minions.md.
  */
 import { SaltworksError } from "../errors.ts";
 import {
@@ -385,15 +384,16 @@ export class Deliveries {
       return isAllowed;
     });
     if (this.#jobs.get(job.jid) !== job) return;
-    await this.#write(job);
-    const isInTime = this.#bootMs() < job.endsMs && !this.#isClosed && this.#jobs.get(job.jid) === job;
-    const wanted = isInTime ? tried.filter((id) => job.lacks(id)) : [];
-    if (wanted.length > 0) {
-      await this.#options.send(job.record, wanted).catch((error: Error) => {
-        job.takeBackTries(wanted);
-        throw error;
-      });
-      this.counters.sent += wanted.length;
+    let taken = tried;
+    try {
+      await this.#write(job);
+      const isInTime = this.#bootMs() < job.endsMs && !this.#isClosed && this.#jobs.get(job.jid) === job;
+      taken = isInTime ? tried.filter((id) => job.lacks(id)) : [];
+      if (taken.length > 0) await this.#options.send(job.record, taken);
+      this.counters.sent += taken.length;
+    } catch (error) {
+      job.takeBackTries(taken);
+      throw error;
     }
     this.#finishIfDone(job);
   }

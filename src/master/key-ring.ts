@@ -24,12 +24,12 @@ export type KeyRingOptions = {
   /** X9.31 signature of an AES key by the master's key. */
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
   readonly distributeKeys: (keys: MasterKeys) => Promise<void>;
-  /** @returns ids whose file holds another key than the one that a worker served */
+  /** @returns ids whose file holds another key than the one that a worker served, as far as workers answered, and why one did not */
   readonly distributeChange: (change: {
     added: string[];
     removed: string[];
     changed: string[];
-  }) => Promise<readonly string[]>;
+  }) => Promise<{ readonly replaced: readonly string[]; readonly fault: unknown }>;
   /** Its key went, or is another now. */
   readonly onRemoved: (id: string) => void;
   readonly fire: (tag: string, data: { readonly [key: string]: boolean }) => void;
@@ -45,8 +45,8 @@ export class KeyRing {
   /** When the key has served its time, by `#steadyMs`. */
   #dueMs: number;
   #rotatedForRemovalMs = Number.NEGATIVE_INFINITY;
-  /** A rotation began and has not been told to every worker. */
-  #isRotationDue = false;
+  /** What is left to do of a rotation that failed: all, or only to tell every worker of a key that is in use. */
+  #owed: "nothing" | "a rotation" | "telling" = "nothing";
   #watch: Pick<KeyWatch, "noteServed" | "lookForNew"> | undefined;
   /** Changes and rotations happen one after the other. */
   #tail: Promise<unknown> = Promise.resolve();
@@ -94,7 +94,8 @@ export class KeyRing {
   /** Rotates if the key has served `publish_session`, however the wall clock was set meanwhile, and if a rotation failed. */
   rotateIfDue(): Promise<void> {
     return this.#enqueue(async () => {
-      if (this.#isRotationDue) await this.#rotate("the last rotation failed");
+      if (this.#owed === "telling") await this.#tell("the last rotation was not told to every worker");
+      else if (this.#owed === "a rotation") await this.#rotate("the last rotation failed");
       else if (this.#steadyMs() > this.#dueMs) await this.#rotate("publish_session is over");
     });
   }
@@ -109,10 +110,7 @@ export class KeyRing {
     this.counters.removed += gone.length;
     this.counters.changed += change.changed.length;
     // The holder of a key that went knows the AES key, also if not every worker could be told of the change.
-    const outcome = await this.#distribute(change).then(
-      (replaced) => ({ replaced, fault: undefined }),
-      (fault: unknown) => ({ replaced: [], fault }),
-    );
+    const outcome = await this.#distribute(change);
     // A minion that has another key now gets nothing that was for the former holder.
     for (const id of outcome.replaced) this.#options.onRemoved(id);
     const isRemoval = (gone.length > 0 || outcome.replaced.length > 0) && this.#options.rotatesOnRemoval;
@@ -123,31 +121,45 @@ export class KeyRing {
     if (outcome.fault !== undefined) throw outcome.fault;
   }
 
-  async #distribute({ added, removed, changed }: KeyChange): Promise<readonly string[]> {
+  async #distribute({ added, removed, changed }: KeyChange): ReturnType<KeyRingOptions["distributeChange"]> {
     const { accepted, logger } = this.#options;
-    if (added.length + removed.length + changed.length === 0) return [];
-    const replaced = await this.#options.distributeChange({ added, removed, changed });
+    if (added.length + removed.length + changed.length === 0) return { replaced: [], fault: undefined };
+    const { replaced, fault } = await this.#options.distributeChange({ added, removed, changed });
     // A batch under way when its key went may have noted it as accepted meanwhile; a key that is back is a change of its own.
     for (const id of removed) accepted.delete(id);
     const counts = { added: added.length, removed: removed.length, changed: changed.length, replaced: replaced.length };
     logger.info(counts, "minion keys changed");
-    return replaced;
+    return { replaced, fault };
   }
 
   async #rotate(reason: string): Promise<void> {
     const { secrets } = this.#options;
-    this.#isRotationDue = true;
+    this.#owed = "a rotation";
     await this.#options.exclusively(async () => {
       // Signed first: a key in use that no worker knows would start serials anew under the old one, and minions drop such publishes.
       const aes = generateKeyString();
       const signature = await this.#options.signMasterKey(aes);
       await secrets.rotate(Date.now(), this.#options.graceMs, aes);
       this.#dueMs = this.#steadyMs() + this.#options.sessionMs;
+      this.#owed = "telling";
       await this.#options.distributeKeys({ aes: secrets.aes, signature, former: secrets.former });
     });
-    this.#isRotationDue = false;
-    this.counters.rotations += 1;
+    this.#noteRotated(reason);
+  }
 
+  /** The key stays: another one would end the grace of the former. */
+  async #tell(reason: string): Promise<void> {
+    const { secrets, signMasterKey, distributeKeys, exclusively } = this.#options;
+    await exclusively(async () => {
+      const { aes, former } = secrets;
+      await distributeKeys({ aes, signature: await signMasterKey(aes), former });
+    });
+    this.#noteRotated(reason);
+  }
+
+  #noteRotated(reason: string): void {
+    this.#owed = "nothing";
+    this.counters.rotations += 1;
     this.#options.fire("key", { rotate_aes_key: true });
     this.#options.logger.info({ reason }, "rotated the AES key");
     this.#options.onRotated();

@@ -10,7 +10,11 @@ const exitGraceMs = 2_000;
 export function leaveProcess(code: number, hasStuckThread: boolean): void {
   // A thread that is still alive would keep the process.
   setTimeout(() => {
-    if (hasStuckThread) process.kill(process.pid, "SIGKILL");
+    if (hasStuckThread) {
+      process.kill(process.pid, "SIGKILL");
+      // The first process of a container does not get its own signals; an abort ends it all the same.
+      process.abort();
+    }
     process.exit(code);
   }, exitGraceMs).unref();
 }

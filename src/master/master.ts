@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
-import { clockTrustMs, publishThreadTimeoutMs, saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
+import { clockTrustMs, saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
 import type { KeyChange, KeyWatch } from "../store/keys.ts";
 import type { PendingJobs } from "../store/pending-jobs.ts";
 import type { MasterSecrets } from "../store/secrets.ts";
@@ -77,6 +77,8 @@ export class Master {
   readonly #authorisation: Authorisation;
   readonly #publishFront: PublishFront;
   readonly #requests: RequestPath;
+  /** After a stop: a thread other than the publish thread did not end. */
+  #isThreadStuck = false;
   readonly #stopSteps: (() => void)[] = [];
   readonly #faultListeners: (() => void)[] = [];
   readonly #maintenance: Maintenance;
@@ -158,7 +160,7 @@ export class Master {
 
   /** A thread stays in a call of the system and keeps the process from ending. */
   get hasStuckThread(): boolean {
-    return this.#publishFront.isStuck;
+    return this.#publishFront.isStuck || this.#isThreadStuck;
   }
 
   get requestEndpoint(): string {
@@ -170,12 +172,9 @@ export class Master {
     this.onStop(() => watch.close());
   }
 
-  /** Resolves when every worker has answered, behind the batch that it is at, and the publish thread. */
+  /** Resolves when every worker has answered, behind the batch that it is at. The publish thread has a watch of its own, which replaces it. */
   async answers(): Promise<void> {
-    await Promise.all([
-      this.#parts.pool.broadcast(() => ({ kind: "measures" })),
-      this.#publishFront.look(publishThreadTimeoutMs),
-    ]);
+    await this.#parts.pool.broadcast(() => ({ kind: "measures" }));
   }
 
   /** What was for the holder of a key that is gone, no other gets: jobs that wait, and its kept pillar. */
@@ -219,7 +218,7 @@ export class Master {
     await this.#publishFront.close();
     const lanes = [rsa, runners, pillars, sources, files, credentials, saltLane];
     const threadsEnded = Promise.all([pool, ...lanes].map((some) => some.close()));
-    await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time");
+    this.#isThreadStuck = !(await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time"));
     await bus.close();
     secrets.close();
   }
@@ -290,7 +289,9 @@ export class Master {
         await pool.broadcast(() => ({ kind: "masterKeys", keys }));
       },
       distributeChange: async (change) => {
-        return (await pool.broadcast<string[]>(() => ({ kind: "minionKeys", ...change }))).flat();
+        const told = await pool.broadcastSettled<string[]>(() => ({ kind: "minionKeys", ...change }));
+        const fault = told.find((answer) => answer.status === "rejected")?.reason;
+        return { replaced: told.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : [])), fault };
       },
       onRemoved: (id) => {
         this.#presence.forget(id);

@@ -3,7 +3,7 @@
  * what is damaged is said in words. docs/decisions/0024-damaged-stores.md.
  */
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
@@ -79,19 +79,55 @@ function setAsideMinionData(file: string, logger: Logger): void {
 async function prepareJobCache(config: MasterConfig, logger: Logger): Promise<void> {
   const path = join(config.cachedir, "jobs.lmdb");
   const { store_shards: shards, job_cache_store_endtime: storesEndTime } = config;
-  // A feed that is not there yet starts from all that is stored.
-  const feedFile = saltFeedFile(config.cachedir);
-  const feed = existsSync(feedFile) ? new SaltFeed(feedFile) : undefined;
+  const feed = new FeedAtStart(config, logger);
   let formerShards: number | undefined;
   try {
     const damaged = await absorbJobLogs(path, { storesEndTime, feed });
     for (const fault of damaged) logger.error(fault);
     formerShards = await reshardJobCache(path, shards, { storesEndTime, feed });
   } finally {
-    await feed?.close();
+    await feed.close();
   }
   if (formerShards !== undefined)
     logger.info({ from: formerShards, to: shards }, "moved the job cache to another number of files");
   const indexedJobs = await indexJobCache(path);
   if (indexedJobs !== undefined) logger.info({ jobs: indexedJobs }, "built the job cache's index");
+}
+
+/**
+ * The feed of Salt's own files, for what left logs bring in. It is opened when there is something to bring in; one that cannot be used goes, because a
+ * new one starts from all that is stored.
+ */
+class FeedAtStart {
+  readonly #file: string;
+  readonly #logger: Logger;
+  #feed: SaltFeed | undefined;
+  #isWanted: boolean;
+  #isLost = false;
+
+  constructor(config: MasterConfig, logger: Logger) {
+    this.#file = saltFeedFile(config.cachedir);
+    this.#isWanted = config.salt_files !== "never" && existsSync(this.#file);
+    this.#logger = logger;
+  }
+
+  addReturns(returnKeys: readonly Buffer[]): void {
+    if (!this.#isWanted) return;
+    try {
+      this.#feed ??= new SaltFeed(this.#file);
+      this.#feed.addReturns(returnKeys);
+    } catch (error) {
+      this.#isWanted = false;
+      this.#isLost = true;
+      this.#logger.warn(
+        { err: error },
+        `${this.#file} cannot be used: Salt's own files are written anew from what is stored`,
+      );
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#feed?.close();
+    if (this.#isLost) rmSync(dirname(this.#file), { recursive: true, force: true });
+  }
 }

@@ -6,12 +6,20 @@ export type Moment = { readonly epochMs: number; readonly micros: number };
 
 /** Beyond so many milliseconds the system's clock was set since this process began to count: Node's fine clock goes on as if it had not been. */
 const setMsMin = 20;
+const readingsMax = 5;
 let originMs = performance.timeOrigin;
 
 /** The present, to the microsecond as far as the system's clock tells it. */
 export function now(): Moment {
-  const setByMs = Date.now() - (originMs + performance.now());
-  if (Math.abs(setByMs) > setMsMin) originMs += setByMs;
+  for (let reading = 0; reading < readingsMax; reading += 1) {
+    const beforeMs = performance.now();
+    const setByMs = Date.now() - (originMs + beforeMs);
+    if (Math.abs(setByMs) <= setMsMin) break;
+    // Held up between two readings, a process knows nothing of the clock.
+    if (performance.now() - beforeMs > setMsMin / 4) continue;
+    originMs += setByMs;
+    break;
+  }
   const fine = originMs + performance.now();
   const epochMs = Math.floor(fine);
   return { epochMs, micros: Math.floor((fine - epochMs) * 1_000) };

@@ -89,6 +89,7 @@ export class ReturnWriter {
     }
     try {
       this.#transact();
+      this.#known.shrink();
       if (this.#log?.isStale === true) this.#log.erase();
     } catch (error) {
       throw storeFailed("returns stay in the log", error);
@@ -177,7 +178,6 @@ export class ReturnWriter {
     if (log === undefined || log.count === 0) return;
     this.#options.store(log.entries());
     log.clear();
-    this.#known.shrink();
   }
 
   /** When many wait, behind the answer to this batch; when few do, after a while. */
@@ -200,8 +200,11 @@ export class ReturnWriter {
   #transactSoon(): void {
     if (this.#writing !== undefined || this.#following !== undefined || this.#log === undefined) return;
     try {
-      if (this.#log.count > 0) this.#transact();
-      else if (this.#log.isStale && !this.#isLogSpoilt) this.#log.erase();
+      if (this.#log.count > 0) {
+        this.#transact();
+        // Not where a batch is about to be logged: its returns are known and not stored.
+        this.#known.shrink();
+      } else if (this.#log.isStale && !this.#isLogSpoilt) this.#log.erase();
     } catch (error) {
       this.#options.onFault(storeFailed("returns stay in the log", error));
     }

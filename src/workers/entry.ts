@@ -105,11 +105,23 @@ function joined(earlier: KeyTask, later: KeyTask): KeyTask {
 
 type KeyTask = Extract<ShardTask, { kind: "minionKeys" }>;
 
+let catchingUp: Promise<void> | undefined;
+
+/** One for all tasks that come meanwhile: none goes before the changes. */
+function caughtUp(): Promise<void> {
+  catchingUp ??= catchUp().finally(() => {
+    catchingUp = undefined;
+  });
+  return catchingUp;
+}
+
+/** A change that fails stays, with those behind it. */
 async function catchUp(): Promise<void> {
-  for (const task of missed.splice(0)) {
+  for (let [task] = missed; task !== undefined; [task] = missed) {
     if (task.kind === "masterKeys") shard.useMasterKeys(task.keys);
     else if (task.kind === "minionKeys") await updateMinionKeys(task);
     else shard.notePresencePing(task.jid);
+    missed.shift();
   }
 }
 
@@ -189,7 +201,7 @@ function takeSeat(slot: number): void {
 export default async function handle(task: ShardTask): Promise<unknown> {
   try {
     openOnce();
-    if (missed.length > 0) await catchUp();
+    if (missed.length > 0 || catchingUp !== undefined) await caughtUp();
   } catch (error) {
     keepMissed(task);
     return failed(error instanceof SaltworksError ? error : new SaltworksError("STORE_FAILED", String(error)));

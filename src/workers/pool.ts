@@ -165,14 +165,17 @@ export class ShardPool {
 
   /** Runs one small job on every slot, before what waits there; `build` gets the slot's index. */
   broadcast<Result>(build: (slot: number) => object): Promise<Result[]> {
-    return Promise.all(
-      this.#slots.map((slot) =>
-        this.offer<Result>(slot.index, {
-          bytes: 0,
-          isUrgent: true,
-          build: () => ({ task: build(slot.index), transfer: [] }),
-        }),
-      ),
+    return Promise.all(this.#toAll<Result>(build));
+  }
+
+  /** As `broadcast`; every slot's answer or error, in order. */
+  broadcastSettled<Result>(build: (slot: number) => object): Promise<PromiseSettledResult<Result>[]> {
+    return Promise.allSettled(this.#toAll<Result>(build));
+  }
+
+  #toAll<Result>(build: (slot: number) => object): Promise<Result>[] {
+    return this.#slots.map(({ index }) =>
+      this.offer<Result>(index, { bytes: 0, isUrgent: true, build: () => ({ task: build(index), transfer: [] }) }),
     );
   }
 

@@ -66,22 +66,25 @@ function literally(text: string): string {
 
 /** Ids, times, process ids, keys and versions replaced by what they are. */
 export function withoutVarying(text: string): string {
-  return text
-    .replace(/-----BEGIN PUBLIC KEY-----(?:\\n|\n)[\s\S]*?(?:\\n|\n)-----END PUBLIC KEY-----/g, "<key>")
-    .replace(/\b[\da-f]{2}(?::[\da-f]{2}){31}\b/g, "<fingerprint>")
-    .replace(/^(Executing job with jid \d{20}(?:_\d+)?)\n-+$/gm, "$1\n---")
-    .replace(/\b\d{20}(?:_\d+)?\b/g, "<jid>")
-    .replace(/\b\d{4}, [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d\.\d{6}\b/g, "<time>")
-    .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?/g, "<time>")
-    .replace(/(Started: )\d\d:\d\d:\d\d\.\d+/g, "$1<time>")
-    .replace(/(Duration: |Total run time: +)[\d.]+ m?s/g, "$1<duration>")
-    .replace(/("ts": )\d+/g, "$1<seconds>")
-    .replace(/("?(?:__pub_)?pid"?:\s+)\d+/g, "$1<pid>")
-    .replace(/^( *)\/bin\/sh: (?:line )?(\d+): (.*): (?:command )?not found$/gm, "$1/bin/sh: $2: $3: not found")
-    .replace(/( at pid )\d+$/gm, "$1<pid>")
-    .replaceAll(recordedVersion, "<version>")
-    .replaceAll(programVersion(), "<version>")
-    .replace(/\bsalt-master\.example\.com_master\b/g, "<master>");
+  return (
+    text
+      .replace(/-----BEGIN PUBLIC KEY-----(?:\\n|\n)[\s\S]*?(?:\\n|\n)-----END PUBLIC KEY-----/g, "<key>")
+      .replace(/\b[\da-f]{2}(?::[\da-f]{2}){31}\b/g, "<fingerprint>")
+      .replace(/^(Executing job with jid \d{20}(?:_\d+)?)\n-+$/gm, "$1\n---")
+      .replace(/\b\d{20}(?:_\d+)?\b/g, "<jid>")
+      .replace(/\b\d{4}, [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d\.\d{6}\b/g, "<time>")
+      .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?/g, "<time>")
+      .replace(/(Started: )\d\d:\d\d:\d\d\.\d+/g, "$1<time>")
+      // The width before it depends on how long it took.
+      .replace(/(Duration:|Total run time:) +[\d.]+ m?s/g, "$1 <duration>")
+      .replace(/("ts": )\d+/g, "$1<seconds>")
+      .replace(/("?(?:__pub_)?pid"?:\s+)\d+/g, "$1<pid>")
+      .replace(/^( *)\/bin\/sh: (?:line )?(\d+): (.*): (?:command )?not found$/gm, "$1/bin/sh: $2: $3: not found")
+      .replace(/( at pid )\d+$/gm, "$1<pid>")
+      .replaceAll(recordedVersion, "<version>")
+      .replaceAll(programVersion(), "<version>")
+      .replace(/\bsalt-master\.example\.com_master\b/g, "<master>")
+  );
 }
 
 /**

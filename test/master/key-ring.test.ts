@@ -64,8 +64,8 @@ function openRing(
     },
     distributeChange: async (change) => {
       log.push(`change +${change.added} -${change.removed} ~${change.changed}`);
-      if (options.isDeaf === true) throw new SaltworksError("WORKER_LOST", "no worker hears");
-      return change.changed.filter((id) => options.replaced?.includes(id));
+      const fault = options.isDeaf === true ? new SaltworksError("WORKER_LOST", "no worker hears") : undefined;
+      return { replaced: change.changed.filter((id) => options.replaced?.includes(id)), fault };
     },
     onRemoved: (id) => void log.push(`removed ${id}`),
     fire: (tag) => void log.push(`event ${tag}`),
@@ -135,11 +135,17 @@ describe("KeyRing", () => {
       assert.equal(state.aes, step === "sign" ? "key-0" : "key-1");
       faults[step] = false;
       await ring.rotateIfDue();
-      assert.ok(log.some((line) => line.startsWith("keys key-")));
+      assert.ok(log.includes("keys key-1 after key-0"), "the same key, and the former with its grace");
       const count = log.length;
       await ring.rotateIfDue();
       assert.equal(log.length, count, "once");
     }
+  });
+
+  it("rotates for a replaced key also if another worker could not be told", async () => {
+    const { log, change } = openRing({ isDeaf: true, replaced: ["b"] });
+    await assert.rejects(change({ changed: ["b"] }), { code: "WORKER_LOST" });
+    assert.deepEqual(log.slice(1, 3), ["removed b", "keys key-1 after key-0"]);
   });
 
   it("rotates once for a removal that is told twice, and again for a key that came back and went", async () => {

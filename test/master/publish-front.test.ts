@@ -211,7 +211,7 @@ describe("PublishFront", { timeout: 60_000 }, () => {
     const front = await openFront({
       filename: failingThread,
       settleMs: 0,
-      watch: { hangMs: 200, endMs: 100 },
+      watch: { hangMs: 2_000, endMs: 500 },
       logger: lines.logger,
       onFault: (error) => {
         fault = error;

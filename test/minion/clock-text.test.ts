@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 import { asctime, jidText, now, stampText } from "../../src/minion/clock-text.ts";
 
+/** Far from a day, and longer than a busy machine holds a process up. */
+const heldUpMsMax = 60_000;
+
 describe("clock texts", () => {
   const moment = { epochMs: Date.UTC(2026, 10, 20, 15, 38, 2, 598), micros: 77 };
 
@@ -18,15 +21,15 @@ describe("clock texts", () => {
     const before = Date.now();
     const { epochMs, micros } = now();
     // The fine clock may run apart from the coarse one by a few milliseconds.
-    assert.ok(Math.abs(epochMs - before) < 50);
+    assert.ok(epochMs > before - 50 && epochMs < Date.now() + 50);
     assert.ok(Number.isInteger(micros) && micros >= 0 && micros < 1_000);
   });
 
   it("reads the present of a clock that was set since the process began", () => {
     const realMs = Date.now;
     const setBy = mock.method(Date, "now", () => realMs() + 86_400_000);
-    assert.ok(Math.abs(now().epochMs - Date.now()) < 50);
+    assert.ok(Math.abs(now().epochMs - Date.now()) < heldUpMsMax);
     setBy.mock.restore();
-    assert.ok(Math.abs(now().epochMs - Date.now()) < 50);
+    assert.ok(Math.abs(now().epochMs - Date.now()) < heldUpMsMax);
   });
 });

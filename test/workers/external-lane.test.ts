@@ -5,12 +5,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { loadMasterConfig } from "../../src/config/load.ts";
 import { openExternalLane } from "../../src/master/threads.ts";
 import { processEnded } from "../pillar/process-end.ts";
+import { until } from "../transport/zmtp/publish/subscribing.ts";
 
 const root = mkdtempSync(join(tmpdir(), "external-lane-"));
 after(() => rmSync(root, { recursive: true }));
@@ -27,7 +27,7 @@ describe("commands of external sources", { timeout: 120_000 }, () => {
     const config = loadMasterConfig(root, { pki_dir: root, cachedir: root, ext_pillar: [{ cmd_yaml: command }] });
     const lane = openExternalLane(config, { PATH: process.env.PATH }, pino({ level: "silent" }));
     const lost = assert.rejects(lane.run({ id: "web1" }));
-    while (!existsSync(pidFile)) await sleep(20);
+    await until(() => existsSync(pidFile), "the command's processes");
     await lane.close();
     await lost;
     const pids = pidsIn(pidFile);
@@ -39,7 +39,7 @@ describe("commands of external sources", { timeout: 120_000 }, () => {
     const [leftFile, pidFile] = [join(root, "left"), join(root, "killed")];
     const leaving = `sleep 600 > /dev/null 2>&1 & ${writing("$!", leftFile)}`;
     const master = fork(holder, [root, leaving, `sleep 600 & ${writing("$$ $!", pidFile)}; wait`]);
-    while (!existsSync(pidFile)) await sleep(20);
+    await until(() => existsSync(pidFile), "the command's processes");
     master.kill("SIGKILL");
     const pids = pidsIn(pidFile);
     assert.equal(pids.length, 2);

@@ -3,7 +3,7 @@
  * because an operator may have removed some. The count runs beside pushes, which it may count twice until the next one, and never leaves out.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { pushedCountWaitMs, pushedTotalRecountMs } from "../../limits.ts";
+import { pushedCountWaitMs, pushedTotalRecountMs, pushesWaitingMax } from "../../limits.ts";
 import { addUsageOfAll, exceeded, type Usage, type UsageBounds } from "./usage.ts";
 
 /** A count takes at most one part in so many of the time. */
@@ -15,6 +15,7 @@ export class PushedTotal {
   readonly #nowMs: () => number;
   readonly #waitMs: number;
   #known: Usage | undefined;
+  #waitingCount = 0;
   #counting: Promise<void> | undefined;
   #fault: unknown;
   #countedMs = Number.NEGATIVE_INFINITY;
@@ -55,9 +56,20 @@ export class PushedTotal {
     if (this.#known === undefined || exceeded(this.#known, more, this.#bounds) !== undefined) {
       const restMs = Math.max(pushedTotalRecountMs, recountShare * this.#tookMs);
       if (this.#nowMs() - this.#countedMs >= restMs) void this.begin();
-      await Promise.race([this.#counting, delay(this.#waitMs, undefined, { ref: false })]);
+      await this.#waitForCount();
     }
     if (this.#known === undefined && this.#fault !== undefined) throw this.#fault;
+  }
+
+  /** A few pushes wait; others are answered at once, since each that waits holds one of the places of all requests for files. */
+  async #waitForCount(): Promise<void> {
+    if (this.#counting === undefined || this.#waitingCount >= pushesWaitingMax) return;
+    this.#waitingCount += 1;
+    try {
+      await Promise.race([this.#counting, delay(this.#waitMs, undefined, { ref: false })]);
+    } finally {
+      this.#waitingCount -= 1;
+    }
   }
 
   /** Takes room if there is any. `settle` follows. @returns what refuses it */

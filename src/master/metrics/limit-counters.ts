@@ -104,6 +104,7 @@ const ofMinions = {
   file_recv_total_max_size: hits("file_recv_total_max_size"),
   file_recv_total_max_files: hits("file_recv_total_max_files"),
   pushedCountWaitMs: hits("pushedCountWaitMs"),
+  pushesWaitingMax: hits("pushedCountWaitMs"),
 } as const;
 
 const jobs = {

@@ -26,8 +26,10 @@ export const checkJobs: Check = (tally, look) => {
   }
   for (let shard = 0; shard < layout.shards; shard += 1) {
     const file = shardFile(look.path, shard);
-    if (existsSync(file)) checkFile(tally, look, file, { returns: asMap, loads: asMap });
-    else tally.fault(`${file} is missing`);
+    if (!existsSync(file)) tally.fault(`${file} is missing`);
+    // The layout is written when all files have been.
+    else if (readHead(file) === undefined) tally.fault(`${file} is empty: what was stored there is gone`);
+    else checkFile(tally, look, file, { returns: asMap, loads: asMap });
   }
 };
 

@@ -195,10 +195,11 @@ function childOf(page: Buffer, at: number): number {
 /** The head of a data file: what its meta pages say, the latest first, and its bytes. Undefined if nothing was stored in it yet. */
 export function readHead(path: string): { readonly metas: readonly Meta[]; readonly size: number } | undefined {
   return withFile(path, (file) => {
-    const metas = metasOf(file);
+    const head = steadyHead(file);
+    // Whatever its size is by now: another thread may have made it a moment ago.
+    if (head.byteLength === 0) return undefined;
     // Looked at last: a master that writes makes the file longer before its head says so.
-    const { size } = fstatSync(file);
-    return size === 0 ? undefined : { metas, size };
+    return { metas: readMetas(head), size: fstatSync(file).size };
   });
 }
 
@@ -206,14 +207,14 @@ export function readHead(path: string): { readonly metas: readonly Meta[]; reado
 const headReadsMax = 100;
 
 /** Read until two looks agree: a master may be writing it. */
-function metasOf(file: number): Meta[] {
+function steadyHead(file: number): Buffer {
   let before = headOf(file);
   for (let read = 0; read < headReadsMax; read += 1) {
     const now = headOf(file);
     if (now.equals(before)) break;
     before = now;
   }
-  return readMetas(before);
+  return before;
 }
 
 function headOf(file: number): Buffer {
@@ -224,7 +225,7 @@ function headOf(file: number): Buffer {
 /** Reads all of a data file that is not empty. While a master writes it, a read transaction of LMDB must hold its pages. */
 export function walkFile(path: string, options: WalkOptions = {}): Walked {
   return withFile(path, (file) => {
-    const [meta] = metasOf(file);
+    const [meta] = readMetas(steadyHead(file));
     if (meta === undefined)
       return { records: 0, pages: 0, faults: ["its head is not what was written"], faultCount: 1 };
     const walk = new Walk(file, meta, options);

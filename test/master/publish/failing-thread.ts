@@ -4,7 +4,7 @@ import koffi from "koffi";
 import type { PublishTask } from "../../../src/master/publish/messages.ts";
 
 /** Longer than a test waits for the thread to end, seconds. */
-const stuckSeconds = 2;
+const stuckSeconds = 6;
 /** Longer than any test lasts. */
 const foreverSeconds = 3_600;
 

@@ -16,7 +16,7 @@ const front = await PublishFront.bind({
   logger: pino({ level: "silent" }),
   filename: new URL("./failing-thread.js", import.meta.url),
   settleMs: 0,
-  watch: { hangMs: 500, endMs: 100 },
+  watch: { hangMs: 2_000, endMs: 500 },
   onFault: () => void end(),
 });
 await front.send(Buffer.from("stick for ever"), undefined);
