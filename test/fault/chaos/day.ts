@@ -11,7 +11,7 @@ import { openLmdbJobCache } from "../../../src/store/lmdb-job-cache.ts";
 import { cliFile } from "../../fleet/our-master.ts";
 import { runCli } from "../../fleet/run-cli.ts";
 import { Disturbances, type Outage } from "./disturbances.ts";
-import { Probes } from "./probes.ts";
+import { Probes, replyTimeoutMs } from "./probes.ts";
 import { ChaosSite, type SiteOptions } from "./site.ts";
 
 export type DayOptions = SiteOptions & {
@@ -27,7 +27,7 @@ export type Verdict = { readonly faults: readonly string[]; readonly figures: re
 
 const warmUpMs = 5_000;
 const restMs = 10_000;
-/** An honest request may wait for so long after an outage: the master starts, its minions come back together. */
+/** A request that is sent so soon after an outage may have no answer: all minions come back together. */
 const recoveryMs = 12_000;
 const settleTimeoutMs = 120_000;
 const pingTriesMs = 120_000;
@@ -118,12 +118,19 @@ function ownMb(site: ChaosSite): number {
   return Math.round(memoryOf(site.master.program.pid).anonymousBytes / mebibyte);
 }
 
-/** Requests without an answer that no outage explains. */
+/** Requests without an answer that no outage explains: none was under way while they waited, nor ended shortly before they were sent. */
 function silences(probes: Probes, outages: readonly Outage[]): string[] {
-  const isExplained = (atMs: number) => outages.some(({ fromMs, toMs }) => atMs >= fromMs && atMs - recoveryMs <= toMs);
   return probes.failures
-    .filter(({ atMs, why }) => why === "silence" && !isExplained(atMs))
-    .map(({ atMs, asked }) => `an honest request (${asked}) had no answer, ${Math.round(atMs)} ms after the start`);
+    .filter(({ why }) => why === "silence")
+    .flatMap(({ atMs, asked }) => {
+      const sentMs = atMs - replyTimeoutMs;
+      if (outages.some(({ fromMs, toMs }) => atMs >= fromMs && sentMs <= toMs + recoveryMs)) return [];
+      const last = Math.max(0, ...outages.filter(({ toMs }) => toMs < sentMs).map(({ toMs }) => toMs));
+      const since = last === 0 ? "without an outage before" : `${Math.round(sentMs - last)} ms after an outage`;
+      return [
+        `an honest request (${asked}), sent ${Math.round(sentMs)} ms after the start and ${since}, had no answer`,
+      ];
+    });
 }
 
 function countsOf(disturbances: Disturbances, probes: Probes, jobs: Jobs): string[] {

@@ -10,7 +10,8 @@ import { hasCode, SaltworksError } from "../../../src/errors.ts";
 import { jidAt } from "../../../src/wire/jid.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
 
-const replyTimeoutMs = 8_000;
+/** How long an honest request waits for its answer. */
+export const replyTimeoutMs = 8_000;
 const retryWaitMs = 200;
 const mineFunction = "test.counted";
 /** A return's text: mostly small, now and then of real sizes. */
