@@ -7,10 +7,11 @@ import { hasCode } from "../errors.ts";
 import { walkedFaultsMax } from "../limits.ts";
 import { checkBatches, checkKeys, checkTokens } from "../store/check/file-checks.ts";
 import { checkJobLogs, checkJobs, checkMinionData, checkPendingJobs } from "../store/check/lmdb-checks.ts";
-import { checkSaltJobs, checkSaltMinions, leaveRest, saltKinds } from "../store/check/salt-checks.ts";
+import { checkSaltJobs, checkSaltMinions, leaveRest } from "../store/check/salt-checks.ts";
 import { type Check, Tally } from "../store/check/tally.ts";
 import { instanceOwner } from "../store/instance-lock.ts";
 import { readMasterKey } from "../store/master-keys.ts";
+import { saltKinds } from "../store/salt/minion-files.ts";
 import { openSecretBox, type SecretBox } from "../store/sealed.ts";
 import { readSecrets } from "../store/secrets.ts";
 

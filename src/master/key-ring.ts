@@ -59,8 +59,8 @@ export class KeyRing {
     this.#dueMs = this.#steadyMs() + options.sessionMs - ageMs;
   }
 
-  /** The keys that workers start with. */
-  static async firstKeys(
+  /** The keys in use, as workers start with them. */
+  static async presentKeys(
     secrets: MasterSecrets,
     signMasterKey: (aes: string) => Promise<Uint8Array>,
   ): Promise<MasterKeys> {
@@ -150,10 +150,7 @@ export class KeyRing {
   /** The key stays: another one would end the grace of the former. */
   async #tell(reason: string): Promise<void> {
     const { secrets, signMasterKey, distributeKeys, exclusively } = this.#options;
-    await exclusively(async () => {
-      const { aes, former } = secrets;
-      await distributeKeys({ aes, signature: await signMasterKey(aes), former });
-    });
+    await exclusively(async () => distributeKeys(await KeyRing.presentKeys(secrets, signMasterKey)));
     this.#noteRotated(reason);
   }
 

@@ -137,7 +137,7 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
     partitionKey: createPartitionKey(),
     slotCount: config.worker_threads,
     accepted,
-    keys: await KeyRing.firstKeys(secrets, signMasterKey),
+    keys: await KeyRing.presentKeys(secrets, signMasterKey),
     presencePings: [],
     saltFeedFile: saltPlan.isMirrored ? saltPlan.feedFile : undefined,
     keyCounts: createKeyCounts(),

@@ -4,6 +4,7 @@
  */
 import { SaltworksError } from "../errors.ts";
 import type { Autosign } from "../store/autosign.ts";
+import type { PutOutcome } from "../store/job-cache.ts";
 import { ByteWriter } from "../wire/byte-writer.ts";
 import { failedReply } from "../wire/reply.ts";
 import { packAuthJobs } from "./auth-jobs.ts";
@@ -75,18 +76,19 @@ function answer(
  */
 async function commit(shard: Shard, batch: BatchEffects, onFault: (error: Error) => void): Promise<boolean> {
   const stored = batch.returns.filter((pending) => pending.isStored);
-  const puts = stored.length === 0 ? [] : [shard.stores.jobs.putReturns(stored.map((pending) => pending.record))];
-  const [returns, writes] = await Promise.all([Promise.allSettled(puts), Promise.allSettled(batch.writes)]);
-  const failed = [...returns, ...writes].filter((settled) => settled.status === "rejected");
+  const outcomes: PutOutcome[] = [];
+  const putReturns = async () => {
+    if (stored.length > 0) outcomes.push(...(await shard.stores.jobs.putReturns(stored.map(({ record }) => record))));
+  };
+  const settled = await Promise.allSettled([putReturns(), ...batch.writes]);
+  const failed = settled.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
   if (failed.length > 0) {
     shard.count("commits.failed");
     for (const { reason } of failed) onFault(asError(reason));
     return false;
   }
   if (stored.length > 0) shard.count("commits");
-  for (const put of returns)
-    if (put.status === "fulfilled")
-      for (const outcome of put.value) shard.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
+  for (const outcome of outcomes) shard.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
   return true;
 }
 

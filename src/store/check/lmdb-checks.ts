@@ -28,8 +28,7 @@ export const checkJobs: Check = (tally, look) => {
     const file = shardFile(look.path, shard);
     if (!existsSync(file)) tally.fault(`${file} is missing`);
     // The layout is written when all files have been.
-    else if (readHead(file) === undefined) tally.fault(`${file} is empty: what was stored there is gone`);
-    else checkFile(tally, look, file, { returns: asMap, loads: asMap });
+    else checkFile(tally, look, file, { returns: asMap, loads: asMap }, false);
   }
 };
 
@@ -83,11 +82,17 @@ function opens(box: SecretBox, key: Buffer, sealed: Buffer): boolean {
   }
 }
 
-function checkFile(tally: Tally, look: Look, file: string, forms: Readonly<Record<string, Form>>): void {
+/** @param mayBeEmpty a running master makes the file at this moment */
+function checkFile(
+  tally: Tally,
+  look: Look,
+  file: string,
+  forms: Readonly<Record<string, Form>>,
+  mayBeEmpty = look.isRunning,
+): void {
   const head = readHead(file);
   if (head === undefined) {
-    // One that a master makes at this moment.
-    if (!look.isRunning) tally.fault(`${file} is empty: what was stored there is gone`);
+    if (!mayBeEmpty) tally.fault(`${file} is empty: what was stored there is gone`);
     return;
   }
   if (head.metas.length === 0) {

@@ -2,10 +2,9 @@
  * Checks of the files that Salt's master keeps and ours reads: jobs in `local_cache` layout, and minions' grains, pillars and mines. Salt writes them
  * in place, so that one that changed a moment ago is read again.
  */
-import { type Dirent, readdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
-import { readIfThere } from "../../config/missing-files.ts";
+import { entriesIfThere, readIfThere } from "../../config/missing-files.ts";
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
@@ -20,6 +19,7 @@ import {
   outFile,
   returnFile,
 } from "../local-cache-files.ts";
+import { saltKinds } from "../salt/minion-files.ts";
 import type { Check, Look, Tally } from "./tally.ts";
 
 /** A file that changed this recently may be half written, milliseconds. */
@@ -37,13 +37,13 @@ const isAny: Form = () => true;
 /** @param hashType of the job ids that directories are named after */
 export function checkSaltJobs(tally: Tally, look: Look, cachedir: string, hashType: string): void {
   const top = jobsDirectory(cachedir);
-  const heads = entriesOf(top);
+  const heads = entriesIfThere(top);
   for (const [index, head] of heads.entries()) {
     look.onProgress(top, index / heads.length);
     const folder = join(top, head.name);
     if (!head.isDirectory() || !headForm.test(head.name)) tally.leave(folder);
     else {
-      for (const rest of entriesOf(folder)) {
+      for (const rest of entriesIfThere(folder)) {
         const directory = join(folder, rest.name);
         if (rest.isDirectory() && restForm.test(rest.name)) checkJob(tally, directory, cachedir, hashType);
         else tally.leave(directory);
@@ -53,7 +53,7 @@ export function checkSaltJobs(tally: Tally, look: Look, cachedir: string, hashTy
 }
 
 function checkJob(tally: Tally, directory: string, cachedir: string, hashType: string): void {
-  for (const entry of entriesOf(directory)) {
+  for (const entry of entriesIfThere(directory)) {
     const file = join(directory, entry.name);
     if (entry.isDirectory()) checkReturn(tally, file);
     else if (entry.name === jidFile)
@@ -65,10 +65,9 @@ function checkJob(tally: Tally, directory: string, cachedir: string, hashType: s
 }
 
 function checkReturn(tally: Tally, directory: string): void {
-  for (const entry of entriesOf(directory)) {
+  for (const entry of entriesIfThere(directory)) {
     const file = join(directory, entry.name);
-    if (entry.name === returnFile) checkPacked(tally, file, isAny, "");
-    else if (entry.name === outFile) checkPacked(tally, file, isAny, "");
+    if (entry.name === returnFile || entry.name === outFile) checkPacked(tally, file, isAny, "");
     else tally.leave(file);
   }
 }
@@ -81,28 +80,26 @@ function checkJid(tally: Tally, file: string, isOwn: (jid: string) => boolean): 
 /** Both layouts: a folder a minion (3006, 3007), a folder a kind (3008). `path`: `cachedir`. */
 export const checkSaltMinions: Check = (tally, { path, onProgress }) => {
   const minions = join(path, "minions");
-  const folders = entriesOf(minions);
+  const folders = entriesIfThere(minions);
   for (const [index, folder] of folders.entries()) {
     onProgress(minions, index / folders.length);
     const place = join(minions, folder.name);
     if (!folder.isDirectory()) tally.leave(place);
     else {
-      for (const { name } of entriesOf(place)) {
+      for (const { name } of entriesIfThere(place)) {
         if (name === "data.p" || name === "mine.p") checkPacked(tally, join(place, name), isMap, "is no map");
         else tally.leave(join(place, name));
       }
     }
   }
   for (const kind of saltKinds) {
-    for (const entry of entriesOf(join(path, kind))) {
+    for (const entry of entriesIfThere(join(path, kind))) {
       const file = join(path, kind, entry.name);
       if (entry.isFile() && entry.name.endsWith(".p")) checkPacked(tally, file, isMap, "is no map");
       else tally.leave(file);
     }
   }
 };
-
-export const saltKinds = ["grains", "pillar", "mine"] as const;
 
 function checkPacked(tally: Tally, file: string, form: Form, wrong: string): void {
   check(tally, file, (bytes) => {
@@ -133,14 +130,5 @@ function check(tally: Tally, file: string, wrongWith: (bytes: Buffer) => string 
 
 /** What else stands in the cache directory: its names, and what is read of it nowhere. */
 export function leaveRest(tally: Tally, cachedir: string, known: ReadonlySet<string>): void {
-  for (const { name } of entriesOf(cachedir)) if (!known.has(name)) tally.leave(join(cachedir, name));
-}
-
-function entriesOf(directory: string): Dirent[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true });
-  } catch (error) {
-    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return [];
-    throw error;
-  }
+  for (const { name } of entriesIfThere(cachedir)) if (!known.has(name)) tally.leave(join(cachedir, name));
 }

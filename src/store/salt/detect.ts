@@ -1,7 +1,7 @@
 /** Tells whether Salt is on this machine or was here: its programs, or what its master left in the cache directory. */
-import { type Dirent, existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { entriesIfThere } from "../../config/missing-files.ts";
 import { returnFile } from "../local-cache-files.ts";
 
 const programs = ["salt-master", "salt-run"] as const;
@@ -23,7 +23,7 @@ export function findSaltFiles(cachedir: string): string[] {
   const minions = foldersIn(join(cachedir, "minions")).find((id) =>
     ["data.p", "mine.p"].some((name) => existsSync(join(cachedir, "minions", id, name))),
   );
-  const grains = entriesOf(join(cachedir, "grains")).some(({ name }) => name.endsWith(".p"));
+  const grains = entriesIfThere(join(cachedir, "grains")).some(({ name }) => name.endsWith(".p"));
   return [
     ...(minions === undefined ? [] : [`minions' data in ${join(cachedir, "minions")}`]),
     ...(grains ? [`minions' data in ${join(cachedir, "grains")}`] : []),
@@ -45,16 +45,7 @@ function hasReturns(jobs: string): boolean {
 }
 
 function foldersIn(directory: string): string[] {
-  return entriesOf(directory)
+  return entriesIfThere(directory)
     .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
     .map(({ name }) => name);
-}
-
-function entriesOf(directory: string): Dirent[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true });
-  } catch (error) {
-    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return [];
-    throw error;
-  }
 }

@@ -16,8 +16,9 @@ import { idIsValid } from "../key-states.ts";
 export type MinionLayout = "folders" | "kinds";
 export const minionLayouts: readonly MinionLayout[] = ["folders", "kinds"];
 
-const kinds = ["grains", "pillar", "mine"] as const;
-type Kind = (typeof kinds)[number];
+/** Folders of the layout of 3008, one for each kind of data. */
+export const saltKinds = ["grains", "pillar", "mine"] as const;
+type Kind = (typeof saltKinds)[number];
 
 /** As Salt's own. */
 const fileMode = 0o600;
@@ -41,7 +42,7 @@ export function layoutsIn(cachedir: string): readonly MinionLayout[] {
     namesIn(join(cachedir, "minions", id)).some((name) => name === "data.p" || name === "mine.p"),
   );
   const isKept = (kind: Kind) => namesIn(join(cachedir, kind)).some((name) => name.endsWith(".p"));
-  const found = [...(folders ? (["folders"] as const) : []), ...(kinds.some(isKept) ? (["kinds"] as const) : [])];
+  const found = [...(folders ? (["folders"] as const) : []), ...(saltKinds.some(isKept) ? (["kinds"] as const) : [])];
   return found.length === 0 ? minionLayouts : found;
 }
 
@@ -68,7 +69,7 @@ export function readMinionFiles(cachedir: string, id: string, sinceMs: number): 
   };
   take(folderFile(cachedir, id, "data"), partsOfData);
   take(folderFile(cachedir, id, "mine"), (bytes) => ({ mine: checkedMap(bytes) }));
-  for (const kind of kinds) take(kindFile(cachedir, id, kind), (bytes) => ({ [kind]: checkedMap(bytes) }));
+  for (const kind of saltKinds) take(kindFile(cachedir, id, kind), (bytes) => ({ [kind]: checkedMap(bytes) }));
   const part = (kind: Kind) => newest.get(kind)?.bytes;
   return { parts: { grains: part("grains"), pillar: part("pillar"), mine: part("mine") }, faults };
 }
@@ -116,7 +117,7 @@ export function writeMinionFiles(
   }
   if (layouts.includes("kinds")) {
     const parts = { grains, pillar, mine };
-    for (const kind of kinds) {
+    for (const kind of saltKinds) {
       if (parts[kind] !== undefined) mkdirSync(join(cachedir, kind), { recursive: true, mode: folderMode });
       put(kindFile(cachedir, id, kind), parts[kind]);
     }
