@@ -1,6 +1,6 @@
 /**
- * Repeats takeovers by hand: stock minions of each release go from Salt's master to ours, back, and (the control) from Salt's to Salt's,
- * and are pinged all the while. Prints how long each took to answer again, and where a minion that stood still stood.
+ * Repeats takeovers and restarts by hand: stock minions of each release go from Salt's master to ours, from ours to ours, back, and (the
+ * control) from Salt's to Salt's, and are pinged all the while. Prints how long each took to answer again, and where a minion that stood still stood.
  *
  * Run it with `node dist/test/fault/takeovers.js [--rounds 20] [--minions 5] [--hold 45] [--releases 3006,3007,3008] [--alive 0]`
  * and SALTWORKS_SALT_VENVS. With py-spy (on PATH, or named in PY_SPY) it prints the Python stack of a minion that stands still.
@@ -40,7 +40,7 @@ const firstStartMs = 120_000;
 /** Of one message: a stack's top tells where it stands. */
 const shownLinesMax = 40;
 
-type Change = "Salt to ours" | "ours to Salt" | "Salt to Salt";
+type Change = "Salt to ours" | "ours to ours" | "ours to Salt" | "Salt to Salt";
 type Stall = { readonly release: string; readonly change: Change; readonly id: string; forMs: number; ended: boolean };
 
 const stalls: Stall[] = [];
@@ -194,6 +194,7 @@ async function watchRelease(release: SaltRelease): Promise<void> {
     for (let round = 1; round <= rounds; round += 1) {
       say(`${release.version}: round ${round} of ${rounds}`);
       await rig.change("ours", "Salt to ours");
+      await rig.change("ours", "ours to ours");
       await rig.change(release, "ours to Salt");
       await rig.change(release, "Salt to Salt");
     }
@@ -234,6 +235,6 @@ for (const release of releases) outcomes.push(...(await Promise.allSettled([watc
 report();
 for (const outcome of outcomes) if (outcome.status === "rejected") say(`given up: ${String(outcome.reason)}`);
 process.exitCode =
-  stalls.some(({ change }) => change === "Salt to ours") || outcomes.some(({ status }) => status === "rejected")
+  stalls.some(({ change }) => change.endsWith("to ours")) || outcomes.some(({ status }) => status === "rejected")
     ? 1
     : 0;
