@@ -74,6 +74,8 @@ export const ipcHeadBytesMax = 65_536;
 export const rsaModulusBitsMax = 16_384;
 /** Parts of one message on the request port: Salt's clients send two, an empty one and the request. Over it the connection is closed. */
 export const requestPartsMax = 4;
+/** Commands of one connection to the request port in a minute: a client of ZMTP 3.1 sends heartbeats at most, 600 at ten a second. Over it the connection is closed. */
+export const commandsPerMinuteMax = 1_024;
 /** A subscription on the publish port, bytes: Salt's minions send none longer than 40. Over it the connection is closed. */
 export const subscriptionBytesMax = 64;
 /** Subscriptions of one connection: a minion has one, or with `zmq_filtering` two or three. Over it the connection is closed. */

@@ -108,6 +108,12 @@ export const floods: Readonly<Record<string, Flood>> = {
     bytes: constant(() => Buffer.concat(new Array<Buffer>(100).fill(request({ cmd: "ping" })))),
     bytesPerSecond: mebibyte,
   },
+  "commands without end": {
+    connections: 8,
+    greeting,
+    bytes: constant(() => Buffer.alloc(3 * 87_000, Buffer.of(4, 1, 0))),
+    bytesPerSecond: 16 * mebibyte,
+  },
   "greetings that are never finished": {
     connections: 400,
     greeting: greeting.subarray(0, 11),

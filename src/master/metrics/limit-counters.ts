@@ -36,6 +36,7 @@ const requests = {
   workerTaskTimeoutMs: at("saltworks_worker_timeouts_total", {}),
   requestPartsMax: closed("parts"),
   zmtpCommandBytesMax: closed("malformed"),
+  commandsPerMinuteMax: closed("commands"),
   greetingTimeoutMs: closed("greetingTimeout"),
   messageTimeoutMs: closed("messageTimeout"),
   strangersHeldBytesMax: hits("strangersHeldBytesMax"),

@@ -1,6 +1,7 @@
 /** What the connections of a ROUTER may hold, and for how long: src/limits.ts has each with its reason. */
 import {
   allUnreadRepliesBytesMax,
+  commandsPerMinuteMax,
   greetingTimeoutMs,
   messageTimeoutMs,
   overdueLookMs,
@@ -18,6 +19,7 @@ export const routerBounds = {
   greetingTimeoutMs,
   messageTimeoutMs,
   overdueLookMs,
+  commandsPerMinuteMax,
   provenUnansweredMax,
   strangerUnansweredMax,
   strangersUnansweredMax,

@@ -5,6 +5,7 @@ import { Connection } from "./connection.ts";
 import { replyFrame, replyHeads } from "./frames.ts";
 import { routerRole } from "./handshake.ts";
 import type { MessageVerdict } from "./message-reader.ts";
+import { MinuteCount } from "./minute-count.ts";
 
 /** Why the server closed a connection; each has a counter. The first four are what its bytes can show. */
 export const closeReasons = [
@@ -14,6 +15,7 @@ export const closeReasons = [
   "refusedLarge",
   "greetingTimeout",
   "messageTimeout",
+  "commands",
   "unanswered",
   "unreadReplies",
   "heldBytes",
@@ -28,6 +30,8 @@ export type PeerEvents = {
   readonly messageBytesMax: number;
   /** @returns false if reading must stop now */
   readonly onMessage: (peer: Peer, parts: readonly Buffer[]) => boolean;
+  /** A command that is neither greeting nor message. @returns false if reading must stop now */
+  readonly onCommand: (peer: Peer) => boolean;
   readonly mayBeLarge: (peer: Peer, head: Buffer, partBytes: number) => boolean;
   /** Called with bytes from the socket. @returns false to read no more until `resume` */
   readonly onChunk: (peer: Peer, chunk: Buffer) => boolean;
@@ -43,6 +47,8 @@ export class Peer extends Connection {
   isProven = false;
   /** Requests that are neither answered nor forgotten. */
   unanswered = 0;
+  /** Commands, as the server counts. */
+  readonly commandsOfMinute = new MinuteCount();
   /** As the server last counted it. */
   countedHeldBytes = 0;
   countedUnreadBytes = 0;
@@ -72,7 +78,7 @@ export class Peer extends Connection {
   }
 
   protected override takeCommand(): MessageVerdict {
-    return "go";
+    return this.#events.onCommand(this) ? "go" : "stop";
   }
 
   protected override mayBeLarge(head: Buffer, partBytes: number): boolean {

@@ -21,6 +21,7 @@ const ownDoings: ReadonlySet<CloseReason | undefined> = new Set([
   "malformed",
   "parts",
   "messageBytes",
+  "commands",
   "messageTimeout",
   "heldBytes",
 ]);
@@ -58,6 +59,7 @@ export class RouterServer {
     this.#events = {
       messageBytesMax: options.messageBytesMax,
       onMessage: (peer, parts) => this.#onMessage(peer, parts),
+      onCommand: (peer) => this.#onCommand(peer),
       mayBeLarge: (peer, head, partBytes) =>
         peer.isProven || (!this.#owes(peer) && options.mayBeLarge(head, partBytes)),
       onChunk: (peer, chunk) => this.#onChunk(peer, chunk),
@@ -279,6 +281,13 @@ export class RouterServer {
     }
     this.#options.onMessage(peer, parts);
     return this.#budget.spend(peer, 1, 0) && !this.#groupOf(peer).isPaused && !peer.isClosed;
+  }
+
+  #onCommand(peer: Peer): boolean {
+    if (peer.commandsOfMinute.add(performance.now()) <= this.#bounds.commandsPerMinuteMax)
+      return this.#budget.spend(peer, 1, 0);
+    this.#close(peer, "commands");
+    return false;
   }
 
   #countUnfinished(peer: Peer, hasFinishedOne: boolean): void {

@@ -117,6 +117,24 @@ describe("RouterServer closes", () => {
     });
   });
 
+  it("a connection that sends commands without end, and none that only shows signs of life", async () => {
+    const order: string[] = [];
+    const { server } = await openServer({ onMessage: (_, parts) => order.push(String(parts[1])) });
+    const heartbeats = Array.from({ length: 600 }, () => commandFrame("PING", Buffer.from([0, 10])));
+    const honest = await greeted(server.port);
+    honest.send(Buffer.concat([...heartbeats, requestBytes(Buffer.from("alive"))]));
+    await until(() => order.includes("alive"), 'order.includes("alive")');
+    const flooding = await greeted(server.port);
+    flooding.send(Buffer.alloc(3 * 1_000, Buffer.of(4, 1, 0)));
+    flooding.send(requestBytes(Buffer.from("first")));
+    flooding.send(Buffer.alloc(3 * 80_000, Buffer.of(4, 1, 0)));
+    await flooding.closed;
+    only(server, "commands");
+    assert.deepEqual([order, server.connectionCount], [["alive", "first"], 1]);
+    honest.close();
+    await server.close(0);
+  });
+
   it("a connection that does not read its replies", async () => {
     const { server, messages } = await openServer({
       bounds: { strangerUnreadBytesMax: 1_000_000, strangerUnansweredMax: 10_000 },
@@ -287,6 +305,27 @@ describe("RouterServer", () => {
     flooding.send(Buffer.concat(Array.from({ length: 2_000 }, () => requestBytes(Buffer.from("flood")))));
     await until(() => order.length >= 2_001, "order.length >= 2_001");
     assert.ok(order.indexOf("honest") < 1_000, `heard after ${order.indexOf("honest")} requests of the flood`);
+    flooding.close();
+    honest.close();
+    await server.close(0);
+  });
+
+  it("hears another connection between the commands of one", async () => {
+    const order: string[] = [];
+    let honest: RawClient | undefined;
+    const { server } = await openServer({
+      bounds: { commandsPerMinuteMax: 100_000 },
+      onMessage: (_, parts) => {
+        order.push(String(parts[1]));
+        if (order.length === 1) honest?.send(requestBytes(Buffer.from("honest")));
+      },
+    });
+    const flooding = await greeted(server.port);
+    honest = await greeted(server.port);
+    const commands = Buffer.alloc(3 * 20_000, Buffer.of(4, 1, 0));
+    flooding.send(Buffer.concat([requestBytes(Buffer.from("begin")), commands, requestBytes(Buffer.from("end"))]));
+    await until(() => order.length >= 3, "order.length >= 3");
+    assert.deepEqual(order, ["begin", "honest", "end"]);
     flooding.close();
     honest.close();
     await server.close(0);

@@ -51,7 +51,6 @@ export type PubServerOptions = {
   readonly bounds?: Partial<typeof pubBounds>;
 };
 
-const minuteMs = 60_000;
 export class PubServer {
   /** Connections that were closed, by reason. */
   readonly closed: Readonly<Record<SubscriberCloseReason, number>>;
@@ -284,11 +283,7 @@ export class PubServer {
 
   /** Counts one message. @returns false if no more can be read of it now */
   #spend(subscriber: Subscriber): boolean {
-    const minute = Math.floor(performance.now() / minuteMs);
-    if (subscriber.countedMinute !== minute) subscriber.messagesOfMinute = 0;
-    subscriber.countedMinute = minute;
-    subscriber.messagesOfMinute += 1;
-    if (subscriber.messagesOfMinute > this.#bounds.subscriberMessagesPerMinuteMax) {
+    if (subscriber.ofMinute.add(performance.now()) > this.#bounds.subscriberMessagesPerMinuteMax) {
       this.#close(subscriber, "messages");
       return false;
     }

@@ -7,6 +7,7 @@ import { catchUpBytes, subscriberReadBytes, subscriptionBytesMax } from "../../.
 import { Connection } from "../connection.ts";
 import { publisherRole } from "../handshake.ts";
 import type { MessageVerdict } from "../message-reader.ts";
+import { MinuteCount } from "../minute-count.ts";
 import type { Outgoing } from "./outgoing.ts";
 import type { Topic } from "./topics.ts";
 
@@ -63,9 +64,8 @@ export class Subscriber extends Connection {
   /** The number of the publish that it was meant to get last, and behind how many topics. */
   lastPublish = 0;
   copiesOfPublish = 0;
-  /** Messages and commands of the minute `countedMinute`, as the server counts. */
-  messagesOfMinute = 0;
-  countedMinute = 0;
+  /** Messages and commands, as the server counts. */
+  readonly ofMinute = new MinuteCount();
   readonly #events: SubscriberEvents;
   /** Messages that the socket has and the client has not taken. */
   #underWay: readonly Outgoing[] = none;
