@@ -257,13 +257,16 @@ export class Commands {
     });
     const task: RunnerTask = { fun, args: encode(args, "bin"), kwargs: encode(kwargs, "bin"), caller, port: port2 };
     try {
-      return await this.#options.runners.run<RunnerResult>(task, { transfer: [port2] });
+      const result = await this.#options.runners.run<RunnerResult>(task, { transfer: [port2] });
+      for (const fault of result.faults) this.#options.logger.error({ fault, fun }, "a runner met a fault");
+      return result;
     } catch (error) {
       this.#options.logger.error({ err: error, fun }, "a runner failed");
       return {
         value: encode(`Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`, "bin"),
         success: false,
         notes: [],
+        faults: [],
         told: 0,
       };
     } finally {

@@ -67,6 +67,8 @@ export type LmdbJobCacheOptions = {
   readonly storesEndTime?: boolean;
   /** Work in the background failed, to be tried again. Without it: a warning of the process. */
   readonly onFault?: (error: Error) => void;
+  /** Told in words, each time, what an answer lacks because its record is damaged; `onFault` gets each such record once. */
+  readonly onLeftOut?: (text: string) => void;
   /** Gets the keys of returns that are in the store now, for whatever else wants them. What it throws goes to `onFault`. */
   readonly onStored?: (returnKeys: readonly Buffer[]) => void;
   /** How long returns may wait in the log, milliseconds, where that is less than usual. */
@@ -107,7 +109,7 @@ class LmdbJobCache implements JobCache {
     this.#onStored = o.onStored;
     this.#storeDelayMs = o.storeDelayMs;
     this.#onFault = o.onFault ?? ((error) => process.emitWarning(error));
-    this.#damage = new DamageNotes(o.path, this.#onFault);
+    this.#damage = new DamageNotes(o.path, { onFault: this.#onFault, onLeftOut: o.onLeftOut });
   }
 
   async putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
@@ -166,7 +168,7 @@ class LmdbJobCache implements JobCache {
           const minionId = minionIdIn(key);
           const body = openValue(key, value);
           if (body !== undefined) found.set(minionId, { minionId, body });
-          else if (!found.has(minionId)) this.#damage.note(jid, minionId);
+          else if (!found.has(minionId)) this.#damage.noteReturn(jid, minionId);
         }
       }
       return [...found.values()].sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
@@ -181,7 +183,7 @@ class LmdbJobCache implements JobCache {
       returns.resetReadTxn();
       const value = returns.getBinary(wanted);
       const body = value === undefined ? undefined : openValue(wanted, value);
-      if (value !== undefined && body === undefined) this.#damage.note(jid, minionId);
+      if (value !== undefined && body === undefined) this.#damage.noteReturn(jid, minionId);
       return body ?? (logged === undefined ? undefined : bodyIn(logged));
     });
   }
@@ -319,7 +321,10 @@ class LmdbJobCache implements JobCache {
   #request(jid: string): Uint8Array | undefined {
     const key = loadKey(jid);
     const record = this.#shardOf(jid).loads.getBinary(key);
-    return record === undefined ? undefined : requestIn(key, record);
+    if (record === undefined) return undefined;
+    const request = requestIn(key, record);
+    if (request.byteLength === 0) this.#damage.noteLoad(jid);
+    return request;
   }
 
   #read<Result>(step: () => Result): Result {

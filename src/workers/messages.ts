@@ -284,11 +284,12 @@ export type RunnerTask = {
   readonly caller: RunnerCaller;
   readonly port: MessagePort;
 };
-/** `notes`: words for whoever called, beside the value. `told`: events of the call that its client should have seen before the result. */
+/** `notes`: words for whoever called, beside the value. `faults`: of the stores that were read, for the log. `told`: events of the call that its client should have seen before the result. */
 export type RunnerResult = {
   readonly value: Uint8Array;
   readonly success: boolean;
   readonly notes: readonly string[];
+  readonly faults: readonly string[];
   /** Of a value that is too large for the job cache: the value for the caller, in the network's flavour. `value` then stands for it there. */
   readonly reply?: Uint8Array;
   /** Of a value that is too large for an event as it is: what the event shows of it. */

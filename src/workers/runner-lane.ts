@@ -1,5 +1,4 @@
 /** The lane for runner and wheel functions: reads the store by itself, asks the main thread for jobs, presence and counters. */
-import { join } from "node:path";
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
 import { FileServer } from "../fileserver/file-server.ts";
@@ -10,11 +9,6 @@ import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../run
 import { runnerFunctions } from "../runners/registry.ts";
 import { fieldsOf } from "../runners/stored-body.ts";
 import { wheelFunctions } from "../runners/wheel.ts";
-import type { JobCache } from "../store/job-cache.ts";
-import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
-import { openLocalCache } from "../store/local-cache-driver.ts";
-import { type MinionData, openMinionData } from "../store/minion-data.ts";
-import { withOldJobs } from "../store/salt/old-jobs.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import { trimData, trimmedText } from "../wire/return.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
@@ -29,31 +23,14 @@ import type {
   RunnerStart,
   RunnerTask,
 } from "./messages.ts";
+import { RunnerStores } from "./runner-stores.ts";
 import { nameLaneThread } from "./thread-name.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/runner-lane.ts runs in a worker thread only");
 
 const { config, startedThreads } = workerData as RunnerStart & LaneStart;
 answerForMeasures(nameLaneThread("runner", startedThreads));
-type Stores = { readonly minions: MinionData; readonly jobs: JobCache };
-let opened: Stores | undefined;
-
-/** Not while the thread starts: a store that cannot be opened then would leave the call without an answer. */
-function stores(): Stores {
-  opened ??= {
-    minions: openMinionData({ path: join(config.cachedir, "minions.lmdb"), isReadOnly: true }),
-    jobs: withOldJobs(
-      openLmdbJobCache({
-        path: join(config.cachedir, "jobs.lmdb"),
-        shards: config.store_shards,
-        durability: config.job_cache_durability,
-      }),
-      openLocalCache({ cachedir: config.cachedir, hashType: config.hash_type }),
-    ),
-  };
-  return opened;
-}
-
+const stores = new RunnerStores(config);
 const files = new FileServer(fileServerSettings(config));
 
 export default async function handle(task: RunnerTask): Promise<RunnerResult> {
@@ -63,20 +40,17 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   const told = { count: 0 };
   const functions = caller.kind === "runner" ? runnerFunctions : wheelFunctions;
   try {
-    const context: RunnerContext = { config, ...stores(), files, master: askThrough(port), caller, note, told };
-    const value = await callFunction(
-      functions,
-      context,
-      fun,
-      decode(task.args) as Value[],
-      decode(task.kwargs) as ValueMap,
-    );
-    return { ...answerOf(value), success: true, notes, told: told.count };
+    const context: RunnerContext = { config, ...stores.open(), files, master: askThrough(port), caller, note, told };
+    const args = decode(task.args) as Value[];
+    const kwargs = decode(task.kwargs) as ValueMap;
+    const value = await stores.noting(note, () => callFunction(functions, context, fun, args, kwargs));
+    return { ...answerOf(value), success: true, notes, faults: stores.takeFaults(), told: told.count };
   } catch (error) {
     return {
       value: encode(failureText(functions, caller.kind, fun, error), "bin"),
       success: false,
       notes,
+      faults: stores.takeFaults(),
       told: told.count,
     };
   } finally {

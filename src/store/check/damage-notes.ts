@@ -1,23 +1,37 @@
-/** Tells of returns that are not what was stored, once each: they stay damaged, and who asks for their job asks again. */
+/** Tells of records that are not what was stored: in the log once each, since they stay damaged; each time to what waits for the answer. */
 import { damagedNotesMax } from "../../limits.ts";
 import { storeDamaged } from "../lmdb-env.ts";
 import { damagedAdvice } from "../lmdb-records.ts";
 
+export type DamageListeners = {
+  readonly onFault: (error: Error) => void;
+  /** Called whenever an answer lacks something, in the call that asks for it. */
+  readonly onLeftOut?: ((text: string) => void) | undefined;
+};
+
 export class DamageNotes {
   readonly #path: string;
-  readonly #onFault: (error: Error) => void;
+  readonly #listeners: DamageListeners;
   readonly #told = new Set<string>();
 
-  constructor(path: string, onFault: (error: Error) => void) {
+  constructor(path: string, listeners: DamageListeners) {
     this.#path = path;
-    this.#onFault = onFault;
+    this.#listeners = listeners;
   }
 
-  note(jid: string, minionId: string): void {
-    const name = `${jid}\0${minionId}`;
+  noteReturn(jid: string, minionId: string): void {
+    this.#note(`the return of ${minionId} for job ${jid}`);
+  }
+
+  noteLoad(jid: string): void {
+    this.#note(`the record of job ${jid}`);
+  }
+
+  #note(name: string): void {
+    const what = `${name} in ${this.#path} is not what was stored, and left out`;
+    this.#listeners.onLeftOut?.(`${what}: ${damagedAdvice}`);
     if (this.#told.has(name) || this.#told.size >= damagedNotesMax) return;
     this.#told.add(name);
-    const what = `the return of ${minionId} for job ${jid} in ${this.#path} is not what was stored, and left out`;
-    this.#onFault(storeDamaged(what, damagedAdvice));
+    this.#listeners.onFault(storeDamaged(what, damagedAdvice));
   }
 }

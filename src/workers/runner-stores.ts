@@ -1,0 +1,64 @@
+/** What runner and wheel functions read, opened with the first call; damage that they meet is told to the caller and kept for the master's log. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { join } from "node:path";
+import type { MasterConfig } from "../config/load.ts";
+import { logItemsMax } from "../limits.ts";
+import type { JobCache } from "../store/job-cache.ts";
+import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
+import { openLocalCache } from "../store/local-cache-driver.ts";
+import { type MinionData, openMinionData } from "../store/minion-data.ts";
+import { withOldJobs } from "../store/salt/old-jobs.ts";
+
+type Stores = { readonly minions: MinionData; readonly jobs: JobCache };
+type Call = { readonly note: (text: string) => void; readonly told: Set<string> };
+
+export class RunnerStores {
+  readonly #config: MasterConfig;
+  readonly #calls = new AsyncLocalStorage<Call>();
+  readonly #faults: string[] = [];
+  #opened: Stores | undefined;
+
+  constructor(config: MasterConfig) {
+    this.#config = config;
+  }
+
+  /** Not while the thread starts: a store that cannot be opened then would leave the call without an answer. */
+  open(): Stores {
+    this.#opened ??= this.#openAll();
+    return this.#opened;
+  }
+
+  /** What the call's answer lacks goes to `note`, up to a number. */
+  noting<Result>(note: Call["note"], call: () => Result): Result {
+    return this.#calls.run({ note, told: new Set() }, call);
+  }
+
+  /** Faults since the last look, whichever call met them: the thread has no log of its own. */
+  takeFaults(): string[] {
+    return this.#faults.splice(0);
+  }
+
+  #openAll(): Stores {
+    const { cachedir, store_shards, job_cache_durability, hash_type } = this.#config;
+    const jobs = openLmdbJobCache({
+      path: join(cachedir, "jobs.lmdb"),
+      shards: store_shards,
+      durability: job_cache_durability,
+      onFault: ({ message }) => {
+        if (this.#faults.length < logItemsMax) this.#faults.push(message);
+      },
+      onLeftOut: (text) => this.#tellCaller(text),
+    });
+    return {
+      minions: openMinionData({ path: join(cachedir, "minions.lmdb"), isReadOnly: true }),
+      jobs: withOldJobs(jobs, openLocalCache({ cachedir, hashType: hash_type })),
+    };
+  }
+
+  #tellCaller(text: string): void {
+    const call = this.#calls.getStore();
+    if (call === undefined || call.told.has(text) || call.told.size >= logItemsMax) return;
+    call.told.add(text);
+    call.note(text);
+  }
+}
