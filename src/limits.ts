@@ -553,7 +553,7 @@ export const credentialLoadBytesMax = 256 * 1024;
 export const logBurstLines = 10;
 /** After those, one line of that sentence in this time, milliseconds, with the number of lines left out. */
 export const logLineMs = 1_000;
-/** Sentences with an allowance of their own. The master has some 80; beyond it, should one ever hold a stranger's text, all share one. */
+/** Sentences with an allowance of their own. The master has some 80, and refusals, which hold a stranger's text, take none of these places. Beyond it all others share one. */
 export const logSentencesMax = 512;
 /** One text in a line of the log, characters: a stack has 1,500. The rest is left out, which is said. */
 export const logTextLengthMax = 2_048;

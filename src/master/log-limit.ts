@@ -10,6 +10,19 @@ const limitedLevels: ReadonlySet<string | symbol> = new Set<Level>(["trace", "de
 /** Errors within fields, details within errors: what lies deeper is not shown. */
 const depthMax = 4;
 
+/** For each limited logger, one that bounds the values of a line only. */
+const withValuesBounded = new WeakMap<object, object>();
+
+/**
+ * The same log for lines whose sentences hold a stranger's text: the writer bounds their number itself. Written to the limited logger, each
+ * would take one of `logSentencesMax` places for good.
+ *
+ * @returns `logger` itself if it is not a limited one
+ */
+export function withoutSentenceLimit<Log extends object>(logger: Log): Log {
+  return (withValuesBounded.get(logger) as Log | undefined) ?? logger;
+}
+
 export class LogLimit {
   /** `logLinesSuppressed`: lines that were left out. */
   readonly counters = { logLinesSuppressed: 0 };
@@ -19,28 +32,26 @@ export class LogLimit {
 
   constructor(logger: Logger, nowMs: () => number) {
     this.#nowMs = nowMs;
-    this.logger = new Proxy(logger, {
-      get: (inner, name) => {
-        const member: unknown = Reflect.get(inner, name, inner);
-        if (!limitedLevels.has(name) || typeof member !== "function") return member;
-        return (...line: unknown[]) => this.#write(line, (bounded) => member.apply(inner, bounded));
-      },
-    });
+    this.logger = writingBy(logger, (line, write) => this.#write(line, write));
+    withValuesBounded.set(
+      this.logger,
+      writingBy(logger, (line, write) => write(boundedLine(line))),
+    );
   }
 
-  #write(line: readonly unknown[], write: (line: readonly unknown[]) => void): void {
+  #write(line: Line, write: (line: Line) => void): void {
     const sentence = String(line.find((part) => typeof part === "string") ?? "");
     const suppressed = this.#allowanceOf(sentence.slice(0, logTextLengthMax)).take(this.#nowMs());
     if (suppressed === undefined) {
       this.counters.logLinesSuppressed += 1;
       return;
     }
-    const bounded = line.map((part) => boundedValue(part, depthMax));
+    const bounded = boundedLine(line);
     const [fields, ...rest] = typeof bounded[0] === "object" ? bounded : [{}, ...bounded];
     write(suppressed === 0 ? bounded : [{ ...(fields as object), suppressed }, ...rest]);
   }
 
-  /** Sentences are written in the code, hence few; should one ever hold a stranger's text, the rest share one allowance. */
+  /** Sentences are written in the code, hence few: see `withoutSentenceLimit`. Beyond the bound the rest share one allowance. */
   #allowanceOf(sentence: string): LineAllowance {
     const key = this.#allowances.has(sentence) || this.#allowances.size < logSentencesMax ? sentence : "";
     let allowance = this.#allowances.get(key);
@@ -50,6 +61,23 @@ export class LogLimit {
     }
     return allowance;
   }
+}
+
+type Line = readonly unknown[];
+
+/** The logger, whose lines of the limited levels go through `pass`. */
+function writingBy(logger: Logger, pass: (line: Line, write: (bounded: Line) => void) => void): Logger {
+  return new Proxy(logger, {
+    get: (inner, name) => {
+      const member: unknown = Reflect.get(inner, name, inner);
+      if (!limitedLevels.has(name) || typeof member !== "function") return member;
+      return (...line: unknown[]) => pass(line, (bounded) => member.apply(inner, bounded));
+    },
+  });
+}
+
+function boundedLine(line: Line): Line {
+  return line.map((part) => boundedValue(part, depthMax));
 }
 
 function boundedValue(value: unknown, depth: number): unknown {

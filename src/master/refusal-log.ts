@@ -1,6 +1,7 @@
 /** Refusals in the log (logins, requests, connections to the event bus): their sentences may hold a caller's text, so all of one place share an allowance. */
 import type { Logger } from "pino";
 import { LineAllowance } from "./line-allowance.ts";
+import { withoutSentenceLimit } from "./log-limit.ts";
 
 export class RefusalLog {
   readonly #logger: Pick<Logger, "warn" | "error">;
@@ -8,7 +9,7 @@ export class RefusalLog {
   readonly #allowance: LineAllowance;
 
   constructor(logger: Pick<Logger, "warn" | "error">, nowMs: () => number) {
-    this.#logger = logger;
+    this.#logger = withoutSentenceLimit(logger);
     this.#nowMs = nowMs;
     this.#allowance = new LineAllowance(nowMs());
   }
