@@ -63,16 +63,23 @@ function fireListed(
   if (typeof tag !== "string") return;
   // Salt's event data is always a map; anything else is carried inside one.
   const fields = new Map(data instanceof Map ? data : event);
-  const kind = fired.kindOf(tag, (word) => fields.has(word));
+  const has = (word: string) => fields.has(word);
+  const kind = fired.kindOf(tag, has);
   if (kind === "refused") return;
-  // Readers of an event about a minion take its id from the data.
-  if (kind !== "free" && fields.has("id")) fields.set("id", fired.id);
   if (!fields.has("_stamp")) fields.set("_stamp", batch.stamp);
-  const packed = encode(fields, "bin");
+  const packed = packedAs(kind, fields, fired.id);
   fired.fire(tag, packed);
-  const prefixed = pretag === undefined || pretag === "" ? undefined : `${pretag}/${tag}`;
-  if (prefixed !== undefined && fired.kindOf(prefixed, (word) => fields.has(word)) !== "refused")
-    fired.fire(prefixed, packed);
+  if (pretag === undefined || pretag === "") return;
+  const prefixed = `${pretag}/${tag}`;
+  const kindOfPrefixed = fired.kindOf(prefixed, has);
+  if (kindOfPrefixed === "refused") return;
+  fired.fire(prefixed, kindOfPrefixed === kind ? packed : packedAs(kindOfPrefixed, fields, fired.id));
+}
+
+/** Readers of an event about a minion take its id from the data: it becomes the sender's there. */
+function packedAs(kind: TagKind, fields: Map<Value, Value>, sender: string): Buffer {
+  const isOthers = kind !== "free" && fields.has("id");
+  return encode(isOthers ? new Map(fields).set("id", sender) : fields, "bin");
 }
 
 /** What one request fires, within its bounds. */

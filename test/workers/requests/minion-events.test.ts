@@ -96,6 +96,22 @@ describe("events of a minion that means harm", () => {
     );
   });
 
+  it("name it also where the tag gets its minion from the pretag, and an event of a free tag says what the minion says", async () => {
+    const { send } = await open();
+    const data = { id: "web2" };
+    const ofStart = await send({ events: [{ tag: "web1/start", data }], pretag: "salt/minion" });
+    const ofMine = await send({ events: [{ tag: "minion_start", data }], pretag: "mine" });
+    assert.deepEqual(
+      [...fired(ofStart), ...fired(ofMine)].map(({ tag, data }) => [tag, data.get("id")]),
+      [
+        ["web1/start", "web2"],
+        ["salt/minion/web1/start", "web1"],
+        ["minion_start", "web1"],
+        ["mine/minion_start", "web2"],
+      ],
+    );
+  });
+
   it("are dropped beyond so many and so large a request, said in the log and counted", async () => {
     const { bench, send } = await open();
     const many = Array.from({ length: minionEventsMax + 500 }, () => ({ tag: "t" }));
