@@ -2,7 +2,7 @@
  * What Salt's masters keep of each minion in files (their `localfs` cache), in the two layouts that its releases have: a folder a minion
  * (3006, 3007: `minions/ID/data.p` and `mine.p`), and a folder a kind (3008: `grains/ID.p`, `pillar/ID.p`, `mine/ID.p`).
  */
-import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { namesIn } from "../../config/missing-files.ts";
@@ -18,7 +18,7 @@ export const minionLayouts: readonly MinionLayout[] = ["folders", "kinds"];
 
 /** Folders of the layout of 3008, one for each kind of data. */
 export const saltKinds = ["grains", "pillar", "mine"] as const;
-type Kind = (typeof saltKinds)[number];
+export type Kind = (typeof saltKinds)[number];
 
 /** As Salt's own. */
 const fileMode = 0o600;
@@ -49,17 +49,24 @@ export function layoutsIn(cachedir: string): readonly MinionLayout[] {
 /** What the newest files say; parts without any are absent. `faults`: files that cannot be read, by name. */
 export type FoundParts = { readonly parts: MinionParts; readonly faults: readonly { file: string; reason: string }[] };
 
-/** Only files that changed after `sinceMs` count. */
-export function readMinionFiles(cachedir: string, id: string, sinceMs: number): FoundParts {
+export type FileTimes = Pick<Stats, "mtimeMs" | "ctimeMs">;
+
+/** `wants`: whether a part counts that stands in a file of these times. Other files are not read. */
+export function readMinionFiles(
+  cachedir: string,
+  id: string,
+  wants: (kind: Kind, times: FileTimes) => boolean,
+): FoundParts {
   const faults: { file: string; reason: string }[] = [];
   const newest = new Map<Kind, { bytes: Uint8Array; changedMs: number }>();
-  const take = (file: string, read: (bytes: Uint8Array) => MinionParts) => {
+  const take = (file: string, kinds: readonly Kind[], read: (bytes: Uint8Array) => MinionParts) => {
     try {
       const stat = statSync(file, { throwIfNoEntry: false });
-      if (stat === undefined || !stat.isFile() || stat.mtimeMs <= sinceMs) return;
+      if (stat === undefined || !stat.isFile() || !kinds.some((kind) => wants(kind, stat))) return;
       if (stat.size > saltFileBytesMax) throw new SaltworksError("WIRE_TOO_LARGE", `over ${saltFileBytesMax} bytes`);
       for (const [kind, bytes] of Object.entries(read(readFileSync(file))) as [Kind, Uint8Array | undefined][]) {
-        if (bytes === undefined || (newest.get(kind)?.changedMs ?? 0) > stat.mtimeMs) continue;
+        if (bytes === undefined || !wants(kind, stat)) continue;
+        if ((newest.get(kind)?.changedMs ?? 0) > stat.mtimeMs) continue;
         newest.set(kind, { bytes, changedMs: stat.mtimeMs });
       }
     } catch (error) {
@@ -67,9 +74,9 @@ export function readMinionFiles(cachedir: string, id: string, sinceMs: number): 
       faults.push({ file, reason: error instanceof Error ? error.message : String(error) });
     }
   };
-  take(folderFile(cachedir, id, "data"), partsOfData);
-  take(folderFile(cachedir, id, "mine"), (bytes) => ({ mine: checkedMap(bytes) }));
-  for (const kind of saltKinds) take(kindFile(cachedir, id, kind), (bytes) => ({ [kind]: checkedMap(bytes) }));
+  take(folderFile(cachedir, id, "data"), ["grains", "pillar"], partsOfData);
+  take(folderFile(cachedir, id, "mine"), ["mine"], (bytes) => ({ mine: checkedMap(bytes) }));
+  for (const kind of saltKinds) take(kindFile(cachedir, id, kind), [kind], (bytes) => ({ [kind]: checkedMap(bytes) }));
   const part = (kind: Kind) => newest.get(kind)?.bytes;
   return { parts: { grains: part("grains"), pillar: part("pillar"), mine: part("mine") }, faults };
 }

@@ -1,18 +1,19 @@
 /**
  * Takes over what a Salt master kept of its minions: grains, pillars and mines, out of its files into our store, before a port opens, so
- * that the first target is decided by them. Files older than this master's last sign of life are its own or outdated.
+ * that the first target is decided by them. Files older than this master's last sign of life are its own or outdated; without such a sign
+ * they fill only what our store lacks.
  */
 import { takeOverAtOnce, takeOverProgressMs } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { MinionData } from "../minion-data.ts";
-import { readMinionFiles } from "./minion-files.ts";
+import { type FileTimes, type Kind, readMinionFiles } from "./minion-files.ts";
 
 export type TakeOverOptions = {
   readonly cachedir: string;
   /** Of minions whose keys are accepted. */
   readonly ids: readonly string[];
-  readonly minions: Pick<MinionData, "get" | "putGrains" | "putMine">;
-  /** Only files that changed after this. */
+  readonly minions: Pick<MinionData, "get" | "getMine" | "putGrains" | "putMine">;
+  /** Until then this master may have written: later files replace what our store has. 0: nothing tells, and none does. */
   readonly sinceMs: number;
   /** What is kept of minions at all. */
   readonly keeps: { readonly facts: boolean; readonly mines: boolean };
@@ -39,14 +40,14 @@ export async function takeOverMinionData(o: TakeOverOptions): Promise<TakenOver>
 }
 
 function takeMinion(o: TakeOverOptions, id: string, taken: TakenOver): Promise<void>[] {
-  const { parts, faults } = readMinionFiles(o.cachedir, id, o.sinceMs);
+  const stored = o.minions.get(id);
+  const { parts, faults } = readMinionFiles(o.cachedir, id, wanted(o, id, stored));
   taken.faults += faults.length;
   faults.forEach(o.onFault);
   const writes: Promise<void>[] = [];
   const { grains, pillar, mine } = parts;
   if (o.keeps.facts && (grains !== undefined || pillar !== undefined)) {
     taken.facts += 1;
-    const stored = o.minions.get(id);
     writes.push(o.minions.putGrains(id, grains ?? stored?.grains ?? emptyMap, pillar ?? stored?.pillar ?? emptyMap));
   }
   if (o.keeps.mines && mine !== undefined) {
@@ -54,4 +55,19 @@ function takeMinion(o: TakeOverOptions, id: string, taken: TakenOver): Promise<v
     writes.push(o.minions.putMine(id, mine));
   }
   return writes;
+}
+
+/** A Salt master's files replace older parts, and fill missing ones: an empty map stands for a part that came without the other. */
+function wanted(
+  { minions, sinceMs }: TakeOverOptions,
+  id: string,
+  stored: ReturnType<MinionData["get"]>,
+): (kind: Kind, times: FileTimes) => boolean {
+  const isFilled = (part: Uint8Array | undefined) => part !== undefined && part.byteLength > emptyMap.byteLength;
+  const has = {
+    grains: isFilled(stored?.grains),
+    pillar: isFilled(stored?.pillar),
+    mine: minions.getMine(id) !== undefined,
+  };
+  return (kind, { mtimeMs }) => mtimeMs > sinceMs && (sinceMs > 0 || !has[kind]);
 }

@@ -103,6 +103,20 @@ describe("taking over minions' data", () => {
     assert.equal((await take({ sinceMs: mark.sinceMs })).facts, 1);
     assert.deepEqual(stored("a")?.[0], new Map([["os", "new"]]));
   });
+
+  it("fills only what is missing where no sign of life tells which is newer", async () => {
+    await minions.putGrains("a", encode({ os: "ours" }, "bin"), encode({}, "bin"));
+    await minions.putMine("b", encode({ ip: "ours" }, "bin"));
+    for (const id of ["a", "b"]) {
+      put(join(cachedir, "minions", id, "data.p"), { grains: { os: "old" }, pillar: { role: "old" } });
+      put(join(cachedir, "minions", id, "mine.p"), { ip: "old" });
+    }
+    assert.deepEqual(await take(), { facts: 2, mines: 1, faults: 0 });
+    assert.deepEqual(stored("a"), [new Map([["os", "ours"]]), new Map([["role", "old"]])]);
+    assert.deepEqual(stored("b"), [new Map([["os", "old"]]), new Map([["role", "old"]])]);
+    const mineOf = (id: string) => decode(minions.getMine(id) ?? Buffer.alloc(0));
+    assert.deepEqual([mineOf("a"), mineOf("b")], [new Map([["ip", "old"]]), new Map([["ip", "ours"]])]);
+  });
 });
 
 describe("taking over jobs", () => {
