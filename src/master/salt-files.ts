@@ -56,10 +56,12 @@ export async function prepareSaltFiles(
   const minionsMark = new AliveMark(join(cachedir, ".saltworks-minions-seen"));
   const jobsMark = new AliveMark(join(cachedir, ".saltworks-jobs-seen"));
   const jobsSinceMs = hasChangedJobs(cachedir, jobsMark.sinceMs) ? jobsMark.sinceMs : undefined;
-  const left = minionsMark.sinceMs === 0 ? findSaltFiles(cachedir) : minionsMark.text.split("\n").filter(Boolean);
   const layouts = layoutsIn(cachedir);
+  const taken = await takeMinions(config, minions, ids, minionsMark, logger);
+  const isSaltsNew = minionsMark.sinceMs === 0 || taken > 0 || jobsSinceMs !== undefined;
+  const known = minionsMark.text.split("\n").filter(Boolean);
+  const left = known.length === 0 && isSaltsNew ? findSaltFiles(cachedir) : known;
   const isMirrored = mirrors(config, [...findSaltPrograms(programPath), ...left], logger);
-  await takeMinions(config, minions, ids, minionsMark.sinceMs, logger);
   minionsMark.set(left.join("\n"));
   const feedFile = saltFeedFile(cachedir);
   if (isMirrored) await openFeed(feedFile, config, minions, logger);
@@ -75,18 +77,21 @@ function mirrors({ salt_files: option, master_job_cache: driver }: MasterConfig,
   return true;
 }
 
+/** @returns how many minions' parts were taken */
 async function takeMinions(
   config: MasterConfig,
   minions: MinionData,
   ids: readonly string[],
-  sinceMs: number,
+  { sinceMs }: AliveMark,
   logger: Logger,
-): Promise<void> {
+): Promise<number> {
   const keeps = { facts: config.minion_data_cache, mines: config.minion_data_cache || config.enforce_mine_cache };
   let shown = 0;
-  const startMs = performance.now();
+  const [startMs, startedMs] = [performance.now(), Date.now()];
+  const readMark = new AliveMark(join(config.cachedir, ".saltworks-minions-read"));
   const taken = await takeOverMinionData({
     ...{ cachedir: config.cachedir, ids, minions, sinceMs, keeps },
+    readMs: sinceMs === 0 ? 0 : readMark.sinceMs || sinceMs,
     onProgress: (done, all) => logger.info({ done, all }, "taking over minions' data of a Salt master"),
     onFault: (fault) => {
       shown += 1;
@@ -96,6 +101,9 @@ async function takeMinions(
   const ms = Math.round(performance.now() - startMs);
   if (taken.facts + taken.mines + taken.faults > 0)
     logger.info({ ...taken, ms }, "took over grains, pillars and mines of a Salt master");
+  readMark.set("");
+  readMark.end(startedMs);
+  return taken.facts + taken.mines;
 }
 
 async function openFeed(file: string, config: MasterConfig, minions: MinionData, logger: Logger): Promise<void> {

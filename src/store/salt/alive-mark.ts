@@ -46,9 +46,9 @@ export class AliveMark {
     this.#setTime(Date.now() + aliveMarkMarginMs);
   }
 
-  /** From now on this master writes nothing. */
-  end(): void {
-    this.#setTime(Date.now());
+  /** From now, or `ms`, on this master writes nothing. */
+  end(ms: number = Date.now()): void {
+    this.#setTime(ms);
   }
 
   #setTime(ms: number): void {

@@ -48,12 +48,13 @@ export function hasChangedJobs(cachedir: string, sinceMs: number): boolean {
   return changedFolders(cachedir, sinceMs).next().done !== true;
 }
 
-/** A folder that has a new job has changed; so have those in which this master wrote. */
+/** A folder that has a new job has changed; so have those in which this master wrote. One that was copied keeps its former mtime. */
 function* changedFolders(cachedir: string, sinceMs: number): Generator<string> {
   const top = jobsDirectory(cachedir);
   for (const head of namesIn(top)) {
     const folder = join(top, head);
-    if ((statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0) > sinceMs) yield folder;
+    const times = statSync(folder, { throwIfNoEntry: false });
+    if (times !== undefined && Math.max(times.mtimeMs, times.ctimeMs) > sinceMs) yield folder;
   }
 }
 

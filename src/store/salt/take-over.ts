@@ -1,7 +1,7 @@
 /**
  * Takes over what a Salt master kept of its minions: grains, pillars and mines, out of its files into our store, before a port opens, so
- * that the first target is decided by them. Files older than this master's last sign of life are its own or outdated; without such a sign
- * they fill only what our store lacks.
+ * that the first target is decided by them. Files older than this master's last sign of life are its own or outdated; these, and
+ * all where such a sign is missing, fill only what our store lacks.
  */
 import { takeOverAtOnce, takeOverProgressMs } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
@@ -15,6 +15,8 @@ export type TakeOverOptions = {
   readonly minions: Pick<MinionData, "get" | "getMine" | "putGrains" | "putMine">;
   /** Until then this master may have written: later files replace what our store has. 0: nothing tells, and none does. */
   readonly sinceMs: number;
+  /** When the files were last read: files that were copied in later, whatever their own time, fill what our store lacks. */
+  readonly readMs: number;
   /** What is kept of minions at all. */
   readonly keeps: { readonly facts: boolean; readonly mines: boolean };
   readonly onProgress: (done: number, all: number) => void;
@@ -59,7 +61,7 @@ function takeMinion(o: TakeOverOptions, id: string, taken: TakenOver): Promise<v
 
 /** A Salt master's files replace older parts, and fill missing ones: an empty map stands for a part that came without the other. */
 function wanted(
-  { minions, sinceMs }: TakeOverOptions,
+  { minions, sinceMs, readMs }: TakeOverOptions,
   id: string,
   stored: ReturnType<MinionData["get"]>,
 ): (kind: Kind, times: FileTimes) => boolean {
@@ -69,5 +71,8 @@ function wanted(
     pillar: isFilled(stored?.pillar),
     mine: minions.getMine(id) !== undefined,
   };
-  return (kind, { mtimeMs }) => mtimeMs > sinceMs && (sinceMs > 0 || !has[kind]);
+  return (kind, { mtimeMs, ctimeMs }) => {
+    const isNewer = sinceMs > 0 && mtimeMs > sinceMs;
+    return isNewer || (!has[kind] && Math.max(mtimeMs, ctimeMs) > readMs);
+  };
 }

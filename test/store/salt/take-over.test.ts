@@ -46,6 +46,7 @@ describe("taking over minions' data", () => {
       ids: ["a", "b"],
       minions,
       sinceMs: 0,
+      readMs: 0,
       keeps: { facts: true, mines: true },
       onProgress: () => undefined,
       onFault: ({ file }) => faults.push(file),
@@ -98,9 +99,10 @@ describe("taking over minions' data", () => {
     mark.set("found");
     mark.end();
     assert.equal(mark.text, "found");
-    assert.deepEqual(await take({ sinceMs: mark.sinceMs }), { facts: 0, mines: 0, faults: 0 });
+    const seen = { sinceMs: mark.sinceMs, readMs: mark.sinceMs };
+    assert.deepEqual(await take(seen), { facts: 0, mines: 0, faults: 0 });
     put(join(cachedir, "minions", "a", "data.p"), { grains: { os: "new" }, pillar: {} }, Date.now() + 5_000);
-    assert.equal((await take({ sinceMs: mark.sinceMs })).facts, 1);
+    assert.equal((await take(seen)).facts, 1);
     assert.deepEqual(stored("a")?.[0], new Map([["os", "new"]]));
   });
 
@@ -116,6 +118,16 @@ describe("taking over minions' data", () => {
     assert.deepEqual(stored("b"), [new Map([["os", "old"]]), new Map([["role", "old"]])]);
     const mineOf = (id: string) => decode(minions.getMine(id) ?? Buffer.alloc(0));
     assert.deepEqual([mineOf("a"), mineOf("b")], [new Map([["ip", "old"]]), new Map([["ip", "ours"]])]);
+  });
+
+  it("takes what was copied in with its old time after the files were last read, and not what was there then", async () => {
+    const copiedMs = Date.now() - 3_600_000;
+    put(join(cachedir, "minions", "a", "mine.p"), { ip: "old" }, copiedMs);
+    assert.equal((await take({ sinceMs: Date.now() + 3_000, readMs: Date.now() - 60_000 })).mines, 1);
+    await minions.dropMine("a");
+    assert.equal((await take({ sinceMs: Date.now() + 3_000, readMs: Date.now() + 60_000 })).mines, 0);
+    await minions.putMine("a", encode({}, "bin"));
+    assert.equal((await take({ sinceMs: Date.now() + 3_000, readMs: Date.now() - 60_000 })).mines, 0, "one of its own");
   });
 });
 
@@ -181,6 +193,9 @@ describe("taking over jobs", () => {
     assert.equal(hasChangedJobs(cachedir, 0), false);
     await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
     assert.equal(hasChangedJobs(cachedir, Date.now() - 60_000), true);
+    const folder = join(jobDirectory(cachedir, hashType, oldJid), "..");
+    utimesSync(folder, 1_000_000, 1_000_000);
+    assert.equal(hasChangedJobs(cachedir, Date.now() - 60_000), true, "copied with its time");
     assert.equal(hasChangedJobs(cachedir, Date.now() + 60_000), false);
   });
 });

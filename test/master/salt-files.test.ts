@@ -1,0 +1,64 @@
+/** Salt's own files at a start: what counts as new in them, and when they are kept current from then on. */
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+import type { Logger } from "pino";
+import { loadMasterConfig } from "../../src/config/load.ts";
+import { prepareSaltFiles, type SaltPlan } from "../../src/master/salt-files.ts";
+import { openMinionData } from "../../src/store/minion-data.ts";
+import { decode, encode } from "../../src/wire/msgpack.ts";
+import type { Encodable } from "../../src/wire/values.ts";
+import { temporaryDirectories } from "../store/temporary.ts";
+
+function put(path: string, value: Encodable): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, encode(value, "bin"));
+}
+
+describe("Salt's own files at a start", () => {
+  const temporary = temporaryDirectories();
+
+  function openSite() {
+    const folder = temporary();
+    const config = loadMasterConfig(join(folder, "none"), { root_dir: folder, id: "m" });
+    const lines: string[] = [];
+    const line = (_: unknown, text: string) => void lines.push(text);
+    const logger = { info: line, warn: line, error: line } as unknown as Logger;
+    mkdirSync(config.cachedir, { recursive: true });
+    const start = async (): Promise<SaltPlan> => {
+      const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
+      try {
+        return await prepareSaltFiles(config, { minions, ids: ["a"], logger, programPath: "" });
+      } finally {
+        await minions.close();
+      }
+    };
+    const mineOf = async (id: string) => {
+      const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb"), isReadOnly: true });
+      const mine = minions.getMine(id);
+      await minions.close();
+      return mine && decode(mine);
+    };
+    return { cachedir: config.cachedir, lines, start, mineOf };
+  }
+
+  it("are found when they are copied in after the first start, with their old times", async () => {
+    const { cachedir, start, mineOf } = openSite();
+    const first = await start();
+    assert.deepEqual([first.isMirrored, first.jobsSinceMs], [false, undefined]);
+    first.jobsMark.set("");
+    const old = temporary();
+    put(join(old, "minions", "a", "mine.p"), { ip: "::1" });
+    put(join(old, "jobs", "00", "11", "a", "return.p"), { return: 1 });
+    first.minionsMark.end(Date.now() - 60_000);
+    first.jobsMark.end(Date.now() - 60_000);
+    for (const name of ["minions", "jobs"]) cpSync(join(old, name), join(cachedir, name), { recursive: true });
+    for (const path of ["minions/a/mine.p", "jobs/00/11/a/return.p", "jobs/00/11", "jobs/00"])
+      utimesSync(join(cachedir, path), 1_000_000, 1_000_000);
+    const second = await start();
+    assert.deepEqual(await mineOf("a"), new Map([["ip", "::1"]]));
+    assert.ok(second.jobsSinceMs, "jobs are looked for");
+    assert.equal(second.isMirrored, true, "Salt was found");
+  });
+});
