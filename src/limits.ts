@@ -297,6 +297,8 @@ export const rootsFileBytesMax = 16 * 1024 * 1024;
 export const rootsFilesListedMax = 100_000;
 /** Loads of the jobs in one answer of `jobs.list_jobs`, bytes. Over it the list is cut and says so. */
 export const listedBytesMax = 32 * 1024 * 1024;
+/** The same where the caller takes the answer from an event (salt-api's `GET /jobs`): the rest of `runnerEventBytesMax` is for what is around the jobs. Over it the list is cut, and the log says so. */
+export const listedInEventBytesMax = 15 * 1024 * 1024;
 /** Values in one answer of `jobs.list_jobs`: what one decoding may build, with room for what is around them. Over it the list is cut and says so. */
 export const listedValuesMax = 1_500_000;
 /** Jobs with `nocache` that a worker remembers; returns of earlier ones would be kept. Such jobs are over within minutes. */
@@ -620,6 +622,7 @@ export const debugDumpBytesMax = 1024 * 1024;
 /** Names that are tried for a dump's file, of which others may have made some. */
 export const debugFileTriesMax = 100;
 
+assert(listedInEventBytesMax < runnerEventBytesMax, "a list of jobs fits into an event");
 assert(listedValuesMax < decodedValuesMax, "a list of jobs can be decoded");
 assert(strangerUnansweredMax <= provenUnansweredMax, "proof never lowers a bound");
 assert(strangerUnreadBytesMax <= provenUnreadBytesMax, "proof never lowers a bound");

@@ -189,7 +189,7 @@ export class Commands {
     const called = { ...head, fun_args: isSecret ? [hiddenText] : kwargs.size > 0 ? [...args, kwargs] : args };
     this.#options.fire(`${tag}/new`, command === "runner" ? called : head);
     if (!isSync) reply(encode({ tag, jid }, "raw"));
-    const { calls } = this.#options;
+    const { calls, logger } = this.#options;
     const call = { jid, fun: head.fun, user };
     const isRestricted = isForMinion || identity.grants !== undefined;
     const result = await calls.during(call, () =>
@@ -200,8 +200,11 @@ export class Commands {
         user,
         isOwnOnly: decision === "own",
         isRestricted,
+        isByEvent: !isSync,
       }),
     );
+    // In the answer of such a call there is no place for them.
+    if (!isSync && result.notes.length > 0) logger.info({ fun: head.fun, jid, notes: result.notes }, "a call's notes");
     const resultBytes = result.value.byteLength;
     const value = decode(result.value);
     const shown = isSecret ? hiddenText : value;

@@ -172,6 +172,8 @@ export type RunnerCaller = {
   readonly isOwnOnly?: boolean;
   /** A user with grants, or a minion: not whoever may do everything. */
   readonly isRestricted?: boolean;
+  /** Takes the result from the call's last event, as salt-api does: one that an event cannot hold is lost for this caller. */
+  readonly isByEvent?: boolean;
 };
 
 export type RunnerContext = {

@@ -1,6 +1,6 @@
 /** Lists of jobs, searched and page by page, newest first out of the cache. Shapes and texts are those that operators know from Salt. */
 import { SaltworksError } from "../errors.ts";
-import { listedBytesMax, listedValuesMax } from "../limits.ts";
+import { listedBytesMax, listedInEventBytesMax, listedValuesMax } from "../limits.ts";
 import type { JobFilter, JobQuery } from "../store/job-facts.ts";
 import { startTimeText } from "../wire/jid.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
@@ -22,8 +22,12 @@ type Listed = {
   readonly cutAt: string | undefined;
 };
 
-/** Newest first. */
-function list(jobs: JobReader, query: JobQuery): Listed {
+/** What a job's headings, its start and end add to its load, bytes; more than they do. */
+const describedBytes = 256;
+
+/** Newest first, as many as fit into what the caller gets. */
+function list({ caller }: RunnerContext, jobs: JobReader, query: JobQuery): Listed {
+  const bytesMax = caller?.isByEvent === true ? listedInEventBytesMax : listedBytesMax;
   const listed: (readonly [string, ValueMap])[] = [];
   let bytes = 0;
   let values = 0;
@@ -36,10 +40,10 @@ function list(jobs: JobReader, query: JobQuery): Listed {
       // Trimmed since it was found.
       if (load === undefined) continue;
       const fields = fieldsOf(load);
-      bytes += load.byteLength;
+      bytes += load.byteLength + describedBytes;
       values +=
         headingCount + countOf(fields.get("arg")) + countOf(fields.get("tgt")) + countOf(fields.get("metadata"));
-      if (listed.length > 0 && (bytes > listedBytesMax || values > listedValuesMax))
+      if (listed.length > 0 && (bytes > bytesMax || values > listedValuesMax))
         return { jobs: listed, cutAt: listed.at(-1)?.[0] };
       listed.push([jid, fields]);
     }
@@ -109,7 +113,7 @@ async function listJobs(context: RunnerContext, args: ValueMap): Promise<Encodab
   const source = await sourceOf(context, args);
   const names = { function: "search_function", target: "search_target", metadata: "search_metadata" };
   const filter = filterOf(args, names);
-  const listed = filter === undefined ? none : list(source, { ...filter, ...pageOf(args) });
+  const listed = filter === undefined ? none : list(context, source, { ...filter, ...pageOf(args) });
   say(context, listed);
   const described = new Map<string, Described>();
   for (const [jid, load] of listed.jobs.toReversed()) {
@@ -127,7 +131,7 @@ async function listJobsFilter(context: RunnerContext, args: ValueMap): Promise<E
   const isFindJobHidden = args.get("filter_find_job") === undefined || isTrue(args.get("filter_find_job"));
   const { before } = pageOf(args);
   const limit = countArgument(args, "count");
-  const listed = list(source, { limit, before, exceptFunction: isFindJobHidden ? findJob : undefined });
+  const listed = list(context, source, { limit, before, exceptFunction: isFindJobHidden ? findJob : undefined });
   say(context, listed);
   const described = listed.jobs
     .toReversed()

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { generateKeyPairSync } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { MasterProcess } from "../../bench/master-process.ts";
@@ -16,6 +17,9 @@ import { runCli } from "./run-cli.ts";
 const timeoutMs = 30_000;
 const requestVersion = 3;
 const eventBytesMax = 64 * 1024;
+/** Jobs whose arguments together are more than an event holds (16 MiB) and less than our own command line gets (32 MiB). */
+const wideJobs = 22;
+const wideArgumentBytes = 1_000_000;
 
 describe("what Salt's clients get of runners and wheel functions", () => {
   let master: MasterProcess;
@@ -85,6 +89,33 @@ describe("what Salt's clients get of runners and wheel functions", () => {
         ["small", "s"],
         ["large", "VALUE_TRIMMED"],
       ]),
+    );
+  });
+
+  it("lists the newest jobs where an event cannot hold all of them", async () => {
+    const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const pem = publicKey.export({ type: "spki", format: "pem" });
+    writeFileSync(join(master.pkiDirectory, "minions", "web1"), pem);
+    const client = master.client();
+    const jids: string[] = [];
+    try {
+      const argument = "x".repeat(wideArgumentBytes);
+      for (let job = 0; job < wideJobs; job += 1) jids.push((await client.publish("web1", "test.arg", [argument])).jid);
+    } finally {
+      client.close();
+    }
+    const listed = (await lastEvent("jobs.list_jobs", [])).get("return");
+    assert.ok(listed instanceof Map, String(listed));
+    const wide = jids.filter((jid) => listed.has(jid));
+    assert.deepEqual(wide, jids.slice(-wide.length), "the newest");
+    assert.ok(wide.length > wideJobs / 2 && wide.length < wideJobs, `${wide.length} of ${wideJobs}`);
+    // Over `max_event_size` each value is cut that is large by itself, as in Salt.
+    assert.equal((listed.get(wide[0] ?? "") as ValueMap).get("Function"), "test.arg");
+    const ours = await runCli(["run", "-c", master.configDirectory, "jobs.list_jobs", "--out=json"], timeoutMs);
+    const whole = JSON.parse(ours.stdout) as Record<string, unknown>;
+    assert.ok(
+      jids.every((jid) => jid in whole),
+      "our own clients get the whole list",
     );
   });
 

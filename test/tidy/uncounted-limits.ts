@@ -25,6 +25,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   rootsFileBytesMax: asked,
   rootsFilesListedMax: asked,
   listedBytesMax: asked,
+  listedInEventBytesMax: "the caller gets the newest jobs, and the log says which it did not get",
   listedValuesMax: asked,
   targetReadingsMax: "the target is answered all the same, minion by minion",
   targetPathEntriesMax: "the target is answered all the same, minion by minion",
