@@ -11,9 +11,16 @@ import { replaceFile } from "./durable-file.ts";
 const fileEnd = ".p";
 const fileMode = 0o600;
 const folderMode = 0o700;
-/** What of the cache directory is the master's own. */
-const ownNames =
-  /^(.*\.lmdb(-lock)?|minions|grains|pillar|mine|jobs|accounts|proc|sessions|tokens|batches|file_lists|roots|extmods|queues|syndics|.*_key|\..*)$/;
+/** What of the cache directory is the master's own, or Salt's master's: every name that a master makes there stands here (`test/fleet/cache-banks.test.ts`). */
+const ownNames: ReadonlySet<string> = new Set(
+  [
+    "accounts batches extmods file_lists grains jobs mine minions pillar pillar_cache proc queues roots salt_cmd sessions syndics tokens",
+    // What Salt's file servers and pillars keep.
+    "git_pillar gitfs hgfs minionfs s3cache svnfs",
+  ].flatMap((names) => names.split(" ")),
+);
+/** The job cache has others beside it while its number of files is changed (`jobs.lmdb.after`). */
+const ownForms = /\.lmdb(?:[-.]|$)|_key$|^\./;
 
 export class CacheBanks {
   readonly #folder: string;
@@ -62,8 +69,10 @@ export class CacheBanks {
   #path(bank: string, key?: string): string {
     const name = normalize(bank);
     const isInside = name !== "." && !isAbsolute(name) && !name.startsWith("..") && !name.includes("\0");
+    const first = name.split("/")[0] ?? "";
+    const isOwn = ownNames.has(first) || ownForms.test(first);
     const isKeyName = key === undefined || !/^$|[/\\\0]|^\.\.?$/.test(key);
-    if (!isInside || !isKeyName || ownNames.test(name.split("/")[0] ?? ""))
+    if (!isInside || !isKeyName || isOwn)
       throw new SaltworksError("STORE_FAILED", "not a bank or key that may be used here", { bank, key: key ?? "" });
     return key === undefined ? join(this.#folder, name) : join(this.#folder, name, `${key}${fileEnd}`);
   }

@@ -119,8 +119,14 @@ describe("runner cache", () => {
       "es1",
       "es2",
     ]);
-    for (const bank of ["tokens", "sessions", "batches", "pending-jobs.lmdb", "x/../tokens", "file_lists/roots"])
-      await assert.rejects(callRunner(restricted, "cache.flush", [bank]), { code: "STORE_FAILED" }, bank);
+    const own = ["tokens", "sessions", "batches", "pending-jobs.lmdb", "x/../tokens", "file_lists/roots"];
+    for (const bank of [...own, "pillar_cache", "salt_cmd", "salt-files.lmdb", "jobs.lmdb.after"]) {
+      const refused = { code: "STORE_FAILED" };
+      await assert.rejects(callRunner(restricted, "cache.list", [bank]), refused, bank);
+      await assert.rejects(callRunner(restricted, "cache.fetch", [bank, "x"]), refused, bank);
+      await assert.rejects(callRunner(restricted, "cache.store", [bank, "x", 1]), refused, bank);
+      await assert.rejects(callRunner(restricted, "cache.flush", [bank]), refused, bank);
+    }
   });
 
   it("has the master forget what is named, and nothing without a target", async () => {
