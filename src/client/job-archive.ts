@@ -3,8 +3,7 @@ import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
 import type { JobCache } from "../store/job-cache.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
-import { openLocalCache } from "../store/local-cache-driver.ts";
-import { withOldJobs } from "../store/salt/old-jobs.ts";
+import { withOldJobs } from "../store/salt/job-reader.ts";
 
 /** The part of the job cache that only reads. */
 export type JobArchive = Pick<
@@ -16,8 +15,5 @@ export type JobArchive = Pick<
 export function openJobArchive(config: Pick<MasterConfig, "cachedir" | "store_shards" | "hash_type">): JobArchive {
   const { cachedir, hash_type: hashType, store_shards: shards } = config;
   const path = join(cachedir, "jobs.lmdb");
-  return withOldJobs(
-    openLmdbJobCache({ path, shards, durability: "async", isReadOnly: true }),
-    openLocalCache({ cachedir, hashType }),
-  );
+  return withOldJobs(openLmdbJobCache({ path, shards, durability: "async", isReadOnly: true }), { cachedir, hashType });
 }

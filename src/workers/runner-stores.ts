@@ -5,9 +5,8 @@ import type { MasterConfig } from "../config/load.ts";
 import { logItemsMax } from "../limits.ts";
 import type { JobCache } from "../store/job-cache.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
-import { openLocalCache } from "../store/local-cache-driver.ts";
 import { type MinionData, openMinionData } from "../store/minion-data.ts";
-import { withOldJobs } from "../store/salt/old-jobs.ts";
+import { withOldJobs } from "../store/salt/job-reader.ts";
 
 type Stores = { readonly minions: MinionData; readonly jobs: JobCache };
 type Call = { readonly note: (text: string) => void; readonly told: Set<string> };
@@ -40,18 +39,19 @@ export class RunnerStores {
 
   #openAll(): Stores {
     const { cachedir, store_shards, job_cache_durability, hash_type } = this.#config;
+    const onFault = ({ message }: Error) => {
+      if (this.#faults.length < logItemsMax) this.#faults.push(message);
+    };
     const jobs = openLmdbJobCache({
       path: join(cachedir, "jobs.lmdb"),
       shards: store_shards,
       durability: job_cache_durability,
-      onFault: ({ message }) => {
-        if (this.#faults.length < logItemsMax) this.#faults.push(message);
-      },
+      onFault,
       onLeftOut: (text) => this.#tellCaller(text),
     });
     return {
       minions: openMinionData({ path: join(cachedir, "minions.lmdb"), isReadOnly: true }),
-      jobs: withOldJobs(jobs, openLocalCache({ cachedir, hashType: hash_type })),
+      jobs: withOldJobs(jobs, { cachedir, hashType: hash_type, onFault }),
     };
   }
 

@@ -9,7 +9,7 @@ import { saltFileBytesMax } from "../../limits.ts";
 import { textField } from "../../wire/fields.ts";
 import { isJid } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
-import type { JobCache, LoadRecord, StoredReturn } from "../job-cache.ts";
+import type { JobCache, LoadRecord } from "../job-cache.ts";
 import type { LocalCacheOptions } from "../local-cache-driver.ts";
 import { jobDirectory, jobsDirectory, loadFile } from "../local-cache-files.ts";
 
@@ -87,51 +87,4 @@ function readOldLoad(o: OldJobsOptions, directory: string): LoadRecord | undefin
     o.onFault({ file, reason: error instanceof Error ? error.message : String(error) });
     return undefined;
   }
-}
-
-/** What of a job cache reads. */
-type Reader = Pick<
-  JobCache,
-  "getLoad" | "getRequest" | "getReturns" | "getReturn" | "getEndTime" | "listJids" | "findJids"
->;
-
-/** Reads our cache first, and Salt's files for the jobs that a Salt master made. */
-export function withOldJobs<Cache extends Reader>(jobs: Cache, files: Reader): Cache {
-  let last: { readonly jid: string; readonly isOld: boolean } | undefined;
-  const isOld = (jid: string): boolean => {
-    if (last?.jid !== jid) {
-      const load = jobs.getLoad(jid);
-      last = { jid, isOld: load === undefined || load.isTakenOver === true };
-    }
-    return last.isOld;
-  };
-  const reader: Reader = {
-    getLoad: (jid) => jobs.getLoad(jid) ?? files.getLoad(jid),
-    getRequest: (jid) => jobs.getRequest(jid) ?? files.getRequest(jid),
-    getReturns: (jid) => {
-      const own = jobs.getReturns(jid);
-      return isOld(jid) ? mergedReturns(own, files.getReturns(jid)) : own;
-    },
-    // The first return stays, and that is Salt's.
-    getReturn: (jid, id) => (isOld(jid) ? files.getReturn(jid, id) : undefined) ?? jobs.getReturn(jid, id),
-    getEndTime: (jid) => jobs.getEndTime(jid) ?? files.getEndTime(jid),
-    listJids: (options) => jobs.listJids(options),
-    findJids: (query) => {
-      // Before the first start there is nothing but Salt's files.
-      const isNew = jobs.listJids({ newestFirst: true, limit: 1 }).length === 0;
-      return isNew ? files.findJids(query) : jobs.findJids(query);
-    },
-  };
-  return new Proxy(jobs, {
-    get: (target, name) => {
-      if (name in reader) return reader[name as keyof Reader];
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
-
-function mergedReturns(own: readonly StoredReturn[], old: readonly StoredReturn[]): StoredReturn[] {
-  const byId = new Map([...own, ...old].map((stored) => [stored.minionId, stored]));
-  return [...byId.values()].sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
 }

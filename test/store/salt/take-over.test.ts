@@ -10,8 +10,9 @@ import { jobDirectory, jobsDirectory } from "../../../src/store/local-cache-file
 import { type MinionData, openMinionData } from "../../../src/store/minion-data.ts";
 import { AliveMark } from "../../../src/store/salt/alive-mark.ts";
 import { findSaltFiles, findSaltPrograms } from "../../../src/store/salt/detect.ts";
+import { withOldJobs } from "../../../src/store/salt/job-reader.ts";
 import { layoutsIn } from "../../../src/store/salt/minion-files.ts";
-import { hasChangedJobs, takeOverJobs, withOldJobs } from "../../../src/store/salt/old-jobs.ts";
+import { hasChangedJobs, takeOverJobs } from "../../../src/store/salt/old-jobs.ts";
 import { type TakeOverOptions, takeOverMinionData } from "../../../src/store/salt/take-over.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
@@ -150,7 +151,7 @@ describe("taking over jobs", () => {
       taken += count;
     return [taken, faults];
   }
-  const reader = () => withOldJobs(jobs, openLocalCache({ cachedir, hashType }));
+  const reader = () => withOldJobs(jobs, { cachedir, hashType });
 
   it("finds old jobs in lists and searches, and their returns together with those that came since", async () => {
     const salt = openLocalCache({ cachedir, hashType });

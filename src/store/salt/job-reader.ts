@@ -1,0 +1,127 @@
+/** Reads our job cache and Salt's files as one: jobs that a Salt master made, and returns that it got for jobs of ours. */
+import { hasCode } from "../../errors.ts";
+import type { JobCache, StoredReturn } from "../job-cache.ts";
+import { type LocalCacheOptions, openLocalCache } from "../local-cache-driver.ts";
+import { ReturnFolders } from "./return-folders.ts";
+
+/** Files that cannot be read are told of one by one, up to this number. */
+const faultsToldMax = 100;
+
+/** What of a job cache reads. */
+type Reader = Pick<
+  JobCache,
+  "getLoad" | "getRequest" | "getReturns" | "getReturn" | "getEndTime" | "listJids" | "findJids"
+>;
+
+export type JobReaderOptions = LocalCacheOptions & {
+  /** What is left out because a file of Salt's cannot be read. Without it: a warning of the process. */
+  readonly onFault?: (error: Error) => void;
+};
+
+/** The job cache, whose readers look into Salt's files as well. */
+export function withOldJobs<Cache extends Reader>(jobs: Cache, o: JobReaderOptions): Cache {
+  const reader = readerOf(jobs, o);
+  return new Proxy(jobs, {
+    get: (target, name) => {
+      if (name in reader) return reader[name as keyof Reader];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+function readerOf(jobs: Reader, o: JobReaderOptions): Reader {
+  const files = openLocalCache(o);
+  const elsewhere = new ReturnsElsewhere(files, o);
+  const isOld = oldJobs(jobs);
+  return {
+    getLoad: (jid) => jobs.getLoad(jid) ?? files.getLoad(jid),
+    getRequest: (jid) => jobs.getRequest(jid) ?? files.getRequest(jid),
+    getReturns: (jid) => {
+      const own = jobs.getReturns(jid);
+      return merged(own, isOld(jid) ? files.getReturns(jid) : elsewhere.all(jid, own));
+    },
+    // The first return stays, and of a Salt master's job that is Salt's.
+    getReturn: (jid, id) =>
+      isOld(jid)
+        ? (files.getReturn(jid, id) ?? jobs.getReturn(jid, id))
+        : (jobs.getReturn(jid, id) ?? elsewhere.one(jid, id)),
+    getEndTime: (jid) => jobs.getEndTime(jid) ?? files.getEndTime(jid),
+    listJids: (options) => jobs.listJids(options),
+    findJids: (query) => {
+      // Before the first start there is nothing but Salt's files.
+      const isNew = jobs.listJids({ newestFirst: true, limit: 1 }).length === 0;
+      return isNew ? files.findJids(query) : jobs.findJids(query);
+    },
+  };
+}
+
+/** Tells jobs that are not ours; remembers the last, because a caller asks for each minion. */
+function oldJobs(jobs: Reader): (jid: string) => boolean {
+  let last: { readonly jid: string; readonly isOld: boolean } | undefined;
+  return (jid) => {
+    if (last?.jid !== jid) {
+      const load = jobs.getLoad(jid);
+      last = { jid, isOld: load === undefined || load.isTakenOver === true };
+    }
+    return last.isOld;
+  };
+}
+
+/** Returns of our jobs that a Salt master got, because it ran when the minion answered. */
+class ReturnsElsewhere {
+  readonly #files: Reader;
+  readonly #folders: ReturnFolders;
+  readonly #onFault: (error: Error) => void;
+  readonly #told = new Set<string>();
+
+  constructor(files: Reader, o: JobReaderOptions) {
+    this.#files = files;
+    this.#folders = new ReturnFolders(o);
+    this.#onFault = o.onFault ?? ((error) => process.emitWarning(error));
+  }
+
+  /** Of minions that `own` does not have. */
+  all(jid: string, own: readonly StoredReturn[]): StoredReturn[] {
+    return (
+      this.#read(() => {
+        const folders = this.#folders.of(jid);
+        if (folders.size === 0) return [];
+        const known = new Set(own.map(({ minionId }) => minionId));
+        return [...folders].flatMap((minionId) => {
+          const body = known.has(minionId) ? undefined : this.#files.getReturn(jid, minionId);
+          return body === undefined ? [] : [{ minionId, body }];
+        });
+      }) ?? []
+    );
+  }
+
+  one(jid: string, minionId: string): Uint8Array | undefined {
+    return this.#read(() => (this.#folders.of(jid).has(minionId) ? this.#files.getReturn(jid, minionId) : undefined));
+  }
+
+  /** Files that cannot be read hide no return of our own. */
+  #read<Result>(step: () => Result): Result | undefined {
+    try {
+      return step();
+    } catch (error) {
+      if (!hasCode(error, "STORE_FAILED")) throw error;
+      this.#tell(error as Error);
+      return undefined;
+    }
+  }
+
+  /** Once each: commands that follow a job ask again and again. */
+  #tell(error: Error): void {
+    if (this.#told.has(error.message) || this.#told.size >= faultsToldMax) return;
+    this.#told.add(error.message);
+    this.#onFault(error);
+  }
+}
+
+/** The latter count where both have one. */
+function merged(some: readonly StoredReturn[], others: readonly StoredReturn[]): StoredReturn[] {
+  if (others.length === 0) return [...some];
+  const byId = new Map([...some, ...others].map((stored) => [stored.minionId, stored]));
+  return [...byId.values()].sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
+}

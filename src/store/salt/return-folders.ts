@@ -1,0 +1,70 @@
+/**
+ * Which minions' returns of a job stand in Salt's layout: the folders in the job's directory. It is read again only when it has changed, so
+ * that repeated questions about a large job cost one look each.
+ */
+import { statSync } from "node:fs";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { entriesIfThere } from "../../config/missing-files.ts";
+import { storeFailed } from "../lmdb-env.ts";
+import type { LocalCacheOptions } from "../local-cache-driver.ts";
+import { jobDirectory } from "../local-cache-files.ts";
+
+/** Jobs whose folders are remembered: commands that follow a job ask again and again. */
+const jobsKnownMax = 4;
+/** A directory that changed within this time may change once more at the same file time, and a folder in it may be empty yet, milliseconds. */
+const settledMs = 2_000;
+
+type Listing = { readonly ids: ReadonlySet<string>; readonly mtimeMs: number; readonly isSettled: boolean };
+
+const nothing: Listing = { ids: new Set(), mtimeMs: 0, isSettled: true };
+
+export class ReturnFolders {
+  readonly #o: LocalCacheOptions;
+  /** Asked longest ago first. */
+  readonly #known = new Map<string, Listing>();
+  /** Answers all questions of one turn: a caller asks for each of thousands of minions. */
+  #now: { readonly jid: string; readonly listing: Listing } | undefined;
+
+  constructor(o: LocalCacheOptions) {
+    this.#o = o;
+  }
+
+  /** Ids of minions. @throws SaltworksError STORE_FAILED */
+  of(jid: string): ReadonlySet<string> {
+    if (this.#now?.jid === jid) return this.#now.listing.ids;
+    const listing = this.#look(jid);
+    this.#known.delete(jid);
+    this.#known.set(jid, listing);
+    const [first] = this.#known.keys();
+    if (this.#known.size > jobsKnownMax && first !== undefined) this.#known.delete(first);
+    this.#now = { jid, listing };
+    queueMicrotask(() => {
+      this.#now = undefined;
+    });
+    return listing.ids;
+  }
+
+  #look(jid: string): Listing {
+    const directory = jobDirectory(this.#o.cachedir, this.#o.hashType, jid);
+    try {
+      const known = this.#known.get(jid);
+      const mtimeMs = changedMs(directory);
+      if (mtimeMs === undefined) return nothing;
+      if (known?.isSettled === true && known.mtimeMs === mtimeMs) return known;
+      const isSettled = Math.abs(Date.now() - mtimeMs) > settledMs;
+      const folders = entriesIfThere(directory).filter((entry) => entry.isDirectory() && !entry.name.startsWith("."));
+      return { ids: new Set(folders.map(({ name }) => name)), mtimeMs, isSettled };
+    } catch (error) {
+      throw storeFailed(`${directory} cannot be read`, error);
+    }
+  }
+}
+
+function changedMs(directory: string): number | undefined {
+  try {
+    return statSync(directory, { throwIfNoEntry: false })?.mtimeMs;
+  } catch (error) {
+    if (hasCodeIn(error, "ENOTDIR")) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,79 @@
+/** Jobs read from our cache and from Salt's files: returns that a Salt master got for a job of ours, at the cost of a look at its directory. */
+import assert from "node:assert/strict";
+import { mkdirSync, symlinkSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { JobCache } from "../../../src/store/job-cache.ts";
+import { openLmdbJobCache } from "../../../src/store/lmdb-job-cache.ts";
+import { openLocalCache } from "../../../src/store/local-cache-driver.ts";
+import { jobDirectory } from "../../../src/store/local-cache-files.ts";
+import { withOldJobs } from "../../../src/store/salt/job-reader.ts";
+import { decode } from "../../../src/wire/msgpack.ts";
+import { loadOf, returnOf } from "../../contract/job-cache.ts";
+import { temporaryDirectories } from "../temporary.ts";
+
+const hashType = "sha256";
+const jid = "20260102030405000001";
+
+describe("returns that a Salt master got for a job of ours", () => {
+  const temporary = temporaryDirectories();
+  let cachedir: string;
+  let jobs: JobCache;
+  let reader: JobCache;
+  let faults: string[];
+  beforeEach(async () => {
+    cachedir = temporary();
+    faults = [];
+    jobs = openLmdbJobCache({ path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "commit" });
+    reader = withOldJobs(jobs, { cachedir, hashType, onFault: ({ message }) => faults.push(message) });
+    await jobs.putLoad(loadOf(jid, ["a", "b", "c"]));
+    await salt().putLoad(loadOf(jid, ["a", "b", "c"]));
+    await jobs.putReturns([returnOf(jid, "a", "ours")]);
+  });
+  afterEach(() => jobs.close());
+
+  const salt = () => openLocalCache({ cachedir, hashType });
+  const directory = () => jobDirectory(cachedir, hashType, jid);
+  const returned = (body: Uint8Array | undefined) => body && (decode(body) as Map<string, unknown>).get("return");
+  const found = () => reader.getReturns(jid).map(({ minionId, body }) => [minionId, returned(body)]);
+  /** Until then questions of one turn have one answer. */
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+  it("are found beside ours, which count where both have one", async () => {
+    assert.deepEqual(found(), [["a", "ours"]]);
+    await nextTurn();
+    await salt().putReturns([returnOf(jid, "a", "salt's"), returnOf(jid, "b", "salt's")]);
+    assert.deepEqual(found(), [
+      ["a", "ours"],
+      ["b", "salt's"],
+    ]);
+    assert.deepEqual(
+      ["a", "b", "c"].map((id) => returned(reader.getReturn(jid, id))),
+      ["ours", "salt's", undefined],
+    );
+    assert.deepEqual(faults, []);
+  });
+
+  it("are not looked for in a directory that has not changed", async () => {
+    const setTime = () => utimesSync(directory(), 1_000_000, 1_000_000);
+    setTime();
+    assert.deepEqual(found(), [["a", "ours"]]);
+    await nextTurn();
+    await salt().putReturns([returnOf(jid, "b", "salt's")]);
+    setTime();
+    assert.deepEqual(found(), [["a", "ours"]], "the time says that nothing came");
+    await nextTurn();
+    utimesSync(directory(), 2_000_000, 2_000_000);
+    assert.equal(found().length, 2);
+  });
+
+  it("hide none of ours if their files cannot be read", async () => {
+    mkdirSync(join(directory(), "b"));
+    // Root may read all files, but not this one.
+    symlinkSync("return.p", join(directory(), "b", "return.p"));
+    assert.deepEqual(found(), [["a", "ours"]]);
+    assert.deepEqual(found(), [["a", "ours"]]);
+    assert.equal(faults.length, 1, "told once");
+    assert.match(faults.join(), /return\.p cannot be read/);
+  });
+});
