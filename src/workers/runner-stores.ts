@@ -42,16 +42,17 @@ export class RunnerStores {
     const onFault = ({ message }: Error) => {
       if (this.#faults.length < logItemsMax) this.#faults.push(message);
     };
+    const onLeftOut = (text: string) => this.#tellCaller(text);
     const jobs = openLmdbJobCache({
       path: join(cachedir, "jobs.lmdb"),
       shards: store_shards,
       durability: job_cache_durability,
       onFault,
-      onLeftOut: (text) => this.#tellCaller(text),
+      onLeftOut,
     });
     return {
       minions: openMinionData({ path: join(cachedir, "minions.lmdb"), isReadOnly: true }),
-      jobs: withOldJobs(jobs, { cachedir, hashType: hash_type, onFault }),
+      jobs: withOldJobs(jobs, { cachedir, hashType: hash_type, onFault, onLeftOut }),
     };
   }
 

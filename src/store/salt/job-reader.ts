@@ -1,5 +1,7 @@
 /** Reads our job cache and Salt's files as one: jobs that a Salt master made, and returns that it got for jobs of ours. */
+import { join } from "node:path";
 import { hasCode } from "../../errors.ts";
+import { DamageNotes } from "../check/damage-notes.ts";
 import type { JobCache, StoredReturn } from "../job-cache.ts";
 import { type LocalCacheOptions, openLocalCache } from "../local-cache-driver.ts";
 import { ReturnFolders } from "./return-folders.ts";
@@ -14,8 +16,10 @@ type Reader = Pick<
 >;
 
 export type JobReaderOptions = LocalCacheOptions & {
-  /** What is left out because a file of Salt's cannot be read. Without it: a warning of the process. */
+  /** What is left out because it cannot be read or is damaged, once each. Without it: a warning of the process. */
   readonly onFault?: (error: Error) => void;
+  /** Told in words, each time, that the record of a job is damaged. */
+  readonly onLeftOut?: (text: string) => void;
 };
 
 /** The job cache, whose readers look into Salt's files as well. */
@@ -30,12 +34,28 @@ export function withOldJobs<Cache extends Reader>(jobs: Cache, o: JobReaderOptio
   });
 }
 
+function warn(error: Error): void {
+  process.emitWarning(error);
+}
+
 function readerOf(jobs: Reader, o: JobReaderOptions): Reader {
+  const { onFault = warn, onLeftOut } = o;
   const files = openLocalCache(o);
-  const elsewhere = new ReturnsElsewhere(files, o);
-  const isOld = oldJobs(jobs);
+  const elsewhere = new ReturnsElsewhere(files, o, onFault);
+  const damage = new DamageNotes(join(o.cachedir, "jobs.lmdb"), { onFault, onLeftOut });
+  const isOld = oldJobs(jobs, damage);
   return {
-    getLoad: (jid) => jobs.getLoad(jid) ?? files.getLoad(jid),
+    getLoad: (jid) => {
+      try {
+        return jobs.getLoad(jid) ?? files.getLoad(jid);
+      } catch (error) {
+        // Salt's files have it as well, of whichever master the job is.
+        const load = hasCode(error, "STORE_DAMAGED") ? files.getLoad(jid) : undefined;
+        if (load === undefined) throw error;
+        damage.noteLoad(jid);
+        return load;
+      }
+    },
     getRequest: (jid) => jobs.getRequest(jid) ?? files.getRequest(jid),
     getReturns: (jid) => {
       const own = jobs.getReturns(jid);
@@ -56,14 +76,21 @@ function readerOf(jobs: Reader, o: JobReaderOptions): Reader {
   };
 }
 
-/** Tells jobs that are not ours; remembers the last, because a caller asks for each minion. */
-function oldJobs(jobs: Reader): (jid: string) => boolean {
+/** Tells jobs that are not ours; remembers the last, because a caller asks for each minion. A damaged record hides no returns. */
+function oldJobs(jobs: Reader, damage: DamageNotes): (jid: string) => boolean {
   let last: { readonly jid: string; readonly isOld: boolean } | undefined;
-  return (jid) => {
-    if (last?.jid !== jid) {
+  const look = (jid: string) => {
+    try {
       const load = jobs.getLoad(jid);
-      last = { jid, isOld: load === undefined || load.isTakenOver === true };
+      return load === undefined || load.isTakenOver === true;
+    } catch (error) {
+      if (!hasCode(error, "STORE_DAMAGED")) throw error;
+      damage.noteLoad(jid);
+      return true;
     }
+  };
+  return (jid) => {
+    if (last?.jid !== jid) last = { jid, isOld: look(jid) };
     return last.isOld;
   };
 }
@@ -75,10 +102,10 @@ class ReturnsElsewhere {
   readonly #onFault: (error: Error) => void;
   readonly #told = new Set<string>();
 
-  constructor(files: Reader, o: JobReaderOptions) {
+  constructor(files: Reader, o: LocalCacheOptions, onFault: (error: Error) => void) {
     this.#files = files;
     this.#folders = new ReturnFolders(o);
-    this.#onFault = o.onFault ?? ((error) => process.emitWarning(error));
+    this.#onFault = onFault;
   }
 
   /** Of minions that `own` does not have. */

@@ -1,6 +1,6 @@
 /** Jobs read from our cache and from Salt's files: returns that a Salt master got for a job of ours, at the cost of a look at its directory. */
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync, utimesSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { JobCache } from "../../../src/store/job-cache.ts";
@@ -75,5 +75,40 @@ describe("returns that a Salt master got for a job of ours", () => {
     assert.deepEqual(found(), [["a", "ours"]]);
     assert.equal(faults.length, 1, "told once");
     assert.match(faults.join(), /return\.p cannot be read/);
+  });
+});
+
+describe("a job whose record in our cache is damaged", () => {
+  const temporary = temporaryDirectories();
+
+  it("shows its returns, and its record where Salt's files have it", async () => {
+    const cachedir = temporary();
+    const store = { path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "fsync" } as const;
+    const writer = openLmdbJobCache(store);
+    await writer.putLoad(loadOf(jid, ["a", "FLIPPED"]));
+    await writer.putReturns([returnOf(jid, "a", "whole")]);
+    await writer.close();
+    const file = join(store.path, "0.mdb");
+    const bytes = readFileSync(file);
+    for (let at = bytes.indexOf("FLIPPED"); at !== -1; at = bytes.indexOf("FLIPPED", at)) bytes[at] = 0x47;
+    writeFileSync(file, bytes);
+
+    const [faults, leftOut]: [string[], string[]] = [[], []];
+    const jobs = openLmdbJobCache({ ...store, isReadOnly: true });
+    const onFault = ({ message }: Error) => faults.push(message);
+    const reader = withOldJobs(jobs, { cachedir, hashType, onFault, onLeftOut: (text) => leftOut.push(text) });
+    assert.throws(() => jobs.getLoad(jid), { code: "STORE_DAMAGED" });
+    assert.deepEqual(
+      reader.getReturns(jid).map(({ minionId }) => minionId),
+      ["a"],
+    );
+    assert.ok(reader.getReturn(jid, "a"));
+    assert.throws(() => reader.getLoad(jid), { code: "STORE_DAMAGED" });
+    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(jid, ["a", "b"]));
+    assert.deepEqual(reader.getLoad(jid)?.minions, ["a", "b"]);
+    assert.equal(leftOut.length, 2, "each time");
+    assert.equal(faults.length, 1, "once");
+    assert.match(faults.join(), /the record of job 20260102030405000001 in .*jobs\.lmdb is not what was stored/);
+    await jobs.close();
   });
 });
