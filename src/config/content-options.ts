@@ -48,6 +48,10 @@ export const contentOptions = {
   pillar_merge_lists: boolean(false, "Join lists of several pillar files instead of replacing them."),
   pillar_includes_override_sls: boolean(false, "What a pillar file includes wins over its own values."),
   pillar_safe_render_error: boolean(true, "Tell minions which pillar file failed, but not how."),
+  pillar_raise_on_missing: boolean(
+    false,
+    "In pillar files `salt['pillar.get']` without a default fails for a key that is not there, and the pillar has an error.",
+  ),
   pillar_source_merging_strategy: choice(
     "smart",
     ["smart", "recurse", "aggregate", "overwrite", "list", "none"],

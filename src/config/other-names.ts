@@ -14,7 +14,7 @@ const names = `
   disable_aes_with_tls disabled_requisites discovery django_auth_path django_auth_settings dummy_pub eauth_acl_module
   eauth_tokens eauth_tokens.cache_driver eauth_tokens.cluster_id enable_gpu_grains enable_hard_maps enable_lspci
   enable_ssh_minions enable_zip_modules environment event_match_type event_publisher_niceness event_return_niceness
-  event_return_queue_max_seconds extmod_blacklist extmod_whitelist features
+  event_return_queue_max_seconds ext_processes extmod_blacklist extmod_whitelist features
   fileserver_interval fileserver_update_niceness
   fileserver_verify_config git_pillar_base git_pillar_branch git_pillar_depth git_pillar_disable_saltenv_mapping
   git_pillar_env git_pillar_fallback git_pillar_global_lock git_pillar_includes git_pillar_insecure_auth
@@ -56,7 +56,7 @@ const names = `
   syndic_finger syndic_jid_forward_cache_hwm syndic_log_file syndic_pidfile syndic_retries tcp_authentication_retries
   tcp_master_pub_port tcp_master_publish_pull tcp_master_pull_port tcp_master_workers tcp_pub_port tcp_pull_port
   tcp_reconnect_backoff test thin_exclude_saltexts thin_extra_mods thin_saltext_allowlist thin_saltext_blocklist
-  thorium_interval thorium_roots thorium_top thoriumenv top_file tracing
+  thorium_interval thorium_roots thorium_top thoriumenv top_file tracing transport_opts
   update_restart_services update_url use_master_when_local use_os_truststore username utils_dirs
   whitelist_state_modules winrepo_branch winrepo_cache_expire_max winrepo_cache_expire_min winrepo_cachefile
   winrepo_depth winrepo_dir winrepo_dir_ng winrepo_fallback winrepo_insecure_auth winrepo_installer_cache_expire

@@ -119,6 +119,28 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     about: "Where minions' keys lie; here in files under `pki_dir`.",
     missing: unless("localfs_key"),
   },
+  eauth_tokens: {
+    about: "Where tokens of `external_auth` lie; here in files under `token_dir`.",
+    missing: unless("localfs"),
+  },
+  "eauth_tokens.cache_driver": {
+    about: "Where tokens of `external_auth` lie; here in files under `token_dir`.",
+    missing: unless("localfs"),
+  },
+  "pillar.cache_driver": {
+    about: "Where minions' pillars lie; here in the master's own store.",
+    missing: unless("localfs"),
+  },
+  // How minions reach this master:
+  transport: {
+    about: "How bytes travel; here by `zeromq`, which is used instead: minions with another transport do not connect.",
+    missing: unless("zeromq"),
+  },
+  transport_opts: {
+    about: "Further transports, each with options and ports of its own.",
+    missing: (value) =>
+      keysOf(value).filter((name) => name !== "zeromq" || (isConfigMap(value) && !isEmpty(value.zeromq ?? null))),
+  },
   // Masters above, below and beside this one:
   syndic_master: {
     about: "The master above this one, which then publishes to this one's minions.",

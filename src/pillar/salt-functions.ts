@@ -10,7 +10,7 @@ import { fileText } from "./file-functions.ts";
 import type { PillarFiles } from "./files.ts";
 import { type Bound, bind } from "./jinja/call-arguments.ts";
 import { traverse } from "./jinja/filters-data.ts";
-import { str } from "./jinja/text.ts";
+import { repr, str } from "./jinja/text.ts";
 import {
   Callable,
   type Dict,
@@ -45,6 +45,16 @@ function fallbackOf(args: Bound): Item {
 
 function lookUp(data: Dict, args: Bound, fallback: Item): Item {
   return traverse(data, args.need("key"), fallback, args.optionalText("delimiter") ?? ":");
+}
+
+/** Without a default a key that is not there may be an error, by an option. */
+function pillarValue({ minion, settings }: FunctionContext, args: Bound): Item {
+  const pillar = minion.pillar ?? new Map();
+  if (args.get("default") !== undefined || !settings.raisesOnMissing) return lookUp(pillar, args, fallbackOf(args));
+  const nothing = new Tuple([]);
+  const found = lookUp(pillar, args, nothing);
+  if (found === nothing) throw typeFault(repr(`Pillar key not found: ${str(args.need("key"))}`));
+  return found;
 }
 
 function dictArgument(args: Bound, name: string): Dict {
@@ -214,10 +224,7 @@ const functions: Readonly<Record<string, SaltFunction>> = {
   "match.pillar": matching("pillar"),
   "match.pillar_pcre": matching("pillar_pcre"),
   "match.search_by": ["lookup tgt_type? minion_id?", searchByTarget],
-  "pillar.get": [
-    "key default? merge? delimiter?",
-    ({ minion }, args) => lookUp(minion.pillar ?? new Map(), args, fallbackOf(args)),
-  ],
+  "pillar.get": ["key default? merge? delimiter?", pillarValue],
   "pillar.items": ["", ({ minion }) => minion.pillar ?? new Map()],
   "slsutil.merge": [
     "obj_a obj_b strategy? renderer? merge_lists?",

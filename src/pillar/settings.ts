@@ -4,6 +4,7 @@ import { masterOptions } from "../config/schema.ts";
 import { pillarErrors } from "../config/unbuilt-options.ts";
 import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
+import { isTrue } from "./jinja/values.ts";
 
 export type PillarSettings = {
   /** Directories of each environment, `base` always among them, in the order of the file. */
@@ -21,6 +22,8 @@ export type PillarSettings = {
   readonly joinsLists: boolean;
   readonly includesOverride: boolean;
   readonly hidesErrors: boolean;
+  /** `pillar.get` without a default fails for a key that is not there. */
+  readonly raisesOnMissing: boolean;
   readonly addsOptions: boolean;
   /** `ext_pillar` as it is written: maps of a source's name to its arguments. */
   readonly sources: readonly Value[];
@@ -85,6 +88,7 @@ export function pillarSettings(config: MasterConfig): PillarSettings {
     joinsLists: config.pillar_merge_lists,
     includesOverride: config.pillar_includes_override_sls,
     hidesErrors: config.pillar_safe_render_error,
+    raisesOnMissing: isTrue(toValue(opts.get("pillar_raise_on_missing"))),
     addsOptions: config.pillar_opts,
     sources: config.ext_pillar.map(toValue),
     sourcesFirst: config.ext_pillar_first,

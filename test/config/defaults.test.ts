@@ -32,6 +32,7 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "mine_get",
     "output",
     "peer_run",
+    "pillar_raise_on_missing",
     "pillarenv_from_saltenv",
     "presence_events",
   ],

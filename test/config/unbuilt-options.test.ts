@@ -45,6 +45,11 @@ describe("options that feed minions or guard something and are not built", () =>
     discovery: "true",
     cache: "redis",
     "keys.cache_driver": "mmap_key",
+    eauth_tokens: "rediscluster",
+    "eauth_tokens.cache_driver": "rediscluster",
+    "pillar.cache_driver": "mysql",
+    transport: "tcp",
+    transport_opts: "{tcp: {ret_port: 4606}}",
     master_job_cache: "mysql",
     syndic_master: "above",
     order_masters: "true",
@@ -77,6 +82,7 @@ describe("options that feed minions or guard something and are not built", () =>
     const config = loadMasterConfig(root);
     assert.deepEqual(config.unbuilt.map(({ name }) => name).toSorted(), names.toSorted());
     assert.equal(config.master_job_cache, "lmdb");
+    assert.equal(config.transport, "zeromq");
     for (const setting of config.unbuilt)
       assert.ok(unbuiltWarning(setting).startsWith(`${root}/master:${setting.line}: ${setting.name}`));
     assert.deepEqual(config.inert, []);
@@ -91,6 +97,9 @@ describe("options that feed minions or guard something and are not built", () =>
       ["fileserver_backend", "[roots]"],
       ["syndic_master", "masterofmasters"],
       ["cache", "localfs"],
+      ["eauth_tokens", "localfs"],
+      ["transport", "zeromq"],
+      ["transport_opts", "{zeromq: {}}"],
       ["master_job_cache", "local_cache"],
       ["ext_pillar", "[]"],
       ["master_tops", "{}"],

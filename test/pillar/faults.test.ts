@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import type { Overrides } from "../../src/config/load.ts";
 import { PillarCompiler } from "../../src/pillar/compile.ts";
 import { grains, settingsOf } from "./rendering.ts";
 
@@ -12,7 +13,7 @@ const failed = "Rendering SLS 'a' failed, render error:\n";
 const failedTop = "Rendering Primary Top file failed, render error:\n";
 
 /** `ROOT` stands for the pillar root. `log`: where the log says more than the minion hears. */
-type Fault = { files: Record<string, string | Buffer>; error: string; log?: string };
+type Fault = { files: Record<string, string | Buffer>; error: string; log?: string; options?: Overrides };
 
 const faults: Record<string, Fault> = {
   "a tag that is not closed: the line of the last token": {
@@ -45,6 +46,16 @@ const faults: Record<string, Fault> = {
   "a template that includes itself": {
     files: { "a.sls": "{% include 'a.sls' %}\n" },
     error: `${failed}Jinja error: maximum recursion depth exceeded; line 1; file ROOT/a.sls`,
+  },
+  "a key of the pillar that is not there, with pillar_raise_on_missing": {
+    files: { "a.sls": "x: 1\na: {{ salt['pillar.get']('no:such') }}\n" },
+    options: { pillar_raise_on_missing: true },
+    error: `${failed}Jinja error: 'Pillar key not found: no:such'; line 2; file ROOT/a.sls`,
+  },
+  "such a key in the top file": {
+    files: { "top.sls": "base:\n  '{{ salt.pillar.get('it\\'s') }}*': [a]\n" },
+    options: { pillar_raise_on_missing: true },
+    error: `${failedTop}Jinja error: "Pillar key not found: it's"; line 2; file ROOT/top.sls`,
   },
   "YAML that is wrong": {
     files: { "a.sls": "a: 1\na: 2\n" },
@@ -116,13 +127,13 @@ describe("a fault in a pillar's files names file and line", () => {
   });
   afterEach(() => rmSync(root, { recursive: true }));
 
-  for (const [name, { files, error, log = "" }] of Object.entries(faults)) {
+  for (const [name, { files, error, log = "", options = {} }] of Object.entries(faults)) {
     it(name, () => {
       for (const [path, text] of Object.entries({ "top.sls": top, ...files })) {
         mkdirSync(dirname(join(root, path)), { recursive: true });
         writeFileSync(join(root, path), text);
       }
-      const settings = settingsOf({ pillar_roots: { base: [root] }, pillar_safe_render_error: false });
+      const settings = settingsOf({ pillar_roots: { base: [root] }, pillar_safe_render_error: false, ...options });
       const request = {
         minion: { id: "m1", grains: grains() },
         saltenv: undefined,
