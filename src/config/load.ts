@@ -72,7 +72,8 @@ function checkAll(settings: Settings, table: OptionTable, others: readonly Fault
     }
     const checked = checkValue(option, setting.value);
     // What is not built is told of by itself, and can be accepted.
-    if ("fault" in checked && table === masterOptions && isUnbuilt(name, setting)) draft[name] = option.default;
+    if ("fault" in checked && table === masterOptions && isUnbuilt(name, setting, settings))
+      draft[name] = option.default;
     else if ("fault" in checked) faults.push({ ...setting, message: `${name}: ${checked.fault}` });
     else draft[name] = checked.value;
   }

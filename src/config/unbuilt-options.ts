@@ -14,8 +14,8 @@ export type UnbuiltOption = {
   /** What Salt's master does with it, for messages and docs/config.md. */
   readonly about: string;
   readonly warns?: Warns;
-  /** The parts of the value that are not built, in words; none if the value asks for nothing. */
-  readonly missing: (value: ConfigValue) => readonly string[];
+  /** The parts of the value that are not built, in words; none if the value, beside all `settings`, asks for nothing. */
+  readonly missing: (value: ConfigValue, settings: Settings) => readonly string[];
 };
 
 /** An option that is set and not built. */
@@ -57,6 +57,13 @@ function keysOf(value: ConfigValue): string[] {
   return isConfigMap(value) ? Object.keys(value) : textsOf(value);
 }
 
+/** Salt passes over an entry whose first name `exclude_ext_pillar` has. */
+function withoutExcluded(sources: ConfigValue, settings: Settings): ConfigValue {
+  const excluded = textsOf(settings.get("exclude_ext_pillar")?.value ?? null);
+  if (!Array.isArray(sources)) return sources;
+  return sources.filter((entry: ConfigValue) => !excluded.includes(keysOf([entry])[0] ?? ""));
+}
+
 const builtRenderers = ["jinja", "yaml", "json"];
 const builtJinjaOptions = ["trim_blocks", "lstrip_blocks"];
 const builtBackends = ["roots"];
@@ -68,7 +75,8 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   ext_pillar: {
     about: `Further sources of pillar; here ${builtPillarSources.map((name) => `\`${name}\``).join(", ")}.`,
     warns: "pillar",
-    missing: (value) => keysOf(value).filter((name) => !builtPillarSources.includes(name)),
+    missing: (value, settings) =>
+      keysOf(withoutExcluded(value, settings)).filter((name) => !builtPillarSources.includes(name)),
   },
   decrypt_pillar: { about: "Decrypts values of pillars.", warns: "pillar", missing: whole },
   pillar_source_merging_strategy: {
@@ -157,10 +165,10 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   eauth_acl_module: { about: "A module that decides what users of `external_auth` may run.", missing: unless() },
 };
 
-/** Whether this value asks for something that is not built. */
-export function isUnbuilt(name: string, { value }: Pick<Setting, "value">): boolean {
+/** Whether this value, beside all `settings`, asks for something that is not built. */
+export function isUnbuilt(name: string, { value }: Pick<Setting, "value">, settings: Settings): boolean {
   const option = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
-  return value !== null && option !== undefined && option.missing(value).length > 0;
+  return value !== null && option !== undefined && option.missing(value, settings).length > 0;
 }
 
 /** What `settings` ask for and is not built, in the table's order. `acceptMissing`: the value of `accept_missing`. */
@@ -169,7 +177,7 @@ export function unbuiltSettings(settings: Settings, acceptMissing: ConfigValue):
   return Object.entries(unbuiltOptions).flatMap(([name, option]) => {
     const setting = settings.get(name);
     if (setting === undefined || setting.value === null) return [];
-    const parts = option.missing(setting.value);
+    const parts = option.missing(setting.value, settings);
     if (parts.length === 0) return [];
     return [found(name, option, setting, parts, accepted.includes(name))];
   });

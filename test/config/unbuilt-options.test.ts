@@ -111,9 +111,20 @@ describe("options that feed minions or guard something and are not built", () =>
       put(`${name}: ${value}\n`);
       assert.deepEqual(refusals(), [], name);
     }
+    put("ext_pillar: [{vault: x}, {cmd_yaml: cat x}]\nexclude_ext_pillar: [vault]\n");
+    assert.deepEqual(refusals(), []);
     put("ext_pillar: [{vault: x}]\n");
     put("ext_pillar: []\n", "master.d/later.conf");
     assert.deepEqual(refusals(), []);
+  });
+
+  it("count the sources of pillar that are not excluded by their first name", () => {
+    put(
+      "ext_pillar: [{vault: x, nacl: y}, {cmd_yaml: cat x, git: []}, {mysql: {}}]\nexclude_ext_pillar: [vault, git]\n",
+    );
+    const [line, ...others] = refusals();
+    assert.match(line ?? "", /master:1: ext_pillar: not built here \(git, mysql\)/);
+    assert.deepEqual(others, []);
   });
 
   it("are all reported together, with wrong values, too, and say what they feed", () => {
