@@ -153,8 +153,11 @@ export const contentOptions = {
   state_auto_order: boolean(true, "Run states in the order in which they are written."),
   state_events: boolean(false, "An event per state."),
   state_aggregate: any(false, "Combine states where that is possible."),
-  jinja_env: map({}, "Options of Jinja in all files."),
-  jinja_sls_env: map({}, "Options of Jinja in state files."),
+  jinja_env: map(
+    {},
+    "Options of Jinja in top files and other files than states. In pillar, `trim_blocks` and `lstrip_blocks`; others [refuse the start](#options-that-are-not-built).",
+  ),
+  jinja_sls_env: map({}, "Options of Jinja in pillar files and states. In pillar, the same two."),
   jinja_lstrip_blocks: boolean(false, "Jinja's `lstrip_blocks`."),
   jinja_trim_blocks: boolean(false, "Jinja's `trim_blocks`."),
   saltenv: optional(text("", "Environment of state runs.", kept)),

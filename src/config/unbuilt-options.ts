@@ -66,6 +66,8 @@ function withoutExcluded(sources: ConfigValue, settings: Settings): ConfigValue 
 
 const builtRenderers = ["jinja", "yaml", "json"];
 const builtJinjaOptions = ["trim_blocks", "lstrip_blocks"];
+const unbuiltJinja = (value: ConfigValue) =>
+  keysOf(value).filter((name) => !builtJinjaOptions.includes(name.toLowerCase()));
 const builtBackends = ["roots"];
 /** The names in src/pillar/external/sources.ts, which a test compares. */
 export const builtPillarSources = ["cmd_yaml", "cmd_json", "file_tree", "extra_minion_data_in_pillar"];
@@ -93,10 +95,16 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
         .map((stage) => stage.trim().split(" ")[0] ?? "")
         .filter((stage) => stage !== "" && !builtRenderers.includes(stage)),
   },
+  jinja_env: {
+    about:
+      "Options of Jinja in top files and other files than states; here, in pillar, `trim_blocks` and `lstrip_blocks`.",
+    warns: "pillar",
+    missing: unbuiltJinja,
+  },
   jinja_sls_env: {
     about: "Options of Jinja in pillar files and states; here, for pillar files, `trim_blocks` and `lstrip_blocks`.",
     warns: "pillar",
-    missing: (value) => keysOf(value).filter((name) => !builtJinjaOptions.includes(name.toLowerCase())),
+    missing: unbuiltJinja,
   },
   renderer_blacklist: { about: "Renderers that are never used.", warns: "pillar", missing: keysOf },
   renderer_whitelist: {

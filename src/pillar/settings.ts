@@ -4,6 +4,7 @@ import { masterOptions } from "../config/schema.ts";
 import { pillarErrors } from "../config/unbuilt-options.ts";
 import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
+import type { LexerOptions } from "./jinja/lexer.ts";
 import { isTrue } from "./jinja/values.ts";
 
 export type PillarSettings = {
@@ -13,8 +14,9 @@ export type PillarSettings = {
   readonly fileRoots: ReadonlyMap<string, readonly string[]>;
   readonly topFile: string;
   readonly renderer: string;
-  readonly trimBlocks: boolean;
-  readonly lstripBlocks: boolean;
+  /** Jinja's options for files of a name (`jinja_sls_env`), and for top files and texts of sources (`jinja_env`). */
+  readonly jinjaOfSls: LexerOptions;
+  readonly jinjaOfOthers: LexerOptions;
   readonly nodegroups: Nodegroups;
   readonly pillarenv: string | undefined;
   readonly followsSaltenv: boolean;
@@ -59,10 +61,12 @@ const secretOptions = new Set(
   Object.entries(masterOptions).flatMap(([name, option]) => (option.isSecret === true ? [name] : [])),
 );
 
-/** Jinja's two options of white space, each under its old and its new name. */
-function jinjaFlag(opts: ReadonlyMap<string, unknown>, name: "trim_blocks" | "lstrip_blocks"): boolean {
-  if (opts.get(`jinja_${name}`) === true) return true;
-  return entriesOf(opts.get("jinja_sls_env")).some(([key, value]) => key.toLowerCase() === name && value === true);
+/** Jinja's two options of white space: under their old names for all files, under the new ones for some. */
+function jinjaOptions(opts: ReadonlyMap<string, unknown>, name: "jinja_env" | "jinja_sls_env"): LexerOptions {
+  const isSet = (flag: string) =>
+    isTrue(toValue(opts.get(`jinja_${flag}`))) ||
+    entriesOf(opts.get(name)).some(([key, value]) => key.toLowerCase() === flag && isTrue(toValue(value)));
+  return { trimBlocks: isSet("trim_blocks"), lstripBlocks: isSet("lstrip_blocks") };
 }
 
 function rootsOf(option: unknown): ReadonlyMap<string, readonly string[]> {
@@ -79,8 +83,8 @@ export function pillarSettings(config: MasterConfig): PillarSettings {
     fileRoots: rootsOf(config.file_roots),
     topFile: config.state_top.replace(/^salt:\/\//, "").replace(/^\/+/, ""),
     renderer: config.renderer,
-    trimBlocks: jinjaFlag(opts, "trim_blocks"),
-    lstripBlocks: jinjaFlag(opts, "lstrip_blocks"),
+    jinjaOfSls: jinjaOptions(opts, "jinja_sls_env"),
+    jinjaOfOthers: jinjaOptions(opts, "jinja_env"),
     nodegroups: readNodegroups(config.nodegroups),
     pillarenv: config.pillarenv ?? undefined,
     followsSaltenv: config.pillarenv_from_saltenv,

@@ -85,7 +85,7 @@ function slsNames(sls: string, path: string): [string, Item][] {
 export class SlsRenderer {
   readonly #settings: PillarSettings;
   readonly #files: PillarFiles;
-  /** Parsed templates by path; one whose text has changed is parsed anew. */
+  /** Parsed templates by options and path; one whose text has changed is parsed anew. */
   readonly #parsed = new Map<string, { readonly text: string; readonly template: ParsedTemplate }>();
 
   constructor(settings: PillarSettings, files: PillarFiles) {
@@ -142,17 +142,24 @@ export class SlsRenderer {
     place: SlsPlace,
     defaults: ReadonlyMap<Value, Value>,
   ): string {
-    const template = this.#parse(file.path, place.path, text);
+    const { jinjaOfSls, jinjaOfOthers } = this.#settings;
+    const options = place.sls === "" ? jinjaOfOthers : jinjaOfSls;
+    const template = this.#parse(file.path, place.path, text, options);
     const isPlain = template.body.length <= 1 && (template.body[0]?.kind ?? "text") === "text";
     const names: [string, Item][] = [...slsNames(place.sls, place.path), ["tplpath", file.path]];
     for (const [name, value] of defaults) if (typeof name === "string") names.push([name, value]);
     if (isPlain) return text;
-    const rendered = renderTemplate(this.#environment(context, place.environment, names), template, names);
+    const rendered = renderTemplate(this.#environment(context, place.environment, names, options), template, names);
     // Jinja drops the last line break, and Salt puts it back.
     return text.endsWith("\n") ? `${rendered}\n` : rendered;
   }
 
-  #environment(context: SlsContext, environment: string, names: readonly [string, Item][]): TemplateEnvironment {
+  #environment(
+    context: SlsContext,
+    environment: string,
+    names: readonly [string, Item][],
+    options: LexerOptions,
+  ): TemplateEnvironment {
     const opts = (): Dict => this.#opts(context);
     const { minion } = context;
     const salt = saltFunctions({ minion, settings: this.#settings, files: this.#files, opts });
@@ -167,7 +174,7 @@ export class SlsRenderer {
       ],
       globalsOf: placeNames,
       loadYaml: (text) => loadYaml(text),
-      load: (name, from) => this.#load(environment, name, from),
+      load: (name, from) => this.#load(environment, name, from, options),
     };
   }
 
@@ -188,20 +195,21 @@ export class SlsRenderer {
     return context.opts;
   }
 
-  /** A template of the environment: by its path from the root, or from the asking one with `./` or `../`. */
-  #load(environment: string, name: string, from: string): ParsedTemplate | undefined {
+  /** A template of the environment: by its path from the root, or from the asking one with `./` or `../`. It has the options of the file that asks. */
+  #load(environment: string, name: string, from: string, options: LexerOptions): ParsedTemplate | undefined {
     const bare = name.replace(/^salt:\/\//, "");
     const isRelative = bare.startsWith("./") || bare.startsWith("../");
     const path = isRelative ? posix.normalize(posix.join(dirname(from), bare)) : bare;
     if (!isInside(path)) throw fault("python", `'${name}' lies outside the pillar roots`);
     const file = this.#files.read(this.#settings.roots.get(environment) ?? [], path);
-    return file && this.#parse(file.path, path, file.text);
+    return file && this.#parse(file.path, path, file.text, options);
   }
 
-  #parse(fullPath: string, path: string, text: string): ParsedTemplate {
-    const kept = this.#parsed.get(fullPath);
+  #parse(fullPath: string, path: string, text: string, byDefault: LexerOptions): ParsedTemplate {
+    const place = `${Number(byDefault.trimBlocks)}${Number(byDefault.lstripBlocks)} ${fullPath}`;
+    const kept = this.#parsed.get(place);
     if (kept !== undefined && kept.text === text) return kept.template;
-    const { source, options } = withHeader(text, this.#settings);
+    const { source, options } = withHeader(text, byDefault);
     let body: ParsedTemplate["body"];
     try {
       body = parseTemplate(source.replace(/(?:\r\n|\r|\n)$/, ""), options);
@@ -210,7 +218,7 @@ export class SlsRenderer {
       throw error;
     }
     const template = { name: path, path: fullPath, body };
-    this.#parsed.set(fullPath, { text, template });
+    this.#parsed.set(place, { text, template });
     const [oldest] = this.#parsed.keys();
     if (this.#parsed.size > pillarFilesMax && oldest !== undefined) this.#parsed.delete(oldest);
     return template;
@@ -226,8 +234,8 @@ function stripShebang(text: string): string {
 }
 
 /** A line `#jinja2: {...}` on top sets the options of white space for its own file. */
-function withHeader(text: string, settings: PillarSettings): { source: string; options: LexerOptions } {
-  const options = { trimBlocks: settings.trimBlocks, lstripBlocks: settings.lstripBlocks };
+function withHeader(text: string, byDefault: LexerOptions): { source: string; options: LexerOptions } {
+  const options = { ...byDefault };
   const lines = text.split("\n");
   const at = lines[0]?.startsWith("#!") === true && !lines[0].startsWith("#!/") ? 1 : 0;
   const header = lines[at];

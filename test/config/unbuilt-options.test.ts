@@ -32,6 +32,7 @@ describe("options that feed minions or guard something and are not built", () =>
     decrypt_pillar: "['secrets:deep': gpg]",
     pillar_source_merging_strategy: "aggregate",
     renderer: "mako|yaml",
+    jinja_env: "{trim_blocks: true, variable_start_string: '<<'}",
     jinja_sls_env: "{line_statement_prefix: '%'}",
     renderer_blacklist: "[jinja]",
     renderer_whitelist: "[yaml]",
@@ -92,6 +93,7 @@ describe("options that feed minions or guard something and are not built", () =>
     const harmless: readonly [string, string][] = [
       ["pillar_source_merging_strategy", "recurse"],
       ["renderer", "jinja | yaml"],
+      ["jinja_env", "{lstrip_blocks: true}"],
       ["jinja_sls_env", "{TRIM_BLOCKS: true}"],
       ["renderer_whitelist", "[yaml, jinja, json, py]"],
       ["fileserver_backend", "[roots]"],
