@@ -174,8 +174,9 @@ function load(role: Role, configDir: string, overrides: Overrides, ownFile?: str
   }
   const misspelt = nearMisses(settings, role.table);
   warnings.push(...misspelt.map(({ file, line, message }) => `${file}:${line}: ${message}`));
-  const unbuilt = role.name === "master" ? unbuiltSettings(settings, settings.get("accept_missing")?.value ?? []) : [];
-  const draft = checkAll(settings, role.table, [...misspelt, ...refused(unbuilt)]);
+  // A minion starts with any of them: they count where it has no master, for the pillar that it then makes itself.
+  const unbuilt = unbuiltSettings(settings, settings.get("accept_missing")?.value ?? []);
+  const draft = checkAll(settings, role.table, [...misspelt, ...(role.name === "master" ? refused(unbuilt) : [])]);
   const isIdComputed = textOf(draft, "id") === "";
   // Salt's default is whoever runs the program, which is root only where root does.
   if (!settings.has("user")) draft.user = ownUserName();

@@ -17,7 +17,7 @@ export type ConfigSource = {
   readonly warnings: readonly string[];
   /** Sentences for the log: options that somebody has set and that nothing in this release acts upon. */
   readonly inert: readonly string[];
-  /** Options that feed minions or guard something, are set and are not built; of a master only. */
+  /** Options that feed minions or guard something, are set and are not built. A minion's own pillar, without a master, tells of them. */
   readonly unbuilt: readonly UnbuiltSetting[];
   /** Nobody wrote an `id`: it comes from this host's name. */
   readonly isIdComputed: boolean;

@@ -228,14 +228,17 @@ export function unbuiltWarning(setting: UnbuiltSetting): string {
 }
 
 /** The errors of each pillar: one a source, so that an operator reads on the minion which one it is. */
-export function pillarErrors(settings: readonly UnbuiltSetting[]): readonly string[] {
+export function pillarErrors(
+  settings: readonly UnbuiltSetting[],
+  place: "master" | "minion" = "master",
+): readonly string[] {
   return settings
     .filter(({ warns }) => warns === "pillar")
     .flatMap(({ name, parts }) =>
       (parts.length > 0 ? parts : [undefined]).map((part) =>
         part === undefined
-          ? `${name} is set on the master, which does not have it`
-          : `${name}: ${part} is not available on the master`,
+          ? `${name} is set on the ${place}, which does not have it`
+          : `${name}: ${part} is not available on the ${place}`,
       ),
     );
 }

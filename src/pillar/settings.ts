@@ -75,7 +75,8 @@ function rootsOf(option: unknown): ReadonlyMap<string, readonly string[]> {
   return roots;
 }
 
-export function pillarSettings(config: MasterConfig): PillarSettings {
+/** `place`: whose configuration it is. A minion without a master compiles its own pillar. */
+export function pillarSettings(config: MasterConfig, place: "master" | "minion" = "master"): PillarSettings {
   const opts: ReadonlyMap<string, unknown> = config.opts;
   const visible = [...opts].filter(([name]) => !secretOptions.has(name));
   return {
@@ -99,7 +100,7 @@ export function pillarSettings(config: MasterConfig): PillarSettings {
     excludedSources: textsOf(config.exclude_ext_pillar),
     onDemandSources: textsOf(config.on_demand_ext_pillar),
     ignoresFailures: config.ext_pillar_failures === "ignore",
-    errors: pillarErrors(config.unbuilt),
+    errors: pillarErrors(config.unbuilt, place),
     opts: () => new Map(visible.map(([name, value]): [Value, Value] => [name, toValue(value)])),
   };
 }

@@ -47,6 +47,52 @@ describe("saltworks call without a master", () => {
     assert.deepEqual(await local("pillar.items"), {});
   });
 
+  it("puts an error into the pillar for what its own configuration asks for and is not built", async () => {
+    const extra = write(
+      "minion.d/pillar.conf",
+      [
+        "decrypt_pillar: ['secret']",
+        "ext_pillar: [{vault: x}, {nacl: y}]",
+        "exclude_ext_pillar: [nacl]",
+        "jinja_sls_env: {line_statement_prefix: '%'}",
+        "",
+      ].join("\n"),
+    );
+    try {
+      const { out, code } = await call(`--pillar-root=${folder}/pillar`, "pillar.items");
+      assert.equal(code, 0);
+      assert.deepEqual(JSON.parse(out).local, {
+        tier: "here-front",
+        _errors: [
+          "ext_pillar: vault is not available on the minion",
+          "decrypt_pillar is set on the minion, which does not have it",
+          "jinja_sls_env: line_statement_prefix is not available on the minion",
+        ],
+      });
+    } finally {
+      rmSync(extra);
+    }
+  });
+
+  it("obeys the options of pillars in the minion's configuration", async () => {
+    write("options/first.sls", "base: {'N@web': [b, c, a]}\n");
+    write("options/a.sls", "list: [1]\nraised: {{ salt['pillar.get']('no') }}\n");
+    write("options/b.sls", "list: [1]\n");
+    write("options/c.sls", "list: [2]\n");
+    const extra = write(
+      "minion.d/pillar.conf",
+      "nodegroups: {web: here}\nstate_top: first.sls\npillar_merge_lists: true\npillar_raise_on_missing: true\npillar_safe_render_error: false\n",
+    );
+    try {
+      const { out, err } = await call(`--pillar-root=${folder}/options`, "pillar.items");
+      const fault = `Rendering SLS 'a' failed, render error:\nJinja error: 'Pillar key not found: no'; line 2; file ${folder}/options/a.sls`;
+      assert.deepEqual(JSON.parse(out).local, { list: [1, 2], _errors: [fault] });
+      assert.ok(err.includes(fault), err);
+    } finally {
+      rmSync(extra);
+    }
+  });
+
   it("serves files from the directory that it is given", async () => {
     const root = `--file-root=${folder}/files`;
     assert.deepEqual(await local(root, "cp.list_master"), ["deep/app.conf", "top.txt"]);

@@ -302,7 +302,7 @@ describe("the table of external sources", () => {
     const accepted = await compiled({ ext_pillar: [{ vault: "x" }, { cmd_yaml: "echo 'a: 1'" }] });
     assert.deepEqual(errorsOf(accepted), ["ext_pillar: vault is not available on the master"]);
     assert.equal(accepted.pillar.get("a"), 1);
-    // A minion without a master has no such list.
+    // Without such a list the source itself says so.
     const settings = { ...settingsOf({ ext_pillar: [{ vault: "x" }] }), errors: [] };
     const minion = { id: "web1", grains: grains() };
     const request = { minion, saltenv: undefined, pillarenv: undefined, override: new Map() };
