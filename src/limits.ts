@@ -24,7 +24,7 @@ export const headValuesMax = 4_096;
 export const headTextBytesMax = 1_024;
 /**
  * A clear request without a valid key, token or password, `ping` among them, bytes of the frame: what Salt's tools send unauthenticated has some hundred.
- * Over it: refused, counted as `refused.clearTooLarge`.
+ * Over it: refused. A worker counts it as `refused.clearTooLarge`, the main thread as `saltworks_unproven_refused_total{reason="size"}`.
  */
 export const clearFrameBytesMax = 65_536;
 /** Requests of strangers that wait for one worker, bytes: 16 of the largest, thousands of `ping`. Over it: refused; they never make the master stop reading. */
@@ -549,7 +549,7 @@ export const credentialCheckTimeoutMs = 30_000;
 export const refusedCredentialMs = { min: 750, max: 1_250 } as const;
 /** Name, password or token in a request, bytes: anybody on the network may send one. */
 export const credentialTextBytesMax = 4_096;
-/** A request that comes with a password, bytes: it is held until that is checked, and lists of 10,000 targets take 200,000. Over it: refused; a token is looked up at once. */
+/** A request that comes with a password, bytes: it is held until that is checked, and lists of 10,000 targets take 200,000. Over it: refused, by the main thread as well; a token is looked up at once. */
 export const credentialLoadBytesMax = 256 * 1024;
 /** Lines of one sentence that the master's log takes at once; strangers and minions can cause some of them. Over it: counted as `logLinesSuppressed`. */
 export const logBurstLines = 10;

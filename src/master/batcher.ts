@@ -6,7 +6,7 @@
 import { SaltworksError } from "../errors.ts";
 import { authFrameBytesMax } from "../limits.ts";
 import type { PeerGroupName } from "../transport/zmtp/peer-group.ts";
-import { badLoad, failedReply } from "../wire/reply.ts";
+import { failedReply } from "../wire/reply.ts";
 import { type BatchItem, packBatch } from "../workers/batch.ts";
 import { type AuthBatch, type BatchResult, type BatchTask, type Deferred, itemKinds } from "../workers/messages.ts";
 import type { Partitioner } from "../workers/partition.ts";
@@ -16,6 +16,7 @@ import type { RequestPeer } from "./request-peer.ts";
 import { type Route, routeOf } from "./route.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
+import { refusedUnread } from "./waiting/refused-unread.ts";
 import { type Standing, type StandingQuestions, standingOf } from "./waiting/standing.ts";
 import { type RowCounters, sumOfCounters, WaitingRequests } from "./waiting/waiting-requests.ts";
 
@@ -118,8 +119,7 @@ export class Batcher {
     // One that is too large is refused unread, which costs no more than anything else.
     if (route.kind === "auth" && frame.byteLength <= authFrameBytesMax) {
       const kind = this.#options.isOverMinionsMax(route.id) ? itemKinds.overMinionsMax : itemKinds.auth;
-      const { id: authId, pub } = route;
-      this.#auths.offer(slot, { kind, bytes: frame, peer, id: authId, pub, queuedMs: performance.now() });
+      this.#auths.offer(slot, { kind, bytes: frame, peer, id: route.id, pub: route.pub, queuedMs: performance.now() });
     } else {
       this.#offerOrdinary(queue, peer, frame, route, id);
     }
@@ -130,8 +130,10 @@ export class Batcher {
   #offerOrdinary(queue: SlotQueue, peer: RequestPeer, frame: Buffer, route: Route, id: string | undefined): void {
     const standing = standingOf(route, frame.byteLength, peer.isProven, this.#options.standing);
     if (standing === undefined) {
+      const { reply, isForged } = refusedUnread(route);
+      if (isForged) queue.waiting.noteForged(frame.byteLength, performance.now());
       this.counters.refusedLarge += 1;
-      this.#options.reply(peer, badLoad);
+      this.#options.reply(peer, reply);
       return;
     }
     this.#enqueue(queue, { kind: itemKinds.ordinary, bytes: frame, peer, id, standing, queuedMs: performance.now() });
@@ -149,8 +151,7 @@ export class Batcher {
 
   /** Whether connections that proved nothing may send what is over `hugeRequestBytes`. */
   get takesHuge(): boolean {
-    const nowMs = performance.now();
-    return !this.#queues.some(({ waiting }) => waiting.isForged(nowMs));
+    return !this.#queues.some(({ waiting }) => waiting.isForged(performance.now()));
   }
 
   /** Takes a load that one worker has opened for another's partition. */
@@ -280,8 +281,7 @@ export class Batcher {
     // Returns leave in the order they came, authentications do not.
     const oldestMs = items.reduce((oldest, { queuedMs }) => Math.min(oldest, queuedMs), leftMs);
     queue?.meter.noteWait(kind, leftMs - oldestMs);
-    let bytes = 0;
-    for (const item of items) bytes += item.bytes.byteLength;
+    const bytes = items.reduce((sum, item) => sum + item.bytes.byteLength, 0);
     const build = () => {
       const buffer = packBatch(items);
       const { isHeard, isFollowed } = this.#options;

@@ -6,7 +6,7 @@ import { SaltworksError } from "../errors.ts";
 import { decodedValuesMax, envelopeMembersMax, headMembersMax, headTextBytesMax, headValuesMax } from "../limits.ts";
 import { encode } from "./msgpack.ts";
 import type { Encodable } from "./values.ts";
-import { afterValue, keyOf, mapHead, skipWithin, stringStart, textOf } from "./walk.ts";
+import { afterValue, headOf, keyOf, mapHead, skipWithin, stringStart, textOf } from "./walk.ts";
 
 /** `load` is a view: of an `aes` request the ciphertext, of a `clear` one the msgpack bytes of the load. A request without version is version 0. */
 export type Envelope = {
@@ -107,12 +107,12 @@ export type ClearHead = {
   /** The operator that the sender claims to be, and the key of that operator. */
   user: string | undefined;
   key: Uint8Array | undefined;
-  /** Whether other credentials may stand beside the key: a token or a password. */
-  hasLogin: boolean;
+  /** What stands beside the key, or in its place. */
+  login: Login | undefined;
 };
 
-/** Where credentials of external authentication stand: in the load itself or, of a publish, in its `kwargs`. */
-const loginMembers: ReadonlySet<string> = new Set(["token", "eauth", "kwargs"]);
+/** Credentials of external authentication: a token goes before a password (`eauth`). `unread`: too much stands where they would. */
+export type Login = "token" | "eauth" | "unread";
 
 /**
  * The head of the clear load at `offset`, and where the load ends. Of a member that comes twice the last one counts, as in Salt. A stranger may send
@@ -133,17 +133,44 @@ export function readClearHead(
     pub: undefined,
     user: undefined,
     key: undefined,
-    hasLogin: false,
+    login: undefined,
   };
+  const logins: Logins = { own: undefined, ofKwargs: undefined };
   let position = start;
   for (let index = 0; index < count; index += 1) {
     const keyEnd = skipWithin(bytes, position, headValuesMax);
     const valueEnd = keyEnd < 0 ? -1 : skipWithin(bytes, keyEnd, headValuesMax);
     if (valueEnd < 0) return undefined;
-    noteMember(head, keyOf(bytes, position, keyEnd), bytes, keyEnd, valueEnd);
+    const name = keyOf(bytes, position, keyEnd);
+    if (name === "kwargs") logins.ofKwargs = loginWithin(bytes, keyEnd);
+    else logins.own = strongerLogin(logins.own, name);
+    noteMember(head, name, bytes, keyEnd, valueEnd);
     position = valueEnd;
   }
+  head.login = head.cmd === "publish" ? logins.ofKwargs : logins.own;
   return { head, end: position };
+}
+
+/** A publish has its credentials in `kwargs`, any other command among its own members. */
+type Logins = { own: Login | undefined; ofKwargs: Login | undefined };
+
+/** `offset`: a value that has been walked within `headValuesMax`. */
+function loginWithin(bytes: Uint8Array, offset: number): Login | undefined {
+  const { kind, count, start } = headOf(bytes, offset);
+  if (kind !== "map") return undefined;
+  if (count > headMembersMax) return "unread";
+  let login: Login | undefined;
+  let position = start;
+  for (let left = count; left > 0; left -= 1) {
+    const keyEnd = skipWithin(bytes, position, headValuesMax);
+    login = strongerLogin(login, keyOf(bytes, position, keyEnd));
+    position = skipWithin(bytes, keyEnd, headValuesMax);
+  }
+  return login;
+}
+
+function strongerLogin(login: Login | undefined, name: string | undefined): Login | undefined {
+  return name === "token" || (name === "eauth" && login === undefined) ? name : login;
 }
 
 function noteMember(head: ClearHead, name: string | undefined, bytes: Uint8Array, start: number, end: number): void {
@@ -161,8 +188,6 @@ function noteMember(head: ClearHead, name: string | undefined, bytes: Uint8Array
       head.key = bodyStart < 0 ? undefined : bytes.subarray(bodyStart, end);
       break;
     }
-    default:
-      if (name !== undefined && loginMembers.has(name)) head.hasLogin = true;
   }
 }
 

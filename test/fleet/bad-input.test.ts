@@ -217,6 +217,10 @@ describe("bad input", () => {
         const load = { cmd, fun: "test.ping", tgt: "*", arg: [], tgt_type: "glob", key: "x".repeat(76), user: "root" };
         return isAnswered(encodeClearRequest(load, 3), isCredentialError);
       });
+      it(`${cmd} with a wrong key behind a large argument`, () => {
+        const load = { cmd, fun: "test.ping", tgt: "*", arg: ["x".repeat(200_000)], key: "x".repeat(76), user: "root" };
+        return isAnswered(encodeClearRequest(load, 3), isCredentialError);
+      });
       it(`${cmd} without a key`, () =>
         isAnswered(encodeClearRequest({ cmd, fun: "test.ping", tgt: "*", arg: [] }, 3), isCredentialError));
     }

@@ -361,6 +361,23 @@ describe("Batcher", () => {
     assert.match(String((reply as Map<string, string>).get("error")), /WORKER_LOST/);
   });
 
+  it("gives no worker a large operator's command with a wrong key, and reads no more huge ones when many come", async () => {
+    const { batcher, taken, replies, send } = openBatcher();
+    const arg = ["x".repeat(600_000)];
+    const runner = encodeClearRequest({ cmd: "runner", fun: "jobs.active", arg, user: "root", key: "wrong" }, 3);
+    send("a", runner);
+    assert.equal(batcher.takesHuge, true);
+    send("b", runner);
+    await turn();
+    assert.deepEqual([taken.length, batcher.counters.refusedLarge, batcher.takesHuge], [0, 2, false]);
+    const error = { name: "UserAuthenticationError", message: 'Authentication failure of type "user" occurred' };
+    const refusal = new Map([["error", new Map(Object.entries(error))]]);
+    assert.deepEqual(replies, [
+      ["a", refusal],
+      ["b", refusal],
+    ]);
+  });
+
   it("hands a frame that it cannot read to a worker, which answers it", async () => {
     const { taken, send } = openBatcher();
     send("junk", encode("no map", "raw"));

@@ -136,16 +136,29 @@ describe("readEnvelope", () => {
 
 describe("readClearHead", () => {
   const headOf = (load: Encodable) => readClearHead(encode(load, "raw"), 0)?.head;
-  const nothing = { cmd: undefined, id: undefined, pub: undefined, user: undefined, key: undefined, hasLogin: false };
+  const nothing = { cmd: undefined, id: undefined, pub: undefined, user: undefined, key: undefined, login: undefined };
 
   it("finds command, id and key by walking, and nothing where they are no text", () => {
     const auth = { grains: { id: "not this" }, cmd: "_auth", id: "m1", pub: "PEM" };
     assert.deepEqual(headOf(auth), { ...nothing, cmd: "_auth", id: "m1", pub: encode("PEM", "raw") });
-    const publish = { cmd: "publish", tgt: ["a", "b"], key: "secret", user: "sudo_eve", kwargs: {} };
+    const publish = { cmd: "publish", tgt: ["a", "b"], key: "secret", user: "sudo_eve", kwargs: { delimiter: ":" } };
     const key = encode("secret", "raw").subarray(1);
-    assert.deepEqual(headOf(publish), { ...nothing, cmd: "publish", user: "sudo_eve", key, hasLogin: true });
+    assert.deepEqual(headOf(publish), { ...nothing, cmd: "publish", user: "sudo_eve", key });
     assert.deepEqual(headOf({ cmd: 5, id: Buffer.of(0xff) }), nothing);
     assert.deepEqual(headOf({}), nothing);
+  });
+
+  it("finds a token or a password where the command has them: a publish in its kwargs, others among their members", () => {
+    const loginOf = (load: Encodable) => headOf(load)?.login;
+    assert.equal(loginOf({ kwargs: { eauth: "pam", token: "t" }, cmd: "publish" }), "token");
+    assert.equal(loginOf({ cmd: "publish", kwargs: { eauth: "pam" } }), "eauth");
+    assert.equal(loginOf({ cmd: "publish", token: "t", kwargs: {} }), undefined);
+    assert.equal(loginOf({ cmd: "publish", kwargs: ["token"] }), undefined);
+    assert.equal(loginOf({ cmd: "runner", token: "t" }), "token");
+    assert.equal(loginOf({ eauth: "pam", cmd: "wheel" }), "eauth");
+    assert.equal(loginOf({ cmd: "wheel", kwargs: { token: "t" } }), undefined);
+    const many = Object.fromEntries(Array.from({ length: headMembersMax + 1 }, (_, at) => [`k${at}`, 0]));
+    assert.equal(loginOf({ cmd: "publish", kwargs: many }), "unread");
   });
 
   it("takes the last of two members with one name", () => {

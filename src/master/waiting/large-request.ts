@@ -2,7 +2,7 @@
 import { SaltworksError } from "../../errors.ts";
 import { envelopeMembersMax, headValuesMax, loadMembersMax } from "../../limits.ts";
 import { headOf, keyOf, skipWithin, textOf } from "../../wire/walk.ts";
-import { operatorCommands } from "./standing.ts";
+import { isOperatorCommand } from "../../workers/requests/operator-refusal.ts";
 
 /**
  * @param start the first bytes of the request, as many as have come
@@ -44,7 +44,7 @@ function mayBeOperators(bytes: Uint8Array, offset: number): boolean {
   for (let left = count; left > 0; left -= 1) {
     const keyEnd = skipWithin(bytes, position, headValuesMax);
     const valueEnd = skipWithin(bytes, keyEnd, headValuesMax);
-    if (keyOf(bytes, position, keyEnd) === "cmd") return operatorCommands.has(textOf(bytes, keyEnd, valueEnd) ?? "");
+    if (keyOf(bytes, position, keyEnd) === "cmd") return isOperatorCommand(textOf(bytes, keyEnd, valueEnd));
     position = valueEnd;
   }
   return false;

@@ -1,5 +1,7 @@
 /** Whose turn it is first: what the main thread can tell of a request's right before a worker has proved anything. */
-import { clearFrameBytesMax } from "../../limits.ts";
+import { clearFrameBytesMax, credentialLoadBytesMax } from "../../limits.ts";
+import type { ClearHead } from "../../wire/request.ts";
+import { isOperatorCommand } from "../../workers/requests/operator-refusal.ts";
 import type { Route } from "../route.ts";
 
 /**
@@ -14,9 +16,6 @@ export type StandingQuestions = {
   /** Whether a clear load's key is that of the user who it names. */
   readonly hasRightKey: (user: string | undefined, key: Uint8Array) => boolean;
 };
-
-/** Clear commands that may come with a credential; others without a right key are never large. */
-export const operatorCommands: ReadonlySet<string> = new Set(["publish", "runner", "wheel"]);
 
 /** Undefined: too large for what it asks, to be refused unread. */
 export function standingOf(
@@ -39,10 +38,15 @@ export function standingOf(
     case "clear": {
       const { head } = route;
       if (head?.key !== undefined && hasRightKey(head.user, head.key)) return "proven";
-      const mayBeOperators = head === undefined || operatorCommands.has(head.cmd ?? "");
-      if (isLarge && mayBeOperators) return "large";
+      if (isLarge && (head === undefined || mayBringLogin(head, frameBytes))) return "large";
       break;
     }
   }
   return isLarge ? undefined : "stranger";
+}
+
+/** Whether a worker can still find a large request to be an operator's, whose key is not right. */
+function mayBringLogin({ cmd, login }: ClearHead, frameBytes: number): boolean {
+  if (!isOperatorCommand(cmd) || login === undefined) return false;
+  return login !== "eauth" || frameBytes <= credentialLoadBytesMax;
 }

@@ -151,6 +151,11 @@ export class WaitingRequests<Item extends Waiting> {
     if (isForged && (standing === "named" || standing === "large")) this.#forgeries.note(bytes?.byteLength ?? 0, nowMs);
   }
 
+  /** One was refused unread that claimed what is not so. */
+  noteForged(bytes: number, nowMs: number): void {
+    this.#forgeries.note(bytes, nowMs);
+  }
+
   /** Whether more forgeries have come of late than a worker should look at. */
   isForged(nowMs: number): boolean {
     return this.#forgeries.waitMs(nowMs) > 0;

@@ -10,20 +10,10 @@ import type { Shard } from "../shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { bytesOf, field, fieldBytes, textOf } from "./fields.ts";
 import { keyOwner } from "./key-owner.ts";
-
-function refusal(name: string, message: string): Answer {
-  return { value: { error: { name, message } } };
-}
+import { operatorRefusal } from "./operator-refusal.ts";
 
 /** Fields with credentials among them: a load's own, or a publish's `kwargs`. */
 type Fields = Pick<Opened, "load" | "entries">;
-
-/** With which words Salt refuses each. */
-const refusedNames = {
-  token: "TokenAuthenticationError",
-  eauth: "EauthAuthenticationError",
-  key: "UserAuthenticationError",
-} as const;
 
 /** @returns undefined for a command that there is not */
 export function handleClear(shard: Shard, batch: BatchEffects, opened: Opened): Answer | undefined {
@@ -49,20 +39,14 @@ function handlePublish(shard: Shard, batch: BatchEffects, opened: Opened): Answe
   const caller = callerOf(shard, batch, opened, kwargsOf(opened));
   if ("kind" in caller) return { deferred: { kind: "publish", load: Uint8Array.from(opened.load), caller } };
   shard.count("refused.credential");
-  return refusal("AuthenticationError", "Authentication error occurred.");
+  return { value: operatorRefusal("publish", caller.refused) };
 }
 
 function handleCommand(shard: Shard, batch: BatchEffects, opened: Opened, command: "runner" | "wheel"): Answer {
   const caller = callerOf(shard, batch, opened, opened);
   if ("kind" in caller) return { deferred: { kind: "command", command, load: Uint8Array.from(opened.load), caller } };
   shard.count("refused.credential");
-  const { refused } = caller;
-  const words = {
-    token: 'type "token" occurred.',
-    eauth: 'type "eauth" occurred.',
-    key: 'type "user" occurred',
-  } as const;
-  return refusal(refusedNames[refused], `Authentication failure of ${words[refused]}`);
+  return { value: operatorRefusal(command, caller.refused) };
 }
 
 function handleMakeToken(shard: Shard, opened: Opened): Answer {

@@ -16,6 +16,7 @@ import type { SealKey } from "../messages.ts";
 import type { Shard } from "../shard.ts";
 import type { BatchEffects, Opened } from "./context.ts";
 import { field, type LoadHead, readHead } from "./fields.ts";
+import { isOperatorCommand } from "./operator-refusal.ts";
 
 /** `reason` is a counter's name. */
 export type Refused = { readonly refused: string; readonly reply: Buffer };
@@ -40,8 +41,6 @@ const provenByToken = 1;
 /** The master's key is every minion's. */
 const provenBySeal = 2;
 const saltBytes = Buffer.from("salt");
-/** Clear commands that come with a credential, which is looked at before anything else of them. */
-const operatorCommands: ReadonlySet<string> = new Set(["publish", "runner", "wheel"]);
 
 function refuse(reason: string, reply: Buffer = badLoad): Refused {
   return { refused: reason, reply };
@@ -83,7 +82,7 @@ function openClear(envelope: Envelope, frameBytes: number, isAuthTurn: boolean):
   const head = readHead(envelope.load, entries);
   const isTooLarge = frameBytes > authFrameBytesMax || !isAuthTurn;
   if (head.cmd === "_auth" && isTooLarge) return refuse("authTooLarge", unsignedRefusal);
-  if (frameBytes > clearFrameBytesMax && !operatorCommands.has(head.cmd)) return refuse("clearTooLarge");
+  if (frameBytes > clearFrameBytesMax && !isOperatorCommand(head.cmd)) return refuse("clearTooLarge");
   const idFault = faultyId(head, envelope.load, entries);
   if (idFault !== undefined) return idFault;
   return assemble(envelope, head, envelope.load, entries, false, undefined, "");

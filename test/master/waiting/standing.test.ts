@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { clearFrameBytesMax } from "../../../src/limits.ts";
+import { clearFrameBytesMax, credentialLoadBytesMax } from "../../../src/limits.ts";
 import { readRoute } from "../../../src/master/route.ts";
+import { refusedUnread } from "../../../src/master/waiting/refused-unread.ts";
 import { standingOf } from "../../../src/master/waiting/standing.ts";
-import { encode } from "../../../src/wire/msgpack.ts";
+import { decode, encode } from "../../../src/wire/msgpack.ts";
+import { badLoad } from "../../../src/wire/reply.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 
@@ -40,9 +42,30 @@ describe("standingOf", () => {
   it("refuses what is large and can be no operator's, before a worker gets it", () => {
     assert.equal(of(clear({ cmd: "ping" })), "stranger");
     assert.equal(of(clear({ cmd: "ping", large })), undefined);
-    assert.equal(of(clear({ cmd: "publish", large, key: "wrong" })), "large", "a worker answers in Salt's words");
     assert.equal(of(encode({ enc: "clear", load: [large] }, "raw")), undefined);
     const targets = new Array(20_000).fill("minion.example.org");
     assert.equal(of(clear({ cmd: "publish", tgt: targets, user: "root", key: "right" })), "large", "too long a walk");
+  });
+
+  it("refuses a large operator's command with a wrong key and no login, in Salt's words", () => {
+    for (const cmd of ["publish", "runner", "wheel"]) {
+      const frame = clear({ cmd, large, user: "root", key: "wrong", kwargs: {} });
+      assert.equal(of(frame), undefined, cmd);
+      const { reply, isForged } = refusedUnread(readRoute(frame));
+      assert.ok(isForged, "its bytes count");
+      const error = (decode(reply) as Map<string, Map<string, string>>).get("error");
+      assert.equal(error?.get("name"), cmd === "publish" ? "AuthenticationError" : "UserAuthenticationError");
+    }
+    assert.deepEqual(refusedUnread(readRoute(clear({ cmd: "ping", large }))), { reply: badLoad, isForged: false });
+  });
+
+  it("takes it with a right key behind the argument, or a login that only a worker can check", () => {
+    assert.equal(of(clear({ large, cmd: "runner", user: "root", key: "right" })), "proven");
+    assert.equal(of(clear({ cmd: "publish", large, key: "", kwargs: { token: "t" } })), "large");
+    const login = { eauth: "pam", username: "eve", password: "x" };
+    assert.equal(of(clear({ cmd: "wheel", large, ...login })), "large");
+    assert.equal(of(clear({ cmd: "publish", large, key: "wrong", kwargs: login })), "large");
+    const larger = "x".repeat(credentialLoadBytesMax);
+    assert.equal(of(clear({ cmd: "publish", larger, kwargs: login })), undefined, "no worker holds it for a password");
   });
 });
