@@ -3,7 +3,6 @@
  * gets what Salt prints.
  */
 import { type AskedTarget, type MasterClient, requestEndpoint } from "../client/master-client.ts";
-import { parseDuration } from "../config/duration.ts";
 import type { MasterConfig } from "../config/schema.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { Host } from "./host.ts";
@@ -47,11 +46,19 @@ function unknownNames(states: ReadonlyMap<unknown, unknown>): string {
   return names.join(", ") + (states.size > namesMax ? " and others" : "");
 }
 
-/** That a job waits for minions that are away, which only our own option asks for: everybody is told. */
-export function noticeDelivery(within: unknown, away: readonly string[] | undefined, host: Host): void {
-  const seconds = typeof within === "string" ? parseDuration(within) : undefined;
-  if (seconds === undefined || away?.length === 0) return;
-  const until = clockText(new Date(Date.now() + seconds * 1_000));
+/**
+ * That a job waits for minions that are away, and until when, as the master says. With `--deliver-within`, which only our command line has,
+ * scripts are told as well; a job that waits by the site's option `deliver_within` is published by commands that expect Salt's output.
+ */
+export function noticeDelivery(
+  untilMs: number | undefined,
+  isAsked: boolean,
+  away: readonly string[] | undefined,
+  host: Host,
+): void {
+  if (untilMs === undefined || away?.length === 0) return;
+  if (!isAsked && host.errorTerminal === undefined) return;
+  const until = clockText(new Date(untilMs));
   const names = away?.slice(0, namesMax).join(", ");
   const more = away !== undefined && away.length > namesMax ? ` and ${away.length - namesMax} others` : "";
   host.complain(

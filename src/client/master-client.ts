@@ -9,7 +9,7 @@ import { clientChannelsMax, runnerReplyTimeoutMs, wheelReplyTimeoutMs } from "..
 import { EventSubscriber } from "../transport/event-stream-client.ts";
 import { RequestChannel } from "../transport/request-channel.ts";
 import { type BatchOptions, encodeBatchOptions } from "../wire/batch.ts";
-import { boolField, listField, mapField, textField } from "../wire/fields.ts";
+import { boolField, intField, listField, mapField, textField } from "../wire/fields.ts";
 import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
@@ -43,6 +43,8 @@ export type Published = {
   readonly missing: readonly string[];
   /** Why some of the missing are nobody to send to. */
   readonly reasons: ReadonlyMap<string, string>;
+  /** Until when the master sends it to minions that come back, by the master's clock; undefined if it does not. */
+  readonly waitsUntilMs: number | undefined;
 };
 /** `isSuccess` false: `value` is what went wrong. */
 export type CommandOutcome = {
@@ -126,6 +128,7 @@ export class MasterClient {
         ...(isKey ? {} : proof),
       },
       user,
+      __notes__: true,
     };
     const seconds = follow?.timeoutSeconds ?? this.#config.timeout;
     const reply = await this.#ask(load, Math.max(1, seconds) * publishTries * 1_000);
@@ -137,9 +140,10 @@ export class MasterClient {
     const refusal = textField(fields, "refused");
     if (refusal !== undefined) throw new SaltworksError("TARGET_INVALID", refusal);
     const minions = texts(listField(fields, "minions"));
-    return jid === undefined || minions.length === 0
-      ? undefined
-      : { jid, minions, missing: texts(listField(fields, "missing")), reasons: textsById(mapField(fields, "reasons")) };
+    if (jid === undefined || minions.length === 0) return undefined;
+    const reasons = textsById(mapField(fields, "reasons"));
+    const waitsUntilMs = intField(fields, "waits_until");
+    return { jid, minions, missing: texts(listField(fields, "missing")), reasons, waitsUntilMs };
   }
 
   /**

@@ -41,6 +41,7 @@ export class RunningJob implements Published {
   readonly minions: readonly string[];
   readonly missing: readonly string[];
   readonly reasons: ReadonlyMap<string, string>;
+  readonly waitsUntilMs: number | undefined;
   readonly #feed: JobFeed;
   readonly #reader: JobReader;
   #mayLook = true;
@@ -50,6 +51,7 @@ export class RunningJob implements Published {
     this.minions = published.minions;
     this.missing = published.missing;
     this.reasons = published.reasons;
+    this.waitsUntilMs = published.waitsUntilMs;
     this.#feed = feed;
     this.#reader = reader;
   }

@@ -45,6 +45,8 @@ const defaultTimes = { timeoutMs: 5_000, gatherTimeoutMs: 10_000 };
 const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
 /** What an operator proves himself by, in a publish's `kwargs` or beside the job: nothing of it is kept or passed on. */
 const credentialNames = ["key", "token", "eauth", "username", "password"] as const;
+/** Of requests of our own clients, which know more of a reply than Salt's. */
+const ownMark = "__notes__";
 /** Their arguments and results are secrets: only the caller sees them. */
 const secretFunctions: ReadonlySet<string> = new Set(["auth.mk_token", "auth.del_token"]);
 const hiddenText = "**********";
@@ -148,7 +150,8 @@ export class Commands {
       follow === undefined || missing.length === 0 || identity.grants !== undefined
         ? {}
         : { reasons: this.#options.keeping.keyReasons(missing) };
-    return encode({ enc: "clear", load: { ...reply, ...reasons } }, "raw");
+    const waits = isOwnClient(fields) ? { waits_until: this.#options.keeping.waitsUntilMs(jid) } : {};
+    return encode({ enc: "clear", load: { ...reply, ...reasons, ...waits } }, "raw");
   }
 
   /** Runner and wheel requests: `sync` runners and all wheels answer with the result, others with Salt's tag and jid at once. */
@@ -305,6 +308,7 @@ export function toJob(fields: ValueMap, user: string): Job {
   const kwargs = asMap(fields.get("kwargs"));
   kwargs.delete("follow");
   const load = new Map<Encodable, Encodable>(fields);
+  load.delete(ownMark);
   for (const name of credentialNames) {
     kwargs.delete(name);
     load.delete(name);
@@ -367,7 +371,7 @@ function wheelArguments(fields: ValueMap): CallArguments {
 
 /** Ours asks for what a function has to say beside its value. */
 function isOwnClient(fields: ValueMap): boolean {
-  return fields.get("__notes__") === true;
+  return fields.get(ownMark) === true;
 }
 
 /** A client that wants to hear of its call from the start names the job id itself. */

@@ -181,6 +181,11 @@ export class JobKeeping {
     }
   }
 
+  /** Until when a job waits for minions that are away; undefined if it waits for none. */
+  waitsUntilMs(jid: string): number | undefined {
+    return this.deliveries.job(jid)?.record.deadlineMs;
+  }
+
   /** Why names in a target are nobody to send to; of very many, the first. */
   keyReasons(names: readonly string[]): Map<string, string> {
     return new Map(names.slice(0, listedMinionsMax).map((id) => [id, keyReason(id, this.reasonSources)] as const));

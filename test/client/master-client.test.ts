@@ -50,9 +50,15 @@ describe("MasterClient", () => {
   it("sends the publish that Salt's command line sends, with the local key and what to follow", async () => {
     const client = await start({ publish: () => accepted(jid, ["a"], ["ghost"]) });
     const published = await client.publish({ ...ping, target: ["a", "ghost"], targetKind: "list", args: [1, "x"] });
-    assert.deepEqual(published, { jid, minions: ["a"], missing: ["ghost"], reasons: new Map() });
+    assert.deepEqual(published, {
+      jid,
+      minions: ["a"],
+      missing: ["ghost"],
+      reasons: new Map(),
+      waitsUntilMs: undefined,
+    });
     const [load] = master.requests as [ValueMap];
-    const keys = ["cmd", "tgt", "fun", "arg", "key", "tgt_type", "ret", "jid", "kwargs", "user"];
+    const keys = ["cmd", "tgt", "fun", "arg", "key", "tgt_type", "ret", "jid", "kwargs", "user", "__notes__"];
     assert.deepEqual([...load.keys()], keys);
     assert.deepEqual(load.get("tgt"), ["a", "ghost"]);
     assert.equal(load.get("key"), localKey);

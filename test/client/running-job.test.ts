@@ -27,7 +27,7 @@ describe("RunningJob, when nothing is heard for a while", () => {
 
   async function eventsWith(reader: Partial<JobReader>): Promise<JobEvent[]> {
     const nothing = { returns: async () => new Map(), end: async () => "running" as const };
-    const published = { jid, minions, missing: [], reasons: new Map<string, string>() };
+    const published = { jid, minions, missing: [], reasons: new Map<string, string>(), waitsUntilMs: undefined };
     const job = new RunningJob(published, feed, { ...nothing, ...reader });
     const told: JobEvent[] = [];
     for await (const event of job.events()) told.push(event);

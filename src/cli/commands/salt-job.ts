@@ -1,6 +1,6 @@
 /** `saltworks salt`: publishes a job and shows its returns as Salt does. Source: docs/compatibility.md, the command line. */
 import type { Logger } from "pino";
-import type { MasterClient } from "../../client/master-client.ts";
+import type { MasterClient, Published } from "../../client/master-client.ts";
 import type { JobEvent, RunningJob } from "../../client/running-job.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
@@ -76,7 +76,7 @@ export class SaltCommand {
     const published = await this.#client.publish(request);
     if (published === undefined) await this.#tellNoMatch(request);
     this.#display.line(`Executed command with job ID: ${published?.jid ?? 0}`);
-    if (published !== undefined) noticeDelivery(request.kwargs?.deliver_within, undefined, this.#host);
+    this.#noticeDelivery(published, undefined);
     return saltExitCodes.done;
   }
 
@@ -96,10 +96,15 @@ export class SaltCommand {
       isFailed ||= shown.retcode !== 0;
     }
     if (this.#isSummaryWanted) for (const line of summaryLines(entries, this.#job.isVerbose)) this.#display.line(line);
-    noticeDelivery(request.kwargs?.deliver_within, away, this.#host);
+    this.#noticeDelivery(running, away);
     if (!isFailed) return saltExitCodes.done;
     this.#host.complain(failedText);
     return saltExitCodes.failed;
+  }
+
+  #noticeDelivery(published: Published | undefined, away: readonly string[] | undefined): void {
+    const isAsked = this.#job.request.kwargs?.deliver_within !== undefined;
+    noticeDelivery(published?.waitsUntilMs, isAsked, away, this.#host);
   }
 
   /** With `-p` the bar stands for the returns, unless an outputter is asked for: then it makes room for each. */

@@ -1,0 +1,62 @@
+/** What an operator at a terminal is told beside Salt's own words, by the real programs: scripts get none of it. */
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { MasterProcess } from "../../bench/master-process.ts";
+import { generateKeyPair } from "../../src/crypto/pem.ts";
+import { startOurMaster } from "../fleet/our-master.ts";
+import { runCli } from "../fleet/run-cli.ts";
+import { noTerminal, onTerminal } from "./on-terminal.ts";
+
+const commandTimeoutMs = 60_000;
+const siteWithinSeconds = 7_200;
+const timePattern = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/;
+
+describe("notices at a terminal", { skip: noTerminal }, () => {
+  let master: MasterProcess;
+
+  before(async () => {
+    master = await startOurMaster(1, { deliver_within: siteWithinSeconds, timeout: 2, gather_job_timeout: 2 });
+    const { publicPem } = await generateKeyPair(2_048);
+    writeFileSync(join(master.pkiDirectory, "minions", "away"), publicPem);
+  });
+  after(() => master?.remove());
+
+  const inPipe = (...[command = "", ...words]: readonly string[]) =>
+    runCli([command, "-c", master.configDirectory, ...words], commandTimeoutMs);
+
+  async function shown(...[command = "", ...words]: readonly string[]): Promise<string> {
+    const result = await onTerminal([command, "-c", master.configDirectory, ...words], []);
+    assert.ok(result.isOver, result.shown);
+    return result.shown;
+  }
+
+  /** The master's deadline of the newest job that waits, to the second. */
+  async function deadline(): Promise<Date> {
+    const { stdout } = await inPipe("run", "jobs.pending", "--out=json");
+    const pending = JSON.parse(stdout) as Record<string, { "Waits-until": string }>;
+    const newest = Object.keys(pending).sort().at(-1) ?? "";
+    const parts = /^(\d+), (\w+) (\d+) ([\d:]+)/.exec(pending[newest]?.["Waits-until"] ?? "") ?? [];
+    return new Date(`${parts[2]} ${parts[3]} ${parts[1]} ${parts[4]} UTC`);
+  }
+
+  it("say until when a job waits for a minion that is away, by the master's clock", async () => {
+    for (const words of [[], ["--deliver-within", "90s"], ["--async"]]) {
+      const text = await shown("salt", "away", "cmd.run", "true", ...words);
+      const who = words.includes("--async") ? "Minions that are away get" : "away: a minion that is away gets";
+      assert.match(text, new RegExp(`${who} the job if .* back before ${timePattern.source}\\.`), text);
+      const told = new Date(timePattern.exec(text.slice(text.indexOf("back before")))?.[0] ?? "");
+      assert.equal(told.getTime(), (await deadline()).getTime(), text);
+    }
+  });
+
+  it("of a job that waits by the site's option are for terminals, those of --deliver-within for scripts too", async () => {
+    assert.ok(!(await inPipe("salt", "away", "cmd.run", "true")).stderr.includes("back before"));
+    assert.match((await inPipe("salt", "away", "cmd.run", "true", "--deliver-within=1h")).stderr, /^away: a minion/m);
+  });
+
+  it("are none where nothing waits", async () => {
+    assert.ok(!(await shown("salt", "away", "test.ping")).includes("back before"), "asked for this moment only");
+  });
+});
