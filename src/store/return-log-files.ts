@@ -1,6 +1,7 @@
 /**
  * The log files that stand beside the job cache's data, one per writing thread: making one, reading them all, telling whose writer is gone.
- * A name says who writes: `returns-<process>-<thread>-<start of the thread in clock ticks>-<random>.log`.
+ * A name says who writes: `returns-<process>-<thread>-<start of the thread in clock ticks>-<random>.whole.log`. A file gets this name when it is on the
+ * disk in full and says that it is empty: a short one, or zeros, are damage. Logs of earlier releases lack the word, and zeros in them are nothing.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -19,10 +20,22 @@ import { basename, join } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { syncDirectory } from "./durable-file.ts";
 import { storeFailed } from "./lmdb-env.ts";
-import { blockBytes, blocksFor, decodeFrame, decodeHead, frameBytesIn, type LoggedEntry } from "./return-log-frames.ts";
-import { rescueLog } from "./return-log-rescue.ts";
+import {
+  blockBytes,
+  blocksFor,
+  decodeFrame,
+  decodeHead,
+  emptyMark,
+  firstGeneration,
+  frameBytesIn,
+  type LoggedEntry,
+} from "./return-log-frames.ts";
+import { type Rescued, rescueLog } from "./return-log-rescue.ts";
 
-const namePattern = /^returns-(\d+)-(\d+)-(\d+)-[0-9a-f]+\.log$/;
+const namePattern = /^returns-(\d+)-(\d+)-(\d+)-[0-9a-f]+(?:\.whole)?\.log$/;
+const wholeEnd = ".whole.log";
+/** Of a log that is being made. */
+const unfinishedEnd = ".new";
 const fileMode = 0o600;
 /** Written at once when a log is made, bytes. */
 const zerosBytes = 1024 * 1024;
@@ -45,12 +58,12 @@ function startTicksOf(processId: string, threadId: string): string | undefined {
 /** The calling thread as the kernel knows it. The link is resolved in this thread, so it names this one. */
 function ownName(): string {
   const [processId = "", , threadId = ""] = readlinkSync("/proc/thread-self").split("/");
-  return `returns-${processId}-${threadId}-${startTicksOf(processId, threadId) ?? 0}-${randomBytes(6).toString("hex")}.log`;
+  return `returns-${processId}-${threadId}-${startTicksOf(processId, threadId) ?? 0}-${randomBytes(6).toString("hex")}${wholeEnd}`;
 }
 
 /** Whether nobody writes this log any more. */
 function isAbandoned(path: string): boolean {
-  const [, processId = "", threadId = "", startTicks] = namePattern.exec(path.slice(path.lastIndexOf("/") + 1)) ?? [];
+  const [, processId = "", threadId = "", startTicks] = namePattern.exec(basename(path, unfinishedEnd)) ?? [];
   return startTicks !== startTicksOf(processId, threadId);
 }
 
@@ -61,21 +74,41 @@ export function listLogs(directory: string): string[] {
     .map((name) => join(directory, name));
 }
 
+/** What writers left that died while they made a log: nothing was in it. */
+function removeUnfinished(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    const isUnfinished = name.endsWith(unfinishedEnd) && namePattern.test(basename(name, unfinishedEnd));
+    if (isUnfinished && isAbandoned(name)) removeLog(join(directory, name));
+  }
+}
+
 /**
  * A new log of the calling thread, its whole length written and synced: later writes then change neither its size nor its place,
  * which is what makes their sync cheap, and no full disk can stop them.
  */
 export function createLog(directory: string, bytes: number): { readonly path: string; readonly file: number } {
   const path = join(directory, ownName());
-  const file = openSync(path, "wx", fileMode);
+  const unfinished = path + unfinishedEnd;
+  const file = openSync(unfinished, "wx", fileMode);
   try {
-    const zeros = Buffer.alloc(Math.min(bytes, zerosBytes));
-    for (let at = 0; at < bytes; ) at += writeSync(file, zeros, 0, Math.min(zeros.byteLength, bytes - at), at);
+    const chunk = Buffer.alloc(Math.min(bytes, zerosBytes));
+    emptyMark(firstGeneration).copy(chunk);
+    for (let at = 0; at < bytes; ) {
+      at += writeSync(
+        file,
+        chunk,
+        at % chunk.byteLength,
+        Math.min(chunk.byteLength - (at % chunk.byteLength), bytes - at),
+        at,
+      );
+      if (at === chunk.byteLength) chunk.fill(0, 0, blockBytes);
+    }
     fsyncSync(file);
+    renameSync(unfinished, path);
     syncDirectory(directory);
   } catch (error) {
     closeSync(file);
-    removeLog(path);
+    for (const name of [unfinished, path]) removeLog(name);
     throw error;
   }
   return { path, file };
@@ -136,12 +169,17 @@ function readAt(file: number, at: number, bytes: number): Buffer {
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
 }
 
-const nothingLeft: ReturnType<typeof rescueLog> = { entries: [], fault: undefined };
+/** @param bytes the whole file */
+export function rescueFile(path: string, bytes: Buffer): Rescued {
+  return rescueLog(bytes, path.endsWith(wholeEnd));
+}
+
+const nothingLeft: Rescued = { entries: [], fault: undefined };
 
 /** Threads that start together find the same logs: the first one absorbs a log, the others find it gone. */
-function readLeftLog(path: string): ReturnType<typeof rescueLog> {
+function readLeftLog(path: string): Rescued {
   try {
-    return rescueLog(readFileSync(path));
+    return rescueFile(path, readFileSync(path));
   } catch (error) {
     if (hasCodeIn(error, "ENOENT")) return nothingLeft;
     if (hasCodeIn(error, "EISDIR", "EACCES", "EPERM", "EIO")) throw storeFailed(`${path} cannot be read`, error);
@@ -168,6 +206,7 @@ function setAside(path: string, aside: string): boolean {
  */
 export function absorbLogs(directory: string, store: (entries: readonly LoggedEntry[]) => void): string[] {
   const faults: string[] = [];
+  removeUnfinished(directory);
   for (const path of listLogs(directory)) {
     // Asked first: what is read after is all that there will ever be.
     const isLeft = isAbandoned(path);

@@ -85,6 +85,16 @@ export function encodeFrame(
   return at;
 }
 
+/** Of a new log. */
+export const firstGeneration = 1;
+
+/** The first block of a log in which nothing waits: a frame of no entries, so that zeros there are none. What stands behind is older. */
+export function emptyMark(generation: number): Buffer {
+  const block = Buffer.alloc(blockBytes);
+  encodeFrame(block, 0, [], { generation, serial: 0 }, String, []);
+  return block;
+}
+
 /** Each body was hashed once, for its value: what stands for the frame is made of these, so that no record of another frame passes in it. */
 function joined(hash: number, next: number): number {
   return (Math.imul((hash << 9) | (hash >>> 23), 0x01000193) ^ next) | 0;

@@ -56,11 +56,13 @@ function latestOf(bytes: Buffer): { readonly frames: Found[]; readonly isHeadles
   return { frames, isHeadless };
 }
 
-/** @param bytes the whole file */
-export function rescueLog(bytes: Buffer): Rescued {
+/**
+ * @param bytes the whole file
+ * @param isMarked whether a log says that nothing waits in it. Those of earlier releases had zeros then, or were short after a death while they were made
+ */
+export function rescueLog(bytes: Buffer, isMarked = true): Rescued {
   const isCut = bytes.byteLength < returnLogBytes;
-  // A writer that died while it made the file leaves it short, and nothing in it; one that has nothing to keep clears the first block.
-  if (isEmpty(bytes.subarray(0, blockBytes))) return { entries: [], fault: undefined };
+  if (!isMarked && isEmpty(bytes.subarray(0, blockBytes))) return { entries: [], fault: undefined };
   const { frames, isHeadless } = latestOf(bytes);
   const entries = frames.flatMap((frame) => frame.entries);
   const faults: string[] = [];
@@ -77,7 +79,7 @@ export function rescueLog(bytes: Buffer): Rescued {
   }
   const missing = (last?.name.serial ?? -1) + 1 - frames.length;
   if (missing > 0) faults.push(`is damaged: ${missing} whole batches are lost`);
-  else if (isHeadless)
+  else if (isHeadless && bytes.byteLength > 0)
     faults.push("is damaged at its start: a batch is lost, unless the master died while it wrote that");
   return { entries, fault: faults.length === 0 ? undefined : faults.join("; ") };
 }

@@ -9,8 +9,10 @@ import { createLog, removeLog } from "./return-log-files.ts";
 import {
   blockBytes,
   blocksFor,
+  emptyMark,
   encodeFrame,
   entryAt,
+  firstGeneration,
   frameBytesMax,
   type LoggedEntry,
   type LoggedReturn,
@@ -35,7 +37,7 @@ export class ReturnLog {
   readonly #image = Buffer.alloc(returnLogBytes);
   #entryStarts: number[] = [];
   #end = 0;
-  #generation = 1;
+  #generation = firstGeneration;
   #serial = 0;
   #writeMs = 0;
   #isSlow = false;
@@ -106,7 +108,7 @@ export class ReturnLog {
 
   /** Makes the file say that nothing waits, so that what the store drops later doesn't come back from it. The next batch would do so too. */
   erase(): void {
-    writeSync(this.#file, Buffer.alloc(blockBytes), 0, blockBytes, 0);
+    writeSync(this.#file, emptyMark(this.#generation), 0, blockBytes, 0);
     if (this.#isSynced) fdatasyncSync(this.#file);
     this.#isStale = false;
   }

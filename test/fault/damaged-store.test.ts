@@ -3,7 +3,7 @@
  * SALTWORKS_FAULT_ROUNDS=2000 tries more (`npm run test:soak`). The seed is printed and taken from SALTWORKS_FAULT_SEED.
  */
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { crc32 } from "node:zlib";
@@ -197,6 +197,48 @@ describe("a damaged log of returns", () => {
     const { entries, fault } = rescueLog(image.subarray(0, 4_096 * 6));
     assert.equal(entries.length, 18);
     assert.equal(fault, `is cut: it has 24576 of ${returnLogBytes} bytes, and what stood behind is lost`);
+  });
+
+  it("is damaged if it is empty, or zeros stand at its start, and not if it says that nothing waits", async () => {
+    assert.deepEqual(rescueLog(Buffer.alloc(0)), {
+      entries: [],
+      fault: `is cut: it has 0 of ${returnLogBytes} bytes, and what stood behind is lost`,
+    });
+    const headless = Buffer.from(image).fill(0, 0, 4_096);
+    assert.deepEqual(rescueLog(headless).fault, "is damaged: 1 whole batches are lost");
+    assert.equal(idsIn(headless).length, (batches - 1) * 3);
+    assert.match(rescueLog(Buffer.alloc(returnLogBytes)).fault ?? "", /^is damaged at its start/);
+    const path = join(temporary(), "jobs");
+    const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
+    await cache.putReturns([returnOf(jidOf(0), "m1", "w")]);
+    const [log = ""] = listLogs(path);
+    // Trimming brings all into the store, and the log then says so.
+    await cache.trim({ olderThanJid: "20000101000000000000", stepsMax: 1 });
+    const erased = readFileSync(log);
+    assert.deepEqual(rescueLog(erased), { entries: [], fault: undefined });
+    assert.match(rescueLog(Buffer.from(erased).fill(0, 0, 4_096)).fault ?? "", /^is damaged at its start/);
+    await cache.close();
+  });
+
+  it("has its name when it is whole: what was being made is removed, and a short one is set aside", async () => {
+    const path = join(temporary(), "jobs");
+    await openLmdbJobCache({ path, shards: 1, durability: "fsync" }).close();
+    const [unfinished, short, former] = ["1-aa.whole.log.new", "2-bb.whole.log", "3-cc.log"].map((end) =>
+      join(path, `returns-999999999-999999999-${end}`),
+    );
+    for (const [file = "", bytes] of [
+      [unfinished, Buffer.alloc(4_096)],
+      [short, Buffer.alloc(0)],
+      // As a release before this one left it when all was stored.
+      [former, Buffer.from(image).fill(0, 0, 4_096)],
+    ] as const)
+      writeFileSync(file, bytes);
+    assert.equal(faultsOf(checkJobLogs, path).faultCount, 1);
+    const faults = await absorbJobLogs(path, {});
+    assert.equal(faults.length, 1);
+    assert.match(faults[0] ?? "", /2-bb\.whole\.log is cut: it has 0 of/);
+    const left = readdirSync(path).filter((name) => name.includes("returns-"));
+    assert.deepEqual(left, [`damaged-${basename(short ?? "")}`]);
   });
 
   it("is set aside at the next start, when what is whole in it was stored", async () => {

@@ -7,8 +7,7 @@ import { decode } from "../../wire/msgpack.ts";
 import { openValue } from "../checked-value.ts";
 import { closeEnvironment, openEnvironment } from "../lmdb-env.ts";
 import { readLayout, shardFile } from "../lmdb-layout.ts";
-import { listLogs } from "../return-log-files.ts";
-import { rescueLog } from "../return-log-rescue.ts";
+import { listLogs, rescueFile } from "../return-log-files.ts";
 import type { SecretBox } from "../sealed.ts";
 import { readHead, walkFile } from "./lmdb-walk.ts";
 import type { Check, Look, Tally } from "./tally.ts";
@@ -38,7 +37,7 @@ export const checkJobLogs: Check = (tally, look) => {
   for (const log of listLogs(look.path)) {
     const bytes = readIfThere(log);
     if (bytes === undefined) continue;
-    const { entries, fault } = rescueLog(bytes);
+    const { entries, fault } = rescueFile(log, bytes);
     tally.records += entries.length;
     if (fault !== undefined && !look.isRunning) tally.fault(`${log} ${fault}`);
   }
