@@ -272,6 +272,8 @@ export const saltMirrorEveryMs = 200;
 export const saltMirrorStepMs = 100;
 /** How long the lane waits after a disk took nothing, milliseconds. */
 export const saltMirrorRetryMs = 2_000;
+/** The longest wait before the takeover of Salt's jobs is tried again, milliseconds: it begins with `saltMirrorRetryMs` and doubles. */
+export const saltTakeJobsRetryMsMax = 60_000;
 /** Returns taken from the feed at once. */
 export const saltMirrorAtOnce = 256;
 /** Returns that wait to be written into Salt's files, 100 bytes each. Over it the oldest are left out there and counted: our store has them. */

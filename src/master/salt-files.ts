@@ -7,7 +7,13 @@ import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode } from "../errors.ts";
-import { aliveMarkEveryMs, saltMirrorEveryMs, saltMirrorRetryMs, saltMirrorStopMs } from "../limits.ts";
+import {
+  aliveMarkEveryMs,
+  saltMirrorEveryMs,
+  saltMirrorRetryMs,
+  saltMirrorStopMs,
+  saltTakeJobsRetryMsMax,
+} from "../limits.ts";
 import type { MinionData } from "../store/minion-data.ts";
 import { AliveMark } from "../store/salt/alive-mark.ts";
 import { findSaltFiles, findSaltPrograms } from "../store/salt/detect.ts";
@@ -175,9 +181,15 @@ export class SaltFiles {
   async #takeJobs(sinceMs: number): Promise<void> {
     const keepMs = this.#config.keep_jobs_seconds * 1_000;
     const olderThanJid = jidAt(keepMs === 0 ? 0 : Date.now() - keepMs, 0);
-    while (!this.#wait.signal.aborted) {
+    for (let retryMs = saltMirrorRetryMs; !this.#wait.signal.aborted; ) {
       const step = await this.#ask<TakenJobs>({ kind: "takeJobs", sinceMs, olderThanJid });
-      if (step === undefined) return;
+      if (step === undefined) {
+        if (this.#plan.isMirrored) await this.#mirror();
+        await this.#pause(retryMs);
+        retryMs = Math.min(2 * retryMs, saltTakeJobsRetryMsMax);
+        continue;
+      }
+      retryMs = saltMirrorRetryMs;
       this.counters.jobsTaken += step.taken;
       for (const fault of step.faults)
         this.#logger.warn(fault, "a job of a Salt master cannot be read and is left out");

@@ -2,13 +2,12 @@
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
-import { saltMirrorStepMs } from "../limits.ts";
 import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
 import { openLocalCache } from "../store/local-cache-driver.ts";
 import { openMinionData } from "../store/minion-data.ts";
 import { SaltFeed } from "../store/salt/feed.ts";
 import { type MirrorStep, SaltMirror } from "../store/salt/mirror.ts";
-import { takeOverJobs } from "../store/salt/old-jobs.ts";
+import { OldJobs } from "../store/salt/old-jobs.ts";
 import { answerForMeasures } from "./lane-measures.ts";
 import type { LaneStart, SaltStart, SaltTask, TakenJobs } from "./messages.ts";
 import { nameLaneThread } from "./thread-name.ts";
@@ -26,12 +25,8 @@ const jobs = openLmdbJobCache({
   shards: config.store_shards,
   durability: config.job_cache_durability,
 });
-const files = openLocalCache(layout);
 let mirror: SaltMirror | undefined;
-let taking: AsyncGenerator<number, void, void> | undefined;
-/** Of one step: what is wrong with one file is mostly wrong with all. */
-const faultsMax = 20;
-let faults: TakenJobs["faults"][number][] = [];
+const oldJobs = new OldJobs({ ...layout, jobs, files: openLocalCache(layout) });
 
 function openMirror(): SaltMirror {
   return new SaltMirror({
@@ -46,24 +41,7 @@ function openMirror(): SaltMirror {
 }
 
 export default async function handle(task: SaltTask): Promise<MirrorStep | TakenJobs> {
-  if (task.kind === "takeJobs") return takeSome(task);
+  if (task.kind === "takeJobs") return oldJobs.step(task);
   mirror ??= openMirror();
   return mirror.step();
-}
-
-/** For a while; the next task goes on where this one stopped. */
-async function takeSome({ sinceMs, olderThanJid }: Extract<SaltTask, { kind: "takeJobs" }>): Promise<TakenJobs> {
-  faults = [];
-  const onFault = (fault: TakenJobs["faults"][number]) => {
-    if (faults.length < faultsMax) faults.push(fault);
-  };
-  taking ??= takeOverJobs({ ...layout, jobs, files, sinceMs, olderThanJid, onFault });
-  const endMs = performance.now() + saltMirrorStepMs;
-  let taken = 0;
-  while (performance.now() < endMs) {
-    const { value, done } = await taking.next();
-    if (done === true) return { taken, isDone: true, faults };
-    taken += value;
-  }
-  return { taken, isDone: false, faults };
 }

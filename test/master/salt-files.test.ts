@@ -5,10 +5,12 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import type { Logger } from "pino";
 import { loadMasterConfig } from "../../src/config/load.ts";
-import { prepareSaltFiles, type SaltPlan } from "../../src/master/salt-files.ts";
+import { SaltworksError } from "../../src/errors.ts";
+import { prepareSaltFiles, SaltFiles, type SaltPlan } from "../../src/master/salt-files.ts";
 import { openMinionData } from "../../src/store/minion-data.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";
+import type { LanePool } from "../../src/workers/lane-pool.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 
 function put(path: string, value: Encodable): void {
@@ -40,7 +42,7 @@ describe("Salt's own files at a start", () => {
       await minions.close();
       return mine && decode(mine);
     };
-    return { cachedir: config.cachedir, lines, start, mineOf };
+    return { config, cachedir: config.cachedir, logger, lines, start, mineOf };
   }
 
   it("are found when they are copied in after the first start, with their old times", async () => {
@@ -60,5 +62,26 @@ describe("Salt's own files at a start", () => {
     assert.deepEqual(await mineOf("a"), new Map([["ip", "::1"]]));
     assert.ok(second.jobsSinceMs, "jobs are looked for");
     assert.equal(second.isMirrored, true, "Salt was found");
+  });
+
+  it("have their jobs taken over at a later try if the store takes nothing", async () => {
+    const { config, start, logger } = openSite();
+    const plan = { ...(await start()), isMirrored: false, jobsSinceMs: 0 };
+    let asks = 0;
+    let files: SaltFiles | undefined;
+    const tried = new Promise<void>((resolve) => {
+      const run = async () => {
+        asks += 1;
+        if (asks === 1) throw new SaltworksError("STORE_FAILED", "disk full");
+        resolve();
+        return { taken: 3, isDone: true, faults: [] };
+      };
+      files = new SaltFiles(plan, { config, saltLane: { run } as unknown as LanePool, logger });
+    });
+    assert.ok(files);
+    await tried;
+    await files.close();
+    assert.equal(files.counters.jobsTaken, 3);
+    assert.ok(plan.jobsMark.sinceMs > 0, "the next start looks for new ones alone");
   });
 });

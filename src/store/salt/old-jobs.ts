@@ -2,10 +2,11 @@
  * Jobs that a Salt master left in its own layout: their loads are taken into our job cache, so that lists and searches find them by its
  * index; their returns stay where they are and are read there.
  */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
-import { saltFileBytesMax } from "../../limits.ts";
+import { namesIn as namesIfThere } from "../../config/missing-files.ts";
+import { saltFileBytesMax, saltMirrorStepMs } from "../../limits.ts";
 import { textField } from "../../wire/fields.ts";
 import { isJid } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
@@ -15,23 +16,69 @@ import { jobDirectory, jobsDirectory, loadFile } from "../local-cache-files.ts";
 
 /** Loads that go into our cache in one transaction. */
 const loadsAtOnce = 64;
+/** Faults told of one step: what is wrong with one file is mostly wrong with all. */
+const faultsMax = 20;
+/** What is wrong with this process and not with a file: it is tried again. */
+const passingFaults = ["EMFILE", "ENFILE", "ENOMEM"] as const;
+
+type Fault = { readonly file: string; readonly reason: string };
+type OnFault = (fault: Fault) => void;
 
 export type OldJobsOptions = LocalCacheOptions & {
   readonly jobs: Pick<JobCache, "getRequest" | "putLoads">;
   /** Salt's layout. */
   readonly files: Pick<JobCache, "getLoad">;
+};
+export type OldJobsTask = {
   /** Only what changed after this. */
   readonly sinceMs: number;
   /** Jobs older than this one are about to be removed. */
   readonly olderThanJid: string;
-  readonly onFault: (fault: { readonly file: string; readonly reason: string }) => void;
 };
+/** `faults`: what is left out, the first few. */
+export type OldJobsStep = { readonly taken: number; readonly isDone: boolean; readonly faults: readonly Fault[] };
 
-/** One by one, so that it can be stopped and gone on with: each step is a job directory, or a transaction. @returns how many were taken */
-export async function* takeOverJobs(o: OldJobsOptions): AsyncGenerator<number, void, void> {
+/** Takes the jobs over, some at a time. */
+export class OldJobs {
+  readonly #o: OldJobsOptions;
+  #faults: Fault[] = [];
+  #taking: AsyncGenerator<number, void, void> | undefined;
+
+  constructor(o: OldJobsOptions) {
+    this.#o = o;
+  }
+
+  /** For a while; the next step goes on where this one stopped. One that fails makes the next begin anew. @throws what our store or this process lacks */
+  async step(task: OldJobsTask): Promise<OldJobsStep> {
+    this.#faults = [];
+    this.#taking ??= takeOverJobs({ ...this.#o, ...task }, (fault) => this.#note(fault));
+    const endMs = performance.now() + saltMirrorStepMs;
+    try {
+      let taken = 0;
+      while (performance.now() < endMs) {
+        const { value, done } = await this.#taking.next();
+        if (done === true) return { taken, isDone: true, faults: this.#faults };
+        taken += value;
+      }
+      return { taken, isDone: false, faults: this.#faults };
+    } catch (error) {
+      this.#taking = undefined;
+      throw error;
+    }
+  }
+
+  #note(fault: Fault): void {
+    if (this.#faults.length < faultsMax) this.#faults.push(fault);
+  }
+}
+
+type Taking = OldJobsOptions & OldJobsTask;
+
+/** One by one: each step is a job directory, or a transaction. @returns how many were taken */
+async function* takeOverJobs(o: Taking, onFault: OnFault): AsyncGenerator<number, void, void> {
   let waiting: LoadRecord[] = [];
-  for (const directory of changedJobs(o.cachedir, o.sinceMs)) {
-    const record = readOldLoad(o, directory);
+  for (const directory of changedJobs(o.cachedir, o.sinceMs, onFault)) {
+    const record = readOldLoad(o, directory, onFault);
     if (record !== undefined) waiting.push(record);
     if (waiting.length >= loadsAtOnce) {
       await o.jobs.putLoads(waiting);
@@ -43,48 +90,58 @@ export async function* takeOverJobs(o: OldJobsOptions): AsyncGenerator<number, v
   yield waiting.length;
 }
 
-/** Whether there is anything to take over: a look at 256 folders at most. */
+/** Whether there is anything to take over, or to tell: a look at 256 folders at most. */
 export function hasChangedJobs(cachedir: string, sinceMs: number): boolean {
-  return changedFolders(cachedir, sinceMs).next().done !== true;
+  let hasFaults = false;
+  const folders = changedFolders(cachedir, sinceMs, () => {
+    hasFaults = true;
+  });
+  return folders.next().done !== true || hasFaults;
 }
 
 /** A folder that has a new job has changed; so have those in which this master wrote. One that was copied keeps its former mtime. */
-function* changedFolders(cachedir: string, sinceMs: number): Generator<string> {
+function* changedFolders(cachedir: string, sinceMs: number, onFault: OnFault): Generator<string> {
   const top = jobsDirectory(cachedir);
-  for (const head of namesIn(top)) {
+  for (const head of namesIn(top, onFault)) {
     const folder = join(top, head);
-    const times = statSync(folder, { throwIfNoEntry: false });
+    const times = reading(folder, onFault, () => statSync(folder, { throwIfNoEntry: false }));
     if (times !== undefined && Math.max(times.mtimeMs, times.ctimeMs) > sinceMs) yield folder;
   }
 }
 
-function* changedJobs(cachedir: string, sinceMs: number): Generator<string> {
-  for (const folder of changedFolders(cachedir, sinceMs)) for (const rest of namesIn(folder)) yield join(folder, rest);
+function* changedJobs(cachedir: string, sinceMs: number, onFault: OnFault): Generator<string> {
+  for (const folder of changedFolders(cachedir, sinceMs, onFault))
+    for (const rest of namesIn(folder, onFault)) yield join(folder, rest);
 }
 
-function namesIn(directory: string): string[] {
+function namesIn(directory: string, onFault: OnFault): string[] {
+  const names = reading(directory, onFault, () => namesIfThere(directory)) ?? [];
+  return names.filter((name) => !name.startsWith("."));
+}
+
+/** What cannot be read is named and left out. @throws what another try may read */
+function reading<Result>(file: string, onFault: OnFault, step: () => Result): Result | undefined {
   try {
-    return readdirSync(directory).filter((name) => !name.startsWith("."));
+    return step();
   } catch (error) {
-    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return [];
-    throw error;
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+    if (hasCodeIn(cause, ...passingFaults)) throw error;
+    onFault({ file, reason: error instanceof Error ? error.message : String(error) });
+    return undefined;
   }
 }
 
-function readOldLoad(o: OldJobsOptions, directory: string): LoadRecord | undefined {
+function readOldLoad(o: Taking, directory: string, onFault: OnFault): LoadRecord | undefined {
   const file = join(directory, loadFile);
-  try {
+  const jid = reading(file, onFault, () => {
     const stat = statSync(file, { throwIfNoEntry: false });
     if (stat === undefined || stat.size > saltFileBytesMax) return undefined;
     const load = decode(readFileSync(file));
-    const jid = load instanceof Map ? textField(load, "jid") : undefined;
-    // A directory holds the job whose id its name is made of, and no other.
-    if (jid === undefined || jobDirectory(o.cachedir, o.hashType, jid) !== directory) return undefined;
-    if (o.jobs.getRequest(jid) !== undefined || (isJid(jid) && jid < o.olderThanJid)) return undefined;
-    const record = o.files.getLoad(jid);
-    return record === undefined ? undefined : { ...record, isTakenOver: true };
-  } catch (error) {
-    o.onFault({ file, reason: error instanceof Error ? error.message : String(error) });
-    return undefined;
-  }
+    return load instanceof Map ? textField(load, "jid") : undefined;
+  });
+  // A directory holds the job whose id its name is made of, and no other.
+  if (jid === undefined || jobDirectory(o.cachedir, o.hashType, jid) !== directory) return undefined;
+  if (o.jobs.getRequest(jid) !== undefined || (isJid(jid) && jid < o.olderThanJid)) return undefined;
+  const record = reading(file, onFault, () => o.files.getLoad(jid));
+  return record === undefined ? undefined : { ...record, isTakenOver: true };
 }

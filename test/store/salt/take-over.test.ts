@@ -1,8 +1,9 @@
 /** What a Salt master left: minions' data in either layout, its jobs, and how Salt is found. */
 import assert from "node:assert/strict";
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { SaltworksError } from "../../../src/errors.ts";
 import type { JobCache } from "../../../src/store/job-cache.ts";
 import { openLmdbJobCache } from "../../../src/store/lmdb-job-cache.ts";
 import { openLocalCache } from "../../../src/store/local-cache-driver.ts";
@@ -12,7 +13,7 @@ import { AliveMark } from "../../../src/store/salt/alive-mark.ts";
 import { findSaltFiles, findSaltPrograms } from "../../../src/store/salt/detect.ts";
 import { withOldJobs } from "../../../src/store/salt/job-reader.ts";
 import { layoutsIn } from "../../../src/store/salt/minion-files.ts";
-import { hasChangedJobs, takeOverJobs } from "../../../src/store/salt/old-jobs.ts";
+import { hasChangedJobs, OldJobs } from "../../../src/store/salt/old-jobs.ts";
 import { type TakeOverOptions, takeOverMinionData } from "../../../src/store/salt/take-over.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
@@ -143,12 +144,18 @@ describe("taking over jobs", () => {
   afterEach(() => jobs.close());
 
   async function take(olderThanJid = "20000101000000000000"): Promise<[taken: number, faults: string[]]> {
+    const taking = new OldJobs({ cachedir, hashType, jobs, files: openLocalCache({ cachedir, hashType }) });
+    return takeAll(taking, olderThanJid);
+  }
+  async function takeAll(taking: OldJobs, olderThanJid: string): Promise<[taken: number, faults: string[]]> {
     const faults: string[] = [];
-    const files = openLocalCache({ cachedir, hashType });
-    const onFault = ({ file }: { file: string }) => faults.push(file);
     let taken = 0;
-    for await (const count of takeOverJobs({ cachedir, hashType, jobs, files, sinceMs: 0, olderThanJid, onFault }))
-      taken += count;
+    for (let isDone = false; !isDone; ) {
+      const step = await taking.step({ sinceMs: 0, olderThanJid });
+      taken += step.taken;
+      faults.push(...step.faults.map(({ file }) => file));
+      isDone = step.isDone;
+    }
     return [taken, faults];
   }
   const reader = () => withOldJobs(jobs, { cachedir, hashType });
@@ -188,6 +195,31 @@ describe("taking over jobs", () => {
     put(bad, Buffer.of(0x82));
     put(join(jobsDirectory(cachedir), "00", "other", ".load.p"), { jid: "20260102030405000004" });
     assert.deepEqual(await take("20260102030405000002"), [0, [bad]]);
+  });
+
+  it("names folders that cannot be read, and takes the others", async () => {
+    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    const loop = join(jobsDirectory(cachedir), "zz");
+    symlinkSync("zz", loop);
+    assert.deepEqual(await take(), [1, [loop]]);
+    assert.equal(hasChangedJobs(cachedir, Date.now() + 60_000), true, "it is to be told");
+  });
+
+  it("begins anew after a step that failed", async () => {
+    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    let failures = 1;
+    const full: Pick<JobCache, "getRequest" | "putLoads"> = {
+      getRequest: (jid) => jobs.getRequest(jid),
+      putLoads: (loads) => {
+        failures -= 1;
+        return failures < 0 ? jobs.putLoads(loads) : Promise.reject(new SaltworksError("STORE_FAILED", "disk full"));
+      },
+    };
+    const files = openLocalCache({ cachedir, hashType });
+    const taking = new OldJobs({ cachedir, hashType, jobs: full, files });
+    await assert.rejects(taking.step({ sinceMs: 0, olderThanJid: oldJid }), { code: "STORE_FAILED" });
+    assert.deepEqual(await takeAll(taking, oldJid), [1, []]);
+    assert.ok(jobs.getRequest(oldJid));
   });
 
   it("looks into folders that changed since, and no others", async () => {
