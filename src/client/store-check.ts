@@ -6,7 +6,13 @@ import type { MasterConfig } from "../config/load.ts";
 import { hasCode } from "../errors.ts";
 import { walkedFaultsMax } from "../limits.ts";
 import { checkBatches, checkKeys, checkTokens } from "../store/check/file-checks.ts";
-import { checkJobLogs, checkJobs, checkMinionData, checkPendingJobs } from "../store/check/lmdb-checks.ts";
+import {
+  checkJobLogs,
+  checkJobs,
+  checkMinionData,
+  checkPendingJobs,
+  checkSaltFeed,
+} from "../store/check/lmdb-checks.ts";
 import { checkSaltJobs, checkSaltMinions, leaveRest } from "../store/check/salt-checks.ts";
 import { type Check, Tally } from "../store/check/tally.ts";
 import { instanceOwner } from "../store/instance-lock.ts";
@@ -46,6 +52,7 @@ export function* checkStore(config: MasterConfig, onProgress: OnProgress): Gener
     ["returns that wait in logs", join(cachedir, "jobs.lmdb"), checkJobLogs],
     ["minions' data", join(cachedir, "minions.lmdb"), (tally, look) => checkMinionData(tally, look, box)],
     ["pending jobs", join(cachedir, "pending-jobs.lmdb"), checkPendingJobs],
+    ["what waits to be written into Salt's files", join(cachedir, "salt-files.lmdb"), checkSaltFeed],
     ["batches", join(cachedir, "batches"), checkBatches],
     ["tokens", join(cachedir, "tokens"), checkTokens],
     [
@@ -71,8 +78,9 @@ export function* checkStore(config: MasterConfig, onProgress: OnProgress): Gener
 
 /** Of the cache directory: what a check reads, and what holds nothing of its own. */
 const knownNames: ReadonlySet<string> = new Set([
-  ...["jobs.lmdb", "minions.lmdb", "pending-jobs.lmdb", "batches", "tokens", "jobs", "minions", ...saltKinds],
-  ".saltworks.lock",
+  ...["jobs.lmdb", "minions.lmdb", "pending-jobs.lmdb", "salt-files.lmdb", "batches", "tokens"],
+  ...["jobs", "minions", ...saltKinds],
+  ...[".saltworks.lock", ".saltworks-minions-seen", ".saltworks-minions-read", ".saltworks-jobs-seen"],
 ]);
 
 function toldOf({ records, faults, faultCount, leftAlone, leftAloneCount }: Tally) {

@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
+import { walkFile } from "../store/check/lmdb-walk.ts";
 import { examineFile, storeDamaged, storeFailed } from "../store/lmdb-env.ts";
 import { readLayout, shardFile } from "../store/lmdb-layout.ts";
 import { absorbJobLogs, indexJobCache, reshardJobCache } from "../store/lmdb-reshard.ts";
@@ -21,6 +22,7 @@ export async function prepareStores(config: MasterConfig, logger: Logger): Promi
   const files = () => directories.flatMap(dataFilesIn);
   for (const file of files()) reading(`${file}-lock`, () => fillLockFile(file));
   setAsideMinionData(join(config.cachedir, "minions.lmdb", "data.mdb"), logger);
+  removeDamagedFeed(saltFeedFile(config.cachedir), logger);
   refuseEmptyCache(join(config.cachedir, "jobs.lmdb"));
   const pending = join(config.cachedir, "pending-jobs.lmdb", "data.mdb");
   if (isEmptyFile(pending)) logger.error(`${pending} is empty: jobs that waited there for minions are gone`);
@@ -74,6 +76,21 @@ function setAsideMinionData(file: string, logger: Logger): void {
       `what was known of the minions cannot be read: it was set aside as ${aside}, and minions are asked again as they come`,
     );
   }
+}
+
+/** What is to be written into Salt's own files is short, and is made anew from all that is stored: it is read whole, and goes if it is damaged. */
+function removeDamagedFeed(file: string, logger: Logger): void {
+  let fault: string | undefined;
+  reading(`${file}-lock`, () => fillLockFile(file));
+  try {
+    fault = reading(file, () => (examineFile(file) ? walkFile(file).faults[0] : undefined));
+  } catch (error) {
+    if (!hasCode(error, "STORE_DAMAGED")) throw error;
+    fault = error instanceof Error ? error.message : String(error);
+  }
+  if (fault === undefined) return;
+  rmSync(dirname(file), { recursive: true, force: true });
+  logger.warn({ fault }, `${file} is damaged: Salt's own files are written anew from what is stored`);
 }
 
 async function prepareJobCache(config: MasterConfig, logger: Logger): Promise<void> {

@@ -1,7 +1,18 @@
 /** A master that is started where a file is garbage, or a directory stands in its place: it ends with 1 and a sentence that names the file. */
 import assert from "node:assert/strict";
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { loadMasterConfig } from "../../src/config/load.ts";
@@ -9,6 +20,7 @@ import { prepareStores } from "../../src/master/store-start.ts";
 import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
 import { ensureMasterKeys } from "../../src/store/master-keys.ts";
 import { openMinionData } from "../../src/store/minion-data.ts";
+import { SaltFeed } from "../../src/store/salt/feed.ts";
 import { openSecretBox } from "../../src/store/sealed.ts";
 import { openMasterSecrets } from "../../src/store/secrets.ts";
 import { returnOf } from "../contract/job-cache.ts";
@@ -28,6 +40,12 @@ function ended({ status, signal, stdout, stderr }: SpawnSyncReturns<string>): st
   assert.equal(status, 1, told);
   assert.doesNotMatch(told, /^\s+at /m, "no stack");
   return told;
+}
+
+/** All but the two that LMDB's head takes. */
+function spoilPages(path: string): void {
+  const bytes = readFileSync(path);
+  writeFileSync(path, bytes.fill(0x47, 2 * 4_096));
 }
 
 function giveTo(path: string, { uid, gid }: OrdinaryUser): void {
@@ -113,6 +131,29 @@ describe("a master on damaged files", () => {
       /pending-jobs\.lmdb\/data\.mdb is empty: jobs that waited there for minions are gone/,
     );
   });
+
+  for (const [what, damage] of [
+    ["garbage", garbage],
+    ["a file that was cut", (path: string) => truncateSync(path, 3 * 4_096)],
+    ["a page that is not what was written", (path: string) => spoilPages(path)],
+  ] as const)
+    it(`starts with ${what} where it notes what is to be written into Salt's files, and notes all anew`, async () => {
+      const path = join(root, "cache/salt-files.lmdb/feed.mdb");
+      const feed = new SaltFeed(path);
+      feed.addMinions(Array.from({ length: 500 }, (_, index) => `m${index}`));
+      feed.markFilled();
+      await feed.close();
+      damage(path);
+      const told = spawnSync(process.execPath, [cliFile, "check-store", "-c", root], ending);
+      assert.ok(told.stdout.includes(path), told.stdout + told.stderr);
+      const lines: string[] = [];
+      const warn = (_: unknown, line: string) => lines.push(line);
+      await prepareStores(loadMasterConfig(root), { ...silent, warn } as never);
+      assert.match(lines.join("\n"), /feed\.mdb is damaged: Salt's own files are written anew from what is stored/);
+      const next = new SaltFeed(path);
+      assert.equal(next.isFilled, false);
+      await next.close();
+    });
 
   describe("that its user may not read", { skip: needsRoot }, () => {
     let user: OrdinaryUser;
