@@ -50,6 +50,8 @@ export class KeyRing {
   #watch: Pick<KeyWatch, "noteServed" | "lookForNew"> | undefined;
   /** Changes and rotations happen one after the other. */
   #tail: Promise<unknown> = Promise.resolve();
+  /** The last change with new keys that not every worker knows of yet, and with it all before. */
+  #addition: Promise<unknown> | undefined;
 
   constructor(options: KeyRingOptions) {
     this.#options = options;
@@ -79,16 +81,25 @@ export class KeyRing {
     this.#watch?.noteServed(ids);
   }
 
-  /** Makes every worker know of keys that another program has just put into the directory. Undefined: there are none. */
+  /** Settles when every worker knows of the keys that another program has put into the directory. Undefined: they all do. */
   lookForNew(): Promise<unknown> | undefined {
-    const before = this.#tail;
     this.#watch?.lookForNew();
-    return this.#tail === before ? undefined : this.#tail;
+    return this.#addition;
   }
 
   /** Takes what the directory watch saw. Settles when every worker knows and, if a key went, the rotation is done. */
   apply(change: KeyChange): Promise<void> {
-    return this.#enqueue(() => this.#apply(change));
+    const turn = this.#enqueue(() => this.#apply(change));
+    if (change.added.length > 0) this.#noteAddition(this.#tail);
+    return turn;
+  }
+
+  /** @param settled settles when the change is applied, or has failed */
+  #noteAddition(settled: Promise<unknown>): void {
+    this.#addition = settled;
+    void settled.then(() => {
+      if (this.#addition === settled) this.#addition = undefined;
+    });
   }
 
   /** Rotates if the key has served `publish_session`, however the wall clock was set meanwhile, and if a rotation failed. */

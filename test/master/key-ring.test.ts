@@ -180,6 +180,17 @@ describe("KeyRing", () => {
     assert.equal(ring.lookForNew(), undefined);
   });
 
+  it("waits for keys that were found before and that not every worker knows of yet", async () => {
+    const { ring, accepted, log, change } = openRing();
+    ring.useWatch({ noteServed: () => undefined, lookForNew: () => undefined });
+    const changes = [change({ removed: ["a"] }), change({ added: ["c"] }), change({ removed: ["b"] })];
+    await ring.lookForNew();
+    assert.ok(accepted.has("c") && log.includes("change +c - ~"));
+    assert.equal(log.filter((line) => line === "event key").length, 1, "and not for the rotation behind them");
+    await Promise.all(changes);
+    assert.equal(ring.lookForNew(), undefined);
+  });
+
   it("rotates when the key has served its session, and not before", async () => {
     let nowMs = 1_000_000;
     const { ring, log } = openRing({ createdMs: Date.now() - 86_000_000, steadyMs: () => nowMs });
