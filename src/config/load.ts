@@ -3,18 +3,27 @@
  * Source: behaviour of Salt 3007 (docs/config.md says what differs); every fault is reported together.
  */
 import { posix } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { SaltworksError } from "../errors.ts";
 import { checkValue } from "./check-value.ts";
 import { nearestNames } from "./edit-distance.ts";
 import { hostId, withDomain } from "./host-id.ts";
 import type { ConfigMap, ConfigValue, OptionTable } from "./option.ts";
-import { otherSaltNames } from "./other-names.ts";
+import { otherDefaults } from "./other-defaults.ts";
+import { isIgnored, otherSaltNames } from "./other-names.ts";
 import { ownUserName } from "./own-user.ts";
 import { readSettings, type Setting, type Settings } from "./read-files.ts";
 import { isUri, underRoot } from "./root-dir.ts";
 import { isConfigMap } from "./salt-yaml.ts";
 import { type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
-import { isUnbuilt, type UnbuiltSetting, unbuiltFault, unbuiltOptions, unbuiltSettings } from "./unbuilt-options.ts";
+import {
+  isEmpty,
+  isUnbuilt,
+  type UnbuiltSetting,
+  unbuiltFault,
+  unbuiltOptions,
+  unbuiltSettings,
+} from "./unbuilt-options.ts";
 
 /** Values from the command line, by option name; they win over every file. */
 export type { MasterConfig, MinionConfig };
@@ -42,16 +51,33 @@ function nearMisses(settings: Settings, table: OptionTable): Fault[] {
   return misses;
 }
 
-/** Whoever sets an option should hear that it does nothing yet, above all if it is one that they trust in. */
-function inertSettings(settings: Settings, table: OptionTable): string[] {
+/** Operators should hear of an option that they set and that does nothing yet, above all if they trust in it. */
+function inertSettings(settings: Settings, { name: role, table }: Role): string[] {
   const inert: string[] = [];
-  for (const [name, { file, line, value }] of settings) {
-    const option = table[name];
-    const isDefault = value === null || JSON.stringify(value) === JSON.stringify(option?.default);
-    if (option?.isKept && !isDefault && !(table === masterOptions && Object.hasOwn(unbuiltOptions, name)))
-      inert.push(`${file}:${line}: ${name} is kept, but nothing acts on it yet`);
+  const ignored: string[] = [];
+  for (const [name, setting] of settings) {
+    const { file, line, value } = setting;
+    const option = Object.hasOwn(table, name) ? table[name] : undefined;
+    const unbuilt = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
+    // A master tells of what is not built by itself; a minion's own pillar has an error for what shapes it.
+    if (unbuilt !== undefined && (role === "master" || (option === undefined && unbuilt.warns === "pillar"))) continue;
+    if (option !== undefined) {
+      const isDefault = value === null || isDeepStrictEqual(value, option.default);
+      if (option.isKept && !isDefault) inert.push(`${file}:${line}: ${name} is kept, but nothing acts on it yet`);
+    } else if (
+      unbuilt === undefined ? isIgnored(name, role) && !isDefaultOf(name, value) : isUnbuilt(name, setting, settings)
+    ) {
+      ignored.push(name);
+    }
   }
+  if (ignored.length > 0) inert.push(`nothing here acts on these options of Salt's: ${ignored.join(", ")}`);
   return inert;
+}
+
+/** Where Salt's default is not known it asks for nothing. */
+function isDefaultOf(name: string, value: ConfigValue): boolean {
+  if (value === null) return true;
+  return Object.hasOwn(otherDefaults, name) ? isDeepStrictEqual(value, otherDefaults[name]) : isEmpty(value);
 }
 
 /** `nodegroups` may be written as a list of maps: folded into one. */
@@ -184,7 +210,7 @@ function load(role: Role, configDir: string, overrides: Overrides, ownFile?: str
   settlePaths(draft, settings, role.table);
   const opts = new Map<string, unknown>(Array.from(settings, ([name, { value }]) => [name, value]));
   for (const [name, value] of Object.entries(draft)) opts.set(name, value);
-  const inert = inertSettings(settings, role.table);
+  const inert = inertSettings(settings, role);
   return deepFreeze({ ...draft, opts, warnings, inert, unbuilt, isIdComputed, configDir: directory, configFile });
 }
 

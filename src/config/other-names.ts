@@ -3,11 +3,11 @@
  * Source: names accepted by salt.config of 3006, 3007 and 3008.
  */
 const names = `
-  add_proxymodule_to_opts api_logfile api_pidfile append_minionid_config_dirs auth_events_autosign_grains
+  add_proxymodule_to_opts allow_undefined api_logfile api_pidfile append_minionid_config_dirs auth_events_autosign_grains
   auth_events_pend_autosign_grains auth_retries autoload_dynamic_modules azurefs_update_interval
-  beacons_before_connect bootstrap_delay cache_sreqs clean_dynamic_modules client_acl client_acl_blacklist
+  batch_manager_loop_interval beacons_before_connect bootstrap_delay cache_sreqs clean_dynamic_modules client_acl client_acl_blacklist
   cluster_auto_replace_voters cluster_demote_cooldown cluster_encryption_algorithm cluster_id
-  cluster_isolated_filesystem cluster_key_pass cluster_max_log_size cluster_max_voters cluster_min_voters cluster_mode
+  cluster_isolated_filesystem cluster_join_timeout cluster_key_pass cluster_max_log_size cluster_max_voters cluster_min_voters cluster_mode
   cluster_peers cluster_pki_dir cluster_pool_port cluster_pub_fingerprint cluster_secret
   cluster_voter_health_check_interval cluster_voter_timeout conf_file cython_enable decrypt_pillar
   decrypt_pillar_default decrypt_pillar_delimiter decrypt_pillar_renderers delete_sshkeys deploy_scripts_search_path
@@ -27,7 +27,7 @@ const names = `
   gpg_cache_backend gpg_cache_ttl gpg_decrypt_must_succeed grains_blacklist grains_cache_expiration grains_dirs
   grains_refresh_pre_exec halite hgfs_base hgfs_branch_method hgfs_mountpoint hgfs_remotes hgfs_root
   hgfs_saltenv_blacklist hgfs_saltenv_whitelist hgfs_update_interval http_connect_timeout http_max_body
-  http_request_timeout id_function ipc_mode keys.cache_driver local lock_saltenv log_datefmt log_datefmt_logfile
+  http_request_timeout id_function ipc_mode keys.cache_driver lazy_loader_strict_matching local lock_saltenv log_datefmt log_datefmt_logfile
   log_dir log_fmt_console log_fmt_jid log_fmt_logfile log_fmt_minion_id log_granular_levels log_rotate_backup_count
   log_rotate_max_bytes maintenance_niceness master_async_mworker master_failback master_failback_interval
   master_mworker_max_inflight master_roots master_shuffle master_stats master_stats_event_iter master_tops
@@ -44,7 +44,7 @@ const names = `
   proxy_username pub_server_niceness pub_server_write_queue_size publish_drain_timeout queue_dirs reactor_niceness
   reactor_refresh_interval reactor_worker_hwm reactor_worker_threads regen_thin remote_minions_port render_dirs
   renderer_blacklist renderer_whitelist req_server_niceness resolve_dns_fallback resource_pillar_key rest_cherrypy
-  rest_timeout rest_tornado rest_wsgi restart_on_error return_batch roots_update_interval s3fs_update_interval
+  rest_timeout rest_tornado rest_wsgi restart_on_error return_batch roots_update_interval run_schedule_jobs_in_background s3fs_update_interval
   saltpip_allow_find_links saltpip_disable_pip_version_check saltpip_no_deps saltpip_no_index
   saltpip_use_pythonpath scheduler_before_connect script search serial snapper_states snapper_states_config
   sqlite_queue_dir ssh_auth ssh_config_file ssh_identities_only ssh_keepalive ssh_keepalive_count_max
@@ -61,7 +61,33 @@ const names = `
   whitelist_state_modules winrepo_branch winrepo_cache_expire_max winrepo_cache_expire_min winrepo_cachefile
   winrepo_depth winrepo_dir winrepo_dir_ng winrepo_fallback winrepo_insecure_auth winrepo_installer_cache_expire
   winrepo_passphrase winrepo_password winrepo_privkey winrepo_proxy winrepo_pubkey winrepo_refspecs winrepo_remotes
-  winrepo_remotes_ng winrepo_source_dir winrepo_ssl_verify winrepo_user worker_pools worker_pools_enabled
+  winrepo_remotes_ng winrepo_source_dir winrepo_ssl_verify winrepo_user worker_pools worker_pools_enabled zmq_heartbeat_ivl
+  zmq_heartbeat_timeout
 `;
 
 export const otherSaltNames: ReadonlySet<string> = new Set(names.split(/\s+/).filter((name) => name !== ""));
+
+/** Names that stand beside a master for Salt's own programs, which read the same file: salt-api, salt-ssh, salt-syndic. */
+const ofOtherPrograms = /^(?:api|netapi|rest|ssh|syndic|thin)_/;
+
+/** Of these names the ones that something here reads in spite of all, by role. The pillar's are for a minion without a master. */
+const read: Readonly<Record<"master" | "minion", readonly string[]>> = {
+  master: ["log_dir", "state_output_diff", "state_output_pct", "state_output_profile"],
+  minion: [
+    "log_dir",
+    "multifunc_ordered",
+    "pillar_includes_override_sls",
+    "pillar_merge_lists",
+    "pillar_safe_render_error",
+    "pillarenv_from_saltenv",
+    "state_output_diff",
+    "state_output_pct",
+    "state_output_profile",
+    "test",
+  ],
+};
+
+/** Whether this is an option of Salt's that nothing here acts upon. */
+export function isIgnored(name: string, role: "master" | "minion"): boolean {
+  return otherSaltNames.has(name) && !ofOtherPrograms.test(name) && !read[role].includes(name);
+}

@@ -29,7 +29,8 @@ export type UnbuiltSetting = {
   readonly warns: Warns;
 };
 
-function isEmpty(value: ConfigValue): boolean {
+/** Whether a value asks for nothing. */
+export function isEmpty(value: ConfigValue): boolean {
   if (value === null || value === false || value === "" || value === 0) return true;
   if (Array.isArray(value)) return value.length === 0;
   return isConfigMap(value) && Object.keys(value).length === 0;
@@ -106,6 +107,10 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     warns: "pillar",
     missing: unbuiltJinja,
   },
+  allow_undefined: {
+    about: "Names that a template does not know are empty text; here, in pillar files, they are errors.",
+    missing: whole,
+  },
   renderer_blacklist: { about: "Renderers that are never used.", warns: "pillar", missing: keysOf },
   renderer_whitelist: {
     about: "The only renderers that are used.",
@@ -136,11 +141,11 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     missing: unless("localfs_key"),
   },
   eauth_tokens: {
-    about: "Where tokens of `external_auth` lie; here in files under `token_dir`.",
+    about: "Where tokens of `external_auth` lie; here in files under `cachedir/tokens`.",
     missing: unless("localfs"),
   },
   "eauth_tokens.cache_driver": {
-    about: "Where tokens of `external_auth` lie; here in files under `token_dir`.",
+    about: "Where tokens of `external_auth` lie; here in files under `cachedir/tokens`.",
     missing: unless("localfs"),
   },
   "pillar.cache_driver": {
@@ -157,6 +162,10 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     missing: (value) =>
       keysOf(value).filter((name) => name !== "zeromq" || (isConfigMap(value) && !isEmpty(value.zeromq ?? null))),
   },
+  ipc_mode: {
+    about: "How Salt's own programs on this machine hear events; here through sockets in `sock_dir`, not by `tcp`.",
+    missing: unless("ipc"),
+  },
   // Masters above, below and beside this one:
   syndic_master: {
     about: "The master above this one, which then publishes to this one's minions.",
@@ -170,6 +179,10 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   request_server_aes_session: { about: "Age at which a minion's session key is replaced.", missing: whole },
   fips_mode: { about: "Only algorithms that FIPS 140 allows.", missing: whole },
   ssl: { about: "TLS on the ports.", missing: whole },
+  "auth.enable_expanded_auth_matching": {
+    about: "Compares users' rules with a job minion by minion.",
+    missing: whole,
+  },
   eauth_acl_module: { about: "A module that decides what users of `external_auth` may run.", missing: unless() },
 };
 

@@ -76,6 +76,47 @@ describe("loadMasterConfig", () => {
     ]);
   });
 
+  it("names in one line the options of Salt's that nothing reads, but not those that ask for nothing", () => {
+    const files = ["log_rotate_max_bytes: 10000000", "log_granular_levels: {salt: warning}", "mworker_niceness: 5"];
+    const quiet = [
+      "fileserver_interval: 3600",
+      "gitfs_remotes: []",
+      "winrepo_branch: master",
+      "tcp_pub_port:",
+      "ssh_user: x",
+      "rest_cherrypy: {port: 8000}",
+      "log_dir: /tmp",
+      "state_output_diff: true",
+      "pillar_cache: true",
+      "my.own: 1",
+      "own: 1",
+    ];
+    put("master", [...files, ...quiet].join("\n"));
+    put("master.d/x.conf", "cache_sreqs: false\nzmq_heartbeat_ivl: 9999999999999999999\n");
+    assert.deepEqual(loadMasterConfig(root).inert, [
+      "nothing here acts on these options of Salt's: log_rotate_max_bytes, log_granular_levels, mworker_niceness, cache_sreqs, zmq_heartbeat_ivl",
+    ]);
+    put("master.d/x.conf", "");
+    put("master", quiet.join("\n"));
+    assert.deepEqual(loadMasterConfig(root).inert, []);
+  });
+
+  it("does so for a minion, whose own pillar tells of what shapes it", () => {
+    const lines = ["fips_mode: true", "discovery: true", "engines: []", "cache: redis", "decrypt_pillar: [a]"];
+    const more = [
+      "test: true",
+      "multifunc_ordered: true",
+      "pillar_merge_lists: true",
+      "renderer: py",
+      "state_queue: true",
+    ];
+    put("minion", [...lines, ...more].join("\n"));
+    assert.deepEqual(loadMinionConfig(root).inert, [
+      `${root}/minion:9: renderer is kept, but nothing acts on it yet`,
+      "nothing here acts on these options of Salt's: fips_mode, discovery, cache, state_queue",
+    ]);
+  });
+
   it("takes True for no permission where Salt does, and nothing else for a map", () => {
     put("master", "peer: true\npeer_run: false\n");
     const { peer, peer_run } = loadMasterConfig(root);

@@ -34,6 +34,7 @@ describe("options that feed minions or guard something and are not built", () =>
     renderer: "mako|yaml",
     jinja_env: "{trim_blocks: true, variable_start_string: '<<'}",
     jinja_sls_env: "{line_statement_prefix: '%'}",
+    allow_undefined: "true",
     renderer_blacklist: "[jinja]",
     renderer_whitelist: "[yaml]",
     fileserver_backend: "[roots, git]",
@@ -60,6 +61,8 @@ describe("options that feed minions or guard something and are not built", () =>
     request_server_aes_session: "600",
     fips_mode: "true",
     ssl: "{certfile: /etc/x.pem}",
+    ipc_mode: "tcp",
+    "auth.enable_expanded_auth_matching": "true",
     eauth_acl_module: "django",
   };
 
@@ -101,6 +104,7 @@ describe("options that feed minions or guard something and are not built", () =>
       ["cache", "localfs"],
       ["eauth_tokens", "localfs"],
       ["transport", "zeromq"],
+      ["ipc_mode", "ipc"],
       ["transport_opts", "{zeromq: {}}"],
       ["master_job_cache", "local_cache"],
       ["ext_pillar", "[]"],

@@ -1,0 +1,45 @@
+/** Salt's further options, on which nothing here acts: whose defaults need no word. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { otherDefaults } from "../../src/config/other-defaults.ts";
+import { isIgnored, otherSaltNames } from "../../src/config/other-names.ts";
+import { masterOptions } from "../../src/config/schema.ts";
+import { unbuiltOptions } from "../../src/config/unbuilt-options.ts";
+import { repositoryRoot } from "../root.ts";
+
+type Defaults = Readonly<Record<"master" | "minion", Readonly<Record<string, unknown>>>>;
+const golden: Readonly<Record<string, Defaults>> = JSON.parse(
+  readFileSync(join(repositoryRoot, "test/config/golden/defaults.json"), "utf8"),
+);
+
+describe("options of Salt's on which nothing here acts", () => {
+  it("have the defaults of a release", () => {
+    for (const [name, value] of Object.entries(otherDefaults)) {
+      assert.ok(otherSaltNames.has(name), name);
+      const known = Object.values(golden).flatMap(({ master, minion }) => [master[name], minion[name]]);
+      assert.ok(
+        known.some((one) => JSON.stringify(one) === JSON.stringify(value)),
+        `${name}: ${JSON.stringify(value)}`,
+      );
+    }
+  });
+
+  it("are every option of a master that has no table of its own, whatever the release", () => {
+    for (const { master } of Object.values(golden))
+      for (const name of Object.keys(master)) {
+        // Salt sets these itself.
+        if (["file_client", "module_dirs"].includes(name)) continue;
+        const isTold = name in masterOptions || name in unbuiltOptions || otherSaltNames.has(name);
+        assert.ok(isTold, `${name}: an operator who sets it would hear nothing`);
+      }
+  });
+
+  it("leave out what Salt's own programs read beside this master", () => {
+    for (const name of ["rest_cherrypy", "ssh_user", "syndic_log_file", "netapi_enable_clients", "thin_extra_mods"])
+      assert.equal(isIgnored(name, "master"), false, name);
+    assert.equal(isIgnored("log_rotate_max_bytes", "master"), true);
+    assert.deepEqual([isIgnored("test", "master"), isIgnored("test", "minion")], [true, false]);
+  });
+});
