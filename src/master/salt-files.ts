@@ -181,23 +181,27 @@ export class SaltFiles {
   async #takeJobs(sinceMs: number): Promise<void> {
     const keepMs = this.#config.keep_jobs_seconds * 1_000;
     const olderThanJid = jidAt(keepMs === 0 ? 0 : Date.now() - keepMs, 0);
+    let leftOut = 0;
     for (let retryMs = saltMirrorRetryMs; !this.#wait.signal.aborted; ) {
       const step = await this.#ask<TakenJobs>({ kind: "takeJobs", sinceMs, olderThanJid });
       if (step === undefined) {
         if (this.#plan.isMirrored) await this.#mirror();
         await this.#pause(retryMs);
         retryMs = Math.min(2 * retryMs, saltTakeJobsRetryMsMax);
+        // It begins anew, and names them again.
+        leftOut = 0;
         continue;
       }
       retryMs = saltMirrorRetryMs;
       this.counters.jobsTaken += step.taken;
-      for (const fault of step.faults)
-        this.#logger.warn(fault, "a job of a Salt master cannot be read and is left out");
+      for (const fault of step.faults.slice(0, Math.max(0, faultsShownMax - leftOut)))
+        this.#logger.warn(fault, "a job of a Salt master cannot be taken over and is left out");
+      leftOut += step.leftOut;
       if (step.isDone) {
         this.#areJobsSeen = true;
         this.#setJobsMark();
         const { jobsTaken } = this.counters;
-        if (jobsTaken > 0) this.#logger.info({ jobs: jobsTaken }, "took over jobs of a Salt master");
+        if (jobsTaken + leftOut > 0) this.#logger.info({ jobs: jobsTaken, leftOut }, "took over jobs of a Salt master");
         return;
       }
       if (this.#plan.isMirrored) await this.#mirror();

@@ -243,6 +243,8 @@ export type SaltTask =
   | { readonly kind: "takeJobs"; readonly sinceMs: number; readonly olderThanJid: string };
 export type TakenJobs = {
   readonly taken: number;
+  /** Told one by one in `faults` are the first few. */
+  readonly leftOut: number;
   readonly isDone: boolean;
   readonly faults: readonly { readonly file: string; readonly reason: string }[];
 };

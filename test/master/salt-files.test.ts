@@ -74,7 +74,7 @@ describe("Salt's own files at a start", () => {
         asks += 1;
         if (asks === 1) throw new SaltworksError("STORE_FAILED", "disk full");
         resolve();
-        return { taken: 3, isDone: true, faults: [] };
+        return { taken: 3, leftOut: 0, isDone: true, faults: [] };
       };
       files = new SaltFiles(plan, { config, saltLane: { run } as unknown as LanePool, logger });
     });

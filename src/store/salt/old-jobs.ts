@@ -6,6 +6,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { namesIn as namesIfThere } from "../../config/missing-files.ts";
+import { SaltworksError } from "../../errors.ts";
 import { saltFileBytesMax, saltMirrorStepMs } from "../../limits.ts";
 import { textField } from "../../wire/fields.ts";
 import { isJid } from "../../wire/jid.ts";
@@ -35,13 +36,19 @@ export type OldJobsTask = {
   /** Jobs older than this one are about to be removed. */
   readonly olderThanJid: string;
 };
-/** `faults`: what is left out, the first few. */
-export type OldJobsStep = { readonly taken: number; readonly isDone: boolean; readonly faults: readonly Fault[] };
+/** `faults`: what is left out, the first few; `leftOut` of all. */
+export type OldJobsStep = {
+  readonly taken: number;
+  readonly leftOut: number;
+  readonly isDone: boolean;
+  readonly faults: readonly Fault[];
+};
 
 /** Takes the jobs over, some at a time. */
 export class OldJobs {
   readonly #o: OldJobsOptions;
   #faults: Fault[] = [];
+  #leftOut = 0;
   #taking: AsyncGenerator<number, void, void> | undefined;
 
   constructor(o: OldJobsOptions) {
@@ -51,23 +58,29 @@ export class OldJobs {
   /** For a while; the next step goes on where this one stopped. One that fails makes the next begin anew. @throws what our store or this process lacks */
   async step(task: OldJobsTask): Promise<OldJobsStep> {
     this.#faults = [];
+    this.#leftOut = 0;
     this.#taking ??= takeOverJobs({ ...this.#o, ...task }, (fault) => this.#note(fault));
     const endMs = performance.now() + saltMirrorStepMs;
     try {
       let taken = 0;
       while (performance.now() < endMs) {
         const { value, done } = await this.#taking.next();
-        if (done === true) return { taken, isDone: true, faults: this.#faults };
+        if (done === true) return { ...this.#told(taken), isDone: true };
         taken += value;
       }
-      return { taken, isDone: false, faults: this.#faults };
+      return { ...this.#told(taken), isDone: false };
     } catch (error) {
       this.#taking = undefined;
       throw error;
     }
   }
 
+  #told(taken: number) {
+    return { taken, leftOut: this.#leftOut, faults: this.#faults };
+  }
+
   #note(fault: Fault): void {
+    this.#leftOut += 1;
     if (this.#faults.length < faultsMax) this.#faults.push(fault);
   }
 }
@@ -133,15 +146,25 @@ function reading<Result>(file: string, onFault: OnFault, step: () => Result): Re
 
 function readOldLoad(o: Taking, directory: string, onFault: OnFault): LoadRecord | undefined {
   const file = join(directory, loadFile);
-  const jid = reading(file, onFault, () => {
-    const stat = statSync(file, { throwIfNoEntry: false });
-    if (stat === undefined || stat.size > saltFileBytesMax) return undefined;
-    const load = decode(readFileSync(file));
-    return load instanceof Map ? textField(load, "jid") : undefined;
-  });
-  // A directory holds the job whose id its name is made of, and no other.
-  if (jid === undefined || jobDirectory(o.cachedir, o.hashType, jid) !== directory) return undefined;
+  const jid = reading(file, onFault, () => jidIn(file));
+  if (jid === undefined) return undefined;
   if (o.jobs.getRequest(jid) !== undefined || (isJid(jid) && jid < o.olderThanJid)) return undefined;
+  // A directory holds the job whose id its name is made of, and no other: its returns are looked for there.
+  if (jobDirectory(o.cachedir, o.hashType, jid) !== directory) {
+    onFault({ file, reason: `hash_type ${o.hashType} has another directory for job ${jid}` });
+    return undefined;
+  }
   const record = reading(file, onFault, () => o.files.getLoad(jid));
   return record === undefined ? undefined : { ...record, isTakenOver: true };
+}
+
+/** Undefined if there is no such file. @throws SaltworksError WIRE_TOO_LARGE, WIRE_MALFORMED */
+function jidIn(file: string): string | undefined {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  if (stat === undefined) return undefined;
+  if (stat.size > saltFileBytesMax) throw new SaltworksError("WIRE_TOO_LARGE", `over ${saltFileBytesMax} bytes`);
+  const load = decode(readFileSync(file));
+  const jid = load instanceof Map ? textField(load, "jid") : undefined;
+  if (jid === undefined) throw new SaltworksError("WIRE_MALFORMED", "it names no job");
+  return jid;
 }

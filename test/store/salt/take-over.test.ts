@@ -1,9 +1,10 @@
 /** What a Salt master left: minions' data in either layout, its jobs, and how Salt is found. */
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { SaltworksError } from "../../../src/errors.ts";
+import { saltFileBytesMax } from "../../../src/limits.ts";
 import type { JobCache } from "../../../src/store/job-cache.ts";
 import { openLmdbJobCache } from "../../../src/store/lmdb-job-cache.ts";
 import { openLocalCache } from "../../../src/store/local-cache-driver.ts";
@@ -187,14 +188,27 @@ describe("taking over jobs", () => {
     assert.deepEqual(reader().findJids({ limit: 10 }), [oldJid]);
   });
 
-  it("names loads that cannot be read, and leaves out jobs about to be removed and those in another's directory", async () => {
+  it("names loads that cannot be read or are too large, and leaves out jobs about to be removed", async () => {
     const salt = openLocalCache({ cachedir, hashType });
     for (const jid of [oldJid, newJid]) await salt.putLoad(loadOf(jid));
     assert.deepEqual(await take("20260102030405000002"), [1, []]);
-    const bad = join(jobDirectory(cachedir, hashType, "20260102030405000003"), ".load.p");
+    const loadFileOf = (jid: string) => join(jobDirectory(cachedir, hashType, jid), ".load.p");
+    const [bad, large] = [loadFileOf("20260102030405000003"), loadFileOf("20260102030405000004")];
     put(bad, Buffer.of(0x82));
-    put(join(jobsDirectory(cachedir), "00", "other", ".load.p"), { jid: "20260102030405000004" });
-    assert.deepEqual(await take("20260102030405000002"), [0, [bad]]);
+    put(large, { jid: "20260102030405000004" });
+    truncateSync(large, saltFileBytesMax + 1);
+    const [taken, faults] = await take("20260102030405000002");
+    assert.deepEqual([taken, faults.toSorted()], [0, [bad, large].toSorted()]);
+  });
+
+  it("names jobs that stand under another hash_type", async () => {
+    await openLocalCache({ cachedir, hashType: "md5" }).putLoad(loadOf(oldJid));
+    const step = await new OldJobs({ cachedir, hashType, jobs, files: openLocalCache({ cachedir, hashType }) }).step({
+      sinceMs: 0,
+      olderThanJid: "20000101000000000000",
+    });
+    assert.deepEqual([step.taken, step.leftOut], [0, 1]);
+    assert.match(step.faults[0]?.reason ?? "", /hash_type sha256 has another directory for job 20260102030405000001/);
   });
 
   it("names folders that cannot be read, and takes the others", async () => {
