@@ -28,6 +28,8 @@ export interface MinionData {
   putMine(id: string, mine: Uint8Array): Promise<void>;
   getMine(id: string): Uint8Array | undefined;
   dropMine(id: string): Promise<void>;
+  /** Ids with a mine, sorted. */
+  mineIds(): string[];
   /** A session key, sealed by the caller. */
   putSession(id: string, sealed: Uint8Array): Promise<void>;
   getSession(id: string): Uint8Array | undefined;
@@ -56,6 +58,7 @@ const nothing: MinionData = {
   putMine: () => Promise.reject(storeFailed("opened for reading", undefined)),
   getMine: () => undefined,
   dropMine: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  mineIds: () => [],
   putSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
   getSession: () => undefined,
   sessionIds: () => [],
@@ -120,6 +123,7 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
     dropMine: async (id) => {
       await later(0, () => mines.remove(keyOf(id)));
     },
+    mineIds: () => idsIn(mines),
     putSession: (id, sealed) => put(sessions, id, sealed),
     getSession: (id) => get(sessions, id),
     sessionIds: () => idsIn(sessions),

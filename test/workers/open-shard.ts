@@ -113,6 +113,7 @@ function memoryMinions(memory: MemoryStores): MinionData {
       at(id).session = Uint8Array.from(sealed);
     },
     getSession: (id) => memory.minions.get(id)?.session,
+    mineIds: () => [...memory.minions].filter(([, { mine }]) => mine !== undefined).map(([id]) => id),
     sessionIds: () => [...memory.minions].filter(([, { session }]) => session !== undefined).map(([id]) => id),
     dropSession: async (id) => {
       delete at(id).session;

@@ -2,7 +2,7 @@
 import { saltMirrorAtOnce, saltReturnsWaitingMax } from "../../limits.ts";
 import { closeEnvironment } from "../lmdb-env.ts";
 import { readLayout } from "../lmdb-layout.ts";
-import { type ReadShard, readShards, timePrefix } from "../lmdb-records.ts";
+import { otherPrefix, type ReadShard, readShards, timePrefix } from "../lmdb-records.ts";
 import type { MinionData } from "../minion-data.ts";
 import type { SaltFeed } from "./feed.ts";
 
@@ -10,13 +10,13 @@ export type FillOptions = {
   readonly feed: SaltFeed;
   /** Directory of the LMDB job cache. */
   readonly jobsPath: string;
-  readonly minions: Pick<MinionData, "ids">;
+  readonly minions: Pick<MinionData, "ids" | "mineIds">;
 };
 
 /** Once for each feed; one that was interrupted begins anew. @returns how many returns and minions are to be written */
 export async function fillFeed({ feed, jobsPath, minions }: FillOptions): Promise<number> {
   if (feed.isFilled) return 0;
-  const ids = minions.ids();
+  const ids = [...new Set([...minions.ids(), ...minions.mineIds()])];
   for (let at = 0; at < ids.length; at += saltMirrorAtOnce) feed.addMinions(ids.slice(at, at + saltMirrorAtOnce));
   const layout = readLayout(jobsPath);
   const shards = layout === undefined ? [] : readShards(jobsPath, layout);
@@ -31,21 +31,22 @@ export async function fillFeed({ feed, jobsPath, minions }: FillOptions): Promis
   return count;
 }
 
-const nextPrefix = String.fromCharCode(timePrefix.charCodeAt(0) + 1);
-
-/** Of jobs whose ids are times: others are rare, and Salt's tools sort them before all. */
+/** Jobs whose ids are times, and then the others: these are rare. */
 async function fillReturns(feed: SaltFeed, { returns }: ReadShard, limit: number): Promise<number> {
   let count = 0;
-  for (let from = Buffer.from(nextPrefix); count < limit; ) {
-    returns.resetReadTxn();
-    const range = { start: from, end: Buffer.from(timePrefix), reverse: true, exclusiveStart: true };
-    const keys = Array.from(returns.getKeys({ ...range, limit: saltMirrorAtOnce }), (key) => Buffer.from(key));
-    const last = keys.at(-1);
-    if (last === undefined) break;
-    feed.addReturns(keys);
-    count += keys.length;
-    from = last;
-    await new Promise<void>((resolve) => setImmediate(resolve));
+  for (const prefix of [timePrefix, otherPrefix]) {
+    let from = Buffer.from(String.fromCharCode(prefix.charCodeAt(0) + 1));
+    while (count < limit) {
+      returns.resetReadTxn();
+      const range = { start: from, end: Buffer.from(prefix), reverse: true, exclusiveStart: true };
+      const keys = Array.from(returns.getKeys({ ...range, limit: saltMirrorAtOnce }), (key) => Buffer.from(key));
+      const last = keys.at(-1);
+      if (last === undefined) break;
+      feed.addReturns(keys);
+      count += keys.length;
+      from = last;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
   }
   return count;
 }

@@ -136,13 +136,17 @@ describe("the mirror of Salt's own files", () => {
     open(false);
     await jobs.putLoad(loadOf(jid));
     await jobs.putReturns(["a", "b", "c"].map((id) => returnOf(jid, id)));
+    await jobs.putReturns([returnOf("no-time", "a")]);
     await minions.putGrains("a", packed({}), packed({}));
+    await minions.putMine("b", packed({ ip: "::1" }));
     await flush();
     const what = { feed, jobsPath, minions };
-    assert.equal(await fillFeed(what), 4);
+    assert.equal(await fillFeed(what), 6);
     assert.equal(await fillFeed(what), 0);
-    assert.deepEqual(await writeAll(openMirror()), { returns: 3, minions: 1 });
+    assert.deepEqual(await writeAll(openMirror()), { returns: 4, minions: 2 });
     assert.ok(existsSync(join(jobDirectory(cachedir, hashType, jid), "c", "return.p")));
+    assert.ok(existsSync(join(jobDirectory(cachedir, hashType, "no-time"), "a", "return.p")));
+    assert.ok(existsSync(join(cachedir, "minions", "b", "mine.p")), "a mine of a minion without grains");
   });
 
   it("writes no file outside of its folder for an id that is no file name", async () => {
