@@ -20,7 +20,7 @@ export const minionLayouts: readonly MinionLayout[] = ["folders", "kinds"];
 export const saltKinds = ["grains", "pillar", "mine"] as const;
 export type Kind = (typeof saltKinds)[number];
 
-/** As Salt's own. */
+/** As the files that Salt 3006 to 3008 make, whatever the umask: pillars hold secrets. */
 const fileMode = 0o600;
 const folderMode = 0o750;
 const emptyMap = encode(new Map(), "bin");
