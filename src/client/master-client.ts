@@ -65,6 +65,7 @@ export class MasterClient {
   readonly #credentials: Credentials;
   readonly #idle: RequestChannel[] = [];
   readonly #open = new Set<RequestChannel>();
+  #isClosed = false;
 
   private constructor(config: MasterConfig, credentials: Credentials) {
     this.#config = config;
@@ -315,8 +316,9 @@ export class MasterClient {
     link.close();
   }
 
-  /** Gives up what is under way. */
+  /** Gives up what is under way; what is asked from now on fails with CHANNEL_CLOSED. */
   close(): void {
+    this.#isClosed = true;
     for (const channel of this.#open) channel.close();
     this.#open.clear();
     this.#idle.length = 0;
@@ -364,6 +366,7 @@ export class MasterClient {
   }
 
   #takeChannel(): RequestChannel {
+    if (this.#isClosed) throw new SaltworksError("CHANNEL_CLOSED", "the client was closed");
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
     if (this.#open.size >= clientChannelsMax) {

@@ -7,6 +7,7 @@ import { release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { keys, noTerminal, onTerminal } from "./on-terminal.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
 const deadlineMs = 120_000;
@@ -81,6 +82,32 @@ describe("saltworks demo", () => {
     assert.equal(await ended(), 0);
     assert.deepEqual(readdirSync(temporary), []);
     assert.deepEqual(processesNaming(folder()), []);
+  });
+
+  for (const [moment, awaited] of [
+    ["the start", "Starting a master"],
+    ["the jobs", "test.ping"],
+  ] as const) {
+    it(`ends at once with 130 on Ctrl-C during ${moment}, and says nothing of jobs that did not run`, {
+      skip: noTerminal,
+    }, async () => {
+      const environment = { TMPDIR: temporary };
+      const result = await onTerminal(["demo", "--exit", "--minions", "1"], [[awaited, keys.interrupt]], environment);
+      assert.ok(result.isTyped && result.isOver, result.shown);
+      assert.equal(result.exitCode, 130, result.shown);
+      assert.doesNotMatch(result.shown, /had no answer|job's jid|lookup_jid|ERROR/);
+      assert.deepEqual(readdirSync(temporary), []);
+    });
+  }
+
+  it("ends with a word when its master dies during the start", { timeout: deadlineMs / 2 }, async () => {
+    start("--minions", "1");
+    await until("Starting a master");
+    while (processesNaming(join(folder(), "master")).length === 0)
+      await new Promise((resolve) => setImmediate(resolve));
+    process.kill(processesNaming(join(folder(), "master"))[0] ?? 0, "SIGKILL");
+    assert.equal(await ended(), 1);
+    assert.deepEqual(readdirSync(temporary), []);
   });
 
   it("goes on without a minion, and ends with a word when its master dies", { timeout: deadlineMs }, async () => {

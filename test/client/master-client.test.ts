@@ -275,6 +275,7 @@ describe("MasterClient", () => {
     assert.equal((await client.wheel("quick", {})).value, 1);
     client.close();
     await slow;
+    await assert.rejects(client.wheel("quick", {}), { code: "CHANNEL_CLOSED" }, "nothing is sent by a closed client");
   });
 
   it("refuses more requests at once than it may have sockets", async () => {

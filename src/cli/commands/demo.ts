@@ -1,6 +1,7 @@
 /** `saltworks demo`: a master and some minions in a private directory, three jobs shown as an operator would see them, and what to try next. */
 
 import { join, relative } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs, stripVTControlCharacters } from "node:util";
 import { KeyAdmin } from "../../client/key-admin.ts";
 import { packageRoot } from "../../config/program-version.ts";
@@ -28,6 +29,8 @@ Options:
 `;
 const usageExitCode = 64;
 const failedJobExitCode = 1;
+/** What a shell shows for a program that the signal ended. */
+const interruptedExitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 const defaultMinionCount = 5;
 const masterName = "master";
 /** How long to wait before looking again for what has no event: sockets and key files of starting processes. */
@@ -74,27 +77,48 @@ class Demo {
   readonly #site: DemoSite;
   readonly #host: Host;
   readonly #children = new Children();
-  /** Settled by Ctrl-C (with 0) or a process that died (with an error). */
+  /** Settled by Ctrl-C (with the exit code) or a process that died (with an error). */
   readonly #ended: Promise<number>;
+  /** Aborted as soon as that is settled: what waits then gives up, and what still runs says nothing more. */
+  readonly #over = new AbortController();
   #end: (outcome: number | Error) => void = () => undefined;
-  #ignoreInterrupt: () => void;
+  readonly #ignoreInterrupts: readonly (() => void)[];
   #isUp = false;
+  /** The jobs are done: from here on Ctrl-C is how a demo ends. */
+  #isShown = false;
 
   constructor(site: DemoSite, host: Host) {
     this.#site = site;
     this.#host = host;
     this.#ended = new Promise((resolve, reject) => {
-      this.#end = (outcome) => (typeof outcome === "number" ? resolve(outcome) : reject(outcome));
+      this.#end = (outcome) => {
+        if (typeof outcome === "number") resolve(outcome);
+        else reject(outcome);
+        this.#over.abort();
+      };
     });
     // Whoever waits for something else at that time learns of it there.
     this.#ended.catch(() => undefined);
-    this.#ignoreInterrupt = host.onInterrupt(() => this.#end(0), ["SIGINT", "SIGTERM", "SIGHUP"]);
+    this.#ignoreInterrupts = (["SIGINT", "SIGTERM", "SIGHUP"] as const).map((signal) =>
+      host.onInterrupt(() => this.#end(this.#isShown ? 0 : interruptedExitCodes[signal]), [signal]),
+    );
     this.#children.onDeath((name, said) => this.#onDeath(name, said));
   }
 
   async run(isExiting: boolean): Promise<number> {
-    const outcome = await Promise.race([this.#ended, this.#show(isExiting)]);
+    const outcome = await Promise.race([this.#ended, this.#untilShown(isExiting)]);
     if (isExiting || outcome !== 0) return outcome;
+    return await this.#ended;
+  }
+
+  /** What an end in the midst of it makes of the jobs does not matter: `#ended` says how the demo ends. */
+  async #untilShown(isExiting: boolean): Promise<number> {
+    try {
+      const code = await this.#show(isExiting);
+      if (!this.#over.signal.aborted) return code;
+    } catch (error) {
+      if (!this.#over.signal.aborted) throw error;
+    }
     return await this.#ended;
   }
 
@@ -105,7 +129,7 @@ class Demo {
   }
 
   async stop(): Promise<void> {
-    this.#ignoreInterrupt();
+    for (const ignore of this.#ignoreInterrupts) ignore();
     await this.#children.stop();
   }
 
@@ -123,37 +147,32 @@ class Demo {
     code ||= await this.#job("test.ping");
     code ||= await this.#job("cmd.run", "uname -sr");
     code ||= await this.#job("grains.item", "os");
+    this.#over.signal.throwIfAborted();
     if (code === 0 && !isExiting) this.#suggest();
+    this.#isShown = true;
     return code;
   }
 
   /** The minions count as there once each has told the master that it is up, which it does after it can hear publishes. */
   async #acceptKeys(config: MasterConfig): Promise<void> {
     const missing = new Set(this.#site.minions.map(({ id }) => `salt/minion/${id}/start`));
-    let settle: () => void = () => undefined;
-    const allStarted = new Promise<void>((resolve) => {
-      settle = resolve;
-    });
-    const follower = await whenThere("the master's event bus", () => this.#follow(config, missing, settle));
-    const admin = new KeyAdmin(config);
-    await whenThere("the minions' keys", () => {
-      const { length } = admin.list(["pending"]).get("pending") ?? [];
-      return Promise.resolve(length >= this.#site.minions.length ? true : undefined);
-    });
-    await this.#command("key", ["-A", "-y"]);
-    const timer = setTimeout(() => this.#end(late("the start of the minions")), demoStartTimeoutMs);
-    await allStarted;
-    clearTimeout(timer);
-    follower.close();
+    const { signal } = this.#over;
+    const follower = await whenThere("the master's event bus", () => this.#follow(config, missing), signal);
+    try {
+      const admin = new KeyAdmin(config);
+      const areKeysThere = () => (admin.list(["pending"]).get("pending") ?? []).length >= this.#site.minions.length;
+      await whenThere("the minions' keys", async () => areKeysThere() || undefined, signal);
+      await this.#command("key", ["-A", "-y"]);
+      await whenThere("the start of the minions", async () => missing.size === 0 || undefined, signal);
+    } finally {
+      follower.close();
+    }
   }
 
-  async #follow(config: MasterConfig, missing: Set<string>, settle: () => void): Promise<EventSubscriber | undefined> {
+  async #follow(config: MasterConfig, missing: Set<string>): Promise<EventSubscriber | undefined> {
     try {
       return await EventSubscriber.connect(join(config.sock_dir, "master_event_pub.ipc"), {
-        onEvent: (body) => {
-          missing.delete(splitEvent(body).tag);
-          if (missing.size === 0) settle();
-        },
+        onEvent: (body) => void missing.delete(splitEvent(body).tag),
         onClose: () => undefined,
       });
     } catch (error) {
@@ -170,6 +189,7 @@ class Demo {
       this.#host.write(text);
     };
     const code = await this.#command("salt", ["*", ...words], { ...this.#host, write });
+    this.#over.signal.throwIfAborted();
     const text = stripVTControlCharacters(shown);
     const silent = this.#site.minions.filter(({ id }) => !answered(text, id)).map(({ id }) => id);
     if (code !== 0 || silent.length === 0) return code;
@@ -180,8 +200,27 @@ class Demo {
   /** Runs one command of this program and shows the line that does the same. */
   async #command(name: "salt" | "key", args: readonly string[], host = this.#host): Promise<number> {
     const argv = ["-c", this.#site.masterConfigDir, ...args];
+    this.#over.signal.throwIfAborted();
     this.#host.write(`\n$ ${[programName(), name, ...argv].map(quoted).join(" ")}\n`);
-    return name === "salt" ? await runSalt(argv, host) : await runKey(argv, host);
+    // Where to look a job up later, or that the master went, is not for a demo that ends and takes both with it.
+    const unlessOver = (say: (text: string) => void) => (text: string) => {
+      if (!this.#over.signal.aborted) say(text);
+    };
+    const ofDemo = {
+      ...host,
+      write: unlessOver(host.write),
+      complain: unlessOver(host.complain),
+      onInterrupt: (listener: () => void) => this.#whenOver(listener),
+    };
+    return name === "salt" ? await runSalt(argv, ofDemo) : await runKey(argv, ofDemo);
+  }
+
+  /** A command is interrupted with the demo, also one that begins to listen when that is over already. @returns how to stop listening */
+  #whenOver(listener: () => void): () => void {
+    const { signal } = this.#over;
+    if (signal.aborted) queueMicrotask(listener);
+    signal.addEventListener("abort", listener, { once: true });
+    return () => signal.removeEventListener("abort", listener);
   }
 
   #suggest(): void {
@@ -199,14 +238,18 @@ class Demo {
   }
 }
 
-/** @throws SaltworksError FUNCTION_FAILED if it does not come in time */
-async function whenThere<Thing>(what: string, look: () => Promise<Thing | undefined>): Promise<Thing> {
+/** @throws SaltworksError MASTER_UNREACHABLE if it does not come in time, and the signal's reason once that is aborted */
+async function whenThere<Thing>(
+  what: string,
+  look: () => Promise<Thing | undefined>,
+  signal: AbortSignal,
+): Promise<Thing> {
   const deadlineMs = performance.now() + demoStartTimeoutMs;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
     if (performance.now() > deadlineMs) throw late(what);
-    await new Promise((resolve) => setTimeout(resolve, lookIntervalMs));
+    await wait(lookIntervalMs, undefined, { signal });
   }
 }
 
