@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 import { FakeMaster } from "../client/fake-master.ts";
+import { keys, noTerminal, onTerminal } from "./on-terminal.ts";
 import { TestHost } from "./test-host.ts";
 
 /** What a master of one worker would answer after that many returns. */
@@ -48,6 +49,18 @@ describe("saltworks top", () => {
     });
   });
   afterEach(() => master.stop());
+
+  for (const [name, key] of [
+    ["q", "q"],
+    ["Ctrl-C", keys.interrupt],
+  ] as const) {
+    it(`ends at once on ${name} between two looks that are far apart`, { skip: noTerminal }, async () => {
+      const words = ["top", "-c", master.folder, "-n", "3600"];
+      const { isTyped, isOver, exitCode, shown } = await onTerminal(words, [["looking", key]], { HOME: master.folder });
+      assert.ok(isTyped && isOver, shown);
+      assert.equal(exitCode, 0);
+    });
+  }
 
   it("prints one plain view where the output is no terminal", async () => {
     const host = new TestHost();

@@ -99,11 +99,13 @@ async function refresh(
   };
   screen.onResize(draw);
   const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve(), { once: true }));
+  // A wait that went on would keep the program from ending until it is over.
+  const nextLook = () => wait(intervalMs, undefined, { signal: end }).catch(() => undefined);
   const clock = setInterval(draw, 1_000);
   draw();
   try {
     for (;;) {
-      await Promise.race([wait(intervalMs), ended]);
+      await nextLook();
       if (end.aborted) return;
       const look = await Promise.race([answerOf(ask), ended]);
       if (look === undefined) continue;
