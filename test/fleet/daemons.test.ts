@@ -304,14 +304,14 @@ describe("daemons", { skip: needsRoot }, () => {
     datagrams.close();
   });
 
-  it("refuse options of Node.js in the environment that have loaded code or opened a debugger", () => {
-    const env = { ...user.env, NODE_OPTIONS: "--inspect=127.0.0.1:0" };
-    const done = spawnSync(process.execPath, [cliFile, "master", "-c", join(folder, "conf")], {
-      encoding: "utf8",
-      env,
-    });
-    assert.equal(done.status, 1);
-    assert.match(done.stderr, /NODE_OPTIONS is "--inspect=127\.0\.0\.1:0", which a daemon does not take/);
+  it("refuse options of Node.js in the environment, in whichever spelling", () => {
+    for (const options of ["--inspect=127.0.0.1:0", "--experimental_loader=data:text/javascript,"]) {
+      const env = { ...user.env, NODE_OPTIONS: options };
+      const arguments_ = [cliFile, "master", "-c", join(folder, "conf")];
+      const { status, stderr } = spawnSync(process.execPath, arguments_, { encoding: "utf8", env });
+      assert.equal(status, 1, stderr);
+      assert.ok(stderr.includes(`NODE_OPTIONS is "${options}", which a daemon does not take`), stderr);
+    }
   });
 
   it("serve an ordinary user without any of root's doing", { timeout }, async () => {

@@ -1,6 +1,6 @@
 /**
  * Variables of the environment that change what Node.js is: code loaded, a debugger opened, certificates not checked. A daemon takes none of them.
- * `bin/saltworks` drops them before Node.js starts; a daemon that is started otherwise refuses those that have acted already.
+ * `bin/saltworks` drops them before Node.js starts; a daemon that is started otherwise refuses `NODE_OPTIONS`, which has acted by then.
  */
 import { url as inspectorUrl } from "node:inspector";
 import { SaltworksError } from "../../errors.ts";
@@ -19,19 +19,15 @@ export const droppedVariables = [
   "OPENSSL_MODULES",
 ] as const;
 
-/** Options that open a debugger or load code before ours. */
-const acting =
-  /(?:^|[\s"'])(?:--(?:inspect|debug|require|import|loader|experimental-loader|eval|env-file|openssl-config)|-[re])(?:[-=\s"']|$)/;
-
 /**
  * Takes them out of `environment`, so that threads and children don't have them.
  *
  * @returns the names of those that were there
- * @throws SaltworksError CONFIG_INVALID if one has loaded code or opened a debugger in this process
+ * @throws SaltworksError CONFIG_INVALID if there are `NODE_OPTIONS`. Node.js has read them, in several spellings of each, and they stay in force
  */
 export function dropNodeVariables(environment: Record<string, string | undefined>): string[] {
   const options = environment.NODE_OPTIONS ?? "";
-  if (acting.test(options))
+  if (options.trim() !== "")
     throw new SaltworksError(
       "CONFIG_INVALID",
       `NODE_OPTIONS is "${options}", which a daemon does not take: unset it, or start bin/saltworks, which drops it`,

@@ -129,9 +129,9 @@ describe("variables that change Node.js", () => {
     );
   });
 
-  it("are dropped, or refused where they have loaded code or opened a debugger", () => {
+  it("are dropped, or refused where Node.js has acted on them", () => {
     const environment: Record<string, string> = {
-      NODE_OPTIONS: "--max-old-space-size=512",
+      NODE_OPTIONS: " ",
       NODE_PATH: "/x",
       PATH: "/bin",
     };
@@ -145,6 +145,9 @@ describe("variables that change Node.js", () => {
       "--import /x.mjs",
       "--loader x",
       "-r=/x",
+      "--experimental_loader=/x.mjs",
+      "--inspect_brk",
+      "--tls-cipher-list=NULL",
     ];
     for (const options of acting)
       assert.throws(() => dropNodeVariables({ NODE_OPTIONS: options }), { code: "CONFIG_INVALID" }, options);
