@@ -2,7 +2,7 @@
  * What an operator at a terminal is told beside Salt's own words, on standard error. Where that is not a terminal a script may read it, and
  * gets what Salt prints.
  */
-import { type AskedTarget, type MasterClient, requestEndpoint } from "../client/master-client.ts";
+import { type JobRequest, type MasterClient, requestEndpoint } from "../client/master-client.ts";
 import type { MasterConfig } from "../config/schema.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { Host } from "./host.ts";
@@ -21,12 +21,21 @@ export function noticePlace(error: unknown, config: MasterConfig, host: Host): v
   notice(host, `Looked for with ${configFile}: event sockets in ${sockets}, requests at ${requestEndpoint(config)}.`);
 }
 
-/** Why a target matches no minion, as far as the master tells it in one line. */
-export async function noticeNoMatch(target: AskedTarget, client: MasterClient, host: Host): Promise<void> {
+/** What shows more of a target, for commands of `saltworks salt`. */
+const explainHint = "--explain in place of the function";
+
+/** Why the target of a job matches no minion, as far as the master tells it in one line. `hint`: the command that tells more. */
+export async function noticeNoMatch(
+  { target, targetKind, kwargs }: Pick<JobRequest, "target" | "targetKind" | "kwargs">,
+  client: MasterClient,
+  host: Host,
+  hint: string = explainHint,
+): Promise<void> {
   if (host.errorTerminal === undefined) return;
   let why: string;
   try {
-    const explained = await client.explainTarget(target);
+    const delimiter = String(kwargs?.delimiter ?? ":");
+    const explained = await client.explainTarget({ target, targetKind, delimiter });
     const fault = explained.get("fault");
     const unknown = explained.get("unknown");
     const named = unknown instanceof Map ? unknown.get("first") : undefined;
@@ -38,7 +47,7 @@ export async function noticeNoMatch(target: AskedTarget, client: MasterClient, h
     if (!(error instanceof SaltworksError)) throw error;
     return;
   }
-  notice(host, `${why} --explain in place of the function shows what each part of the target matches.`);
+  notice(host, `${why} ${hint} shows what each part of the target matches.`);
 }
 
 function unknownNames(states: ReadonlyMap<unknown, unknown>): string {

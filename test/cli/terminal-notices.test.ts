@@ -1,6 +1,7 @@
 /** What an operator at a terminal is told beside Salt's own words, by the real programs: scripts get none of it. */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { MasterProcess } from "../../bench/master-process.ts";
@@ -17,7 +18,7 @@ describe("notices at a terminal", { skip: noTerminal }, () => {
   let master: MasterProcess;
 
   before(async () => {
-    master = await startOurMaster(1, { deliver_within: siteWithinSeconds, timeout: 2, gather_job_timeout: 2 });
+    master = await startOurMaster(1, { deliver_within: siteWithinSeconds, timeout: 1, gather_job_timeout: 1 });
     const { publicPem } = await generateKeyPair(2_048);
     writeFileSync(join(master.pkiDirectory, "minions", "away"), publicPem);
   });
@@ -58,5 +59,48 @@ describe("notices at a terminal", { skip: noTerminal }, () => {
 
   it("are none where nothing waits", async () => {
     assert.ok(!(await shown("salt", "away", "test.ping")).includes("back before"), "asked for this moment only");
+  });
+
+  it("say why a target matches no minion, for batches, subsets and copies too", async () => {
+    const words = [
+      ["salt", "nobody*", "test.ping"],
+      ["salt", "nobody*", "test.ping", "-b", "1"],
+      ["salt", "nobody*", "test.ping", "-b", "1", "--async"],
+      ["salt", "nobody*", "test.ping", "--subset", "1"],
+      ["cp", "nobody*", join(master.configDirectory, "master"), "/nowhere"],
+    ];
+    for (const asked of words) {
+      const text = await shown(...asked);
+      assert.match(text, /^No minion with an accepted key matches\. .*--explain.* shows/m, asked.join(" "));
+      assert.doesNotMatch((await inPipe(...asked)).stderr, /accepted key/, asked.join(" "));
+    }
+    const copied = await shown("cp", "nobody*", join(master.configDirectory, "master"), "/nowhere");
+    assert.ok(copied.includes(`saltworks salt -c ${master.configDirectory} TARGET --explain shows`), copied);
+  });
+
+  it("say where a master was looked for that is not there", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sw-"));
+    try {
+      const lines = {
+        root_dir: folder,
+        sock_dir: join(folder, "sock"),
+        ret_port: 1,
+        pki_dir: folder,
+        cachedir: folder,
+      };
+      writeFileSync(join(folder, "master"), JSON.stringify(lines));
+      for (const [command, ...words] of [
+        ["cp", "web1", "/etc/hostname", "/tmp"],
+        ["top", "--once"],
+      ]) {
+        const { shown: text } = await onTerminal([command ?? "", "-c", folder, ...words], [], { HOME: folder });
+        assert.ok(
+          text.includes(`Looked for with ${join(folder, "master")}: event sockets in ${join(folder, "sock")}`),
+          text,
+        );
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });

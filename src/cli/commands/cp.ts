@@ -12,6 +12,7 @@ import { Display } from "../display.ts";
 import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
+import { commandLine, noticeNoMatch, noticePlace } from "../notices.ts";
 import { copyTargetOptions } from "../options/cp-options.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { noMatchText, saltExitCodes } from "../salt-endings.ts";
@@ -41,7 +42,10 @@ async function runCopy(options: CpOptions, positionals: readonly string[], host:
   let client: MasterClient | undefined;
   try {
     client = await MasterClient.open(config, host.user);
-    const copy = new Copy(client, display, toCall(options, targetWord, config));
+    const call = toCall(options, targetWord, config);
+    const asking = client;
+    const hint = `${commandLine("saltworks salt", options.configDir)} TARGET --explain`;
+    const copy = new Copy(client, display, call, () => noticeNoMatch(call, asking, host, hint));
     if (options.isChunked) {
       const { files, emptyDirectories } = findSources(paths, destination);
       const pieceBytes = config.salt_cp_chunk_size;
@@ -55,6 +59,7 @@ async function runCopy(options: CpOptions, positionals: readonly string[], host:
   } catch (error) {
     const code = isHardCrash(options.isHardCrash, host) ? undefined : explainFailure(error, true, display, host, log);
     if (code === undefined) throw error;
+    noticePlace(error, config, host);
     return code;
   } finally {
     client?.close();
@@ -86,14 +91,17 @@ class Copy {
   readonly #client: MasterClient;
   readonly #display: Display;
   readonly #call: Call;
+  /** Says why no minion matched. */
+  readonly #explain: () => Promise<void>;
   /** Of a whole copy the minion's answer; in pieces a map by path. */
   readonly #results = new Map<string, Value>();
   #isComplete = true;
 
-  constructor(client: MasterClient, display: Display, call: Call) {
+  constructor(client: MasterClient, display: Display, call: Call, explain: () => Promise<void>) {
     this.#client = client;
     this.#display = display;
     this.#call = call;
+    this.#explain = explain;
   }
 
   /** False if a minion did not answer. */
@@ -170,6 +178,7 @@ class Copy {
     const running = await this.#client.run({ ...call, fun, args });
     if (running === undefined) {
       this.#display.line(noMatchText);
+      await this.#explain();
       return undefined;
     }
     const answers = new Map<string, Value>();

@@ -22,6 +22,7 @@ import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
 import { loginOf } from "../login.ts";
+import { noticePlace } from "../notices.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { becomeUser } from "../process-user.ts";
 import { generatedDirectory, runKeyGeneration } from "./key-generation.ts";
@@ -62,6 +63,7 @@ async function runAction(options: KeyOptions, host: Host): Promise<number> {
   } catch (error) {
     if (masterRefusals.some((code) => hasCode(error, code))) {
       host.complain(`Error: ${(error as SaltworksError).message}\n`);
+      noticePlace(error, config, host);
       return 1;
     }
     if (

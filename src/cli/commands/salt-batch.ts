@@ -12,7 +12,7 @@ import { Exit } from "../command-line.ts";
 import type { Display } from "../display.ts";
 import { Followed } from "../followed.ts";
 import type { Host } from "../host.ts";
-import { commandLine } from "../notices.ts";
+import { commandLine, noticeNoMatch } from "../notices.ts";
 import { usageExitCode } from "../options/line-reader.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { noMatchText, nothingText, saltExitCodes } from "../salt-endings.ts";
@@ -108,7 +108,7 @@ export class BatchCommand {
   /** Begins the batch, which goes on in the master, and leaves it. @returns the exit code */
   async begin({ follow: _, ...request }: JobRequest & { readonly batch: BatchOptions }): Promise<number> {
     const published = await this.#client.publish(request);
-    if (published === undefined) this.#display.line(noMatchText);
+    if (published === undefined) await this.#tellNoMatch(request);
     this.#display.line(`Executed command with job ID: ${published?.jid ?? 0}`);
     if (published !== undefined) this.#host.complain(`${followText(published.jid, this.#configDir)}\n`);
     return saltExitCodes.done;
@@ -119,7 +119,7 @@ export class BatchCommand {
     return this.#show(async () => {
       const running = await this.#client.batch(request);
       if (running !== undefined) return running;
-      this.#display.line(noMatchText);
+      await this.#tellNoMatch(request);
       if (!request.batch.isStatic) this.#display.line("No minions matched the target.");
       return request.batch.isStatic ? this.#nothing() : 0;
     });
@@ -128,6 +128,11 @@ export class BatchCommand {
   /** @returns the exit code that the command which began the batch has */
   follow(jid: string): Promise<number> {
     return this.#show(() => this.#client.followBatch(jid));
+  }
+
+  async #tellNoMatch(request: JobRequest): Promise<void> {
+    this.#display.line(noMatchText);
+    await noticeNoMatch(request, this.#client, this.#host);
   }
 
   #show(begin: () => Promise<RunningBatch | number>): Promise<number> {

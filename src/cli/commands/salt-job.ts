@@ -28,6 +28,8 @@ export class SaltCommand {
   readonly #log: Logger;
   readonly #followed: Followed<RunningJob>;
   #bar: JobBar | undefined;
+  /** False once `--subset` has asked and no minion matches; with true those that match lack the function. */
+  #isMatching = true;
 
   constructor(job: SaltJob, client: MasterClient, display: Display, host: Host, log: Logger) {
     this.#job = job;
@@ -42,7 +44,7 @@ export class SaltCommand {
   run(): Promise<number> {
     return this.#followed.until(async () => {
       const request = await this.narrowed();
-      if (request === undefined) return this.matchesNobody();
+      if (request === undefined) return await this.matchesNobody();
       if (this.#job.isStatic) return await this.#runStatic(request);
       if (this.#job.isAsync) return await this.#publishOnly(request);
       return request.fun === "sys.doc" ? await this.#showDocs(request) : await this.#follow(request);
@@ -56,6 +58,7 @@ export class SaltCommand {
     const functions = typeof request.fun === "string" ? [request.fun] : [...request.fun];
     const { ret: _, ...question } = request;
     const asked = await this.#client.run({ ...question, fun: "sys.list_functions", args: modulesOf(functions) });
+    this.#isMatching = asked !== undefined;
     if (asked === undefined) return undefined;
     this.#followed.running = asked;
     if (!this.#job.isStatic && !this.#job.isAsync) this.#announce(asked.jid);
@@ -65,8 +68,9 @@ export class SaltCommand {
   }
 
   /** What is said, and the exit code, where `narrowed` leaves nobody. */
-  matchesNobody(): number {
-    this.#display.line(noMatchText);
+  async matchesNobody(): Promise<number> {
+    if (this.#isMatching) this.#display.line(noMatchText);
+    else await this.#tellNoMatch(this.#job.request);
     if (!this.#job.isAsync) return this.#nothing(new Map());
     this.#display.line("Executed command with job ID: 0");
     return saltExitCodes.done;
@@ -211,10 +215,9 @@ export class SaltCommand {
     return running;
   }
 
-  async #tellNoMatch({ target, targetKind, kwargs }: Omit<SaltJob["request"], "follow">): Promise<void> {
+  async #tellNoMatch(request: Omit<SaltJob["request"], "follow">): Promise<void> {
     this.#display.line(noMatchText);
-    const delimiter = String(kwargs?.delimiter ?? ":");
-    await noticeNoMatch({ target, targetKind, delimiter }, this.#client, this.#host);
+    await noticeNoMatch(request, this.#client, this.#host);
   }
 
   #announce(jid: string): void {

@@ -50,7 +50,7 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
     const chosen = batch ?? (isFew ? undefined : await safeBatch(safe, target, client, display));
     if (chosen === undefined) return await command.run();
     const request = await command.narrowed();
-    if (request === undefined) return command.matchesNobody();
+    if (request === undefined) return await command.matchesNobody();
     const batchCommand = new BatchCommand(client, display, host, log, options.configDir);
     const batched = { ...request, batch: chosen };
     return options.isAsync ? await batchCommand.begin(batched) : await batchCommand.run(batched);

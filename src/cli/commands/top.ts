@@ -5,6 +5,7 @@ import { hasCode, SaltworksError } from "../../errors.ts";
 import { topReplyTimeoutMs } from "../../limits.ts";
 import { masterConfig, understand } from "../command-line.ts";
 import type { Host } from "../host.ts";
+import { noticePlace } from "../notices.ts";
 import { paintFor } from "../outputters/colours.ts";
 import { screenLines } from "../top/screen.ts";
 import { Change, Snapshot } from "../top/snapshot.ts";
@@ -38,11 +39,13 @@ export async function runTop(argv: readonly string[], host: Host): Promise<numbe
     const clock = new Date().toTimeString().slice(0, 8);
     return screenLines(view, { endpoint, clock, paint, ...size, ...(trouble === undefined ? {} : { trouble }) });
   };
-  const client = await MasterClient.open(config, host.user);
+  let client: MasterClient | undefined;
   try {
-    await client.reach();
+    const opened = await MasterClient.open(config, host.user);
+    client = opened;
+    await opened.reach();
     const ask: Ask = async () => {
-      const { value, isSuccess } = await client.wheel("saltworks.metrics", {}, topReplyTimeoutMs);
+      const { value, isSuccess } = await opened.wheel("saltworks.metrics", {}, topReplyTimeoutMs);
       if (!isSuccess) throw new SaltworksError("REQUEST_REFUSED", String(value));
       return { snapshot: new Snapshot(value), atMs: performance.now() };
     };
@@ -52,8 +55,11 @@ export async function runTop(argv: readonly string[], host: Host): Promise<numbe
     const view = viewOf(changeBetween(first, await ask()));
     host.write(options.isJson ? `${JSON.stringify(view, undefined, 2)}\n` : `${lines(view, {}).join("\n")}\n`);
     return 0;
+  } catch (error) {
+    noticePlace(error, config, host);
+    throw error;
   } finally {
-    client.close();
+    client?.close();
   }
 }
 
