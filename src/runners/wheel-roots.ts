@@ -2,7 +2,18 @@
  * Wheel functions `file_roots` and `pillar_roots`: what lies in the directories that files and pillars come from, read and written.
  * Paths are relative to a directory and never lead out of it, links included.
  */
-import { mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
 import { isConfigMap } from "../config/salt-yaml.ts";
@@ -11,6 +22,10 @@ import { rootsFileBytesMax, rootsFilesListedMax } from "../limits.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
 import { parametersOf, textArgument } from "./arguments.ts";
 import type { RunnerContext, RunnerFunction } from "./contract.ts";
+
+const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants;
+/** Before the umask, as Python opens files. */
+const fileMode = 0o666;
 
 type Option = "file_roots" | "pillar_roots";
 type Listed = Map<string, Encodable>;
@@ -23,18 +38,24 @@ function rootsOf({ config }: RunnerContext, option: Option): ReadonlyMap<string,
   );
 }
 
-/** The path of a name below a root; undefined for one that leads elsewhere, by itself or by a link. */
-function pathBelow(root: string, name: string): string | undefined {
+/** The path of a name below a root, links resolved; undefined for one that leads elsewhere, by itself or by a link, or along a link to nothing. */
+function pathBelow(root: string, name: string): { readonly path: string; readonly real: string } | undefined {
   const path = join(root, name);
   if (name.includes("\0") || !isBelow(root, path)) return undefined;
   try {
     const realRoot = realpathSync(root);
     for (let parent = path; ; parent = dirname(parent)) {
       const real = realOrUndefined(parent);
-      if (real !== undefined) return real === realRoot || isBelow(realRoot, real) ? path : undefined;
+      if (real === undefined) {
+        // A write would make the file to which the link points.
+        if (lstatSync(parent, { throwIfNoEntry: false })?.isSymbolicLink() === true) return undefined;
+        continue;
+      }
+      if (real !== realRoot && !isBelow(realRoot, real)) return undefined;
+      return { path, real: join(real, relative(parent, path)) };
     }
   } catch (error) {
-    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return undefined;
+    if (hasCodeIn(error, "ENOENT", "ENOTDIR", "ELOOP")) return undefined;
     throw error;
   }
 }
@@ -57,12 +78,12 @@ function realOrUndefined(path: string): string | undefined {
 function filesNamed(context: RunnerContext, option: Option, args: ValueMap): { path: string; bytes: Buffer }[] {
   const roots = rootsOf(context, option).get(textArgument(args, "saltenv", "base")) ?? [];
   return roots.flatMap((root) => {
-    const path = pathBelow(root, textArgument(args, "path"));
-    const stat = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
-    if (path === undefined || stat === undefined || !stat.isFile()) return [];
+    const { path, real } = pathBelow(root, textArgument(args, "path")) ?? {};
+    const stat = real === undefined ? undefined : statSync(real, { throwIfNoEntry: false });
+    if (path === undefined || real === undefined || stat === undefined || !stat.isFile()) return [];
     if (stat.size > rootsFileBytesMax)
       throw new SaltworksError("FUNCTION_FAILED", `${path} has more than ${rootsFileBytesMax} bytes`, {});
-    return [{ path, bytes: readFileSync(path) }];
+    return [{ path, bytes: readFileSync(real) }];
   });
 }
 
@@ -108,9 +129,15 @@ function write(context: RunnerContext, option: Option, args: ValueMap): string {
   if (isAbsolute(path)) return `The path passed in ${path} is not relative to the environment ${env}`;
   const file = pathBelow(root, path);
   if (file === undefined) return option === "file_roots" ? `Invalid path: ${path}` : "Invalid path";
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, textArgument(args, "data"));
-  return `Wrote data to file ${file}`;
+  mkdirSync(dirname(file.real), { recursive: true });
+  // A link that was laid since is not followed.
+  const descriptor = openSync(file.real, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, fileMode);
+  try {
+    writeFileSync(descriptor, textArgument(args, "data"));
+  } finally {
+    closeSync(descriptor);
+  }
+  return `Wrote data to file ${file.path}`;
 }
 
 function functionsOf(option: Option): [string, RunnerFunction][] {

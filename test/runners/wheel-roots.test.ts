@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -52,6 +52,23 @@ describe("wheel file_roots and pillar_roots", () => {
       assert.match(String(await call("write", ["x", "a", "dev"])), /Named environment dev is not present/);
       assert.match(String(await call("write", ["x", "a", "base", 2])), /index 2 in environment base/);
       assert.equal(readFileSync(join(folder, "outside"), "utf8"), "secret");
+    });
+
+    it(`writes along a link within ${option}, and along none that leads to a file outside that is not there`, async () => {
+      const links = { "web/inside": join(first, "web", "init.sls"), dangling: join(folder, "new"), loop: "loop" };
+      for (const [link, target] of Object.entries(links)) symlinkSync(target, join(first, link));
+      try {
+        assert.match(String(await call("write", ["a: 3\n", "web/inside"])), /^Wrote data to file .*\/web\/inside$/);
+        assert.equal(readFileSync(join(first, "web", "init.sls"), "utf8"), "a: 3\n");
+        for (const path of ["dangling", "dangling/file", "web/../dangling", "loop"]) {
+          assert.match(String(await call("write", ["x", path])), /^Invalid path/, path);
+          assert.deepEqual(await call("read", [path]), [], path);
+        }
+        assert.equal(existsSync(join(folder, "new")), false);
+      } finally {
+        for (const link of Object.keys(links)) rmSync(join(first, link));
+        writeFileSync(join(first, "web", "init.sls"), "a: 1\n");
+      }
     });
   }
 });
