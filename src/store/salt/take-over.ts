@@ -47,7 +47,12 @@ function takeMinion(o: TakeOverOptions, id: string, taken: TakenOver): Promise<v
   taken.faults += faults.length;
   faults.forEach(o.onFault);
   const writes: Promise<void>[] = [];
-  const { grains, pillar, mine } = parts;
+  // What the mirror wrote is the same as what is stored.
+  const unlessSame = (part: Uint8Array | undefined, own: Uint8Array | undefined) =>
+    part !== undefined && own !== undefined && Buffer.compare(part, own) === 0 ? undefined : part;
+  const grains = unlessSame(parts.grains, stored?.grains);
+  const pillar = unlessSame(parts.pillar, stored?.pillar);
+  const mine = unlessSame(parts.mine, o.minions.getMine(id));
   if (o.keeps.facts && (grains !== undefined || pillar !== undefined)) {
     taken.facts += 1;
     writes.push(o.minions.putGrains(id, grains ?? stored?.grains ?? emptyMap, pillar ?? stored?.pillar ?? emptyMap));
