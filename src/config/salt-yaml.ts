@@ -2,18 +2,9 @@
  * YAML as Salt reads it: YAML 1.1 by PyYAML's patterns, with Salt's own turns (`0644` is the decimal 644, dates stay text,
  * a key may not come twice). Source: observed on Salt 3007, recorded in test/config/salt-yaml.json.
  */
-import {
-  type Document,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  parseDocument,
-  type ScalarTag,
-  type Tags,
-  visit,
-} from "yaml";
+import { type Document, isMap, isScalar, isSeq, LineCounter, type ScalarTag, type Tags, visit } from "yaml";
 import type { ConfigMap, ConfigValue } from "./option.ts";
+import { parseYamlDocument } from "./yaml-parser.ts";
 import { plainPatterns, plainValue } from "./yaml11.ts";
 
 const tagPrefix = "tag:yaml.org,2002:";
@@ -82,7 +73,7 @@ export type YamlDocument = {
 /** One document as a tree whose plain scalars have Salt's types; `faults` are those of its syntax. */
 export function readSaltYaml(source: string): YamlDocument {
   const counter = new LineCounter();
-  const document = parseDocument(source, {
+  const document = parseYamlDocument(source, {
     version: "1.1",
     schema: "failsafe",
     customTags: (base: Tags): Tags => [...base, ...scalarTags, binaryTag],
@@ -91,7 +82,10 @@ export function readSaltYaml(source: string): YamlDocument {
     prettyErrors: false,
     lineCounter: counter,
   });
-  const problems = [...document.errors, ...document.warnings];
+  // libyaml wants no space in front of a comment behind quotes or brackets.
+  const problems = [...document.errors, ...document.warnings].filter(
+    ({ message }) => !message.startsWith("Comments must be separated"),
+  );
   const faults = problems.map(({ code, pos, message }) => ({
     line: counter.linePos(pos[0]).line,
     message:
