@@ -10,6 +10,7 @@ import { until } from "./publish/subscribing.ts";
 import { openServer, RawClient } from "./raw-client.ts";
 
 const hello = opening("REQ");
+const noBytes = Buffer.alloc(0);
 /** Greeting and READY of the server. */
 const helloBytes = 64 + 2 + 41;
 
@@ -307,6 +308,27 @@ describe("RouterServer", () => {
     assert.ok(order.indexOf("honest") < 1_000, `heard after ${order.indexOf("honest")} requests of the flood`);
     flooding.close();
     honest.close();
+    await server.close(0);
+  });
+
+  it("answers a client that connects again in the middle of a request, and keeps nothing of the half", async () => {
+    let echoing: RouterServer | undefined;
+    const { server } = await openServer({ onMessage: (peer, parts) => void echoing?.reply(peer, parts[1] ?? noBytes) });
+    echoing = server;
+    const request = requestBytes(Buffer.alloc(200_000, 7));
+    for (const sent of [1, 5, 150_000]) {
+      const former = await greeted(server.port);
+      former.send(request.subarray(0, sent));
+      if (sent > 100_000) await until(() => server.heldBytes >= sent - 11, "server.heldBytes >= sent - 11");
+      former.close();
+      const client = await greeted(server.port);
+      client.send(request);
+      assert.deepEqual(await client.take(request.length), request);
+      await until(() => server.connectionCount === 1, "server.connectionCount === 1");
+      assert.deepEqual([server.heldBytes, server.unansweredCount], [0, 0]);
+      client.close();
+      await until(() => server.connectionCount === 0, "server.connectionCount === 0");
+    }
     await server.close(0);
   });
 
