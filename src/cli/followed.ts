@@ -9,13 +9,14 @@ export class Followed<Running extends { readonly jid: string; close(): void }> {
   running: Running | undefined;
   readonly #client: MasterClient;
   readonly #host: Host;
-  readonly #laterText: (jid: string) => string;
+  readonly #tellLater: (jid: string) => void;
   #isInterrupted = false;
 
-  constructor(client: MasterClient, host: Host, laterText: (jid: string) => string) {
+  /** `tellLater`: says how to see the rest. */
+  constructor(client: MasterClient, host: Host, tellLater: (jid: string) => void) {
     this.#client = client;
     this.#host = host;
-    this.#laterText = laterText;
+    this.#tellLater = tellLater;
   }
 
   /** @returns the exit code, that of `show` if it comes to its end */
@@ -27,7 +28,8 @@ export class Followed<Running extends { readonly jid: string; close(): void }> {
       if (this.#isInterrupted) return this.#sayGoodbye();
       // Before anything runs this is a failure to publish, which the caller explains.
       if (this.running === undefined || !hasCode(error, "MASTER_UNREACHABLE")) throw error;
-      this.#host.complain(`ERROR: ${(error as SaltworksError).message}\n${this.#laterText(this.running.jid)}\n`);
+      this.#host.complain(`ERROR: ${(error as SaltworksError).message}\n`);
+      this.#tellLater(this.running.jid);
       return saltExitCodes.failed;
     } finally {
       ignore();
@@ -44,7 +46,10 @@ export class Followed<Running extends { readonly jid: string; close(): void }> {
   #sayGoodbye(): number {
     const jid = this.running?.jid;
     this.#host.complain("\nExiting gracefully on Ctrl-c\n");
-    if (jid !== undefined) this.#host.complain(`This job's jid is: ${jid}\n${this.#laterText(jid)}\n`);
+    if (jid !== undefined) {
+      this.#host.complain(`This job's jid is: ${jid}\n`);
+      this.#tellLater(jid);
+    }
     return saltExitCodes.done;
   }
 }

@@ -91,3 +91,13 @@ export function commandLine(words: string, configDir: string | undefined): strin
   const quoted = /^[\w@%+=:,./-]+$/.test(configDir) ? configDir : `'${configDir.replaceAll("'", "'\\''")}'`;
   return [program, command, "-c", quoted, ...rest].join(" ");
 }
+
+/** A text that the master wrote, with its commands of ours (in backticks) as they are typed for this configuration. */
+export function withCommandLines(text: string, configDir: string | undefined): string {
+  return text.replace(/`(saltworks [a-z-]+[^`]*)`/g, (_, words: string) => `\`${commandLine(words, configDir)}\``);
+}
+
+/** What comes back of a job later is shown by our own command as well: Salt's, which its words name, may not be installed or reads another configuration. */
+export function noticeLookup(jid: string, configDir: string | undefined, host: Host): void {
+  notice(host, `Late returns: ${commandLine(`saltworks run jobs.lookup_jid ${jid}`, configDir)}`);
+}

@@ -29,3 +29,8 @@ export function silenceOf(value: unknown): Silence | undefined {
   if (typeof value !== "string" || !value.startsWith("Minion did not return")) return undefined;
   return value.includes("Not connected") ? "not connected" : "not responding";
 }
+
+/** Whether what is shown in place of a return says with which command to look it up later. */
+export function namesLookup(value: unknown): boolean {
+  return typeof value === "string" && value.includes("salt-run jobs.lookup_jid");
+}

@@ -8,7 +8,7 @@ import type { MasterProcess } from "../../bench/master-process.ts";
 import { generateKeyPair } from "../../src/crypto/pem.ts";
 import { startOurMaster } from "../fleet/our-master.ts";
 import { runCli } from "../fleet/run-cli.ts";
-import { noTerminal, onTerminal } from "./on-terminal.ts";
+import { keys, noTerminal, onTerminal } from "./on-terminal.ts";
 
 const commandTimeoutMs = 60_000;
 const siteWithinSeconds = 7_200;
@@ -102,5 +102,28 @@ describe("notices at a terminal", { skip: noTerminal }, () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+
+  it("name our own command beside Salt's where a minion may still return, with the configuration that was given", async () => {
+    const later = `saltworks run -c ${master.configDirectory} jobs.lookup_jid `;
+    for (const words of [
+      ["salt", "away", "test.ping"],
+      ["cp", "away", join(master.configDirectory, "master"), "/nowhere"],
+    ]) {
+      const { stdout, stderr } = await inPipe(...words);
+      assert.match(stdout, /salt-run jobs\.lookup_jid \d{20}/, "Salt's words, for scripts");
+      assert.ok(!(stdout + stderr).includes("Late returns"), stderr);
+      const text = await shown(...words);
+      assert.match(text, /salt-run jobs\.lookup_jid \d{20}/);
+      assert.ok(text.includes(`\nLate returns: ${later}`), text);
+    }
+    const command = ["salt", "-c", master.configDirectory, "-v", "-t", "30", "away", "test.ping"];
+    const left = await onTerminal(command, [["Executing job with jid", keys.interrupt]]);
+    assert.ok(left.isOver && left.shown.includes(`\nLate returns: ${later}`), left.shown);
+  });
+
+  it("of functions that are not there name commands with the configuration that was given", async () => {
+    const { stdout } = await inPipe("run", "manage.safe_accept", "web1");
+    assert.ok(stdout.includes(`\`saltworks key -c ${master.configDirectory} -f ID\``), stdout);
   });
 });

@@ -12,11 +12,11 @@ import { Display } from "../display.ts";
 import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
-import { commandLine, noticeNoMatch, noticePlace } from "../notices.ts";
+import { commandLine, noticeLookup, noticeNoMatch, noticePlace } from "../notices.ts";
 import { copyTargetOptions } from "../options/cp-options.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { noMatchText, saltExitCodes } from "../salt-endings.ts";
-import { silentText } from "../silent-texts.ts";
+import { namesLookup, silentText } from "../silent-texts.ts";
 import { explainFailure } from "./salt-job.ts";
 
 type CpOptions = OptionsOf<"cp">;
@@ -55,6 +55,7 @@ async function runCopy(options: CpOptions, positionals: readonly string[], host:
       await copy.whole(files, destination);
     }
     display.show(copy.results());
+    if (copy.lateJid !== undefined) noticeLookup(copy.lateJid, options.configDir, host);
     return copy.isComplete ? saltExitCodes.done : saltExitCodes.failed;
   } catch (error) {
     const code = isHardCrash(options.isHardCrash, host) ? undefined : explainFailure(error, true, display, host, log);
@@ -96,6 +97,7 @@ class Copy {
   /** Of a whole copy the minion's answer; in pieces a map by path. */
   readonly #results = new Map<string, Value>();
   #isComplete = true;
+  #lateJid: string | undefined;
 
   constructor(client: MasterClient, display: Display, call: Call, explain: () => Promise<void>) {
     this.#client = client;
@@ -107,6 +109,11 @@ class Copy {
   /** False if a minion did not answer. */
   get isComplete(): boolean {
     return this.#isComplete;
+  }
+
+  /** The last job to which a minion may still answer. */
+  get lateJid(): string | undefined {
+    return this.#lateJid;
   }
 
   results(): ValueMap {
@@ -189,7 +196,9 @@ class Copy {
           continue;
         }
         this.#isComplete = false;
-        answers.set(event.id, silentText(event.kind === "silent" ? event.reason : "No response", running.jid));
+        const text = silentText(event.kind === "silent" ? event.reason : "No response", running.jid);
+        if (namesLookup(text)) this.#lateJid = running.jid;
+        answers.set(event.id, text);
       }
     } finally {
       running.close();

@@ -27,7 +27,7 @@ import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
 import { openToolLog } from "../log.ts";
 import { loginOf } from "../login.ts";
-import { noticePlace } from "../notices.ts";
+import { noticePlace, withCommandLines } from "../notices.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { runHere } from "./run-here.ts";
 import { followBatch } from "./salt-batch.ts";
@@ -92,7 +92,7 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   // Of a call that only started there is nothing to show yet.
   if (!options.isQuiet && !(options.isAsync && isSuccess)) {
     if (isSuccess) display.show(...shownBy(value), 0, orderedFunctions.has(name));
-    else display.show(explained(String(value), name), "nested");
+    else display.show(explained(withCommandLines(String(value), options.configDir), name), "nested");
   }
   for (const note of notes ?? []) host.complain(`[WARNING ] ${note}\n`);
   if (isSuccess) return 0;

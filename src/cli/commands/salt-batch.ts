@@ -102,7 +102,7 @@ export class BatchCommand {
     this.#host = host;
     this.#log = log;
     this.#configDir = configDir;
-    this.#followed = new Followed(client, host, (jid) => followText(jid, configDir));
+    this.#followed = new Followed(client, host, (jid) => host.complain(`${followText(jid, configDir)}\n`));
   }
 
   /** Begins the batch, which goes on in the master, and leaves it. @returns the exit code */

@@ -8,9 +8,9 @@ import type { Display } from "../display.ts";
 import { Followed } from "../followed.ts";
 import type { Host } from "../host.ts";
 import { JobBar } from "../job-bar.ts";
-import { noticeDelivery, noticeNoMatch } from "../notices.ts";
+import { noticeDelivery, noticeLookup, noticeNoMatch } from "../notices.ts";
 import { noMatchText, nothingText, saltExitCodes } from "../salt-endings.ts";
-import { lateReturnsText, reasonLine, silentText, unknownNameText } from "../silent-texts.ts";
+import { lateReturnsText, namesLookup, reasonLine, silentText, unknownNameText } from "../silent-texts.ts";
 import { type SummaryEntry, summaryLines } from "../summary.ts";
 import type { SaltJob } from "./salt-request.ts";
 import { chooseSubset, modulesOf } from "./salt-subset.ts";
@@ -37,7 +37,10 @@ export class SaltCommand {
     this.#display = display;
     this.#host = host;
     this.#log = log;
-    this.#followed = new Followed(client, host, lateReturnsText);
+    this.#followed = new Followed(client, host, (jid) => {
+      host.complain(`${lateReturnsText(jid)}\n`);
+      noticeLookup(jid, job.configDir, host);
+    });
   }
 
   /** @returns the exit code */
@@ -91,6 +94,7 @@ export class SaltCommand {
     const entries = new Map<string, SummaryEntry>();
     const away: string[] = [];
     let isFailed = false;
+    let isLookupNamed = false;
     for await (const event of this.#events(running)) {
       if (event.kind === "silent") away.push(event.id);
       const shown = this.#toShown(event, running.jid);
@@ -98,8 +102,10 @@ export class SaltCommand {
       this.#showReturn(shown);
       entries.set(shown.id, shown);
       isFailed ||= shown.retcode !== 0;
+      isLookupNamed ||= event.kind !== "return" && namesLookup(shown.value);
     }
     if (this.#isSummaryWanted) for (const line of summaryLines(entries, this.#job.isVerbose)) this.#display.line(line);
+    if (isLookupNamed) noticeLookup(running.jid, this.#job.configDir, this.#host);
     this.#noticeDelivery(running, away);
     if (!isFailed) return saltExitCodes.done;
     this.#host.complain(failedText);

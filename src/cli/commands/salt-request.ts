@@ -15,6 +15,8 @@ import { targetOptions } from "../options/salt-options.ts";
 /** What the words and options of one command line ask for. */
 export type SaltJob = {
   readonly request: JobRequest & { readonly follow: NonNullable<JobRequest["follow"]> };
+  /** As the command line gives it, for the commands that are suggested. */
+  readonly configDir: string | undefined;
   readonly isAsync: boolean;
   readonly isStatic: boolean;
   readonly isProgressShown: boolean;
@@ -69,6 +71,7 @@ export function toJob(
       },
       follow: followTimes(options.timeoutSeconds, options.gatherJobTimeoutSeconds, config),
     },
+    configDir: options.configDir,
     isAsync: options.isAsync,
     isStatic: options.isStatic,
     isProgressShown: options.isProgressShown,
