@@ -1,13 +1,13 @@
 /** A PUB of ours beside clients that mean harm: which connection closes, and for which reason. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { afterEach, describe, it } from "node:test";
 import { opening } from "../../../../bench/fleet/storm/zmtp.ts";
 import { subscriptionBytesMax } from "../../../../src/limits.ts";
 import { commandFrame, partFrame } from "../../../../src/transport/zmtp/frames.ts";
 import type { PubServer, PubServerOptions } from "../../../../src/transport/zmtp/publish/pub-server.ts";
 import type { SubscriberCloseReason } from "../../../../src/transport/zmtp/publish/subscriber.ts";
 import { RawClient } from "../raw-client.ts";
-import { nextMessage, openPub, pubHelloBytes, reached, subscribed, until } from "./subscribing.ts";
+import { closeOpened, nextMessage, openPub, pubHelloBytes, reached, subscribed, until } from "./subscribing.ts";
 
 const subscription = (text: string) => partFrame(Buffer.concat([Buffer.of(1), Buffer.from(text)]), false, "new");
 
@@ -37,6 +37,8 @@ async function closes(
 }
 
 describe("PubServer closes", () => {
+  afterEach(closeOpened);
+
   it("a connection with more subscriptions than it may have", async () => {
     await closes("subscriptions", { bounds: { subscriptionsMax: 3 } }, (client) =>
       client.send(Buffer.concat(["a", "b", "a", "c", "d"].map(subscription))),

@@ -4,17 +4,28 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import type { Readable } from "node:stream";
-import { describe, it } from "node:test";
+import { afterEach, describe, it } from "node:test";
 import { Subscriber as ZeromqSubscriber } from "zeromq";
 import { opening } from "../../../../bench/fleet/storm/zmtp.ts";
 import { publishCopiesMax } from "../../../../src/limits.ts";
 import { commandFrame, partFrame } from "../../../../src/transport/zmtp/frames.ts";
 import { RawClient } from "../raw-client.ts";
-import { clients, nextMessage, openPub, pubHelloBytes, reached, subscribed, until } from "./subscribing.ts";
+import {
+  clients,
+  closeOpened,
+  nextMessage,
+  openPub,
+  pubHelloBytes,
+  reached,
+  subscribed,
+  until,
+} from "./subscribing.ts";
 
 const subscription = (text: string) => partFrame(Buffer.concat([Buffer.of(1), Buffer.from(text)]), false, "new");
 
 describe("PubServer", () => {
+  afterEach(closeOpened);
+
   for (const [name, { hello, cancel, answerBytes, framing }] of Object.entries(clients)) {
     it(`serves a subscriber of ${name}, whose bytes come in two pieces cut anywhere`, async () => {
       const server = await openPub();
@@ -195,7 +206,7 @@ describe("PubServer", () => {
     await server.close(0);
   });
 
-  it("serves libzmq's SUB sockets, by topic, at all sizes, with heartbeats", { timeout: 60_000 }, async () => {
+  it("serves libzmq's SUB sockets, by topic, at all sizes, with heartbeats", { timeout: 60_000 }, async (test) => {
     const server = await openPub();
     const sockets = ["", "t", "other"].map((topic) => {
       const socket = new ZeromqSubscriber({
@@ -207,6 +218,9 @@ describe("PubServer", () => {
       socket.connect(`tcp://127.0.0.1:${server.port}`);
       socket.subscribe(topic);
       return socket;
+    });
+    test.after(() => {
+      for (const socket of sockets) socket.close();
     });
     await until(() => server.subscriberCount === 3, "subscriptions");
     const [all, some, other] = sockets as [ZeromqSubscriber, ZeromqSubscriber, ZeromqSubscriber];
@@ -223,8 +237,6 @@ describe("PubServer", () => {
     server.publish(Buffer.from("other"));
     assert.deepEqual(await other.receive(), [Buffer.from("other")]);
     assert.deepEqual(reached(server), {});
-    for (const socket of sockets) socket.close();
-    await server.close(0);
   });
 
   it("listens on a descriptor that another process has bound", { timeout: 60_000 }, async () => {
@@ -250,6 +262,7 @@ describe("PubServer", () => {
       assert.deepEqual(await nextMessage(client), [`from ${port}`]);
       client.close();
     } finally {
+      bound.close();
       child.kill("SIGKILL");
     }
   });

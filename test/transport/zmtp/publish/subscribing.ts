@@ -5,8 +5,16 @@ import { PubServer, type PubServerOptions } from "../../../../src/transport/zmtp
 import type { SubscriberCloseReason } from "../../../../src/transport/zmtp/publish/subscriber.ts";
 import { RawClient } from "../raw-client.ts";
 
-export function openPub(options: Partial<PubServerOptions> = {}): Promise<PubServer> {
-  return PubServer.listen({
+const opened: { readonly servers: PubServer[]; readonly clients: RawClient[] } = { servers: [], clients: [] };
+
+/** Closes what a test has left open: a failed assertion would keep the file from ending. What is closed already stays so. */
+export async function closeOpened(): Promise<void> {
+  for (const client of opened.clients.splice(0)) client.close();
+  for (const server of opened.servers.splice(0)) await server.close(0);
+}
+
+export async function openPub(options: Partial<PubServerOptions> = {}): Promise<PubServer> {
+  const server = await PubServer.listen({
     on: { host: "127.0.0.1", port: 0 },
     backlog: 1_000,
     keepalive: { isOn: false, idleSeconds: -1, count: -1, intervalSeconds: -1 },
@@ -19,6 +27,8 @@ export function openPub(options: Partial<PubServerOptions> = {}): Promise<PubSer
     },
     ...options,
   });
+  opened.servers.push(server);
+  return server;
 }
 
 /** Greeting and READY of our PUB. */
@@ -85,6 +95,7 @@ export const reached = (server: PubServer) =>
 export async function subscribed(server: PubServer, topic = "", from?: string): Promise<RawClient> {
   const before = server.subscriberCount;
   const client = await RawClient.open(server.port, from);
+  opened.clients.push(client);
   client.send((clients["3.0, by messages"] as Client).hello(topic));
   await client.take(pubHelloBytes);
   await until(() => server.subscriberCount > before, "a subscription");
