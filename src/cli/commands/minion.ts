@@ -6,7 +6,7 @@ import type { Host } from "../host.ts";
 import { minionExtrasUrl } from "../minion-extras.ts";
 
 /** Sockets to a master, a bus and pipes to job processes: Salt's minions have no option for it. */
-const openFiles = 1_024;
+export const minionOpenFiles = 1_024;
 
 /** @returns the exit code */
 export async function runMinionCommand(argv: readonly string[], host: Host): Promise<number> {
@@ -17,7 +17,7 @@ export async function runMinionCommand(argv: readonly string[], host: Host): Pro
       argv,
       options,
       load: minionConfig,
-      openFiles: () => openFiles,
+      openFiles: () => minionOpenFiles,
       run: async (config, log, hooks) => await runMinion(config, log, minionExtrasUrl, hooks),
     },
     host,
