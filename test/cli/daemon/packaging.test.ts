@@ -72,7 +72,7 @@ describe("packaging", () => {
     assert.match(text, /^\tcreate 0640 /m, "the mode of a log that a daemon makes");
   });
 
-  const isAnalysed = spawnSync("systemd-analyze", ["--version"]).status === 0;
+  const isAnalysed = process.env.CI === "true" || spawnSync("systemd-analyze", ["--version"]).status === 0;
   it("has units in which systemd finds no fault", { skip: isAnalysed ? false : "there is no systemd-analyze" }, () => {
     const folder = mkdtempSync(join(tmpdir(), "sw-"));
     try {
