@@ -15,7 +15,7 @@ import type { PendingJobRecord } from "../store/pending-jobs.ts";
 import { bootMs } from "./clock-step.ts";
 import { type Appearance, type DeliveriesOptions, settleMs } from "./delivery-effects.ts";
 import { FaultDelay } from "./fault-delay.ts";
-import { PendingJob } from "./pending-job.ts";
+import { marksDamaged, PendingJob } from "./pending-job.ts";
 
 const tickMs = 250;
 /** Answers to find_job are gathered this long, so that many that come back together cost one publish. */
@@ -79,6 +79,7 @@ export class Deliveries {
     for (const stored of options.store.all()) {
       const job = new PendingJob(stored, options.numbers);
       deliveries.#keep(job);
+      if (stored.areMarksDamaged === true) options.onFault(marksDamaged(job.jid));
       deliveries.#reconcile(job).catch(options.onFault);
     }
     return deliveries;

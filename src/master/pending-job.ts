@@ -1,4 +1,5 @@
 /** One job that waits for minions which are away: who still lacks it, and how often it was sent to each. */
+import { SaltworksError } from "../errors.ts";
 import { deliveryTriesMax } from "../limits.ts";
 import type { PendingJobRecord, StoredPendingJob } from "../store/pending-jobs.ts";
 import { JobMinions, type MinionNumbers } from "./minion-numbers.ts";
@@ -7,6 +8,11 @@ import { JobMinions, type MinionNumbers } from "./minion-numbers.ts";
 const triesMask = 0x0f;
 const settledBits = { returned: 0x10, withdrawn: 0x20, spent: 0x40 } as const;
 const settledMask = 0x70;
+
+/** Of marks that are damaged: a job that an operator withdrew is not sent for it; all others count as waiting, and returns tell who does not. */
+function unlessWithdrawn(mark: number): number {
+  return (mark & settledMask) === settledBits.withdrawn ? mark : 0;
+}
 
 export type Settlement = keyof typeof settledBits;
 
@@ -26,9 +32,10 @@ export class PendingJob {
   ending: Promise<void> | undefined;
   #left: number;
 
-  constructor({ record, marks }: StoredPendingJob, numbers: MinionNumbers) {
+  constructor({ record, marks, areMarksDamaged = false }: StoredPendingJob, numbers: MinionNumbers) {
     this.record = record;
-    this.marks = marks;
+    this.marks = areMarksDamaged ? marks.map(unlessWithdrawn) : marks;
+    this.isChanged = areMarksDamaged;
     this.#minions = new JobMinions(numbers, record.minions);
     this.#places = new Uint32Array(this.#minions.count);
     this.#left = 0;
@@ -121,4 +128,11 @@ export class PendingJob {
     const index = this.#minions.indexOf(id);
     return index < 0 ? -1 : (this.#places[index] ?? -1);
   }
+}
+
+export function marksDamaged(jid: string): SaltworksError {
+  return new SaltworksError(
+    "STORE_DAMAGED",
+    `what became of the pending job ${jid}, by minion, is not what was stored: minions without a return get it again, unless it was withdrawn`,
+  );
 }

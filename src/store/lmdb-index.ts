@@ -60,8 +60,13 @@ export function postingKey(id: number, jobKey: Buffer): Buffer {
   return key;
 }
 
+/** Kind and text in a record of `termTexts`: the bytes of the key in `termIds`, each as a character. */
+export function termTextIn(key: Buffer, value: Buffer): string {
+  return key.toString("latin1", 0, 1) + value.toString("latin1");
+}
+
 /** Of a load that no decoder takes there is nothing to find. */
-function termsOf(load: Uint8Array, isNoCache: boolean): [TermKind, string][] {
+export function termsOf(load: Uint8Array, isNoCache: boolean): [TermKind, string][] {
   const terms: [TermKind, string][] = isNoCache ? [[termKinds.flag, noCacheFlag]] : [];
   let isUnlisted = false;
   const add = (kind: TermKind, texts: readonly string[]) => {

@@ -47,6 +47,7 @@ import {
   returnRange,
   type Shard,
   shardIndexOf,
+  storedEnd,
   storeReturns,
   timePrefix,
 } from "./lmdb-records.ts";
@@ -236,7 +237,11 @@ class LmdbJobCache implements JobCache {
       const ends = logged.map((entry) => endIn(bodyIn(entry)));
       for (const { ends: stored } of this.#readShards) {
         stored?.resetReadTxn();
-        ends.push(stored?.getBinary(loadKey(jid))?.toString("latin1"));
+        const key = loadKey(jid);
+        const value = stored?.getBinary(key);
+        const end = value === undefined ? undefined : storedEnd(key, value);
+        if (value !== undefined && end === undefined) this.#damage.noteEnd(jid);
+        ends.push(end);
       }
       const last = ends
         .filter((end) => end !== undefined)

@@ -160,9 +160,16 @@ export function endIn(body: Uint8Array): string | undefined {
   return isJid(digits) ? digits : undefined;
 }
 
+/** The end in a record, as 20 digits; undefined for one that is damaged. */
+export function storedEnd(key: Buffer, value: Buffer): string | undefined {
+  const end = openValue(key, value)?.toString("latin1") ?? "";
+  return isJid(end) ? end : undefined;
+}
+
 function keepEnd(ends: BinaryDatabase, key: Buffer, end: string): void {
-  const present = ends.getBinary(key)?.toString("latin1");
-  if (present === undefined || present < end) ends.putSync(key, Buffer.from(end, "latin1"));
+  const value = ends.getBinary(key);
+  const present = value === undefined ? undefined : storedEnd(key, value);
+  if (present === undefined || present < end) ends.putSync(key, checkedValue(key, Buffer.from(end, "latin1")));
 }
 
 /** Opens or makes the files `0.mdb` to `<count - 1>.mdb`. */

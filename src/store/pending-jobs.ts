@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { SaltworksError } from "../errors.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
-import { checkedValue, openValue } from "./checked-value.ts";
+import { checkBytes, checkedValue, openValue } from "./checked-value.ts";
 import {
   closeEnvironment,
   makeDatabases,
@@ -29,7 +29,12 @@ export type PendingJobRecord = {
   readonly publishedMs: number;
   readonly deadlineMs: number;
 };
-export type StoredPendingJob = { readonly record: PendingJobRecord; readonly marks: Uint8Array };
+/** `areMarksDamaged`: at least one of them is not what was stored. */
+export type StoredPendingJob = {
+  readonly record: PendingJobRecord;
+  readonly marks: Uint8Array;
+  readonly areMarksDamaged?: boolean;
+};
 
 /** A write that has resolved is on disk. Every method fails with SaltworksError STORE_FAILED. */
 export interface PendingJobs {
@@ -61,11 +66,7 @@ export function openPendingJobs(path: string): PendingJobs {
     all: () =>
       Array.from(jobs.getRange(), ({ key, value }) => {
         const record = readRecord(key, value);
-        const marks = Uint8Array.from(marked.getBinary(key) ?? []);
-        return {
-          record,
-          marks: marks.length === record.minions.length ? marks : new Uint8Array(record.minions.length),
-        };
+        return { record, ...readMarks(key, marked.getBinary(key), record.minions.length) };
       }),
     put: async (record) => {
       const key = keyOf(record.jid);
@@ -73,13 +74,29 @@ export function openPendingJobs(path: string): PendingJobs {
       await later(value.byteLength, () => jobs.put(key, value));
     },
     putMarks: async (jid, marks) => {
-      await later(marks.byteLength, () => marked.put(keyOf(jid), Buffer.from(marks)));
+      const key = keyOf(jid);
+      await later(marks.byteLength, () => marked.put(key, checkedValue(key, marks)));
     },
     remove: async (jid) => {
       await later(0, () => Promise.all([jobs.remove(keyOf(jid)), marked.remove(keyOf(jid))]));
     },
     close: () => closeEnvironment(environment),
   };
+}
+
+/** Undefined if they are damaged. Those of earlier releases have no hash: their length tells, since any byte may be their first. */
+export function openMarks(key: Buffer, value: Buffer, count: number): Buffer | undefined {
+  if (value.byteLength === count) return value;
+  const marks = value.byteLength === count + checkBytes ? openValue(key, value) : undefined;
+  return marks?.byteLength === count ? marks : undefined;
+}
+
+function readMarks(key: Buffer, value: Buffer | undefined, count: number): Omit<StoredPendingJob, "record"> {
+  const marks = value === undefined ? new Uint8Array(count) : openMarks(key, value, count);
+  if (marks !== undefined) return { marks: Uint8Array.from(marks) };
+  const damaged = new Uint8Array(count);
+  damaged.set(value?.subarray(checkBytes, checkBytes + count) ?? []);
+  return { marks: damaged, areMarksDamaged: true };
 }
 
 function writeRecord({ fields, minions, publishedMs, deadlineMs }: PendingJobRecord): Buffer {

@@ -27,6 +27,10 @@ export class DamageNotes {
     this.#note(`the record of job ${jid}`);
   }
 
+  noteEnd(jid: string): void {
+    this.#note(`the end of job ${jid}`);
+  }
+
   #note(name: string): void {
     const what = `${name} in ${this.#path} is not what was stored, and left out`;
     this.#listeners.onLeftOut?.(`${what}: ${damagedAdvice}`);

@@ -3,17 +3,21 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readIfThere } from "../../config/missing-files.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
+import { isJid } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
+import type { ValueMap } from "../../wire/values.ts";
 import { openValue } from "../checked-value.ts";
 import { closeEnvironment, openEnvironment } from "../lmdb-env.ts";
-import { readLayout, shardFile } from "../lmdb-layout.ts";
+import { indexedVersion, readLayout, shardFile } from "../lmdb-layout.ts";
+import { openMarks } from "../pending-jobs.ts";
 import { listLogs, rescueFile } from "../return-log-files.ts";
 import type { SecretBox } from "../sealed.ts";
-import { readHead, walkFile } from "./lmdb-walk.ts";
+import { IndexCheck } from "./index-check.ts";
+import { type OnRecord, readHead, walkFile } from "./lmdb-walk.ts";
 import type { Check, Look, Tally } from "./tally.ts";
 
-/** What a record's bytes must be, by table. @returns what is wrong with them */
-type Form = (bytes: Buffer, key: Buffer) => string | undefined;
+/** What a record must be, by table. @returns what is wrong with it */
+type Form = (value: Buffer, key: Buffer) => string | undefined;
 
 export const checkJobs: Check = (tally, look) => {
   const layout = readLayout(look.path);
@@ -27,7 +31,15 @@ export const checkJobs: Check = (tally, look) => {
     const file = shardFile(look.path, shard);
     if (!existsSync(file)) tally.fault(`${file} is missing`);
     // The layout is written when all files have been.
-    else checkFile(tally, look, file, { returns: asMap, loads: asMap }, false);
+    else {
+      const index = layout.version >= indexedVersion ? new IndexCheck() : undefined;
+      const forms = { returns: hashed(asMap), loads: hashed(asMap), ends: hashed(asEnd) };
+      const areAllRead = checkFile(tally, look, file, forms, {
+        mayBeEmpty: false,
+        onRecord: (table, key, value) => index?.take(table, key, value),
+      });
+      if (areAllRead) for (const fault of index?.faults() ?? []) tally.fault(`${file}: ${fault}`);
+    }
   }
 };
 
@@ -48,18 +60,35 @@ export function checkMinionData(tally: Tally, look: Look, box: SecretBox | undef
   const file = join(look.path, "data.mdb");
   if (!existsSync(file)) return;
   checkFile(tally, look, file, {
-    facts: (bytes) => (bytes.byteLength >= 4 && bytes.readUInt32BE(0) <= bytes.byteLength - 4 ? undefined : "is cut"),
-    mines: asMap,
-    sessions: (bytes, key) =>
+    facts: hashed((bytes) =>
+      bytes.byteLength >= 4 && bytes.readUInt32BE(0) <= bytes.byteLength - 4 ? undefined : "is cut",
+    ),
+    mines: hashed(asMap),
+    sessions: hashed((bytes, key) =>
       box === undefined || opens(box, key, bytes)
         ? undefined
         : "does not open under this master's key: it authenticates again",
+    ),
   });
 }
 
 export const checkPendingJobs: Check = (tally, look) => {
   const file = join(look.path, "data.mdb");
-  if (existsSync(file)) checkFile(tally, look, file, { jobs: asMap });
+  if (!existsSync(file)) return;
+  /** How many minions each job was for. They stand before the marks. */
+  const counts = new Map<string, number>();
+  checkFile(tally, look, file, {
+    jobs: hashed((bytes, key) => {
+      const wrong = asMap(bytes, key);
+      const minions = wrong === undefined ? (decode(bytes) as ValueMap).get("minions") : undefined;
+      if (Array.isArray(minions)) counts.set(key.toString("latin1"), minions.length);
+      return wrong;
+    }),
+    marks: (value, key) => {
+      const count = counts.get(key.toString("latin1"));
+      return count === undefined || openMarks(key, value, count) !== undefined ? undefined : notStored;
+    },
+  });
 };
 
 /** `path`: the directory. Its records are places and names: a damaged one is left out of Salt's files, and its pages are what matters. */
@@ -67,6 +96,17 @@ export const checkSaltFeed: Check = (tally, look) => {
   const file = join(look.path, "feed.mdb");
   if (existsSync(file)) checkFile(tally, look, file, { returns: undefined, minions: undefined });
 };
+
+const notStored = "is not what was stored";
+
+function hashed(form: Form): Form {
+  return (value, key) => {
+    const bytes = openValue(key, value);
+    return bytes === undefined ? notStored : form(bytes, key);
+  };
+}
+
+const asEnd: Form = (bytes) => (isJid(bytes.toString("latin1")) ? undefined : notStored);
 
 const asMap: Form = (bytes) => {
   try {
@@ -87,22 +127,28 @@ function opens(box: SecretBox, key: Buffer, sealed: Buffer): boolean {
   }
 }
 
-/** @param forms of tables whose records count; undefined: they have no form. @param mayBeEmpty a running master makes the file at this moment */
+type FileOptions = {
+  /** A running master makes the file at this moment. */
+  readonly mayBeEmpty?: boolean;
+  readonly onRecord?: OnRecord;
+};
+
+/** @param forms of tables whose records count; undefined: they have no form. @returns whether all pages could be read */
 function checkFile(
   tally: Tally,
   look: Look,
   file: string,
   forms: Readonly<Record<string, Form | undefined>>,
-  mayBeEmpty = look.isRunning,
-): void {
+  { mayBeEmpty = look.isRunning, onRecord }: FileOptions = {},
+): boolean {
   const head = readHead(file);
   if (head === undefined) {
     if (!mayBeEmpty) tally.fault(`${file} is empty: what was stored there is gone`);
-    return;
+    return false;
   }
   if (head.metas.length === 0) {
     tally.fault(`${file} is no LMDB file, or its head is damaged: nothing in it can be read`);
-    return;
+    return false;
   }
   // A master that writes would use pages again that we are about to read.
   const release = look.isRunning ? holdPages(file) : () => undefined;
@@ -111,16 +157,17 @@ function checkFile(
       onProgress: (done, of) => look.onProgress(file, of === 0 ? 1 : done / of),
       onRecord: (name, key, value) => {
         const table = name.replace(/\0$/, "");
+        onRecord?.(table, key, value);
         const form = forms[table];
         if (table in forms) tally.records += 1;
         if (form === undefined) return;
-        const bytes = openValue(key, value);
-        const wrong = bytes === undefined ? "is not what was stored" : form(bytes, key);
+        const wrong = form(value, key);
         if (wrong !== undefined) tally.fault(`${file}: ${nameOf(table, key)} ${wrong}`);
       },
     });
     for (const fault of walked.faults) tally.fault(`${file}: ${fault}`);
     tally.faultCount += walked.faultCount - walked.faults.length;
+    return walked.faultCount === 0;
   } finally {
     release();
   }
@@ -140,6 +187,8 @@ function nameOf(table: string, key: Buffer): string {
   const [first = "", ...rest] = key.toString("utf8").split("\0");
   if (table === "returns") return `the return of ${rest.at(-1) ?? "?"} for job ${first.slice(1)}`;
   if (table === "loads") return `the record of job ${first.slice(1)}`;
+  if (table === "ends") return `the end of job ${first.slice(1)}`;
+  if (table === "marks") return `what became of the pending job ${first}, by minion,`;
   if (table === "jobs") return `the pending job ${first}`;
   return `${table} of ${first}`;
 }
