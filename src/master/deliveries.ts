@@ -208,8 +208,7 @@ export class Deliveries {
     this.#isClosed = true;
     clearInterval(this.#scan);
     clearTimeout(this.#tick);
-    const changed = this.jobs().filter((job) => job.isChanged);
-    await Promise.allSettled(changed.map((job) => this.#write(job)));
+    await Promise.allSettled(this.jobs().map((job) => (job.isChanged ? this.#write(job) : undefined)));
     await this.#options.store.close();
   }
 

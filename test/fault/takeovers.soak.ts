@@ -2,7 +2,8 @@
  * Repeats takeovers and restarts by hand: stock minions of each release go from Salt's master to ours, from ours to ours, back, and (the
  * control) from Salt's to Salt's, and are pinged all the while. Prints how long each took to answer again, and where a minion that stood still stood.
  *
- * Run it with `node dist/test/fault/takeovers.js [--rounds 20] [--minions 5] [--hold 45] [--releases 3006,3007,3008] [--alive 0]`
+ * `npm run test:soak -- SECONDS takeovers` begins rounds of each release for its part of that time. By hand:
+ * `node dist/test/fault/takeovers.soak.js [--rounds 20] [--minions 5] [--hold 45] [--releases 3006,3007,3008] [--alive 0]`
  * and SALTWORKS_SALT_VENVS. With py-spy (on PATH, or named in PY_SPY) it prints the Python stack of a minion that stands still.
  */
 import { existsSync, readFileSync } from "node:fs";
@@ -27,6 +28,8 @@ const { values: options } = parseArgs({
   },
 });
 const rounds = Number(options.rounds);
+/** No round begins behind that, but the first of each release. */
+const secondsMax = Number(process.env.SALTWORKS_SOAK_SECONDS ?? Number.POSITIVE_INFINITY);
 /** How long minions are watched after each change of masters. */
 const holdMs = Number(options.hold) * 1_000;
 /** Without an answer for so long, a minion stands still. */
@@ -187,11 +190,12 @@ function waitOf(pid: number): string {
   return existsSync(file) ? readFileSync(file, "utf8") : "nothing: it is gone";
 }
 
-async function watchRelease(release: SaltRelease): Promise<void> {
+async function watchRelease(release: SaltRelease, seconds: number): Promise<void> {
   const rig = new Rig(release);
+  const endMs = performance.now() + seconds * 1_000;
   try {
     await rig.open();
-    for (let round = 1; round <= rounds; round += 1) {
+    for (let round = 1; round <= rounds && (round === 1 || performance.now() < endMs); round += 1) {
       say(`${release.version}: round ${round} of ${rounds}`);
       await rig.change("ours", "Salt to ours");
       await rig.change("ours", "ours to ours");
@@ -224,15 +228,20 @@ const found = await Promise.all(
   testedReleases.filter((name) => options.releases.split(",").includes(name)).map(findRelease),
 );
 const releases = found.filter((release) => release !== undefined);
-if (releases.length === 0) throw new Error("no Salt release is installed under SALTWORKS_SALT_VENVS");
+if (releases.length === 0) {
+  const missing = "no Salt release is installed under SALTWORKS_SALT_VENVS";
+  if (process.env.CI === "true") throw new Error(missing);
+  say(`skipped: ${missing}`);
+}
 process.once("SIGINT", () => {
   report();
   process.exit(1);
 });
 const outcomes: PromiseSettledResult<void>[] = [];
 // One release at a time: minions of several would hold each other up.
-for (const release of releases) outcomes.push(...(await Promise.allSettled([watchRelease(release)])));
-report();
+for (const release of releases)
+  outcomes.push(...(await Promise.allSettled([watchRelease(release, secondsMax / releases.length)])));
+if (releases.length > 0) report();
 for (const outcome of outcomes) if (outcome.status === "rejected") say(`given up: ${String(outcome.reason)}`);
 process.exitCode =
   stalls.some(({ change }) => change.endsWith("to ours")) || outcomes.some(({ status }) => status === "rejected")
