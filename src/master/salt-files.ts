@@ -96,7 +96,7 @@ async function takeMinions(
   const [startMs, startedMs] = [performance.now(), Date.now()];
   const readMark = new AliveMark(join(config.cachedir, ".saltworks-minions-read"));
   const taken = await takeOverMinionData({
-    ...{ cachedir: config.cachedir, ids, minions, sinceMs, keeps },
+    ...{ cachedir: config.cachedir, ids, minions, sinceMs, keeps, isOutdated: await outdatedIn(config.cachedir) },
     readMs: sinceMs === 0 ? 0 : readMark.sinceMs || sinceMs,
     onProgress: (done, all) => logger.info({ done, all }, "taking over minions' data of a Salt master"),
     onFault: (fault) => {
@@ -110,6 +110,19 @@ async function takeMinions(
   readMark.set("");
   readMark.end(startedMs);
   return taken.facts + taken.mines;
+}
+
+/** Minions whose files were to be written when the master ended: these say what was. */
+async function outdatedIn(cachedir: string): Promise<(id: string) => boolean> {
+  const file = saltFeedFile(cachedir);
+  if (!existsSync(file)) return () => false;
+  const feed = new SaltFeed(file);
+  try {
+    const ids = new Set(feed.minions(feed.minionCount).map(({ id }) => id));
+    return (id) => ids.has(id);
+  } finally {
+    await feed.close();
+  }
 }
 
 async function openFeed(file: string, config: MasterConfig, minions: MinionData, logger: Logger): Promise<void> {

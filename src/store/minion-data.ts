@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { checkedValue, openValue } from "./checked-value.ts";
+import { ForgottenData, type ForgottenPart } from "./forgotten-data.ts";
 import {
   attempt,
   closeEnvironment,
@@ -24,6 +25,7 @@ export interface MinionData {
   get(id: string): { readonly grains: Uint8Array; readonly pillar: Uint8Array } | undefined;
   /** Ids with grains, sorted. */
   ids(): string[];
+  /** Noted as forgotten, as in `dropMine` and `drop`. */
   dropFacts(id: string): Promise<void>;
   putMine(id: string, mine: Uint8Array): Promise<void>;
   getMine(id: string): Uint8Array | undefined;
@@ -38,6 +40,11 @@ export interface MinionData {
   sessionIds(): string[];
   /** Everything of this minion. */
   drop(id: string): Promise<void>;
+  /** Whether these were dropped at some time: that they are absent is then an operator's will. */
+  isForgotten(id: string, part: ForgottenPart): boolean;
+  /** Ids of which something was dropped. */
+  forgottenIds(): string[];
+  dropForgotten(id: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -64,6 +71,9 @@ const nothing: MinionData = {
   sessionIds: () => [],
   dropSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
   drop: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  isForgotten: () => false,
+  forgottenIds: () => [],
+  dropForgotten: () => Promise.reject(storeFailed("opened for reading", undefined)),
   close: () => Promise.resolve(),
 };
 
@@ -84,9 +94,10 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
     sessions: openDatabase(environment, "sessions"),
   });
   const { facts, mines, sessions } = isReadOnly ? openAll() : makeDatabases(environment, openAll);
+  const forgotten = isReadOnly ? undefined : new ForgottenData(environment);
   const keyOf = (id: string) => Buffer.from(id, "utf8");
   const later = <Result>(bytes: number, write: () => Promise<Result>) =>
-    putLater(environment, { records: 3, bytes }, write);
+    putLater(environment, { records: 5, bytes }, write);
   const put = async (database: typeof facts, id: string, value: Uint8Array) => {
     const key = keyOf(id);
     await later(key.byteLength + value.byteLength, () => database.put(key, checkedValue(key, value)));
@@ -116,12 +127,12 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
     },
     ids: () => idsIn(facts),
     dropFacts: async (id) => {
-      await later(0, () => facts.remove(keyOf(id)));
+      await later(0, () => Promise.all([forgotten?.note(id, "facts"), facts.remove(keyOf(id))]));
     },
     putMine: (id, mine) => put(mines, id, mine),
     getMine: (id) => get(mines, id),
     dropMine: async (id) => {
-      await later(0, () => mines.remove(keyOf(id)));
+      await later(0, () => Promise.all([forgotten?.note(id, "mine"), mines.remove(keyOf(id))]));
     },
     mineIds: () => idsIn(mines),
     putSession: (id, sealed) => put(sessions, id, sealed),
@@ -131,8 +142,12 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
       await later(0, () => sessions.remove(keyOf(id)));
     },
     drop: async (id) => {
-      await later(0, () => Promise.all([facts, mines, sessions].map((database) => database.remove(keyOf(id)))));
+      const removals = () => [facts, mines, sessions].map((database) => database.remove(keyOf(id)));
+      await later(0, () => Promise.all([forgotten?.note(id, "facts"), forgotten?.note(id, "mine"), ...removals()]));
     },
+    isForgotten: (id, part) => reading(() => forgotten?.has(id, part) === true),
+    forgottenIds: () => reading(() => forgotten?.ids() ?? []),
+    dropForgotten: (id) => later(0, async () => forgotten?.remove(id)),
     close: () => closeEnvironment(environment),
   };
 }

@@ -8,6 +8,7 @@ import { loadMasterConfig } from "../../src/config/load.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { prepareSaltFiles, SaltFiles, type SaltPlan } from "../../src/master/salt-files.ts";
 import { openMinionData } from "../../src/store/minion-data.ts";
+import { SaltFeed, saltFeedFile } from "../../src/store/salt/feed.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 import type { LanePool } from "../../src/workers/lane-pool.ts";
@@ -62,6 +63,19 @@ describe("Salt's own files at a start", () => {
     assert.deepEqual(await mineOf("a"), new Map([["ip", "::1"]]));
     assert.ok(second.jobsSinceMs, "jobs are looked for");
     assert.equal(second.isMirrored, true, "Salt was found");
+  });
+
+  it("are not read for a minion whose files were to be written when the master was killed", async () => {
+    const { cachedir, start, mineOf } = openSite();
+    const first = await start();
+    first.minionsMark.end();
+    put(join(cachedir, "minions", "a", "mine.p"), { ip: "::1" });
+    utimesSync(join(cachedir, "minions", "a", "mine.p"), 1_000_000, 1_000_000);
+    const feed = new SaltFeed(saltFeedFile(cachedir));
+    feed.addMinion("a");
+    await feed.close();
+    await start();
+    assert.equal(await mineOf("a"), undefined);
   });
 
   it("have their jobs taken over at a later try if the store takes nothing", async () => {

@@ -121,6 +121,9 @@ function memoryMinions(memory: MemoryStores): MinionData {
     drop: async (id) => {
       memory.minions.delete(id);
     },
+    isForgotten: () => false,
+    forgottenIds: () => [],
+    dropForgotten: async () => undefined,
     close: async () => undefined,
   };
 }

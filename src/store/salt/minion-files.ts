@@ -81,6 +81,16 @@ export function readMinionFiles(
   return { parts: { grains: part("grains"), pillar: part("pillar"), mine: part("mine") }, faults };
 }
 
+/** In either layout, readable or not. */
+export function hasMinionFiles(cachedir: string, id: string): boolean {
+  let hasAny = false;
+  const { faults } = readMinionFiles(cachedir, id, () => {
+    hasAny = true;
+    return false;
+  });
+  return hasAny || faults.length > 0;
+}
+
 /** @throws SaltworksError WIRE_MALFORMED and the like */
 function checkedMap(bytes: Uint8Array): Uint8Array {
   if (decode(bytes) instanceof Map) return bytes;

@@ -1,22 +1,27 @@
 /**
  * Takes over what a Salt master kept of its minions: grains, pillars and mines, out of its files into our store, before a port opens, so
  * that the first target is decided by them. Files older than this master's last sign of life are its own or outdated; these, and
- * all where such a sign is missing, fill only what our store lacks.
+ * all where such a sign is missing, fill only what our store never had: an empty pillar is one, and what an operator cleared stays so.
  */
 import { takeOverAtOnce, takeOverProgressMs } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { MinionData } from "../minion-data.ts";
-import { type FileTimes, type Kind, readMinionFiles } from "./minion-files.ts";
+import { type FileTimes, hasMinionFiles, type Kind, readMinionFiles } from "./minion-files.ts";
 
 export type TakeOverOptions = {
   readonly cachedir: string;
   /** Of minions whose keys are accepted. */
   readonly ids: readonly string[];
-  readonly minions: Pick<MinionData, "get" | "getMine" | "putGrains" | "putMine">;
+  readonly minions: Pick<
+    MinionData,
+    "get" | "getMine" | "putGrains" | "putMine" | "isForgotten" | "forgottenIds" | "dropForgotten"
+  >;
   /** Until then this master may have written: later files replace what our store has. 0: nothing tells, and none does. */
   readonly sinceMs: number;
-  /** When the files were last read: files that were copied in later, whatever their own time, fill what our store lacks. */
+  /** When the files were last read: files that were copied in later, whatever their own time, fill what our store never had. */
   readonly readMs: number;
+  /** Whether the minion's files are older than our store's data: they were to be written when the master ended. */
+  readonly isOutdated: (id: string) => boolean;
   /** What is kept of minions at all. */
   readonly keeps: { readonly facts: boolean; readonly mines: boolean };
   readonly onProgress: (done: number, all: number) => void;
@@ -38,7 +43,16 @@ export async function takeOverMinionData(o: TakeOverOptions): Promise<TakenOver>
     progressMs = performance.now();
     o.onProgress(at + takeOverAtOnce, o.ids.length);
   }
+  await dropNeedless(o);
   return taken;
+}
+
+/** That data of a minion was dropped need not be known once its key is gone and Salt has no files of it. */
+async function dropNeedless({ cachedir, ids, minions }: TakeOverOptions): Promise<void> {
+  const accepted = new Set(ids);
+  const gone = minions.forgottenIds().filter((id) => !accepted.has(id) && !hasMinionFiles(cachedir, id));
+  for (let at = 0; at < gone.length; at += takeOverAtOnce)
+    await Promise.all(gone.slice(at, at + takeOverAtOnce).map((id) => minions.dropForgotten(id)));
 }
 
 function takeMinion(o: TakeOverOptions, id: string, taken: TakenOver): Promise<void>[] {
@@ -64,20 +78,21 @@ function takeMinion(o: TakeOverOptions, id: string, taken: TakenOver): Promise<v
   return writes;
 }
 
-/** A Salt master's files replace older parts, and fill missing ones: an empty map stands for a part that came without the other. */
+/** A Salt master's files replace older parts, and fill those that this store never had. */
 function wanted(
-  { minions, sinceMs, readMs }: TakeOverOptions,
+  { minions, sinceMs, readMs, isOutdated }: TakeOverOptions,
   id: string,
   stored: ReturnType<MinionData["get"]>,
 ): (kind: Kind, times: FileTimes) => boolean {
-  const isFilled = (part: Uint8Array | undefined) => part !== undefined && part.byteLength > emptyMap.byteLength;
-  const has = {
-    grains: isFilled(stored?.grains),
-    pillar: isFilled(stored?.pillar),
-    mine: minions.getMine(id) !== undefined,
+  const isFilled = !isOutdated(id);
+  const lacksFacts = isFilled && stored === undefined && !minions.isForgotten(id, "facts");
+  const lacks = {
+    grains: lacksFacts,
+    pillar: lacksFacts,
+    mine: isFilled && minions.getMine(id) === undefined && !minions.isForgotten(id, "mine"),
   };
   return (kind, { mtimeMs, ctimeMs }) => {
     const isNewer = sinceMs > 0 && mtimeMs > sinceMs;
-    return isNewer || (!has[kind] && Math.max(mtimeMs, ctimeMs) > readMs);
+    return isNewer || (lacks[kind] && Math.max(mtimeMs, ctimeMs) > readMs);
   };
 }

@@ -50,6 +50,7 @@ describe("taking over minions' data", () => {
       minions,
       sinceMs: 0,
       readMs: 0,
+      isOutdated: () => false,
       keeps: { facts: true, mines: true },
       onProgress: () => undefined,
       onFault: ({ file }) => faults.push(file),
@@ -116,8 +117,8 @@ describe("taking over minions' data", () => {
       put(join(cachedir, "minions", id, "data.p"), { grains: { os: "old" }, pillar: { role: "old" } });
       put(join(cachedir, "minions", id, "mine.p"), { ip: "old" });
     }
-    assert.deepEqual(await take(), { facts: 2, mines: 1, faults: 0 });
-    assert.deepEqual(stored("a"), [new Map([["os", "ours"]]), new Map([["role", "old"]])]);
+    assert.deepEqual(await take(), { facts: 1, mines: 1, faults: 0 });
+    assert.deepEqual(stored("a"), [new Map([["os", "ours"]]), new Map()], "an empty pillar is one");
     assert.deepEqual(stored("b"), [new Map([["os", "old"]]), new Map([["role", "old"]])]);
     const mineOf = (id: string) => decode(minions.getMine(id) ?? Buffer.alloc(0));
     assert.deepEqual([mineOf("a"), mineOf("b")], [new Map([["ip", "old"]]), new Map([["ip", "ours"]])]);
@@ -138,6 +139,49 @@ describe("taking over minions' data", () => {
     assert.equal((await take({ sinceMs: Date.now() + 3_000, readMs: Date.now() + 60_000 })).mines, 0);
     await minions.putMine("a", encode({}, "bin"));
     assert.equal((await take({ sinceMs: Date.now() + 3_000, readMs: Date.now() - 60_000 })).mines, 0, "one of its own");
+  });
+
+  const old = (id: string) => {
+    put(join(cachedir, "minions", id, "data.p"), { grains: { os: "old" }, pillar: { role: "old" } }, 1_000_000);
+    put(join(cachedir, "minions", id, "mine.p"), { ip: "old" }, 1_000_000);
+  };
+  const copiedIn = () => ({ sinceMs: Date.now() + 3_000, readMs: Date.now() - 60_000 });
+
+  it("gives a minion that signed in before its files were copied in its former mine, and leaves it its new pillar", async () => {
+    await minions.putGrains("a", encode({ os: "new" }, "bin"), encode({}, "bin"));
+    old("a");
+    assert.deepEqual(await take(copiedIn()), { facts: 0, mines: 1, faults: 0 });
+    assert.deepEqual(stored("a"), [new Map([["os", "new"]]), new Map()]);
+  });
+
+  it("brings back nothing that an operator cleared, and what a Salt master wrote since", async () => {
+    for (const id of ["a", "b"]) {
+      await minions.putGrains(id, encode({ os: "x" }, "bin"), encode({ role: "x" }, "bin"));
+      await minions.putMine(id, encode({ ip: "x" }, "bin"));
+      old(id);
+    }
+    await Promise.all([minions.dropFacts("a"), minions.dropMine("a"), minions.drop("b")]);
+    assert.deepEqual(await take(copiedIn()), { facts: 0, mines: 0, faults: 0 });
+    assert.deepEqual(await take(), { facts: 0, mines: 0, faults: 0 }, "without a mark");
+    put(join(cachedir, "minions", "a", "mine.p"), { ip: "newer" }, Date.now() + 60_000);
+    assert.deepEqual(await take(copiedIn()), { facts: 0, mines: 1, faults: 0 });
+  });
+
+  it("knows what was cleared for as long as the key is accepted or Salt has files", async () => {
+    old("gone");
+    await Promise.all(["a", "gone", "goner"].map((id) => minions.drop(id)));
+    await take();
+    assert.deepEqual(minions.forgottenIds(), ["a", "gone"]);
+    await minions.close();
+    minions = openMinionData({ path: join(cachedir, "minions.lmdb") });
+    assert.deepEqual([minions.isForgotten("a", "facts"), minions.isForgotten("a", "mine")], [true, true]);
+  });
+
+  it("does not fill from files that were to be written anew", async () => {
+    old("a");
+    old("b");
+    assert.equal((await take({ ...copiedIn(), isOutdated: (id) => id === "a" })).facts, 1);
+    assert.deepEqual([stored("a"), minions.getMine("a")], [undefined, undefined]);
   });
 });
 
