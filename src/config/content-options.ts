@@ -155,9 +155,12 @@ export const contentOptions = {
   state_aggregate: any(false, "Combine states where that is possible."),
   jinja_env: map(
     {},
-    "Options of Jinja in top files and other files than states. In pillar, `trim_blocks` and `lstrip_blocks`; others [refuse the start](#options-that-are-not-built).",
+    "Options of Jinja in top files and other files than states; minions are sent them. Pillar obeys `trim_blocks` and `lstrip_blocks`; a warning at the start names others.",
   ),
-  jinja_sls_env: map({}, "Options of Jinja in pillar files and states. In pillar, the same two."),
+  jinja_sls_env: map(
+    {},
+    "Options of Jinja in pillar files and states. Pillar obeys the same two; others [refuse the start](#options-that-are-not-built).",
+  ),
   jinja_lstrip_blocks: boolean(false, "Jinja's `lstrip_blocks`."),
   jinja_trim_blocks: boolean(false, "Jinja's `trim_blocks`."),
   saltenv: optional(text("", "Environment of state runs.", kept)),

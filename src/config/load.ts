@@ -8,6 +8,7 @@ import { SaltworksError } from "../errors.ts";
 import { checkValue } from "./check-value.ts";
 import { nearestNames } from "./edit-distance.ts";
 import { hostId, withDomain } from "./host-id.ts";
+import { unbuiltJinjaEnv } from "./jinja-options.ts";
 import type { ConfigMap, ConfigValue, OptionTable } from "./option.ts";
 import { otherDefaults } from "./other-defaults.ts";
 import { isIgnored, otherSaltNames } from "./other-names.ts";
@@ -57,6 +58,8 @@ function inertSettings(settings: Settings, { name: role, table }: Role): string[
   const ignored: string[] = [];
   for (const [name, setting] of settings) {
     const { file, line, value } = setting;
+    const jinja = name === "jinja_env" ? unbuiltJinjaEnv(value) : undefined;
+    if (jinja !== undefined) inert.push(`${file}:${line}: ${name}: ${jinja}`);
     const option = Object.hasOwn(table, name) ? table[name] : undefined;
     const unbuilt = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
     // A master tells of what is not built by itself; a minion's own pillar has an error for what shapes it.

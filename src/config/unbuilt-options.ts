@@ -3,6 +3,7 @@
  * unless `accept_missing` names it: a fleet would otherwise go on with less than its operators believe.
  * docs/config.md lists them. Options that only tune are no part of this; they are named in a warning.
  */
+import { unbuiltJinja } from "./jinja-options.ts";
 import type { ConfigValue } from "./option.ts";
 import type { Setting, Settings } from "./read-files.ts";
 import { isConfigMap } from "./salt-yaml.ts";
@@ -66,9 +67,6 @@ function withoutExcluded(sources: ConfigValue, settings: Settings): ConfigValue 
 }
 
 const builtRenderers = ["jinja", "yaml", "json"];
-const builtJinjaOptions = ["trim_blocks", "lstrip_blocks"];
-const unbuiltJinja = (value: ConfigValue) =>
-  keysOf(value).filter((name) => !builtJinjaOptions.includes(name.toLowerCase()));
 const builtBackends = ["roots"];
 /** The names in src/pillar/external/sources.ts, which a test compares. */
 export const builtPillarSources = ["cmd_yaml", "cmd_json", "file_tree", "extra_minion_data_in_pillar"];
@@ -95,12 +93,6 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
         .flatMap((pipe) => pipe.split("|"))
         .map((stage) => stage.trim().split(" ")[0] ?? "")
         .filter((stage) => stage !== "" && !builtRenderers.includes(stage)),
-  },
-  jinja_env: {
-    about:
-      "Options of Jinja in top files and other files than states; here, in pillar, `trim_blocks` and `lstrip_blocks`.",
-    warns: "pillar",
-    missing: unbuiltJinja,
   },
   jinja_sls_env: {
     about: "Options of Jinja in pillar files and states; here, for pillar files, `trim_blocks` and `lstrip_blocks`.",

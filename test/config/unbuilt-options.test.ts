@@ -32,8 +32,7 @@ describe("options that feed minions or guard something and are not built", () =>
     decrypt_pillar: "['secrets:deep': gpg]",
     pillar_source_merging_strategy: "aggregate",
     renderer: "mako|yaml",
-    jinja_env: "{trim_blocks: true, variable_start_string: '<<'}",
-    jinja_sls_env: "{line_statement_prefix: '%'}",
+    jinja_sls_env: "{trim_blocks: true, line_statement_prefix: '%'}",
     allow_undefined: "true",
     renderer_blacklist: "[jinja]",
     renderer_whitelist: "[yaml]",
@@ -96,8 +95,9 @@ describe("options that feed minions or guard something and are not built", () =>
     const harmless: readonly [string, string][] = [
       ["pillar_source_merging_strategy", "recurse"],
       ["renderer", "jinja | yaml"],
-      ["jinja_env", "{lstrip_blocks: true}"],
       ["jinja_sls_env", "{TRIM_BLOCKS: true}"],
+      ["jinja_sls_env", "{keep_trailing_newline: false, line_statement_prefix: null, BLOCK_START_STRING: '{%'}"],
+      ["jinja_sls_env", "{no_option_of_jinja: true}"],
       ["renderer_whitelist", "[yaml, jinja, json, py]"],
       ["fileserver_backend", "[roots]"],
       ["syndic_master", "masterofmasters"],
@@ -122,6 +122,19 @@ describe("options that feed minions or guard something and are not built", () =>
     put("ext_pillar: [{vault: x}]\n");
     put("ext_pillar: []\n", "master.d/later.conf");
     assert.deepEqual(refusals(), []);
+  });
+
+  it("start with any jinja_env, which is for minions, and say once which of its options pillar does not obey", () => {
+    const unheard = "{trim_blocks: true, no_option_of_jinja: 1, comment_start_string: '{#', line_comment_prefix: null}";
+    put(`jinja_env: ${unheard}\n`);
+    assert.deepEqual([refusals(), loadMasterConfig(root).inert], [[], []]);
+    put("\njinja_env: {Variable_Start_String: '<<', line_statement_prefix: '%', newline_sequence: \"\\n\"}\n");
+    const { unbuilt, inert } = loadMasterConfig(root);
+    assert.deepEqual([refusals(), pillarErrors(unbuilt)], [[], []]);
+    const names = "Variable_Start_String, line_statement_prefix";
+    assert.deepEqual(inert, [
+      `${root}/master:2: jinja_env: pillar top files and templates of file_tree do not obey ${names}`,
+    ]);
   });
 
   it("count the sources of pillar that are not excluded by their first name", () => {
