@@ -31,7 +31,8 @@ export const clearFrameBytesMax = 65_536;
 export const strangerQueueBytesMax = 1024 * 1024;
 /**
  * Bytes a second of unproven requests that a worker looks at and finds forged, 0.3 % of its time. Over it the next large one waits, and unproven requests
- * have half of the queue; those that prove themselves do not count.
+ * have half of the queue; those that prove themselves do not count. What the main thread refuses unread has a count of its own with the same bound: over
+ * it only huge ones are refused.
  */
 export const forgedBytesPerSecondMax = 1024 * 1024;
 /** What is remembered of forged bytes: after a flood honest large requests on new connections wait 15 s at most. */

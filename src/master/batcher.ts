@@ -151,7 +151,7 @@ export class Batcher {
 
   /** Whether connections that proved nothing may send what is over `hugeRequestBytes`. */
   get takesHuge(): boolean {
-    return !this.#queues.some(({ waiting }) => waiting.isForged(performance.now()));
+    return this.#queues.every(({ waiting }) => waiting.takesHuge(performance.now()));
   }
 
   /** Takes a load that one worker has opened for another's partition. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { forgedBytesOwedMax } from "../../src/limits.ts";
 import { Batcher, type BatcherOptions } from "../../src/master/batcher.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";
@@ -363,11 +364,14 @@ describe("Batcher", () => {
 
   it("gives no worker a large operator's command with a wrong key, and reads no more huge ones when many come", async () => {
     const { batcher, taken, replies, send } = openBatcher();
-    const arg = ["x".repeat(600_000)];
-    const runner = encodeClearRequest({ cmd: "runner", fun: "jobs.active", arg, user: "root", key: "wrong" }, 3);
-    send("a", runner);
+    const command = (bytes: number) => {
+      const load = { cmd: "runner", fun: "jobs.active", arg: ["x".repeat(bytes)], user: "root", key: "wrong" };
+      return encodeClearRequest(load, 3);
+    };
+    send("a", command(600_000));
     assert.equal(batcher.takesHuge, true);
-    send("b", runner);
+    // The debt of it runs down for many seconds, however slow this machine is.
+    send("b", command(2 * forgedBytesOwedMax));
     await turn();
     assert.deepEqual([taken.length, batcher.counters.refusedLarge, batcher.takesHuge], [0, 2, false]);
     const error = { name: "UserAuthenticationError", message: 'Authentication failure of type "user" occurred' };

@@ -44,7 +44,10 @@ export function sumOfCounters(all: readonly RowCounters[]): RowCounters {
 export class WaitingRequests<Item extends Waiting> {
   readonly counters: RowCounters = { strangersRefused: 0, unprovenRefused: 0 };
   readonly #options: WaitingOptions;
+  /** What a worker found forged: it has cost the worker's time. */
   readonly #forgeries = new Forgeries();
+  /** What the main thread refused: it costs no worker, and so holds up no request that waits for one. */
+  readonly #refusedUnread = new Forgeries();
   readonly #rows: Readonly<Record<Standing, Row<Item>>> = {
     proven: { items: [], bytes: 0 },
     named: { items: [], bytes: 0 },
@@ -153,7 +156,12 @@ export class WaitingRequests<Item extends Waiting> {
 
   /** One was refused unread that claimed what is not so. */
   noteForged(bytes: number, nowMs: number): void {
-    this.#forgeries.note(bytes, nowMs);
+    this.#refusedUnread.note(bytes, nowMs);
+  }
+
+  /** Whether a huge unproven request may be read: its bytes cost memory and bandwidth before it can be told who sent it. */
+  takesHuge(nowMs: number): boolean {
+    return !this.isForged(nowMs) && this.#refusedUnread.waitMs(nowMs) === 0;
   }
 
   /** Whether more forgeries have come of late than a worker should look at. */

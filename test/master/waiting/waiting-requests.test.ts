@@ -114,6 +114,21 @@ describe("WaitingRequests", () => {
     );
   });
 
+  it("holds up neither large nor small ones for what was refused unread, which cost no worker, but takes no huge ones", () => {
+    const waiting = open(16, 1_000, 1_000);
+    assert.equal(waiting.takesHuge(0), true);
+    waiting.noteForged(forgedBytesOwedMax, 0);
+    assert.deepEqual([waiting.isForged(0), waiting.takesHuge(0)], [false, false]);
+    for (const item of [request("token", "large", 600), request("return", "large", 300)])
+      assert.ok(waiting.offer(item, 0), "a forged one would leave it an eighth of the queue");
+    assert.equal(waiting.heldMs(0), undefined);
+    assert.deepEqual(
+      waiting.take(0).map(({ name }) => name),
+      ["token", "return"],
+    );
+    assert.equal(waiting.takesHuge((1_000 * forgedBytesOwedMax) / forgedBytesPerSecondMax), true);
+  });
+
   it("owes no more than its bound after any flood", () => {
     const waiting = open();
     const forged = request("forged", "large", 100 * forgedBytesOwedMax);
