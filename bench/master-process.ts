@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { withoutNodeVariables } from "../src/cli/daemon/node-environment.ts";
 import { ownUserName } from "../src/config/own-user.ts";
 import { hasCode, SaltworksError } from "../src/errors.ts";
 import { type DescriptorNeed, withDescriptors } from "./fleet/descriptors.ts";
@@ -110,7 +111,7 @@ export class MasterProcess {
     const command = [...this.#options.command, "-c", this.configDirectory];
     const { file, args } = withDescriptors(this.#options.descriptors, command);
     const log = openSync(join(this.directory, "output"), "a");
-    const env = { ...process.env, ...this.#options.env };
+    const env = { ...withoutNodeVariables(process.env), ...this.#options.env };
     // A process group of its own: Salt's master is many processes, and all must go with it.
     const child = spawn(file, args, { stdio: ["ignore", log, log], detached: true, env });
     closeSync(log);

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { understand } from "./command-line.ts";
+import { withoutNodeVariables } from "./daemon/node-environment.ts";
 import type { Host } from "./host.ts";
 
 const program = fileURLToPath(new URL("../../bench/main.js", import.meta.url));
@@ -27,6 +28,7 @@ export async function runBenchProgram(name: "bench" | "tune", argv: readonly str
   const child = spawn(process.execPath, [...process.execArgv, program, name, ...argv], {
     stdio: ["ignore", "inherit", "inherit"],
     detached: true,
+    env: withoutNodeVariables(process.env),
   });
   const kill = (): void => {
     child.kill("SIGKILL");

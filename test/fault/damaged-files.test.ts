@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
+import { withoutNodeVariables } from "../../src/cli/daemon/node-environment.ts";
 import { loadMasterConfig } from "../../src/config/load.ts";
 import { prepareStores } from "../../src/master/store-start.ts";
 import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
@@ -30,7 +31,7 @@ import { temporaryDirectories } from "../store/temporary.ts";
 
 const endTimeoutMs = 60_000;
 
-const ending = { encoding: "utf8", timeout: endTimeoutMs } as const;
+const ending = { encoding: "utf8", timeout: endTimeoutMs, env: withoutNodeVariables(process.env) } as const;
 const silent = { error: () => undefined, info: () => undefined, warn: () => undefined };
 
 /** @returns what a master said that ended by itself, with 1 and in words */

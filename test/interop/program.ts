@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
+import { withoutNodeVariables } from "../../src/cli/daemon/node-environment.ts";
 
 /** Output kept of one program, characters: enough for the last minutes of a debug log. */
 const outputLengthMax = 1024 * 1024;
@@ -13,7 +14,7 @@ export type Ended = { readonly code: number | null; readonly stdout: Buffer; rea
 
 /** UTF-8 everywhere, so that what a program prints does not depend on who runs the tests; no proxy and no colour either. */
 function environment(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  const { FORCE_COLOR: _color, NODE_V8_COVERAGE: _coverage, NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
+  const { FORCE_COLOR: _color, NODE_TEST_CONTEXT: _context, ...inherited } = withoutNodeVariables(process.env);
   return { ...inherited, LANG: "C.UTF-8", LC_ALL: "C.UTF-8", PYTHONWARNINGS: "ignore", ...extra };
 }
 

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { freePorts } from "../../bench/master-process.ts";
+import { withoutNodeVariables } from "../../src/cli/daemon/node-environment.ts";
 import { checkPorts } from "../../src/master/port-check.ts";
 import { cliFile } from "../fleet/our-master.ts";
 
@@ -109,6 +110,7 @@ describe("the look at a master's ports before it starts", () => {
         writeFileSync(join(folder, "master"), JSON.stringify({ ...config, ...places, log_file: `${folder}/log` }));
         const ran = spawnSync(process.execPath, [cliFile, "master", "-c", folder], {
           encoding: "utf8",
+          env: withoutNodeVariables(process.env),
           timeout: 60_000,
         });
         const said = `saltworks master: ret_port: 127.0.0.1:${port} is in use by another process (EADDRINUSE)\n`;
