@@ -92,7 +92,9 @@ describe("saltworks demo", () => {
       skip: noTerminal,
     }, async () => {
       const environment = { TMPDIR: temporary };
-      const result = await onTerminal(["demo", "--exit", "--minions", "1"], [[awaited, keys.interrupt]], environment);
+      // Master and minion stand still until the key has been typed, so that no job ends before.
+      const steps = [[awaited, keys.interrupt, temporary]] as const;
+      const result = await onTerminal(["demo", "--exit", "--minions", "1"], steps, environment);
       assert.ok(result.isTyped && result.isOver, result.shown);
       assert.equal(result.exitCode, 130, result.shown);
       assert.doesNotMatch(result.shown, /had no answer|job's jid|lookup_jid|ERROR/);
@@ -103,9 +105,12 @@ describe("saltworks demo", () => {
   it("ends with a word when its master dies during the start", { timeout: deadlineMs / 2 }, async () => {
     start("--minions", "1");
     await until("Starting a master");
-    while (processesNaming(join(folder(), "master")).length === 0)
+    let master: number | undefined;
+    while (master === undefined) {
+      [master] = processesNaming(join(folder(), "master"));
       await new Promise((resolve) => setImmediate(resolve));
-    process.kill(processesNaming(join(folder(), "master"))[0] ?? 0, "SIGKILL");
+    }
+    process.kill(master, "SIGKILL");
     assert.equal(await ended(), 1);
     assert.deepEqual(readdirSync(temporary), []);
   });
@@ -114,11 +119,13 @@ describe("saltworks demo", () => {
     start("--minions", "1");
     await until("Ctrl-C ends everything");
     const [minion] = processesNaming(join(folder(), "web1"));
-    process.kill(minion ?? 0, "SIGTERM");
+    assert.ok(minion !== undefined);
+    process.kill(minion, "SIGTERM");
     while (processesNaming(join(folder(), "web1")).length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
     assert.equal(demo.exitCode, null);
     const [master] = processesNaming(join(folder(), "master"));
-    process.kill(master ?? 0, "SIGKILL");
+    assert.ok(master !== undefined);
+    process.kill(master, "SIGKILL");
     assert.equal(await ended(), 1);
     assert.deepEqual(readdirSync(temporary), []);
     assert.deepEqual(processesNaming(folder()), []);

@@ -5,7 +5,8 @@ import { promisify } from "node:util";
 import { cliFile } from "../fleet/our-master.ts";
 import { repositoryRoot } from "../root.ts";
 
-export type Step = readonly [awaited: string, keys: string];
+/** `halted`: a path; processes that name it stand still from then on, until the terminal has echoed an interrupt. */
+export type Step = readonly [awaited: string, keys: string, halted?: string];
 export type TerminalResult = {
   /** Everything that the terminal showed, with plain line ends. */
   readonly shown: string;

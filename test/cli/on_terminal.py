@@ -1,7 +1,8 @@
 """Runs a program on a terminal of its own, types keys when it shows what is awaited, and prints what became of it as one line of JSON.
 
 The argument is a JSON document {"argv": [...], "steps": [[awaited, keys], ...], "deadline": seconds}. `awaited` is text that the
-terminal shows after the step before; `keys` are typed then. In the result `isOver` says whether the program ended before the deadline,
+terminal shows after the step before; `keys` are typed then. A third member of a step is a path: processes that name it stand still from
+then on, until the terminal has echoed an interrupt. In the result `isOver` says whether the program ended before the deadline,
 `ended` holds the seconds from the last keys to its end, `isTyped` says whether every step came, and `echo` whether the terminal shows
 afterwards what is typed.
 """
@@ -28,6 +29,19 @@ if pid == 0:
     os.close(slave)
     os.execvp(plan["argv"][0], plan["argv"])
 
+def signal_processes(path, number):
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+            if any(word.startswith(path.encode()) for word in words):
+                os.kill(int(name), number)
+        except OSError:
+            # Processes come and go.
+            continue
+
+
+halted = None
 began = typed = time.monotonic()
 shown = b""
 looked = 0
@@ -42,8 +56,15 @@ while time.monotonic() - began < plan["deadline"]:
         at = shown.find(awaited, looked)
         if at >= 0:
             looked = at + len(awaited)
-            os.write(master, steps.pop(0)[1].encode())
+            _, keys, *paths = steps.pop(0)
+            if paths:
+                halted = paths[0]
+                signal_processes(halted, signal.SIGSTOP)
+            os.write(master, keys.encode())
             typed = time.monotonic()
+    if halted is not None and shown.find(b"^C", looked) >= 0:
+        signal_processes(halted, signal.SIGCONT)
+        halted = None
     if status is None:
         done, code = os.waitpid(pid, os.WNOHANG)
         if done:
@@ -51,6 +72,8 @@ while time.monotonic() - began < plan["deadline"]:
     elif not isReadable:
         break
 isEchoing = bool(termios.tcgetattr(slave)[3] & termios.ECHO)
+if halted is not None:
+    signal_processes(halted, signal.SIGKILL)
 if status is None:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
