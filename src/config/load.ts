@@ -10,7 +10,7 @@ import { nearestNames } from "./edit-distance.ts";
 import { hostId, withDomain } from "./host-id.ts";
 import { unbuiltJinjaEnv } from "./jinja-options.ts";
 import type { ConfigMap, ConfigValue, OptionTable } from "./option.ts";
-import { otherDefaults } from "./other-defaults.ts";
+import { otherDefaultOf } from "./other-defaults.ts";
 import { isIgnored, otherSaltNames } from "./other-names.ts";
 import { ownUserName } from "./own-user.ts";
 import { readSettings, type Setting, type Settings } from "./read-files.ts";
@@ -68,7 +68,9 @@ function inertSettings(settings: Settings, { name: role, table }: Role): string[
       const isDefault = value === null || isDeepStrictEqual(value, option.default);
       if (option.isKept && !isDefault) inert.push(`${file}:${line}: ${name} is kept, but nothing acts on it yet`);
     } else if (
-      unbuilt === undefined ? isIgnored(name, role) && !isDefaultOf(name, value) : isUnbuilt(name, setting, settings)
+      unbuilt === undefined
+        ? isIgnored(name, role) && !isDefaultOf(name, role, value)
+        : isUnbuilt(name, setting, settings)
     ) {
       ignored.push(name);
     }
@@ -78,9 +80,10 @@ function inertSettings(settings: Settings, { name: role, table }: Role): string[
 }
 
 /** Where Salt's default is not known it asks for nothing. */
-function isDefaultOf(name: string, value: ConfigValue): boolean {
+function isDefaultOf(name: string, role: "master" | "minion", value: ConfigValue): boolean {
   if (value === null) return true;
-  return Object.hasOwn(otherDefaults, name) ? isDeepStrictEqual(value, otherDefaults[name]) : isEmpty(value);
+  const usual = otherDefaultOf(name, role);
+  return usual === undefined ? isEmpty(value) : isDeepStrictEqual(value, usual);
 }
 
 /** `nodegroups` may be written as a list of maps: folded into one. */

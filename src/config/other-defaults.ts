@@ -49,7 +49,6 @@ export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
   http_max_body: 107374182400,
   http_request_timeout: 3600.0,
   ipc_mode: "ipc",
-  local: true,
   log_datefmt: "%H:%M:%S",
   log_datefmt_logfile: "%Y-%m-%d %H:%M:%S",
   log_fmt_console: "[%(levelname)-8s] %(message)s",
@@ -59,6 +58,22 @@ export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
   master_roots: { base: ["/srv/salt-master"] },
   master_stats_event_iter: 60,
   memcache_max_items: 1024,
+  metrics: {
+    enabled: false,
+    endpoint: "",
+    export_interval_seconds: 60,
+    exporter: "otlp-http",
+    headers: {},
+    histogram_boundaries: {
+      "salt.job.duration": [1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000],
+      "salt.master.requests.duration": [1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000],
+      "salt.minion.exec.duration": [1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000],
+    },
+    insecure: true,
+    prometheus: { host: "127.0.0.1", port: 9464 },
+    resource_attributes: {},
+    service_name: "",
+  },
   minionfs_env: "base",
   minionfs_update_interval: 60,
   modules_max_memory: -1,
@@ -82,6 +97,7 @@ export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
   saltpip_allow_find_links: true,
   serial: "msgpack",
   snapper_states_config: "root",
+  sqlite_queue_dir: "/var/cache/salt/master/queues",
   state_output_profile: true,
   svnfs_branches: "branches",
   svnfs_tags: "tags",
@@ -98,6 +114,17 @@ export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
   thorium_interval: 0.5,
   thorium_roots: { base: ["/srv/thorium"] },
   thorium_top: "top.sls",
+  tracing: {
+    enabled: false,
+    endpoint: "",
+    exporter: "otlp-http",
+    headers: {},
+    insecure: true,
+    resource_attributes: {},
+    sampler: "parent_based",
+    sampler_arg: 1.0,
+    service_name: "",
+  },
   winrepo_branch: "master",
   winrepo_cache_expire_max: 604800,
   winrepo_cache_expire_min: 1800,
@@ -112,3 +139,16 @@ export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
   winrepo_ssl_verify: true,
   worker_pools_enabled: true,
 };
+
+/** Those that a master and a minion have each by itself. */
+const ownDefaults: Readonly<Record<"master" | "minion", Readonly<Record<string, ConfigValue>>>> = {
+  master: { conf_file: "/etc/salt/master", local: true },
+  minion: { conf_file: "/etc/salt/minion", enable_gpu_grains: true },
+};
+
+/** Undefined: it asks for nothing, or is not known. */
+export function otherDefaultOf(name: string, role: "master" | "minion"): ConfigValue | undefined {
+  const own = ownDefaults[role];
+  if (Object.hasOwn(own, name)) return own[name];
+  return Object.hasOwn(otherDefaults, name) ? otherDefaults[name] : undefined;
+}

@@ -1,8 +1,10 @@
 /** Salt's further options, on which nothing here acts: whose defaults need no word. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { loadMasterConfig, loadMinionConfig } from "../../src/config/load.ts";
 import { otherDefaults } from "../../src/config/other-defaults.ts";
 import { isIgnored, otherSaltNames } from "../../src/config/other-names.ts";
 import { masterOptions } from "../../src/config/schema.ts";
@@ -23,6 +25,23 @@ describe("options of Salt's on which nothing here acts", () => {
         known.some((one) => JSON.stringify(one) === JSON.stringify(value)),
         `${name}: ${JSON.stringify(value)}`,
       );
+    }
+  });
+
+  it("are told of at no start where they have the default of the newest release", () => {
+    const folder = mkdtempSync(join(tmpdir(), "sw-"));
+    try {
+      for (const [role, load] of [
+        ["master", loadMasterConfig],
+        ["minion", loadMinionConfig],
+      ] as const) {
+        const names = Object.entries(golden["3008"]?.[role] ?? {}).filter(([name]) => isIgnored(name, role));
+        assert.ok(names.length > 100, role);
+        writeFileSync(join(folder, role), names.map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`).join(""));
+        assert.deepEqual(load(folder).inert, [], role);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
     }
   });
 
