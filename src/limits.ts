@@ -273,6 +273,8 @@ export const saltMirrorEveryMs = 200;
 export const saltMirrorStepMs = 100;
 /** How long the lane waits after a disk took nothing, milliseconds. */
 export const saltMirrorRetryMs = 2_000;
+/** A job id that is taken over from Salt, bytes: with a minion's id it is a key of our store. Over it: named in the log and left out. */
+export const takenJidBytesMax = 1_024;
 /** The longest wait before the takeover of Salt's jobs is tried again, milliseconds: it begins with `saltMirrorRetryMs` and doubles. */
 export const saltTakeJobsRetryMsMax = 60_000;
 /** Returns taken from the feed at once. */

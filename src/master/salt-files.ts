@@ -183,11 +183,21 @@ export class SaltFiles {
 
   async #run(): Promise<void> {
     if (this.#plan.jobsSinceMs !== undefined) await this.#takeJobs(this.#plan.jobsSinceMs);
-    while (this.#plan.isMirrored && !this.#wait.signal.aborted) {
-      const step = await this.#mirror();
-      if (!hasMore(step))
-        await this.#pause(step === undefined || step.isHeldUp ? saltMirrorRetryMs : saltMirrorEveryMs);
-    }
+    while (this.#plan.isMirrored && !this.#wait.signal.aborted) await this.#mirrorAndRest(Number.POSITIVE_INFINITY);
+  }
+
+  async #mirrorAndRest(restMsMax: number): Promise<void> {
+    const step = await this.#mirror();
+    if (hasMore(step)) return;
+    await this.#pause(Math.min(step === undefined || step.isHeldUp ? saltMirrorRetryMs : saltMirrorEveryMs, restMsMax));
+  }
+
+  /** Salt's files are kept current meanwhile. */
+  async #mirrorFor(ms: number): Promise<void> {
+    if (!this.#plan.isMirrored) return this.#pause(ms);
+    const endMs = performance.now() + ms;
+    for (let leftMs = ms; leftMs > 0 && !this.#wait.signal.aborted; leftMs = endMs - performance.now())
+      await this.#mirrorAndRest(leftMs);
   }
 
   /** In between Salt's files are kept current: the jobs of a large site take minutes. */
@@ -198,8 +208,7 @@ export class SaltFiles {
     for (let retryMs = saltMirrorRetryMs; !this.#wait.signal.aborted; ) {
       const step = await this.#ask<TakenJobs>({ kind: "takeJobs", sinceMs, olderThanJid });
       if (step === undefined) {
-        if (this.#plan.isMirrored) await this.#mirror();
-        await this.#pause(retryMs);
+        await this.#mirrorFor(retryMs);
         retryMs = Math.min(2 * retryMs, saltTakeJobsRetryMsMax);
         // It begins anew, and names them again.
         leftOut = 0;

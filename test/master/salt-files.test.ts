@@ -12,12 +12,18 @@ import { SaltFeed, saltFeedFile } from "../../src/store/salt/feed.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 import type { LanePool } from "../../src/workers/lane-pool.ts";
+import type { SaltTask } from "../../src/workers/messages.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 
 function put(path: string, value: Encodable): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, encode(value, "bin"));
 }
+
+const idle = {
+  ...{ returns: 0, duplicates: 0, gone: 0, failed: 0, dropped: 0, minions: 0 },
+  ...{ returnsWaiting: 0, minionsWaiting: 0, isHeldUp: false, faults: [] },
+};
 
 describe("Salt's own files at a start", () => {
   const temporary = temporaryDirectories();
@@ -97,5 +103,26 @@ describe("Salt's own files at a start", () => {
     await files.close();
     assert.equal(files.counters.jobsTaken, 3);
     assert.ok(plan.jobsMark.sinceMs > 0, "the next start looks for new ones alone");
+  });
+
+  it("are kept current while the takeover of jobs waits for its next try", async () => {
+    const { config, start, logger } = openSite();
+    const plan = { ...(await start()), isMirrored: true, jobsSinceMs: 0 };
+    const asked: string[] = [];
+    let files: SaltFiles | undefined;
+    const tried = new Promise<void>((resolve) => {
+      const run = async ({ kind }: SaltTask) => {
+        asked.push(kind);
+        if (kind === "mirror") return { ...idle, returnsWaiting: asked.length < 50 ? 1 : 0 };
+        if (asked.length === 1) throw new SaltworksError("STORE_FAILED", "disk full");
+        resolve();
+        return { taken: 0, leftOut: 0, isDone: true, faults: [] };
+      };
+      files = new SaltFiles(plan, { config, saltLane: { run } as unknown as LanePool, logger });
+    });
+    await tried;
+    const atRetry = asked.lastIndexOf("takeJobs");
+    await files?.close();
+    assert.ok(atRetry > 50, `${atRetry} steps until all that waited was written`);
   });
 });

@@ -42,6 +42,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   batchStepsMax: waits,
   credentialChecksMax: waits,
   saltFileBytesMax: "the log names each file at the takeover, which happens once",
+  takenJidBytesMax: "the log names each job at the takeover, which happens once",
   storeCloseTimeoutMs: "the log says so when the master ends",
   portCheckTimeoutMs: "the master does not start, and says why",
   batchLogsMax: "the age of what is kept, not a refusal",

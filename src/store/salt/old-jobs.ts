@@ -6,8 +6,8 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { namesIn as namesIfThere } from "../../config/missing-files.ts";
-import { SaltworksError } from "../../errors.ts";
-import { saltFileBytesMax, saltMirrorStepMs } from "../../limits.ts";
+import { type ErrorCode, hasCode, SaltworksError } from "../../errors.ts";
+import { saltFileBytesMax, saltMirrorStepMs, takenJidBytesMax } from "../../limits.ts";
 import { textField } from "../../wire/fields.ts";
 import { isJid } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
@@ -21,6 +21,11 @@ const loadsAtOnce = 64;
 const faultsMax = 20;
 /** What is wrong with this process and not with a file: it is tried again. */
 const passingFaults = ["EMFILE", "ENFILE", "ENOMEM"] as const;
+/** What is wrong with one record, of Salt's or of ours, and not with the whole store. */
+const recordFaults: readonly ErrorCode[] = [
+  "STORE_DAMAGED",
+  ...(["WIRE_TRUNCATED", "WIRE_MALFORMED", "WIRE_TOO_LARGE", "WIRE_TOO_DEEP"] as const),
+];
 
 type Fault = { readonly file: string; readonly reason: string };
 type OnFault = (fault: Fault) => void;
@@ -94,13 +99,33 @@ async function* takeOverJobs(o: Taking, onFault: OnFault): AsyncGenerator<number
     const record = readOldLoad(o, directory, onFault);
     if (record !== undefined) waiting.push(record);
     if (waiting.length >= loadsAtOnce) {
-      await o.jobs.putLoads(waiting);
-      yield waiting.length;
+      yield await putLoads(o, waiting, onFault);
       waiting = [];
     } else yield 0;
   }
-  await o.jobs.putLoads(waiting);
-  yield waiting.length;
+  yield await putLoads(o, waiting, onFault);
+}
+
+/** One that our store cannot take is named, and the others are put one by one. @returns how many were put */
+async function putLoads(o: Taking, loads: readonly LoadRecord[], onFault: OnFault): Promise<number> {
+  try {
+    await o.jobs.putLoads(loads);
+    return loads.length;
+  } catch (error) {
+    if (!isOfRecord(error)) throw error;
+    if (loads.length > 1) {
+      let put = 0;
+      for (const load of loads) put += await putLoads(o, [load], onFault);
+      return put;
+    }
+    for (const { jid } of loads)
+      onFault({ file: join(jobDirectory(o.cachedir, o.hashType, jid), loadFile), reason: error.message });
+    return 0;
+  }
+}
+
+function isOfRecord(error: unknown): error is Error {
+  return recordFaults.some((code) => hasCode(error, code));
 }
 
 /** Whether there is anything to take over, or to tell: a look at 256 folders at most. */
@@ -148,7 +173,8 @@ function readOldLoad(o: Taking, directory: string, onFault: OnFault): LoadRecord
   const file = join(directory, loadFile);
   const jid = reading(file, onFault, () => jidIn(file));
   if (jid === undefined) return undefined;
-  if (o.jobs.getRequest(jid) !== undefined || (isJid(jid) && jid < o.olderThanJid)) return undefined;
+  if (isJid(jid) && jid < o.olderThanJid) return undefined;
+  if (isStored(o, file, jid, onFault)) return undefined;
   // A directory holds the job whose id its name is made of, and no other: its returns are looked for there.
   if (jobDirectory(o.cachedir, o.hashType, jid) !== directory) {
     onFault({ file, reason: `hash_type ${o.hashType} has another directory for job ${jid}` });
@@ -156,6 +182,17 @@ function readOldLoad(o: Taking, directory: string, onFault: OnFault): LoadRecord
   }
   const record = reading(file, onFault, () => o.files.getLoad(jid));
   return record === undefined ? undefined : { ...record, isTakenOver: true };
+}
+
+/** Nothing takes the place of a record of ours that is damaged: what is left of it may be wanted. */
+function isStored(o: Taking, file: string, jid: string, onFault: OnFault): boolean {
+  try {
+    return o.jobs.getRequest(jid) !== undefined;
+  } catch (error) {
+    if (!isOfRecord(error)) throw error;
+    onFault({ file, reason: `our own record of job ${jid} cannot be read: ${error.message}` });
+    return true;
+  }
 }
 
 /** Undefined if there is no such file. @throws SaltworksError WIRE_TOO_LARGE, WIRE_MALFORMED */
@@ -166,5 +203,7 @@ function jidIn(file: string): string | undefined {
   const load = decode(readFileSync(file));
   const jid = load instanceof Map ? textField(load, "jid") : undefined;
   if (jid === undefined) throw new SaltworksError("WIRE_MALFORMED", "it names no job");
+  if (Buffer.byteLength(jid) > takenJidBytesMax)
+    throw new SaltworksError("WIRE_TOO_LARGE", `its job id has over ${takenJidBytesMax} bytes`);
   return jid;
 }

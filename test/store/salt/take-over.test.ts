@@ -270,6 +270,29 @@ describe("taking over jobs", () => {
     assert.equal(hasChangedJobs(cachedir, Date.now() + 60_000), true, "it is to be told");
   });
 
+  it("names what our own store cannot read or take, and takes the others", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    const [longest, tooLong] = ["j".repeat(1_024), "k".repeat(1_025)];
+    for (const jid of [oldJid, newJid, "odd", longest, tooLong]) await salt.putLoad(loadOf(jid));
+    const damaged: Pick<JobCache, "getRequest" | "putLoads"> = {
+      getRequest: (jid) => {
+        if (jid === newJid) throw new SaltworksError("WIRE_TRUNCATED", "bytes end");
+        return jobs.getRequest(jid);
+      },
+      putLoads: async (loads) => {
+        if (loads.some(({ jid }) => jid === "odd")) throw new SaltworksError("STORE_DAMAGED", "its index is damaged");
+        await jobs.putLoads(loads);
+      },
+    };
+    const taking = new OldJobs({ cachedir, hashType, jobs: damaged, files: openLocalCache({ cachedir, hashType }) });
+    const [taken, faults] = await takeAll(taking, "20000101000000000000");
+    const filesOf = (...jids: string[]) => jids.map((jid) => join(jobDirectory(cachedir, hashType, jid), ".load.p"));
+    assert.deepEqual([taken, faults.toSorted()], [2, filesOf(newJid, "odd", tooLong).toSorted()]);
+    assert.ok(jobs.getRequest(oldJid));
+    await jobs.putReturns([returnOf(longest, "m".repeat(255))]);
+    assert.equal(jobs.getReturns(longest).length, 1);
+  });
+
   it("begins anew after a step that failed", async () => {
     await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
     let failures = 1;
