@@ -96,7 +96,7 @@ type Taking = OldJobsOptions & OldJobsTask;
 async function* takeOverJobs(o: Taking, onFault: OnFault): AsyncGenerator<number, void, void> {
   let waiting: LoadRecord[] = [];
   for (const directory of changedJobs(o.cachedir, o.sinceMs, onFault)) {
-    const record = readOldLoad(o, directory, onFault);
+    const record = directory === undefined ? undefined : readOldLoad(o, directory, onFault);
     if (record !== undefined) waiting.push(record);
     if (waiting.length >= loadsAtOnce) {
       yield await putLoads(o, waiting, onFault);
@@ -137,19 +137,40 @@ export function hasChangedJobs(cachedir: string, sinceMs: number): boolean {
   return folders.next().done !== true || hasFaults;
 }
 
+/** `isTouched`: its own time is old. It was copied or moved with what is in it, or only its owner or mode changed. */
+type ChangedFolder = { readonly folder: string; readonly isTouched: boolean };
+
 /** A folder that has a new job has changed; so have those in which this master wrote. One that was copied keeps its former mtime. */
-function* changedFolders(cachedir: string, sinceMs: number, onFault: OnFault): Generator<string> {
+function* changedFolders(cachedir: string, sinceMs: number, onFault: OnFault): Generator<ChangedFolder> {
   const top = jobsDirectory(cachedir);
   for (const head of namesIn(top, onFault)) {
     const folder = join(top, head);
     const times = reading(folder, onFault, () => statSync(folder, { throwIfNoEntry: false }));
-    if (times !== undefined && Math.max(times.mtimeMs, times.ctimeMs) > sinceMs) yield folder;
+    if (times === undefined) continue;
+    const isTouched = times.mtimeMs <= sinceMs;
+    if (!isTouched || times.ctimeMs > sinceMs) yield { folder, isTouched };
   }
 }
 
-function* changedJobs(cachedir: string, sinceMs: number, onFault: OnFault): Generator<string> {
-  for (const folder of changedFolders(cachedir, sinceMs, onFault))
-    for (const rest of namesIn(folder, onFault)) yield join(folder, rest);
+/** Undefined for one that has not changed. */
+function* changedJobs(cachedir: string, sinceMs: number, onFault: OnFault): Generator<string | undefined> {
+  for (const { folder, isTouched } of changedFolders(cachedir, sinceMs, onFault))
+    for (const rest of namesIn(folder, onFault)) {
+      const directory = join(folder, rest);
+      if (!isTouched || mayBeNew(join(directory, loadFile), sinceMs, onFault)) yield directory;
+      else yield undefined;
+    }
+}
+
+/**
+ * A file that only got another owner is as old as before; one that was copied was made then, and one that was moved with its folder has none of its
+ * times changed. File systems that do not tell when a file was made say 0, or when it changed.
+ */
+function mayBeNew(file: string, sinceMs: number, onFault: OnFault): boolean {
+  const times = reading(file, onFault, () => statSync(file, { throwIfNoEntry: false }));
+  if (times === undefined) return false;
+  const { birthtimeMs, mtimeMs, ctimeMs } = times;
+  return birthtimeMs === 0 || Math.max(birthtimeMs, mtimeMs) > sinceMs || ctimeMs <= sinceMs;
 }
 
 function namesIn(directory: string, onFault: OnFault): string[] {

@@ -1,6 +1,6 @@
 /** What a Salt master left: minions' data in either layout, its jobs, and how Salt is found. */
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { SaltworksError } from "../../../src/errors.ts";
@@ -199,11 +199,15 @@ describe("taking over jobs", () => {
     const taking = new OldJobs({ cachedir, hashType, jobs, files: openLocalCache({ cachedir, hashType }) });
     return takeAll(taking, olderThanJid);
   }
-  async function takeAll(taking: OldJobs, olderThanJid: string): Promise<[taken: number, faults: string[]]> {
+  async function takeAll(
+    taking: OldJobs,
+    olderThanJid: string,
+    sinceMs = 0,
+  ): Promise<[taken: number, faults: string[]]> {
     const faults: string[] = [];
     let taken = 0;
     for (let isDone = false; !isDone; ) {
-      const step = await taking.step({ sinceMs: 0, olderThanJid });
+      const step = await taking.step({ sinceMs, olderThanJid });
       taken += step.taken;
       faults.push(...step.faults.map(({ file }) => file));
       isDone = step.isDone;
@@ -211,6 +215,17 @@ describe("taking over jobs", () => {
     return [taken, faults];
   }
   const reader = () => withOldJobs(jobs, { cachedir, hashType });
+  /** The file system's clock goes in steps. @returns its time after this one */
+  async function changesLaterThan(ms: number): Promise<number> {
+    const probe = join(temporary(), "probe");
+    for (;;) {
+      writeFileSync(probe, "");
+      chmodSync(probe, 0o600);
+      const { ctimeMs } = statSync(probe);
+      if (ctimeMs > ms) return ctimeMs;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  }
 
   it("finds old jobs in lists and searches, and their returns together with those that came since", async () => {
     const salt = openLocalCache({ cachedir, hashType });
@@ -268,6 +283,30 @@ describe("taking over jobs", () => {
     symlinkSync("zz", loop);
     assert.deepEqual(await take(), [1, [loop]]);
     assert.equal(hasChangedJobs(cachedir, Date.now() + 60_000), true, "it is to be told");
+  });
+
+  it("reads no job of a folder that only got another owner, and those that were copied or moved in", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    const [copied, moved] = ["20260102030405000003", "20260102030405000004"];
+    for (const jid of [oldJid, moved]) await salt.putLoad(loadOf(jid));
+    const folderOf = (jid: string) => dirname(jobDirectory(cachedir, hashType, jid));
+    const loadFileOf = (jid: string) => join(jobDirectory(cachedir, hashType, jid), ".load.p");
+    const newest = Math.max(...[oldJid, moved].map((jid) => statSync(loadFileOf(jid)).ctimeMs));
+    const sinceMs = await changesLaterThan(newest);
+    await changesLaterThan(sinceMs);
+    await salt.putLoad(loadOf(copied));
+    for (const path of [loadFileOf(oldJid), loadFileOf(copied), ...[oldJid, copied, moved].map(folderOf)]) {
+      chmodSync(path, 0o700);
+      utimesSync(path, 1_000_000, 1_000_000);
+    }
+    const looked: string[] = [];
+    const watched: Pick<JobCache, "getRequest" | "putLoads"> = {
+      getRequest: (jid) => void looked.push(jid),
+      putLoads: (loads) => jobs.putLoads(loads),
+    };
+    const taking = new OldJobs({ cachedir, hashType, jobs: watched, files: openLocalCache({ cachedir, hashType }) });
+    assert.deepEqual(await takeAll(taking, "20000101000000000000", sinceMs), [2, []]);
+    assert.deepEqual(looked.toSorted(), [copied, moved]);
   });
 
   it("names what our own store cannot read or take, and takes the others", async () => {
