@@ -1,7 +1,8 @@
 /**
  * The log files that stand beside the job cache's data, one per writing thread: making one, reading them all, telling whose writer is gone.
- * A name says who writes: `returns-<process>-<thread>-<start of the thread in clock ticks>-<random>.whole.log`. A file gets this name when it is on the
- * disk in full and says that it is empty: a short one, or zeros, are damage. Logs of earlier releases lack the word, and zeros in them are nothing.
+ * A name says who writes: `returns-<process>-<thread>-<start of the thread in clock ticks>-<random>.log`. A file gets this name when it is on the disk in
+ * full and says that it is empty: a short one, or zeros, are damage. Logs of earlier releases have 12 random digits in place of 16, and zeros in them are
+ * nothing; those releases find and read ours.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -32,8 +33,9 @@ import {
 } from "./return-log-frames.ts";
 import { type Rescued, rescueLog } from "./return-log-rescue.ts";
 
-const namePattern = /^returns-(\d+)-(\d+)-(\d+)-[0-9a-f]+(?:\.whole)?\.log$/;
-const wholeEnd = ".whole.log";
+const namePattern = /^returns-(\d+)-(\d+)-(\d+)-([0-9a-f]+)\.log$/;
+/** As many as no earlier release gave its logs. */
+const randomDigits = 16;
 /** Of a log that is being made. */
 const unfinishedEnd = ".new";
 const fileMode = 0o600;
@@ -58,7 +60,7 @@ function startTicksOf(processId: string, threadId: string): string | undefined {
 /** The calling thread as the kernel knows it. The link is resolved in this thread, so it names this one. */
 function ownName(): string {
   const [processId = "", , threadId = ""] = readlinkSync("/proc/thread-self").split("/");
-  return `returns-${processId}-${threadId}-${startTicksOf(processId, threadId) ?? 0}-${randomBytes(6).toString("hex")}${wholeEnd}`;
+  return `returns-${processId}-${threadId}-${startTicksOf(processId, threadId) ?? 0}-${randomBytes(randomDigits / 2).toString("hex")}.log`;
 }
 
 /** Whether nobody writes this log any more. */
@@ -171,7 +173,7 @@ function readAt(file: number, at: number, bytes: number): Buffer {
 
 /** @param bytes the whole file */
 export function rescueFile(path: string, bytes: Buffer): Rescued {
-  return rescueLog(bytes, path.endsWith(wholeEnd));
+  return rescueLog(bytes, namePattern.exec(basename(path))?.[4]?.length === randomDigits);
 }
 
 const nothingLeft: Rescued = { entries: [], fault: undefined };

@@ -212,6 +212,11 @@ describe("a damaged log of returns", () => {
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     await cache.putReturns([returnOf(jidOf(0), "m1", "w")]);
     const [log = ""] = listLogs(path);
+    assert.match(
+      basename(log),
+      /^returns-\d+-\d+-\d+-[0-9a-f]{16}\.log$/,
+      "earlier releases look for digits, however many",
+    );
     // Trimming brings all into the store, and the log then says so.
     await cache.trim({ olderThanJid: "20000101000000000000", stepsMax: 1 });
     const erased = readFileSync(log);
@@ -223,8 +228,8 @@ describe("a damaged log of returns", () => {
   it("has its name when it is whole: what was being made is removed, and a short one is set aside", async () => {
     const path = join(temporary(), "jobs");
     await openLmdbJobCache({ path, shards: 1, durability: "fsync" }).close();
-    const [unfinished, short, former] = ["1-aa.whole.log.new", "2-bb.whole.log", "3-cc.log"].map((end) =>
-      join(path, `returns-999999999-999999999-${end}`),
+    const [unfinished, short, former] = [`1-${"a".repeat(16)}.log.new`, `2-${"b".repeat(16)}.log`, "3-cc.log"].map(
+      (end) => join(path, `returns-999999999-999999999-${end}`),
     );
     for (const [file = "", bytes] of [
       [unfinished, Buffer.alloc(4_096)],
@@ -236,7 +241,7 @@ describe("a damaged log of returns", () => {
     assert.equal(faultsOf(checkJobLogs, path).faultCount, 1);
     const faults = await absorbJobLogs(path, {});
     assert.equal(faults.length, 1);
-    assert.match(faults[0] ?? "", /2-bb\.whole\.log is cut: it has 0 of/);
+    assert.match(faults[0] ?? "", /2-b{16}\.log is cut: it has 0 of/);
     const left = readdirSync(path).filter((name) => name.includes("returns-"));
     assert.deepEqual(left, [`damaged-${basename(short ?? "")}`]);
   });
