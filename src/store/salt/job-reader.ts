@@ -110,24 +110,20 @@ class ReturnsElsewhere {
 
   /** Of minions that `own` does not have. */
   all(jid: string, own: readonly StoredReturn[]): StoredReturn[] {
-    return (
-      this.#read(() => {
-        const folders = this.#folders.of(jid);
-        if (folders.size === 0) return [];
-        const known = new Set(own.map(({ minionId }) => minionId));
-        return [...folders].flatMap((minionId) => {
-          const body = known.has(minionId) ? undefined : this.#files.getReturn(jid, minionId);
-          return body === undefined ? [] : [{ minionId, body }];
-        });
-      }) ?? []
-    );
+    const folders = this.#read(() => this.#folders.of(jid));
+    if (folders === undefined || folders.size === 0) return [];
+    const known = new Set(own.map(({ minionId }) => minionId));
+    return [...folders].flatMap((minionId) => {
+      const body = known.has(minionId) ? undefined : this.#read(() => this.#files.getReturn(jid, minionId));
+      return body === undefined ? [] : [{ minionId, body }];
+    });
   }
 
   one(jid: string, minionId: string): Uint8Array | undefined {
     return this.#read(() => (this.#folders.of(jid).has(minionId) ? this.#files.getReturn(jid, minionId) : undefined));
   }
 
-  /** Files that cannot be read hide no return of our own. */
+  /** A file that cannot be read hides no other return. */
   #read<Result>(step: () => Result): Result | undefined {
     try {
       return step();

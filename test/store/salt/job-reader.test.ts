@@ -76,6 +76,17 @@ describe("returns that a Salt master got for a job of ours", () => {
     assert.equal(faults.length, 1, "told once");
     assert.match(faults.join(), /return\.p cannot be read/);
   });
+
+  it("hide no other of Salt's if one file cannot be read", async () => {
+    mkdirSync(join(directory(), "b"));
+    symlinkSync("return.p", join(directory(), "b", "return.p"));
+    await salt().putReturns([returnOf(jid, "c", "salt's")]);
+    assert.deepEqual(found(), [
+      ["a", "ours"],
+      ["c", "salt's"],
+    ]);
+    assert.equal(faults.length, 1);
+  });
 });
 
 describe("a job whose record in our cache is damaged", () => {
