@@ -78,19 +78,34 @@ function setAsideMinionData(file: string, logger: Logger): void {
   }
 }
 
-/** What is to be written into Salt's own files is short, and is made anew from all that is stored: it is read whole, and goes if it is damaged. */
+/**
+ * What is to be written into Salt's own files is short, and is made anew from all that is stored: it is read whole, and goes if it is damaged or cannot
+ * be read.
+ */
 function removeDamagedFeed(file: string, logger: Logger): void {
-  let fault: string | undefined;
-  reading(`${file}-lock`, () => fillLockFile(file));
-  try {
-    fault = reading(file, () => (examineFile(file) ? walkFile(file).faults[0] : undefined));
-  } catch (error) {
-    if (!hasCode(error, "STORE_DAMAGED")) throw error;
-    fault = error instanceof Error ? error.message : String(error);
-  }
+  const fault = faultOfFeed(file);
   if (fault === undefined) return;
-  rmSync(dirname(file), { recursive: true, force: true });
-  logger.warn({ fault }, `${file} is damaged: Salt's own files are written anew from what is stored`);
+  const directory = dirname(file);
+  try {
+    rmSync(directory, { recursive: true, force: true });
+  } catch {
+    // What may not be looked into may still be moved; if not, that is said.
+    reading(directory, () => renameSync(directory, `${directory}.damaged-${Date.now()}`));
+  }
+  logger.warn({ fault }, `${file} is damaged or cannot be read: Salt's own files are written anew from what is stored`);
+}
+
+function faultOfFeed(file: string): string | undefined {
+  try {
+    return reading(file, () => {
+      fillLockFile(file);
+      const isThere = statSync(file, { throwIfNoEntry: false }) !== undefined;
+      return isThere && examineFile(file) ? walkFile(file).faults[0] : undefined;
+    });
+  } catch (error) {
+    if (!hasCode(error, "STORE_DAMAGED") && !hasCode(error, "STORE_FAILED")) throw error;
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 async function prepareJobCache(config: MasterConfig, logger: Logger): Promise<void> {

@@ -5,6 +5,7 @@ import {
   chmodSync,
   chownSync,
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -150,11 +151,31 @@ describe("a master on damaged files", () => {
       const lines: string[] = [];
       const warn = (_: unknown, line: string) => lines.push(line);
       await prepareStores(loadMasterConfig(root), { ...silent, warn } as never);
-      assert.match(lines.join("\n"), /feed\.mdb is damaged: Salt's own files are written anew from what is stored/);
+      assert.match(
+        lines.join("\n"),
+        /feed\.mdb is damaged or cannot be read: Salt's own files are written anew from what is stored/,
+      );
       const next = new SaltFeed(path);
       assert.equal(next.isFilled, false);
       await next.close();
     });
+
+  it("starts where that cannot be read at all, with salt_files: never as well", async () => {
+    const directory = join(root, "cache/salt-files.lmdb");
+    const feed = join(directory, "feed.mdb");
+    for (const damage of [
+      () => mkdirSync(feed, { recursive: true }),
+      () => mkdirSync(`${feed}-lock`, { recursive: true }),
+      () => writeFileSync(directory, "a file in place of the directory"),
+    ]) {
+      damage();
+      const lines: string[] = [];
+      const warn = (_: unknown, line: string) => lines.push(line);
+      await prepareStores(loadMasterConfig(root, { salt_files: "never" }), { ...silent, warn } as never);
+      assert.match(lines.join("\n"), /feed\.mdb is damaged or cannot be read/);
+      assert.equal(existsSync(directory), false);
+    }
+  });
 
   describe("that its user may not read", { skip: needsRoot }, () => {
     let user: OrdinaryUser;
