@@ -38,8 +38,8 @@ export interface MinionData {
   dropSession(id: string): Promise<void>;
   /** Ids with a session. */
   sessionIds(): string[];
-  /** Everything of this minion. */
-  drop(id: string): Promise<void>;
+  /** Everything of this minion. `isNoted`: noted as forgotten, too; needless where nothing could bring the data back. */
+  drop(id: string, isNoted?: boolean): Promise<void>;
   /** Whether these were dropped at some time: that they are absent is then an operator's will. */
   isForgotten(id: string, part: ForgottenPart): boolean;
   /** Ids of which something was dropped. */
@@ -141,9 +141,10 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
     dropSession: async (id) => {
       await later(0, () => sessions.remove(keyOf(id)));
     },
-    drop: async (id) => {
+    drop: async (id, isNoted = true) => {
       const removals = () => [facts, mines, sessions].map((database) => database.remove(keyOf(id)));
-      await later(0, () => Promise.all([forgotten?.note(id, "facts"), forgotten?.note(id, "mine"), ...removals()]));
+      const notes = () => (isNoted ? [forgotten?.note(id, "facts"), forgotten?.note(id, "mine")] : []);
+      await later(0, () => Promise.all([...notes(), ...removals()]));
     },
     isForgotten: (id, part) => reading(() => forgotten?.has(id, part) === true),
     forgottenIds: () => reading(() => forgotten?.ids() ?? []),

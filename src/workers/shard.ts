@@ -11,6 +11,7 @@ import type { JobCache } from "../store/job-cache.ts";
 import type { KeyDirectories } from "../store/keys.ts";
 import type { MinionData } from "../store/minion-data.ts";
 import type { SaltFeed } from "../store/salt/feed.ts";
+import { hasMinionFiles } from "../store/salt/minion-files.ts";
 import type { SecretBox } from "../store/sealed.ts";
 import { isTokenKept, tokenDirectory } from "../store/tokens.ts";
 import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
@@ -280,7 +281,8 @@ export class Shard {
     this.#minions.delete(id);
     this.#dropping.add(id);
     const { minions } = this.stores;
-    await (withData ? this.facts.drop(id, minions.drop(id)) : minions.dropSession(id));
+    if (withData) await this.facts.drop(id, minions.drop(id, hasMinionFiles(this.start.config.cachedir, id)));
+    else await minions.dropSession(id);
     // One that the store could not drop is never used again: the next start looks whose key it was given to.
     this.#dropping.delete(id);
   }

@@ -26,6 +26,6 @@ export function feedingMinions(
     dropFacts: (id) => noting(id, () => minions.dropFacts(id)),
     putMine: (id, mine) => noting(id, () => minions.putMine(id, mine)),
     dropMine: (id) => noting(id, () => minions.dropMine(id)),
-    drop: (id) => noting(id, () => minions.drop(id)),
+    drop: (id, isNoted) => noting(id, () => minions.drop(id, isNoted)),
   };
 }

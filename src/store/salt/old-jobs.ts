@@ -143,12 +143,14 @@ type ChangedFolder = { readonly folder: string; readonly isTouched: boolean };
 /** A folder that has a new job has changed; so have those in which this master wrote. One that was copied keeps its former mtime. */
 function* changedFolders(cachedir: string, sinceMs: number, onFault: OnFault): Generator<ChangedFolder> {
   const top = jobsDirectory(cachedir);
+  // A folder that came into it from elsewhere keeps its own times.
+  const isTopChanged = (statSync(top, { throwIfNoEntry: false })?.mtimeMs ?? 0) > sinceMs;
   for (const head of namesIn(top, onFault)) {
     const folder = join(top, head);
     const times = reading(folder, onFault, () => statSync(folder, { throwIfNoEntry: false }));
     if (times === undefined) continue;
     const isTouched = times.mtimeMs <= sinceMs;
-    if (!isTouched || times.ctimeMs > sinceMs) yield { folder, isTouched };
+    if (!isTouched || times.ctimeMs > sinceMs) yield { folder, isTouched: isTouched && !isTopChanged };
   }
 }
 

@@ -20,7 +20,7 @@ export type TakeOverOptions = {
   readonly sinceMs: number;
   /** When the files were last read: files that were copied in later, whatever their own time, fill what our store never had. */
   readonly readMs: number;
-  /** Whether the minion's files are older than our store's data: they were to be written when the master ended. */
+  /** Whether the minion's files of that time are older than our store's data: they were to be written when the master ended. */
   readonly isOutdated: (id: string) => boolean;
   /** What is kept of minions at all. */
   readonly keeps: { readonly facts: boolean; readonly mines: boolean };
@@ -84,15 +84,15 @@ function wanted(
   id: string,
   stored: ReturnType<MinionData["get"]>,
 ): (kind: Kind, times: FileTimes) => boolean {
-  const isFilled = !isOutdated(id);
-  const lacksFacts = isFilled && stored === undefined && !minions.isForgotten(id, "facts");
+  const lacksFacts = stored === undefined && !minions.isForgotten(id, "facts");
   const lacks = {
     grains: lacksFacts,
     pillar: lacksFacts,
-    mine: isFilled && minions.getMine(id) === undefined && !minions.isForgotten(id, "mine"),
+    mine: minions.getMine(id) === undefined && !minions.isForgotten(id, "mine"),
   };
+  const leastMs = isOutdated(id) ? Math.max(readMs, sinceMs) : readMs;
   return (kind, { mtimeMs, ctimeMs }) => {
     const isNewer = sinceMs > 0 && mtimeMs > sinceMs;
-    return isNewer || (lacks[kind] && Math.max(mtimeMs, ctimeMs) > readMs);
+    return isNewer || (lacks[kind] && Math.max(mtimeMs, ctimeMs) > leastMs);
   };
 }

@@ -1,0 +1,201 @@
+/** The jobs that a Salt master left: which of them are taken over, and when. */
+import assert from "node:assert/strict";
+import { chmodSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { SaltworksError } from "../../../src/errors.ts";
+import { saltFileBytesMax } from "../../../src/limits.ts";
+import type { JobCache } from "../../../src/store/job-cache.ts";
+import { openLmdbJobCache } from "../../../src/store/lmdb-job-cache.ts";
+import { openLocalCache } from "../../../src/store/local-cache-driver.ts";
+import { jobDirectory, jobsDirectory } from "../../../src/store/local-cache-files.ts";
+import { withOldJobs } from "../../../src/store/salt/job-reader.ts";
+import { hasChangedJobs, OldJobs } from "../../../src/store/salt/old-jobs.ts";
+import { decode } from "../../../src/wire/msgpack.ts";
+import { loadOf, returnOf } from "../../contract/job-cache.ts";
+import { temporaryDirectories } from "../temporary.ts";
+import { put } from "./salt-file.ts";
+
+const hashType = "sha256";
+const oldJid = "20260102030405000001";
+const newJid = "20260102030405000002";
+
+describe("taking over jobs", () => {
+  const temporary = temporaryDirectories();
+  let cachedir: string;
+  let jobs: JobCache;
+  beforeEach(() => {
+    cachedir = temporary();
+    jobs = openLmdbJobCache({ path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "commit" });
+  });
+  afterEach(() => jobs.close());
+
+  async function take(olderThanJid = "20000101000000000000"): Promise<[taken: number, faults: string[]]> {
+    const taking = new OldJobs({ cachedir, hashType, jobs, files: openLocalCache({ cachedir, hashType }) });
+    return takeAll(taking, olderThanJid);
+  }
+  async function takeAll(
+    taking: OldJobs,
+    olderThanJid: string,
+    sinceMs = 0,
+  ): Promise<[taken: number, faults: string[]]> {
+    const faults: string[] = [];
+    let taken = 0;
+    for (let isDone = false; !isDone; ) {
+      const step = await taking.step({ sinceMs, olderThanJid });
+      taken += step.taken;
+      faults.push(...step.faults.map(({ file }) => file));
+      isDone = step.isDone;
+    }
+    return [taken, faults];
+  }
+  const reader = () => withOldJobs(jobs, { cachedir, hashType });
+  /** The file system's clock goes in steps. @returns its time after this one */
+  async function changesLaterThan(ms: number): Promise<number> {
+    const probe = join(temporary(), "probe");
+    for (;;) {
+      writeFileSync(probe, "");
+      chmodSync(probe, 0o600);
+      const { ctimeMs } = statSync(probe);
+      if (ctimeMs > ms) return ctimeMs;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  }
+
+  it("finds old jobs in lists and searches, and their returns together with those that came since", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    await salt.putLoad(loadOf(oldJid, ["a", "b"]));
+    await salt.putReturns([returnOf(oldJid, "a", "salt's")]);
+    await jobs.putLoad(loadOf(newJid));
+    await jobs.putReturns([returnOf(newJid, "a"), returnOf(oldJid, "b", "ours"), returnOf(oldJid, "a", "late")]);
+    assert.deepEqual(await take(), [1, []]);
+    assert.deepEqual(await take(), [0, []], "each once");
+    assert.deepEqual(reader().findJids({ limit: 10 }), [newJid, oldJid]);
+    assert.deepEqual(reader().getLoad(oldJid)?.minions, ["a", "b"]);
+    const values = reader()
+      .getReturns(oldJid)
+      .map(({ minionId, body }) => [minionId, (decode(body) as Map<string, unknown>).get("return")]);
+    assert.deepEqual(values, [
+      ["a", "salt's"],
+      ["b", "ours"],
+    ]);
+  });
+
+  it("finds a job by its id before it is taken over, and all before this master has any", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    await salt.putLoad(loadOf(oldJid));
+    await salt.putReturns([returnOf(oldJid, "a")]);
+    assert.equal(reader().getReturns(oldJid).length, 1);
+    assert.deepEqual(reader().findJids({ limit: 10 }), [oldJid]);
+  });
+
+  it("names loads that cannot be read or are too large, and leaves out jobs about to be removed", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    for (const jid of [oldJid, newJid]) await salt.putLoad(loadOf(jid));
+    assert.deepEqual(await take("20260102030405000002"), [1, []]);
+    const loadFileOf = (jid: string) => join(jobDirectory(cachedir, hashType, jid), ".load.p");
+    const [bad, large] = [loadFileOf("20260102030405000003"), loadFileOf("20260102030405000004")];
+    put(bad, Buffer.of(0x82));
+    put(large, { jid: "20260102030405000004" });
+    truncateSync(large, saltFileBytesMax + 1);
+    const [taken, faults] = await take("20260102030405000002");
+    assert.deepEqual([taken, faults.toSorted()], [0, [bad, large].toSorted()]);
+  });
+
+  it("names jobs that stand under another hash_type", async () => {
+    await openLocalCache({ cachedir, hashType: "md5" }).putLoad(loadOf(oldJid));
+    const step = await new OldJobs({ cachedir, hashType, jobs, files: openLocalCache({ cachedir, hashType }) }).step({
+      sinceMs: 0,
+      olderThanJid: "20000101000000000000",
+    });
+    assert.deepEqual([step.taken, step.leftOut], [0, 1]);
+    assert.match(step.faults[0]?.reason ?? "", /hash_type sha256 has another directory for job 20260102030405000001/);
+  });
+
+  it("names folders that cannot be read, and takes the others", async () => {
+    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    const loop = join(jobsDirectory(cachedir), "zz");
+    symlinkSync("zz", loop);
+    assert.deepEqual(await take(), [1, [loop]]);
+    assert.equal(hasChangedJobs(cachedir, Date.now() + 60_000), true, "it is to be told");
+  });
+
+  it("reads no job of a folder that only got another owner, and those that were copied or moved in", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    const [copied, moved] = ["20260102030405000003", "20260102030405000004"];
+    for (const jid of [oldJid, moved]) await salt.putLoad(loadOf(jid));
+    const folderOf = (jid: string) => dirname(jobDirectory(cachedir, hashType, jid));
+    const loadFileOf = (jid: string) => join(jobDirectory(cachedir, hashType, jid), ".load.p");
+    const newest = Math.max(...[oldJid, moved].map((jid) => statSync(loadFileOf(jid)).ctimeMs));
+    const sinceMs = await changesLaterThan(newest);
+    await changesLaterThan(sinceMs);
+    await salt.putLoad(loadOf(copied));
+    for (const path of [loadFileOf(oldJid), loadFileOf(copied), ...[oldJid, copied, moved].map(folderOf)]) {
+      chmodSync(path, 0o700);
+      utimesSync(path, 1_000_000, 1_000_000);
+    }
+    const looked: string[] = [];
+    const watched: Pick<JobCache, "getRequest" | "putLoads"> = {
+      getRequest: (jid) => void looked.push(jid),
+      putLoads: (loads) => jobs.putLoads(loads),
+    };
+    const begun = () =>
+      new OldJobs({ cachedir, hashType, jobs: watched, files: openLocalCache({ cachedir, hashType }) });
+    const top = jobsDirectory(cachedir);
+    utimesSync(top, 1_000_000, 1_000_000);
+    assert.deepEqual(await takeAll(begun(), "20000101000000000000", sinceMs), [2, []]);
+    assert.deepEqual(looked.splice(0).toSorted(), [copied, moved]);
+    utimesSync(top, new Date(), new Date());
+    assert.deepEqual(await takeAll(begun(), "20000101000000000000", sinceMs), [3, []], "folders came into it");
+  });
+
+  it("names what our own store cannot read or take, and takes the others", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    const [longest, tooLong] = ["j".repeat(1_024), "k".repeat(1_025)];
+    for (const jid of [oldJid, newJid, "odd", longest, tooLong]) await salt.putLoad(loadOf(jid));
+    const damaged: Pick<JobCache, "getRequest" | "putLoads"> = {
+      getRequest: (jid) => {
+        if (jid === newJid) throw new SaltworksError("WIRE_TRUNCATED", "bytes end");
+        return jobs.getRequest(jid);
+      },
+      putLoads: async (loads) => {
+        if (loads.some(({ jid }) => jid === "odd")) throw new SaltworksError("STORE_DAMAGED", "its index is damaged");
+        await jobs.putLoads(loads);
+      },
+    };
+    const taking = new OldJobs({ cachedir, hashType, jobs: damaged, files: openLocalCache({ cachedir, hashType }) });
+    const [taken, faults] = await takeAll(taking, "20000101000000000000");
+    const filesOf = (...jids: string[]) => jids.map((jid) => join(jobDirectory(cachedir, hashType, jid), ".load.p"));
+    assert.deepEqual([taken, faults.toSorted()], [2, filesOf(newJid, "odd", tooLong).toSorted()]);
+    assert.ok(jobs.getRequest(oldJid));
+    await jobs.putReturns([returnOf(longest, "m".repeat(255))]);
+    assert.equal(jobs.getReturns(longest).length, 1);
+  });
+
+  it("begins anew after a step that failed", async () => {
+    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    let failures = 1;
+    const full: Pick<JobCache, "getRequest" | "putLoads"> = {
+      getRequest: (jid) => jobs.getRequest(jid),
+      putLoads: (loads) => {
+        failures -= 1;
+        return failures < 0 ? jobs.putLoads(loads) : Promise.reject(new SaltworksError("STORE_FAILED", "disk full"));
+      },
+    };
+    const files = openLocalCache({ cachedir, hashType });
+    const taking = new OldJobs({ cachedir, hashType, jobs: full, files });
+    await assert.rejects(taking.step({ sinceMs: 0, olderThanJid: oldJid }), { code: "STORE_FAILED" });
+    assert.deepEqual(await takeAll(taking, oldJid), [1, []]);
+    assert.ok(jobs.getRequest(oldJid));
+  });
+
+  it("looks into folders that changed since, and no others", async () => {
+    assert.equal(hasChangedJobs(cachedir, 0), false);
+    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    assert.equal(hasChangedJobs(cachedir, Date.now() - 60_000), true);
+    const folder = join(jobDirectory(cachedir, hashType, oldJid), "..");
+    utimesSync(folder, 1_000_000, 1_000_000);
+    assert.equal(hasChangedJobs(cachedir, Date.now() - 60_000), true, "copied with its time");
+    assert.equal(hasChangedJobs(cachedir, Date.now() + 60_000), false);
+  });
+});
