@@ -143,8 +143,13 @@ type ChangedFolder = { readonly folder: string; readonly isTouched: boolean };
 /** A folder that has a new job has changed; so have those in which this master wrote. One that was copied keeps its former mtime. */
 function* changedFolders(cachedir: string, sinceMs: number, onFault: OnFault): Generator<ChangedFolder> {
   const top = jobsDirectory(cachedir);
-  // A folder that came into it from elsewhere keeps its own times.
-  const isTopChanged = (statSync(top, { throwIfNoEntry: false })?.mtimeMs ?? 0) > sinceMs;
+  // A folder that came into it from elsewhere keeps its own times. What cannot be read here is named with the names in it.
+  const topTimes = reading(
+    top,
+    () => undefined,
+    () => statSync(top, { throwIfNoEntry: false }),
+  );
+  const isTopChanged = topTimes !== undefined && topTimes.mtimeMs > sinceMs;
   for (const head of namesIn(top, onFault)) {
     const folder = join(top, head);
     const times = reading(folder, onFault, () => statSync(folder, { throwIfNoEntry: false }));
