@@ -286,7 +286,7 @@ export type RunnerTask = {
   readonly caller: RunnerCaller;
   readonly port: MessagePort;
 };
-/** `notes`: words for whoever called, beside the value. `faults`: of the stores that were read, for the log. `told`: events of the call that its client should have seen before the result. */
+/** `notes`: texts for the caller, beside the value. `faults`: of the stores that were read, for the log. `told`: events of the call that its client should have seen before the result. */
 export type RunnerResult = {
   readonly value: Uint8Array;
   readonly success: boolean;
