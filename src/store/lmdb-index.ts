@@ -32,6 +32,9 @@ export type IndexedLoads = {
   readonly index: JobIndex;
 };
 
+/** What of a load stands in the index. `request`: what was asked. */
+export type IndexedLoad = { readonly request: Uint8Array; readonly isNoCache: boolean };
+
 export const termIdBytes = 4;
 const lastTermKey = Buffer.from("\0");
 const nothing = Buffer.alloc(0);
@@ -155,11 +158,11 @@ export function postingJids({ termIds, postings }: JobIndex, kind: TermKind, tex
  * Enters all loads of a file that was written without index, in bounded transactions, with a turn of the event loop after each.
  * May be done again, and by several at once.
  *
- * @param requestOf cuts what was asked out of a load's record
+ * @param indexedOf cuts what the index is made of out of a load's record
  */
 export async function buildIndex(
   { environment, loads, index }: IndexedLoads,
-  requestOf: (key: Buffer, record: Buffer) => Uint8Array,
+  indexedOf: (key: Buffer, record: Buffer) => IndexedLoad,
 ): Promise<number> {
   let count = 0;
   for (let after: Buffer | undefined; ; ) {
@@ -169,7 +172,9 @@ export async function buildIndex(
     transact(environment, { records: keys.length * indexRecordsPerJob, bytes: 0 }, () => {
       for (const key of keys) {
         const record = loads.getBinary(key);
-        if (record !== undefined) indexJob(index, key, requestOf(key, record), false);
+        if (record === undefined) continue;
+        const { request, isNoCache } = indexedOf(key, record);
+        indexJob(index, key, request, isNoCache);
       }
     });
     count += keys.length;

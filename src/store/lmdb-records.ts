@@ -4,7 +4,6 @@
 import { isJid } from "../wire/jid.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import { pickEntries } from "../wire/pick.ts";
-import { mapEntries } from "../wire/walk.ts";
 import { checkedValue, openValue } from "./checked-value.ts";
 import type { LoadRecord, LoadToPut } from "./job-cache.ts";
 import {
@@ -16,7 +15,7 @@ import {
   storeDamaged,
   transact,
 } from "./lmdb-env.ts";
-import type { JobIndex } from "./lmdb-index.ts";
+import type { IndexedLoad, JobIndex } from "./lmdb-index.ts";
 import { indexedVersion, type Layout, shardFile } from "./lmdb-layout.ts";
 import { bodyIn, type LoggedEntry } from "./return-log-frames.ts";
 
@@ -87,12 +86,20 @@ export function shardIndexOf(text: string, count: number): number {
 
 /** What was asked, out of a load's record: without decoding the expected minions. Nothing of one that is damaged. */
 export function requestIn(key: Buffer, value: Buffer): Uint8Array {
+  return indexedIn(key, value).request;
+}
+
+const indexedFields: ReadonlySet<string> = new Set(["load", "nocache"]);
+
+/** What the index is made of, out of a load's record. */
+export function indexedIn(key: Buffer, value: Buffer): IndexedLoad {
   const record = openValue(key, value);
-  if (record === undefined) return value.subarray(0, 0);
-  const entry = mapEntries(record).find(({ key }) => key === "load");
-  return entry === undefined
-    ? record.subarray(0, 0)
-    : (decode(record.subarray(entry.valueStart, entry.valueEnd)) as Uint8Array);
+  const fields = record === undefined ? undefined : pickEntries(record, indexedFields);
+  const request = fields?.get("load");
+  return {
+    request: request instanceof Uint8Array ? request : value.subarray(0, 0),
+    isNoCache: fields?.get("nocache") === true,
+  };
 }
 
 /** @throws SaltworksError STORE_DAMAGED */

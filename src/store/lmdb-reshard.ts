@@ -9,13 +9,13 @@ import { type BinaryDatabase, closeEnvironment, transact } from "./lmdb-env.ts";
 import { buildIndex } from "./lmdb-index.ts";
 import { ensureLayout, indexedVersion, markLayoutCurrent, readLayout } from "./lmdb-layout.ts";
 import {
+  indexedIn,
   jidInLoadKey,
   jidInOtherKey,
   minionIdIn,
   openShards,
   type ReadShard,
   readShards,
-  requestIn,
   type Shard,
   shardIndexOf,
   storeReturns,
@@ -70,7 +70,7 @@ async function copyAll(from: readonly ReadShard[], to: readonly Shard[]): Promis
       if (database !== undefined) copyTable(table, database, to);
     }
   }
-  for (const target of to) await buildIndex(target, requestIn);
+  for (const target of to) await buildIndex(target, indexedIn);
 }
 
 /** Undoes what an interrupted run left. */
@@ -152,7 +152,7 @@ export async function indexJobCache(path: string): Promise<number | undefined> {
   const shards = openShards(path, layout.shards, true);
   try {
     let count = 0;
-    for (const shard of shards) count += await buildIndex(shard, requestIn);
+    for (const shard of shards) count += await buildIndex(shard, indexedIn);
     markLayoutCurrent(path, layout);
     return count;
   } finally {

@@ -195,4 +195,16 @@ describe("the job cache's index", () => {
     assert.deepEqual(cache.noCacheJids(), []);
     await cache.close();
   });
+
+  it("remembers them on another number of files as well", async () => {
+    const path = join(temporary(), "jobs");
+    const before = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
+    await before.putLoad(loadWith(jidAt(1), {}));
+    await before.putLoad({ ...loadWith(jidAt(2), {}), isNoCache: true });
+    await before.close();
+    assert.equal(await reshardJobCache(path, 2), 1);
+    const after = openLmdbJobCache({ path, shards: 2, durability: "fsync" });
+    assert.deepEqual(after.noCacheJids(), [jidAt(2)]);
+    await after.close();
+  });
 });

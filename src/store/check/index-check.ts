@@ -35,7 +35,7 @@ const kindNames: ReadonlyMap<string, string> = new Map(
 );
 /** In what is too short to be a number. */
 const noId = -1;
-/** An index that was built anew lacks it, and what was asked does not tell it. */
+/** An index that an earlier release built anew lacks it. */
 const noCacheTerm = termKinds.flag + noCacheFlag;
 const empty = new Jobs();
 
