@@ -364,6 +364,8 @@ export const requestChannelQueueMax = 1_024;
 export const ipcConnectionsMax = 4_096;
 /** Connecting to the event bus or firing into it, milliseconds: it is local, so only a hung process needs longer. */
 export const ipcConnectTimeoutMs = 5_000;
+/** The first connection of a command to the request port, milliseconds: it is local, so only a hung machine needs longer. Then MASTER_UNREACHABLE. */
+export const requestConnectTimeoutMs = 5_000;
 /** A look at one port before the master starts, milliseconds: only the look-up of a name takes time. Over it: PORT_UNUSABLE. */
 export const portCheckTimeoutMs = 3_000;
 /** Time that subscribers get to read what waits for them when the bus closes, milliseconds. */

@@ -2,7 +2,8 @@
  * What an operator at a terminal is told beside Salt's own words, on standard error. Where that is not a terminal a script may read it, and
  * gets what Salt prints.
  */
-import { type JobRequest, type MasterClient, requestEndpoint } from "../client/master-client.ts";
+import type { JobRequest, MasterClient } from "../client/master-client.ts";
+import { requestEndpoint } from "../client/request-port.ts";
 import type { MasterConfig } from "../config/schema.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { Host } from "./host.ts";

@@ -16,6 +16,7 @@ import { BatchFeed } from "./batch-feed.ts";
 import { readReply } from "./command-reply.ts";
 import { type Credentials, type Login, readCredentials } from "./credentials.ts";
 import { type JobEnd, JobFeed, texts, textsById, toJobEnd } from "./job-feed.ts";
+import { knock, requestEndpoint } from "./request-port.ts";
 import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
 import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
@@ -85,7 +86,7 @@ export class MasterClient {
    * Asks for a token in a password's place.
    *
    * @returns undefined if the master does not know the user, or another password
-   * @throws SaltworksError REQUEST_TIMEOUT
+   * @throws SaltworksError REQUEST_TIMEOUT, MASTER_UNREACHABLE
    */
   static async makeToken(
     config: MasterConfig,
@@ -93,6 +94,7 @@ export class MasterClient {
   ): Promise<string | undefined> {
     const client = new MasterClient(config, { user: "", proof: login });
     try {
+      await knock(config);
       return textField(await client.#ask({ cmd: "mk_token", ...login }, wheelReplyTimeoutMs), "token");
     } catch (error) {
       if (!hasCode(error, "AUTH_FAILED")) throw error;
@@ -379,13 +381,6 @@ export class MasterClient {
     this.#open.add(channel);
     return channel;
   }
-}
-
-/** Where the request port of the master of this machine is: an interface that means all is reached by loopback. */
-export function requestEndpoint(config: Pick<MasterConfig, "interface" | "ret_port">): string {
-  const address = config.interface;
-  const host = address === "0.0.0.0" || address === "" ? "127.0.0.1" : address === "::" ? "::1" : address;
-  return `tcp://${host.includes(":") ? `[${host}]` : host}:${config.ret_port}`;
 }
 
 function readOutcome(reply: ValueMap): CommandOutcome {

@@ -14,7 +14,10 @@ const commandTimeoutMs = 60_000;
 const siteWithinSeconds = 7_200;
 const timePattern = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/;
 
-describe("notices at a terminal", { skip: noTerminal }, () => {
+/** Most commands wait for a minion that is away: they wait side by side. */
+const testsAtOnce = 3;
+
+describe("notices at a terminal", { skip: noTerminal, concurrency: testsAtOnce }, () => {
   let master: MasterProcess;
 
   before(async () => {
@@ -23,6 +26,10 @@ describe("notices at a terminal", { skip: noTerminal }, () => {
     writeFileSync(join(master.pkiDirectory, "minions", "away"), publicPem);
   });
   after(() => master?.remove());
+
+  async function sideBySide<Words>(commands: readonly Words[], check: (words: Words) => Promise<void>): Promise<void> {
+    await Promise.all(commands.map(check));
+  }
 
   const inPipe = (...[command = "", ...words]: readonly string[]) =>
     runCli([command, "-c", master.configDirectory, ...words], commandTimeoutMs);
@@ -33,28 +40,36 @@ describe("notices at a terminal", { skip: noTerminal }, () => {
     return result.shown;
   }
 
-  /** The master's deadline of the newest job that waits, to the second. */
-  async function deadline(): Promise<Date> {
+  /** The master's deadline of the job that waits with this function, to the second. */
+  async function deadline(fun: string): Promise<Date> {
     const { stdout } = await inPipe("run", "jobs.pending", "--out=json");
-    const pending = JSON.parse(stdout) as Record<string, { "Waits-until": string }>;
-    const newest = Object.keys(pending).sort().at(-1) ?? "";
-    const parts = /^(\d+), (\w+) (\d+) ([\d:]+)/.exec(pending[newest]?.["Waits-until"] ?? "") ?? [];
+    const pending = Object.values(JSON.parse(stdout) as Record<string, { Function: string; "Waits-until": string }>);
+    const [job, ...more] = pending.filter((each) => each.Function === fun);
+    assert.ok(job !== undefined && more.length === 0, stdout);
+    const parts = /^(\d+), (\w+) (\d+) ([\d:]+)/.exec(job["Waits-until"]) ?? [];
     return new Date(`${parts[2]} ${parts[3]} ${parts[1]} ${parts[4]} UTC`);
   }
 
   it("say until when a job waits for a minion that is away, by the master's clock", async () => {
-    for (const words of [[], ["--deliver-within", "90s"], ["--async"]]) {
-      const text = await shown("salt", "away", "cmd.run", "true", ...words);
+    const commands: [string, ...string[]][] = [
+      ["test.sleep"],
+      ["test.echo", "--deliver-within", "90s"],
+      ["test.true", "--async"],
+    ];
+    await sideBySide(commands, async ([fun, ...words]) => {
+      const text = await shown("salt", "away", fun, ...words);
       const who = words.includes("--async") ? "Minions that are away get" : "away: a minion that is away gets";
       assert.match(text, new RegExp(`${who} the job if .* back before ${timePattern.source}\\.`), text);
       const told = new Date(timePattern.exec(text.slice(text.indexOf("back before")))?.[0] ?? "");
-      assert.equal(told.getTime(), (await deadline()).getTime(), text);
-    }
+      assert.equal(told.getTime(), (await deadline(fun)).getTime(), text);
+    });
   });
 
   it("of a job that waits by the site's option are for terminals, those of --deliver-within for scripts too", async () => {
-    assert.ok(!(await inPipe("salt", "away", "cmd.run", "true")).stderr.includes("back before"));
-    assert.match((await inPipe("salt", "away", "cmd.run", "true", "--deliver-within=1h")).stderr, /^away: a minion/m);
+    const words = ["salt", "away", "cmd.run", "true"];
+    const [bySite, asked] = await Promise.all([inPipe(...words), inPipe(...words, "--deliver-within=1h")]);
+    assert.ok(!bySite.stderr.includes("back before"));
+    assert.match(asked.stderr, /^away: a minion/m);
   });
 
   it("are none where nothing waits", async () => {
@@ -69,13 +84,13 @@ describe("notices at a terminal", { skip: noTerminal }, () => {
       ["salt", "nobody*", "test.ping", "--subset", "1"],
       ["cp", "nobody*", join(master.configDirectory, "master"), "/nowhere"],
     ];
-    for (const asked of words) {
-      const text = await shown(...asked);
+    await sideBySide(words, async (asked) => {
+      const [text, { stderr }] = await Promise.all([shown(...asked), inPipe(...asked)]);
       assert.match(text, /^No minion with an accepted key matches\. .*--explain.* shows/m, asked.join(" "));
-      assert.doesNotMatch((await inPipe(...asked)).stderr, /accepted key/, asked.join(" "));
-    }
-    const copied = await shown("cp", "nobody*", join(master.configDirectory, "master"), "/nowhere");
-    assert.ok(copied.includes(`saltworks salt -c ${master.configDirectory} TARGET --explain shows`), copied);
+      assert.doesNotMatch(stderr, /accepted key/, asked.join(" "));
+      const hint = `saltworks salt -c ${master.configDirectory} TARGET --explain shows`;
+      if (asked[0] === "cp") assert.ok(text.includes(hint), text);
+    });
   });
 
   it("say where a master was looked for that is not there", async () => {
@@ -89,16 +104,19 @@ describe("notices at a terminal", { skip: noTerminal }, () => {
         cachedir: folder,
       };
       writeFileSync(join(folder, "master"), JSON.stringify(lines));
-      for (const [command, ...words] of [
+      const login = ["--eauth", "pam", "--username", "ann", "--password", "x"];
+      const commands: [string, ...string[]][] = [
         ["cp", "web1", "/etc/hostname", "/tmp"],
         ["top", "--once"],
-      ]) {
-        const { shown: text } = await onTerminal([command ?? "", "-c", folder, ...words], [], { HOME: folder });
-        assert.ok(
-          text.includes(`Looked for with ${join(folder, "master")}: event sockets in ${join(folder, "sock")}`),
-          text,
-        );
-      }
+        ["key", ...login, "-L"],
+        ["key", ...login, "-T", "-L"],
+        ["run", ...login, "-T", "jobs.list_jobs"],
+      ];
+      await sideBySide(commands, async ([command, ...words]) => {
+        const { shown: text } = await onTerminal([command, "-c", folder, ...words], [], { HOME: folder });
+        const place = `event sockets in ${join(folder, "sock")}, requests at tcp://127.0.0.1:1.`;
+        assert.ok(text.includes(`Looked for with ${join(folder, "master")}: ${place}`), text);
+      });
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -106,19 +124,20 @@ describe("notices at a terminal", { skip: noTerminal }, () => {
 
   it("name our own command beside Salt's where a minion may still return, with the configuration that was given", async () => {
     const later = `saltworks run -c ${master.configDirectory} jobs.lookup_jid `;
-    for (const words of [
+    const words = [
       ["salt", "away", "test.ping"],
       ["cp", "away", join(master.configDirectory, "master"), "/nowhere"],
-    ]) {
-      const { stdout, stderr } = await inPipe(...words);
+    ];
+    const following = sideBySide(words, async (asked) => {
+      const [{ stdout, stderr }, text] = await Promise.all([inPipe(...asked), shown(...asked)]);
       assert.match(stdout, /salt-run jobs\.lookup_jid \d{20}/, "Salt's words, for scripts");
       assert.ok(!(stdout + stderr).includes("Late returns"), stderr);
-      const text = await shown(...words);
       assert.match(text, /salt-run jobs\.lookup_jid \d{20}/);
       assert.ok(text.includes(`\nLate returns: ${later}`), text);
-    }
+    });
     const command = ["salt", "-c", master.configDirectory, "-v", "-t", "30", "away", "test.ping"];
-    const left = await onTerminal(command, [["Executing job with jid", keys.interrupt]]);
+    const leaving = onTerminal(command, [["Executing job with jid", keys.interrupt]]);
+    const [left] = await Promise.all([leaving, following]);
     assert.ok(left.isOver && left.shown.includes(`\nLate returns: ${later}`), left.shown);
   });
 

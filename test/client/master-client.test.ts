@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { type JobRequest, MasterClient, requestEndpoint } from "../../src/client/master-client.ts";
+import { type JobRequest, MasterClient } from "../../src/client/master-client.ts";
+import { knock, requestEndpoint } from "../../src/client/request-port.ts";
 import type { JobEvent } from "../../src/client/running-job.ts";
 import { clientChannelsMax } from "../../src/limits.ts";
 import type { Encodable, ValueMap } from "../../src/wire/values.ts";
@@ -286,6 +289,18 @@ describe("MasterClient", () => {
     await assert.rejects(client.wheel("one more", {}), { code: "QUEUE_FULL" });
     client.close();
     await Promise.all(waiting);
+  });
+});
+
+describe("a knock at the request port", () => {
+  it("tells at once whether a master listens there", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const config = { interface: "0.0.0.0", ret_port: (server.address() as AddressInfo).port };
+    await knock(config);
+    server.close();
+    await once(server, "close");
+    await assert.rejects(knock(config), { code: "MASTER_UNREACHABLE" });
   });
 });
 

@@ -13,6 +13,7 @@ import {
 } from "../../client/key-admin.ts";
 import { MasterClient } from "../../client/master-client.ts";
 import { RemoteKeys } from "../../client/remote-keys.ts";
+import { knock } from "../../client/request-port.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
@@ -57,7 +58,10 @@ async function runAction(options: KeyOptions, host: Host): Promise<number> {
       log.error("Authentication failed");
       return 0;
     }
-    client = login && (await MasterClient.open(config, host.user, login));
+    if (login !== undefined) {
+      await knock(config);
+      client = await MasterClient.open(config, host.user, login);
+    }
     const keys = client === undefined ? new KeyAdmin(config) : new RemoteKeys(client);
     await new KeyCommand(keys, options, config, display, host, log).run(taskOf(options));
   } catch (error) {

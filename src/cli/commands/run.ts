@@ -6,8 +6,9 @@
 import type { Logger } from "pino";
 import type { Login } from "../../client/credentials.ts";
 import { openJobArchive } from "../../client/job-archive.ts";
-import { type CommandOutcome, MasterClient, requestEndpoint } from "../../client/master-client.ts";
+import { type CommandOutcome, MasterClient } from "../../client/master-client.ts";
 import { openMinionArchive } from "../../client/minion-archive.ts";
+import { requestEndpoint } from "../../client/request-port.ts";
 import type { RunnerListener } from "../../client/runner-feed.ts";
 import { nearestNames } from "../../config/edit-distance.ts";
 import type { MasterConfig } from "../../config/schema.ts";
@@ -63,7 +64,10 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     display.show(docTexts(runnerFunctions));
     return 0;
   }
-  const login = await loginOf(options, config, host, false);
+  const login = await loginOf(options, config, host, false).catch((error: unknown) => {
+    noticePlace(error, config, host);
+    throw error;
+  });
   if (login === "failed") {
     log.error("Authentication failed");
     return 0;

@@ -1,6 +1,7 @@
 /** `saltworks top`: the master's metrics, live on a terminal or once in a pipe, asked by the request port with the user's key. */
 import { setTimeout as wait } from "node:timers/promises";
-import { MasterClient, requestEndpoint } from "../../client/master-client.ts";
+import { MasterClient } from "../../client/master-client.ts";
+import { requestEndpoint } from "../../client/request-port.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { topReplyTimeoutMs } from "../../limits.ts";
 import { masterConfig, understand } from "../command-line.ts";
