@@ -13,7 +13,7 @@ import { unbuiltOptions } from "../src/config/unbuilt-options.ts";
 import { errorCodes } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";
 import { counterText, limitCounters } from "../src/master/metrics/limit-counters.ts";
-import { type Metric, metricGroups } from "../src/master/metrics-table.ts";
+import { type Metric, metricGroups } from "../src/master/metrics/table.ts";
 import type { RunnerFunction } from "../src/runners/contract.ts";
 import { argumentWords } from "../src/runners/doc-text.ts";
 import { runnerFunctions } from "../src/runners/registry.ts";

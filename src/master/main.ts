@@ -20,18 +20,13 @@ import type { ShardStart } from "../workers/messages.ts";
 import { createPartitionKey, Partitioner } from "../workers/partition.ts";
 import { sealSession } from "../workers/session-record.ts";
 import { createKeyCounts } from "../workers/unproven-keys.ts";
-import { Bus } from "./bus.ts";
-import { prepareDirectories } from "./directories.ts";
-import { KeyRing } from "./key-ring.ts";
 import { leaveProcess } from "./leave.ts";
-import { localKeysOf } from "./local-users.ts";
-import { LogLimit } from "./log-limit.ts";
-import { dropSessionsOfLostKeys } from "./lost-keys.ts";
+import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";
-import { MetricsServer } from "./metrics-server.ts";
-import { checkPorts, type OpenedPorts } from "./port-check.ts";
-import { prepareSaltFiles, type SaltPlan } from "./salt-files.ts";
-import { prepareStores } from "./store-start.ts";
+import { localKeysOf } from "./operators/local-users.ts";
+import { Bus } from "./ports/bus.ts";
+import { MetricsServer } from "./ports/metrics-server.ts";
+import { checkPorts, type OpenedPorts } from "./ports/port-check.ts";
 import {
   openCredentialLane,
   openExternalLane,
@@ -42,6 +37,11 @@ import {
   openSaltLane,
   openShardPool,
 } from "./threads.ts";
+import { prepareDirectories } from "./upkeep/directories.ts";
+import { KeyRing } from "./upkeep/key-ring.ts";
+import { dropSessionsOfLostKeys } from "./upkeep/lost-keys.ts";
+import { prepareSaltFiles, type SaltPlan } from "./upkeep/salt-files.ts";
+import { prepareStores } from "./upkeep/store-start.ts";
 
 const looseTagsWarning =
   "minion_event_tags: salt lets one minion fire events that Salt's tools show as another minion's result or take for the master's own";

@@ -21,9 +21,9 @@ import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
 import type { FileStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";
 import type { PillarStart, SourceStart } from "../workers/pillar-messages.ts";
 import { type HeapLimits, ShardPool } from "../workers/pool.ts";
-import { portOptions } from "./endpoint.ts";
-import type { OpenedPorts } from "./port-check.ts";
-import { PublishFront } from "./publish-front.ts";
+import { portOptions } from "./ports/endpoint.ts";
+import type { OpenedPorts } from "./ports/port-check.ts";
+import { PublishFront } from "./ports/publish-front.ts";
 
 /** Runners mostly wait for minions; this many may wait at once. */
 const runnersAtOnce = 64;

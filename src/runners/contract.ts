@@ -49,7 +49,7 @@ export type ForgottenFacts = {
 
 /**
  * What only a running master can do; absent when a runner reads the store of a master that is down. One question each, and an answer: plain
- * data, which travels between threads (values of operators and minions packed). `src/master/runner-asks.ts` answers; nothing else knows the names.
+ * data, which travels between threads (values of operators and minions packed). `src/master/operators/runner-asks.ts` answers; nothing else knows the names.
  */
 export type MasterAccess = {
   runJob(request: JobRequest): Promise<JobOutcome>;

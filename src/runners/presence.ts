@@ -1,5 +1,5 @@
 /**
- * Runner `manage`, the part that sends nothing: who is connected, by verified contact (src/master/presence.ts). Behind NAT too, where
+ * Runner `manage`, the part that sends nothing: who is connected, by verified contact (src/master/upkeep/presence.ts). Behind NAT too, where
  * Salt, which compares addresses, sees nobody. docs/compatibility.md, "Presence".
  */
 import { openKeyDirectories } from "../store/keys.ts";

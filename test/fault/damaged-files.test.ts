@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { withoutNodeVariables } from "../../src/cli/daemon/node-environment.ts";
 import { loadMasterConfig } from "../../src/config/load.ts";
-import { prepareStores } from "../../src/master/store-start.ts";
+import { prepareStores } from "../../src/master/upkeep/store-start.ts";
 import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
 import { ensureMasterKeys } from "../../src/store/master-keys.ts";
 import { openMinionData } from "../../src/store/minion-data.ts";

@@ -7,7 +7,7 @@ import { type Fleet, openFleet } from "../../bench/fleet/fleet.ts";
 import type { LocalClient } from "../../bench/local-client.ts";
 import type { MasterProcess } from "../../bench/master-process.ts";
 import { limitCounters } from "../../src/master/metrics/limit-counters.ts";
-import { metrics } from "../../src/master/metrics-table.ts";
+import { metrics } from "../../src/master/metrics/table.ts";
 import { type Family, readExposition, sumOfSamples } from "../master/exposition.ts";
 import { startOurMaster } from "./our-master.ts";
 import { runCli } from "./run-cli.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../src/limits.ts";
-import { AuthQueue, type AuthQueueOptions } from "../../src/master/auth-queue.ts";
+import { AuthQueue, type AuthQueueOptions } from "../../src/master/requests/auth-queue.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { itemKinds } from "../../src/workers/messages.ts";
 import { namedPeer } from "./named-peer.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { forgedBytesOwedMax } from "../../src/limits.ts";
-import { Batcher, type BatcherOptions } from "../../src/master/batcher.ts";
+import { Batcher, type BatcherOptions } from "../../src/master/requests/batcher.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";
 import { unpackBatch } from "../../src/workers/batch.ts";

@@ -1,8 +1,8 @@
 /** Which questions of operators prove the connection that they come over. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Identity } from "../../src/master/authorisation.ts";
-import { Commands, type CommandsOptions } from "../../src/master/commands.ts";
+import type { Identity } from "../../src/master/operators/authorisation.ts";
+import { Commands, type CommandsOptions } from "../../src/master/operators/commands.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import type { Caller } from "../../src/workers/messages.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { credentialChecksMax, credentialChecksWaitingMax, refusedCredentialMs } from "../../src/limits.ts";
-import { CredentialChecks } from "../../src/master/credential-checks.ts";
+import { CredentialChecks } from "../../src/master/operators/credential-checks.ts";
 
 const task = { eauth: "file", username: "ann", password: "hidden-word" };
 const authentic = { isAuthentic: true, groups: [] };

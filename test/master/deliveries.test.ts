@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { SaltworksError } from "../../src/errors.ts";
 import { deliveryAsksMax, deliveryTriesMax, pendingMinionsMax } from "../../src/limits.ts";
-import { Deliveries } from "../../src/master/deliveries.ts";
-import { MinionNumbers } from "../../src/master/minion-numbers.ts";
-import { PendingJob } from "../../src/master/pending-job.ts";
+import { Deliveries } from "../../src/master/jobs/deliveries.ts";
+import { MinionNumbers } from "../../src/master/jobs/minion-numbers.ts";
+import { PendingJob } from "../../src/master/jobs/pending-job.ts";
 import { openPendingJobs, type PendingJobRecord, type PendingJobs } from "../../src/store/pending-jobs.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 

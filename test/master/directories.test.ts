@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { prepareDirectories } from "../../src/master/directories.ts";
+import { prepareDirectories } from "../../src/master/upkeep/directories.ts";
 import { openLocalCache } from "../../src/store/local-cache-driver.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 

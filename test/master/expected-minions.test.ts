@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { expectedMinions } from "../../src/master/expected-minions.ts";
+import { expectedMinions } from "../../src/master/publish/expected-minions.ts";
 import { packTexts } from "../../src/wire/text-list.ts";
 import type { MatchAnswer } from "../../src/workers/messages.ts";
 import type { ShardPool } from "../../src/workers/pool.ts";

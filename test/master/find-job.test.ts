@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readFindJobAnswer } from "../../src/master/find-job.ts";
+import { readFindJobAnswer } from "../../src/master/jobs/find-job.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { JobIds } from "../../src/master/job-ids.ts";
+import { JobIds } from "../../src/master/publish/job-ids.ts";
 import { isJid, jidTime } from "../../src/wire/jid.ts";
 
 const hourMs = 3_600_000;

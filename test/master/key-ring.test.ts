@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pino } from "pino";
 import { SaltworksError } from "../../src/errors.ts";
-import { KeyRing } from "../../src/master/key-ring.ts";
+import { KeyRing } from "../../src/master/upkeep/key-ring.ts";
 import type { KeyChange } from "../../src/store/keys.ts";
 import type { MasterSecrets } from "../../src/store/secrets.ts";
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { localKeysOf } from "../../src/master/local-users.ts";
+import { localKeysOf } from "../../src/master/operators/local-users.ts";
 
 const cachedir = mkdtempSync(join(tmpdir(), "sw-local-users-"));
 after(() => rmSync(cachedir, { recursive: true }));

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import pino from "pino";
 import { SaltworksError } from "../../src/errors.ts";
 import { logBurstLines, logItemsMax, logLineMs, logSentencesMax, logTextLengthMax } from "../../src/limits.ts";
-import { LogLimit } from "../../src/master/log-limit.ts";
+import { LogLimit } from "../../src/master/log/log-limit.ts";
 
 type Line = { readonly msg: string; readonly [field: string]: unknown };
 

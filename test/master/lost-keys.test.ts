@@ -4,7 +4,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { dropSessionsOfLostKeys } from "../../src/master/lost-keys.ts";
+import { dropSessionsOfLostKeys } from "../../src/master/upkeep/lost-keys.ts";
 import { openKeyDirectories } from "../../src/store/keys.ts";
 import { openSecretBox } from "../../src/store/sealed.ts";
 import { sealSession, sessionKeyName } from "../../src/workers/session-record.ts";

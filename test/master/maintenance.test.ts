@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Maintenance } from "../../src/master/maintenance.ts";
+import { Maintenance } from "../../src/master/upkeep/maintenance.ts";
 import type { TrimAnswer } from "../../src/workers/messages.ts";
 import type { SlotJob } from "../../src/workers/pool.ts";
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createConnection } from "node:net";
 import { afterEach, describe, it } from "node:test";
 import { metricsHeaderBytesMax } from "../../src/limits.ts";
-import { MetricsServer } from "../../src/master/metrics-server.ts";
+import { MetricsServer } from "../../src/master/ports/metrics-server.ts";
 
 const opened: MetricsServer[] = [];
 

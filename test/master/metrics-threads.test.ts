@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 import { Worker } from "node:worker_threads";
-import { ThreadCpu } from "../../src/master/metrics-threads.ts";
+import { ThreadCpu } from "../../src/master/metrics/threads.ts";
 
 const busyCode = `
 import { writeFileSync } from "node:fs";

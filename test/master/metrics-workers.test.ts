@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { WorkerReader } from "../../src/master/metrics-workers.ts";
+import { WorkerReader } from "../../src/master/metrics/workers.ts";
 import { BatchMeter, type WorkerMeasures } from "../../src/workers/measures.ts";
 
 const meter = new BatchMeter();

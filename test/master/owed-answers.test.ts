@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import pino from "pino";
-import { OwedAnswers } from "../../src/master/owed-answers.ts";
+import { OwedAnswers } from "../../src/master/requests/owed-answers.ts";
 import { namedPeer } from "./named-peer.ts";
 
 const client = namedPeer("client");

@@ -10,7 +10,7 @@ import {
   grantsOfUser,
   isBlacklisted,
   Permissions,
-} from "../../src/master/permissions.ts";
+} from "../../src/master/operators/permissions.ts";
 import type { Value } from "../../src/wire/values.ts";
 import { repositoryRoot } from "../root.ts";
 

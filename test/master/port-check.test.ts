@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { freePorts } from "../../bench/master-process.ts";
 import { withoutNodeVariables } from "../../src/cli/daemon/node-environment.ts";
-import { checkPorts } from "../../src/master/port-check.ts";
+import { checkPorts } from "../../src/master/ports/port-check.ts";
 import { cliFile } from "../fleet/our-master.ts";
 
 /** Of the range for documentation: no machine has it. */
@@ -87,7 +87,7 @@ describe("the look at a master's ports before it starts", () => {
     skip: process.getuid?.() !== 0 || isPrivilegedOpen ? "every port is open to this user, or it is not root" : false,
   }, () => {
     const text = `
-      import { checkPorts } from ${JSON.stringify(new URL("../../src/master/port-check.js", import.meta.url).href)};
+      import { checkPorts } from ${JSON.stringify(new URL("../../src/master/ports/port-check.js", import.meta.url).href)};
       process.setuid(${strangerUid});
       const place = { interface: "127.0.0.1", metrics_interface: "127.0.0.1", metrics_port: 0, zmq_backlog: 1 };
       await checkPorts({ ...place, publish_port: 81, ret_port: 82 }).catch((error) => console.log(error.code, error.message));

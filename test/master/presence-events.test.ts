@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { PresenceEvents } from "../../src/master/presence-events.ts";
+import { PresenceEvents } from "../../src/master/upkeep/presence-events.ts";
 
 describe("PresenceEvents", () => {
   it("tell who has come and gone, if anybody has, and then who is there", () => {

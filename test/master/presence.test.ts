@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { Presence } from "../../src/master/presence.ts";
+import { Presence } from "../../src/master/upkeep/presence.ts";
 
 const open: Presence[] = [];
 

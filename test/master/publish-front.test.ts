@@ -7,7 +7,7 @@ import pino from "pino";
 import { Subscriber } from "zeromq";
 import { hasCode } from "../../src/errors.ts";
 import { publishesHandedMax } from "../../src/limits.ts";
-import { PublishFront, type PublishFrontOptions } from "../../src/master/publish-front.ts";
+import { PublishFront, type PublishFrontOptions } from "../../src/master/ports/publish-front.ts";
 import { until } from "../transport/zmtp/publish/subscribing.ts";
 
 const timeoutMs = 20_000;

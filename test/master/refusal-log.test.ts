@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import pino from "pino";
 import { logBurstLines, logLineMs, logSentencesMax, logTextLengthMax } from "../../src/limits.ts";
-import { LogLimit } from "../../src/master/log-limit.ts";
-import { RefusalLog } from "../../src/master/refusal-log.ts";
+import { LogLimit } from "../../src/master/log/log-limit.ts";
+import { RefusalLog } from "../../src/master/ports/refusal-log.ts";
 
 describe("refusals in the log", () => {
   it("take no sentence of the master its place, whatever a stranger writes into them", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Refusals } from "../../src/master/refusals.ts";
+import { Refusals } from "../../src/master/upkeep/refusals.ts";
 
 describe("Refusals", () => {
   it("tells what was refused since the last time, over all workers, and nothing twice", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { describe, it } from "node:test";
 import { Dealer, Request } from "zeromq";
-import { RequestFront, type RequestFrontOptions } from "../../src/master/request-front.ts";
+import { RequestFront, type RequestFrontOptions } from "../../src/master/ports/request-front.ts";
 import { badLoad } from "../../src/wire/reply.ts";
 
 const replyDeadlineMs = 10_000;

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import type { Logger } from "pino";
 import { loadMasterConfig } from "../../src/config/load.ts";
 import { SaltworksError } from "../../src/errors.ts";
-import { prepareSaltFiles, SaltFiles, type SaltPlan } from "../../src/master/salt-files.ts";
+import { prepareSaltFiles, SaltFiles, type SaltPlan } from "../../src/master/upkeep/salt-files.ts";
 import { openMinionData } from "../../src/store/minion-data.ts";
 import { SaltFeed, saltFeedFile } from "../../src/store/salt/feed.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";

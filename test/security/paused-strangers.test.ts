@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { opening, requestBytes } from "../../bench/fleet/storm/zmtp.ts";
 import { clearFrameBytesMax, strangersPauseShare } from "../../src/limits.ts";
-import { Batcher, type BatcherOptions } from "../../src/master/batcher.ts";
+import { Batcher, type BatcherOptions } from "../../src/master/requests/batcher.ts";
 import type { Peer } from "../../src/transport/zmtp/peer.ts";
 import { peerGroupNames } from "../../src/transport/zmtp/peer-group.ts";
 import type { RouterServer } from "../../src/transport/zmtp/router-server.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
-import { MinionNumbers } from "../../src/master/minion-numbers.ts";
-import { PendingJob } from "../../src/master/pending-job.ts";
+import { MinionNumbers } from "../../src/master/jobs/minion-numbers.ts";
+import { PendingJob } from "../../src/master/jobs/pending-job.ts";
 import { checkJobs, checkPendingJobs } from "../../src/store/check/lmdb-checks.ts";
 import { type Check, Tally } from "../../src/store/check/tally.ts";
 import { closeEnvironment, openDatabase, openEnvironment } from "../../src/store/lmdb-env.ts";

@@ -6,7 +6,7 @@ import { describedLimits } from "../../scripts/docs.ts";
 import { masterOptions } from "../../src/config/master-options.ts";
 import * as limits from "../../src/limits.ts";
 import { labelsWanted, limitCounters } from "../../src/master/metrics/limit-counters.ts";
-import { metrics } from "../../src/master/metrics-table.ts";
+import { metrics } from "../../src/master/metrics/table.ts";
 import { repositoryRoot } from "../root.ts";
 import { uncountedLimits } from "./uncounted-limits.ts";
 

@@ -1,7 +1,7 @@
 /** `saltworks master`: a master until TERM or Ctrl-C, in the foreground or, with `-d`, behind. */
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { runMaster } from "../../master/main.ts";
-import type { OpenedPorts } from "../../master/port-check.ts";
+import type { OpenedPorts } from "../../master/ports/port-check.ts";
 import { Exit, startingMasterConfig, understand } from "../command-line.ts";
 import { openLowPorts } from "../daemon/low-ports.ts";
 import { runDaemon } from "../daemon/run-daemon.ts";

@@ -7,8 +7,8 @@ import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import type { MasterConfig } from "../../config/schema.ts";
-import { hostAddress } from "../../master/endpoint.ts";
-import { type OpenedPorts, portFault, portsError, wantedPorts } from "../../master/port-check.ts";
+import { hostAddress } from "../../master/ports/endpoint.ts";
+import { type OpenedPorts, portFault, portsError, wantedPorts } from "../../master/ports/port-check.ts";
 import { parseAddress } from "../../target/ip-network.ts";
 import { errnoOf } from "../../transport/socket-path.ts";
 

@@ -1,6 +1,6 @@
 /** One look at a master's metrics, as wheel `saltworks.metrics` answers it, and what lies between two of them. */
 import { SaltworksError } from "../../errors.ts";
-import type { LabelsOf, MetricName } from "../../master/metrics-table.ts";
+import type { LabelsOf, MetricName } from "../../master/metrics/table.ts";
 import type { Value } from "../../wire/values.ts";
 
 type Row = { readonly labels: ReadonlyMap<string, string>; readonly value: number };

@@ -1,5 +1,5 @@
 /** What `saltworks top` shows, in numbers: from two looks at the metrics. `--json` prints it as it is. */
-import type { MetricName } from "../../master/metrics-table.ts";
+import type { MetricName } from "../../master/metrics/table.ts";
 import type { Change } from "./snapshot.ts";
 
 /** Times in seconds, shares of one core or of a limit. `p99` is the upper bound of its bucket; null: nothing happened. */

@@ -2,7 +2,7 @@
  * Where a scrape shows that a bound refused, dropped or cut something: for each such bound of src/limits.ts, by its name there, and for each option, a
  * metric and its labels. docs/limits.md is generated from this; tests compare it with the bounds and with a master's metrics.
  */
-import { type LabelsOf, type MetricName, metrics } from "../metrics-table.ts";
+import { type LabelsOf, type MetricName, metrics } from "./table.ts";
 
 /** `labels`: without `worker`, of which each has a row of its own. */
 export type LimitCounter = { readonly metric: MetricName; readonly labels: Readonly<Record<string, string>> };

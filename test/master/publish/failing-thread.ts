@@ -1,7 +1,7 @@
 /** The publish thread with faults: at publishes that say so it ends with an error, waits for ever, or stays in a call of the system for a while. */
 import { parentPort } from "node:worker_threads";
 import koffi from "koffi";
-import type { PublishTask } from "../../../src/master/publish/messages.ts";
+import type { PublishTask } from "../../../src/master/ports/publish/messages.ts";
 
 /** Longer than a test waits for the thread to end, seconds. */
 const stuckSeconds = 6;
@@ -31,4 +31,4 @@ parentPort?.addEventListener("message", (event) => {
   if (fault !== faults["hang soon"]) event.stopImmediatePropagation();
   fault();
 });
-await import("../../../src/master/publish/publish-thread.ts");
+await import("../../../src/master/ports/publish/publish-thread.ts");

@@ -1,7 +1,7 @@
 /** A program whose publish thread stays in a call of the system, and that ends as a master does: `leave.test.ts` looks whether it does end. */
 import pino from "pino";
 import { leaveProcess } from "../../../src/master/leave.ts";
-import { PublishFront } from "../../../src/master/publish-front.ts";
+import { PublishFront } from "../../../src/master/ports/publish-front.ts";
 
 const front = await PublishFront.bind({
   host: "127.0.0.1",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { clearFrameBytesMax, credentialLoadBytesMax } from "../../../src/limits.ts";
-import { readRoute } from "../../../src/master/route.ts";
+import { readRoute } from "../../../src/master/requests/route.ts";
 import { refusedUnread } from "../../../src/master/waiting/refused-unread.ts";
 import { standingOf } from "../../../src/master/waiting/standing.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";

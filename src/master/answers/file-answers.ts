@@ -1,0 +1,217 @@
+/**
+ * Answers to requests for files: made in their lane, sealed by the worker of the minion that asked. Pieces of files are large, and a
+ * fleet may ask for them all at once: bounded in requests under way, in waiting ones, and in bytes that are on their way to minions.
+ */
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
+import {
+  fileBytesOnTheirWayMax,
+  fileDeliveryMs,
+  fileRequestsMax,
+  fileRequestsWaitingBytesMax,
+  fileRequestsWaitingMax,
+  fileWaitMs,
+} from "../../limits.ts";
+import type { LanePool } from "../../workers/lane-pool.ts";
+import type { Deferred, FileResult } from "../../workers/messages.ts";
+import type { Partitioner } from "../../workers/partition.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+import type { RequestPeer } from "../ports/request-peer.ts";
+
+type FileWork = Extract<Deferred, { kind: "files" }>;
+
+export type FileAnswersOptions = {
+  readonly lane: Pick<LanePool, "run">;
+  readonly pool: Pick<ShardPool, "offer" | "slotCount">;
+  readonly partitioner: Partitioner;
+  /** What a piece of a file takes at most (`file_buffer_size`). */
+  readonly pieceBytes: number;
+  readonly bytesOnTheirWayMax?: number;
+  readonly nowMs?: () => number;
+  /** A minion's push is refused for that bound. */
+  readonly onPushRefused?: (id: string, bound: PushRefusal) => void;
+};
+
+type Waiting = {
+  readonly cmd: string;
+  readonly loadBytes: number;
+  readonly sinceMs: number;
+  readonly start: (expectedBytes: number) => void;
+  readonly refuse: (error: SaltworksError) => void;
+};
+/** By connection: what its latest answer took, and when that counts as delivered. */
+type Sent = { readonly bytes: number; readonly untilMs: number };
+
+export class FileAnswers {
+  readonly counters = { answered: 0, refused: 0, failed: 0, bytes: 0, pushesRefused: 0 };
+  /** Of the refused pushes, by bound. */
+  readonly pushRefusals: Record<PushRefusal, number> = {
+    file_recv_max_size: 0,
+    file_recv_minion_max_size: 0,
+    file_recv_minion_max_files: 0,
+    file_recv_total_max_size: 0,
+    file_recv_total_max_files: 0,
+    uncounted: 0,
+  };
+  /** What the pushed files of all minions take, as of the latest push. */
+  pushed: Readonly<Usage> = { entries: 0, bytes: 0 };
+  readonly #options: FileAnswersOptions;
+  readonly #bytesMax: number;
+  readonly #nowMs: () => number;
+  readonly #waiting: Waiting[] = [];
+  /** In the order in which they went, so that the first is the first to count as delivered. */
+  readonly #sent = new Map<number, Sent>();
+  /** What the latest list of each kind took: the next one is expected to take as much. */
+  readonly #listBytes = new Map<string, number>();
+  #waitingBytes = 0;
+  #running = 0;
+  #expectedBytes = 0;
+  #sentBytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: FileAnswersOptions) {
+    this.#options = options;
+    this.#bytesMax = options.bytesOnTheirWayMax ?? fileBytesOnTheirWayMax;
+    this.#nowMs = options.nowMs ?? (() => performance.now());
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+
+  /** Of answers that are being made or delivered. */
+  get bytesOnTheirWay(): number {
+    return this.#sentBytes + this.#expectedBytes;
+  }
+
+  /** The whole reply. @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what lane and pool throw */
+  async answer({ task, id, seal }: FileWork, peer: RequestPeer): Promise<Uint8Array> {
+    // Whoever asks again has read the answer before: a REQ socket asks one thing at a time.
+    const connection = peer.number;
+    this.#noteDelivered(connection);
+    const expectedBytes = await this.#turn(task.cmd, task.load.byteLength);
+    try {
+      const { answer, push } = await this.#options.lane.run<FileResult>(task);
+      this.#notePush(id, push);
+      if (task.cmd !== "_serve_file") this.#listBytes.set(task.cmd, answer.byteLength);
+      const { pool, partitioner } = this.#options;
+      const build = () => ({ task: { kind: "sealReply", id, seal, parts: [answer] }, transfer: [] });
+      const slot = partitioner.slotOf(id, pool.slotCount);
+      const reply = await pool.offer<Uint8Array>(slot, { bytes: answer.byteLength, build });
+      this.#noteSent(connection, reply.byteLength);
+      return reply;
+    } catch (error) {
+      this.counters.failed += 1;
+      throw error;
+    } finally {
+      this.#running -= 1;
+      this.#expectedBytes -= expectedBytes;
+      this.#startNext();
+    }
+  }
+
+  #notePush(id: string, push: FileResult["push"]): void {
+    this.pushed = push?.total ?? this.pushed;
+    if (push?.refusedBy === undefined) return;
+    this.counters.pushesRefused += 1;
+    this.pushRefusals[push.refusedBy] += 1;
+    this.#options.onPushRefused?.(id, push.refusedBy);
+  }
+
+  #expected(cmd: string): number {
+    return cmd === "_serve_file" ? this.#options.pieceBytes : (this.#listBytes.get(cmd) ?? 0);
+  }
+
+  /** One at a time always has room: a single answer may be larger than all of it. */
+  #hasRoom(cmd: string): boolean {
+    const bytes = this.bytesOnTheirWay;
+    return this.#running < fileRequestsMax && (bytes === 0 || bytes + this.#expected(cmd) <= this.#bytesMax);
+  }
+
+  /** Settles when this request may be worked on; then it counts among those that are. @returns the bytes that it is expected to take */
+  async #turn(cmd: string, loadBytes: number): Promise<number> {
+    this.#dropDelivered();
+    if (this.#waiting.length === 0 && this.#hasRoom(cmd)) return this.#begin(cmd);
+    const isOver =
+      this.#waiting.length >= fileRequestsWaitingMax || this.#waitingBytes + loadBytes > fileRequestsWaitingBytesMax;
+    if (isOver) {
+      this.counters.refused += 1;
+      throw new SaltworksError("QUEUE_FULL", "too many requests for files wait", { fileRequestsWaitingMax });
+    }
+    this.#waitingBytes += loadBytes;
+    return await new Promise<number>((start, refuse) => {
+      this.#waiting.push({ cmd, loadBytes, sinceMs: this.#nowMs(), start, refuse });
+      this.#startNext();
+    });
+  }
+
+  #begin(cmd: string): number {
+    const expectedBytes = this.#expected(cmd);
+    this.#running += 1;
+    this.#expectedBytes += expectedBytes;
+    return expectedBytes;
+  }
+
+  /** Whoever has waited longer than it will still listen is let go. */
+  #startNext(): void {
+    this.#dropDelivered();
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      const isLate = this.#nowMs() - next.sinceMs > fileWaitMs;
+      if (!isLate && !this.#hasRoom(next.cmd)) break;
+      this.#waiting.shift();
+      this.#waitingBytes -= next.loadBytes;
+      if (!isLate) next.start(this.#begin(next.cmd));
+      else {
+        this.counters.refused += 1;
+        next.refuse(new SaltworksError("TASK_TIMEOUT", "a request for files waited too long", { fileWaitMs }));
+      }
+    }
+    const [first] = this.#sent.values();
+    clearTimeout(this.#timer);
+    if (this.#waiting.length === 0 || first === undefined) return;
+    const afterMs = Math.max(1, first.untilMs - this.#nowMs());
+    this.#timer = setTimeout(() => this.#startNext(), afterMs).unref();
+  }
+
+  #noteSent(connection: number, bytes: number): void {
+    this.counters.answered += 1;
+    this.counters.bytes += bytes;
+    this.#noteDelivered(connection);
+    this.#sent.set(connection, { bytes, untilMs: this.#nowMs() + fileDeliveryMs });
+    this.#sentBytes += bytes;
+  }
+
+  #noteDelivered(connection: number): void {
+    this.#sentBytes -= this.#sent.get(connection)?.bytes ?? 0;
+    this.#sent.delete(connection);
+  }
+
+  #dropDelivered(): void {
+    const nowMs = this.#nowMs();
+    for (const [connection, { untilMs }] of this.#sent) {
+      if (untilMs > nowMs) return;
+      this.#noteDelivered(connection);
+    }
+  }
+}
+
+/** The master's file answers, of the parts that it is made of. */
+export function fileAnswersOf(parts: {
+  readonly config: MasterConfig;
+  readonly files: LanePool;
+  readonly pool: ShardPool;
+  readonly partitioner: Partitioner;
+  readonly logger: Logger;
+}): FileAnswers {
+  const { config, files, pool, partitioner, logger } = parts;
+  const onPushRefused = (id: string, bound: PushRefusal) =>
+    logger.warn(
+      { id, bound },
+      bound === "uncounted"
+        ? "a file that a minion pushed is refused: the pushed files of all minions are still being counted"
+        : "a file that a minion pushed is refused: it is larger than this bound, or there is no room below it",
+    );
+  return new FileAnswers({ lane: files, pool, partitioner, pieceBytes: config.file_buffer_size, onPushRefused });
+}

@@ -1,0 +1,124 @@
+/**
+ * `pillar_cache`: which questions a kept pillar may answer, and where it lies: in files, which the pillar lane reads and writes, or in
+ * memory here. Source: Salt 3007's `PillarCache`; by minion and `pillarenv`, grains are not compared.
+ */
+import { pillarCacheEnvironmentsMax, pillarCacheMemoryBytesMax } from "../../limits.ts";
+import { ForgetCounts, type ForgetMark, isForgottenSince } from "../../workers/forget-counts.ts";
+import type { LanePool } from "../../workers/lane-pool.ts";
+import type { PillarResult, PillarTask } from "../../workers/pillar-messages.ts";
+
+type Kept = { readonly record: Uint8Array; readonly atMs: number };
+
+export type KeptPillarsOptions = {
+  readonly isOn: boolean;
+  readonly backend: "disk" | "memory";
+  readonly ttlMs: number;
+  /** `pillarenv_from_saltenv` */
+  readonly followsSaltenv: boolean;
+  /** In a place of a rendering thread. */
+  readonly run: LanePool["run"];
+  readonly nowMs?: () => number;
+};
+
+export class KeptPillars {
+  readonly counters = { hits: 0, misses: 0, forgotten: 0, unkept: 0 };
+  readonly #options: KeptPillarsOptions;
+  /** By minion and environment, the minion kept longest first. */
+  readonly #memory = new Map<string, Map<string | null, Kept>>();
+  readonly #forgets = new ForgetCounts();
+  #bytes = 0;
+
+  constructor(options: KeptPillarsOptions) {
+    this.#options = options;
+  }
+
+  get memoryBytes(): number {
+    return this.#bytes;
+  }
+
+  /** What a minion asks for itself goes into no pillar of others. */
+  serves(task: PillarTask): boolean {
+    return this.#options.isOn && task.isTopOnly !== true && task.onDemand === undefined;
+  }
+
+  /** The task with the environment by which its pillar is kept. */
+  named(task: PillarTask): PillarTask {
+    const { followsSaltenv } = this.#options;
+    return { ...task, pillarenv: task.pillarenv ?? (followsSaltenv ? task.saltenv : undefined) };
+  }
+
+  /** To tell later whether the minion's pillars were forgotten since. */
+  mark(id: string): ForgetMark {
+    return this.#forgets.mark(id);
+  }
+
+  /** The pillar for this caller; undefined if none is kept. */
+  async find(task: PillarTask): Promise<PillarResult | undefined> {
+    const found = await this.#find(task);
+    this.counters[found === undefined ? "misses" : "hits"] += 1;
+    return found;
+  }
+
+  async #find(task: PillarTask): Promise<PillarResult | undefined> {
+    const { backend, run } = this.#options;
+    if (backend === "disk") return await run<PillarResult | undefined>({ ...task, cache: "find" } satisfies PillarTask);
+    const kept = this.#memory.get(task.id)?.get(task.pillarenv ?? null);
+    if (kept === undefined) return undefined;
+    const ageMs = this.#nowMs() - kept.atMs;
+    // Below zero the clock was set back since.
+    if (ageMs < 0 || ageMs > this.#options.ttlMs) return undefined;
+    return await run<PillarResult>({ ...task, kept: kept.record } satisfies PillarTask);
+  }
+
+  /** How the lane is to render it: on disk, the lane keeps it itself. */
+  renderingOf(task: PillarTask, mark: ForgetMark): PillarTask {
+    return this.#options.backend === "disk" ? { ...task, cache: "keep", mark } : task;
+  }
+
+  /** `mark`: from before the rendering. */
+  note(task: PillarTask, { keepable, unkept }: PillarResult, mark: ForgetMark): void {
+    if (unkept !== undefined) this.counters.unkept += 1;
+    if (this.#options.backend === "disk" || keepable === undefined || isForgottenSince(mark)) return;
+    const environment = task.pillarenv ?? null;
+    const own = this.#memory.get(task.id) ?? new Map<string | null, Kept>();
+    this.#drop(own, environment);
+    own.set(environment, { record: keepable, atMs: this.#nowMs() });
+    this.#bytes += keepable.byteLength;
+    for (const name of own.keys()) {
+      if (own.size <= pillarCacheEnvironmentsMax) break;
+      this.#drop(own, name);
+    }
+    this.#memory.delete(task.id);
+    this.#memory.set(task.id, own);
+    for (const [id, pillars] of this.#memory) {
+      if (this.#bytes <= pillarCacheMemoryBytesMax) break;
+      for (const name of pillars.keys()) this.#drop(pillars, name);
+      this.#memory.delete(id);
+    }
+  }
+
+  async forget(id: string): Promise<void> {
+    const { isOn, backend, run } = this.#options;
+    this.#forgets.note(id);
+    if (!isOn) return;
+    this.counters.forgotten += 1;
+    const own = this.#memory.get(id);
+    for (const name of own?.keys() ?? []) if (own !== undefined) this.#drop(own, name);
+    this.#memory.delete(id);
+    if (backend === "disk") await run({ ...nothingOf(id), cache: "forget" } satisfies PillarTask);
+  }
+
+  #drop(own: Map<string | null, Kept>, environment: string | null): void {
+    this.#bytes -= own.get(environment)?.record.byteLength ?? 0;
+    own.delete(environment);
+  }
+
+  #nowMs(): number {
+    return (this.#options.nowMs ?? Date.now)();
+  }
+}
+
+/** A question without anything but a minion's id. */
+export function nothingOf(id: string): PillarTask {
+  return { id, grains: undefined, saltenv: undefined, pillarenv: undefined, override: undefined };
+}

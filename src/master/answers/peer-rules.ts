@@ -1,0 +1,74 @@
+/**
+ * What `peer` and `peer_run` permit: patterns of minion ids, each with a list. Of `peer` in the language of permissions.ts, of `peer_run`
+ * patterns of runner functions. Source: Salt's `__verify_minion_publish` and `minion_runner`, recorded in test/vectors/peer-rules.json.
+ */
+import type { MasterConfig } from "../../config/load.ts";
+import type { ConfigMap, ConfigValue } from "../../config/option.ts";
+import { hasCode } from "../../errors.ts";
+import { compilePythonPattern, type PythonPattern } from "../../target/python-pattern.ts";
+import { type AskedCall, type IsWithin, Permissions } from "../operators/permissions.ts";
+
+/** A pattern that cannot be read permits nobody anything. */
+type Rule = { readonly minions: PythonPattern; readonly grants: readonly ConfigValue[] };
+
+/** Nothing is everybody's here: a minion may not even look for others' jobs unless it is permitted. */
+const always: ReadonlySet<string> = new Set();
+
+export class PeerRules {
+  /** Sentences about patterns that cannot be read. */
+  readonly faults: readonly string[];
+  readonly #permissions = new Permissions();
+  readonly #publishing: readonly Rule[];
+  readonly #running: readonly Rule[];
+
+  constructor({ peer, peer_run: peerRun }: Pick<MasterConfig, "peer" | "peer_run">) {
+    const faults: string[] = [];
+    this.#publishing = rulesOf("peer", peer as ConfigMap, faults);
+    this.#running = rulesOf("peer_run", peerRun as ConfigMap, faults);
+    this.faults = faults;
+  }
+
+  /** A publish that publishes would go on for ever. */
+  async mayPublish(id: string, call: AskedCall, isWithin: IsWithin): Promise<boolean> {
+    if (call.fun.startsWith("publish")) return false;
+    return await this.#permissions.mayPublish(this.publishGrants(id), [call], isWithin, always);
+  }
+
+  publishGrants(id: string): readonly ConfigValue[] {
+    return grantsFor(this.#publishing, id);
+  }
+
+  async mayRun(id: string, fun: string): Promise<boolean> {
+    const texts = grantsFor(this.#running, id).filter((grant) => typeof grant === "string");
+    const call = { fun, args: [], kwargs: undefined };
+    return await this.#permissions.mayPublish(texts, [call], () => Promise.resolve(false), always);
+  }
+}
+
+function grantsFor(rules: readonly Rule[], id: string): ConfigValue[] {
+  return rules.flatMap(({ minions, grants }) => (minions.matchesStart(id) ? grants : []));
+}
+
+function rulesOf(option: string, rules: ConfigMap, faults: string[]): Rule[] {
+  return Object.entries(rules).flatMap(([pattern, grants]) => {
+    if (!Array.isArray(grants)) {
+      faults.push(`${option}: what '${pattern}' may is not a list`);
+      return [];
+    }
+    for (const grant of grants)
+      if (typeof grant === "string" && compiled(grant) === undefined)
+        faults.push(`${option}: '${pattern}': '${grant}' is not a pattern that can be read`);
+    const minions = compiled(pattern);
+    if (minions === undefined) faults.push(`${option}: '${pattern}' is not a pattern that can be read`);
+    return minions === undefined ? [] : [{ minions, grants }];
+  });
+}
+
+function compiled(pattern: string): PythonPattern | undefined {
+  try {
+    return compilePythonPattern(pattern);
+  } catch (error) {
+    if (!hasCode(error, "TARGET_INVALID")) throw error;
+    return undefined;
+  }
+}

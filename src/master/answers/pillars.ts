@@ -1,0 +1,397 @@
+/**
+ * Pillars on their way: commands of external sources run, rendered in their lane, kept by the worker that owns the minion, sealed by the RSA
+ * lane, answered. Or found among those that `pillar_cache` keeps.
+ * Equal questions that wait share one rendering; one that is under way is not shared, because files may have changed since.
+ * Kept pillars have turns of their own: they never wait for those whose commands run.
+ */
+import { createHash } from "node:crypto";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { SaltworksError } from "../../errors.ts";
+import { laneQueueMax, pillarsUnderWayOfMinionMax, pillarsWaitingOfMinionMax, pillarWaitMs } from "../../limits.ts";
+import { hasCommands } from "../../pillar/external/merge-sources.ts";
+import { pillarSettings } from "../../pillar/settings.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { Value } from "../../wire/values.ts";
+import { type ForgetMark, isForgottenSince } from "../../workers/forget-counts.ts";
+import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/histogram.ts";
+import type { LanePool } from "../../workers/lane-pool.ts";
+import type { Deferred } from "../../workers/messages.ts";
+import type { Partitioner } from "../../workers/partition.ts";
+import type { PillarResult, PillarTask, SourceResult, SourceTask } from "../../workers/pillar-messages.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+import type { Bus } from "../ports/bus.ts";
+import { givenUpFor, MinionTurns } from "../waiting/minion-turns.ts";
+import { Slots } from "../waiting/slots.ts";
+import { KeptPillars, type KeptPillarsOptions } from "./kept-pillars.ts";
+
+type PillarWork = Extract<Deferred, { kind: "pillar" }>;
+
+export type PillarsOptions = {
+  readonly lane: LanePool;
+  readonly threadCount: number;
+  /** Runs commands of external sources; undefined where the configuration has none. */
+  readonly sources: LanePool | undefined;
+  /** Pillars whose commands run at the same time. */
+  readonly sourcesMax: number;
+  readonly cache: Omit<KeptPillarsOptions, "run">;
+  readonly rsa: LanePool;
+  readonly pool: ShardPool;
+  readonly partitioner: Partitioner;
+  /** `minion_data_cache` */
+  readonly isKept: boolean;
+  readonly renderTimeoutMs: number;
+  readonly fire: (tag: string, data: { readonly [key: string]: string }) => void;
+  readonly logger: Logger;
+};
+
+type Waiting = {
+  readonly id: string;
+  readonly key: string;
+  readonly task: PillarTask;
+  readonly askedMs: number;
+  /** From when it was asked: what a minion asked for before it was forgotten is not kept. */
+  readonly mark: ForgetMark;
+  readonly resolve: (pillar: Uint8Array) => void;
+  readonly reject: (error: Error) => void;
+  readonly answer: Promise<Uint8Array>;
+};
+
+/** A pillar for the minion, and for the store. */
+type Rendered = { readonly pillar: Uint8Array; readonly record: Uint8Array | undefined };
+
+export class Pillars {
+  readonly counters = { asked: 0, shared: 0, rendered: 0, failed: 0, refused: 0 };
+  /** How commands of external sources ended. */
+  readonly commandCounters = { ended: 0, failed: 0, timeout: 0, tooLarge: 0 };
+  readonly kept: KeptPillars;
+  readonly #options: PillarsOptions;
+  readonly #waitSeconds = new Histogram(secondsBounds);
+  readonly #renderSeconds = new Histogram(secondsBounds);
+  readonly #sourceSeconds = new Histogram(secondsBounds);
+  readonly #threads: Slots;
+  readonly #commands: Slots;
+  #slowestSeconds = 0;
+  #slowestSourcesSeconds = 0;
+  /** Equal questions find each other here; rendering takes them out. */
+  readonly #waiting = new Map<string, Waiting>();
+  /** Those that a kept pillar may answer, until it is known that none does. */
+  readonly #finding: MinionTurns<Waiting>;
+  readonly #rendering: MinionTurns<Waiting>;
+
+  constructor(options: PillarsOptions) {
+    const { threadCount, sources, sourcesMax } = options;
+    const ofOneMinion = { waitingMax: pillarsWaitingOfMinionMax, underWayMax: pillarsUnderWayOfMinionMax };
+    this.#options = options;
+    // No more are under way than there are threads and commands for: the lane's time limit is that of rendering, not of waiting.
+    this.#finding = new MinionTurns({ underWayMax: threadCount, ofOneMinion });
+    this.#rendering = new MinionTurns({
+      underWayMax: threadCount + (sources === undefined ? 0 : sourcesMax),
+      ofOneMinion,
+    });
+    this.#threads = new Slots(options.threadCount);
+    this.#commands = new Slots(options.sourcesMax);
+    this.kept = new KeptPillars({ ...options.cache, run: (task) => this.#inLane(task) });
+  }
+
+  get pending(): number {
+    return this.#waiting.size + this.#rendering.underWay;
+  }
+
+  /** How long pillars waited to be rendered, and how long that took, the longest apart. */
+  get times(): {
+    readonly wait: HistogramSnapshot;
+    readonly render: HistogramSnapshot;
+    readonly sources: HistogramSnapshot;
+    readonly slowestSeconds: number;
+    readonly slowestSourcesSeconds: number;
+  } {
+    return {
+      wait: this.#waitSeconds.snapshot(),
+      render: this.#renderSeconds.snapshot(),
+      sources: this.#sourceSeconds.snapshot(),
+      slowestSeconds: this.#slowestSeconds,
+      slowestSourcesSeconds: this.#slowestSourcesSeconds,
+    };
+  }
+
+  /** Pillars whose commands run now. */
+  get commandsRunning(): number {
+    return this.#commands.taken;
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.size;
+  }
+
+  /** The whole reply frame. @throws SaltworksError QUEUE_FULL, or what sealing throws */
+  async answer(work: PillarWork): Promise<Uint8Array> {
+    const pillar = await this.#pillarFor(work.task);
+    return await this.#options.rsa.run<Uint8Array>({ kind: "pillarReply", ...work.reply, pillar });
+  }
+
+  #pillarFor(task: PillarTask): Promise<Uint8Array> {
+    this.counters.asked += 1;
+    const key = keyOf(task);
+    const present = this.#waiting.get(key);
+    if (present !== undefined) {
+      this.counters.shared += 1;
+      return present.answer;
+    }
+    const { promise, resolve, reject } = pledge();
+    const asked = { askedMs: performance.now(), mark: this.kept.mark(task.id) };
+    const waiting = { id: task.id, key, task, ...asked, resolve, reject, answer: promise };
+    const isFindable = task.isCacheCleaned !== true && this.kept.serves(task);
+    const isFull = this.#waiting.size >= laneQueueMax;
+    const out = isFull ? (givenUpFor(task.id, [this.#finding, this.#rendering]) ?? waiting) : undefined;
+    if (out !== undefined) this.#refuse(out);
+    if (out !== waiting) this.#line(waiting, isFindable ? this.#finding : this.#rendering);
+    return promise;
+  }
+
+  #line(waiting: Waiting, turns: MinionTurns<Waiting>): void {
+    if (!turns.offer(waiting)) {
+      this.#refuse(waiting);
+      return;
+    }
+    this.#waiting.set(waiting.key, waiting);
+    this.#pump();
+  }
+
+  #refuse({ key, reject }: Waiting): void {
+    this.#waiting.delete(key);
+    this.counters.refused += 1;
+    const detail = { max: laneQueueMax, ofOneMinionMax: pillarsWaitingOfMinionMax };
+    reject(new SaltworksError("QUEUE_FULL", "too many pillars wait to be rendered", detail));
+  }
+
+  #pump(): void {
+    this.#begin(this.#finding, (waiting) => this.#look(waiting));
+    this.#begin(this.#rendering, (waiting) => {
+      this.#waiting.delete(waiting.key);
+      return this.#render(waiting);
+    });
+  }
+
+  #begin(turns: MinionTurns<Waiting>, work: (waiting: Waiting) => Promise<void>): void {
+    for (let next = turns.take(); next !== undefined; next = turns.take()) {
+      const waiting = next;
+      void work(waiting).finally(() => {
+        turns.done(waiting);
+        this.#pump();
+      });
+    }
+  }
+
+  #inLane<Result>(task: object): Promise<Result> {
+    return this.#threads.run(() => this.#options.lane.run<Result>(task));
+  }
+
+  /** A pillar or its top files as a minion would get them now, whatever is kept. @throws what the lanes throw */
+  async show(task: PillarTask): Promise<PillarResult> {
+    return await this.#inLane<PillarResult>({ ...task, outcomes: await this.#outcomesFor(task) } satisfies PillarTask);
+  }
+
+  /** Of a minion whose key is gone nothing is kept. Never throws. */
+  async forget(id: string): Promise<void> {
+    try {
+      await this.kept.forget(id);
+    } catch (error) {
+      this.#options.logger.error({ id, err: error }, "a kept pillar could not be removed");
+    }
+  }
+
+  /** Commands run before a rendering thread is taken. @throws SaltworksError of the lane, if it does not come to an end by itself */
+  async #outcomesFor(task: PillarTask): Promise<PillarTask["outcomes"]> {
+    const { sources } = this.#options;
+    if (sources === undefined || task.isTopOnly === true) return undefined;
+    return await this.#commands.run(async () => {
+      const startedMs = performance.now();
+      const { outcomes, counts } = await sources.run<SourceResult>({ id: task.id } satisfies SourceTask);
+      for (const [ending, count] of Object.entries(counts))
+        this.commandCounters[ending as keyof typeof counts] += count;
+      const seconds = (performance.now() - startedMs) / 1_000;
+      this.#sourceSeconds.observe(seconds);
+      this.#slowestSourcesSeconds = Math.max(this.#slowestSourcesSeconds, seconds);
+      return outcomes;
+    });
+  }
+
+  /** A kept pillar is the answer, or the question waits to be rendered. */
+  async #look(waiting: Waiting): Promise<void> {
+    const { task, askedMs, mark } = waiting;
+    const waitedMs = performance.now() - askedMs;
+    const found = await this.#kept(task);
+    if (found === undefined || isForgottenSince(mark)) {
+      this.#line(waiting, this.#rendering);
+      return;
+    }
+    this.#waiting.delete(waiting.key);
+    this.#waitSeconds.observe(waitedMs / 1_000);
+    await this.#settle(waiting, found);
+  }
+
+  /** A pillar that cannot be found is rendered. */
+  async #kept(task: PillarTask): Promise<PillarResult | undefined> {
+    try {
+      return await this.kept.find(this.kept.named(task));
+    } catch (error) {
+      this.#options.logger.error({ id: task.id, err: error }, "a kept pillar could not be looked up");
+      return undefined;
+    }
+  }
+
+  async #keepable(asked: PillarTask, mark: ForgetMark): Promise<PillarResult> {
+    if (!this.kept.serves(asked)) return await this.#fresh(asked);
+    const task = this.kept.named(asked);
+    const fresh = await this.#fresh(this.kept.renderingOf(task, mark));
+    this.kept.note(task, fresh, mark);
+    const { unkept } = fresh;
+    if (unkept !== undefined) this.#options.logger.error({ id: task.id, code: unkept }, "a pillar could not be kept");
+    return fresh;
+  }
+
+  async #fresh(task: PillarTask): Promise<PillarResult> {
+    const outcomes = await this.#outcomesFor(task);
+    return await this.#threads.run(async () => {
+      const startedMs = performance.now();
+      try {
+        const result = await this.#options.lane.run<PillarResult>({ ...task, outcomes } satisfies PillarTask);
+        this.counters.rendered += 1;
+        return result;
+      } finally {
+        const seconds = (performance.now() - startedMs) / 1_000;
+        this.#renderSeconds.observe(seconds);
+        this.#slowestSeconds = Math.max(this.#slowestSeconds, seconds);
+      }
+    });
+  }
+
+  async #render(waiting: Waiting): Promise<void> {
+    const { task, askedMs, reject } = waiting;
+    const waitedMs = performance.now() - askedMs;
+    if (waitedMs > pillarWaitMs) {
+      this.counters.refused += 1;
+      const detail = { waitMs: pillarWaitMs };
+      reject(new SaltworksError("QUEUE_FULL", "the minion has given up on its pillar by now", detail));
+      return;
+    }
+    this.#waitSeconds.observe(waitedMs / 1_000);
+    await this.#settle(waiting, await this.#rendered(task, await this.#cleaned(waiting)));
+  }
+
+  /** Forgets what is kept where the minion wishes that. @returns the mark by which the new pillar is kept */
+  async #cleaned({ task, mark }: Waiting): Promise<ForgetMark> {
+    if (task.isCacheCleaned !== true) return mark;
+    const isOutdated = isForgottenSince(mark);
+    const forgetting = this.forget(task.id);
+    const own = this.kept.mark(task.id);
+    await forgetting;
+    return isOutdated ? mark : own;
+  }
+
+  async #settle({ task, resolve, reject }: Waiting, rendered: Rendered): Promise<void> {
+    try {
+      await this.#keep(task, rendered.record);
+      resolve(rendered.pillar);
+    } catch (error) {
+      reject(error as Error);
+    }
+  }
+
+  /** What cannot be rendered becomes a pillar that says so: the minion comes up, and its states refuse to run. */
+  async #rendered(task: PillarTask, mark: ForgetMark): Promise<Rendered> {
+    const { logger } = this.#options;
+    try {
+      const { pillar, record, faults } = await this.#keepable(task, mark);
+      for (const fault of faults) logger.error({ id: task.id, fault }, "a pillar has an error");
+      return { pillar, record };
+    } catch (error) {
+      this.counters.failed += 1;
+      logger.error({ id: task.id, err: error }, "a pillar could not be rendered");
+      const pillar = new Map<Value, Value>([["_errors", [this.#sentenceFor(error as Error)]]]);
+      return { pillar: encode(pillar, "raw"), record: undefined };
+    }
+  }
+
+  #sentenceFor(error: Error): string {
+    const isLate = "code" in error && error.code === "TASK_TIMEOUT";
+    if (!isLate) return "Rendering the pillar failed. Please see master log for details.";
+    return `Rendering the pillar took longer than pillar_render_timeout (${this.#options.renderTimeoutMs / 1_000} seconds).`;
+  }
+
+  /** Without a record the pillar that was kept before stays. One that a caller's own values were merged into is not kept. */
+  async #keep(task: PillarTask, record: Uint8Array | undefined): Promise<void> {
+    const { pool, partitioner, isKept, fire, logger } = this.#options;
+    if (!isKept || task.grains === undefined || task.override !== undefined) return;
+    const { id, grains } = task;
+    const slot = partitioner.slotOf(id, pool.slotCount);
+    try {
+      const keeping = { kind: "keepFacts", id, grains, pillar: record };
+      await pool.offer(slot, {
+        bytes: grains.byteLength + (record?.byteLength ?? 0),
+        isUrgent: true,
+        build: () => ({ task: keeping, transfer: [] }),
+      });
+      fire(`minion/refresh/${id}`, { "Minion data cache refresh": id });
+    } catch (error) {
+      // The minion is served all the same: targeting goes on with what is known of it.
+      logger.error({ id, err: error }, "grains and pillar could not be kept");
+    }
+  }
+}
+
+/** The master's pillars, of the parts that it is made of. */
+export function pillarsOf(parts: {
+  readonly config: MasterConfig;
+  readonly pillars: LanePool;
+  readonly sources: LanePool;
+  readonly rsa: LanePool;
+  readonly pool: ShardPool;
+  readonly partitioner: Partitioner;
+  readonly bus: Pick<Bus, "fire">;
+  readonly logger: Logger;
+}): Pillars {
+  const { config, pillars, sources, rsa, pool, partitioner, bus, logger } = parts;
+  return new Pillars({
+    lane: pillars,
+    threadCount: config.pillar_threads,
+    sources: hasCommands(pillarSettings(config)) ? sources : undefined,
+    sourcesMax: config.ext_pillar_commands,
+    cache: {
+      isOn: config.pillar_cache,
+      backend: config.pillar_cache_backend,
+      ttlMs: config.pillar_cache_ttl * 1_000,
+      followsSaltenv: config.pillarenv_from_saltenv,
+    },
+    rsa,
+    pool,
+    partitioner,
+    isKept: config.minion_data_cache,
+    renderTimeoutMs: config.pillar_render_timeout * 1_000,
+    fire: (tag, data) => bus.fire(tag, data),
+    logger,
+  });
+}
+
+function pledge() {
+  let resolve: (pillar: Uint8Array) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<Uint8Array>((settle, fail) => {
+    resolve = settle;
+    reject = fail;
+  });
+  return { promise, resolve, reject };
+}
+
+/** Questions with the same key have the same answer, as long as no file changes. */
+function keyOf(task: PillarTask): string {
+  const hash = createHash("sha256");
+  const { saltenv, pillarenv, grains, override, extraData, onDemand } = task;
+  const cleaned = task.isCacheCleaned === true ? "clean" : undefined;
+  for (const part of [saltenv, pillarenv, grains, override, extraData, onDemand, cleaned]) {
+    hash.update(part === undefined ? "-" : `+${part.length}:`);
+    if (part !== undefined) hash.update(part);
+  }
+  return `${task.id} ${hash.digest("base64")}`;
+}

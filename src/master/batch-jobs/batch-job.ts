@@ -1,0 +1,400 @@
+/**
+ * A batch while it runs: the ping that begins it, its steps, each a job of its own, its log and its events. What is next is decided by
+ * `BatchRun`; here it is done. docs/decisions/0020-batches-in-the-master.md.
+ */
+import { batchGatherMs, batchLateMs, batchSendWaitsMs, batchStepsMax } from "../../limits.ts";
+import { BatchLog, type PlacedEntry } from "../../store/batch-log.ts";
+import { type BatchEntry, type BatchOptions, parseShare, windowOf } from "../../wire/batch.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import { pickEntries } from "../../wire/pick.ts";
+import { TextList } from "../../wire/text-list.ts";
+import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
+import type { Job, Published } from "../publish/publisher.ts";
+import { bootMs, ClockStep } from "../upkeep/clock-step.ts";
+import { type BatchEffects, type BatchTimes, Ping, type PingAnswers } from "./batch-ping.ts";
+import { type BatchMove, BatchRun } from "./batch-run.ts";
+
+/** Slots wait for seconds: a smaller step is not worth a correction. */
+const batchClockStepMs = 500;
+
+export type BatchControl = "pause" | "resume" | "abort";
+
+const retcodeOnly: ReadonlySet<Value> = new Set(["retcode"]);
+
+export class BatchJob {
+  readonly jid: string;
+  readonly run: BatchRun;
+  readonly job: Job;
+  readonly times: BatchTimes;
+  readonly effects: BatchEffects;
+  readonly #log: BatchLog;
+  #timer: NodeJS.Timeout | undefined;
+  #wakesAtMs = Number.POSITIVE_INFINITY;
+  readonly #clock: ClockStep;
+  #isClosed = false;
+  /** Whether minions must be back first, after a restart of the master. */
+  #isHeld = false;
+  /** By the job of a step: whose end counts. */
+  readonly #following = new Map<string, symbol>();
+  /** The ping whose late answers join the queue. */
+  #latePing: string | undefined;
+
+  private constructor(jid: string, run: BatchRun, job: Job, times: BatchTimes, log: BatchLog, effects: BatchEffects) {
+    this.jid = jid;
+    this.run = run;
+    this.job = job;
+    this.times = times;
+    this.#log = log;
+    this.effects = effects;
+    this.#clock = new ClockStep(effects.nowMs(), effects.steadyMs ?? bootMs, batchClockStepMs);
+  }
+
+  /**
+   * Pings the target, and runs the job on the minions that answer.
+   *
+   * @returns undefined if the target expects no minion
+   * @throws SaltworksError as `publish` and `record`, STORE_FAILED
+   */
+  static async begin(
+    job: Job,
+    options: BatchOptions,
+    times: BatchTimes,
+    effects: BatchEffects,
+  ): Promise<{ readonly batch: BatchJob; readonly published: Published } | undefined> {
+    const ping = new Ping(job, times, effects);
+    const pinged = await ping.send();
+    if (pinged === undefined) return undefined;
+    const published = { ...pinged, jid: effects.newJid() };
+    await effects.record(job, published);
+    const log = BatchLog.create(effects.directory, published.jid);
+    const batch = new BatchJob(published.jid, new BatchRun(batchStepsMax), job, times, log, effects);
+    batch.note({
+      kind: "new",
+      at: effects.nowMs(),
+      jid: published.jid,
+      user: job.user,
+      ping: pinged.jid,
+      expected: pinged.minions.count,
+      ...times,
+      size: options.size,
+      waitSeconds: options.waitSeconds,
+      isFailHard: options.isFailHard,
+      canary: options.canary,
+      failuresMax: options.failuresMax ?? "",
+      isStatic: options.isStatic,
+      load: Buffer.from(encode(job.load, "bin")).toString("base64"),
+    });
+    ping.over.then((answers) => batch.beginSteps(pinged.jid, answers)).catch((error: Error) => batch.fail(error));
+    return { batch, published };
+  }
+
+  /**
+   * Takes up a batch that a former master left; `recoverBatch` goes on with it.
+   *
+   * @returns undefined if it is over
+   * @throws SaltworksError STORE_FAILED
+   */
+  static reopen(jid: string, effects: BatchEffects): BatchJob | undefined {
+    const { log, entries } = BatchLog.reopen(effects.directory, jid);
+    const run = new BatchRun(batchStepsMax);
+    for (const entry of entries) run.apply(entry);
+    const { plan } = run;
+    if (plan === undefined || entries.at(-1)?.kind === "done") {
+      log.close();
+      return undefined;
+    }
+    const { timeoutMs, gatherTimeoutMs } = plan;
+    let job: Job;
+    try {
+      job = effects.readJob(decode(Buffer.from(plan.load, "base64")) as ValueMap, plan.user);
+    } catch (error) {
+      log.close();
+      throw error;
+    }
+    const batch = new BatchJob(jid, run, job, { timeoutMs, gatherTimeoutMs }, log, effects);
+    batch.#isHeld = true;
+    batch.note({ kind: "restart", at: effects.nowMs() });
+    return batch;
+  }
+
+  /**
+   * Ends a batch that could not go on, so that no later master goes on with it; on return that is on disk.
+   *
+   * @returns false if it is over
+   * @throws SaltworksError STORE_FAILED
+   */
+  static async abortStopped(jid: string, user: string, effects: BatchEffects): Promise<boolean> {
+    const batch = BatchJob.reopen(jid, effects);
+    if (batch === undefined) return false;
+    const at = batch.#nowMs();
+    batch.note({ kind: "abort", user, at });
+    batch.note({ kind: "done", at, outcome: "aborted", culprit: user, ...batch.run.counts });
+    const synced = batch.sync();
+    batch.close();
+    await synced;
+    return true;
+  }
+
+  /** The minions are back: from now on steps may begin. */
+  release(): void {
+    this.#isHeld = false;
+    this.wake(0);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Resolves when all that was noted is on disk; a batch of which that cannot be said goes on no more. */
+  async sync(): Promise<void> {
+    if (this.#isClosed) return;
+    try {
+      await this.#log.sync();
+    } catch (error) {
+      this.fail(error as Error);
+      throw error;
+    }
+  }
+
+  /**
+   * @returns when it is on disk; false if it changes nothing
+   * @throws SaltworksError STORE_FAILED
+   */
+  async control(action: BatchControl, user: string): Promise<boolean> {
+    const { state } = this.run;
+    const isPaused = state === "paused";
+    if (action === "abort" ? state === "stopping" : state === "stopping" || isPaused === (action === "pause"))
+      return false;
+    if (action === "resume" && !isPaused) return false;
+    this.note({ kind: action, user, at: this.#nowMs() });
+    await this.sync();
+    this.wake(0);
+    return true;
+  }
+
+  /** Stops working on it; its log says what is left to do. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#endLatePing();
+    this.#log.close();
+  }
+
+  /** The ping is over: the first step begins. */
+  beginSteps(pingJid: string, { answered, absent }: PingAnswers): void {
+    if (this.#isClosed) return;
+    const ids = this.#inOrder(answered);
+    const share = parseShare(this.run.plan?.size ?? "") ?? { kind: "count", count: 1 };
+    this.note({ kind: "queue", ids, absent: [...absent].sort(), window: windowOf(share, ids.length) });
+    if (absent.length > 0) this.#awaitLate(pingJid, absent);
+    this.wake(0);
+  }
+
+  /** Sends the job of a step to these. `isAgain`: nothing is recorded anew, and all minions that the step waits for are followed. */
+  async send(jid: string, ids: readonly string[], isAgain: boolean): Promise<void> {
+    const load = new Map<Encodable, Encodable>([...this.job.load, ["tgt", ids], ["tgt_type", "list"]]);
+    const kwargs = load.get("kwargs");
+    if (kwargs instanceof Map) load.set("kwargs", new Map([...kwargs].filter(([name]) => name !== "batch")));
+    load.set("batch", this.jid);
+    const step: Job = { ...this.job, jid, target: ids, targetKind: "list", delimiter: ":", load, isQuiet: isAgain };
+    const published = await this.effects.publish(step, ({ minions }) =>
+      this.follow(jid, isAgain ? TextList.of(this.run.awaited(jid)) : minions),
+    );
+    const reached = new Set(published?.minions.texts() ?? []);
+    this.giveUp(
+      jid,
+      ids.filter((id) => !reached.has(id)),
+    );
+  }
+
+  follow(jid: string, minions: TextList): void {
+    if (this.#isClosed) return;
+    // A step that is sent again is followed again, which ends the former following.
+    const mark = Symbol();
+    this.#following.set(jid, mark);
+    this.effects.follow({
+      jid,
+      minions,
+      ...this.times,
+      onReturn: (id, body) => this.#guard(() => this.#noteReturn(jid, id, body())),
+      onDone: () => {
+        if (this.#following.get(jid) !== mark) return;
+        this.#following.delete(jid);
+        this.giveUp(jid, this.run.awaited(jid));
+      },
+    });
+  }
+
+  noteRetcode(jid: string, id: string, retcode: number, body?: Uint8Array): void {
+    if (this.#isClosed || !this.run.isAwaited(jid, id)) return;
+    this.note({ kind: "return", jid, id, retcode, at: this.#nowMs() }, body);
+    this.wake(this.run.activeCount === 0 ? 0 : batchGatherMs);
+  }
+
+  /** These did not answer, or could not be reached. */
+  giveUp(jid: string, ids: readonly string[]): void {
+    this.#guard(() => {
+      const silent = ids.filter((id) => this.run.isAwaited(jid, id));
+      if (silent.length === 0) return;
+      this.note({ kind: "silent", jid, ids: silent, at: this.#nowMs() });
+      this.wake(0);
+    });
+  }
+
+  /** Writes down what happened, and tells clients that follow. */
+  note(entry: BatchEntry, body?: Uint8Array): void {
+    const { offset, end } = this.#append(entry);
+    this.run.apply(entry);
+    const told = new Map<string, Encodable>(Object.entries(entry).filter(([name]) => name !== "load"));
+    told.set("offset", offset).set("end", end);
+    if (body !== undefined) told.set("body", new Packed(body));
+    this.effects.fire(`saltworks/batch/${this.jid}/${entry.kind}`, told);
+  }
+
+  /** After a line that may be half written no other may follow. */
+  #append(entry: BatchEntry): PlacedEntry {
+    try {
+      return this.#log.append(entry);
+    } catch (error) {
+      this.fail(error as Error);
+      throw error;
+    }
+  }
+
+  /** Looks what is next after so long, or sooner if that was asked for already. */
+  wake(delayMs: number): void {
+    const atMs = performance.now() + delayMs;
+    if (this.#isClosed || this.#isHeld || atMs >= this.#wakesAtMs) return;
+    clearTimeout(this.#timer);
+    this.#wakesAtMs = atMs;
+    this.#timer = setTimeout(
+      () => {
+        this.#wakesAtMs = Number.POSITIVE_INFINITY;
+        this.#guard(() => this.#advance());
+      },
+      Math.min(delayMs, timerMsMax),
+    );
+  }
+
+  /** The wall clock, as the log has it. Slots that wait for their time wait no longer or shorter when it is set. */
+  #nowMs(): number {
+    const nowMs = this.effects.nowMs();
+    const setByMs = this.#clock.look(nowMs);
+    if (setByMs !== 0) this.run.noteClockSet(setByMs);
+    return nowMs;
+  }
+
+  /** Its record cannot be kept: nothing more is sent, and the next master goes on with what there is. */
+  fail(error: Error): void {
+    this.effects.logger.error({ err: error, batch: this.jid }, "a batch cannot go on");
+    if (this.#isClosed) return;
+    this.close();
+    this.effects.onOver();
+  }
+
+  #advance(): void {
+    for (;;) {
+      const move = this.run.next(this.#nowMs());
+      if (move.kind === "start") {
+        this.#start(move.ids).catch((error: Error) => this.fail(error));
+        continue;
+      }
+      if (move.kind === "over") this.#finish(move);
+      else if (move.atMs !== undefined) this.wake(Math.max(1, move.atMs - this.#nowMs()));
+      return;
+    }
+  }
+
+  /** On disk before it is sent: after a crash no minion is sent a job of which nothing is known. */
+  async #start(ids: readonly string[]): Promise<void> {
+    const jid = this.effects.newJid();
+    this.note({ kind: "start", jid, ids, at: this.#nowMs() });
+    await this.#log.sync();
+    for (const waitMs of [...batchSendWaitsMs, undefined]) {
+      if (this.#isClosed) return;
+      // Nothing of it was sent: the operator who aborted the batch does not want it sent now.
+      if (this.run.state === "stopping") return this.giveUp(jid, ids);
+      try {
+        await this.send(jid, ids, false);
+        if (!this.#isClosed) this.note({ kind: "sent", jid });
+        return;
+      } catch (error) {
+        // If it was followed already: no minion has it.
+        this.#following.delete(jid);
+        // The others' turn must not come while the master cannot publish: each would be counted as silent, and none would run it.
+        if (waitMs === undefined) throw error;
+        this.effects.logger.error({ err: error, batch: this.jid, jid, waitMs }, "a step of a batch could not be sent");
+        await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
+      }
+    }
+  }
+
+  #finish({ outcome, culprit }: Extract<BatchMove, { kind: "over" }>): void {
+    this.note({ kind: "done", at: this.#nowMs(), outcome, culprit, ...this.run.counts });
+    this.close();
+    this.effects.onOver();
+  }
+
+  #noteReturn(jid: string, id: string, body: Uint8Array): void {
+    if (this.run.isAwaited(jid, id)) this.noteRetcode(jid, id, retcodeIn(body), body);
+  }
+
+  /** As `-L` lists them, others by name: so that an operator knows who is the canary. */
+  #inOrder(ids: readonly string[]): string[] {
+    const sorted = [...new Set(ids)].sort();
+    const { target } = this.job;
+    if (typeof target === "string") return sorted;
+    const places = new Map(target.map((id, index) => [id, index]));
+    return sorted.sort((a, b) => (places.get(a) ?? target.length) - (places.get(b) ?? target.length));
+  }
+
+  #awaitLate(pingJid: string, absent: readonly string[]): void {
+    this.#latePing = pingJid;
+    const { gatherTimeoutMs } = this.times;
+    this.effects.follow({
+      jid: pingJid,
+      minions: TextList.of(absent),
+      timeoutMs: batchLateMs,
+      gatherTimeoutMs,
+      onReturn: (id) =>
+        this.#guard(() => {
+          if (this.#isClosed || this.run.isKnown(id)) return;
+          this.note({ kind: "late", id });
+          this.wake(0);
+        }),
+      onDone: () => undefined,
+    });
+  }
+
+  /** Followed for no minion, a job is over at once. */
+  #endLatePing(): void {
+    if (this.#latePing === undefined) return;
+    const nothing = { minions: TextList.of([]), onDone: () => undefined };
+    this.effects.follow({ jid: this.#latePing, timeoutMs: 0, gatherTimeoutMs: 0, ...nothing });
+    this.#latePing = undefined;
+  }
+
+  /** What the tracker and timers call must not throw into them. */
+  #guard(step: () => void): void {
+    if (this.#isClosed) return;
+    try {
+      step();
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+}
+
+const timerMsMax = 2 ** 31 - 1;
+
+/** What is no number counts as none. */
+function retcodeIn(body: Uint8Array): number {
+  return highestRetcode(pickEntries(body, retcodeOnly).get("retcode"));
+}
+
+/** Of several functions the highest. */
+export function highestRetcode(retcode: Value | undefined): number {
+  if (retcode instanceof Map) return Math.max(0, ...[...retcode.values()].map(highestRetcode));
+  return typeof retcode === "number" ? retcode : 0;
+}

@@ -1,0 +1,73 @@
+/** What a batch does to the world, and the first of it: the ping that finds out who is there. */
+import type { Logger } from "pino";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import type { FollowOptions } from "../jobs/job-tracker.ts";
+import type { Fire, Job, Published } from "../publish/publisher.ts";
+
+export type BatchTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
+
+/** What a batch does to the world. */
+export type BatchEffects = {
+  readonly publish: (job: Job, onAccepted?: (published: Published) => void) => Promise<Published | undefined>;
+  readonly newJid: () => string;
+  /** Stores the load of a job that is not sent itself. */
+  readonly record: (job: Job, published: Published) => Promise<void>;
+  readonly follow: (options: FollowOptions) => void;
+  /** The job that a stored load asks for. */
+  readonly readJob: (load: ValueMap, user: string) => Job;
+  /** What is stored of a job's returns. */
+  readonly retcodes: (jid: string) => Promise<ReadonlyMap<string, number>>;
+  readonly fire: Fire;
+  readonly logger: Logger;
+  readonly directory: string;
+  /** The wall clock, and one that is never set. */
+  readonly nowMs: () => number;
+  readonly steadyMs?: () => number;
+  /** The batch is over, or cannot go on. */
+  readonly onOver: () => void;
+};
+
+export type PingAnswers = { readonly answered: readonly string[]; readonly absent: readonly string[] };
+
+/** A `test.ping` to the target of a job. */
+export class Ping {
+  /** Resolves when all have answered or been given up. */
+  readonly over: Promise<PingAnswers>;
+  readonly #job: Job;
+  readonly #times: BatchTimes;
+  readonly #effects: BatchEffects;
+  readonly #answered = new Set<string>();
+  #end: (answers: PingAnswers) => void = () => undefined;
+
+  constructor(job: Job, times: BatchTimes, effects: BatchEffects) {
+    const { target, targetKind, user } = job;
+    const load = new Map<Encodable, Encodable>([
+      ["cmd", "publish"],
+      ["tgt", target],
+      ["fun", "test.ping"],
+      ["arg", []],
+      ["tgt_type", targetKind],
+      ["ret", ""],
+      ["jid", ""],
+      ["user", user],
+    ]);
+    this.#job = { ...job, fun: "test.ping", arg: [], ret: "", jid: undefined, load, publishFields: new Map() };
+    this.#times = times;
+    this.#effects = effects;
+    this.over = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  send(): Promise<Published | undefined> {
+    return this.#effects.publish(this.#job, ({ jid, minions }) =>
+      this.#effects.follow({
+        jid,
+        minions,
+        ...this.#times,
+        onReturn: (id) => this.#answered.add(id),
+        onDone: (_, silent) => this.#end({ answered: [...this.#answered], absent: [...silent.keys()] }),
+      }),
+    );
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * How a batch goes on after its master was started again: first the minions must be back, then of each step that was under way it is asked who
+ * has returned and who still runs it, and only a step of which it is not known that it was sent is sent again, under the same job id, which a
+ * minion that has seen it ignores. docs/decisions/0020-batches-in-the-master.md.
+ */
+import { batchReconnect } from "../../limits.ts";
+import { TextList } from "../../wire/text-list.ts";
+import { readFindJobAnswer } from "../jobs/find-job.ts";
+import { ownJob } from "../publish/own-job.ts";
+import type { BatchJob } from "./batch-job.ts";
+import { Ping, type PingAnswers } from "./batch-ping.ts";
+import type { OpenStep } from "./batch-run.ts";
+
+export async function recoverBatch(batch: BatchJob): Promise<void> {
+  const { run } = batch;
+  const awaited = run.openSteps().flatMap(({ ids }) => ids);
+  const needed = run.isPinged ? [...awaited, ...run.queued()] : undefined;
+  const answers = await pingUntilBack(batch, needed);
+  if (batch.isClosed) return;
+  if (!run.isPinged) batch.beginSteps(run.plan?.ping ?? "", answers);
+  await Promise.all(run.openSteps().map((step) => recoverStep(batch, step)));
+  batch.release();
+}
+
+/** @param needed who must answer; undefined for everybody whom the target expects */
+async function pingUntilBack(batch: BatchJob, needed: readonly string[] | undefined): Promise<PingAnswers> {
+  const times = { timeoutMs: batchReconnect.roundMs, gatherTimeoutMs: 0 };
+  const answered = new Set<string>();
+  let absent: readonly string[] = [];
+  for (let round = 0; round < batchReconnect.rounds && !batch.isClosed; round += 1) {
+    if (needed?.every((id) => answered.has(id))) break;
+    const ping = new Ping(batch.job, times, batch.effects);
+    if ((await ping.send()) === undefined) break;
+    const heard = await ping.over;
+    for (const id of heard.answered) answered.add(id);
+    absent = heard.absent.filter((id) => !answered.has(id));
+    if (needed === undefined && absent.length === 0) break;
+  }
+  return { answered: [...answered], absent };
+}
+
+async function recoverStep(batch: BatchJob, { jid, isSent }: OpenStep): Promise<void> {
+  const again = isSent ? [] : await askIdle(batch, jid);
+  // What has returned meanwhile was stored; whoever has is not sent it again.
+  await noteStored(batch, jid);
+  const idle = again.filter((id) => batch.run.isAwaited(jid, id));
+  const awaited = batch.run.awaited(jid);
+  if (batch.isClosed || awaited.length === 0) return;
+  if (idle.length > 0) await batch.send(jid, idle, true);
+  else batch.follow(jid, TextList.of(awaited));
+  // Once more, for what came in before the job was followed.
+  await noteStored(batch, jid);
+}
+
+async function noteStored(batch: BatchJob, jid: string): Promise<void> {
+  for (const [id, retcode] of await batch.effects.retcodes(jid)) batch.noteRetcode(jid, id, retcode);
+}
+
+/** Those of a step who say that they do not run it. */
+async function askIdle(batch: BatchJob, jid: string): Promise<string[]> {
+  const { effects, run, times, job } = batch;
+  const idle: string[] = [];
+  const question = ownJob("saltutil.find_job", [jid], run.awaited(jid), "list", job.user);
+  await new Promise<void>((resolve, reject) => {
+    const asked = effects.publish(question, (published) =>
+      effects.follow({
+        jid: published.jid,
+        minions: published.minions,
+        timeoutMs: times.gatherTimeoutMs,
+        gatherTimeoutMs: 0,
+        onReturn: (id, body) => {
+          const { runsStill, isFault } = readFindJobAnswer(id, body());
+          if (!runsStill && !isFault) idle.push(id);
+        },
+        onDone: () => resolve(),
+      }),
+    );
+    asked.then((published) => {
+      if (published === undefined) resolve();
+    }, reject);
+  });
+  return idle;
+}

@@ -1,0 +1,205 @@
+/** The batches that run in this master: a bounded set, each by its job id. docs/decisions/0020-batches-in-the-master.md. */
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import { batchesRunningMax, batchLogsMax } from "../../limits.ts";
+import { batchDirectory, hasBatch, listBatches, readBatchSummary, removeBatch } from "../../store/batch-log.ts";
+import { type BatchCounts, readBatchOptions } from "../../wire/batch.ts";
+import { jidTime } from "../../wire/jid.ts";
+import type { ValueMap } from "../../wire/values.ts";
+import type { JobTracker } from "../jobs/job-tracker.ts";
+import type { Bus } from "../ports/bus.ts";
+import type { Job, Published, Publisher } from "../publish/publisher.ts";
+import { bootMs, ClockStep } from "../upkeep/clock-step.ts";
+import { type BatchControl, BatchJob } from "./batch-job.ts";
+import type { BatchEffects, BatchTimes } from "./batch-ping.ts";
+import { recoverBatch } from "./batch-recovery.ts";
+import type { BatchState } from "./batch-run.ts";
+
+export type BatchesOptions = Omit<BatchEffects, "onOver"> & {
+  /** Age at which the log of a finished batch goes; 0 keeps all. */
+  readonly keepMs: number;
+};
+
+export type RunningBatch = { readonly state: BatchState } & BatchCounts;
+
+type BatchesParts = { readonly config: MasterConfig; readonly logger: Logger; readonly bus: Pick<Bus, "fire"> };
+type BatchesJobs = Pick<BatchEffects, "readJob" | "retcodes"> & {
+  readonly publisher: Publisher;
+  readonly tracker: JobTracker;
+};
+
+export function batchesOf({ config, logger, bus }: BatchesParts, jobs: BatchesJobs): Batches {
+  const { publisher, tracker, readJob, retcodes } = jobs;
+  return new Batches({
+    publish: (job, onAccepted) => publisher.publish(job, onAccepted),
+    newJid: () => publisher.newJid(),
+    record: (job, published) => publisher.record(job, published),
+    follow: (options) => tracker.follow(options),
+    readJob,
+    retcodes,
+    fire: (tag, data) => bus.fire(tag, data),
+    logger,
+    directory: batchDirectory(config.cachedir),
+    nowMs: Date.now,
+    keepMs: config.keep_jobs_seconds * 1_000,
+  });
+}
+
+const owedAbortRetryMs = 30_000;
+
+export class Batches {
+  readonly counters = { begun: 0, resumed: 0, refused: 0, over: 0 };
+  readonly #options: BatchesOptions;
+  readonly #running = new Map<string, BatchJob>();
+  readonly #clock: ClockStep;
+  /** Begun, but without a job id yet. */
+  #pending = 0;
+  /** By job id, the users whose abort could not be written down: it is tried again, and the batch does not run meanwhile. */
+  readonly #owedAborts = new Map<string, string>();
+  #owedTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: BatchesOptions) {
+    this.#options = options;
+    this.#clock = new ClockStep(options.nowMs(), options.steadyMs ?? bootMs);
+  }
+
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  /**
+   * Resolves when the target is known and pinged; the batch goes on by itself.
+   *
+   * @returns undefined if the target expects no minion
+   * @throws SaltworksError QUEUE_FULL, FUNCTION_ARGUMENTS for options that make no batch, STORE_FAILED, or what a publish throws
+   */
+  async begin(job: Job, fields: ValueMap, times: BatchTimes): Promise<Published | undefined> {
+    const [options, fault] = readBatchOptions(fields);
+    if (options === undefined) throw new SaltworksError("FUNCTION_ARGUMENTS", fault);
+    if (this.#running.size + this.#pending >= batchesRunningMax) {
+      this.counters.refused += 1;
+      throw new SaltworksError("QUEUE_FULL", `${batchesRunningMax} batches run already`, { batchesRunningMax });
+    }
+    this.#pending += 1;
+    try {
+      const begun = await BatchJob.begin(job, options, times, this.#effectsOf());
+      if (begun === undefined) return undefined;
+      this.counters.begun += 1;
+      this.#running.set(begun.batch.jid, begun.batch);
+      // A ping that is answered at once may have ended it already.
+      if (begun.batch.isClosed) this.#noteOver();
+      // A client that is told of a failure must not find the batch run later.
+      await begun.batch.sync().catch((error: Error) => {
+        this.#owe(begun.batch.jid, job.user);
+        throw error;
+      });
+      return begun.published;
+    } finally {
+      this.#pending -= 1;
+    }
+  }
+
+  /** What runs, by job id. */
+  states(): ReadonlyMap<string, RunningBatch> {
+    return new Map([...this.#running].map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }]));
+  }
+
+  /**
+   * On return it is on disk. An abort that cannot be written is tried again.
+   *
+   * @returns "changed", "unknown", or the state that it is in and stays in
+   * @throws SaltworksError STORE_FAILED
+   */
+  async control(action: BatchControl, jid: string, user: string): Promise<string> {
+    const batch = this.#running.get(jid);
+    try {
+      if (batch !== undefined) return (await batch.control(action, user)) ? "changed" : batch.run.state;
+      return action === "abort" ? await this.#abortStopped(jid, user) : "unknown";
+    } catch (error) {
+      if (action === "abort" && hasCode(error, "STORE_FAILED")) this.#owe(jid, user);
+      throw error;
+    }
+  }
+
+  /** Goes on with what a former master left. */
+  resume(): void {
+    const { directory, logger } = this.#options;
+    for (const jid of listBatches(directory)) {
+      try {
+        if (readBatchSummary(directory, jid)?.last.kind === "done") continue;
+        const batch = BatchJob.reopen(jid, this.#effectsOf());
+        if (batch === undefined) continue;
+        this.#running.set(jid, batch);
+        this.counters.resumed += 1;
+        logger.info({ batch: jid }, "goes on with a batch");
+        recoverBatch(batch).catch((error: Error) => batch.fail(error));
+      } catch (error) {
+        logger.error({ err: error, batch: jid }, "a batch cannot be gone on with");
+      }
+    }
+    this.#sweep();
+  }
+
+  /** Whatever is not over by then is gone on with at the next start. */
+  close(): void {
+    clearInterval(this.#owedTimer);
+    this.#payAborts();
+    for (const batch of this.#running.values()) batch.close();
+    this.#running.clear();
+  }
+
+  /** One that could not go on, and would at the next start. */
+  async #abortStopped(jid: string, user: string): Promise<string> {
+    const { directory } = this.#options;
+    // Its end tells, without all of its log.
+    const isOpen = hasBatch(directory, jid) && readBatchSummary(directory, jid)?.last.kind !== "done";
+    const isAborted = isOpen && (await BatchJob.abortStopped(jid, user, this.#effectsOf()));
+    this.#owedAborts.delete(jid);
+    return isAborted ? "changed" : "unknown";
+  }
+
+  #owe(jid: string, user: string): void {
+    this.#owedAborts.set(jid, user);
+    this.#owedTimer ??= setInterval(() => this.#payAborts(), owedAbortRetryMs).unref();
+  }
+
+  #payAborts(): void {
+    for (const [jid, user] of this.#owedAborts)
+      this.#abortStopped(jid, user).catch((error: Error) =>
+        this.#options.logger.error({ err: error, batch: jid }, "the abort of a batch cannot be written down"),
+      );
+  }
+
+  #effectsOf(): BatchEffects {
+    return { ...this.#options, onOver: () => this.#noteOver() };
+  }
+
+  #noteOver(): void {
+    for (const [jid, batch] of this.#running) {
+      if (!batch.isClosed) continue;
+      this.#running.delete(jid);
+      this.counters.over += 1;
+    }
+    this.#sweep();
+  }
+
+  /** Old logs go; a batch that is not over keeps its own. */
+  #sweep(): void {
+    const { directory, keepMs, nowMs, logger } = this.#options;
+    this.#clock.look(nowMs());
+    // What is old by a clock that was set forward may not be.
+    const isAgeKnown = keepMs > 0 && this.#clock.isTrusted;
+    try {
+      const finished = listBatches(directory).filter((jid) => !this.#running.has(jid));
+      const surplus = finished.length - batchLogsMax;
+      for (const [index, jid] of finished.entries()) {
+        const isOld = isAgeKnown && jidTime(jid).getTime() < nowMs() - keepMs;
+        if (!isOld && index >= surplus) break;
+        removeBatch(directory, jid);
+      }
+    } catch (error) {
+      logger.error({ err: error }, "logs of old batches cannot be removed");
+    }
+  }
+}

@@ -1,0 +1,400 @@
+/** Jobs for minions that are away: kept until a deadline, and sent to each minion alone, under their own job id, when it comes back.
+ * Before that the job cache is asked whether it has returned, and then the minion whether it runs the job: once each time that it appears.
+ * docs/decisions/0019-jobs-for-absent-minions.md.
+ */
+import { SaltworksError } from "../../errors.ts";
+import {
+  deliveryAsksMax,
+  deliveryBatchMax,
+  deliveryPublishesPerSecondMax,
+  deliveryRoundsMax,
+  pendingJobsMax,
+  pendingMinionsMax,
+} from "../../limits.ts";
+import type { PendingJobRecord } from "../../store/pending-jobs.ts";
+import { bootMs } from "../upkeep/clock-step.ts";
+import { FaultDelay } from "../upkeep/fault-delay.ts";
+import { type Appearance, type DeliveriesOptions, settleMs } from "./delivery-effects.ts";
+import { marksDamaged, PendingJob } from "./pending-job.ts";
+
+const tickMs = 250;
+/** Answers to find_job are gathered this long, so that many that come back together cost one publish. */
+const gatherReadyMs = 250;
+const scanMs = 1_000;
+/** Minions looked at in one scan, so that it takes some milliseconds. */
+const scannedMax = 20_000;
+const reconciledAtOnce = 1_000;
+/** After a fault of the master minions are asked again: the first time soon, at the latest after so long. */
+const faultDelayMaxMs = 60_000;
+
+type Due = { readonly atMs: number; readonly asksLeft: number };
+type Round = { readonly job: PendingJob; readonly ids: readonly string[]; readonly asksLeft: number };
+
+export class Deliveries {
+  readonly counters = {
+    kept: 0,
+    refused: 0,
+    appearances: 0,
+    asked: 0,
+    sent: 0,
+    foundReturned: 0,
+    foundRunning: 0,
+    unanswered: 0,
+    spent: 0,
+    withdrawn: 0,
+    expired: 0,
+  };
+  readonly #options: DeliveriesOptions;
+  readonly #now: () => number;
+  readonly #steadyMs: () => number;
+  readonly #bootMs: () => number;
+  readonly #jobs = new Map<string, PendingJob>();
+  /** Minions that lack a job and are not known to be there: their next sign of life counts. */
+  readonly #watched = new Set<string>();
+  readonly #due = new Map<string, Due>();
+  readonly #rounds: Round[] = [];
+  readonly #scan: NodeJS.Timeout;
+  #tick: NodeJS.Timeout | undefined;
+  #roundsUnderWay = 0;
+  #budget = 0;
+  #budgetMs = 0;
+  #minionCount = 0;
+  /** Where the next scan begins. */
+  #scannedJobs: PendingJob[] = [];
+  #isClosed = false;
+  readonly #faultDelay = new FaultDelay(settleMs.start, faultDelayMaxMs);
+
+  private constructor(options: DeliveriesOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#steadyMs = options.steadyMs ?? (() => performance.now());
+    this.#bootMs = options.bootMs ?? bootMs;
+    this.#budgetMs = this.#steadyMs();
+    this.#scan = setInterval(() => this.scan(), scanMs).unref();
+  }
+
+  /** Takes up what a former master left. Minions that returned meanwhile are settled in the background. */
+  static open(options: DeliveriesOptions): Deliveries {
+    const deliveries = new Deliveries(options);
+    for (const stored of options.store.all()) {
+      const job = new PendingJob(stored, options.numbers);
+      deliveries.#keep(job);
+      if (stored.areMarksDamaged === true) options.onFault(marksDamaged(job.jid));
+      deliveries.#reconcile(job).catch(options.onFault);
+    }
+    return deliveries;
+  }
+
+  get jobCount(): number {
+    return this.#jobs.size;
+  }
+
+  get minionCount(): number {
+    return this.#minionCount;
+  }
+
+  get dueCount(): number {
+    return this.#due.size;
+  }
+
+  /**
+   * Keeps a job that is about to be published; when this resolves it survives a crash.
+   *
+   * @throws SaltworksError QUEUE_FULL, STORE_FAILED
+   */
+  async keep(record: PendingJobRecord): Promise<void> {
+    const full =
+      this.#jobs.size >= pendingJobsMax
+        ? `${pendingJobsMax} jobs wait for minions already`
+        : this.#minionCount + record.minions.length > pendingMinionsMax
+          ? `jobs wait for ${this.#minionCount} minions already, at most ${pendingMinionsMax} may`
+          : undefined;
+    if (full !== undefined) {
+      this.counters.refused += 1;
+      throw new SaltworksError("QUEUE_FULL", `${full}; see jobs.pending and jobs.cancel`, {
+        pendingJobsMax,
+        pendingMinionsMax,
+      });
+    }
+    // A job id that a user gives may be one that waits already: that one is no more.
+    for (let former = this.job(record.jid); former; former = this.job(record.jid)) await this.#end(former);
+    const minions = [...new Set(record.minions)];
+    const job = new PendingJob(
+      { record: { ...record, minions }, marks: new Uint8Array(minions.length) },
+      this.#options.numbers,
+    );
+    this.#keep(job);
+    try {
+      await this.#options.store.put(job.record);
+    } catch (error) {
+      this.#drop(job);
+      throw error;
+    }
+    this.counters.kept += 1;
+  }
+
+  /** These did not answer: the next that is heard of them counts as coming back. */
+  watch(jid: string, ids: Iterable<string>): void {
+    const job = this.#jobs.get(jid);
+    for (const id of ids) if (job?.lacks(id)) this.#watched.add(id);
+  }
+
+  noteReturn(jid: string, id: string): void {
+    const job = this.#jobs.get(jid);
+    if (job?.settle(id, "returned")) this.#finishIfDone(job);
+  }
+
+  /** Every verified request comes here. */
+  noteContact(id: string): void {
+    if (this.#watched.size > 0 && this.#watched.delete(id) && !this.#due.has(id)) this.noteAppearance(id, "contact");
+  }
+
+  noteAppearance(id: string, how: Appearance): void {
+    if (this.#jobs.size === 0 || !this.#isWanted(id)) return;
+    this.counters.appearances += 1;
+    this.#watched.delete(id);
+    this.#due.set(id, { atMs: this.#steadyMs() + settleMs[how], asksLeft: deliveryAsksMax });
+    this.#tick ??= setTimeout(() => this.#run(), tickMs);
+  }
+
+  /** Its key went: a minion that comes under this name later is another. */
+  forget(id: string): void {
+    for (const job of this.#jobs.values()) if (job.settle(id, "withdrawn")) this.#finishIfDone(job);
+    this.#watched.delete(id);
+    this.#due.delete(id);
+  }
+
+  jobs(): PendingJob[] {
+    return [...this.#jobs.values()];
+  }
+
+  job(jid: string): PendingJob | undefined {
+    return this.#jobs.get(jid);
+  }
+
+  /**
+   * Withdraws a job from one minion or from all that still lack it; on return that is on disk.
+   *
+   * @returns the minions, sorted; undefined for a job that is not pending
+   */
+  async cancel(jid: string, minionId?: string): Promise<string[] | undefined> {
+    const job = this.#jobs.get(jid);
+    if (job === undefined) return undefined;
+    const wanted = minionId === undefined ? job.left() : [minionId];
+    const withdrawn = wanted.filter((id) => job.settle(id, "withdrawn"));
+    this.counters.withdrawn += withdrawn.length;
+    if (job.leftCount === 0) await this.#end(job);
+    else await this.#write(job);
+    return withdrawn.sort();
+  }
+
+  /** Ends what is past its deadline, writes what has changed, and looks who is not there. */
+  scan(): void {
+    const nowMs = this.#bootMs();
+    for (const job of this.#jobs.values()) {
+      if (job.endsMs <= nowMs || job.leftCount === 0) this.#end(job).catch(this.#options.onFault);
+      else if (job.isChanged) this.#write(job).catch(this.#options.onFault);
+    }
+    if (this.#scannedJobs.length === 0) this.#scannedJobs = this.jobs();
+    for (let looked = 0; looked < scannedMax; ) {
+      const job = this.#scannedJobs.pop();
+      if (job === undefined) return;
+      looked += job.minionCount;
+      for (const id of job.left()) if (!this.#options.isConnected(id) && !this.#due.has(id)) this.#watched.add(id);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#scan);
+    clearTimeout(this.#tick);
+    await Promise.allSettled(this.jobs().map((job) => (job.isChanged ? this.#write(job) : undefined)));
+    await this.#options.store.close();
+  }
+
+  #keep(job: PendingJob): void {
+    job.endsMs = this.#bootMs() + job.record.deadlineMs - this.#now();
+    this.#jobs.set(job.jid, job);
+    this.#minionCount += job.minionCount;
+  }
+
+  #drop(job: PendingJob): void {
+    if (this.#jobs.get(job.jid) !== job) return;
+    this.#jobs.delete(job.jid);
+    this.#minionCount -= job.minionCount;
+    job.release();
+    if (this.#jobs.size > 0) return;
+    this.#watched.clear();
+    this.#due.clear();
+  }
+
+  #isWanted(id: string): boolean {
+    for (const job of this.#jobs.values()) if (job.lacks(id)) return true;
+    return false;
+  }
+
+  #finishIfDone(job: PendingJob): void {
+    if (job.leftCount === 0) this.#end(job).catch(this.#options.onFault);
+  }
+
+  /** Removed from the store first: if that fails it is still known here, and the next scan tries again. */
+  async #end(job: PendingJob): Promise<void> {
+    if (this.#jobs.get(job.jid) !== job) return;
+    job.ending ??= this.#remove(job).finally(() => {
+      job.ending = undefined;
+    });
+    await job.ending;
+  }
+
+  async #remove(job: PendingJob): Promise<void> {
+    await this.#options.store.remove(job.jid);
+    if (job.endsMs <= this.#bootMs()) this.counters.expired += job.leftCount;
+    this.#drop(job);
+  }
+
+  async #write(job: PendingJob): Promise<void> {
+    // Marks written behind its removal would be those of the next job under its id.
+    if (job.ending !== undefined) return job.ending;
+    job.isChanged = false;
+    try {
+      await this.#options.store.putMarks(job.jid, job.marks);
+    } catch (error) {
+      job.isChanged = true;
+      throw error;
+    }
+  }
+
+  async #reconcile(job: PendingJob): Promise<void> {
+    const left = job.left();
+    for (let start = 0; start < left.length && !this.#isClosed; start += reconciledAtOnce) {
+      const part = left.slice(start, start + reconciledAtOnce);
+      for (const id of await this.#options.whoReturned(job.jid, part)) job.settle(id, "returned");
+    }
+    this.#finishIfDone(job);
+  }
+
+  /** Makes rounds of those whose time has come, and begins as many as may be under way. */
+  #run(): void {
+    this.#tick = undefined;
+    if (this.#isClosed) return;
+    const nowMs = this.#steadyMs();
+    if (this.#rounds.length < deliveryRoundsMax) this.#planRounds(nowMs);
+    const earned = ((nowMs - this.#budgetMs) / 1_000) * deliveryPublishesPerSecondMax;
+    this.#budget = Math.min(deliveryPublishesPerSecondMax, this.#budget + Math.max(0, earned));
+    this.#budgetMs = nowMs;
+    while (this.#rounds.length > 0 && this.#budget >= 1 && this.#roundsUnderWay < deliveryRoundsMax) {
+      const round = this.#rounds.shift() as Round;
+      // Find_job, and the job itself.
+      this.#budget -= 2;
+      this.#roundsUnderWay += 1;
+      this.#go(round)
+        .catch((error: Error) => this.#noteFault(error, round.ids, round.asksLeft))
+        .finally(() => {
+          round.job.vacate(round.ids);
+          this.#roundsUnderWay -= 1;
+        });
+    }
+    if (this.#due.size > 0 || this.#rounds.length > 0) this.#tick = setTimeout(() => this.#run(), tickMs);
+  }
+
+  #planRounds(nowMs: number): void {
+    const ready = new Map<number, string[]>();
+    let count = 0;
+    for (const [id, { atMs, asksLeft }] of this.#due) {
+      if (atMs > nowMs) continue;
+      if (count >= deliveryBatchMax) break;
+      count += 1;
+      this.#due.delete(id);
+      const alike = ready.get(asksLeft);
+      if (alike === undefined) ready.set(asksLeft, [id]);
+      else alike.push(id);
+    }
+    for (const [asksLeft, ids] of ready) this.#planRound(ids, asksLeft, nowMs);
+  }
+
+  #planRound(appeared: readonly string[], asksLeft: number, nowMs: number): void {
+    for (const job of this.#jobs.values()) {
+      const lacking = appeared.filter((id) => job.lacks(id) && this.#options.isAccepted(id));
+      // It has appeared anew while it is being asked: that question may have gone to the one before.
+      for (const id of lacking) if (job.isBusy(id)) this.#due.set(id, { atMs: nowMs + scanMs, asksLeft });
+      const ids = lacking.filter((id) => !job.isBusy(id));
+      if (ids.length === 0) continue;
+      job.occupy(ids);
+      this.#rounds.push({ job, ids, asksLeft });
+    }
+  }
+
+  /** One job and minions that have come back: the cache is asked, then they are, and then the job goes to those who need it. */
+  async #go({ job, ids, asksLeft }: Round): Promise<void> {
+    for (const id of await this.#options.whoReturned(job.jid, ids)) {
+      if (job.settle(id, "returned")) this.counters.foundReturned += 1;
+    }
+    this.#finishIfDone(job);
+    const asked = ids.filter((id) => job.lacks(id));
+    if (asked.length === 0 || this.#isClosed) return;
+    this.counters.asked += asked.length;
+    const unanswered = new Set(asked);
+    const sending: Promise<void>[] = [];
+    let ready: string[] = [];
+    const flush = () => {
+      const ids = ready;
+      ready = [];
+      if (ids.length === 0) return;
+      sending.push(this.#send(job, ids, asksLeft).catch((error: Error) => this.#noteFault(error, ids, asksLeft)));
+    };
+    let timer: NodeJS.Timeout | undefined;
+    await this.#options.askRunning(job.jid, asked, this.#options.gatherTimeoutMs, (answer) => {
+      unanswered.delete(answer.id);
+      if (answer.runsStill) this.counters.foundRunning += 1;
+      if (answer.runsStill || answer.isFault) return;
+      ready.push(answer.id);
+      if (ready.length === 1) timer = setTimeout(flush, gatherReadyMs);
+    });
+    clearTimeout(timer);
+    flush();
+    this.counters.unanswered += unanswered.size;
+    this.#askAgain(unanswered, asksLeft - 1);
+    await Promise.all(sending);
+  }
+
+  /** The master's own fault costs the minion none of its asks; it is asked later and later while faults go on. */
+  #noteFault(error: Error, ids: readonly string[], asksLeft: number): void {
+    this.#options.onFault(error);
+    this.#askAgain(ids, asksLeft, this.#faultDelay.next(this.#steadyMs()));
+  }
+
+  #askAgain(ids: Iterable<string>, asksLeft: number, delayMs = settleMs.start): void {
+    if (this.#isClosed || asksLeft <= 0) return;
+    const atMs = this.#steadyMs() + delayMs;
+    for (const id of ids) if (!this.#due.has(id) && this.#isWanted(id)) this.#due.set(id, { atMs, asksLeft });
+    if (this.#due.size > 0) this.#tick ??= setTimeout(() => this.#run(), tickMs);
+  }
+
+  /** The try is on disk before the job leaves: after a crash in between it counts, and the minion is asked again before it gets another. */
+  async #send(job: PendingJob, ids: readonly string[], asksLeft: number): Promise<void> {
+    const { granted, undecided } = await this.#options.stillGranted(job.record, ids);
+    const kept = new Set([...granted, ...undecided]);
+    for (const id of ids) if (!kept.has(id) && job.settle(id, "withdrawn")) this.counters.withdrawn += 1;
+    // It tells its grains soon after it is back, or when it comes again.
+    this.#askAgain(undecided, asksLeft - 1);
+    const tried = granted.filter((id) => {
+      if (!job.lacks(id)) return false;
+      const isAllowed = job.countTry(id);
+      if (!isAllowed) this.counters.spent += 1;
+      return isAllowed;
+    });
+    if (this.#jobs.get(job.jid) !== job) return;
+    let taken = tried;
+    try {
+      await this.#write(job);
+      const isInTime = this.#bootMs() < job.endsMs && !this.#isClosed && this.#jobs.get(job.jid) === job;
+      taken = isInTime ? tried.filter((id) => job.lacks(id)) : [];
+      if (taken.length > 0) await this.#options.send(job.record, taken);
+      this.counters.sent += taken.length;
+    } catch (error) {
+      job.takeBackTries(taken);
+      throw error;
+    }
+    this.#finishIfDone(job);
+  }
+}

@@ -1,0 +1,323 @@
+/**
+ * What the master keeps of jobs: the tracker that follows them, and what waits for minions that are away.
+ * Here they are joined to publisher, presence and stores; each has its own file.
+ */
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { durationForm, parseDuration } from "../../config/duration.ts";
+import type { MasterConfig } from "../../config/schema.ts";
+import { SaltworksError } from "../../errors.ts";
+import { deliverWithinSecondsMax, listedMinionsMax } from "../../limits.ts";
+import { openKeyDirectories } from "../../store/keys.ts";
+import { type MinionData, openMinionData } from "../../store/minion-data.ts";
+import type { PendingJobRecord, PendingJobs } from "../../store/pending-jobs.ts";
+import type { Encodable, Value } from "../../wire/values.ts";
+import type { BatchResult, ShardStart } from "../../workers/messages.ts";
+import type { Partitioner } from "../../workers/partition.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+import type { Authorisation } from "../operators/authorisation.ts";
+import { readGrantSource, writeGrantSource } from "../operators/grant-source.ts";
+import type { Bus } from "../ports/bus.ts";
+import { ownJob } from "../publish/own-job.ts";
+import type { Job, Published, Publisher } from "../publish/publisher.ts";
+import type { Presence } from "../upkeep/presence.ts";
+import { PresenceEvents } from "../upkeep/presence-events.ts";
+import { Deliveries } from "./deliveries.ts";
+import type { Grantees } from "./delivery-effects.ts";
+import { readFindJobAnswer } from "./find-job.ts";
+import { keyReason, type ReasonSources, reasonFor } from "./job-reasons.ts";
+import { funText, type JobRecord, type SilentReason } from "./job-record.ts";
+import { JobTracker } from "./job-tracker.ts";
+import { forEachReturn } from "./return-events.ts";
+
+export type JobKeepingParts = {
+  readonly config: MasterConfig;
+  readonly logger: Logger;
+  readonly start: ShardStart;
+  readonly pool: ShardPool;
+  readonly partitioner: Partitioner;
+  readonly bus: Bus;
+  readonly pendingJobs: PendingJobs;
+  readonly publisher: () => Publisher;
+  readonly presence: () => Presence;
+  readonly authorisation: Pick<Authorisation, "mayStillPublish">;
+};
+
+export type FollowTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
+/** `isDefault`: from the configuration, not asked for with this job. */
+export type DeliverWithin = { readonly seconds: number; readonly isDefault: boolean };
+
+/** What asks about this moment is nothing to hear an hour later, unless somebody says so. */
+const momentaryFunctions = new Set([
+  "test.ping",
+  ...["find_job", "running", "is_running", "kill_job", "term_job", "signal_job", "kill_all_jobs"].map(
+    (name) => `saltutil.${name}`,
+  ),
+]);
+
+/** A fault that each of a thousand silent minions meets is logged once. */
+const faultLogMs = 10_000;
+
+export class JobKeeping {
+  readonly tracker: JobTracker;
+  readonly deliveries: Deliveries;
+  readonly #parts: JobKeepingParts;
+  readonly #presenceEvents: PresenceEvents | undefined;
+  #minions: MinionData | undefined;
+  #mayLogMs = 0;
+
+  constructor(parts: JobKeepingParts) {
+    const { config, logger, start, bus } = parts;
+    this.#parts = parts;
+    this.tracker = new JobTracker({
+      findJob: async (jid, ids) =>
+        (await parts.publisher().publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
+      readFindJob: readFindJobAnswer,
+      isConnected: (id) => !parts.presence().isGone(id),
+      onFault: (error) => logger.error({ err: error }, "a job could not be followed as it should"),
+    });
+    this.deliveries = Deliveries.open({
+      store: parts.pendingJobs,
+      numbers: this.tracker.numbers,
+      send: (record, ids) => this.#send(record, ids),
+      stillGranted: (record, ids) => this.#stillGranted(record, ids),
+      askRunning: (jid, ids, timeoutMs, onAnswer) => this.tracker.askRunning(jid, ids, timeoutMs, onAnswer),
+      whoReturned: (jid, ids) => this.#whoReturned(jid, ids),
+      isAccepted: (id) => start.accepted.has(id),
+      isConnected: (id) => parts.presence().isConnected(id),
+      gatherTimeoutMs: config.gather_job_timeout * 1_000,
+      onFault: (error) => logger.error({ err: error }, "a job that waits for minions could not be handled"),
+    });
+    if (config.presence_events) {
+      const intervalMs = config.loop_interval * 1_000;
+      const connected = () => parts.presence().connected();
+      this.#presenceEvents = new PresenceEvents({ intervalMs, connected, fire: (tag, data) => bus.fire(tag, data) });
+    }
+  }
+
+  /** Whether the workers' returns are of interest here. */
+  get isListening(): boolean {
+    return this.tracker.isListening || this.deliveries.jobCount > 0;
+  }
+
+  /** Who is back comes before who was merely heard: an `_auth` is followed by other requests before the minion can take jobs. */
+  noteResult(result: BatchResult): void {
+    for (const id of result.authenticated) this.deliveries.noteAppearance(id, "auth");
+    for (const id of result.started) this.deliveries.noteAppearance(id, "start");
+    for (const id of result.contacts) this.deliveries.noteContact(id);
+    forEachReturn(result, (jid, id, isFailed, data) => {
+      this.deliveries.noteReturn(jid, id);
+      this.tracker.noteReturn(jid, id, data, isFailed);
+    });
+  }
+
+  /**
+   * How long a job is to wait for minions that are away, from its request or the configuration.
+   *
+   * @returns undefined if not at all
+   * @throws SaltworksError FUNCTION_ARGUMENTS for a time that is none or too long, or where returns are not kept
+   */
+  deliverWithin(asked: Value | undefined, fun: Encodable): DeliverWithin | undefined {
+    const { config } = this.#parts;
+    const isDefault = asked === undefined || asked === null || asked === "";
+    if (isDefault && (config.deliver_within === 0 || momentaryFunctions.has(String(fun)))) return undefined;
+    const seconds = isDefault ? config.deliver_within : parseDuration(String(asked));
+    if (seconds === undefined)
+      throw refused(`deliver_within must be ${durationForm}, not '${String(asked).slice(0, 40)}'`);
+    if (seconds === 0) return undefined;
+    const fault = this.#deliveryFault(seconds);
+    if (fault === undefined) return { seconds, isDefault };
+    if (!isDefault) throw refused(fault);
+    this.#parts.logger.warn({ why: fault }, "a job does not wait for minions that are away");
+    return undefined;
+  }
+
+  /** To be called before a job is sent: follows it, and keeps it for minions that are away. Resolves when a crash cannot lose it. */
+  async begin(
+    job: Job,
+    published: Published,
+    follow: FollowTimes | undefined,
+    within: DeliverWithin | undefined,
+  ): Promise<void> {
+    if (within !== undefined) await this.#keep(job, published, within);
+    const head = { ...published, fun: funText(job.fun), user: job.user };
+    const { timeout, gather_job_timeout: gatherSeconds } = this.#parts.config;
+    const times = follow ?? { timeoutMs: timeout * 1_000, gatherTimeoutMs: gatherSeconds * 1_000 };
+    if (follow === undefined && within === undefined) {
+      this.tracker.track(head);
+      return;
+    }
+    this.tracker.follow({
+      ...head,
+      ...times,
+      onDone: (returned, silent) => {
+        this.deliveries.watch(published.jid, silent.keys());
+        if (follow !== undefined) this.#tellDone(published.jid, returned, silent);
+      },
+    });
+  }
+
+  /** Runs `publish` with `begin`; if it fails afterwards the job is given up: whoever is told so must not find it run later. */
+  async beginning<Result>(publish: (begin: JobKeeping["begin"]) => Promise<Result>): Promise<Result> {
+    let begun: string | undefined;
+    const begin: JobKeeping["begin"] = async (job, published, follow, within) => {
+      await this.begin(job, published, follow, within);
+      begun = published.jid;
+    };
+    try {
+      return await publish(begin);
+    } catch (error) {
+      if (begun !== undefined) await this.#abandon(begun);
+      throw error;
+    }
+  }
+
+  async #abandon(jid: string): Promise<void> {
+    this.tracker.letGo(jid);
+    try {
+      await this.deliveries.cancel(jid);
+    } catch (error) {
+      this.#parts.logger.error({ err: error, jid }, "a job that could not be sent still waits for minions");
+    }
+  }
+
+  /** Until when a job waits for minions that are away; undefined if it waits for none. */
+  waitsUntilMs(jid: string): number | undefined {
+    return this.deliveries.job(jid)?.record.deadlineMs;
+  }
+
+  /** Why names in a target are nobody to send to; of very many, the first. */
+  keyReasons(names: readonly string[]): Map<string, string> {
+    return new Map(names.slice(0, listedMinionsMax).map((id) => [id, keyReason(id, this.reasonSources)] as const));
+  }
+
+  readonly reasonSources: ReasonSources = {
+    isAccepted: (id) => this.#parts.start.accepted.has(id),
+    keyState: (id) => openKeyDirectories(this.#parts.config.pki_dir).stateOf(id),
+    isConnected: (id) => this.#parts.presence().isConnected(id),
+    contactMs: (id) => this.#parts.presence().contactMs(id),
+    isKnown: (id) => this.#isKnown(id),
+    waitsUntilMs: (jid, id) => {
+      const job = this.deliveries.job(jid);
+      return job?.lacks(id) ? job.record.deadlineMs : undefined;
+    },
+    startedMs: Date.now(),
+  };
+
+  async close(): Promise<void> {
+    this.#presenceEvents?.close();
+    this.tracker.close();
+    await this.deliveries.close();
+    await this.#minions?.close();
+  }
+
+  #deliveryFault(seconds: number): string | undefined {
+    const { job_cache: isCached, ext_job_cache: external, keep_jobs_seconds: keptSeconds } = this.#parts.config;
+    if (!isCached || external !== "")
+      return "deliver_within takes a job cache that knows who has returned: job_cache must be on and ext_job_cache unset";
+    if (seconds > deliverWithinSecondsMax)
+      return `deliver_within may be at most ${deliverWithinSecondsMax / 86_400} days`;
+    if (keptSeconds > 0 && seconds > keptSeconds)
+      return `deliver_within is longer than jobs are kept (keep_jobs_seconds: ${keptSeconds})`;
+    return undefined;
+  }
+
+  async #keep(job: Job, { jid, minions }: Published, within: DeliverWithin): Promise<void> {
+    const { fun, arg, ret, user, publishFields } = job;
+    const publishedMs = Date.now();
+    const fields = new Map<string, Encodable>([
+      ["fun", fun],
+      ["arg", arg],
+      ["ret", ret],
+      ["user", user],
+    ]);
+    if (job.source !== undefined) fields.set("source", writeGrantSource(job.source));
+    fields.set("publishFields", new Map(publishFields));
+    const deadlineMs = publishedMs + within.seconds * 1_000;
+    try {
+      await this.deliveries.keep({ jid, fields, minions: minions.texts(), publishedMs, deadlineMs });
+    } catch (error) {
+      if (!within.isDefault) throw error;
+      this.#parts.logger.warn({ err: error, jid }, "a job does not wait for minions that are away");
+    }
+  }
+
+  /** Why those who were named or expected are missing; of very many, the first. */
+  reasonsOf(record: JobRecord, silent: Iterable<string>): Map<string, string> {
+    const reasons = this.keyReasons(record.missing);
+    const nowMs = Date.now();
+    for (const id of silent) {
+      if (reasons.size >= listedMinionsMax) break;
+      const minion = record.of(id);
+      const reason = minion && reasonFor(record, minion, this.reasonSources, nowMs);
+      if (reason !== undefined) reasons.set(id, reason);
+    }
+    return reasons;
+  }
+
+  #tellDone(jid: string, returned: readonly string[], silent: ReadonlyMap<string, SilentReason>): void {
+    const record = this.tracker.record(jid);
+    const reasons = record === undefined ? new Map() : this.reasonsOf(record, silent.keys());
+    this.#parts.bus.fire(`saltworks/job/${jid}/done`, { jid, returned, silent: new Map(silent), reasons });
+  }
+
+  /** All of them as a rule; one by one where the grants have become narrower. */
+  async #stillGranted({ jid, fields }: PendingJobRecord, ids: readonly string[]): Promise<Grantees> {
+    const source = readGrantSource(fields.get("source"));
+    if (source === undefined) return { granted: ids, undecided: [] };
+    const { authorisation, logger } = this.#parts;
+    const job = { fun: fields.get("fun") ?? "", arg: fields.get("arg") ?? [] };
+    if (await authorisation.mayStillPublish(source, job, ids)) return { granted: ids, undecided: [] };
+    const [granted, undecided]: [string[], string[]] = [[], []];
+    for (const id of ids) {
+      if (ids.length > 1 && (await authorisation.mayStillPublish(source, job, [id]))) granted.push(id);
+      else if (await authorisation.mayStillPublish(source, job, [id], true)) undecided.push(id);
+    }
+    const count = ids.length - granted.length - undecided.length;
+    const from = source.kind === "peer" ? { minion: source.minion } : { user: source.user };
+    if (count > 0)
+      logger.warn({ jid, ...from, count }, "a job that waited is not delivered: its user may not do that any more");
+    return { granted, undecided };
+  }
+
+  async #send({ jid, fields }: PendingJobRecord, ids: readonly string[]): Promise<void> {
+    const publishFields = fields.get("publishFields") as ReadonlyMap<string, Encodable>;
+    const field = (name: string) => fields.get(name) ?? "";
+    const job = { fun: field("fun"), arg: field("arg"), ret: field("ret"), user: String(field("user")), publishFields };
+    this.tracker.record(jid)?.noteDelivered(ids, Date.now());
+    await this.#parts.publisher().deliver(job, jid, ids);
+    this.#parts.bus.fire(`saltworks/job/${jid}/deliver`, { jid, minions: ids });
+  }
+
+  /** Any worker can say: all read the same store. */
+  #whoReturned(jid: string, ids: readonly string[]): Promise<readonly string[]> {
+    const { pool, partitioner } = this.#parts;
+    const task = { kind: "whichReturned", jid, ids };
+    return pool.offer<string[]>(partitioner.slotOf(jid, pool.slotCount), {
+      bytes: 0,
+      build: () => ({ task, transfer: [] }),
+    });
+  }
+
+  /** It words a reason: what cannot be read must not keep a job from ending, and "never seen" must not be said of it. */
+  #isKnown(id: string): boolean {
+    try {
+      return this.#minionData().get(id) !== undefined;
+    } catch (error) {
+      const nowMs = performance.now();
+      if (nowMs < this.#mayLogMs) return true;
+      this.#mayLogMs = nowMs + faultLogMs;
+      this.#parts.logger.error({ err: error }, "the minions' data cannot be read");
+      return true;
+    }
+  }
+
+  #minionData(): MinionData {
+    this.#minions ??= openMinionData({ path: join(this.#parts.config.cachedir, "minions.lmdb"), isReadOnly: true });
+    return this.#minions;
+  }
+}
+
+function refused(message: string): SaltworksError {
+  return new SaltworksError("FUNCTION_ARGUMENTS", message);
+}

@@ -1,0 +1,90 @@
+/** Answers of `jobs.status`, `jobs.pending` and the wheel function `saltworks.job_end`: what tracker and deliveries know, made plain. */
+import { SaltworksError } from "../../errors.ts";
+import { listedMinionsMax } from "../../limits.ts";
+import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../../runners/contract.ts";
+import { compileGlob } from "../../target/glob.ts";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import type { Asker } from "../operators/reach.ts";
+import type { JobKeeping } from "./job-keeping.ts";
+import { reasonFor } from "./job-reasons.ts";
+import { funText, type MinionRecord } from "./job-record.ts";
+
+/** Of more minions than may be listed, those that have not returned come first. @throws SaltworksError TARGET_INVALID for a bad glob */
+export function jobStatus(
+  keeping: JobKeeping,
+  { jid, minion, state, countMax }: JobStatusQuestion,
+  nowMs: number,
+): JobStatus | undefined {
+  const record = keeping.tracker.record(jid);
+  if (record === undefined) return undefined;
+  const glob = minion === undefined ? undefined : compileGlob(minion);
+  const outstanding: MinionRecord[] = [];
+  const returned: MinionRecord[] = [];
+  let wantedCount = 0;
+  for (const one of record.records()) {
+    if ((state !== undefined && one.state !== state) || (glob !== undefined && !glob.matches(one.id))) continue;
+    wantedCount += 1;
+    const list = one.state === "returned" || one.state === "failed" ? returned : outstanding;
+    if (list.length < countMax) list.push(one);
+  }
+  const listed = [...outstanding, ...returned].slice(0, countMax).sort((a, b) => (a.id < b.id ? -1 : 1));
+  return {
+    fun: record.fun,
+    sentMs: record.sentMs,
+    overMs: record.overMs ?? (record.isComplete ? lastReturnMs(listed) : undefined),
+    counts: record.counts(),
+    minions: listed.map((one): MinionStatus => {
+      return {
+        id: one.id,
+        state: one.state,
+        atMs: one.atMs,
+        reason: reasonFor(record, one, keeping.reasonSources, nowMs),
+      };
+    }),
+    omitted: wantedCount - listed.length,
+    unknown: keeping.keyReasons(record.missing.filter((name) => name !== "" && (glob?.matches(name) ?? true))),
+    waitsUntilMs: keeping.deliveries.job(jid)?.record.deadlineMs,
+  };
+}
+
+function lastReturnMs(minions: readonly MinionRecord[]): number | undefined {
+  return minions.length === 0 ? undefined : Math.max(...minions.map(({ atMs }) => atMs));
+}
+
+/** What a wheel function that is answered here gets beside its arguments: the restricted user who asks, if it is one. */
+export type DirectFunction = (kwargs: ValueMap, asker?: Asker) => Promise<Encodable>;
+
+/** By which a client that has heard nothing for a while learns whether its job is over. */
+export function jobFunctions(keeping: JobKeeping): ReadonlyMap<string, DirectFunction> {
+  return new Map([
+    ["saltworks.job_end", async (kwargs, asker) => jobEnd(keeping, String(kwargs.get("jid")), asker?.user)],
+  ]);
+}
+
+/** As its `done` event says it. @throws SaltworksError FUNCTION_FAILED for somebody else's job */
+function jobEnd(keeping: JobKeeping, jid: string, owner: string | undefined): Encodable {
+  const record = keeping.tracker.record(jid);
+  if (record === undefined) return { state: "unknown" };
+  if (owner !== undefined && record.user !== owner)
+    throw new SaltworksError("FUNCTION_FAILED", `job ${jid} is not one of ${owner}'s`, { jid });
+  if (keeping.tracker.isFollowed(jid)) return { state: "running" };
+  const silent = record.silent();
+  return { state: "over", returned: record.returnedIds(), silent, reasons: keeping.reasonsOf(record, silent.keys()) };
+}
+
+export function pendingJobs(keeping: JobKeeping, jid: string | undefined): PendingJobStatus[] {
+  const jobs = keeping.deliveries.jobs().filter((job) => jid === undefined || job.jid === jid);
+  return jobs.map((job) => {
+    const { publishedMs, deadlineMs, fields } = job.record;
+    const named = job.left().slice(0, listedMinionsMax);
+    return {
+      jid: job.jid,
+      fun: funText(fields.get("fun") ?? ""),
+      publishedMs,
+      deadlineMs,
+      expected: job.minionCount,
+      waiting: job.leftCount,
+      minions: new Map(named.sort().map((id) => [id, job.tries(id)] as const)),
+    };
+  });
+}

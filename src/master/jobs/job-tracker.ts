@@ -1,0 +1,345 @@
+/**
+ * Follows jobs until they are over: all expected minions have returned, or the rest is given up after Salt's rounds of
+ * `saltutil.find_job`; and keeps of each job, for a while, what became of every minion.
+ * docs/protocol.md section 11.3 and docs/compatibility.md, "Life of a job", tell the timing.
+ */
+import { jobRecordKeptMs, jobRecordsMax, trackedJobsMax, trackedMinionsMax, unaskedRoundsMax } from "../../limits.ts";
+import type { TextList } from "../../wire/text-list.ts";
+import { type JobHead, JobRecord, type SilentReason } from "./job-record.ts";
+import { MinionNumbers } from "./minion-numbers.ts";
+
+/** Longest timer of Node; a longer one would fire at once, again and again. */
+const timerMsMax = 2 ** 31 - 1;
+const sweepMs = 60_000;
+
+export type FollowOptions = {
+  readonly jid: string;
+  readonly minions: TextList;
+  readonly fun?: string;
+  readonly user?: string;
+  readonly missing?: readonly string[];
+  readonly timeoutMs: number;
+  readonly gatherTimeoutMs: number;
+  readonly onReturn?: (id: string, body: () => Uint8Array) => void;
+  readonly onDone: (returned: readonly string[], silent: ReadonlyMap<string, SilentReason>) => void;
+};
+
+/** `runsStill`: whether the find_job answer names a running job. `isFault`: the minion could not answer; it is waited for no more. */
+export type FindJobAnswer = { readonly id: string; readonly runsStill: boolean; readonly isFault: boolean };
+
+export type TrackerOptions = {
+  /** Publishes find_job to those ids; resolves with its jid, or undefined if no minion could be asked. */
+  readonly findJob: (jid: string, ids: readonly string[]) => Promise<string | undefined>;
+  readonly readFindJob: (id: string, body: Uint8Array) => FindJobAnswer;
+  readonly isConnected: (id: string) => boolean;
+  readonly onFault: (error: Error) => void;
+  readonly now?: () => number;
+  /** A clock that is never set, for deadlines. */
+  readonly steadyMs?: () => number;
+};
+
+type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn" | "onDone"> & {
+  readonly record: JobRecord;
+  readonly firstDeadlineMs: number;
+  /** Of those that said that they still run. */
+  readonly laterDeadlineMs: Map<string, number>;
+  roundEndsMs: number;
+  isAnyRunning: boolean;
+  /** find_job is being published. */
+  isAsking: boolean;
+  /** Rounds in which find_job could not be published. */
+  unaskedRounds: number;
+  findJobJid: string | undefined;
+  timer: NodeJS.Timeout | undefined;
+};
+
+/** `onEnd`: the asker waits for no more answers. */
+type Question = { readonly onAnswer: (answer: FindJobAnswer) => void; readonly onEnd?: () => void };
+
+export class JobTracker {
+  readonly counters = { followed: 0, findJobs: 0, letGo: 0, recordsForgotten: 0 };
+  readonly numbers = new MinionNumbers();
+  readonly #options: TrackerOptions;
+  readonly #now: () => number;
+  readonly #steadyMs: () => number;
+  readonly #jobs = new Map<string, Followed>();
+  /** Oldest first. */
+  readonly #records = new Map<string, JobRecord>();
+  /** find_job's own jid to what is done with an answer. */
+  readonly #questions = new Map<string, Question>();
+  readonly #sweep: NodeJS.Timeout;
+  #openCount = 0;
+  #minionCount = 0;
+
+  constructor(options: TrackerOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#steadyMs = options.steadyMs ?? (() => performance.now());
+    this.#sweep = setInterval(() => this.forgetOld(), sweepMs).unref();
+  }
+
+  get followedCount(): number {
+    return this.#jobs.size;
+  }
+
+  get recordCount(): number {
+    return this.#records.size;
+  }
+
+  /** Minions of all jobs that are kept, one counted for each of its jobs. */
+  get minionCount(): number {
+    return this.#minionCount;
+  }
+
+  /** Whether a return would tell anything new. */
+  get isListening(): boolean {
+    return this.#openCount > 0 || this.#jobs.size > 0 || this.#questions.size > 0;
+  }
+
+  /** What is known of a job; undefined if it is too long ago. */
+  record(jid: string): JobRecord | undefined {
+    return this.#records.get(jid);
+  }
+
+  /** It could not be sent. No minion has it, so none is asked about it. */
+  letGo(jid: string): void {
+    const job = this.#jobs.get(jid);
+    if (job !== undefined) this.#finish(job);
+  }
+
+  /** Whether somebody still waits for it. */
+  isFollowed(jid: string): boolean {
+    return this.#jobs.has(jid);
+  }
+
+  /** Keeps a job's states without waiting for it. */
+  track(head: JobHead): JobRecord {
+    const known = this.#records.get(head.jid);
+    if (known !== undefined) this.#forget(known);
+    this.forgetOld(head.minions.count);
+    const record = new JobRecord(head, this.numbers, this.#now());
+    record.trackedMs = this.#steadyMs();
+    this.#records.set(head.jid, record);
+    this.#minionCount += record.minionCount;
+    if (!record.isComplete) this.#openCount += 1;
+    return record;
+  }
+
+  noteSent(jid: string): void {
+    const record = this.#records.get(jid);
+    if (record !== undefined) record.sentMs ??= this.#now();
+  }
+
+  follow(options: FollowOptions): void {
+    this.counters.followed += 1;
+    const { jid, timeoutMs, gatherTimeoutMs, onReturn, onDone } = options;
+    // A job id that a user gives may be one that is followed already: that one is over, or its timer would end this one.
+    const former = this.#jobs.get(jid);
+    if (former !== undefined) this.#finish(former);
+    if (this.#jobs.size >= trackedJobsMax) this.#letOldestGo();
+    const record = this.track(options);
+    const nowMs = this.#steadyMs();
+    const job: Followed = {
+      timeoutMs,
+      gatherTimeoutMs,
+      ...(onReturn === undefined ? {} : { onReturn }),
+      onDone,
+      record,
+      firstDeadlineMs: nowMs + timeoutMs,
+      laterDeadlineMs: new Map(),
+      roundEndsMs: nowMs + timeoutMs,
+      isAnyRunning: true,
+      unaskedRounds: 0,
+      isAsking: false,
+      findJobJid: undefined,
+      timer: undefined,
+    };
+    this.#jobs.set(jid, job);
+    if (record.isComplete) this.#finish(job);
+    else this.#schedule(job, job.roundEndsMs);
+  }
+
+  /** A return came in. `body` is asked for only if somebody needs it. */
+  noteReturn(jid: string, id: string, body: () => Uint8Array, isFailed = false): void {
+    const record = this.#records.get(jid);
+    if (record === undefined) {
+      this.#questions.get(jid)?.onAnswer(this.#options.readFindJob(id, body()));
+      return;
+    }
+    const wasComplete = record.isComplete;
+    const countBefore = record.minionCount;
+    if (!record.noteReturn(id, isFailed, this.#now())) return;
+    this.#minionCount += record.minionCount - countBefore;
+    if (record.isComplete && !wasComplete) this.#openCount -= 1;
+    const job = this.#jobs.get(jid);
+    job?.onReturn?.(id, body);
+    if (job !== undefined && this.#isOver(job)) this.#finish(job);
+  }
+
+  /**
+   * Asks minions whether they run a job. `onAnswer` hears each answer; resolves when all have answered or time is up.
+   *
+   * @throws what publishing throws
+   */
+  async askRunning(
+    jid: string,
+    ids: readonly string[],
+    timeoutMs: number,
+    onAnswer: (answer: FindJobAnswer) => void,
+  ): Promise<void> {
+    this.counters.findJobs += 1;
+    this.#records.get(jid)?.noteAsked(ids);
+    const question = await this.#options.findJob(jid, ids);
+    if (question === undefined) return;
+    const waiting = new Set(ids);
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      const onEnd = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const take = (answer: FindJobAnswer) => {
+        this.#noteInRecord(jid, answer);
+        if (waiting.delete(answer.id)) onAnswer(answer);
+        if (waiting.size === 0) onEnd();
+      };
+      this.#questions.set(question, { onAnswer: take, onEnd });
+    });
+    this.#questions.delete(question);
+  }
+
+  /** Lets go of what is too old, and of the oldest that no client follows where there are too many; `minionCount` more are to come. */
+  forgetOld(minionCount = 0): void {
+    const oldMs = this.#steadyMs() - jobRecordKeptMs;
+    for (const record of this.#records.values()) {
+      const isFull = this.#records.size >= jobRecordsMax || this.#minionCount + minionCount > trackedMinionsMax;
+      if (!isFull && record.trackedMs >= oldMs) return;
+      if (this.#jobs.has(record.jid)) continue;
+      if (isFull) this.counters.recordsForgotten += 1;
+      this.#forget(record);
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#sweep);
+    for (const job of this.#jobs.values()) clearTimeout(job.timer);
+    this.#jobs.clear();
+    for (const { onEnd } of this.#questions.values()) onEnd?.();
+    this.#questions.clear();
+  }
+
+  #forget(record: JobRecord): void {
+    this.#records.delete(record.jid);
+    this.#minionCount -= record.minionCount;
+    if (!record.isComplete) this.#openCount -= 1;
+    record.release();
+  }
+
+  #isOver({ record }: Followed): boolean {
+    return record.isComplete || (record.hasFaults && record.outstanding().length === 0);
+  }
+
+  #noteAnswer(job: Followed, answer: FindJobAnswer): void {
+    this.#noteInRecord(job.record.jid, answer);
+    if (answer.isFault) {
+      job.laterDeadlineMs.delete(answer.id);
+      if (this.#isOver(job)) this.#finish(job);
+      return;
+    }
+    if (!answer.runsStill) return;
+    job.laterDeadlineMs.set(answer.id, this.#steadyMs() + job.timeoutMs);
+    job.isAnyRunning = true;
+  }
+
+  #noteInRecord(jid: string, { id, isFault, runsStill }: FindJobAnswer): void {
+    const record = this.#records.get(jid);
+    if (record === undefined) return;
+    const [countBefore, wasComplete] = [record.minionCount, record.isComplete];
+    if (isFault) record.noteFault(id);
+    else if (runsStill) record.noteRunning(id, this.#now());
+    else record.noteIdle(id);
+    this.#minionCount += record.minionCount - countBefore;
+    if (wasComplete && !record.isComplete) this.#openCount += 1;
+  }
+
+  #schedule(job: Followed, atMs: number): void {
+    clearTimeout(job.timer);
+    const delayMs = Math.min(Math.max(1, atMs - this.#steadyMs()), timerMsMax);
+    job.timer = setTimeout(() => this.#endRound(job), delayMs);
+  }
+
+  /** A round is over: ask again if anybody was running in it, else give up once every personal deadline has passed. */
+  #endRound(job: Followed): void {
+    const nowMs = this.#steadyMs();
+    const nextMs = nowMs < job.roundEndsMs ? job.roundEndsMs : this.#nextRound(job, nowMs);
+    if (nextMs === undefined) this.#finish(job);
+    else this.#schedule(job, nextMs);
+  }
+
+  /** When to look again; undefined if the job is over. */
+  #nextRound(job: Followed, nowMs: number): number | undefined {
+    if (job.isAnyRunning || job.isAsking) {
+      job.roundEndsMs = nowMs + job.gatherTimeoutMs;
+      // While the question is still on its way to the minions, no minion can have answered it.
+      if (!job.isAsking) this.#beginRound(job);
+      return job.roundEndsMs;
+    }
+    let latestMs = 0;
+    for (const id of job.record.outstanding()) {
+      latestMs = Math.max(latestMs, job.laterDeadlineMs.get(id) ?? job.firstDeadlineMs);
+    }
+    return latestMs > nowMs ? latestMs : undefined;
+  }
+
+  #beginRound(job: Followed): void {
+    job.isAnyRunning = false;
+    job.isAsking = true;
+    this.#ask(job)
+      .catch((error: Error) => {
+        this.#options.onFault(error);
+        // No minion was asked, so none is silent: once more in the next round.
+        job.unaskedRounds += 1;
+        job.isAnyRunning ||= job.unaskedRounds <= unaskedRoundsMax;
+      })
+      .finally(() => {
+        job.isAsking = false;
+      });
+  }
+
+  async #ask(job: Followed): Promise<void> {
+    this.counters.findJobs += 1;
+    this.#dropQuestion(job);
+    const ids = job.record.outstanding();
+    const jid = await this.#options.findJob(job.record.jid, ids);
+    if (jid === undefined || this.#jobs.get(job.record.jid) !== job) return;
+    job.record.noteAsked(ids);
+    job.findJobJid = jid;
+    this.#questions.set(jid, { onAnswer: (answer) => this.#noteAnswer(job, answer) });
+  }
+
+  #finish(job: Followed): void {
+    const { record } = job;
+    clearTimeout(job.timer);
+    this.#dropQuestion(job);
+    this.#jobs.delete(record.jid);
+    record.noteOver(this.#now(), (id) => !this.#options.isConnected(id));
+    // Timers and publishes end here: a listener's fault must end neither.
+    try {
+      job.onDone(record.returnedIds(), record.silent());
+    } catch (error) {
+      this.#options.onFault(error as Error);
+    }
+  }
+
+  #dropQuestion(job: Followed): void {
+    if (job.findJobJid !== undefined) this.#questions.delete(job.findJobJid);
+    job.findJobJid = undefined;
+  }
+
+  #letOldestGo(): void {
+    const oldest = this.#jobs.values().next().value;
+    if (oldest === undefined) return;
+    this.counters.letGo += 1;
+    this.#finish(oldest);
+  }
+}

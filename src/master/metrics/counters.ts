@@ -1,0 +1,97 @@
+/** One view of every counter of the master: main thread, each worker, each queue. Numbers and names only, never contents. */
+import { openedSealCount } from "../../crypto/crypticle.ts";
+import { metricsWorkerTimeoutMs } from "../../limits.ts";
+import { diskFaultCounts } from "../../store/disk-faults.ts";
+import type { RouterServer } from "../../transport/zmtp/router-server.ts";
+import type { ShardCounters } from "../../workers/messages.ts";
+import type { MeteredParts } from "./sources.ts";
+
+type CounterSource = () => Readonly<Record<string, number>>;
+/** What a worker answers: its counters, and the faults since it was last asked. */
+type WorkerCounters = { readonly counters: ShardCounters; readonly faults: readonly string[] };
+
+export type GatheredCounters = {
+  readonly main: Readonly<Record<string, number>>;
+  readonly workers: readonly Readonly<Record<string, number>>[];
+};
+
+export async function gatherCounters(
+  parts: MeteredParts,
+  onFault: (slot: number, fault: string) => void,
+): Promise<GatheredCounters> {
+  const gathered: Record<string, number> = {};
+  await parts.publishFront.look(metricsWorkerTimeoutMs);
+  for (const [part, source] of Object.entries(mainSources(parts))) {
+    for (const [name, value] of Object.entries(source())) gathered[part === "" ? name : `${part}.${name}`] = value;
+  }
+  const workers = await parts.pool.broadcast<WorkerCounters>(() => ({ kind: "counters" }));
+  for (const [slot, worker] of workers.entries()) for (const fault of worker.faults) onFault(slot, fault);
+  return { main: gathered, workers: workers.map((worker) => ({ ...worker.counters })) };
+}
+
+function connectionCounters(server: RouterServer | undefined): Readonly<Record<string, number>> {
+  if (server === undefined) return {};
+  const { counters, closed, groups, unfinishedChargedBytes } = server;
+  const { strangers, proven } = groups;
+  const pauses = { pausesOfStrangers: strangers.pauses, pausesOfProven: proven.pauses };
+  return { ...counters, ...closed, ...pauses, unfinishedChargedBytes };
+}
+
+function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource>> {
+  const {
+    batcher,
+    authLane,
+    bus,
+    lanes,
+    pool,
+    publisher,
+    tracker,
+    deliveries,
+    maintenance,
+    keyRing,
+    presence,
+    content: { pillars, mines, files, peers },
+  } = parts;
+  const ofLanes = Object.entries(lanes).map(([name, lane]): [string, CounterSource] => [
+    name,
+    () => ({ ...lane.counters, pending: lane.pending }),
+  ]);
+  return {
+    "": () => ({
+      ...batcher.counters,
+      ...batcher.rowCounters,
+      ...batcher.authCounters,
+      ...authLane.counters,
+      ...parts.logCounters,
+      openedSeals: openedSealCount(),
+    }),
+    requests: () => parts.requestFront()?.counters ?? {},
+    connections: () => connectionCounters(parts.requestFront()?.server),
+    publishes: () => {
+      const { closed, ...stats } = parts.publishFront.stats;
+      return { ...parts.publishFront.counters, ...stats };
+    },
+    bus: () => ({ ...bus.counters, subscribers: bus.subscriberCount, droppedEvents: bus.droppedEvents }),
+    pool: () => pool.counters,
+    ...Object.fromEntries(ofLanes),
+    pillars: () => ({ ...pillars.counters, pending: pillars.pending }),
+    pillarCommands: () => pillars.commandCounters,
+    pillarCache: () => pillars.kept.counters,
+    mines: () => ({ ...mines.counters, pending: mines.pending }),
+    peers: () => ({ ...peers.counters, pending: peers.pending }),
+    files: () => ({ ...files.counters, waiting: files.waitingCount, bytesOnTheirWay: files.bytesOnTheirWay }),
+    jobs: () => ({
+      ...publisher.counters,
+      ...tracker.counters,
+      following: tracker.followedCount,
+      records: tracker.recordCount,
+      ...maintenance.counters,
+    }),
+    batches: () => ({ ...parts.batches.counters, running: parts.batches.runningCount }),
+    deliveries: () => ({ ...deliveries.counters, jobs: deliveries.jobCount, minions: deliveries.minionCount }),
+    disk: diskFaultCounts,
+    keys: () => keyRing.counters,
+    saltFiles: () => parts.saltFiles.counters,
+    presence: () => ({ ...presence.counters, connected: presence.connectedCount }),
+  };
+}

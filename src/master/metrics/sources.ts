@@ -1,0 +1,340 @@
+/** What the parts of the main thread and the workers know, under the names of the metrics table. Reads only; each number is kept by its part. */
+import type { MasterConfig } from "../../config/load.ts";
+import {
+  allUnreadRepliesBytesMax,
+  batchesRunningMax,
+  credentialChecksMax,
+  credentialChecksWaitingMax,
+  deliveryTriesMax,
+  fileBytesOnTheirWayMax,
+  fileRequestsWaitingMax,
+  heldPublishesBytesMax,
+  jobRecordsMax,
+  laneQueueMax,
+  peerRequestsMax,
+  pendingJobsMax,
+  pendingMinionsMax,
+  provenHeldBytesMax,
+  publishQueueMax,
+  strangersHeldBytesMax,
+  tokensMax,
+  trackedJobsMax,
+  trackedMinionsMax,
+} from "../../limits.ts";
+import { diskFaultCounts, diskFaultKinds } from "../../store/disk-faults.ts";
+import type { Tokens } from "../../store/tokens.ts";
+import { closeReasons } from "../../transport/zmtp/peer.ts";
+import { peerGroupNames } from "../../transport/zmtp/peer-group.ts";
+import type { LanePool } from "../../workers/lane-pool.ts";
+import { outcomes, type SizedThing, type WorkerMeasures, workerStages } from "../../workers/measures.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+import type { ThreadMeasures } from "../../workers/thread-meter.ts";
+import type { ContentAnswers } from "../answers/content-answers.ts";
+import type { Batches } from "../batch-jobs/batches.ts";
+import type { Deliveries } from "../jobs/deliveries.ts";
+import type { JobTracker } from "../jobs/job-tracker.ts";
+import type { LogLimit } from "../log/log-limit.ts";
+import { type CredentialChecks, checkOutcomes } from "../operators/credential-checks.ts";
+import type { Bus } from "../ports/bus.ts";
+import { samplePublishes } from "../ports/publish/samples.ts";
+import type { PublishFront } from "../ports/publish-front.ts";
+import type { RequestFront } from "../ports/request-front.ts";
+import type { Publisher } from "../publish/publisher.ts";
+import type { AuthLane } from "../requests/auth-lane.ts";
+import type { Batcher } from "../requests/batcher.ts";
+import type { KeyRing } from "../upkeep/key-ring.ts";
+import type { Maintenance } from "../upkeep/maintenance.ts";
+import type { Presence } from "../upkeep/presence.ts";
+import type { SaltFiles } from "../upkeep/salt-files.ts";
+import { samplePillarLimits, samplePillars } from "./pillars.ts";
+import { type Limit, samplePushLimits } from "./push-limits.ts";
+import type { Samples } from "./samples.ts";
+import { sampleWorkerCounters } from "./worker-counters.ts";
+
+/** The parts of the main thread that count something. */
+export type MeteredParts = {
+  readonly logCounters: LogLimit["counters"];
+  readonly config: MasterConfig;
+  readonly accepted: ReadonlySet<string>;
+  /** Opened after the rest: undefined until then. */
+  readonly requestFront: () => Pick<RequestFront, "counters" | "server" | "largestFrameBytes"> | undefined;
+  readonly publishFront: PublishFront;
+  readonly batcher: Batcher;
+  readonly authLane: AuthLane;
+  readonly pool: ShardPool;
+  readonly lanes: Readonly<Record<string, LanePool>>;
+  readonly content: ContentAnswers;
+  readonly credentialChecks: CredentialChecks;
+  readonly tokens: Pick<Tokens, "counters" | "count">;
+  readonly bus: Bus;
+  readonly publisher: Publisher;
+  readonly tracker: JobTracker;
+  readonly deliveries: Deliveries;
+  readonly batches: Batches;
+  readonly keyRing: KeyRing;
+  readonly presence: Presence;
+  readonly maintenance: Maintenance;
+  readonly saltFiles: Pick<SaltFiles, "counters">;
+};
+
+/** Everything that the main thread knows without asking anybody. */
+export function sampleMain(samples: Samples, parts: MeteredParts): void {
+  sampleRequests(samples, parts);
+  sampleQueues(samples, parts);
+  sampleFleet(samples, parts);
+  samplePublishes(samples, parts.publishFront);
+  sampleEvents(samples, parts);
+  samples.set("saltworks_log_lines_suppressed_total", {}, parts.logCounters.logLinesSuppressed);
+  samplePillars(samples, parts.content.pillars);
+  sampleMines(samples, parts);
+  samplePeers(samples, parts);
+  sampleFiles(samples, parts);
+  sampleCredentials(samples, parts);
+  sampleSaltFiles(samples, parts.saltFiles.counters);
+  for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
+  sampleProcess(samples);
+}
+
+function sampleRequests(samples: Samples, { requestFront, batcher, pool }: MeteredParts): void {
+  const front = requestFront()?.counters;
+  const server = requestFront()?.server;
+  samples.set("saltworks_frames_received_total", {}, front?.requests ?? 0);
+  samples.set("saltworks_frames_malformed_total", {}, front?.malformed ?? 0);
+  samples.set("saltworks_requests_rejected_total", {}, batcher.counters.refused);
+  samples.set("saltworks_replies_total", { outcome: "sent" }, front?.replies ?? 0);
+  samples.set("saltworks_replies_total", { outcome: "dropped" }, front?.repliesDropped ?? 0);
+  for (const name of peerGroupNames) {
+    samples.set("saltworks_reading_pauses_total", { connections: name }, server?.groups[name].pauses ?? 0);
+    samples.set("saltworks_unfinished_request_bytes", { connections: name }, server?.groups[name].heldBytes ?? 0);
+  }
+  samples.set("saltworks_unfinished_charged_bytes_total", {}, server?.unfinishedChargedBytes ?? 0);
+  samples.set("saltworks_connections_total", {}, server?.counters.accepted ?? 0);
+  samples.set("saltworks_connections", { state: "stranger" }, server?.strangerCount ?? 0);
+  samples.set(
+    "saltworks_connections",
+    { state: "proven" },
+    (server?.connectionCount ?? 0) - (server?.strangerCount ?? 0),
+  );
+  for (const reason of closeReasons) {
+    samples.set("saltworks_connections_closed_total", { reason }, server?.closed[reason] ?? 0);
+  }
+  samples.set("saltworks_unread_reply_bytes", {}, server?.unreadBytes ?? 0);
+  samples.set("saltworks_requests_unanswered", {}, server?.unansweredCount ?? 0);
+  samples.set("saltworks_workers_lost_total", {}, pool.counters.workersLost);
+  samples.set("saltworks_batches_retried_total", {}, pool.counters.retried);
+  samples.set("saltworks_worker_timeouts_total", {}, pool.counters.timeouts);
+}
+
+function sampleQueues(samples: Samples, { batcher }: MeteredParts): void {
+  const { strangersRefused, unprovenRefused } = batcher.rowCounters;
+  samples.set("saltworks_unproven_refused_total", { reason: "strangers" }, strangersRefused);
+  samples.set("saltworks_unproven_refused_total", { reason: "forgeries" }, unprovenRefused);
+  samples.set("saltworks_unproven_refused_total", { reason: "size" }, batcher.counters.refusedLarge);
+  for (const [slot, queue] of batcher.queues.entries()) {
+    const worker = String(slot);
+    samples.set("saltworks_queue_items", { worker }, queue.items);
+    samples.set("saltworks_queue_bytes", { worker }, queue.bytes);
+    samples.set("saltworks_batches_in_flight", { worker }, queue.batchesInFlight);
+    samples.histogram("saltworks_queue_wait_seconds", { worker, queue: "requests" }, queue.waits.requests);
+    samples.histogram("saltworks_queue_wait_seconds", { worker, queue: "auths" }, queue.waits.auths);
+    samples.histogram("saltworks_stage_seconds", { worker, stage: "wait" }, queue.handOver);
+    samples.histogram("saltworks_stage_seconds", { worker, stage: "reply" }, queue.reply);
+  }
+  samples.set("saltworks_auths_received_total", {}, batcher.authCounters.auths);
+  const { authsCoalesced, authsExpired, authsRefused } = batcher.authCounters;
+  samples.set("saltworks_auths_dropped_total", { reason: "coalesced" }, authsCoalesced);
+  samples.set("saltworks_auths_dropped_total", { reason: "expired" }, authsExpired);
+  samples.set("saltworks_auths_dropped_total", { reason: "refused" }, authsRefused);
+  samples.set("saltworks_auth_queue_items", {}, batcher.waitingAuths);
+}
+
+function sampleFleet(samples: Samples, parts: MeteredParts): void {
+  const { accepted, presence, publisher, tracker, deliveries, keyRing } = parts;
+  samples.set("saltworks_minions", { state: "accepted" }, accepted.size);
+  samples.set("saltworks_minions", { state: "connected" }, presence.connectedCount);
+  samples.set("saltworks_presence_pings_total", {}, presence.counters.pings);
+  samples.set("saltworks_jobs_total", { outcome: "published" }, publisher.counters.jobs);
+  samples.set("saltworks_jobs_total", { outcome: "unmatched" }, publisher.counters.unmatched);
+  samples.set("saltworks_jobs_followed", {}, tracker.followedCount);
+  samples.set("saltworks_jobs_pending", {}, deliveries.jobCount);
+  for (const outcome of ["sent", "foundReturned", "foundRunning", "unanswered", "expired", "withdrawn"] as const) {
+    samples.set("saltworks_deliveries_total", { outcome }, deliveries.counters[outcome]);
+  }
+  samples.set("saltworks_key_rotations_total", {}, keyRing.counters.rotations);
+  for (const change of ["added", "removed", "changed"] as const) {
+    samples.set("saltworks_key_changes_total", { change }, keyRing.counters[change]);
+  }
+}
+
+function sampleEvents(samples: Samples, { bus }: MeteredParts): void {
+  samples.set("saltworks_event_subscribers", {}, bus.subscriberCount);
+  samples.set("saltworks_events_total", { source: "master" }, bus.counters.fired);
+  samples.set("saltworks_events_total", { source: "workers" }, bus.counters.ofWorkers);
+  samples.set("saltworks_events_total", { source: "program" }, bus.counters.pulled);
+  samples.set("saltworks_events_dropped_total", {}, bus.droppedEvents);
+  samples.set("saltworks_event_connections_refused_total", {}, bus.counters.turnedAway);
+}
+
+function sampleMines(samples: Samples, { content: { mines } }: MeteredParts): void {
+  const { answered, unmatched, tooLarge, refused, bytes } = mines.counters;
+  samples.set("saltworks_mine_reads_total", { outcome: "answered" }, answered);
+  samples.set("saltworks_mine_reads_total", { outcome: "unmatched" }, unmatched);
+  samples.set("saltworks_mine_reads_total", { outcome: "too_large" }, tooLarge);
+  samples.set("saltworks_mine_reads_total", { outcome: "refused" }, refused);
+  samples.set("saltworks_mine_reads_pending", {}, mines.pending);
+  samples.set("saltworks_mine_bytes_total", {}, bytes);
+}
+
+function samplePeers(samples: Samples, { content: { peers } }: MeteredParts): void {
+  for (const outcome of ["published", "unmatched", "runs", "returns", "denied", "refused"] as const) {
+    samples.set("saltworks_peer_requests_total", { outcome }, peers.counters[outcome]);
+  }
+  samples.set("saltworks_peer_requests_pending", {}, peers.pending);
+}
+
+function sampleFiles(samples: Samples, { content: { files } }: MeteredParts): void {
+  for (const outcome of ["answered", "refused", "failed"] as const) {
+    samples.set("saltworks_file_requests_total", { outcome }, files.counters[outcome]);
+  }
+  samples.set("saltworks_file_requests_waiting", {}, files.waitingCount);
+  samples.set("saltworks_file_bytes_total", {}, files.counters.bytes);
+  for (const [bound, count] of Object.entries(files.pushRefusals))
+    samples.set("saltworks_pushes_refused_total", { bound }, count);
+}
+
+function sampleCredentials(samples: Samples, { credentialChecks: checks }: MeteredParts): void {
+  for (const [backend, counts] of checks.counters) {
+    for (const outcome of checkOutcomes) {
+      samples.set("saltworks_credential_checks_total", { backend, outcome }, counts[outcome]);
+    }
+  }
+  const ofOthers = { backend: "other", outcome: "not_enabled" };
+  samples.set("saltworks_credential_checks_total", ofOthers, checks.notEnabled);
+  samples.set("saltworks_credential_checks_running", {}, checks.runningCount);
+  samples.set("saltworks_credential_checks_waiting", {}, checks.waitingCount);
+  samples.histogram("saltworks_credential_seconds", { part: "wait" }, checks.times.wait);
+  samples.histogram("saltworks_credential_seconds", { part: "check" }, checks.times.check);
+}
+
+function sampleLane(samples: Samples, lane: string, { counters, pending }: LanePool): void {
+  samples.set("saltworks_lane_pending", { lane }, pending);
+  samples.set("saltworks_lane_tasks_total", { lane }, counters.tasks);
+  samples.set("saltworks_lane_failures_total", { lane, outcome: "refused" }, counters.refused);
+  samples.set("saltworks_lane_failures_total", { lane, outcome: "failed" }, counters.failed);
+  samples.set("saltworks_lane_failures_total", { lane, outcome: "timeout" }, counters.timeouts);
+}
+
+function sampleProcess(samples: Samples): void {
+  const faults = diskFaultCounts();
+  for (const kind of diskFaultKinds) samples.set("saltworks_disk_faults_total", { thread: "main", kind }, faults[kind]);
+  const { user, system } = process.cpuUsage();
+  samples.set("process_cpu_seconds_total", {}, (user + system) / 1e6);
+  samples.set("process_resident_memory_bytes", {}, process.memoryUsage.rss());
+  samples.set("process_start_time_seconds", {}, Math.round(performance.timeOrigin) / 1_000);
+}
+
+export function sampleThread(samples: Samples, thread: string, measures: ThreadMeasures): void {
+  samples.histogram("saltworks_event_loop_delay_seconds", { thread }, measures.loopDelay);
+  samples.set("saltworks_event_loop_busy_seconds_total", { thread }, measures.loopBusySeconds);
+  samples.set("saltworks_event_loop_idle_seconds_total", { thread }, measures.loopIdleSeconds);
+  samples.set("saltworks_heap_used_bytes", { thread }, measures.heapUsedBytes);
+  samples.set("saltworks_heap_limit_bytes", { thread }, measures.heapLimitBytes);
+  samples.set("saltworks_external_bytes", { thread }, measures.externalBytes);
+}
+
+export function sampleWorker(samples: Samples, worker: string, measures: WorkerMeasures): void {
+  for (const [command, counts] of Object.entries(measures.requests)) {
+    for (const outcome of outcomes) {
+      if (counts[outcome] > 0) samples.set("saltworks_requests_total", { worker, command, outcome }, counts[outcome]);
+    }
+  }
+  samples.histogram("saltworks_batch_items", { worker }, measures.batchItems);
+  for (const stage of workerStages) {
+    samples.histogram("saltworks_stage_seconds", { worker, stage }, measures.stages[stage]);
+  }
+  sampleThread(samples, `sw-shard-${worker}`, measures.thread);
+  sampleWorkerCounters(samples, worker, measures.counters);
+}
+
+function sampleFrontLimits(
+  limit: Limit,
+  front: Pick<RequestFront, "server" | "largestFrameBytes"> | undefined,
+  config: MasterConfig,
+): void {
+  const { groups, unreadBytes = 0, closed } = front?.server ?? {};
+  limit("request_max_bytes", front?.largestFrameBytes ?? 0, config.request_max_bytes, closed?.messageBytes ?? 0);
+  const { strangers, proven } = groups ?? {};
+  limit("strangersHeldBytesMax", strangers?.heldBytes ?? 0, strangersHeldBytesMax, strangers?.holdersClosed ?? 0);
+  limit("provenHeldBytesMax", proven?.heldBytes ?? 0, provenHeldBytesMax, proven?.holdersClosed ?? 0);
+  limit("allUnreadRepliesBytesMax", unreadBytes, allUnreadRepliesBytesMax, closed?.unreadReplies ?? 0);
+}
+
+function sampleSaltFiles(samples: Samples, counters: MeteredParts["saltFiles"]["counters"]): void {
+  for (const outcome of ["returns", "duplicates", "gone", "failed", "dropped", "minions"] as const)
+    samples.set("saltworks_salt_files_total", { outcome }, counters[outcome]);
+  samples.set("saltworks_salt_files_waiting", {}, counters.returnsWaiting + counters.minionsWaiting);
+  samples.set("saltworks_salt_jobs_taken_total", {}, counters.jobsTaken);
+}
+
+/** How near each bound is. Those that are options go by the option's name, the others by their name in src/limits.ts. */
+export function sampleLimits(
+  samples: Samples,
+  parts: MeteredParts,
+  workers: readonly WorkerMeasures[],
+  formerCounters: ReadonlyMap<string, number>,
+): void {
+  const { config, batcher, pool, lanes, bus, publisher, tracker, deliveries, presence } = parts;
+  const ofWorkers = (name: string): number =>
+    workers.reduce((sum, { counters }) => sum + (counters[name] ?? 0), formerCounters.get(name) ?? 0);
+  const largest = (thing: SizedThing): number => Math.max(0, ...workers.map((worker) => worker.largest[thing]));
+  const ofLanes = (read: (lane: LanePool) => number): number[] => Object.values(lanes).map(read);
+  const front = parts.requestFront();
+  const limit: Limit = (name, used, max, hits) => {
+    samples.set("saltworks_limit_used", { limit: name }, used);
+    samples.set("saltworks_limit_max", { limit: name }, max);
+    if (hits !== undefined) samples.set("saltworks_limit_hits_total", { limit: name }, hits);
+  };
+  const fullestBytes = Math.max(...batcher.queues.map(({ bytes }) => bytes));
+  limit(
+    "queue_max_bytes",
+    fullestBytes,
+    config.queue_max_bytes,
+    (front?.server?.groups.proven.pauses ?? 0) + pool.counters.refused,
+  );
+  limit("auth_queue_max", batcher.waitingAuths, config.auth_queue_max, batcher.authCounters.authsRefused);
+  const minionsMax = config.max_minions === 0 ? Number.POSITIVE_INFINITY : config.max_minions;
+  limit("max_minions", presence.connectedCount, minionsMax, ofWorkers("auth.full"));
+  limit("event_subscriber_max_bytes", bus.fullestSubscriberBytes, config.event_subscriber_max_bytes, bus.droppedEvents);
+  limit("max_event_size", largest("event"), config.max_event_size, ofWorkers("events.trimmed"));
+  limit(
+    "job_cache_max_return_bytes",
+    largest("return"),
+    config.job_cache_max_return_bytes,
+    ofWorkers("returns.tooLarge"),
+  );
+  sampleFrontLimits(limit, front, config);
+  const { heldBytes, closed: closedSubscribers } = parts.publishFront.stats;
+  limit("heldPublishesBytesMax", heldBytes, heldPublishesBytesMax, closedSubscribers.unreadPublishes);
+  const laneRefusals = ofLanes(({ counters }) => counters.refused).reduce((sum, count) => sum + count, 0);
+  limit("laneQueueMax", Math.max(...ofLanes(({ pending }) => pending)), laneQueueMax, laneRefusals);
+  samplePillarLimits(limit, parts.content.pillars, { config, lane: lanes.pillar });
+  const { files, peers } = parts.content;
+  limit("peerRequestsMax", peers.pending, peerRequestsMax, peers.counters.refused);
+  const { credentialChecks: checks } = parts;
+  const droppedChecks = [...checks.counters.values()].reduce((sum, { dropped }) => sum + dropped, 0);
+  limit("credentialChecksMax", checks.runningCount, credentialChecksMax, undefined);
+  limit("credentialChecksWaitingMax", checks.waitingCount, credentialChecksWaitingMax, droppedChecks);
+  samplePushLimits(limit, files, config);
+  limit("grains_max_bytes", largest("grains"), config.grains_max_bytes, ofWorkers("grains.tooLarge"));
+  limit("tokensMax", parts.tokens.count, tokensMax, parts.tokens.counters.refused);
+  limit("fileRequestsWaitingMax", files.waitingCount, fileRequestsWaitingMax, files.counters.refused);
+  limit("fileBytesOnTheirWayMax", files.bytesOnTheirWay, fileBytesOnTheirWayMax, undefined);
+  limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);
+  limit("batchesRunningMax", parts.batches.runningCount, batchesRunningMax, parts.batches.counters.refused);
+  limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);
+  limit("jobRecordsMax", tracker.recordCount, jobRecordsMax, tracker.counters.recordsForgotten);
+  limit("trackedMinionsMax", tracker.minionCount, trackedMinionsMax, tracker.counters.recordsForgotten);
+  limit("pendingJobsMax", deliveries.jobCount, pendingJobsMax, deliveries.counters.refused);
+  limit("pendingMinionsMax", deliveries.minionCount, pendingMinionsMax, deliveries.counters.refused);
+  limit("deliveryTriesMax", 0, deliveryTriesMax, deliveries.counters.spent);
+}

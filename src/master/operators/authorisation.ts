@@ -1,0 +1,369 @@
+/**
+ * Who an operator is, and what he may do: the user of a key file, of a token, or of an eauth system with his password.
+ * Whatever is asked in clear passes here. Source: docs/protocol.md section 7.2, docs/external-auth.md.
+ */
+import type { Logger } from "pino";
+import { backendConfig } from "../../config/external-auth.ts";
+import type { MasterConfig } from "../../config/load.ts";
+import type { ConfigMap, ConfigValue } from "../../config/option.ts";
+import { isConfigMap } from "../../config/salt-yaml.ts";
+import { hasCode } from "../../errors.ts";
+import { Tokens, tokenDirectory } from "../../store/tokens.ts";
+import { decode } from "../../wire/msgpack.ts";
+import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
+import type { CredentialTask } from "../../workers/credentials/contract.ts";
+import type { Caller } from "../../workers/messages.ts";
+import { PeerRules } from "../answers/peer-rules.ts";
+import { RefusalLog } from "../ports/refusal-log.ts";
+import type { TargetText } from "../publish/expected-minions.ts";
+import type { Job } from "../publish/publisher.ts";
+import type { Targets } from "../publish/targets.ts";
+import type { CredentialChecks } from "./credential-checks.ts";
+import type { GrantSource } from "./grant-source.ts";
+import {
+  type AskedCall,
+  type Grants,
+  grantsOfLocalUser,
+  grantsOfUser,
+  type IsWithin,
+  isBlacklisted,
+  Permissions,
+} from "./permissions.ts";
+import { type Asker, grantedTargets, type Reach, readsPillar } from "./reach.ts";
+
+export type AuthorisationOptions = {
+  readonly config: Pick<
+    MasterConfig,
+    | "external_auth"
+    | "publisher_acl"
+    | "publisher_acl_blacklist"
+    | "sudo_acl"
+    | "token_expire"
+    | "token_expire_user_override"
+    | "keep_acl_in_token"
+    | "permissive_acl"
+    | "peer"
+    | "peer_run"
+    | "user"
+  >;
+  readonly checks: Pick<CredentialChecks, "check" | "notEnabled">;
+  readonly tokens: Tokens;
+  readonly targets: Pick<Targets, "written" | "expected" | "parse">;
+  /** Who published a job that the master still knows. */
+  readonly ownerOf: (jid: string) => string | undefined;
+  readonly logger: Pick<Logger, "warn" | "error">;
+  readonly nowMs: () => number;
+};
+
+/**
+ * `user`: as whom a caller acts. `grants`: what is permitted; undefined is everything. `isNamesake`: an eauth system let a user in by the name
+ * of the master's own user, whose jobs are not theirs. `source`: where the grants came from.
+ */
+export type Identity = {
+  readonly user: string;
+  readonly grants: Grants | undefined;
+  readonly isNamesake?: boolean;
+  readonly source?: GrantSource;
+};
+/** What of a job its permission depends on. */
+type AskedJob = Pick<Job, "fun" | "arg"> & TargetText;
+
+/** Wheel functions by which a client follows its own jobs; they look at whose job it is. Users with grants never get more of them. */
+const followFunctions: ReadonlySet<string> = new Set(["saltworks.returns", "saltworks.batch", "saltworks.job_end"]);
+const targetFunction = "saltworks.match_target";
+/** What the master asks itself. */
+const innerFunctions: ReadonlySet<string> = new Set(["saltworks.retcodes", "saltworks.peer_returns"]);
+/** Clients ask it to follow a job. Whoever may publish anything may ask it of the same minions, about jobs of their own. */
+const findJob = "saltutil.find_job";
+/** The only system whose users are those of this machine. */
+const systemBackend = "pam";
+
+/** From the master's parts. */
+export function authorisationOf(
+  { config, logger }: { readonly config: MasterConfig; readonly logger: Logger },
+  targets: Targets,
+  checks: CredentialChecks,
+  ownerOf: AuthorisationOptions["ownerOf"],
+): Authorisation {
+  const tokens = new Tokens(tokenDirectory(config.cachedir), config.hash_type);
+  return new Authorisation({ config, checks, tokens, targets, ownerOf, logger, nowMs: Date.now });
+}
+
+export class Authorisation {
+  readonly #options: AuthorisationOptions;
+  readonly #permissions = new Permissions();
+  readonly #refusals: RefusalLog;
+
+  constructor(options: AuthorisationOptions) {
+    this.#options = options;
+    this.#refusals = new RefusalLog(options.logger, options.nowMs);
+  }
+
+  /** What is counted of the tokens that were given out. */
+  get tokens(): Pick<Tokens, "counters" | "count"> {
+    return this.#options.tokens;
+  }
+
+  /**
+   * @param address of the connection
+   * @returns undefined if the caller does not prove its name, or this master knows no such user
+   */
+  async identify(caller: Caller, address = ""): Promise<Identity | undefined> {
+    if (caller.kind === "key") return this.#localUser(caller.user, caller.isMaster);
+    if (caller.kind === "token") return this.#userOfToken(caller.token);
+    const { eauth, username: user } = caller.credential;
+    const backend = this.#backend(eauth);
+    const result = backend && (await this.#options.checks.check(caller.credential, address));
+    if (backend === undefined || result === undefined) return undefined;
+    const grants = this.#grantsOf(backend, user, result.groups, result.grants);
+    const own = result.grants === undefined ? undefined : grants;
+    const source = { kind: "eauth", user, eauth, groups: result.groups, grants: own } as const;
+    return { user, grants, isNamesake: this.#isNamesake(user, eauth), source };
+  }
+
+  /**
+   * Whether every function is granted for every minion that is asked. `claimed`: the user of the system that asks. `isHopeful`: minions of which
+   * nothing is known count as what a grant says.
+   */
+  async mayPublish(identity: Identity, claimed: string, job: AskedJob, isHopeful = false): Promise<boolean> {
+    const { user, grants } = identity;
+    const calls = callsOf(job);
+    const { publisher_acl_blacklist: blacklist } = this.#options.config;
+    const functions = calls.map(({ fun }) => fun);
+    if (isBlacklisted(blacklist, user, functions) || isBlacklisted(blacklist, claimed, [])) return false;
+    if (grants === undefined) return true;
+    // A name that is none in itself would be held against patterns as something else than minions make of it.
+    if (!areFunctionNames(job.fun)) return false;
+    const always = (await this.#mayFind(identity, job, calls)) ? new Set([findJob]) : new Set<string>();
+    return await this.#permissions.mayPublish(grants, calls, this.#isWithin(job, isHopeful), always);
+  }
+
+  /** Whether the grants that a job was published with are there still, as the configuration is now, for these minions. `isHopeful`: as above. */
+  async mayStillPublish(
+    source: GrantSource,
+    { fun, arg }: Pick<Job, "fun" | "arg">,
+    ids: readonly string[],
+    isHopeful = false,
+  ): Promise<boolean> {
+    const identity = this.#identityOf(source);
+    if (identity === undefined) return false;
+    const job = { fun, arg, target: ids, targetKind: "list", delimiter: ":" };
+    return await this.mayPublish(identity, identity.user, job, isHopeful);
+  }
+
+  #identityOf(source: GrantSource): Identity | undefined {
+    if (source.kind === "local") return this.#localUser(source.user, source.isMaster);
+    if (source.kind === "peer")
+      return { user: source.user, grants: [...new PeerRules(this.#options.config).publishGrants(source.minion)] };
+    const { user, eauth, groups, grants } = source;
+    const backend = backendConfig(this.#options.config.external_auth, eauth);
+    if (backend === undefined) return undefined;
+    return { user, grants: grants ?? this.#grantsOf(backend, user, groups), isNamesake: this.#isNamesake(user, eauth) };
+  }
+
+  /** How far a restricted user sees: the minions that some grant lets them publish to. */
+  async reachOf({ user, grants }: Identity): Promise<Reach> {
+    const targets = grants === undefined ? undefined : grantedTargets(grants);
+    const isListed = isBlacklisted(this.#options.config.publisher_acl_blacklist, user, []);
+    if (targets === undefined && !isListed) return "everyone";
+    const ids = new Set<string>();
+    for (const target of isListed ? [] : (targets ?? []))
+      for (const id of await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }, false)) ids.add(id);
+    return ids;
+  }
+
+  /** Undefined for whoever may do everything. */
+  askerOf(identity: Identity): Asker | undefined {
+    if (identity.grants === undefined) return undefined;
+    return { user: identity.user, reach: () => this.reachOf(identity) };
+  }
+
+  /** "own": only as far as it is about his own jobs. */
+  mayCall(
+    { grants, isNamesake }: Identity,
+    kind: "runner" | "wheel",
+    call: AskedCall,
+  ): "granted" | "own" | "denied" | "malformed" {
+    if (grants === undefined) return "granted";
+    if (kind === "wheel" && call.fun === targetFunction) return "own";
+    if (kind === "wheel" && followFunctions.has(call.fun)) return isNamesake === true ? "denied" : "own";
+    if (kind === "wheel" && innerFunctions.has(call.fun)) return "denied";
+    return this.#permissions.mayCall(grants, kind, call);
+  }
+
+  /**
+   * @returns what is told of it, the token among it; undefined if the user is not who he says
+   * @throws SaltworksError as `Tokens.make`
+   */
+  async makeToken(
+    credential: CredentialTask,
+    expireSeconds: number | undefined,
+    address = "",
+  ): Promise<Map<string, Encodable> | undefined> {
+    const { checks, tokens, nowMs } = this.#options;
+    const { eauth, username } = credential;
+    const backend = this.#backend(eauth);
+    const result = backend && (await checks.check(credential, address));
+    if (backend === undefined || result === undefined) return undefined;
+    const start = nowMs() / 1_000;
+    const fields = new Map<string, Encodable>([
+      ["start", new Float(start)],
+      ["expire", new Float(start + this.#lifeSeconds(credential, expireSeconds))],
+      ["name", username],
+      ["eauth", eauth],
+    ]);
+    if (this.#isKeepingGrants)
+      fields.set("auth_list", this.#grantsOf(backend, username, result.groups, result.grants) as Encodable);
+    if (result.groups.length > 0) fields.set("groups", result.groups);
+    return tokens.make(fields);
+  }
+
+  /** What is kept of a token that is good. @throws SaltworksError STORE_FAILED */
+  readToken(token: string): ValueMap | undefined {
+    return this.#options.tokens.read(token, this.#options.nowMs());
+  }
+
+  /** @returns whether it was there. @throws SaltworksError STORE_FAILED */
+  removeToken(token: string): boolean {
+    return this.#options.tokens.remove(token);
+  }
+
+  /** Removes tokens that have expired. */
+  async sweep(nowMs: number): Promise<void> {
+    await this.#options.tokens.sweep(nowMs);
+  }
+
+  #backend(eauth: string): ConfigMap | undefined {
+    const backend = backendConfig(this.#options.config.external_auth, eauth);
+    if (backend === undefined) {
+      this.#options.checks.notEnabled += 1;
+      this.#refusals.note({ eauth }, "an eauth system that is not enabled was asked for");
+    }
+    return backend;
+  }
+
+  /** The master's own user may do everything; others what `publisher_acl` says, and so users of sudo with `sudo_acl`. */
+  #localUser(user: string, isMaster: boolean): Identity | undefined {
+    const { publisher_acl: acl, sudo_acl: isSudoBound } = this.#options.config;
+    const isBound = user.startsWith("sudo_") && isSudoBound && Object.keys(acl).length > 0;
+    if (isMaster && !isBound) return { user, grants: undefined };
+    const grants = grantsOfLocalUser(acl, isMaster ? user.slice("sudo_".length) : user);
+    if (grants.length > 0) return { user, grants, source: { kind: "local", user, isMaster } };
+    this.#refusals.note({ user }, 'Authentication failure of type "user" occurred.');
+    return undefined;
+  }
+
+  #userOfToken(token: string): Identity | undefined {
+    const kept = this.readToken(token);
+    const [name, eauth] = [kept?.get("name"), kept?.get("eauth")];
+    const backend = typeof eauth === "string" ? this.#backend(eauth) : undefined;
+    if (kept === undefined || backend === undefined || typeof name !== "string") {
+      this.#refusals.note({}, 'Authentication failure of type "token" occurred.');
+      return undefined;
+    }
+    if (this.#isKeepingGrants && kept.has("auth_list")) {
+      const list = plain(kept.get("auth_list") ?? []);
+      const grants = Array.isArray(list) ? list : [];
+      const source = { kind: "eauth", user: name, eauth: String(eauth), groups: [], grants } as const;
+      return { user: name, grants, isNamesake: this.#isNamesake(name, eauth), source };
+    }
+    const written = kept.get("groups");
+    const groups = Array.isArray(written) ? written.map(String) : [];
+    const grants = this.#grantsOf(backend, name, groups);
+    const source = { kind: "eauth", user: name, eauth: String(eauth), groups, grants: undefined } as const;
+    return { user: name, grants, isNamesake: this.#isNamesake(name, eauth), source };
+  }
+
+  #isNamesake(user: string, eauth: unknown): boolean {
+    const isMasters = user === this.#options.config.user || user === "root" || user.startsWith("sudo_");
+    return isMasters && eauth !== systemBackend;
+  }
+
+  async #mayFind(identity: Identity, job: AskedJob, calls: readonly AskedCall[]): Promise<boolean> {
+    const found = calls.filter(({ fun }) => fun === findJob);
+    if (found.length === 0) return false;
+    for (const { args } of found) {
+      const owner = this.#options.ownerOf(String(args[0] ?? ""));
+      if (owner !== undefined && (owner !== identity.user || identity.isNamesake === true)) return false;
+    }
+    const reach = await this.reachOf(identity);
+    if (reach === "everyone") return true;
+    if (this.#readsPillar(job)) return false;
+    const ids = await this.#idsOf(job, true);
+    return ids.length > 0 && ids.every((id) => reach.has(id));
+  }
+
+  #readsPillar(target: TargetText): boolean {
+    const { targets } = this.#options;
+    try {
+      return readsPillar(targets.parse(targets.written(target)));
+    } catch (error) {
+      if (!hasCode(error, "TARGET_INVALID")) throw error;
+      return true;
+    }
+  }
+
+  /** What the backend itself grants stands in the configuration's place. */
+  #grantsOf(backend: ConfigMap, name: string, groups: readonly string[], given?: Uint8Array): Grants {
+    const list = given && plain(decode(given));
+    return Array.isArray(list) ? list : grantsOfUser(backend, name, groups, this.#options.config.permissive_acl);
+  }
+
+  /** A web service's grants cannot be asked for again without the password. */
+  get #isKeepingGrants(): boolean {
+    const { keep_acl_in_token: isKeeping, external_auth: externalAuth } = this.#options.config;
+    return isKeeping || Object.hasOwn(externalAuth, "rest");
+  }
+
+  #lifeSeconds({ eauth, username }: CredentialTask, asked: number | undefined): number {
+    const { token_expire: seconds, token_expire_user_override: override } = this.#options.config;
+    if (asked === undefined || !Number.isFinite(asked) || asked <= 0) return seconds;
+    const users = isConfigMap(override) && Object.hasOwn(override, eauth) ? override[eauth] : undefined;
+    return override === true || (Array.isArray(users) && users.includes(username)) ? asked : seconds;
+  }
+
+  #isWithin(job: TargetText, isHopeful: boolean): IsWithin {
+    let asked: Promise<readonly string[]> | undefined;
+    return async (target) => {
+      asked ??= this.#idsOf(job, true);
+      const ids = await asked;
+      if (ids.length === 0) return true;
+      // Minions of which nothing is known are asked, but are not within a grant that says what they are.
+      const granted = new Set(await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }, isHopeful));
+      return ids.every((id) => granted.has(id));
+    };
+  }
+
+  /** A target that cannot be read names nobody, as in Salt. */
+  async #idsOf(target: TargetText, isGreedy: boolean): Promise<readonly string[]> {
+    const { targets } = this.#options;
+    try {
+      const { target: written, targetKind, delimiter } = targets.written(target);
+      return (await targets.expected({ target: written, targetKind, delimiter }, isGreedy)).minions.texts();
+    } catch (error) {
+      if (!hasCode(error, "TARGET_INVALID")) throw error;
+      return [];
+    }
+  }
+}
+
+/** A job of several functions has a list of arguments for each. */
+function callsOf({ fun, arg }: Pick<Job, "fun" | "arg">): AskedCall[] {
+  const listOf = (value: unknown) => (Array.isArray(value) ? (value as Value[]) : []);
+  if (!Array.isArray(fun)) return [{ fun: String(fun), args: listOf(arg), kwargs: undefined }];
+  return fun.map((name, index) => ({ fun: String(name), args: listOf(listOf(arg)[index]), kwargs: undefined }));
+}
+
+/** One name, or a list of names: no lists within, and no commas, at which Salt's clients part a text. */
+function areFunctionNames(fun: unknown): boolean {
+  const isName = (name: unknown) => typeof name === "string" && name !== "" && !/[,\s]/.test(name);
+  return Array.isArray(fun) ? fun.length > 0 && fun.every(isName) : isName(fun);
+}
+
+/** Permissions as the configuration has them: maps with texts as keys. */
+function plain(value: Value): ConfigValue {
+  if (Array.isArray(value)) return value.map(plain);
+  if (value instanceof Map) return Object.fromEntries([...value].map(([key, member]) => [String(key), plain(member)]));
+  if (value instanceof Float) return value.value;
+  return typeof value === "object" ? null : value;
+}

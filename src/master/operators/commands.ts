@@ -1,0 +1,394 @@
+/**
+ * What operators ask in clear: `publish`, `runner`, `wheel`, and their tokens. A worker has checked the key of those who have one; here the others are,
+ * the work is done, and answered in Salt's shapes. docs/protocol.md sections 7.2 and 11.2.
+ */
+import { MessageChannel } from "node:worker_threads";
+import type { Logger } from "pino";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import type { RunnerCaller } from "../../runners/contract.ts";
+import { isUsableJid } from "../../wire/jid.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
+import type { LanePool } from "../../workers/lane-pool.ts";
+import type { Caller, Deferred, RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages.ts";
+import { highestRetcode } from "../batch-jobs/batch-job.ts";
+import type { Batches } from "../batch-jobs/batches.ts";
+import type { DeliverWithin, JobKeeping } from "../jobs/job-keeping.ts";
+import { type DirectFunction, jobFunctions } from "../jobs/job-status.ts";
+import type { Fire, Job, Published, Publisher } from "../publish/publisher.ts";
+import type { Authorisation, Identity } from "./authorisation.ts";
+import type { Connection } from "./connection.ts";
+import { errorReply, refusedCall, refusedTarget, unknownCaller } from "./refusals.ts";
+import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
+import type { RunnerCalls } from "./runner-calls.ts";
+
+export type CommandsOptions = {
+  readonly publisher: Publisher;
+  readonly keeping: JobKeeping;
+  readonly batches: Pick<Batches, "begin">;
+  readonly runners: LanePool;
+  readonly calls: RunnerCalls;
+  readonly fire: Fire;
+  readonly asks: RunnerAsks;
+  readonly authorisation: Authorisation;
+  /** Wheel functions that are answered here, even while runners are busy, and without events. */
+  readonly direct: ReadonlyMap<string, DirectFunction>;
+  readonly logger: Logger;
+};
+
+/** Fields of a publish request's kwargs that the minions see, in Salt's order. */
+const forwardedKwargs = ["ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs"] as const;
+const secondsMax = 86_400 * 365;
+/** Salt's own, for who does not say how long to wait. */
+const defaultTimes = { timeoutMs: 5_000, gatherTimeoutMs: 10_000 };
+/** As clocks write it, with a process id where `unique_jid` is set. */
+const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
+/** What an operator proves himself by, in a publish's `kwargs` or beside the job: nothing of it is kept or passed on. */
+const credentialNames = ["key", "token", "eauth", "username", "password"] as const;
+/** Of requests of our own clients, which know more of a reply than Salt's. */
+const ownMark = "__notes__";
+/** Their arguments and results are secrets: only the caller sees them. */
+const secretFunctions: ReadonlySet<string> = new Set(["auth.mk_token", "auth.del_token"]);
+const hiddenText = "**********";
+/** What of a wheel request is no argument. */
+const credentialFields: readonly string[] =
+  "cmd fun key user arg kwarg client eauth token username password full_return print_event __notes__ __jid__ __tag__ __user__".split(
+    " ",
+  );
+
+export class Commands {
+  readonly #options: CommandsOptions;
+  readonly #direct: ReadonlyMap<string, DirectFunction>;
+
+  constructor(options: CommandsOptions) {
+    this.#options = options;
+    this.#direct = new Map([...options.direct, ...jobFunctions(options.keeping)]);
+  }
+
+  /** Answers whatever a worker has passed on of an operator's. */
+  async answer(
+    work: Extract<Deferred, { kind: "publish" | "command" | "makeToken" | "readToken" }>,
+    reply: (frame: Uint8Array) => void,
+    connection: Connection,
+  ): Promise<void> {
+    const { authorisation, logger } = this.#options;
+    if (work.kind === "publish") return reply(await this.publish(work.load, work.caller, connection));
+    if (work.kind === "command") return await this.run(work.command, work.load, work.caller, reply, connection);
+    if (work.kind === "readToken") {
+      const kept = authorisation.readToken(work.token);
+      if (kept !== undefined) await this.#proveByToken(work.token, connection);
+      return reply(encode(kept ?? new Map(), "raw"));
+    }
+    try {
+      const made = await authorisation.makeToken(work.credential, work.expireSeconds, connection.address);
+      if (made !== undefined) await this.#proveByToken(String(made.get("token")), connection);
+      reply(encode(made ?? "", "raw"));
+    } catch (error) {
+      logger.error({ err: error }, "a token could not be made");
+      reply(encode("", "raw"));
+    }
+  }
+
+  async #proveByToken(token: string, connection: Connection): Promise<void> {
+    const identity = await this.#options.authorisation.identify({ kind: "token", user: "", token }, connection.address);
+    if (identity !== undefined) prove(identity, connection);
+  }
+
+  /** Removes tokens that have expired. */
+  sweepTokens(nowMs: number): Promise<void> {
+    return this.#options.authorisation.sweep(nowMs);
+  }
+
+  /** @returns the reply frame */
+  async publish(load: Uint8Array, caller: Caller, connection: Connection): Promise<Uint8Array> {
+    const { authorisation, fire, logger } = this.#options;
+    const identity = await authorisation.identify(caller, connection.address);
+    // No event: anybody on the network can cause one, and subscribers would lose others for it.
+    if (identity === undefined)
+      return encode(errorReply("AuthenticationError", "Authentication error occurred."), "raw");
+    const fields = decode(load) as ValueMap;
+    prove(identity, connection);
+    // A job id that names another's job would make that job this user's.
+    if (identity.grants !== undefined) fields.set("jid", "");
+    const job = { ...toJob(fields, identity.user), source: identity.source };
+    if (!(await authorisation.mayPublish(identity, caller.user, job))) {
+      logger.warn({ user: identity.user, fun: job.fun }, "a publish was refused: its user may not do that");
+      const refused = errorReply("AuthorizationError", "Authorization error occurred.");
+      fire(
+        ["salt/job", job.jid, "error"].filter(Boolean).join("/"),
+        new Map([...job.load, ...Object.entries(refused)]),
+      );
+      return encode(refused, "raw");
+    }
+    const follow = followOf(fields);
+    const batch = asMap(fields.get("kwargs")).get("batch");
+    let published: Published | undefined;
+    try {
+      if (job.jid !== undefined && !isUsableJid(job.jid))
+        throw new SaltworksError("FUNCTION_ARGUMENTS", "the job id has a slash or a control character, or is too long");
+      const within = this.#deliverWithin(fields, job, batch instanceof Map);
+      published =
+        batch instanceof Map
+          ? await this.#options.batches.begin(job, batch, follow ?? defaultTimes)
+          : await this.#options.keeping.beginning((begin) =>
+              this.#options.publisher.publish(job, (accepted) => begin(job, accepted, follow, within)),
+            );
+    } catch (error) {
+      if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
+      this.#options.logger.error({ err: error }, "a publish failed");
+      // A text in this place is what Salt's command line shows to its user; of an error in a load it shows 'jid', which it misses there.
+      return encode({ error: `The master could not publish: ${(error as Error).message}` }, "raw");
+    }
+    if (published === undefined) {
+      const error = `Master could not resolve minions for target ${targetText(job.target)}`;
+      return encode({ enc: "clear", load: { jid: null, minions: [], error } }, "raw");
+    }
+    const { jid, minions, missing } = published;
+    const reply = { jid, minions: minions.packed, missing };
+    // Salt's clients get what they know; ours hears why it cannot reach those whom it named.
+    const reasons =
+      follow === undefined || missing.length === 0 || identity.grants !== undefined
+        ? {}
+        : { reasons: this.#options.keeping.keyReasons(missing) };
+    const waits = isOwnClient(fields) ? { waits_until: this.#options.keeping.waitsUntilMs(jid) } : {};
+    return encode({ enc: "clear", load: { ...reply, ...reasons, ...waits } }, "raw");
+  }
+
+  /** Runner and wheel requests: `sync` runners and all wheels answer with the result, others with Salt's tag and jid at once. */
+  async run(
+    command: "runner" | "wheel",
+    load: Uint8Array,
+    caller: Caller,
+    reply: (frame: Uint8Array) => void,
+    connection: Connection,
+    isForMinion = false,
+  ): Promise<void> {
+    const identity = await this.#options.authorisation.identify(caller, connection.address);
+    if (identity === undefined) return reply(encode(unknownCaller(caller), "raw"));
+    prove(identity, connection);
+    const { user } = identity;
+    const { authorisation } = this.#options;
+    const fields = decode(load) as ValueMap;
+    const jidAsked = identity.grants === undefined ? givenJid(fields) : undefined;
+    const jid = jidAsked ?? this.#options.publisher.newJid();
+    const name = String(fields.get("fun") ?? "");
+    const tag = `${command === "runner" ? "salt/run" : "salt/wheel"}/${jid}`;
+    const isSync = command === "wheel" || fields.get("sync") === true;
+    const { args, kwargs } = command === "runner" ? runnerArguments(fields) : wheelArguments(fields);
+    const isName = typeof fields.get("fun") === "string" && !name.includes(",");
+    const decision = !isName ? "malformed" : authorisation.mayCall(identity, command, { fun: name, args, kwargs });
+    if (decision === "denied" || decision === "malformed")
+      return reply(encode(refusedCall(caller, user, decision), "raw"));
+    const head = { fun: `${command}.${name}`, jid, ...(command === "wheel" ? { tag } : {}), user };
+    const finished = (data: Encodable) => encode({ tag, data }, "raw");
+    const direct = command === "wheel" ? this.#direct.get(name) : undefined;
+    if (direct !== undefined) {
+      const answer = direct(kwargs, authorisation.askerOf(identity));
+      reply(finished({ ...head, ...(await outcomeOf(answer)), _stamp: stampNow() }));
+      return;
+    }
+    const startedStamp = stampNow();
+    const isSecret = secretFunctions.has(name);
+    const called = { ...head, fun_args: isSecret ? [hiddenText] : kwargs.size > 0 ? [...args, kwargs] : args };
+    this.#options.fire(`${tag}/new`, command === "runner" ? called : head);
+    if (!isSync) reply(encode({ tag, jid }, "raw"));
+    const { calls, logger } = this.#options;
+    const call = { jid, fun: head.fun, user };
+    const isRestricted = isForMinion || identity.grants !== undefined;
+    const result = await calls.during(call, () =>
+      this.#runInLane(name, args, kwargs, {
+        kind: command,
+        jid,
+        tag,
+        user,
+        isOwnOnly: decision === "own",
+        isRestricted,
+        isByEvent: !isSync,
+      }),
+    );
+    // In the answer of such a call there is no place for them.
+    if (!isSync && result.notes.length > 0) logger.info({ fun: head.fun, jid, notes: result.notes }, "a call's notes");
+    const resultBytes = result.value.byteLength;
+    const value = decode(result.value);
+    const shown = isSecret ? hiddenText : value;
+    const told = result.event === undefined || isSecret ? shown : new Packed(result.event);
+    const data = { ...(command === "runner" ? called : head), return: shown, success: result.success };
+    if (command === "runner") await calls.store({ ...call, data: { ...data, _stamp: startedStamp }, resultBytes });
+    this.#options.fire(`${tag}/ret`, { ...data, return: told });
+    if (!isSync) return;
+    const whole = result.reply === undefined ? value : new Packed(result.reply);
+    // Salt's clients, which show what they get, never see these. A caller that could not name the job id could not listen either.
+    const { notes } = result;
+    const own = isOwnClient(fields) ? { notes, told: identity.grants === undefined ? result.told : 0 } : {};
+    reply(finished({ ...data, return: whole, ...own, _stamp: stampNow() }));
+  }
+
+  /** Exit codes of what is stored of a job's returns. @throws SaltworksError STORE_FAILED */
+  async retcodes(jid: string): Promise<ReadonlyMap<string, number>> {
+    const { value } = await this.#askLane("saltworks.retcodes", { jid });
+    const found = decode(value);
+    if (!(found instanceof Map)) throw new SaltworksError("STORE_FAILED", `${jid}: ${String(found)}`);
+    return new Map([...found].map(([id, retcode]) => [String(id), highestRetcode(retcode)]));
+  }
+
+  /** What is stored of a job's returns, for the minion that published it: network encoding. @throws SaltworksError STORE_FAILED */
+  async peerReturns(jid: string, id: string, form: { waited: boolean; full: boolean }): Promise<Uint8Array> {
+    const { value, reply } = await this.#askLane("saltworks.peer_returns", { jid, id, ...form });
+    return reply ?? encode(decode(value), "raw");
+  }
+
+  /** A function for the master itself: no events, and no job. @throws SaltworksError STORE_FAILED */
+  async #askLane(fun: string, kwargs: { readonly [name: string]: Value }): Promise<RunnerResult> {
+    const jid = this.#options.publisher.newJid();
+    const caller = { kind: "wheel", jid, tag: "", user: "", isOwnOnly: false } as const;
+    const result = await this.#runInLane(fun, [], new Map(Object.entries(kwargs)), caller);
+    if (!result.success) throw new SaltworksError("STORE_FAILED", `${fun}: ${String(decode(result.value))}`);
+    return result;
+  }
+
+  /** @throws SaltworksError FUNCTION_ARGUMENTS */
+  #deliverWithin(fields: ValueMap, job: Job, isBatch: boolean): DeliverWithin | undefined {
+    const asked = asMap(fields.get("kwargs")).get("deliver_within");
+    if (!isBatch) return this.#options.keeping.deliverWithin(asked, job.fun);
+    if (asked === undefined || asked === null) return undefined;
+    throw new SaltworksError("FUNCTION_ARGUMENTS", "deliver_within is for a job to all at once, not for a batch");
+  }
+
+  async #runInLane(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {
+    const { port1, port2 } = new MessageChannel();
+    port1.on("message", (ask: RunnerAsk) => {
+      answerRunner(this.#options.asks, port1, ask, caller).catch((error: Error) =>
+        this.#options.logger.error({ err: error }, "a runner's question failed"),
+      );
+    });
+    const task: RunnerTask = { fun, args: encode(args, "bin"), kwargs: encode(kwargs, "bin"), caller, port: port2 };
+    try {
+      const result = await this.#options.runners.run<RunnerResult>(task, { transfer: [port2] });
+      for (const fault of result.faults) this.#options.logger.error({ fault, fun }, "a runner met a fault");
+      return result;
+    } catch (error) {
+      this.#options.logger.error({ err: error, fun }, "a runner failed");
+      return {
+        value: encode(`Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`, "bin"),
+        success: false,
+        notes: [],
+        faults: [],
+        told: 0,
+      };
+    } finally {
+      port1.close();
+    }
+  }
+}
+
+/** A right password that permits nothing proves nothing: in a system's directory everybody has one. */
+function prove({ grants }: Identity, connection: Connection): void {
+  if (grants === undefined || grants.length > 0) connection.prove();
+}
+
+/** What the function refuses is its answer; anything else is a bug of the master. */
+async function outcomeOf(
+  answer: Promise<Encodable>,
+): Promise<{ readonly return: Encodable; readonly success: boolean }> {
+  try {
+    return { return: await answer, success: true };
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return { return: error.message, success: false };
+  }
+}
+
+/** UTC time as Salt writes it. */
+function stampNow(): string {
+  return new Date().toISOString().slice(0, -1);
+}
+
+/** The job that a publish request or a stored load asks for. */
+export function toJob(fields: ValueMap, user: string): Job {
+  const kwargs = asMap(fields.get("kwargs"));
+  kwargs.delete("follow");
+  const load = new Map<Encodable, Encodable>(fields);
+  load.delete(ownMark);
+  for (const name of credentialNames) {
+    kwargs.delete(name);
+    load.delete(name);
+  }
+  if (load.has("user")) load.set("user", user);
+  if (load.has("kwargs")) load.set("kwargs", kwargs);
+  const publishFields = new Map<string, Encodable>();
+  for (const name of forwardedKwargs) if (kwargs.has(name)) publishFields.set(name, kwargs.get(name));
+  const target = fields.get("tgt");
+  const delimiter = kwargs.get("delimiter");
+  const jid = fields.get("jid");
+  return {
+    fun: fields.get("fun") ?? "",
+    arg: fields.get("arg") ?? [],
+    target: Array.isArray(target) ? target.map(String) : String(target ?? ""),
+    targetKind: String(fields.get("tgt_type") ?? "glob"),
+    delimiter: typeof delimiter === "string" && delimiter !== "" ? delimiter : ":",
+    ret: fields.get("ret") ?? "",
+    user,
+    jid: typeof jid === "string" && jid !== "" ? jid : undefined,
+    load,
+    publishFields,
+    isQuiet: false,
+  };
+}
+
+function followOf(fields: ValueMap): { readonly timeoutMs: number; readonly gatherTimeoutMs: number } | undefined {
+  const follow = asMap(fields.get("kwargs")).get("follow");
+  if (!(follow instanceof Map)) return undefined;
+  const milliseconds = (name: string, otherwise: number) => {
+    const value = Number(follow.get(name) ?? otherwise);
+    return Math.round(Math.min(Number.isFinite(value) && value >= 0 ? value : otherwise, secondsMax) * 1_000);
+  };
+  const { timeoutMs, gatherTimeoutMs } = defaultTimes;
+  return {
+    timeoutMs: milliseconds("timeout", timeoutMs / 1_000),
+    gatherTimeoutMs: milliseconds("gather_job_timeout", gatherTimeoutMs / 1_000),
+  };
+}
+
+type CallArguments = { readonly args: Value[]; readonly kwargs: ValueMap };
+
+/** Our own client names them `arg` and `kwarg`; Salt's packs both into `kwarg`. */
+function runnerArguments(fields: ValueMap): CallArguments {
+  const kwarg = asMap(fields.get("kwarg"));
+  const [args, kwargs] = [kwarg.get("arg"), kwarg.get("kwarg")];
+  if (Array.isArray(args) && kwargs instanceof Map) return { args, kwargs: new Map(kwargs) };
+  return { args: asList(fields.get("arg")), kwargs: kwarg };
+}
+
+/** A wheel's arguments stand beside `fun` by name, or as `arg` and `kwarg`. */
+function wheelArguments(fields: ValueMap): CallArguments {
+  const kwarg = fields.get("kwarg");
+  if (Array.isArray(fields.get("arg")) || kwarg instanceof Map)
+    return { args: asList(fields.get("arg")), kwargs: asMap(kwarg) };
+  const kwargs = new Map(fields);
+  for (const name of credentialFields) kwargs.delete(name);
+  return { args: [], kwargs };
+}
+
+/** Ours asks for what a function has to say beside its value. */
+function isOwnClient(fields: ValueMap): boolean {
+  return fields.get(ownMark) === true;
+}
+
+/** A client that wants to hear of its call from the start names the job id itself. */
+function givenJid(fields: ValueMap): string | undefined {
+  const jid = fields.get("__jid__");
+  return typeof jid === "string" && jidPattern.test(jid) ? jid : undefined;
+}
+
+function asList(value: Value | undefined): Value[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function asMap(value: Value | undefined): ValueMap {
+  return value instanceof Map ? new Map(value) : new Map();
+}
+
+/** Salt writes a list target the way Python prints one. */
+function targetText(target: string | readonly string[]): string {
+  return typeof target === "string" ? target : `[${target.map((id) => `'${id}'`).join(", ")}]`;
+}

@@ -1,0 +1,137 @@
+/**
+ * Whether a user's password is right, as its backend says. `credentialChecksMax` are asked at once and `credentialChecksWaitingMax` wait, in
+ * turn by address and user: guessing passwords takes neither the master's time nor the places of others. A refusal takes about a second, so
+ * that its time tells nothing and guessing is slow.
+ */
+import { randomInt } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { credentialChecksMax, credentialChecksWaitingMax, refusedCredentialMs } from "../../limits.ts";
+import { addressKey } from "../../transport/zmtp/address.ts";
+import type { CredentialResult, CredentialTask } from "../../workers/credentials/contract.ts";
+import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/histogram.ts";
+import type { LanePool } from "../../workers/lane-pool.ts";
+import { RefusalLog } from "../ports/refusal-log.ts";
+import { FairTurns, type Waiter } from "../waiting/fair-turns.ts";
+
+/** `failed`: the backend could not say. `dropped`: too many waited. */
+export const checkOutcomes = ["authentic", "refused", "failed", "dropped"] as const;
+type CheckCounts = Record<(typeof checkOutcomes)[number], number>;
+
+export type CredentialChecksOptions = {
+  /** Those that are enabled: nobody else may be asked for, so that callers cannot make up names to count. */
+  readonly backends: readonly string[];
+  readonly lane: Pick<LanePool, "run">;
+  readonly logger: Pick<Logger, "warn" | "error">;
+  /** Until a refusal goes out. */
+  readonly wait?: (ms: number) => Promise<unknown>;
+};
+
+/** From the master's parts. */
+export function credentialChecksOf(parts: {
+  readonly config: Pick<MasterConfig, "external_auth">;
+  readonly credentials: LanePool;
+  readonly logger: Logger;
+}): CredentialChecks {
+  const { config, credentials: lane, logger } = parts;
+  return new CredentialChecks({ lane, logger, backends: Object.keys(config.external_auth) });
+}
+
+/** `resolve`: told whether it has its turn; false: its place went to another. */
+type WaitingLogin = Waiter & { readonly resolve: (hasTurn: boolean) => void };
+
+export class CredentialChecks {
+  /** By backend, all from 0 on. */
+  readonly counters: ReadonlyMap<string, CheckCounts>;
+  /** Times that a backend was asked for which is not enabled: by whatever name, since anybody can make one up. */
+  notEnabled = 0;
+  readonly #waitSeconds = new Histogram(secondsBounds);
+  readonly #checkSeconds = new Histogram(secondsBounds);
+  readonly #options: CredentialChecksOptions;
+  readonly #waiting = new FairTurns<WaitingLogin>(credentialChecksWaitingMax);
+  readonly #refusals: RefusalLog;
+  #running = 0;
+
+  constructor(options: CredentialChecksOptions) {
+    this.#options = options;
+    this.#refusals = new RefusalLog(options.logger, Date.now);
+    this.counters = new Map(
+      options.backends.map((name) => [name, { authentic: 0, refused: 0, failed: 0, dropped: 0 }]),
+    );
+  }
+
+  /** Under way, those among them whose refusal takes its time, and waiting. */
+  get runningCount(): number {
+    return this.#running;
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.count;
+  }
+
+  /** How long checks waited for their turn, and how long backends took. */
+  get times(): { readonly wait: HistogramSnapshot; readonly check: HistogramSnapshot } {
+    return { wait: this.#waitSeconds.snapshot(), check: this.#checkSeconds.snapshot() };
+  }
+
+  /**
+   * @param address where it comes from: addresses (of IPv6, sites) take turns, and so do the users of one address
+   * @returns undefined if the user does not prove the name
+   */
+  async check(task: CredentialTask, address = ""): Promise<CredentialResult | undefined> {
+    const askedMs = performance.now();
+    if (this.#running >= credentialChecksMax) {
+      const hasTurn = await new Promise<boolean>((resolve) => {
+        const out = this.#waiting.offer({ address: addressKey(address), user: task.username, resolve });
+        out?.resolve(false);
+      });
+      if (!hasTurn) {
+        this.#count(task, "dropped");
+        this.#refusals.note({ eauth: task.eauth }, "too many authentications wait: one was refused unasked");
+        return undefined;
+      }
+    } else {
+      this.#running += 1;
+    }
+    this.#waitSeconds.observe((performance.now() - askedMs) / 1_000);
+    try {
+      return await this.#ask(task);
+    } finally {
+      // The next in turn takes the place over.
+      const next = this.#waiting.take();
+      if (next === undefined) this.#running -= 1;
+      else next.resolve(true);
+    }
+  }
+
+  async #ask(task: CredentialTask): Promise<CredentialResult | undefined> {
+    const { lane, logger, wait = delay } = this.#options;
+    const { eauth, username } = task;
+    const startedMs = performance.now();
+    let fault: string | undefined;
+    try {
+      const result = await lane.run<CredentialResult>(task);
+      if (result.isAuthentic) {
+        this.#count(task, "authentic");
+        return result;
+      }
+      fault = result.fault;
+    } catch (error) {
+      fault = (error as Error).message;
+    } finally {
+      this.#checkSeconds.observe((performance.now() - startedMs) / 1_000);
+    }
+    this.#count(task, fault === undefined ? "refused" : "failed");
+    if (fault === undefined) logger.warn({ eauth, username }, 'Authentication failure of type "eauth" occurred.');
+    else logger.error({ eauth, username, fault }, "an eauth system could not say whether a user is who he says");
+    const { min, max } = refusedCredentialMs;
+    await wait(Math.max(0, randomInt(min, max) - (performance.now() - startedMs)));
+    return undefined;
+  }
+
+  #count({ eauth }: CredentialTask, outcome: keyof CheckCounts): void {
+    const counts = this.counters.get(eauth);
+    if (counts !== undefined) counts[outcome] += 1;
+  }
+}

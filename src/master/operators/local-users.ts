@@ -1,0 +1,73 @@
+/** Which users of this machine have a key file: the master's own, and those whom `publisher_acl` names. Source: Salt's access_keys. */
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { localKeysMax, probeOutputBytesMax, probeTimeoutMs } from "../../limits.ts";
+import { ensureLocalKey } from "../../store/local-key.ts";
+import { expressionMatches } from "./permissions.ts";
+
+type UsersConfig = Pick<MasterConfig, "cachedir" | "user" | "publisher_acl" | "external_auth" | "client_acl_verify">;
+
+/** What can be a user's name, and a part of a file's. */
+const userName = /^[\w.@+-]+\$?$/;
+const othersMayPass = 0o001;
+
+/** Each user's secret, made where there is none. @throws SaltworksError STORE_FAILED */
+export function localKeysOf(config: UsersConfig, logger: Pick<Logger, "warn">): ReadonlyMap<string, string> {
+  const { cachedir, user, publisher_acl: acl, external_auth: externalAuth } = config;
+  const keys = new Map([[user, ensureLocalKey(cachedir, user)]]);
+  const expressions = Object.keys(acl);
+  if (expressions.length + Object.keys(externalAuth).length > 0) openWay(cachedir);
+  if (expressions.length === 0) return keys;
+  for (const [name, uid] of usersOf(expressions, config, logger)) {
+    if (keys.has(name)) continue;
+    if (keys.size > localKeysMax) {
+      logger.warn({ localKeysMax }, "publisher_acl names more users than may have keys: the rest have none");
+      break;
+    }
+    keys.set(name, ensureLocalKey(cachedir, name, uid));
+  }
+  return keys;
+}
+
+/** Users have to get to their key; what is in the directory they need not see. */
+function openWay(cachedir: string): void {
+  mkdirSync(cachedir, { recursive: true });
+  const { mode } = statSync(cachedir);
+  if ((mode & othersMayPass) === 0) chmodSync(cachedir, (mode & 0o7777) | othersMayPass);
+}
+
+function usersOf(
+  expressions: readonly string[],
+  { client_acl_verify: isVerified }: UsersConfig,
+  logger: Pick<Logger, "warn">,
+): ReadonlyMap<string, number | undefined> {
+  const names = expressions.filter((expression) => userName.test(expression));
+  const known = passwdEntries([], logger);
+  const missing = names.filter((name) => !known.has(name));
+  // Some services give a user who is asked for and list none.
+  const asked = missing.length > 0 ? passwdEntries(missing, logger) : new Map<string, number>();
+  const users = new Map<string, number | undefined>();
+  for (const [name, uid] of [...known, ...asked])
+    if (userName.test(name) && expressions.some((expression) => expressionMatches(name, expression)))
+      users.set(name, uid);
+  if (!isVerified) for (const name of names) if (!users.has(name)) users.set(name, undefined);
+  return users;
+}
+
+/** Names and ids by the system's user services. Names that there are not are left out. */
+function passwdEntries(names: readonly string[], logger: Pick<Logger, "warn">): Map<string, number> {
+  let text = "";
+  try {
+    const limits = { timeout: probeTimeoutMs, maxBuffer: probeOutputBytesMax, encoding: "utf8" } as const;
+    text = execFileSync("getent", ["passwd", ...names], { ...limits, stdio: ["ignore", "pipe", "ignore"] });
+  } catch (error) {
+    // It ends with 2 where one of the names is not there, and has printed the others.
+    const { status, stdout } = error as { readonly status?: number; readonly stdout?: string };
+    if (status !== 2) logger.warn({ err: error }, "the users of this machine could not be listed for publisher_acl");
+    text = stdout ?? "";
+  }
+  const entries = text.split("\n").map((line) => line.split(":"));
+  return new Map(entries.flatMap(([name, , uid]) => (name && uid ? [[name, Number(uid)] as const] : [])));
+}

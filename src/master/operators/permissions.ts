@@ -1,0 +1,183 @@
+/**
+ * Who may run what: the permission language of `external_auth` and `publisher_acl`. Source: the decisions of Salt's CkMinions, recorded in
+ * test/vectors/permissions.json; docs/external-auth.md says where this is stricter.
+ */
+import type { ConfigMap, ConfigValue } from "../../config/option.ts";
+import { isConfigMap } from "../../config/salt-yaml.ts";
+import { hasCode } from "../../errors.ts";
+import { permissionPatternsMax } from "../../limits.ts";
+import { compileGlob } from "../../target/glob.ts";
+import { compilePythonPattern, type PythonPattern } from "../../target/python-pattern.ts";
+import { strOf } from "../../wire/python-repr.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import { argumentsAsSent, type CallArguments, callArguments } from "./call-arguments.ts";
+
+/** What one user may do: texts and maps as they are configured. */
+export type Grants = readonly ConfigValue[];
+/** One function that is asked for. `kwargs`: undefined where none were given. */
+export type AskedCall = {
+  readonly fun: string;
+  readonly args: readonly Value[];
+  readonly kwargs: ValueMap | undefined;
+};
+/** Whether every minion that is asked is one of this target, in the compound language. */
+export type IsWithin = (target: string) => Promise<boolean>;
+
+const nothingAlways: ReadonlySet<string> = new Set();
+/**
+ * Permissions of a user of a backend: his own, those of his groups (`group%`), and those of `*` where nothing names him. `isPermissive`: those of `*` are
+ * left out, which is what Salt's option does to every name.
+ */
+export function grantsOfUser(
+  backend: ConfigMap,
+  name: string,
+  groups: readonly string[],
+  isPermissive: boolean,
+): ConfigValue[] {
+  const grants: ConfigValue[] = [];
+  let isNamed = false;
+  for (const [key, granted] of Object.entries(backend)) {
+    if (key.startsWith("^") || key === "*") continue;
+    if (key.endsWith("%")) {
+      if (groups.includes(key.replace(/%+$/, ""))) grants.push(...entriesOf(granted));
+    } else if (key === name) {
+      isNamed = true;
+      grants.push(...entriesOf(granted));
+    }
+  }
+  if (!isPermissive && !isNamed) grants.push(...entriesOf(backend["*"]));
+  return grants;
+}
+
+/** Permissions of a user of this machine by `publisher_acl`, whose names may be globs or regular expressions. */
+export function grantsOfLocalUser(acl: ConfigMap, user: string): ConfigValue[] {
+  return Object.entries(acl).flatMap(([expression, granted]) =>
+    expressionMatches(user, expression) ? entriesOf(granted) : [],
+  );
+}
+
+/** A lone text is a list of one. */
+function entriesOf(granted: ConfigValue | undefined): readonly ConfigValue[] {
+  if (granted === undefined || granted === null) return [];
+  return Array.isArray(granted) ? granted : [granted];
+}
+
+/** As a glob for the whole text, or a regular expression for it. */
+export function expressionMatches(text: string, expression: string): boolean {
+  return compileGlob(expression).matches(text) || (patternOf(`(?:${expression})\\Z`)?.matchesStart(text) ?? false);
+}
+
+/** Whether `publisher_acl_blacklist` has the user, or one of the functions. */
+export function isBlacklisted(blacklist: ConfigMap, user: string, functions: readonly string[]): boolean {
+  const isListed = (text: string, list: ConfigValue | undefined) =>
+    entriesOf(list).some((expression) => typeof expression === "string" && expressionMatches(text, expression));
+  return isListed(user, blacklist.users) || functions.some((fun) => isListed(fun, blacklist.modules));
+}
+
+/** What Python's engine would take and ours refuses, or what neither takes, grants nothing. */
+function patternOf(source: string): PythonPattern | undefined {
+  try {
+    return compilePythonPattern(source);
+  } catch (error) {
+    if (!hasCode(error, "TARGET_INVALID")) throw error;
+    return undefined;
+  }
+}
+
+/** Decides, and remembers compiled patterns: the same few are asked at every publish. */
+export class Permissions {
+  readonly #patterns = new Map<string, PythonPattern | undefined>();
+
+  /** Every one of the functions has to be granted for all minions that are asked. */
+  async mayPublish(
+    grants: Grants,
+    calls: readonly AskedCall[],
+    isWithin: IsWithin,
+    always: ReadonlySet<string> = nothingAlways,
+  ): Promise<boolean> {
+    for (const call of calls) {
+      if (!always.has(call.fun) && !(await this.#isPublishGranted(grants, call, isWithin))) return false;
+    }
+    return calls.length > 0;
+  }
+
+  async #isPublishGranted(grants: Grants, call: AskedCall, isWithin: IsWithin): Promise<boolean> {
+    // Limits hold for what minions make of the arguments, and grant nothing that Salt, which looks at them as they are sent, refuses.
+    const forms = [callArguments(call.args, undefined, true), argumentsAsSent(call.args)];
+    for (const grant of grants) {
+      if (typeof grant === "string") {
+        if (this.#isMatch(grant, call.fun)) return true;
+        continue;
+      }
+      const [target, conditions] = onlyEntry(grant) ?? [];
+      if (target === undefined || conditions === undefined) continue;
+      if (!this.#isCallGranted(conditions, call.fun, forms)) continue;
+      if (await isWithin(target)) return true;
+    }
+    return false;
+  }
+
+  /** For runner and wheel functions. "malformed": the name is not `module.function`. */
+  mayCall(grants: Grants, kind: "runner" | "wheel", call: AskedCall): "granted" | "denied" | "malformed" {
+    if (grants.length === 0) return "denied";
+    const [module, fun, ...more] = call.fun.split(".");
+    if (module === undefined || fun === undefined || more.length > 0) return "malformed";
+    const forms = [callArguments(call.args, call.kwargs, false)];
+    const isAll = (name: string) => name === kind || name === `${kind}s`;
+    for (const grant of grants) {
+      const [written, conditions] = typeof grant === "string" ? [grant] : (onlyEntry(grant) ?? []);
+      if (written === undefined || !written.startsWith("@")) continue;
+      const name = written.slice(1);
+      if (conditions === undefined) {
+        if (name === module || isAll(name)) return "granted";
+        continue;
+      }
+      if (name === module && this.#isCallGranted(conditions, fun, forms)) return "granted";
+      if (isAll(name) && this.#isCallGranted(conditions, call.fun, forms)) return "granted";
+    }
+    return "denied";
+  }
+
+  /** `conditions`: patterns of functions, or maps of a pattern to what the arguments must be. */
+  #isCallGranted(conditions: ConfigValue, fun: string, forms: readonly CallArguments[]): boolean {
+    return entriesOf(conditions).some((condition) => {
+      if (typeof condition === "string") return this.#isMatch(condition, fun);
+      const [pattern, limits] = onlyEntry(condition) ?? [];
+      if (pattern === undefined || limits === undefined || !this.#isMatch(pattern, fun)) return false;
+      return entriesOf(limits).some(
+        (limit) => isConfigMap(limit) && forms.every((form) => this.#areArgumentsWithin(limit, form)),
+      );
+    });
+  }
+
+  /** Only arguments that are listed are looked at; null stands for anything. */
+  #areArgumentsWithin(limit: ConfigMap, { args, kwargs }: CallArguments): boolean {
+    const positional = limit.args ?? [];
+    const named = limit.kwargs ?? {};
+    if (!Array.isArray(positional) || !isConfigMap(named)) return false;
+    const fits = (pattern: ConfigValue | undefined, value: Value) =>
+      pattern === null || (typeof pattern === "string" && this.#isMatch(pattern, strOf(value)));
+    if (!positional.every((pattern, index) => index < args.length && fits(pattern, args[index] ?? null))) return false;
+    return Object.entries(named).every(
+      ([name, pattern]) => kwargs.has(name) && fits(pattern, kwargs.get(name) ?? null),
+    );
+  }
+
+  /** As `re.match`: the text may go on behind what the pattern says. */
+  #isMatch(pattern: string, text: string): boolean {
+    let compiled = this.#patterns.get(pattern);
+    if (compiled === undefined && !this.#patterns.has(pattern)) {
+      if (this.#patterns.size >= permissionPatternsMax) this.#patterns.clear();
+      compiled = patternOf(pattern);
+      this.#patterns.set(pattern, compiled);
+    }
+    return compiled?.matchesStart(text) === true;
+  }
+}
+
+/** Of a map with one member, name and value; anything else says nothing. */
+function onlyEntry(grant: ConfigValue): [name: string, value: ConfigValue] | undefined {
+  if (!isConfigMap(grant)) return undefined;
+  const entries = Object.entries(grant);
+  return entries.length === 1 ? entries[0] : undefined;
+}

@@ -1,0 +1,151 @@
+/** What runner and wheel functions ask of the main thread, and who answers: one line a question. Their side is `MasterAccess` in runners/contract.ts. */
+import type { MessagePort } from "node:worker_threads";
+import { hasCode } from "../../errors.ts";
+import type { ForgottenFacts, MasterAccess, RunnerCaller } from "../../runners/contract.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import type { RunJobAnswer, RunJobAsk, RunnerAnswer, RunnerAsk } from "../../workers/messages.ts";
+import type { Partitioner } from "../../workers/partition.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+import { nothingOf } from "../answers/kept-pillars.ts";
+import type { Pillars } from "../answers/pillars.ts";
+import type { Batches } from "../batch-jobs/batches.ts";
+import type { JobKeeping } from "../jobs/job-keeping.ts";
+import { jobStatus, pendingJobs } from "../jobs/job-status.ts";
+import type { JobTracker } from "../jobs/job-tracker.ts";
+import type { TargetText } from "../publish/expected-minions.ts";
+import { ownJob } from "../publish/own-job.ts";
+import type { Fire, Publisher } from "../publish/publisher.ts";
+import type { Targets } from "../publish/targets.ts";
+import type { Authorisation } from "./authorisation.ts";
+import type { RunnerCalls } from "./runner-calls.ts";
+
+export type RunnerAsksOptions = {
+  readonly publisher: Publisher;
+  readonly tracker: JobTracker;
+  readonly keeping: JobKeeping;
+  readonly pool: ShardPool;
+  readonly targets: Targets;
+  readonly partitioner: Partitioner;
+  readonly pillars: Pick<Pillars, "show" | "kept">;
+  readonly fire: Fire;
+  readonly fireForOperator: Fire;
+  readonly connected: () => readonly string[];
+  readonly counters: () => Promise<Encodable>;
+  readonly calls: Pick<RunnerCalls, "list">;
+  readonly user: string;
+  readonly batches: Pick<Batches, "states" | "control">;
+  readonly authorisation: Pick<Authorisation, "makeToken" | "removeToken">;
+};
+
+type Question<Name extends keyof MasterAccess> = Name extends "runJob" ? RunJobAsk : Parameters<MasterAccess[Name]>[0];
+type Answer<Name extends keyof MasterAccess> = Name extends "runJob"
+  ? RunJobAnswer
+  : Awaited<ReturnType<MasterAccess[Name]>>;
+/** An answer for each of the names, and for no other. */
+export type RunnerAsks = {
+  readonly [Name in keyof MasterAccess]: (
+    question: Question<Name>,
+    caller: RunnerCaller,
+  ) => Promise<Answer<Name>> | Answer<Name>;
+};
+
+export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
+  const { pool, partitioner, pillars } = options;
+  return {
+    runJob: (request) => runJob(options, request),
+    connected: () => [...options.connected()],
+    counters: () => options.counters(),
+    runningCalls: () => options.calls.list(),
+    match: (question) => match(options.targets, { ...question, delimiter: ":" }),
+    fire: async ({ tag, data, isOperators }) =>
+      (isOperators === true ? options.fireForOperator : options.fire)(tag, decode(data) as ValueMap),
+    forget: (facts) => forget(pool, partitioner, facts),
+    renderPillar: async (question) => {
+      const { record, faults } = await pillars.show({ ...question, override: undefined });
+      return { pillar: record, faults };
+    },
+    keptPillar: async ({ id, pillarenv, isForgotten }) => {
+      if (isForgotten) await pillars.kept.forget(id);
+      return isForgotten ? undefined : (await pillars.kept.find({ ...nothingOf(id), pillarenv }))?.record;
+    },
+    batches: () => options.batches.states(),
+    jobStatus: (question) => jobStatus(options.keeping, question, Date.now()),
+    pendingJobs: ({ jid }) => pendingJobs(options.keeping, jid),
+    cancelPending: ({ jid, minion }) => options.keeping.deliveries.cancel(jid, minion),
+    controlBatch: ({ action, jid }, { user }) => options.batches.control(action, jid, user),
+    makeToken: async ({ expireSeconds, ...credential }) => {
+      const made = await options.authorisation.makeToken(credential, expireSeconds);
+      return made && encode(made, "bin");
+    },
+    removeToken: ({ token }) => options.authorisation.removeToken(token),
+  };
+}
+
+/** Answers over the port that a call was given; never throws. */
+export async function answerRunner(
+  asks: RunnerAsks,
+  port: MessagePort,
+  ask: RunnerAsk,
+  caller: RunnerCaller,
+): Promise<void> {
+  let answer: RunnerAnswer;
+  try {
+    // Name and question come from the same line of `askThrough`, where the compiler has checked them.
+    const handler = asks[ask.name] as (question: unknown, caller: RunnerCaller) => unknown;
+    answer = { id: ask.id, ok: true, value: await handler(ask.question, caller) };
+  } catch (error) {
+    const code = hasCode(error, "QUEUE_FULL") ? "QUEUE_FULL" : "FUNCTION_FAILED";
+    answer = { id: ask.id, ok: false, code, message: (error as Error).message };
+  }
+  port.postMessage(answer);
+}
+
+/** @throws SaltworksError TARGET_INVALID: whoever asks what is stored should hear that the question was wrong */
+async function match(targets: Targets, asked: TargetText): Promise<readonly string[]> {
+  const target = targets.written(asked);
+  targets.parse(target);
+  return (await targets.expected(target)).minions.texts();
+}
+
+/** Publishes a job of the master's own and settles when it is over. */
+function runJob({ publisher, tracker, user }: RunnerAsksOptions, ask: RunJobAsk): Promise<RunJobAnswer> {
+  const target = decode(ask.target) as string | string[];
+  const job = ownJob(ask.fun, decode(ask.arg) as Value[], target, ask.targetKind, user);
+  return new Promise((resolve, reject) => {
+    const returns: { id: string; body: Uint8Array }[] = [];
+    const published = publisher.publish(job, ({ jid, minions }) =>
+      tracker.follow({
+        jid,
+        minions,
+        timeoutMs: ask.timeoutMs,
+        gatherTimeoutMs: ask.gatherTimeoutMs,
+        onReturn: (id, body) => returns.push({ id, body: Uint8Array.from(body()) }),
+        onDone: (_, silent) => resolve({ jid, minions: minions.texts(), returns, silent: Object.fromEntries(silent) }),
+      }),
+    );
+    published.then((outcome) => {
+      if (outcome === undefined) resolve({ jid: "", minions: [], returns: [], silent: {} });
+    }, reject);
+  });
+}
+
+/** Each worker forgets of its own minions; what their grains were, targeting knows no longer. */
+async function forget(pool: ShardPool, partitioner: Partitioner, facts: ForgottenFacts): Promise<number> {
+  const bySlot = new Map<number, string[]>();
+  for (const id of facts.ids) {
+    const slot = partitioner.slotOf(id, pool.slotCount);
+    const ids = bySlot.get(slot);
+    if (ids === undefined) bySlot.set(slot, [id]);
+    else ids.push(id);
+  }
+  const counts = await Promise.all(
+    [...bySlot].map(([slot, ids]) =>
+      pool.offer<number>(slot, {
+        bytes: 0,
+        build: () => ({ task: { kind: "forgetFacts", ...facts, ids }, transfer: [] }),
+      }),
+    ),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,68 @@
+/** Runner calls: which are under way, and what becomes of each one as a job of the job cache, as in Salt. */
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { storedResultBytesMax } from "../../limits.ts";
+import type { RunningCall } from "../../runners/contract.ts";
+import { encode } from "../../wire/msgpack.ts";
+import { trimmedText } from "../../wire/return.ts";
+import type { Encodable } from "../../wire/values.ts";
+import type { Partitioner } from "../../workers/partition.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+
+export type RunnerCallsOptions = {
+  readonly config: Pick<MasterConfig, "id" | "job_cache" | "ext_job_cache">;
+  readonly pool: Pick<ShardPool, "offer" | "slotCount">;
+  readonly partitioner: Partitioner;
+  readonly logger: Logger;
+};
+
+/** `data`: what the call's last event says. `resultBytes`: of its return. */
+export type FinishedCall = {
+  readonly jid: string;
+  readonly fun: string;
+  readonly user: string;
+  readonly data: { readonly [name: string]: Encodable };
+  readonly resultBytes: number;
+};
+
+export class RunnerCalls {
+  readonly #options: RunnerCallsOptions;
+  readonly #running = new Map<string, RunningCall>();
+
+  constructor(options: RunnerCallsOptions) {
+    this.#options = options;
+  }
+
+  list(): RunningCall[] {
+    return [...this.#running.values()];
+  }
+
+  /** While `step` runs, the call is under way. */
+  async during<Result>(call: Omit<RunningCall, "pid">, step: () => Promise<Result>): Promise<Result> {
+    this.#running.set(call.jid, { ...call, pid: process.pid });
+    try {
+      return await step();
+    } finally {
+      this.#running.delete(call.jid);
+    }
+  }
+
+  /** Target and only answerer is the master itself. Resolves when it is stored, or could not be: the caller gets its answer all the same. */
+  async store({ jid, fun, user, data, resultBytes }: FinishedCall): Promise<void> {
+    const { config, pool, partitioner, logger } = this.#options;
+    if (!config.job_cache || config.ext_job_cache !== "") return;
+    const { id } = config;
+    const kept = resultBytes > storedResultBytesMax ? { ...data, return: trimmedText } : data;
+    const load = encode({ id, tgt: id, jid, fun, user }, "bin");
+    const body = encode({ id, jid, fun, return: kept, _stamp: new Date().toISOString().slice(0, -1) }, "bin");
+    const task = { kind: "putCall", jid, load, id, body };
+    try {
+      await pool.offer(partitioner.slotOf(id, pool.slotCount), {
+        bytes: load.byteLength + body.byteLength,
+        build: () => ({ task, transfer: [] }),
+      });
+    } catch (error) {
+      logger.error({ err: error, fun, jid }, "a runner call could not be stored as a job");
+    }
+  }
+}

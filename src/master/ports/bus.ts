@@ -1,0 +1,114 @@
+/**
+ * The master's event bus: Salt's sockets, and the doors by which the master itself fires and listens.
+ * docs/protocol.md section 10.
+ */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { EventStreamServer } from "../../transport/event-stream-server.ts";
+import { encodeEvent, frameEvent, frameMasterEvent } from "../../wire/event.ts";
+import type { Encodable } from "../../wire/values.ts";
+import { RefusalLog } from "./refusal-log.ts";
+
+export type BusOptions = {
+  readonly sockDir: string;
+  readonly subscriberBytesMax: number;
+  readonly logger: Logger;
+};
+
+type EventData = { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>;
+
+/** UTC time as Salt writes it, microseconds and no zone. */
+function stamp(): string {
+  const micros = Math.floor(((performance.timeOrigin + performance.now()) % 1) * 1_000);
+  return `${new Date().toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}`;
+}
+
+export class Bus {
+  readonly counters = { fired: 0, ofWorkers: 0, pulled: 0, badFrames: 0, turnedAway: 0 };
+  readonly #server: EventStreamServer;
+
+  private constructor(server: EventStreamServer) {
+    this.#server = server;
+  }
+
+  /** @throws SaltworksError MASTER_RUNNING if another master answers on these sockets */
+  static async open(options: BusOptions): Promise<Bus> {
+    const opened: { bus?: Bus } = {};
+    const refusals = new RefusalLog(options.logger, Date.now);
+    const server = await EventStreamServer.listen({
+      pubPath: join(options.sockDir, "master_event_pub.ipc"),
+      pullPath: join(options.sockDir, "master_event_pull.ipc"),
+      pubMode: 0o660,
+      pullMode: 0o600,
+      subscriberBytesMax: options.subscriberBytesMax,
+      onEvent: (body) => opened.bus?.relay(body),
+      onSubscriberDrop: (droppedEvents) =>
+        options.logger.warn({ droppedEvents }, "a slow event subscriber lost events"),
+      onRefused: () => {
+        if (opened.bus !== undefined) opened.bus.counters.turnedAway += 1;
+        refusals.note({}, "too many programs are connected to the event bus: one was turned away");
+      },
+      onBadFrame: (error) => {
+        if (opened.bus !== undefined) opened.bus.counters.badFrames += 1;
+        options.logger.warn({ err: error }, "unreadable bytes on the event socket");
+      },
+    });
+    // The Python command line only tests that these exist; nothing listens on them.
+    for (const name of ["publish_pull.ipc", "workers.ipc"]) {
+      // A Salt master leaves sockets of these names behind, which cannot be written to.
+      rmSync(join(options.sockDir, name), { force: true });
+      writeFileSync(join(options.sockDir, name), "", { mode: 0o600 });
+    }
+    opened.bus = new Bus(server);
+    return opened.bus;
+  }
+
+  get subscriberCount(): number {
+    return this.#server.subscriberCount;
+  }
+
+  get fullestSubscriberBytes(): number {
+    return this.#server.fullestSubscriberBytes;
+  }
+
+  get droppedEvents(): number {
+    return this.#server.droppedEvents;
+  }
+
+  /** Fires an event of the master's own; `_stamp` is added last. */
+  fire(tag: string, data: EventData): void {
+    this.#fire(tag, data, frameMasterEvent);
+  }
+
+  /** Fires an event with a tag and data of an operator's choice: it does not bear the master's mark. */
+  fireForOperator(tag: string, data: EventData): void {
+    this.#fire(tag, data, frameEvent);
+  }
+
+  #fire(tag: string, data: EventData, frame: (body: Uint8Array) => Buffer): void {
+    this.counters.fired += 1;
+    // The list of a job's 100,000 minions is megabytes that nobody would read.
+    if (this.#server.subscriberCount === 0) return;
+    const fields = new Map<Encodable, Encodable>(data instanceof Map ? data : Object.entries(data));
+    fields.set("_stamp", stamp());
+    this.#server.publish(frame(encodeEvent(tag, fields)));
+  }
+
+  /** Event frames that a worker has encoded already. */
+  publishFrames(frames: Uint8Array, eventCount: number): void {
+    if (eventCount === 0) return;
+    this.counters.ofWorkers += eventCount;
+    this.#server.publish(frames, eventCount);
+  }
+
+  /** An event that a program of root's wrote to the pull socket goes to every subscriber unchanged, without the master's mark. */
+  relay(body: Uint8Array): void {
+    this.counters.pulled += 1;
+    this.#server.publish(frameEvent(body));
+  }
+
+  async close(): Promise<void> {
+    await this.#server.close();
+  }
+}

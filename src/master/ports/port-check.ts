@@ -1,0 +1,117 @@
+/**
+ * Looks at the configured ports before anything is started: a port that cannot be opened ends the start at once, and names option and
+ * cause. The fronts open them later, when the master can serve.
+ */
+import { createServer, type Server } from "node:net";
+import type { MasterConfig } from "../../config/load.ts";
+import { SaltworksError } from "../../errors.ts";
+import { portCheckTimeoutMs } from "../../limits.ts";
+import { errnoOf } from "../../transport/socket-path.ts";
+import { hostAddress } from "./endpoint.ts";
+
+type PortConfig = Pick<
+  MasterConfig,
+  "interface" | "publish_port" | "ret_port" | "metrics_interface" | "metrics_port" | "zmq_backlog"
+>;
+/** Descriptors of sockets that listen already, by the name of the port's option. */
+export type OpenedPorts = ReadonlyMap<string, number>;
+
+/** `option` and `addressOption` are the names of the options that say so. */
+export type WantedPort = {
+  readonly option: string;
+  readonly addressOption: string;
+  readonly host: string;
+  readonly port: number;
+};
+
+type PortFault = { readonly text: string; readonly errno: string };
+
+/**
+ * @param already ports that are open and not looked at
+ * @throws SaltworksError MASTER_RUNNING if another process has one of the ports, PORT_UNUSABLE if the system refuses one; the message lists
+ * all of them, each with its option and errno
+ */
+export async function checkPorts(config: PortConfig, already: OpenedPorts = new Map()): Promise<void> {
+  const faults: PortFault[] = [];
+  // Held open together, so that two options with one port are found, too.
+  const opened: Server[] = [];
+  try {
+    for (const wanted of wantedPorts(config)) {
+      if (already.has(wanted.option)) continue;
+      const found = await open(wanted);
+      if (typeof found !== "string") opened.push(found);
+      else faults.push(portFault(wanted, found));
+    }
+  } finally {
+    await Promise.all(opened.map((server) => new Promise((resolve) => server.close(resolve))));
+  }
+  if (faults.length > 0) throw portsError(faults);
+}
+
+export function portsError(faults: readonly PortFault[]): SaltworksError {
+  const isInUse = faults.every(({ errno }) => errno === "EADDRINUSE");
+  const detail = { errno: faults[0]?.errno ?? "" };
+  return new SaltworksError(
+    isInUse ? "MASTER_RUNNING" : "PORT_UNUSABLE",
+    faults.map(({ text }) => text).join("\n"),
+    detail,
+  );
+}
+
+export function wantedPorts(config: PortConfig): WantedPort[] {
+  const host = config.interface;
+  const ports: WantedPort[] = [
+    { option: "publish_port", addressOption: "interface", host, port: config.publish_port },
+    { option: "ret_port", addressOption: "interface", host, port: config.ret_port },
+  ];
+  const { metrics_interface: metricsHost, metrics_port: metricsPort } = config;
+  if (metricsPort !== 0)
+    ports.push({
+      option: "metrics_port",
+      addressOption: "metrics_interface",
+      host: metricsHost,
+      port: metricsPort,
+    });
+  return ports;
+}
+
+/** @returns the listening server, or the system's name of what keeps it from listening */
+function open({ host, port }: WantedPort): Promise<Server | string> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => socket.destroy());
+    let isLate = false;
+    // A name in place of an address is looked up, which a silent name server can hold up.
+    const timer = setTimeout(() => {
+      isLate = true;
+      resolve("ETIMEDOUT");
+    }, portCheckTimeoutMs);
+    server.on("error", (error) => {
+      clearTimeout(timer);
+      resolve(errnoOf(error) ?? error.message);
+    });
+    server.listen({ host: hostAddress(host), port, exclusive: true }, () => {
+      clearTimeout(timer);
+      if (isLate) server.close();
+      else resolve(server);
+    });
+  });
+}
+
+/** @param errno the system's name of what keeps the port from being opened */
+export function portFault(wanted: WantedPort, errno: string): PortFault {
+  return { text: faultText(wanted, errno), errno };
+}
+
+function faultText({ option, addressOption, host, port }: WantedPort, errno: string): string {
+  const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  switch (errno) {
+    case "EADDRINUSE":
+      return `${option}: ${place} is in use by another process (${errno})`;
+    case "EADDRNOTAVAIL":
+      return `${addressOption}: ${host} is not an address of this machine, so ${option} ${port} cannot be opened (${errno})`;
+    case "EACCES":
+      return `${option}: this user may not open ${place} (${errno})`;
+    default:
+      return `${option}: ${place} cannot be opened (${errno}); ${addressOption} must be an address of this machine`;
+  }
+}

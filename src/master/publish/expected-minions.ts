@@ -1,0 +1,52 @@
+/** Which minions a job waits for: every worker matches the target against its own partitions, and the lists are put together as bytes. */
+import { setTimeout as delay } from "node:timers/promises";
+import { SaltworksError } from "../../errors.ts";
+import { matchPollMs, matchWaitMsMax } from "../../limits.ts";
+import { encode } from "../../wire/msgpack.ts";
+import { type PackedTexts, TextList } from "../../wire/text-list.ts";
+import type { MatchAnswer, MatchTask, MineFindTask } from "../../workers/messages.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+
+export type TargetText = {
+  readonly target: string | readonly string[];
+  readonly targetKind: string;
+  readonly delimiter: string;
+};
+
+/** @throws SaltworksError TARGET_INVALID if a worker refuses the target, TASK_TIMEOUT, or what the pool throws */
+export async function expectedMinions(
+  pool: ShardPool,
+  { target, targetKind, delimiter }: TargetText,
+  isGreedy = true,
+): Promise<TextList> {
+  const task: MatchTask = { kind: "match", target: encode(target, "raw"), targetKind, delimiter, isGreedy };
+  const slots = Array.from({ length: pool.slotCount }, async (_, slot): Promise<PackedTexts> => {
+    const { count, ids } = await matchOn<Extract<MatchAnswer, { state: "ready" }>>(pool, slot, task);
+    return { count, bytes: ids };
+  });
+  return TextList.joined(await Promise.all(slots));
+}
+
+/** A publish goes before returns, a question for mines does not. A worker that has to index first says so at once, so that it stays free for batches; it is asked until it knows. */
+export async function matchOn<Ready extends { readonly state: "ready" }>(
+  pool: ShardPool,
+  slot: number,
+  task: MatchTask | MineFindTask,
+): Promise<Ready> {
+  const deadlineMs = performance.now() + matchWaitMsMax;
+  const build = () => ({ task, transfer: [] });
+  for (let waitMs: number = matchPollMs.first; ; waitMs = Math.min(waitMs * 2, matchPollMs.longest)) {
+    const answer = await pool.offer<Ready | Exclude<MatchAnswer, { state: "ready" }>>(slot, {
+      bytes: 0,
+      isUrgent: task.kind === "match",
+      build,
+    });
+    if (answer.state === "ready") return answer;
+    if (answer.state === "refused")
+      throw new SaltworksError("TARGET_INVALID", `target refused: ${answer.reason}`, { isRefused: true });
+    if (performance.now() > deadlineMs) {
+      throw new SaltworksError("TASK_TIMEOUT", "a target was not matched in time", { matchWaitMsMax });
+    }
+    await delay(waitMs);
+  }
+}

@@ -1,0 +1,37 @@
+/** Jobs of the master's own: what it asks minions by itself or for a runner, in the form of a user's publish. */
+import type { Encodable } from "../../wire/values.ts";
+import type { Job } from "./publisher.ts";
+
+/** A job that the master starts by itself: find_job, presence, runners. */
+export function ownJob(
+  fun: string,
+  arg: Encodable[],
+  target: string | readonly string[],
+  targetKind: string,
+  user: string,
+  isQuiet = false,
+): Job {
+  const load = new Map<Encodable, Encodable>([
+    ["cmd", "publish"],
+    ["tgt", target],
+    ["fun", fun],
+    ["arg", arg],
+    ["tgt_type", targetKind],
+    ["ret", ""],
+    ["jid", ""],
+    ["user", user],
+  ]);
+  return {
+    fun,
+    arg,
+    target,
+    targetKind,
+    delimiter: ":",
+    ret: "",
+    user,
+    jid: undefined,
+    load,
+    publishFields: new Map(),
+    isQuiet,
+  };
+}

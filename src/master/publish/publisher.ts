@@ -1,0 +1,237 @@
+/**
+ * The path of a job from request to the publish port: target to expected minions, job id, store, events, seal, send.
+ * Publishes leave in the order of their serials, so sealing and sending take turns. docs/protocol.md section 6.
+ */
+import type { Logger } from "pino";
+import { SaltworksError } from "../../errors.ts";
+import { publishQueueMax } from "../../limits.ts";
+import { encode } from "../../wire/msgpack.ts";
+import { encodePublish } from "../../wire/publish.ts";
+import { TextList } from "../../wire/text-list.ts";
+import type { Encodable } from "../../wire/values.ts";
+import type { LanePool } from "../../workers/lane-pool.ts";
+import type { Partitioner } from "../../workers/partition.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+import type { GrantSource } from "../operators/grant-source.ts";
+import type { PublishFront } from "../ports/publish-front.ts";
+import { JobIds } from "./job-ids.ts";
+import { type Targets, targetOnWire } from "./targets.ts";
+
+export type Fire = (
+  tag: string,
+  data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>,
+) => void;
+
+export type PublisherOptions = {
+  readonly pool: ShardPool;
+  readonly rsa: LanePool;
+  readonly partitioner: Partitioner;
+  readonly front: PublishFront;
+  readonly targets: Targets;
+  readonly nextSerial: () => number;
+  readonly isSigning: boolean;
+  readonly signingAlgorithm: string;
+  readonly isUniqueJid: boolean;
+  readonly fire: Fire;
+  /** A job has left the publish port. */
+  readonly onSent: (jid: string) => void;
+  readonly logger: Logger;
+};
+
+/** A job to publish. `load` is what the job cache keeps, without credentials; `publishFields` go to the minions beside the standard ones. */
+export type Job = {
+  readonly fun: Encodable;
+  readonly arg: Encodable;
+  readonly target: string | readonly string[];
+  readonly targetKind: string;
+  readonly delimiter: string;
+  readonly ret: Encodable;
+  readonly user: string;
+  readonly jid: string | undefined;
+  readonly load: ReadonlyMap<Encodable, Encodable>;
+  readonly publishFields: ReadonlyMap<string, Encodable>;
+  /** A presence ping leaves no trace in cache or on the bus. */
+  readonly isQuiet: boolean;
+  /** Where the grants of a restricted publisher came from. */
+  readonly source?: GrantSource | undefined;
+};
+/** What of a job goes to minions, beside target and id. */
+export type DeliveredJob = Pick<Job, "fun" | "arg" | "ret" | "user" | "publishFields">;
+export type Published = { readonly jid: string; readonly minions: TextList; readonly missing: string[] };
+
+/** Target types whose topics a filtering master can address. */
+const topicKinds = new Set(["glob", "list", "pcre"]);
+
+export class Publisher {
+  /** The last publish from outside: microseconds until its expected minions were known, and until it was sent. */
+  readonly counters = { jobs: 0, delivered: 0, unmatched: 0, refused: 0, lastMatchUs: 0, lastPublishUs: 0 };
+  readonly #options: PublisherOptions;
+  readonly #ids: JobIds;
+  #tail: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#ids = new JobIds({ isUnique: options.isUniqueJid });
+  }
+
+  /** Publishes begun and not yet sent. */
+  get waitingCount(): number {
+    return this.#waiting;
+  }
+
+  newJid(): string {
+    return this.#ids.next();
+  }
+
+  /**
+   * @param onAccepted called with the expected minions before anything is sent, and waited for: no return can come too early
+   * @returns undefined if the target expects nobody: then nothing is stored or sent
+   * @throws SaltworksError QUEUE_FULL, TARGET_INVALID for a target that is refused, or what store and workers throw
+   */
+  async publish(
+    asked: Job,
+    onAccepted?: (published: Published) => Promise<void> | void,
+  ): Promise<Published | undefined> {
+    this.#enter();
+    const startedMs = performance.now();
+    try {
+      const job = this.#written(asked);
+      const wireTarget = targetOnWire(job);
+      const { minions, missing } = await this.#options.targets.expected(job);
+      if (!job.isQuiet) this.counters.lastMatchUs = microsSince(startedMs);
+      if (minions.count === 0) {
+        this.counters.unmatched += 1;
+        return undefined;
+      }
+      const published = { jid: job.jid ?? this.newJid(), minions, missing };
+      if (!job.isQuiet) {
+        await this.record(job, published);
+        this.#announce(job, published);
+      }
+      await onAccepted?.(published);
+      await this.#inTurn(() => this.#send({ ...job, target: wireTarget }, published));
+      this.counters.jobs += 1;
+      this.#options.onSent(published.jid);
+      if (!job.isQuiet) this.counters.lastPublishUs = microsSince(startedMs);
+      return published;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /**
+   * Sends a job that is stored already to some of its minions alone, under its own id.
+   *
+   * @throws SaltworksError as `publish`
+   */
+  async deliver(job: DeliveredJob, jid: string, ids: readonly string[]): Promise<void> {
+    this.#enter();
+    try {
+      const published = { jid, minions: TextList.of(ids), missing: [] };
+      const form = { target: ids, targetKind: "list", delimiter: ":", jid, load: new Map(), isQuiet: true };
+      await this.#inTurn(() => this.#send({ ...job, ...form }, published));
+      this.counters.delivered += 1;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** @throws SaltworksError QUEUE_FULL */
+  #enter(): void {
+    if (this.#waiting >= publishQueueMax) {
+      this.counters.refused += 1;
+      throw new SaltworksError("QUEUE_FULL", "too many publishes are waiting", { publishQueueMax });
+    }
+    this.#waiting += 1;
+  }
+
+  /** The job with its target as it is stored. */
+  #written(asked: Job): Job {
+    const job = this.#options.targets.written(asked);
+    if (job === asked) return job;
+    const load = new Map(job.load).set("tgt", job.target).set("tgt_type", job.targetKind);
+    return { ...job, load };
+  }
+
+  /** Stores a job under its id without sending it: one that stands for others. */
+  async record(job: Job, { jid, minions: { packed: minions }, missing }: Published): Promise<void> {
+    const load = encode(new Map<Encodable, Encodable>([...job.load, ["jid", jid]]), "bin");
+    const slot = this.#options.partitioner.slotOf(jid, this.#options.pool.slotCount);
+    const isNoCache = isReturnless(job);
+    const task = { kind: "putLoad", jid, load, minions: minions.pieces, missing, isNoCache };
+    const build = () => ({ task, transfer: [] });
+    await this.#options.pool.offer(slot, { bytes: load.byteLength, isUrgent: true, build });
+    if (isNoCache) await this.#options.pool.broadcast(() => ({ kind: "noCache", jid }));
+  }
+
+  #announce(job: Job, { jid, minions: { packed: minions }, missing }: Published): void {
+    this.#options.fire(jid, { minions });
+    this.#options.fire(`salt/job/${jid}/new`, {
+      jid,
+      tgt_type: job.targetKind,
+      tgt: job.target,
+      user: job.user,
+      fun: job.fun,
+      arg: job.arg,
+      minions,
+      missing,
+    });
+  }
+
+  /** `job.target`: as it goes out. */
+  async #send(job: Job, published: Published): Promise<void> {
+    const fields = new Map<string, Encodable>([
+      ["fun", job.fun],
+      ["arg", job.arg],
+      ["tgt", job.target],
+      ["jid", published.jid],
+      ["ret", job.ret],
+      ...(job.delimiter === ":" ? [] : ([["delimiter", job.delimiter]] as const)),
+      // Of a job that a minion asked for: where Salt has it, which functions that show their arguments repeat.
+      ...[...job.publishFields].filter(([name]) => name === "id"),
+      ["tgt_type", job.targetKind],
+      ...job.publishFields,
+      ["user", job.user],
+    ]);
+    if (!job.isQuiet) this.#options.fire(`salt/job/${published.jid}/publish`, new Map(fields));
+    fields.set("serial", this.#options.nextSerial());
+    const packed = encode(fields, "raw");
+    const task = { kind: "seal", packed };
+    const sealed = await this.#options.pool.offer<Uint8Array>(0, {
+      bytes: packed.byteLength,
+      isUrgent: true,
+      build: () => ({ task, transfer: [] }),
+    });
+    const { isSigning, signingAlgorithm: sigAlgorithm } = this.#options;
+    const sig = isSigning
+      ? await this.#options.rsa.run<Uint8Array>(
+          { kind: "sign", data: sealed, algorithm: sigAlgorithm },
+          { isUrgent: true },
+        )
+      : undefined;
+    const frame = encodePublish({ load: sealed, ...(sig === undefined ? {} : { sigAlgorithm, sig }) });
+    await this.#options.front.send(frame, topicKinds.has(job.targetKind) ? () => published.minions.texts() : undefined);
+  }
+
+  /** Runs `step` while no publish is between its serial and the socket: a rotation must not come in between. */
+  exclusively<Result>(step: () => Promise<Result>): Promise<Result> {
+    return this.#inTurn(step);
+  }
+
+  #inTurn<Result>(step: () => Promise<Result>): Promise<Result> {
+    const turn = this.#tail.then(step);
+    this.#tail = Promise.allSettled([turn]);
+    return turn;
+  }
+}
+
+/** Whether the client asked that returns are passed on and not kept. */
+function isReturnless({ load }: Job): boolean {
+  const kwargs = load.get("kwargs");
+  return kwargs instanceof Map && kwargs.get("nocache") === true;
+}
+
+function microsSince(startedMs: number): number {
+  return Math.round((performance.now() - startedMs) * 1_000);
+}

@@ -1,0 +1,104 @@
+/**
+ * What a target means to this master: its nodegroups written out, whom it expects, which of the names it lists have no accepted key.
+ * Every publish, runner and question about a target asks here. Source: docs/compatibility.md, "Targeting".
+ */
+import type { Logger } from "pino";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import { listedIds } from "../../target/expected.ts";
+import { expandTarget, type Nodegroups, readNodegroups } from "../../target/nodegroups.ts";
+import { needsMinionData, type Target } from "../../target/parse.ts";
+import { ParsedTargets } from "../../target/parsed.ts";
+import { portableCompound } from "../../target/portable.ts";
+import { TextList } from "../../wire/text-list.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+import { expectedMinions, type TargetText } from "./expected-minions.ts";
+
+export type TargetsOptions = {
+  readonly pool: ShardPool;
+  readonly accepted: ReadonlySet<string>;
+  readonly config: {
+    readonly nodegroups: unknown;
+    readonly minion_data_cache: boolean;
+    readonly configFile: string;
+  };
+  /** A key that another program put into its directory is a minion from then on, not only when the directory has been quiet. */
+  readonly lookForNewKeys?: () => Promise<unknown> | undefined;
+  readonly logger: Logger;
+};
+
+export type Expected = { readonly minions: TextList; readonly missing: string[] };
+
+export class Targets {
+  readonly #options: TargetsOptions;
+  readonly #groups: Nodegroups;
+  readonly #parsed = new ParsedTargets();
+
+  constructor(options: TargetsOptions) {
+    this.#options = options;
+    this.#groups = readNodegroups(options.config.nodegroups);
+  }
+
+  /**
+   * The target as it is stored and matched: no nodegroup is left, and a compound is text.
+   *
+   * @throws SaltworksError TARGET_INVALID, in Salt's words for a group that is not there
+   */
+  written<Asked extends TargetText>(asked: Asked): Asked {
+    try {
+      const { kind, expression } = expandTarget(asked.targetKind, asked.target, this.#groups);
+      if (kind === asked.targetKind && expression === asked.target) return asked;
+      return { ...asked, targetKind: kind, target: expression };
+    } catch (error) {
+      if (!(error instanceof SaltworksError) || error.detail.isUndefined !== true) throw error;
+      throw new SaltworksError("TARGET_INVALID", unavailableText(error, this.#options.config.configFile), error.detail);
+    }
+  }
+
+  /**
+   * For a target that is written out. One that cannot be read expects nobody, as in Salt.
+   *
+   * @throws SaltworksError TARGET_INVALID for what Salt would take and this program refuses, TASK_TIMEOUT, or what the pool throws
+   */
+  async expected(target: TargetText, isGreedy = true): Promise<Expected> {
+    const { pool, accepted, config, logger } = this.#options;
+    await this.#options.lookForNewKeys?.();
+    let parsed: Target | undefined;
+    try {
+      parsed = this.parse(target);
+    } catch (error) {
+      if (!hasCode(error, "TARGET_INVALID") || isRefused(error)) throw error;
+      const { message } = error as Error;
+      logger.warn({ error: message, targetKind: target.targetKind }, "a target that cannot be read");
+    }
+    // Without data of minions Salt expects every one of them, whatever the text is.
+    if (!config.minion_data_cache && needsMinionData(target.targetKind) && isGreedy) {
+      return { minions: await expectedMinions(pool, everyone), missing: [] };
+    }
+    if (parsed === undefined) return { minions: TextList.of([]), missing: [] };
+    const minions = await expectedMinions(pool, target, isGreedy);
+    return { minions, missing: listedIds(parsed)?.filter((id) => !accepted.has(id)) ?? [] };
+  }
+
+  /** @throws SaltworksError TARGET_INVALID */
+  parse({ targetKind, target, delimiter }: TargetText): Target {
+    return this.#parsed.parse(targetKind, target, delimiter);
+  }
+}
+
+const everyone: TargetText = { target: "*", targetKind: "glob", delimiter: ":" };
+
+/** The words that operators know for a group that the configuration does not have. */
+function unavailableText(error: SaltworksError, configFile: string): string {
+  return `Node group ${error.detail.group} unavailable in ${configFile}`;
+}
+
+/** Refused by this program alone. Ranges are not: without a range server Salt matches nobody either. */
+export function isRefused(error: unknown): boolean {
+  if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") return false;
+  return error.detail.isRefused === true && error.detail.construct !== "range";
+}
+
+/** As it goes out to minions of every release. @throws SaltworksError TARGET_INVALID */
+export function targetOnWire({ target, targetKind }: TargetText): string | readonly string[] {
+  return targetKind === "compound" || targetKind === "compound_pillar_exact" ? portableCompound(target) : target;
+}

@@ -1,0 +1,52 @@
+/** From decided authentications to their replies: one task of the RSA lane for all that one batch holds. */
+
+import type { LanePool } from "../../workers/lane-pool.ts";
+import type { AuthBatch, AuthReplies, MasterKeys, RsaTask } from "../../workers/messages.ts";
+import type { RequestPeer } from "../ports/request-peer.ts";
+
+export type AuthLaneOptions = {
+  readonly rsa: Pick<LanePool, "run">;
+  /** The master's keys as they are now: a reply made after a rotation carries the new one. */
+  readonly keys: () => MasterKeys;
+  readonly reply: (peer: RequestPeer, frame: Buffer) => void;
+  readonly forget: (peer: RequestPeer) => void;
+  readonly onFault: (error: Error) => void;
+};
+
+export class AuthLane {
+  readonly counters = { authsAnswered: 0, authsFailed: 0 };
+  readonly #options: AuthLaneOptions;
+
+  constructor(options: AuthLaneOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Answers each job of a batch to the connection of the same index. Settles when that is done, and never rejects: what cannot be
+   * answered is left to the client's timeout, because any answer that is no verdict makes a minion give up instead of trying again.
+   */
+  async answer(batch: AuthBatch, peers: readonly (RequestPeer | undefined)[]): Promise<void> {
+    const { rsa, keys, reply, forget, onFault } = this.#options;
+    const { aes, signature } = keys();
+    const task: RsaTask = { kind: "authReplies", jobs: batch.jobs, aes, aesSignature: signature };
+    try {
+      const { bytes, ends } = await rsa.run<AuthReplies>(task, { transfer: [batch.jobs] });
+      let start = 0;
+      for (const [index, end] of ends.entries()) {
+        const peer = peers[index];
+        if (end > start && peer !== undefined) {
+          reply(peer, Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start));
+          this.counters.authsAnswered += 1;
+        } else {
+          this.counters.authsFailed += 1;
+          if (peer !== undefined) forget(peer);
+        }
+        start = end;
+      }
+    } catch (error) {
+      this.counters.authsFailed += peers.length;
+      for (const peer of peers) if (peer !== undefined) forget(peer);
+      onFault(error as Error);
+    }
+  }
+}

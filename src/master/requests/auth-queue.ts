@@ -1,0 +1,261 @@
+/**
+ * Authentications that wait: behind everything else, one per minion, no longer than their clients do; in turn, and once the first in
+ * turn has waited for half of that, the newest first. None of those given up is answered. docs/decisions/0008-auth-admission.md.
+ */
+import { cleanPem } from "../../crypto/pem.ts";
+import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../limits.ts";
+import { textOf } from "../../wire/walk.ts";
+import type { BatchItem } from "../../workers/batch.ts";
+import type { RequestPeer } from "../ports/request-peer.ts";
+
+/**
+ * `peer`: the connection that waits for the reply. `pub`: the key it presents, as encoded in `bytes`.
+ * `queuedMs`: when it came.
+ */
+export type WaitingAuth = BatchItem & {
+  readonly peer: RequestPeer;
+  readonly id: string;
+  readonly pub: Uint8Array | undefined;
+  readonly queuedMs: number;
+};
+
+export type AuthQueueOptions = {
+  readonly slotCount: number;
+  /** Batches of one worker that are under way at once, from being taken to being answered. */
+  readonly batchesPerSlotMax: number;
+  /** Over all slots (`auth_queue_max`). */
+  readonly authsMax: number;
+  /** After this its client has given up (`auth_client_timeout`). */
+  readonly clientTimeoutMs: number;
+  /** Whether an id has an accepted key: such go before strangers. */
+  readonly isAccepted: (id: string) => boolean;
+  /** The text of the key that an id is known by, accepted or pending; asked only when two keys claim one id at the same time. */
+  readonly knownKey: (id: string) => string | undefined;
+  /** The clock of `queuedMs`. */
+  readonly nowMs: () => number;
+  /** A request that is given up gets no reply over this connection. */
+  readonly forget: (peer: RequestPeer) => void;
+};
+
+type Place = {
+  readonly auth: WaitingAuth;
+  readonly row: Row;
+  older: Place | undefined;
+  newer: Place | undefined;
+};
+
+/** Places in the order of their arrival, linked so that any of them can leave. */
+class Row {
+  readonly isKnown: boolean;
+  oldest: Place | undefined;
+  newest: Place | undefined;
+  count = 0;
+
+  constructor(isKnown: boolean) {
+    this.isKnown = isKnown;
+  }
+
+  push(auth: WaitingAuth): Place {
+    const place: Place = { auth, row: this, older: this.newest, newer: undefined };
+    if (this.newest === undefined) this.oldest = place;
+    else this.newest.newer = place;
+    this.newest = place;
+    this.count += 1;
+    return place;
+  }
+
+  remove({ older, newer }: Place): void {
+    if (older === undefined) this.oldest = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.newest = older;
+    else newer.older = older;
+    this.count -= 1;
+  }
+}
+
+/** `known`: ids with an accepted key. `batches`: taken and not yet answered. */
+type Slot = { readonly known: Row; readonly strangers: Row; batches: number; takenMs: number };
+
+/** Strangers get one place in so many while others wait, so that new minions come up during a storm and a flood of made-up ids cannot. */
+const strangersShare = 4;
+
+export class AuthQueue {
+  /** `authsCoalesced`: replaced by a newer one of the same minion. `authsRefused`: no room. `authsAdmitted`: handed to a worker. */
+  readonly counters = { auths: 0, authsCoalesced: 0, authsExpired: 0, authsRefused: 0, authsAdmitted: 0 };
+  readonly #options: AuthQueueOptions;
+  readonly #slots: Slot[];
+  /** At most two places per id: the key that it is known by, and one other. */
+  readonly #places = new Map<string, Place[]>();
+  #waitingCount = 0;
+  #waitingBytes = 0;
+
+  constructor(options: AuthQueueOptions) {
+    this.#options = options;
+    this.#slots = Array.from({ length: options.slotCount }, () => ({
+      known: new Row(true),
+      strangers: new Row(false),
+      batches: 0,
+      takenMs: 0,
+    }));
+  }
+
+  /** All that wait, whatever their worker. */
+  get waitingCount(): number {
+    return this.#waitingCount;
+  }
+
+  /** Batches that were taken and whose auths are not all answered yet. */
+  get batchesUnderWay(): number {
+    return this.#slots.reduce((sum, { batches }) => sum + batches, 0);
+  }
+
+  offer(slotIndex: number, auth: WaitingAuth): void {
+    this.counters.auths += 1;
+    const slot = this.#slots[slotIndex];
+    if (slot === undefined) return;
+    for (const row of [slot.known, slot.strangers]) this.#expire(row, auth.queuedMs);
+    const isKnown = this.#claim(auth);
+    if (!this.#makeRoom(auth.bytes.byteLength, isKnown)) {
+      this.counters.authsRefused += 1;
+      this.#options.forget(auth.peer);
+      return;
+    }
+    const place = (isKnown ? slot.known : slot.strangers).push(auth);
+    const places = this.#places.get(auth.id);
+    if (places === undefined) this.#places.set(auth.id, [place]);
+    else places.push(place);
+    this.#waitingCount += 1;
+    this.#waitingBytes += auth.bytes.byteLength;
+  }
+
+  /**
+   * What may go to the slot's worker now; the caller owes a `settle` for it unless it is empty.
+   *
+   * @param isBusy whether returns wait for the worker: then authentications are held back, but not for ever
+   */
+  take(slotIndex: number, isBusy: boolean): readonly WaitingAuth[] {
+    const slot = this.#slots[slotIndex];
+    if (slot === undefined || slot.batches >= this.#options.batchesPerSlotMax) return [];
+    // Half a batch more would cost a thread hop each time: it gathers until the one under way is answered.
+    if (slot.batches > 0 && slot.known.count + slot.strangers.count < authsPerBatchMax) return [];
+    const nowMs = this.#options.nowMs();
+    if (isBusy && nowMs - slot.takenMs < authHoldMsMax) return [];
+    for (const row of [slot.known, slot.strangers]) this.#expire(row, nowMs);
+    const taken: WaitingAuth[] = [];
+    const reserved = slot.strangers.newest === undefined ? 0 : authsPerBatchMax / strangersShare;
+    this.#takeFrom(slot.known, authsPerBatchMax - reserved, nowMs, taken);
+    this.#takeFrom(slot.strangers, authsPerBatchMax, nowMs, taken);
+    this.#takeFrom(slot.known, authsPerBatchMax, nowMs, taken);
+    if (taken.length === 0) return taken;
+    this.counters.authsAdmitted += taken.length;
+    slot.batches += 1;
+    slot.takenMs = nowMs;
+    return taken;
+  }
+
+  /** A batch that was taken is answered. */
+  settle(slotIndex: number): void {
+    const slot = this.#slots[slotIndex];
+    if (slot !== undefined) slot.batches -= 1;
+  }
+
+  #takeFrom(row: Row, countMax: number, nowMs: number, taken: WaitingAuth[]): void {
+    while (taken.length < countMax) {
+      const place = this.#nextOf(row, nowMs);
+      if (place === undefined) return;
+      taken.push(place.auth);
+      this.#remove(place);
+    }
+  }
+
+  /** In turn as long as all can be served in time; then whoever has most of its time left, as the first in turn may be gone by the time of its answer. */
+  #nextOf(row: Row, nowMs: number): Place | undefined {
+    if (row.oldest === undefined) return undefined;
+    const isLate = nowMs - row.oldest.auth.queuedMs >= this.#options.clientTimeoutMs / 2;
+    return isLate ? row.newest : row.oldest;
+  }
+
+  /**
+   * Makes the place of this id free that the request may have: that of an older one with the same key, which its client has given up.
+   * A request with the key that its id is known by never loses its place to one with another key.
+   *
+   * @returns whether it goes before strangers
+   */
+  #claim(auth: WaitingAuth): boolean {
+    const isAccepted = this.#options.isAccepted(auth.id);
+    const places = this.#places.get(auth.id);
+    if (places === undefined) return isAccepted;
+    const same = places.find((place) => isSame(place.auth.pub, auth.pub));
+    if (same !== undefined) {
+      this.#supersede(same);
+      return same.row.isKnown;
+    }
+    const text = this.#options.knownKey(auth.id);
+    // Of a new id the first key counts, as it will when they are decided.
+    const known = text === undefined ? places[0]?.auth.pub : text;
+    const isOwn = presents(auth.pub, known);
+    for (const place of places) if (presents(place.auth.pub, known) === isOwn) this.#supersede(place);
+    return isAccepted && isOwn;
+  }
+
+  #supersede(place: Place): void {
+    this.counters.authsCoalesced += 1;
+    this.#giveUp(place);
+  }
+
+  /** @returns false if all who wait go before the newcomer */
+  #makeRoom(bytes: number, isKnown: boolean): boolean {
+    const { authsMax } = this.#options;
+    while (this.#waitingCount >= authsMax || this.#waitingBytes + bytes > authQueueBytesMax) {
+      const oldest = this.#oldestOf("strangers") ?? (isKnown ? this.#oldestOf("known") : undefined);
+      if (oldest === undefined) return false;
+      this.counters.authsRefused += 1;
+      this.#giveUp(oldest);
+    }
+    return true;
+  }
+
+  #oldestOf(row: "known" | "strangers"): Place | undefined {
+    let oldest: Place | undefined;
+    for (const slot of this.#slots) {
+      const candidate = slot[row].oldest;
+      if (candidate !== undefined && (oldest === undefined || candidate.auth.queuedMs < oldest.auth.queuedMs))
+        oldest = candidate;
+    }
+    return oldest;
+  }
+
+  #expire(row: Row, nowMs: number): void {
+    while (row.oldest !== undefined && nowMs - row.oldest.auth.queuedMs >= this.#options.clientTimeoutMs) {
+      this.counters.authsExpired += 1;
+      this.#giveUp(row.oldest);
+    }
+  }
+
+  #giveUp(place: Place): void {
+    this.#remove(place);
+    this.#options.forget(place.auth.peer);
+  }
+
+  #remove(place: Place): void {
+    place.row.remove(place);
+    this.#waitingCount -= 1;
+    this.#waitingBytes -= place.auth.bytes.byteLength;
+    const { id } = place.auth;
+    const left = this.#places.get(id)?.filter((other) => other !== place) ?? [];
+    if (left.length === 0) this.#places.delete(id);
+    else this.#places.set(id, left);
+  }
+}
+
+function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return Buffer.compare(a, b) === 0;
+}
+
+/** Whether a request's key is the one meant: its text, or the very same encoding. */
+function presents(pub: Uint8Array | undefined, known: string | Uint8Array | undefined): boolean {
+  if (typeof known !== "string") return isSame(pub, known);
+  const text = pub && textOf(pub, 0, pub.byteLength);
+  return text !== undefined && cleanPem(text) === cleanPem(known);
+}

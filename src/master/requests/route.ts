@@ -1,0 +1,67 @@
+/**
+ * What the main thread reads of a request frame to find its worker and its turn: whose it is, what it asks for, and by what right.
+ * It steps over strings by their lengths and never walks through many values: its time is everybody's.
+ */
+import { SaltworksError } from "../../errors.ts";
+import { envelopeMembersMax, headValuesMax } from "../../limits.ts";
+import { type ClearHead, readClearHead } from "../../wire/request.ts";
+import { headOf, keyOf, mapHead, skipWithin, textOf } from "../../wire/walk.ts";
+
+/**
+ * `sealed`: `id` stands outside of the seal, undefined where only a worker can know it. `clear`: without a head where that would take a walk
+ * through too much. `auth`: a clear `_auth`; `pub` is its key, encoded. `unreadable`: a worker answers it.
+ */
+export type Route =
+  | { readonly kind: "sealed"; readonly id: string | undefined }
+  | { readonly kind: "auth"; readonly id: string; readonly pub: Uint8Array | undefined }
+  | { readonly kind: "clear"; readonly head: ClearHead | undefined }
+  | { readonly kind: "unreadable" };
+
+const unreadable: Route = { kind: "unreadable" };
+const unreadClear: Route = { kind: "clear", head: undefined };
+/** Version 3 carries the id outside of the seal. */
+const versionWithId = 3;
+
+/** As `readRoute`; a frame that cannot be read goes to any worker, which answers it. */
+export function routeOf(frame: Uint8Array): Route {
+  try {
+    return readRoute(frame);
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    return unreadable;
+  }
+}
+
+/** @throws SaltworksError WIRE_MALFORMED, WIRE_TRUNCATED, WIRE_TOO_DEEP */
+export function readRoute(frame: Uint8Array): Route {
+  const { count, start } = mapHead(frame, 0);
+  // A worker refuses it by its header, too.
+  if (count > envelopeMembersMax) return unreadable;
+  let position = start;
+  let isSealed = false;
+  let version = 0;
+  let id: string | undefined;
+  let head: ClearHead | undefined;
+  for (let left = count; left > 0; left -= 1) {
+    const keyEnd = skipWithin(frame, position, headValuesMax);
+    if (keyEnd < 0) return unreadable;
+    const key = keyOf(frame, position, keyEnd);
+    if (key === "load" && headOf(frame, keyEnd).kind === "map") {
+      const read = readClearHead(frame, keyEnd);
+      // What is sealed is a string.
+      if (read === undefined) return unreadClear;
+      head = read.head;
+      position = read.end;
+      continue;
+    }
+    const valueEnd = skipWithin(frame, keyEnd, headValuesMax);
+    if (valueEnd < 0) return unreadable;
+    if (key === "enc") isSealed = textOf(frame, keyEnd, valueEnd) === "aes";
+    else if (key === "version") version = frame[keyEnd] ?? 0;
+    else if (key === "id") id = textOf(frame, keyEnd, valueEnd);
+    position = valueEnd;
+  }
+  if (isSealed) return { kind: "sealed", id: version >= versionWithId ? id : undefined };
+  if (head?.cmd === "_auth") return { kind: "auth", id: head.id ?? "", pub: head.pub };
+  return head === undefined ? unreadable : { kind: "clear", head };
+}

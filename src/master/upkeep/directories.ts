@@ -1,0 +1,28 @@
+/** The master's directories, with the modes that Salt's have: its command-line tools rely on them. */
+import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { MasterConfig } from "../../config/load.ts";
+
+const keyFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied", "minions_autosign"];
+/** What minions said and returned is for the master's group at most. */
+const dataFolders = ["jobs", "minions"];
+const openMode = 0o755;
+const dataMode = 0o750;
+const pkiMode = 0o700;
+const permissionBits = 0o777;
+/** The caller's own would make what is to be shared private, or what is private writable for everybody. Files say what they need themselves. */
+const umask = 0o022;
+
+/** Sets the process' umask. Directories that are there keep their modes, but for a `pki_dir` that others may write to or search. */
+export function prepareDirectories(config: Pick<MasterConfig, "pki_dir" | "cachedir" | "sock_dir">): void {
+  process.umask(umask);
+  mkdirSync(dirname(config.pki_dir), { recursive: true, mode: openMode });
+  mkdirSync(config.pki_dir, { recursive: true, mode: pkiMode });
+  // As Salt: 0700, or 0750 where an operator has made it that.
+  const mode = statSync(config.pki_dir).mode & permissionBits;
+  if (mode !== pkiMode && mode !== dataMode) chmodSync(config.pki_dir, pkiMode);
+  for (const name of keyFolders) mkdirSync(join(config.pki_dir, name), { recursive: true, mode: openMode });
+  for (const path of [config.cachedir, config.sock_dir, join(config.cachedir, "proc")])
+    mkdirSync(path, { recursive: true, mode: openMode });
+  for (const name of dataFolders) mkdirSync(join(config.cachedir, name), { recursive: true, mode: dataMode });
+}

@@ -1,0 +1,58 @@
+/**
+ * Minions' keys that were removed or replaced while no master ran: what their former holders were given counts no more. Each stored session names the key
+ * that it was given to. What cannot be looked at ends no session: neither a key file that cannot be read nor a directory that is not there yet.
+ */
+import type { Logger } from "pino";
+import { logItemsMax } from "../../limits.ts";
+import type { KeyDirectories } from "../../store/keys.ts";
+import type { MinionData } from "../../store/minion-data.ts";
+import type { SecretBox } from "../../store/sealed.ts";
+import { openSession, sessionKeyName } from "../../workers/session-record.ts";
+
+export type LostKeysOptions = {
+  readonly minions: Pick<MinionData, "sessionIds" | "getSession" | "dropSession">;
+  readonly keys: Pick<KeyDirectories, "read" | "list">;
+  readonly box: SecretBox;
+  readonly logger: Pick<Logger, "warn">;
+  /** Their holders know the AES key. Comes before their sessions go: a start that fails here finds them again. */
+  readonly onLost: (ids: readonly string[]) => Promise<void>;
+};
+
+/** Before any worker starts. @returns whose session was dropped */
+export async function dropSessionsOfLostKeys({
+  minions,
+  keys,
+  box,
+  logger,
+  onLost,
+}: LostKeysOptions): Promise<string[]> {
+  const ids = minions.sessionIds();
+  if (ids.length > 0 && keys.list("accepted").length === 0) {
+    // A link that leads nowhere, or a mount that comes later: with each session the whole fleet would authenticate again.
+    logger.warn(
+      { sessions: ids.length },
+      "pki_dir holds no accepted key, and sessions of minions are kept: is it the right directory?",
+    );
+    return [];
+  }
+  const unreadable: Error[] = [];
+  const lost = ids.filter((id) => {
+    const sealed = minions.getSession(id);
+    const record = sealed === undefined ? undefined : openSession(box, id, sealed);
+    if (record === undefined) return false;
+    try {
+      const pem = keys.read("accepted", id);
+      return pem === undefined || (record.minionKey !== undefined && record.minionKey !== sessionKeyName(pem));
+    } catch (error) {
+      unreadable.push(error as Error);
+      return false;
+    }
+  });
+  if (unreadable.length > 0) {
+    const faults = unreadable.slice(0, logItemsMax).map(({ message }) => message);
+    logger.warn({ count: unreadable.length, faults }, "keys of minions cannot be read: their sessions are kept");
+  }
+  if (lost.length > 0) await onLost(lost);
+  for (const id of lost) await minions.dropSession(id);
+  return lost;
+}

@@ -1,0 +1,90 @@
+/** What the master does by itself every `loop_interval`: rotates a key that has served its time, removes tokens that have, reads the workers' faults, trims old jobs. */
+import { jidAt } from "../../wire/jid.ts";
+import type { TrimAnswer } from "../../workers/messages.ts";
+import type { ShardPool } from "../../workers/pool.ts";
+import { bootMs, ClockStep } from "./clock-step.ts";
+
+/** Records of one trim, which is one transaction: some milliseconds, so that returns that come meanwhile hardly notice. */
+const trimRecordsPerStep = 200;
+
+export type MaintenanceOptions = {
+  readonly intervalMs: number;
+  /** Age at which jobs leave the cache; 0 keeps them. */
+  readonly keepJobsMs: number;
+  /** How many jobs and bytes the cache keeps, the newest; 0 is any. */
+  readonly keep: { readonly jobsMax: number; readonly bytesMax: number };
+  readonly pool: Pick<ShardPool, "offer">;
+  readonly rotateIfDue: () => Promise<void>;
+  readonly sweepTokens: (nowMs: number) => Promise<void>;
+  /** Workers have no log of their own: their faults come with the counters. */
+  readonly readFaults: () => Promise<unknown>;
+  readonly onFault: (error: Error) => void;
+  /** The wall clock was set by so many milliseconds: jobs and tokens do not go for their age for a while if that was forward. */
+  readonly onClockSet: (stepMs: number) => void;
+  /** A clock that is never set. */
+  readonly steadyMs?: () => number;
+};
+
+export class Maintenance {
+  /** `maintained`: rounds begun. */
+  readonly counters = { trimmed: 0, maintained: 0 };
+  readonly #options: MaintenanceOptions;
+  readonly #timer: NodeJS.Timeout;
+  readonly #clock: ClockStep;
+  #isTrimming = false;
+  #isSweeping = false;
+  #isClosed = false;
+
+  constructor(options: MaintenanceOptions) {
+    this.#options = options;
+    this.#clock = new ClockStep(Date.now(), options.steadyMs ?? bootMs);
+    this.#timer = setInterval(() => this.run(Date.now()), options.intervalMs);
+  }
+
+  run(nowMs: number): void {
+    const { rotateIfDue, readFaults, onFault, onClockSet } = this.#options;
+    this.counters.maintained += 1;
+    const setByMs = this.#clock.look(nowMs);
+    if (setByMs !== 0) onClockSet(setByMs);
+    rotateIfDue().catch(onFault);
+    // What has expired by a clock that may be wrong is refused, but not removed.
+    if (this.#clock.isTrusted) this.#sweep(nowMs).catch(onFault);
+    readFaults().catch(onFault);
+    this.trim(nowMs).catch(onFault);
+  }
+
+  async #sweep(nowMs: number): Promise<void> {
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    try {
+      await this.#options.sweepTokens(nowMs);
+    } finally {
+      this.#isSweeping = false;
+    }
+  }
+
+  /** Step by step until nothing old is left: what is trimmed must keep up with what comes in. One such run at a time. */
+  async trim(nowMs: number): Promise<void> {
+    const { keep, pool } = this.#options;
+    const keepJobsMs = this.#clock.isTrusted ? this.#options.keepJobsMs : 0;
+    const isKeepingAll = keepJobsMs <= 0 && keep.jobsMax <= 0 && keep.bytesMax <= 0;
+    if (isKeepingAll || this.#isTrimming) return;
+    this.#isTrimming = true;
+    const olderThanJid = jidAt(keepJobsMs <= 0 ? 0 : nowMs - keepJobsMs, 0);
+    const task = { kind: "trim", olderThanJid, keep, stepsMax: trimRecordsPerStep };
+    try {
+      for (let hasMore = true; hasMore && !this.#isClosed; ) {
+        const answer = await pool.offer<TrimAnswer>(0, { bytes: 0, build: () => ({ task, transfer: [] }) });
+        this.counters.trimmed += answer.removed;
+        hasMore = answer.hasMore;
+      }
+    } finally {
+      this.#isTrimming = false;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+  }
+}

@@ -1,0 +1,295 @@
+/**
+ * Salt's own files beside ours: what a Salt master left is taken over at the start, and where Salt is on the machine its files are kept
+ * current while this master runs, so that Salt's tools and a way back find all of it.
+ */
+import { existsSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { hasCode } from "../../errors.ts";
+import {
+  aliveMarkEveryMs,
+  saltMirrorEveryMs,
+  saltMirrorRetryMs,
+  saltMirrorStopMs,
+  saltTakeJobsRetryMsMax,
+} from "../../limits.ts";
+import type { MinionData } from "../../store/minion-data.ts";
+import { AliveMark } from "../../store/salt/alive-mark.ts";
+import { findSaltFiles, findSaltPrograms } from "../../store/salt/detect.ts";
+import { SaltFeed, saltFeedFile } from "../../store/salt/feed.ts";
+import { fillFeed } from "../../store/salt/fill-feed.ts";
+import { layoutsIn, type MinionLayout } from "../../store/salt/minion-files.ts";
+import type { MirrorStep } from "../../store/salt/mirror.ts";
+import { hasChangedJobs } from "../../store/salt/old-jobs.ts";
+import { takeOverMinionData } from "../../store/salt/take-over.ts";
+import { jidAt } from "../../wire/jid.ts";
+import type { LanePool } from "../../workers/lane-pool.ts";
+import type { SaltTask, TakenJobs } from "../../workers/messages.ts";
+
+/** Files that cannot be read are named, so many of them each time. */
+const faultsShownMax = 20;
+
+export type SaltPlan = {
+  /** Where what is to be written stands; undefined if Salt's files are not kept current. */
+  readonly feedFile: string;
+  readonly isMirrored: boolean;
+  readonly layouts: readonly MinionLayout[];
+  readonly minionsMark: AliveMark;
+  readonly jobsMark: AliveMark;
+  /** Job directories that changed after this are looked into; none if undefined. */
+  readonly jobsSinceMs: number | undefined;
+};
+
+/** Looks for Salt and takes over what its master kept of minions. Before any port opens. @throws SaltworksError STORE_FAILED */
+export async function prepareSaltFiles(
+  config: MasterConfig,
+  {
+    minions,
+    ids,
+    logger,
+    programPath,
+  }: {
+    readonly minions: MinionData;
+    /** Of minions whose keys are accepted. */
+    readonly ids: readonly string[];
+    readonly logger: Logger;
+    /** Folders in which Salt's programs are looked for, as in PATH. */
+    readonly programPath: string;
+  },
+): Promise<SaltPlan> {
+  const { cachedir } = config;
+  const minionsMark = new AliveMark(join(cachedir, ".saltworks-minions-seen"));
+  const jobsMark = new AliveMark(join(cachedir, ".saltworks-jobs-seen"));
+  const jobsSinceMs = hasChangedJobs(cachedir, jobsMark.sinceMs) ? jobsMark.sinceMs : undefined;
+  const layouts = layoutsIn(cachedir);
+  const taken = await takeMinions(config, minions, ids, minionsMark, logger);
+  const isSaltsNew = minionsMark.sinceMs === 0 || taken > 0 || jobsSinceMs !== undefined;
+  const known = minionsMark.text.split("\n").filter(Boolean);
+  const left = known.length === 0 && isSaltsNew ? findSaltFiles(cachedir) : known;
+  const isMirrored = mirrors(config, [...findSaltPrograms(programPath), ...left], logger);
+  minionsMark.set(left.join("\n"));
+  const feedFile = saltFeedFile(cachedir);
+  if (isMirrored) await openFeed(feedFile, config, minions, logger);
+  // What is stored from now on is in no feed: the next one starts from all that there is.
+  else if (existsSync(feedFile)) rmSync(dirname(feedFile), { recursive: true, force: true });
+  return { feedFile, isMirrored, layouts, minionsMark, jobsMark, jobsSinceMs };
+}
+
+function mirrors({ salt_files: option, master_job_cache: driver }: MasterConfig, found: string[], logger: Logger) {
+  if (option === "never") return false;
+  if (option === "auto" && driver !== "local_cache" && found.length === 0) return false;
+  logger.info({ found, salt_files: option }, "Salt's own files are kept current");
+  return true;
+}
+
+/** @returns how many minions' parts were taken */
+async function takeMinions(
+  config: MasterConfig,
+  minions: MinionData,
+  ids: readonly string[],
+  { sinceMs }: AliveMark,
+  logger: Logger,
+): Promise<number> {
+  const keeps = { facts: config.minion_data_cache, mines: config.minion_data_cache || config.enforce_mine_cache };
+  let shown = 0;
+  const [startMs, startedMs] = [performance.now(), Date.now()];
+  const readMark = new AliveMark(join(config.cachedir, ".saltworks-minions-read"));
+  const taken = await takeOverMinionData({
+    ...{ cachedir: config.cachedir, ids, minions, sinceMs, keeps, isOutdated: await outdatedIn(config.cachedir) },
+    readMs: sinceMs === 0 ? 0 : readMark.sinceMs || sinceMs,
+    onProgress: (done, all) => logger.info({ done, all }, "taking over minions' data of a Salt master"),
+    onFault: (fault) => {
+      shown += 1;
+      if (shown <= faultsShownMax) logger.warn(fault, "a file of a Salt master cannot be read and is left out");
+    },
+  });
+  const ms = Math.round(performance.now() - startMs);
+  if (taken.facts + taken.mines + taken.faults > 0)
+    logger.info({ ...taken, ms }, "took over grains, pillars and mines of a Salt master");
+  readMark.set("");
+  readMark.end(startedMs);
+  return taken.facts + taken.mines;
+}
+
+/** Minions whose files were to be written when the master ended: these say what was. */
+async function outdatedIn(cachedir: string): Promise<(id: string) => boolean> {
+  const file = saltFeedFile(cachedir);
+  if (!existsSync(file)) return () => false;
+  const feed = new SaltFeed(file);
+  try {
+    const ids = new Set(feed.minions(feed.minionCount).map(({ id }) => id));
+    return (id) => ids.has(id);
+  } finally {
+    await feed.close();
+  }
+}
+
+async function openFeed(file: string, config: MasterConfig, minions: MinionData, logger: Logger): Promise<void> {
+  const feed = new SaltFeed(file);
+  try {
+    const count = await fillFeed({ feed, jobsPath: join(config.cachedir, "jobs.lmdb"), minions });
+    if (count > 0) logger.info({ count }, "Salt's own files will be brought up to date");
+  } finally {
+    await feed.close();
+  }
+}
+
+type Counted = Omit<MirrorStep, "faults" | "isHeldUp">;
+
+export class SaltFiles {
+  readonly counters = {
+    ...({ returns: 0, duplicates: 0, gone: 0, failed: 0, dropped: 0, minions: 0 } as const satisfies Partial<Counted>),
+    returnsWaiting: 0,
+    minionsWaiting: 0,
+    jobsTaken: 0,
+  } as Counted & { jobsTaken: number };
+  readonly #plan: SaltPlan;
+  readonly #config: MasterConfig;
+  readonly #lane: LanePool;
+  readonly #logger: Logger;
+  readonly #wait = new AbortController();
+  readonly #marking: NodeJS.Timeout;
+  readonly #running: Promise<unknown>;
+  #areJobsSeen: boolean;
+  #hasDropped = false;
+
+  constructor(plan: SaltPlan, parts: { config: MasterConfig; saltLane: LanePool; logger: Logger }) {
+    this.#plan = plan;
+    this.#config = parts.config;
+    this.#lane = parts.saltLane;
+    this.#logger = parts.logger;
+    this.#areJobsSeen = plan.jobsSinceMs === undefined;
+    if (this.#areJobsSeen) this.#setJobsMark();
+    this.#marking = setInterval(() => this.#mark(), aliveMarkEveryMs).unref();
+    this.#running = this.#run();
+  }
+
+  /** After the workers have closed their stores: what they stored last is written, too, as far as there is time. */
+  async close(): Promise<void> {
+    this.#wait.abort();
+    await this.#running;
+    const endMs = performance.now() + saltMirrorStopMs;
+    if (this.#plan.isMirrored) {
+      for (let step = await this.#mirror(); hasMore(step) && performance.now() < endMs; ) step = await this.#mirror();
+    }
+    const { returnsWaiting, minionsWaiting } = this.counters;
+    if (returnsWaiting + minionsWaiting > 0)
+      this.#logger.warn({ returnsWaiting, minionsWaiting }, "Salt's own files will be whole after the next start");
+    clearInterval(this.#marking);
+    this.#plan.minionsMark.end();
+    if (this.#areJobsSeen) this.#plan.jobsMark.end();
+  }
+
+  async #run(): Promise<void> {
+    if (this.#plan.jobsSinceMs !== undefined) await this.#takeJobs(this.#plan.jobsSinceMs);
+    while (this.#plan.isMirrored && !this.#wait.signal.aborted) await this.#mirrorAndRest(Number.POSITIVE_INFINITY);
+  }
+
+  async #mirrorAndRest(restMsMax: number): Promise<void> {
+    const step = await this.#mirror();
+    if (hasMore(step)) return;
+    await this.#pause(Math.min(step === undefined || step.isHeldUp ? saltMirrorRetryMs : saltMirrorEveryMs, restMsMax));
+  }
+
+  /** Salt's files are kept current meanwhile. */
+  async #mirrorFor(ms: number): Promise<void> {
+    if (!this.#plan.isMirrored) return this.#pause(ms);
+    const endMs = performance.now() + ms;
+    for (let leftMs = ms; leftMs > 0 && !this.#wait.signal.aborted; leftMs = endMs - performance.now())
+      await this.#mirrorAndRest(leftMs);
+  }
+
+  /** In between Salt's files are kept current: the jobs of a large site take minutes. */
+  async #takeJobs(sinceMs: number): Promise<void> {
+    const keepMs = this.#config.keep_jobs_seconds * 1_000;
+    const olderThanJid = jidAt(keepMs === 0 ? 0 : Date.now() - keepMs, 0);
+    let leftOut = 0;
+    for (let retryMs = saltMirrorRetryMs; !this.#wait.signal.aborted; ) {
+      const step = await this.#ask<TakenJobs>({ kind: "takeJobs", sinceMs, olderThanJid });
+      if (step === undefined) {
+        await this.#mirrorFor(retryMs);
+        retryMs = Math.min(2 * retryMs, saltTakeJobsRetryMsMax);
+        // It begins anew, and names them again.
+        leftOut = 0;
+        continue;
+      }
+      retryMs = saltMirrorRetryMs;
+      this.counters.jobsTaken += step.taken;
+      for (const fault of step.faults.slice(0, Math.max(0, faultsShownMax - leftOut)))
+        this.#logger.warn(fault, "a job of a Salt master cannot be taken over and is left out");
+      leftOut += step.leftOut;
+      if (step.isDone) {
+        this.#areJobsSeen = true;
+        this.#setJobsMark();
+        const { jobsTaken } = this.counters;
+        if (jobsTaken + leftOut > 0) this.#logger.info({ jobs: jobsTaken, leftOut }, "took over jobs of a Salt master");
+        return;
+      }
+      if (this.#plan.isMirrored) await this.#mirror();
+    }
+  }
+
+  /** Without it the next start looks through Salt's jobs again. */
+  #setJobsMark(): void {
+    try {
+      this.#plan.jobsMark.set("");
+    } catch (error) {
+      this.#logger.warn({ err: error }, "the mark of the jobs of a Salt master cannot be written");
+    }
+  }
+
+  async #mirror(): Promise<MirrorStep | undefined> {
+    const step = await this.#ask<MirrorStep>({ kind: "mirror" });
+    if (step === undefined) return undefined;
+    for (const name of ["returns", "duplicates", "gone", "failed", "dropped", "minions"] as const)
+      this.counters[name] += step[name];
+    this.counters.returnsWaiting = step.returnsWaiting;
+    this.counters.minionsWaiting = step.minionsWaiting;
+    const [first] = step.faults;
+    if (first !== undefined)
+      this.#logger.warn({ first, count: step.faults.length }, "Salt's own files could not be written");
+    if (step.dropped > 0 && !this.#hasDropped) {
+      this.#hasDropped = true;
+      this.#logger.warn({ dropped: step.dropped }, "returns are left out of Salt's own files: too many wait");
+    }
+    return step;
+  }
+
+  async #ask<Answer>(task: SaltTask): Promise<Answer | undefined> {
+    try {
+      return await this.#lane.run<Answer>(task);
+    } catch (error) {
+      if (!hasCode(error, "CHANNEL_CLOSED")) this.#logger.error({ err: error }, "Salt's own files: a step failed");
+      return undefined;
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const { signal } = this.#wait;
+      const timer = setTimeout(done, ms);
+      function done() {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", done);
+        resolve();
+      }
+      signal.addEventListener("abort", done);
+      if (signal.aborted) done();
+    });
+  }
+
+  #mark(): void {
+    try {
+      this.#plan.minionsMark.touch();
+      if (this.#areJobsSeen) this.#plan.jobsMark.touch();
+    } catch (error) {
+      this.#logger.warn({ err: error }, "the mark for the next takeover cannot be set");
+    }
+  }
+}
+
+/** Something was written, and more waits. */
+function hasMore(step: MirrorStep | undefined): boolean {
+  return step !== undefined && !step.isHeldUp && step.returnsWaiting + step.minionsWaiting > 0;
+}

@@ -1,0 +1,165 @@
+/**
+ * The stores at a start, before any part opens them: what an earlier release, another setting or a crash left is brought into the present form, and
+ * what is damaged is said in words. docs/decisions/0024-damaged-stores.md.
+ */
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import { walkFile } from "../../store/check/lmdb-walk.ts";
+import { examineFile, storeDamaged, storeFailed } from "../../store/lmdb-env.ts";
+import { readLayout, shardFile } from "../../store/lmdb-layout.ts";
+import { absorbJobLogs, indexJobCache, reshardJobCache } from "../../store/lmdb-reshard.ts";
+import { fillLockFile } from "../../store/lmdb-room.ts";
+import { SaltFeed, saltFeedFile } from "../../store/salt/feed.ts";
+
+const dataSuffix = ".mdb";
+
+/** @throws SaltworksError STORE_DAMAGED, STORE_FAILED: what was promised to somebody cannot be read, and the master must not start without it */
+export async function prepareStores(config: MasterConfig, logger: Logger): Promise<void> {
+  const directories = ["jobs.lmdb", "minions.lmdb", "pending-jobs.lmdb"].map((name) => join(config.cachedir, name));
+  const files = () => directories.flatMap(dataFilesIn);
+  for (const file of files()) reading(`${file}-lock`, () => fillLockFile(file));
+  setAsideMinionData(join(config.cachedir, "minions.lmdb", "data.mdb"), logger);
+  removeDamagedFeed(saltFeedFile(config.cachedir), logger);
+  refuseEmptyCache(join(config.cachedir, "jobs.lmdb"));
+  const pending = join(config.cachedir, "pending-jobs.lmdb", "data.mdb");
+  if (isEmptyFile(pending)) logger.error(`${pending} is empty: jobs that waited there for minions are gone`);
+  for (const file of files()) reading(file, () => examineFile(file));
+  await prepareJobCache(config, logger);
+}
+
+/** What the system says of a file that is something else, or that may not be read. @throws SaltworksError STORE_FAILED */
+function reading<Result>(path: string, step: () => Result): Result {
+  try {
+    return step();
+  } catch (error) {
+    throw error instanceof SaltworksError ? error : storeFailed(`${path} cannot be read`, error);
+  }
+}
+
+function dataFilesIn(directory: string): string[] {
+  const names = reading(directory, () => (existsSync(directory) ? readdirSync(directory) : []));
+  return names.filter((name) => name.endsWith(dataSuffix)).map((name) => join(directory, name));
+}
+
+/** The layout of a cache is written after its files: one that is empty or absent held what was promised. @throws SaltworksError STORE_DAMAGED */
+function refuseEmptyCache(path: string): void {
+  const layout = readLayout(path);
+  if (layout === undefined) return;
+  for (let shard = 0; shard < layout.shards; shard += 1) {
+    const file = shardFile(path, shard);
+    const what = existsSync(file) ? (isEmptyFile(file) ? "is empty" : undefined) : "is missing";
+    const advice = `Put back a copy of the file, or move ${path} away: what it held is then gone, and the master makes a new one`;
+    if (what !== undefined) throw storeDamaged(`${file} ${what}, and jobs were stored there`, advice);
+  }
+}
+
+function isEmptyFile(file: string): boolean {
+  const stats = reading(file, () => statSync(file, { throwIfNoEntry: false }));
+  return stats?.isFile() === true && stats.size === 0;
+}
+
+/** Grains, pillars, mines and sessions can all be asked for again: damage there is no reason not to start. */
+function setAsideMinionData(file: string, logger: Logger): void {
+  if (isEmptyFile(file)) logger.error(`${file} is empty: minions are asked again as they come`);
+  try {
+    reading(file, () => examineFile(file));
+  } catch (error) {
+    if (!hasCode(error, "STORE_DAMAGED")) throw error;
+    const aside = `${file}.damaged`;
+    renameSync(file, aside);
+    rmSync(`${file}-lock`, { force: true });
+    logger.error(
+      { err: error },
+      `what was known of the minions cannot be read: it was set aside as ${aside}, and minions are asked again as they come`,
+    );
+  }
+}
+
+/**
+ * What is to be written into Salt's own files is short, and is made anew from all that is stored: it is read whole, and goes if it is damaged or cannot
+ * be read.
+ */
+function removeDamagedFeed(file: string, logger: Logger): void {
+  const fault = faultOfFeed(file);
+  if (fault === undefined) return;
+  const directory = dirname(file);
+  try {
+    rmSync(directory, { recursive: true, force: true });
+  } catch {
+    // What may not be looked into may still be moved; if not, that is said.
+    reading(directory, () => renameSync(directory, `${directory}.damaged-${Date.now()}`));
+  }
+  logger.warn({ fault }, `${file} is damaged or cannot be read: Salt's own files are written anew from what is stored`);
+}
+
+function faultOfFeed(file: string): string | undefined {
+  try {
+    return reading(file, () => {
+      fillLockFile(file);
+      const isThere = statSync(file, { throwIfNoEntry: false }) !== undefined;
+      return isThere && examineFile(file) ? walkFile(file).faults[0] : undefined;
+    });
+  } catch (error) {
+    if (!hasCode(error, "STORE_DAMAGED") && !hasCode(error, "STORE_FAILED")) throw error;
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+async function prepareJobCache(config: MasterConfig, logger: Logger): Promise<void> {
+  const path = join(config.cachedir, "jobs.lmdb");
+  const { store_shards: shards, job_cache_store_endtime: storesEndTime } = config;
+  const feed = new FeedAtStart(config, logger);
+  let formerShards: number | undefined;
+  try {
+    const damaged = await absorbJobLogs(path, { storesEndTime, feed });
+    for (const fault of damaged) logger.error(fault);
+    formerShards = await reshardJobCache(path, shards, { storesEndTime, feed });
+  } finally {
+    await feed.close();
+  }
+  if (formerShards !== undefined)
+    logger.info({ from: formerShards, to: shards }, "moved the job cache to another number of files");
+  const indexedJobs = await indexJobCache(path);
+  if (indexedJobs !== undefined) logger.info({ jobs: indexedJobs }, "built the job cache's index");
+}
+
+/**
+ * The feed of Salt's own files, for what left logs bring in. It is opened when there is something to bring in; one that cannot be used goes, because a
+ * new one starts from all that is stored.
+ */
+class FeedAtStart {
+  readonly #file: string;
+  readonly #logger: Logger;
+  #feed: SaltFeed | undefined;
+  #isWanted: boolean;
+  #isLost = false;
+
+  constructor(config: MasterConfig, logger: Logger) {
+    this.#file = saltFeedFile(config.cachedir);
+    this.#isWanted = config.salt_files !== "never" && existsSync(this.#file);
+    this.#logger = logger;
+  }
+
+  addReturns(returnKeys: readonly Buffer[]): void {
+    if (!this.#isWanted) return;
+    try {
+      this.#feed ??= new SaltFeed(this.#file);
+      this.#feed.addReturns(returnKeys);
+    } catch (error) {
+      this.#isWanted = false;
+      this.#isLost = true;
+      this.#logger.warn(
+        { err: error },
+        `${this.#file} cannot be used: Salt's own files are written anew from what is stored`,
+      );
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#feed?.close();
+    if (this.#isLost) rmSync(dirname(this.#file), { recursive: true, force: true });
+  }
+}
