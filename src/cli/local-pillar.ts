@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import { checkValue } from "../config/check-value.ts";
 import { type MasterConfig, type MinionConfig, masterOptions } from "../config/schema.ts";
-import type { LocalPillar } from "../minion/call-host.ts";
+import type { LocalPillar } from "../minion/call/call-host.ts";
 import { PillarCompiler } from "../pillar/compile.ts";
 import { pillarSettings } from "../pillar/settings.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";

@@ -2,7 +2,7 @@
  * What functions of the minion use of folders that its own does not know: templates, and the names of runners. Its job processes load this
  * file by its address (`minionExtrasUrl`), and what stands behind it when it is first used.
  */
-import type { Extras } from "../minion/module-contract.ts";
+import type { Extras } from "../minion/functions/module-contract.ts";
 
 export const minionExtrasUrl = import.meta.url;
 

@@ -7,7 +7,7 @@ import { extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Logger } from "pino";
 import { SaltworksError } from "../errors.ts";
-import type { ModuleFunction, ModuleTable } from "../minion/module-contract.ts";
+import type { ModuleFunction, ModuleTable } from "../minion/functions/module-contract.ts";
 import type { Encodable, Value } from "../wire/values.ts";
 
 const extensions: readonly string[] = [".mjs", ".js"];

@@ -1,9 +1,9 @@
 /** What the minion does about events on its own bus: forwards some to the master, renews what they say has changed. */
 import { boolField } from "../wire/fields.ts";
 import type { ValueMap } from "../wire/values.ts";
-import type { MasterLink } from "./master-link.ts";
-import { scheduleReturnTag } from "./schedule-runner.ts";
-import { manageTag } from "./scheduler.ts";
+import { scheduleReturnTag } from "./schedule/runner.ts";
+import { manageTag } from "./schedule/scheduler.ts";
+import type { MasterLink } from "./session/master-link.ts";
 
 export type BusActions = {
   /** Undefined while there is no master: what is meant for it is dropped, as in Salt. */

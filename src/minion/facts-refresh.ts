@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import { encode } from "../wire/msgpack.ts";
 import type { ValueMap } from "../wire/values.ts";
-import type { MinionFacts } from "./host.ts";
+import type { MinionFacts } from "./functions/host.ts";
 
 export type FactsOptions = {
   readonly log: Logger;

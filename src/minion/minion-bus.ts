@@ -11,7 +11,7 @@ import { fireEvents } from "../transport/event-stream-client.ts";
 import { EventStreamServer } from "../transport/event-stream-server.ts";
 import { decodeEvent, encodeEvent, frameEvent } from "../wire/event.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
-import { now, stampText } from "./clock-text.ts";
+import { now, stampText } from "./functions/clock-text.ts";
 
 type BusConfig = Pick<MinionConfig, "id" | "sock_dir" | "hash_type" | "max_event_size">;
 

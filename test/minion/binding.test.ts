@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { bindCall, splitJobArguments } from "../../src/minion/binding.ts";
-import type { ModuleFunction, Signature } from "../../src/minion/module-contract.ts";
+import { bindCall, splitJobArguments } from "../../src/minion/functions/binding.ts";
+import type { ModuleFunction, Signature } from "../../src/minion/functions/module-contract.ts";
 import { Float, type Value, type ValueMap } from "../../src/wire/values.ts";
 
 function fn(signature: Signature, more: Partial<ModuleFunction> = {}): ModuleFunction {

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, before, describe, it } from "node:test";
 import type { ConfigValue } from "../../src/config/option.ts";
-import { type CallRequest, parseWords, runCall } from "../../src/minion/call.ts";
+import { type CallRequest, parseWords, runCall } from "../../src/minion/call/call.ts";
 import type { Value, ValueMap } from "../../src/wire/values.ts";
 import { FakeMaster, type MasterKeys, makeMasterKeys } from "./fake-master.ts";
 import { makeSetting, type Setting } from "./setting.ts";

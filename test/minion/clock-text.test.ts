@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
-import { asctime, jidText, now, stampText } from "../../src/minion/clock-text.ts";
+import { asctime, jidText, now, stampText } from "../../src/minion/functions/clock-text.ts";
 
 /** Far from a day, and longer than a busy machine holds a process up. */
 const heldUpMsMax = 60_000;

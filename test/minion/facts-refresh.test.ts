@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pino } from "pino";
 import { FactsRefresh } from "../../src/minion/facts-refresh.ts";
-import type { MinionFacts } from "../../src/minion/host.ts";
+import type { MinionFacts } from "../../src/minion/functions/host.ts";
 import type { ValueMap } from "../../src/wire/values.ts";
 
 function prepare() {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { cleanPem, generateKeyPair } from "../../src/crypto/pem.ts";
 import { recoverX931 } from "../../src/crypto/x931.ts";
-import { openIdentity, pinMasterKey, readPinnedKey } from "../../src/minion/identity.ts";
+import { openIdentity, pinMasterKey, readPinnedKey } from "../../src/minion/session/identity.ts";
 import { makeSetting, type Setting } from "./setting.ts";
 
 describe("identity", () => {

@@ -3,8 +3,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import type { ConfigValue } from "../../src/config/option.ts";
-import { JobPool } from "../../src/minion/job-pool.ts";
-import { JobRecords } from "../../src/minion/job-records.ts";
+import { JobRecords } from "../../src/minion/functions/job-records.ts";
+import { JobPool } from "../../src/minion/jobs/job-pool.ts";
 import type { Encodable, Value, ValueMap } from "../../src/wire/values.ts";
 import { makeSetting, type Setting } from "./setting.ts";
 

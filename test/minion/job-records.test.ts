@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { isUsableJid, JobRecords } from "../../src/minion/job-records.ts";
+import { isUsableJid, JobRecords } from "../../src/minion/functions/job-records.ts";
 import type { Value } from "../../src/wire/values.ts";
 
 const script = 'const { spawn } = require("node:child_process"); const c = spawn("sleep", ["60"]); console.log(c.pid);';

@@ -10,9 +10,9 @@ import {
   commandNotFound,
   invocationError,
   pythonException,
-} from "../../src/minion/function-errors.ts";
-import { type JobReturn, runJob } from "../../src/minion/job-return.ts";
-import type { ModuleFunction } from "../../src/minion/module-contract.ts";
+} from "../../src/minion/functions/function-errors.ts";
+import { type JobReturn, runJob } from "../../src/minion/functions/job-return.ts";
+import type { ModuleFunction } from "../../src/minion/functions/module-contract.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../../src/wire/values.ts";
 import { makeSurroundings } from "./surroundings.ts";

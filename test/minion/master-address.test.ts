@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { endpointOf, masterAddresses } from "../../src/minion/master-address.ts";
+import { endpointOf, masterAddresses } from "../../src/minion/session/master-address.ts";
 
 const read = (master: string | readonly string[], isRandom = false) =>
   masterAddresses({ master, master_port: 4506, random_master: isRandom });

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { afterEach, before, describe, it } from "node:test";
 import type { ConfigValue } from "../../src/config/option.ts";
-import { JobRecords } from "../../src/minion/job-records.ts";
+import { JobRecords } from "../../src/minion/functions/job-records.ts";
 import { Minion } from "../../src/minion/minion.ts";
 import { busPaths } from "../../src/minion/minion-bus.ts";
 import { EventSubscriber, fireEvents } from "../../src/transport/event-stream-client.ts";

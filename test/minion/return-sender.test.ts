@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pino } from "pino";
 import { minionReturnQueueBytesMax, minionReturnQueueMax } from "../../src/limits.ts";
-import { ReturnSender, returnTimeoutMs } from "../../src/minion/return-sender.ts";
-import type { Load, RequestOptions } from "../../src/minion/session.ts";
+import { ReturnSender, returnTimeoutMs } from "../../src/minion/session/return-sender.ts";
+import type { Load, RequestOptions } from "../../src/minion/session/session.ts";
 import type { Value } from "../../src/wire/values.ts";
 
 const config = { id: "unit", pub_ret: true, return_retry_timer: 5, return_retry_timer_max: 10, return_retry_tries: 3 };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { MinionBus } from "../../src/minion/minion-bus.ts";
-import { manageTag } from "../../src/minion/scheduler.ts";
+import { manageTag } from "../../src/minion/schedule/scheduler.ts";
 import { makeSetting } from "./setting.ts";
 
 const asker = fileURLToPath(new URL("./schedule-asker.js", import.meta.url));

@@ -1,7 +1,7 @@
 /** Asks a minion's scheduler from a process of its own, as a job does: `schedule-asker.js CONFIG-DIRECTORY ROOT`. Tells its parent before, and what came of it. */
 import { join } from "node:path";
 import { loadMinionConfig } from "../../src/config/load.ts";
-import type { CallContext } from "../../src/minion/module-contract.ts";
+import type { CallContext } from "../../src/minion/functions/module-contract.ts";
 import { askScheduler } from "../../src/minion/modules/schedule-ask.ts";
 
 const [configDirectory = "", root = ""] = process.argv.slice(2);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, before, beforeEach, describe, it } from "node:test";
 import type { ConfigValue } from "../../src/config/option.ts";
-import { openIdentity } from "../../src/minion/identity.ts";
-import { MasterLink } from "../../src/minion/master-link.ts";
-import { requestPillar } from "../../src/minion/pillar.ts";
+import { openIdentity } from "../../src/minion/session/identity.ts";
+import { MasterLink } from "../../src/minion/session/master-link.ts";
+import { requestPillar } from "../../src/minion/session/pillar.ts";
 import { FakeMaster, type MasterKeys, makeMasterKeys } from "./fake-master.ts";
 import { makeSetting, type Setting } from "./setting.ts";
 

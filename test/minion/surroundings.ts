@@ -2,10 +2,10 @@
 import { tmpdir } from "node:os";
 import { loadMinionConfig } from "../../src/config/load.ts";
 import type { ConfigValue } from "../../src/config/option.ts";
-import type { Surroundings } from "../../src/minion/call-context.ts";
-import type { MinionFacts } from "../../src/minion/host.ts";
-import { JobRecords } from "../../src/minion/job-records.ts";
-import type { ModuleFunction } from "../../src/minion/module-contract.ts";
+import type { Surroundings } from "../../src/minion/functions/call-context.ts";
+import type { MinionFacts } from "../../src/minion/functions/host.ts";
+import { JobRecords } from "../../src/minion/functions/job-records.ts";
+import type { ModuleFunction } from "../../src/minion/functions/module-contract.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 
 export type Asked = { readonly call: string; readonly tag?: string; readonly data?: Encodable };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { configToValue, parseYamlWord } from "../../src/minion/yaml-values.ts";
+import { configToValue, parseYamlWord } from "../../src/minion/functions/yaml-values.ts";
 import { Float, type Value } from "../../src/wire/values.ts";
 
 describe("yaml values", () => {

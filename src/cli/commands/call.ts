@@ -1,7 +1,7 @@
 /** `saltworks call`: one function on this machine, with the minion's configuration. Source: docs/compatibility.md, the call command. */
 import { resolve } from "node:path";
 import type { MinionConfig } from "../../config/schema.ts";
-import { type CallOutput, type CallRequest, runCall } from "../../minion/call.ts";
+import { type CallOutput, type CallRequest, runCall } from "../../minion/call/call.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { displayChoice, minionConfig, understand } from "../command-line.ts";
 import { Display } from "../display.ts";

@@ -9,7 +9,7 @@ import { notContactedText } from "../../client/texts.ts";
 import { loadMinionConfig } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode } from "../../errors.ts";
-import { callHere } from "../../minion/call-here.ts";
+import { callHere } from "../../minion/call/call-here.ts";
 import { isTrue, textArgument } from "../../runners/arguments.ts";
 import { bindArguments, failureText } from "../../runners/call.ts";
 import type { ExtraArguments } from "../../runners/contract.ts";

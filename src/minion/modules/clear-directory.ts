@@ -1,7 +1,7 @@
 /** Removes the files below a directory and keeps the directories, as Salt clears a cache. Links are removed, not followed. */
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { ModuleLog } from "../module-contract.ts";
+import type { ModuleLog } from "../functions/module-contract.ts";
 import { isFileError } from "./file-error.ts";
 
 /** @returns false when a file could not be removed, which is logged */

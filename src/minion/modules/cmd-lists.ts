@@ -1,8 +1,8 @@
 /** `cmd_blacklist_glob` and `cmd_whitelist_glob`: which commands a job may run at all. Settings of the minion, its grains or pillar. */
 import { compileGlob } from "../../target/glob.ts";
 import type { Value } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
-import type { CallContext } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { isTruthy, pythonText } from "./python-values.ts";
 import { findSetting } from "./settings.ts";
 

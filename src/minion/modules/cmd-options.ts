@@ -1,7 +1,7 @@
 /** The options of `cmd.*` calls: Salt's keyword arguments, checked and made into what a command needs. */
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { commandError, invocationError, pythonException } from "../function-errors.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import { commandError, invocationError, pythonException } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { isTruthy, numberOf, pythonText, wholeNumber } from "./python-values.ts";
 import { readTemplateChoice, type TemplateChoice } from "./text-template.ts";
 

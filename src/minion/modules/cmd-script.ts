@@ -3,8 +3,8 @@ import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import type { Value } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { type CommandOptions, readOptions } from "./cmd-options.ts";
 import { type CommandResult, runSaltCommand } from "./cmd-run.ts";
 import type { Environment } from "./environment.ts";

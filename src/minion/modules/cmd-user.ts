@@ -1,6 +1,6 @@
 /** `runas` and `group` of a command: who that is, and the variables a login of that user would have. */
-import { commandError } from "../function-errors.ts";
-import type { CallContext } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import type { CommandOptions } from "./cmd-options.ts";
 import { runProgram } from "./run-program.ts";
 import { findGroupId, findUser, findUserById } from "./user-database.ts";

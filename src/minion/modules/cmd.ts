@@ -1,8 +1,8 @@
 /** Execution module `cmd`: commands of the machine. Source: behaviour of Salt 3007, docs/functions.md. */
 import { writeFileSync } from "node:fs";
 import type { Encodable, Value } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
-import type { BoundArguments, CallContext, ModuleFunction } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext, ModuleFunction } from "../functions/module-contract.ts";
 import { type OptionChanges, readOptions } from "./cmd-options.ts";
 import { type CommandResult, failureText, runSaltCommand } from "./cmd-run.ts";
 import { execCode, runScript } from "./cmd-script.ts";

@@ -1,7 +1,7 @@
 /** Execution module `config`: settings of the minion, wherever they stand. Source: Salt 3007's `config`, docs/functions.md. */
 import { compileGlob } from "../../target/glob.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import { mergedMaps } from "./merge.ts";
 import type { ModuleFunctions } from "./module-functions.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { compileGlob } from "../../target/glob.ts";
 import { compilePythonPattern } from "../../target/python-pattern.ts";
 import type { Value } from "../../wire/values.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { cached, copyMasterFile, copyPaths, levelOf } from "./cp-files.ts";
 import { isFileError } from "./file-error.ts";
 import { makeDirectories } from "./make-directories.ts";

@@ -2,7 +2,7 @@
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, normalize } from "node:path";
 import { compileGlob } from "../../target/glob.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { filesBelow } from "./cp-directories.ts";
 import { isFile } from "./file-cache.ts";
 import { isTruthy, pythonText } from "./python-values.ts";

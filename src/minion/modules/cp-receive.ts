@@ -3,8 +3,8 @@ import { chmodSync, closeSync, fstatSync, openSync, statSync, writeSync } from "
 import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { copiedChunkBytesMax } from "../../limits.ts";
-import { argumentError, pythonException } from "../function-errors.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import { argumentError, pythonException } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { isFileError } from "./file-error.ts";
 import { makeDirectories } from "./make-directories.ts";
 import { isTruthy, numberOf, pythonText } from "./python-values.ts";

@@ -2,8 +2,8 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode } from "../../errors.ts";
-import { commandError } from "../function-errors.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { cached } from "./cp-files.ts";
 import { externalPath, onePiece, writePieces } from "./file-cache.ts";
 import { readIfAny } from "./local-roots.ts";

@@ -1,7 +1,7 @@
 /** Execution module `disk`: how full the filesystems are, and what is on block devices. Source: Salt 3007's `disk`, docs/functions.md. */
 import type { Encodable, Value } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
-import type { CallContext } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { isTruthy, pythonText } from "./python-values.ts";

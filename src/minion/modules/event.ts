@@ -1,6 +1,6 @@
 /** Execution module `event`: events to the master and to the minion's own bus. Source: Salt 3007's `event`, docs/functions.md. */
 import type { Value, ValueMap } from "../../wire/values.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import type { Environment } from "./environment.ts";
 import type { ModuleFunctions } from "./module-functions.ts";

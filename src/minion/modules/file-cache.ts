@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { commandError } from "../function-errors.ts";
-import type { CallContext } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { hashLocalFile } from "./local-roots.ts";
 import { type FileHash, type MasterFile, masterFileHash, masterFilePieces } from "./master-file.ts";
 

@@ -18,7 +18,7 @@ import {
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { unifiedLines } from "../../wire/line-diff.ts";
 import type { Value } from "../../wire/values.ts";
-import { commandError, invocationError, pythonException } from "../function-errors.ts";
+import { commandError, invocationError, pythonException } from "../functions/function-errors.ts";
 import { isFileError } from "./file-error.ts";
 import { asPython, expandedPath } from "./file-paths.ts";
 import { isTruthy, pythonText } from "./python-values.ts";

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { foundFilesMax } from "../../limits.ts";
 import { compileGlob } from "../../target/glob.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { commandError, invocationError } from "../function-errors.ts";
+import { commandError, invocationError } from "../functions/function-errors.ts";
 import { isFileError } from "./file-error.ts";
 import { pythonText, wholeNumber } from "./python-values.ts";
 

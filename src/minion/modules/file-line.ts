@@ -3,8 +3,8 @@ import { statSync } from "node:fs";
 import { hasCode } from "../../errors.ts";
 import { PythonSearch } from "../../target/python-search.ts";
 import type { Value } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import {
   asBytes,

@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Value } from "../../wire/values.ts";
-import { commandError, invocationError, pythonException } from "../function-errors.ts";
+import { commandError, invocationError, pythonException } from "../functions/function-errors.ts";
 import { isFileError } from "./file-error.ts";
 import { pythonText } from "./python-values.ts";
 

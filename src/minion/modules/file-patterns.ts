@@ -2,8 +2,8 @@
 import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { escapePattern, PythonSearch } from "../../target/python-search.ts";
 import type { Value } from "../../wire/values.ts";
-import { commandError, invocationError, pythonException } from "../function-errors.ts";
-import type { BoundArguments } from "../module-contract.ts";
+import { commandError, invocationError, pythonException } from "../functions/function-errors.ts";
+import type { BoundArguments } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import { asBytes, linesWithEnds, readEditable, realPath, shownDiff, withPattern, writeEdited } from "./file-edit.ts";
 import { isFileError } from "./file-error.ts";

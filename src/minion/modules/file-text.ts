@@ -11,8 +11,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import type { Encodable, Value } from "../../wire/values.ts";
-import { commandError, pythonException } from "../function-errors.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import { commandError, pythonException } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import { asPython, expandedPath } from "./file-paths.ts";
 import type { ModuleFunctions } from "./module-functions.ts";

@@ -18,8 +18,8 @@ import {
 } from "node:fs";
 import { normalize, resolve } from "node:path";
 import type { Encodable, Value } from "../../wire/values.ts";
-import { commandError, invocationError } from "../function-errors.ts";
-import type { BoundArguments } from "../module-contract.ts";
+import { commandError, invocationError } from "../functions/function-errors.ts";
+import type { BoundArguments } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import { isFileError } from "./file-error.ts";
 import { findFiles, findOptions } from "./file-find.ts";

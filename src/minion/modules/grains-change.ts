@@ -1,6 +1,6 @@
 /** Changes of grains at any depth: lists that grow and shrink, values set under `key:key`. Source: texts and results of Salt 3007. */
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import type { CallContext } from "../module-contract.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { storeGrains } from "./grains-store.ts";
 import { copyOf, isEqual, listHolds, pythonText } from "./python-values.ts";
 import { traverse, traverseOr } from "./traverse.ts";

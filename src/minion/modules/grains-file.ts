@@ -3,7 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type Document, isMap, isScalar, isSeq, parseDocument } from "yaml";
 import { plainKind, plainValue } from "../../config/yaml11.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
-import type { ModuleLog } from "../module-contract.ts";
+import type { ModuleLog } from "../functions/module-contract.ts";
 import { yamlText } from "../yaml-text.ts";
 import { isFileError } from "./file-error.ts";
 

@@ -1,7 +1,7 @@
 /** Keeps grains that were set: in the file beside the configuration, in this job's own view, and by a refresh in the minion's. */
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
-import type { CallContext } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { isFileError } from "./file-error.ts";
 import { grainsFileOf } from "./grains-core.ts";
 import { parseGrainsFile, writeGrainsFile } from "./grains-file.ts";

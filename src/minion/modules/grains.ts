@@ -1,7 +1,7 @@
 /** Execution module `grains`: what the minion knows of its machine, read and changed. Source: Salt 3007's `grains`, docs/functions.md. */
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { pythonException } from "../function-errors.ts";
-import type { BoundArguments, CallContext, ModuleFunction } from "../module-contract.ts";
+import { pythonException } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext, ModuleFunction } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import { appendToGrain, removeFromGrain, setGrain } from "./grains-change.ts";
 import { storeGrains } from "./grains-store.ts";

@@ -1,6 +1,6 @@
 /** Addresses and networks as Python's `ipaddress` writes, orders and judges them. */
 import { type IpAddress, type IpNetwork, networkHolds, parseAddress, parseNetwork } from "../../target/ip-network.ts";
-import { pythonException } from "../function-errors.ts";
+import { pythonException } from "../functions/function-errors.ts";
 
 const bitsOf = { 4: 32, 6: 128 } as const;
 

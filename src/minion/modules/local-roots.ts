@@ -4,7 +4,7 @@ import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync,
 import { join, normalize } from "node:path";
 import { anyEnvironment, directoriesFor } from "../../config/environment.ts";
 import type { MinionConfig } from "../../config/schema.ts";
-import { configToValue } from "../yaml-values.ts";
+import { configToValue } from "../functions/yaml-values.ts";
 import { isFileError } from "./file-error.ts";
 import { pythonText } from "./python-values.ts";
 

@@ -8,8 +8,8 @@ import { isEnvironmentName } from "../../config/environment.ts";
 import { filePieceBytesMax, masterFileBytesMax } from "../../limits.ts";
 import { bytesField, listField, textField } from "../../wire/fields.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { commandError, pythonException } from "../function-errors.ts";
-import type { CallContext } from "../module-contract.ts";
+import { commandError, pythonException } from "../functions/function-errors.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import {
   findLocalFile,
   hashLocalFile,

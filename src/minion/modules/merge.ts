@@ -2,7 +2,7 @@
 
 import { compileGlob } from "../../target/glob.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { pythonException } from "../function-errors.ts";
+import { pythonException } from "../functions/function-errors.ts";
 import { copyOf, isTruthy, listHolds, pythonText } from "./python-values.ts";
 import { traverseOr } from "./traverse.ts";
 

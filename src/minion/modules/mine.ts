@@ -2,7 +2,7 @@
 
 import { SaltworksError } from "../../errors.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { mergedSetting } from "./config.ts";
 import { describe } from "./describe.ts";
 import type { ModuleFunctions } from "./module-functions.ts";

@@ -1,5 +1,5 @@
 /** The shape in which each module's file offers its functions, and the names of all modules. */
-import type { ModuleFunction } from "../module-contract.ts";
+import type { ModuleFunction } from "../functions/module-contract.ts";
 
 /** Functions of one module by whole name, `test.ping`. */
 export type ModuleFunctions = { readonly [name: string]: ModuleFunction };

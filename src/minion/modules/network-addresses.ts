@@ -1,6 +1,6 @@
 /** Execution module `network`: arithmetic with addresses and networks. */
 
-import { pythonException } from "../function-errors.ts";
+import { pythonException } from "../functions/function-errors.ts";
 import { describe } from "./describe.ts";
 import {
   formatAddress,

@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { networkHolds, parseAddress, parseNetwork } from "../../target/ip-network.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
-import type { BoundArguments, CallContext, ModuleFunction } from "../module-contract.ts";
+import type { BoundArguments, CallContext, ModuleFunction } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import { dottedHostName, reverseNames } from "./grains-network.ts";
 import { type Interface, networksOf, readInterfaces, selectInterfaces, sortedAddresses } from "./interfaces.ts";

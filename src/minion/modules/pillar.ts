@@ -1,7 +1,7 @@
 /** Execution module `pillar`: what the master tells this minion. Source: Salt 3007's `pillar`, docs/functions.md. */
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { commandError, pythonException } from "../function-errors.ts";
-import type { BoundArguments, CallContext, ModuleFunction } from "../module-contract.ts";
+import { commandError, pythonException } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext, ModuleFunction } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import { filterBy, mergedMaps } from "./merge.ts";
 import type { ModuleFunctions } from "./module-functions.ts";

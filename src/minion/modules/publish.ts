@@ -5,9 +5,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { hasCode } from "../../errors.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
-import { argumentError, invocationError } from "../function-errors.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
-import { parseYamlWord } from "../yaml-values.ts";
+import { argumentError, invocationError } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
+import { parseYamlWord } from "../functions/yaml-values.ts";
 import { describe } from "./describe.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { isTruthy, numberOf, pythonRepr, pythonText, typeName } from "./python-values.ts";

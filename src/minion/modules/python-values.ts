@@ -1,7 +1,7 @@
 /** How Python reads values: truth, equality, whole numbers, type names. Salt's functions depend on it in their results and messages. */
 import { pythonText } from "../../target/python-text.ts";
 import { type Encodable, Ext, Float, type Value, type ValueMap } from "../../wire/values.ts";
-import { argumentError, pythonException } from "../function-errors.ts";
+import { argumentError, pythonException } from "../functions/function-errors.ts";
 
 export { pythonText };
 

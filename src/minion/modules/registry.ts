@@ -1,6 +1,6 @@
 /** The table of execution functions that this minion offers, less what the configuration disables. */
 import type { MinionConfig } from "../../config/load.ts";
-import type { ModuleFunction, ModuleTable } from "../module-contract.ts";
+import type { ModuleFunction, ModuleTable } from "../functions/module-contract.ts";
 import { cmdModule } from "./cmd.ts";
 import { configModule } from "./config.ts";
 import { cpModule } from "./cp.ts";

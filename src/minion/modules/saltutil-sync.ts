@@ -3,9 +3,9 @@
  * Where the master serves none there is nothing to fetch, and that is the answer; where it does, the call fails and says so.
  */
 import type { Encodable, Value } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
-import type { BoundArguments, CallContext, ModuleFunction } from "../module-contract.ts";
-import { configToValue } from "../yaml-values.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext, ModuleFunction } from "../functions/module-contract.ts";
+import { configToValue } from "../functions/yaml-values.ts";
 import { describe } from "./describe.ts";
 import { namesIn } from "./file-error.ts";
 import type { ModuleFunctions } from "./module-functions.ts";

@@ -1,8 +1,8 @@
 /** Changes to the schedule: `schedule.add`, `modify`, `delete`, `purge`. Source: Salt 3007's `schedule` module; the texts are its own. */
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { pythonException } from "../function-errors.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
-import { writeScheduleFile } from "../schedule-file.ts";
+import { pythonException } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
+import { writeScheduleFile } from "../schedule/file.ts";
 import { isFileError } from "./file-error.ts";
 import { isEqual, isTruthy, pythonRepr, pythonText } from "./python-values.ts";
 import { type Asked, askScheduler, listSchedule, scheduleIn, tellScheduler } from "./schedule-ask.ts";

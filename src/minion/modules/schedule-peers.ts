@@ -1,6 +1,6 @@
 /** `schedule.copy` and `schedule.move`: a job to other minions, by publishing `schedule.add` to them. Source: Salt 3007's `schedule` module. */
 import type { Value, ValueMap } from "../../wire/values.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { asValue, isTruthy, pythonText } from "./python-values.ts";
 import { listSchedule } from "./schedule-ask.ts";
 import { type Answer, isGiven, remove } from "./schedule-change.ts";

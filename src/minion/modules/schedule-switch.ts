@@ -1,6 +1,6 @@
 /** Switching the schedule and its jobs: `schedule.enable`, `disable`, `enable_job`, `disable_job`, `save`, `reload`. Source: Salt 3007's `schedule` module. */
 import type { ValueMap } from "../../wire/values.ts";
-import type { BoundArguments, CallContext } from "../module-contract.ts";
+import type { BoundArguments, CallContext } from "../functions/module-contract.ts";
 import { isTruthy, pythonText } from "./python-values.ts";
 import { askScheduler, reloadText, scheduleIn, tellScheduler } from "./schedule-ask.ts";
 import { type Answer, isGiven, isPersisted, requestForJob } from "./schedule-change.ts";

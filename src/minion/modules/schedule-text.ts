@@ -1,7 +1,7 @@
 /** A schedule out of a file's YAML. */
 import { parseSaltYaml } from "../../config/salt-yaml.ts";
 import type { ValueMap } from "../../wire/values.ts";
-import { configToValue } from "../yaml-values.ts";
+import { configToValue } from "../functions/yaml-values.ts";
 
 /** Empty where the text has no `schedule`. @returns a text saying why it cannot be read */
 export function parseScheduleText(text: string): ValueMap | string {

@@ -1,7 +1,7 @@
 /** Execution module `service` for systemd, as far as questions and the plain verbs go. Source: Salt 3007's `systemd_service`, docs/functions.md. */
 
-import { commandError } from "../function-errors.ts";
-import type { BoundArguments, ModuleFunction } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { BoundArguments, ModuleFunction } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { pythonText } from "./python-values.ts";

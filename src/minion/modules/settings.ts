@@ -1,7 +1,7 @@
 /** A setting wherever it stands: minion configuration, then grains, pillar, the master's configuration in the pillar. Source: Salt's `config.get`. */
 import type { Value, ValueMap } from "../../wire/values.ts";
-import type { CallContext } from "../module-contract.ts";
-import { configToValue } from "../yaml-values.ts";
+import type { CallContext } from "../functions/module-contract.ts";
+import { configToValue } from "../functions/yaml-values.ts";
 import { isTruthy } from "./python-values.ts";
 import { defaultDelimiter, traverse } from "./traverse.ts";
 

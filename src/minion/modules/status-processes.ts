@@ -1,7 +1,7 @@
 /** Execution module `status`: processes and logins, from `ps` and `w`. */
 import { compilePythonPattern } from "../../target/python-pattern.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
-import type { CallContext } from "../module-contract.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { pythonText } from "./python-values.ts";

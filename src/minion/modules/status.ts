@@ -1,7 +1,7 @@
 /** Execution module `status`: load, memory, disks, processes and connection of this machine. Source: Salt 3007's `status`, docs/functions.md. */
 import { lookup } from "node:dns/promises";
 import type { Encodable, Value } from "../../wire/values.ts";
-import type { CallContext } from "../module-contract.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import { isFileError } from "./file-error.ts";
 import { pingMaster } from "./master-ping.ts";

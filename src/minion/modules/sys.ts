@@ -1,8 +1,8 @@
 /** Execution module `sys`: which functions there are, how they are called and what they do. Source: Salt 3007's `sys`, docs/functions.md. */
 import { compileGlob } from "../../target/glob.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
-import type { BoundArguments, CallContext, ModuleFunction } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { BoundArguments, CallContext, ModuleFunction } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { pythonText } from "./python-values.ts";

@@ -1,8 +1,14 @@
 /** Execution module `test`: functions that fail on purpose, and one that catches. */
 import { SaltworksError } from "../../errors.ts";
 import type { Value } from "../../wire/values.ts";
-import { argumentError, commandError, commandNotFound, invocationError, pythonException } from "../function-errors.ts";
-import type { CallContext } from "../module-contract.ts";
+import {
+  argumentError,
+  commandError,
+  commandNotFound,
+  invocationError,
+  pythonException,
+} from "../functions/function-errors.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { isTruthy, pythonRepr, pythonText } from "./python-values.ts";

@@ -2,7 +2,7 @@
 
 import { readOwnPackage } from "../../config/program-version.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
-import type { CallContext } from "../module-contract.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import { type ModuleFunctions, moduleNames } from "./module-functions.ts";
 import { isTruthy, pythonText } from "./python-values.ts";

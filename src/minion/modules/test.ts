@@ -2,8 +2,8 @@
 import { createHash, randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Encodable, Value } from "../../wire/values.ts";
-import { commandError, pythonException } from "../function-errors.ts";
-import type { CallContext } from "../module-contract.ts";
+import { commandError, pythonException } from "../functions/function-errors.ts";
+import type { CallContext } from "../functions/module-contract.ts";
 import { describe } from "./describe.ts";
 import type { ModuleFunctions } from "./module-functions.ts";
 import { float, integer, pythonText, wholeNumber } from "./python-values.ts";

@@ -1,8 +1,8 @@
 /** `template=jinja`: a command or a script is a template, with what Salt's templates see. */
 import { hasCode } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { commandError } from "../function-errors.ts";
-import type { CallContext, TemplateFunction } from "../module-contract.ts";
+import { commandError } from "../functions/function-errors.ts";
+import type { CallContext, TemplateFunction } from "../functions/module-contract.ts";
 import { asValue, copyOf, isTruthy, pythonText } from "./python-values.ts";
 import { optionsOf } from "./settings.ts";
 

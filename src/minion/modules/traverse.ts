@@ -1,6 +1,6 @@
 /** Looks up `key:key:key` in nested maps and lists, as Salt does for `grains.get`, `pillar.get` and `config.get`. */
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { parseYamlWord } from "../yaml-values.ts";
+import { parseYamlWord } from "../functions/yaml-values.ts";
 import { isEqual, pythonText } from "./python-values.ts";
 
 export const defaultDelimiter = ":";

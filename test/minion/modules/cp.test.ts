@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { findSources, piecesOf, readWhole } from "../../../src/cli/copy-sources.ts";
 import { copiedFilesBytesMax } from "../../../src/limits.ts";
-import type { CallContext } from "../../../src/minion/module-contract.ts";
+import type { CallContext } from "../../../src/minion/functions/module-contract.ts";
 import { receiveChunk, receiveFiles } from "../../../src/minion/modules/cp-receive.ts";
 import type { Value } from "../../../src/wire/values.ts";
 

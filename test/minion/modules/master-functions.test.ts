@@ -14,10 +14,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { openIdentity } from "../../../src/minion/identity.ts";
-import { JobRecords } from "../../../src/minion/job-records.ts";
+import { JobRecords } from "../../../src/minion/functions/job-records.ts";
 import { busPaths } from "../../../src/minion/minion-bus.ts";
 import { asValue } from "../../../src/minion/modules/python-values.ts";
+import { openIdentity } from "../../../src/minion/session/identity.ts";
 import { EventStreamServer } from "../../../src/transport/event-stream-server.ts";
 import { encodeEvent, frameEvent } from "../../../src/wire/event.ts";
 import type { Value, ValueMap } from "../../../src/wire/values.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { ModuleFunction } from "../../../src/minion/module-contract.ts";
+import type { ModuleFunction } from "../../../src/minion/functions/module-contract.ts";
 import { moduleNames } from "../../../src/minion/modules/module-functions.ts";
 import { loadModules } from "../../../src/minion/modules/registry.ts";
 import type { FullSignature } from "../../../src/minion/modules/signature.ts";

@@ -5,14 +5,14 @@ import { minionExtras } from "../../../src/cli/minion-extras.ts";
 import { loadMinionConfig } from "../../../src/config/load.ts";
 import type { MinionConfig } from "../../../src/config/schema.ts";
 import { SaltworksError } from "../../../src/errors.ts";
-import { parseWords } from "../../../src/minion/call.ts";
-import { makeContext, type Surroundings } from "../../../src/minion/call-context.ts";
-import { JobRecords } from "../../../src/minion/job-records.ts";
-import type { CallContext } from "../../../src/minion/module-contract.ts";
+import { parseWords } from "../../../src/minion/call/call.ts";
+import { makeContext, type Surroundings } from "../../../src/minion/functions/call-context.ts";
+import { JobRecords } from "../../../src/minion/functions/job-records.ts";
+import type { CallContext } from "../../../src/minion/functions/module-contract.ts";
+import { type Outcome, runFunction } from "../../../src/minion/functions/run-function.ts";
 import type { Environment } from "../../../src/minion/modules/environment.ts";
 import { asValue } from "../../../src/minion/modules/python-values.ts";
 import { loadModules } from "../../../src/minion/modules/registry.ts";
-import { type Outcome, runFunction } from "../../../src/minion/run-function.ts";
 import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";
 
 export type WorldOptions = {

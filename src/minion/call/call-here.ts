@@ -1,0 +1,50 @@
+/**
+ * An execution function called by a program of the master's machine rather than by a job: no master is asked, nothing is returned to one,
+ * grains are of this machine. Source: the runner `salt.cmd`.
+ */
+import type { Logger } from "pino";
+import type { MinionConfig } from "../../config/schema.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { makeContext } from "../functions/call-context.ts";
+import { JobRecords } from "../functions/job-records.ts";
+import type { Extras } from "../functions/module-contract.ts";
+import type { Environment } from "../modules/environment.ts";
+import { collectGrains } from "../modules/grains-core.ts";
+import { loadModules } from "../modules/registry.ts";
+import { tracebackOf } from "../python-traceback.ts";
+import { openCallHost } from "./call-host.ts";
+
+/** `failure`: Python's traceback of what the function raised. */
+export type CalledHere = { readonly value: Encodable } | { readonly failure: string };
+
+/** As another function calls it: the name is not one of the machine's minion. A function that does not exist is answered with a sentence. */
+export async function callHere(
+  config: MinionConfig,
+  surrounding: { readonly log: Logger; readonly environment: Environment; readonly extras: Extras },
+  call: { readonly fun: string; readonly args: readonly Value[]; readonly kwargs: ValueMap },
+): Promise<CalledHere> {
+  const { log: logger, environment, extras } = surrounding;
+  const functions = loadModules(config, environment);
+  if (!functions.has(call.fun)) return { value: `'${call.fun}' is not available.` };
+  const log = {
+    debug: (text: string) => logger.debug(text),
+    info: (text: string) => logger.info(text),
+    warn: (text: string) => logger.warn(text),
+    error: (text: string) => logger.error(text),
+  };
+  const grains = await collectGrains({ config, environment, log });
+  const host = await openCallHost({ ...config, file_client: "local" }, grains, logger);
+  try {
+    const facts = () => ({ grains, pillar: host.pillar });
+    const records = await JobRecords.open(config.cachedir);
+    const { context } = makeContext(
+      { config, functions, facts, host, records, log, extras },
+      { jid: "", fun: "salt.cmd", publish: new Map() },
+    );
+    return { value: await context.callFunction(call.fun, call.args, call.kwargs) };
+  } catch (error) {
+    return { failure: tracebackOf(error) };
+  } finally {
+    host.close();
+  }
+}

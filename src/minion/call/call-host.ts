@@ -1,0 +1,102 @@
+/** The world around a single call: a master that was authenticated with for it, or none; and the minion's daemon if it runs. */
+import type { Logger } from "pino";
+import type { MinionConfig } from "../../config/schema.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import type { Host } from "../functions/host.ts";
+import type { PillarOptions } from "../functions/module-contract.ts";
+import { fireOnBus } from "../minion-bus.ts";
+import { openIdentity } from "../session/identity.ts";
+import { masterAddresses } from "../session/master-address.ts";
+import { MasterLink } from "../session/master-link.ts";
+import { requestPillar } from "../session/pillar.ts";
+import type { Load } from "../session/session.ts";
+
+export type CallHost = Host & {
+  readonly pillar: ValueMap;
+  /** The result as a job of its own; without a master nothing. A master that does not take it is logged. */
+  sendReturn(members: Load): Promise<void>;
+  close(): void;
+};
+
+/** Renders the pillar from this machine's own files, where there is no master. */
+export type LocalPillar = (grains: ValueMap, options: PillarOptions) => ValueMap;
+
+/** @throws SaltworksError of the last master's sign-in or pillar if none takes this minion */
+export async function openCallHost(
+  config: MinionConfig,
+  grains: ValueMap,
+  log: Logger,
+  localPillar: LocalPillar = () => new Map(),
+): Promise<CallHost> {
+  const fireMinion = (tag: string, data: Encodable) => fireIfHeard(config, tag, data, log);
+  const isLocal = config.file_client === "local" || config.master_type === "disable";
+  if (isLocal) return localHost(fireMinion, (options) => localPillar(grains, options));
+  const { link, pillar } = await connect(config, grains, log);
+  return {
+    pillar,
+    fireMinion,
+    fireMaster: (tag, data) => link.fireLoneEvent(tag, data),
+    masterRequest: (load) => link.ask(load),
+    compilePillar: (options) => requestPillar(link.session, config, grains, options),
+    sendReturn: async (members) => {
+      try {
+        await link.session.request({ cmd: "_return", id: config.id, ...members });
+      } catch (error) {
+        log.warn({ err: error }, "the result did not reach the master");
+      }
+    },
+    close: () => link.close(),
+  };
+}
+
+async function connect(
+  config: MinionConfig,
+  grains: ValueMap,
+  log: Logger,
+): Promise<{ link: MasterLink; pillar: ValueMap }> {
+  const identity = await openIdentity(config);
+  let failure: unknown;
+  for (const address of masterAddresses(config)) {
+    const link = new MasterLink({
+      config,
+      identity,
+      log,
+      address,
+      grains: () => grains,
+      onEnd: () => undefined,
+      isOneTry: true,
+    });
+    try {
+      await link.session.authenticate();
+      return { link, pillar: await requestPillar(link.session, config, grains) };
+    } catch (error) {
+      link.close();
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+function localHost(fireMinion: Host["fireMinion"], compile: (options: PillarOptions) => ValueMap): CallHost {
+  const noMaster = () => Promise.reject(new SaltworksError("MASTER_UNREACHABLE", "this call runs without a master"));
+  return {
+    pillar: compile({}),
+    fireMinion,
+    fireMaster: async () => false,
+    masterRequest: noMaster,
+    compilePillar: async (options = {}) => compile(options),
+    sendReturn: async () => undefined,
+    close: () => undefined,
+  };
+}
+
+/** The daemon hears it if it runs; if not, nothing is lost. */
+async function fireIfHeard(config: MinionConfig, tag: string, data: Encodable, log: Logger): Promise<void> {
+  try {
+    await fireOnBus(config, tag, data);
+  } catch (error) {
+    if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
+    log.debug({ tag }, "no minion daemon runs; an event on its bus is left out");
+  }
+}

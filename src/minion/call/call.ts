@@ -1,0 +1,239 @@
+/**
+ * `call`: one function in this process, with the minion's configuration and key. Prints what Salt's salt-call prints.
+ * Source: docs/compatibility.md (the command line); with a master, its pillar is used and the result is returned to it as a job.
+ */
+import type { Logger } from "pino";
+import type { MinionConfig } from "../../config/schema.ts";
+import { hasCode, type SaltworksError } from "../../errors.ts";
+import { isJid } from "../../wire/jid.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { keywordOf } from "../functions/binding.ts";
+import { type Call, makeContext, type Surroundings } from "../functions/call-context.ts";
+import { jidText, now } from "../functions/clock-text.ts";
+import { JobRecords } from "../functions/job-records.ts";
+import type { Extras, ModuleFunction, ModuleLog, ModuleTable } from "../functions/module-contract.ts";
+import { type Outcome, runFunction } from "../functions/run-function.ts";
+import { parseYamlWord } from "../functions/yaml-values.ts";
+import type { Environment } from "../modules/environment.ts";
+import { collectGrains } from "../modules/grains-core.ts";
+import { loadModules } from "../modules/registry.ts";
+import { summaryOf, tracebackOf } from "../python-traceback.ts";
+import { type CallHost, type LocalPillar, openCallHost } from "./call-host.ts";
+
+/** What the command line asks for. Without a master: `file_client: local` in the configuration. */
+export type CallRequest = {
+  readonly fun?: string;
+  /** The words after the function, as typed. */
+  readonly words: readonly string[];
+  /** Print documentation of every function whose name begins with `fun`. */
+  readonly isDoc?: boolean;
+  readonly isGrains?: boolean;
+  /** Show jid, id, function and retcode around the value. */
+  readonly isMetadataShown?: boolean;
+  /** `--set-metadata`: YAML, sent with the return. */
+  readonly metadata?: string;
+  readonly isRetcodePassedThrough?: boolean;
+  /** `--no-return-event`. */
+  readonly isReturnOff?: boolean;
+  readonly isSkippingGrains?: boolean;
+  /** Keywords whose value stays the text that it is (`--no-parse`). */
+  readonly noParse?: readonly string[];
+};
+
+export type CallOutput = {
+  /** `value` is a map with the one key `local`; outputter names are Salt's, `nested` unless a function says otherwise. */
+  show(value: Value, outputter: string, retcode: number): void;
+  /** To standard output, as it is. */
+  write(text: string): void;
+  /** To standard error, as it is. */
+  complain(text: string): void;
+  /** What functions log; shown as the log level says. */
+  log(level: "debug" | "info" | "warn" | "error", text: string): void;
+};
+
+export const callExitCodes = { done: 0, failed: 1, notAccepted: 2, noFunction: 255 } as const;
+
+/** What the command line has around the call. */
+export type CallSurrounding = {
+  readonly log: Logger;
+  readonly environment: Environment;
+  readonly localPillar: LocalPillar;
+  readonly extras?: Extras;
+  /** Functions beside this program's own, by whole name. */
+  readonly moreFunctions: ModuleTable;
+};
+
+type Result = { readonly [field: string]: Encodable };
+
+/** @returns the exit code. Configuration errors are thrown. */
+export async function runCall(
+  config: MinionConfig,
+  request: CallRequest,
+  out: CallOutput,
+  surrounding: CallSurrounding,
+): Promise<number> {
+  const { environment } = surrounding;
+  const log: ModuleLog = {
+    debug: (text) => out.log("debug", text),
+    info: (text) => out.log("info", text),
+    warn: (text) => out.log("warn", text),
+    error: (text) => out.log("error", text),
+  };
+  const grains: ValueMap = request.isSkippingGrains
+    ? new Map<Value, Value>([["id", config.id]])
+    : await collectGrains({ config, environment, log });
+  const host = await openHost(config, grains, surrounding, out);
+  if (typeof host === "number") return host;
+  try {
+    const surroundings: Surroundings = {
+      config,
+      functions: new Map([...loadModules(config, environment), ...surrounding.moreFunctions]),
+      facts: () => ({ grains, pillar: host.pillar }),
+      host,
+      records: await JobRecords.open(config.cachedir),
+      log,
+      extras: surrounding.extras,
+    };
+    if (request.isDoc) return printDocs(surroundings, request.fun ?? "", out);
+    if (request.isGrains) {
+      out.show(underLocal(grains), "grains", 0);
+      return callExitCodes.done;
+    }
+    return await callAndShow(surroundings, host, request, out);
+  } finally {
+    host.close();
+  }
+}
+
+async function openHost(
+  config: MinionConfig,
+  grains: ValueMap,
+  { log, localPillar }: CallSurrounding,
+  out: CallOutput,
+): Promise<CallHost | number> {
+  try {
+    return await openCallHost(config, grains, log, localPillar);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    if (hasCode(error, "AUTH_FAILED") && (error as SaltworksError).detail.outcome === "pending") {
+      out.write(`${error.message}\n`);
+      return callExitCodes.notAccepted;
+    }
+    if (!("code" in error) || hasCode(error, "CONFIG_INVALID")) throw error;
+    out.complain(`Unable to sign_in to master: ${error.message}\n`);
+    return hasCode(error, "AUTH_REJECTED") ? 77 : callExitCodes.failed;
+  }
+}
+
+function printDocs({ functions }: Surroundings, start: string, out: CallOutput): number {
+  for (const name of [...functions.keys()].sort()) {
+    const doc = functions.get(name)?.doc;
+    if (name.startsWith(start) && doc !== undefined && doc !== "") out.write(`${name}:\n${doc}\n\n`);
+  }
+  return callExitCodes.done;
+}
+
+async function callAndShow(
+  surroundings: Surroundings,
+  host: CallHost,
+  request: CallRequest,
+  out: CallOutput,
+): Promise<number> {
+  const fun = request.fun ?? "";
+  const jid = jidText(now());
+  const target = surroundings.functions.get(fun);
+  if (target === undefined) return await answerUnknown(surroundings, { jid, fun, publish: new Map() }, out);
+  const metadata = request.metadata === undefined ? undefined : parseYamlWord(request.metadata);
+  const publish: ValueMap = new Map<Value, Value>([
+    ["fun", fun],
+    ["pid", process.pid],
+    ["jid", jid],
+    ["tgt", "salt-call"],
+  ]);
+  if (metadata !== undefined) publish.set("metadata", metadata);
+  await surroundings.records.write(jid, publish, process.pid);
+  let outcome: Outcome;
+  try {
+    outcome = await runFunction(surroundings, { jid, fun, publish }, parseWords(request.words, request.noParse));
+  } catch (error) {
+    return explain(error, fun, target, out);
+  } finally {
+    await surroundings.records.remove(jid);
+  }
+  const { value, retcode } = outcome;
+  const { outputter } = target;
+  const result: Result = {
+    jid,
+    return: value ?? null,
+    retcode,
+    out: outputter,
+    id: surroundings.config.id,
+    fun,
+    fun_args: request.words,
+    metadata,
+  };
+  if (!request.isReturnOff) await host.sendReturn({ ...result, jid: "req" });
+  const shown = request.isMetadataShown ? result : (value ?? null);
+  out.show(underLocal(shown), request.isMetadataShown ? "nested" : (outputter ?? "nested"), retcode);
+  if (request.isRetcodePassedThrough) return retcode;
+  return retcode === 0 ? callExitCodes.done : callExitCodes.failed;
+}
+
+/** A function may build its result of plain objects; outputters get the values of the wire. */
+function underLocal(value: Encodable): Value {
+  return decode(encode({ local: value }, "bin"));
+}
+
+/** A name that begins others is answered with their documentation. */
+async function answerUnknown(surroundings: Surroundings, call: Call, out: CallOutput): Promise<number> {
+  const missing = `'${call.fun}' is not available.`;
+  if (surroundings.functions.has("sys.doc")) {
+    const docs = await makeContext(surroundings, call).context.callFunction("sys.doc", [`${call.fun}*`]);
+    const entries = docs instanceof Map ? [...docs] : Object.entries(docs ?? {});
+    if (entries.length > 0) {
+      out.show(underLocal(new Map([...entries, [call.fun, missing]])), "nested", 1);
+      return callExitCodes.failed;
+    }
+  }
+  out.complain(`${missing}\n`);
+  return callExitCodes.noFunction;
+}
+
+function explain(error: unknown, fun: string, target: ModuleFunction, out: CallOutput): number {
+  const kind = error instanceof Error && "detail" in error ? (error as SaltworksError).detail.kind : undefined;
+  const text = error instanceof Error ? error.message : String(error);
+  if (kind === "command") out.complain(`Error running '${fun}': ${text}\n`);
+  else if (kind === "not-found") out.complain(`Command required for '${fun}' not found: ${text}\n`);
+  else if (kind === "invocation") out.complain(`${text}\n`);
+  else if (kind === "type") {
+    out.complain(`\nPassed invalid arguments: ${text}.\n\nUsage:\n`);
+    out.write(`${target.doc}\n`);
+  } else {
+    out.log("error", `An un-handled exception was caught by Salt's global exception handler:\n${summaryOf(error)}`);
+    out.complain(tracebackOf(error));
+  }
+  return callExitCodes.failed;
+}
+
+/** Words to positional and keyword arguments, in the form in which a publish carries them. */
+export function parseWords(words: readonly string[], noParse: readonly string[] = []): Value[] {
+  const args: Value[] = [];
+  const kwargs: ValueMap = new Map<Value, Value>([["__kwarg__", true]]);
+  for (const word of words) {
+    const keyword = keywordOf(word);
+    if (keyword === undefined) args.push(jidAsText(parseYamlWord(word)));
+    else kwargs.set(keyword.name, noParse.includes(keyword.name) ? textOf(word) : keyword.value);
+  }
+  return kwargs.size > 1 ? [...args, kwargs] : args;
+}
+
+/** What stands behind the first `=`; a line end behind all of it is none of it. */
+function textOf(word: string): string {
+  return word.slice(word.indexOf("=") + 1).replace(/\n$/, "");
+}
+
+/** A job id is text, though YAML reads it as a number. */
+function jidAsText(value: Value): Value {
+  return typeof value === "bigint" && isJid(value.toString()) ? value.toString() : value;
+}

@@ -1,0 +1,54 @@
+/** What one function call sees of the minion, made from the host around it. */
+import type { MinionConfig } from "../../config/schema.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { ValueMap } from "../../wire/values.ts";
+import { bindCall } from "./binding.ts";
+import type { Host, MinionFacts } from "./host.ts";
+import type { JobRecords } from "./job-records.ts";
+import type { CallContext, Extras, ModuleLog, ModuleTable } from "./module-contract.ts";
+
+/** Everything calls need that outlives one call. */
+export type Surroundings = {
+  readonly config: MinionConfig;
+  readonly functions: ModuleTable;
+  readonly facts: () => MinionFacts;
+  readonly host: Host;
+  readonly records: JobRecords;
+  readonly log: ModuleLog;
+  readonly extras?: Extras | undefined;
+};
+
+export type Call = { readonly jid: string; readonly fun: string; readonly publish: ValueMap };
+
+/** `retcode()` is what the function set last, 0 if nothing. */
+export function makeContext(
+  surroundings: Surroundings,
+  call: Call,
+): { readonly context: CallContext; readonly retcode: () => number } {
+  const { config, functions, facts, host, records, log, extras } = surroundings;
+  let code = 0;
+  const context: CallContext = {
+    ...call,
+    config,
+    functions,
+    extras,
+    log,
+    grains: () => facts().grains,
+    pillar: () => facts().pillar,
+    compilePillar: (options = {}) => host.compilePillar(options),
+    setRetcode: (retcode) => {
+      code = retcode;
+    },
+    callFunction: async (name, args = [], kwargs = new Map()) => {
+      const target = functions.get(name);
+      if (target === undefined) throw new SaltworksError("FUNCTION_UNKNOWN", `'${name}' is not available.`, { name });
+      return await target.run({ ...context, fun: name }, bindCall(target, name, args, kwargs));
+    },
+    fireMaster: (tag, data) => host.fireMaster(tag, data),
+    fireMinion: (tag, data) => host.fireMinion(tag, data),
+    masterRequest: (load) => host.masterRequest(load),
+    runningJobs: () => records.running(process.pid),
+    signalJob: (jid, signal) => records.signal(jid, signal),
+  };
+  return { context, retcode: () => code };
+}

@@ -1,0 +1,45 @@
+/** The texts that Salt makes of a moment: event stamps, job ids, start messages. The time is an argument. */
+import { jidAt } from "../../wire/jid.ts";
+
+/** Whole milliseconds since 1970, and microseconds within the last one. */
+export type Moment = { readonly epochMs: number; readonly micros: number };
+
+/** Beyond so many milliseconds the system's clock was set since this process began to count: Node's fine clock goes on as if it had not been. */
+const setMsMin = 20;
+const readingsMax = 5;
+let originMs = performance.timeOrigin;
+
+/** The present, to the microsecond as far as the system's clock tells it. */
+export function now(): Moment {
+  for (let reading = 0; reading < readingsMax; reading += 1) {
+    const beforeMs = performance.now();
+    const setByMs = Date.now() - (originMs + beforeMs);
+    if (Math.abs(setByMs) <= setMsMin) break;
+    // Held up between two readings, a process knows nothing of the clock.
+    if (performance.now() - beforeMs > setMsMin / 4) continue;
+    originMs += setByMs;
+    break;
+  }
+  const fine = originMs + performance.now();
+  const epochMs = Math.floor(fine);
+  return { epochMs, micros: Math.floor((fine - epochMs) * 1_000) };
+}
+
+/** `2026-11-20T15:38:02.598177`, in UTC. */
+export function stampText({ epochMs, micros }: Moment): string {
+  return `${new Date(epochMs).toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}`;
+}
+
+export function jidText({ epochMs, micros }: Moment): string {
+  return jidAt(epochMs, micros);
+}
+
+const dayNames = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** C's `asctime`: `Fri Nov 20 15:55:26 2026`, in local time. */
+export function asctime(date: Date): string {
+  const clock = [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, "0"));
+  const day = String(date.getDate()).padStart(2, " ");
+  return `${dayNames[date.getDay()]} ${monthNames[date.getMonth()]} ${day} ${clock.join(":")} ${date.getFullYear()}`;
+}

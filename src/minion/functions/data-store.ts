@@ -1,0 +1,24 @@
+/** The minion's own data store, Salt's file `datastore` in its cache: what `data` targets are held against. Source: Salt 3007's `data` module. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { SaltworksError } from "../../errors.ts";
+import { decode } from "../../wire/msgpack.ts";
+import type { ValueMap } from "../../wire/values.ts";
+
+/** Empty where there is none. @throws SaltworksError TARGET_INVALID for a file that cannot be read, since no target can be held against it */
+export function readDataStore(cacheDir: string): ValueMap {
+  try {
+    const value = decode(readFileSync(join(cacheDir, "datastore")));
+    return value instanceof Map ? value : new Map();
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return new Map();
+    const why = error instanceof Error ? error.message : String(error);
+    throw new SaltworksError(
+      "TARGET_INVALID",
+      `the data store cannot be read: ${why}`,
+      { isRefused: true },
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,36 @@
+/** The whole contract between the minion and a job process. Types only. Byte strings are msgpack in the bin flavour: it keeps what a structured clone loses. */
+import type { MinionConfig } from "../../config/schema.ts";
+import type { ErrorCode } from "../../errors.ts";
+import type { Environment } from "../modules/environment.ts";
+
+export type ToJobProcess =
+  /** `extrasUrl`: the module that has `minionExtras`. */
+  | {
+      readonly kind: "start";
+      readonly config: MinionConfig;
+      readonly environment: Environment;
+      readonly extrasUrl: string | undefined;
+    }
+  /** Sent before the first job and whenever they have changed. */
+  | { readonly kind: "facts"; readonly grains: Uint8Array; readonly pillar: Uint8Array }
+  /** A publish load without serial. Answered with `done`, unless the process is killed. */
+  | { readonly kind: "job"; readonly load: Uint8Array }
+  /** A scheduled job (scheduled-return.ts): a map, a list and a map. Answered as a job is. */
+  | { readonly kind: "scheduled"; readonly record: Uint8Array; readonly args: Uint8Array; readonly kwargs: Uint8Array }
+  | { readonly kind: "answer"; readonly number: number; readonly value: Uint8Array }
+  | { readonly kind: "refusal"; readonly number: number; readonly code: ErrorCode; readonly message: string };
+
+export type FromJobProcess =
+  /** Modules are loaded; the process takes jobs, one at a time. */
+  | { readonly kind: "ready" }
+  /** The members of the return. */
+  | { readonly kind: "done"; readonly result: Uint8Array }
+  | { readonly kind: "ask"; readonly number: number; readonly ask: Ask }
+  | { readonly kind: "log"; readonly level: LogLevel; readonly text: string };
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** The host's calls (host.ts), as data. */
+export type Ask =
+  | { readonly call: "fireMaster" | "fireMinion"; readonly tag: string; readonly data: Uint8Array }
+  | { readonly call: "masterRequest" | "compilePillar"; readonly data: Uint8Array };

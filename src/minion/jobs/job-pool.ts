@@ -1,0 +1,339 @@
+/**
+ * Runs jobs in processes of their own, so that each can be killed. A process takes one job after the other; one is kept
+ * ready, others are started as jobs come and ended when they are no longer needed.
+ */
+import { fileURLToPath } from "node:url";
+import type { Logger } from "pino";
+import type { MinionConfig } from "../../config/schema.ts";
+import {
+  jobProcessEndMs,
+  jobProcessesIdleMax,
+  jobProcessStartsMax,
+  jobProcessStartTriesMax,
+  minionJobQueueMax,
+} from "../../limits.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import type { Host, MinionFacts } from "../functions/host.ts";
+import type { JobRecords } from "../functions/job-records.ts";
+import { failed, membersOf, type ScheduledCall, unhandledText } from "../functions/scheduled-return.ts";
+import type { Environment } from "../modules/environment.ts";
+import { asValue, pythonText } from "../modules/python-values.ts";
+import type { ToJobProcess } from "./job-messages.ts";
+import { JobProcess } from "./job-process-handle.ts";
+
+/** What a process is given to do. `onEnd` is told if it goes without an answer: killed by a signal, or broken. */
+type Work = {
+  readonly name: string;
+  readonly begin: (process: JobProcess, pid: number) => Promise<void>;
+  readonly onDone: (result: Value, bytes: number) => Promise<void>;
+  readonly onEnd: (how: Ending) => Promise<void>;
+};
+type Ending =
+  | { readonly kind: "killed"; readonly signal: NodeJS.Signals }
+  | { readonly kind: "broken"; readonly text: string };
+
+/** A job as the pool takes it. `record`: what others see while it runs; undefined for one that is not listed. */
+type Task = {
+  readonly jid: string;
+  readonly record: ValueMap | undefined;
+  readonly message: ToJobProcess;
+  readonly onReturn: JobPoolOptions["onReturn"];
+  readonly onFailure: (text: string) => void;
+  readonly onKilled: () => void;
+};
+
+type Slot = {
+  readonly process: JobProcess;
+  work: Work | undefined;
+  /** Its work has ended, and what follows from that is being done. */
+  isSettling: boolean;
+  isReady: boolean;
+  isRetired: boolean;
+};
+
+export type JobPoolOptions = {
+  readonly config: MinionConfig;
+  readonly environment: Environment;
+  readonly extrasUrl?: string | undefined;
+  readonly host: Host;
+  readonly records: JobRecords;
+  readonly log: Logger;
+  /** The members of a job's return and their size; not called for a job that was killed. */
+  readonly onReturn: (result: ValueMap, bytes: number) => void;
+};
+
+/** How long a job waits for a process at work before another is started; a start takes five times as long. */
+const startDelayMs = 20;
+
+const entryPath = fileURLToPath(new URL("./job-process.js", import.meta.url));
+
+export class JobPool {
+  readonly #options: JobPoolOptions;
+  readonly #slots = new Set<Slot>();
+  readonly #queue: Work[] = [];
+  #facts: { readonly grains: Uint8Array; readonly pillar: Uint8Array; readonly version: number };
+  #failedStarts = 0;
+  #startTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: JobPoolOptions) {
+    this.#options = options;
+    const nothing = encode(new Map(), "bin");
+    this.#facts = { grains: nothing, pillar: nothing, version: 0 };
+  }
+
+  /** Has a process ready for the first job. */
+  warm(): void {
+    if (this.#slots.size === 0 && !this.#isClosed) this.#start();
+  }
+
+  /** From the next job on, functions see these. */
+  setFacts(facts: MinionFacts): void {
+    const version = this.#facts.version + 1;
+    this.#facts = { grains: encode(facts.grains, "bin"), pillar: encode(facts.pillar, "bin"), version };
+  }
+
+  /** Takes a publish load without serial. */
+  submit(load: ValueMap): void {
+    const { onReturn } = this.#options;
+    this.#take({
+      jid: String(load.get("jid")),
+      record: load,
+      message: { kind: "job", load: encode(load, "bin") },
+      onReturn,
+      onFailure: (text) => onReturn(errorReturn(load, text), text.length),
+      onKilled: () => undefined,
+    });
+  }
+
+  /**
+   * Runs a scheduled job. `isListed`: it shows among running jobs, and can be signalled.
+   *
+   * @returns the members of its return; undefined if it was killed
+   */
+  runScheduled({ record, args, kwargs }: ScheduledCall, isListed: boolean): Promise<ValueMap | undefined> {
+    return new Promise((resolve) => {
+      const fun = pythonText(record.get("fun") ?? null);
+      this.#take({
+        jid: String(record.get("jid")),
+        record: isListed ? record : undefined,
+        message: {
+          kind: "scheduled",
+          record: encode(record, "bin"),
+          args: encode(args, "bin"),
+          kwargs: encode(kwargs, "bin"),
+        },
+        onReturn: resolve,
+        onFailure: (text) => {
+          this.#options.log.error({ job: record.get("schedule") }, text);
+          resolve(asValue(failed(membersOf(record), unhandledText(fun))) as ValueMap);
+        },
+        onKilled: () => resolve(undefined),
+      });
+    });
+  }
+
+  #take({ jid, record, message, onReturn, onFailure, onKilled }: Task): void {
+    const { records, log } = this.#options;
+    if (this.#queue.length >= minionJobQueueMax) {
+      log.error({ jid, max: minionJobQueueMax }, "too many jobs wait; this one is refused");
+      onFailure(`ERROR: ${minionJobQueueMax} jobs wait on this minion already`);
+      return;
+    }
+    this.#add({
+      name: jid,
+      begin: async (process, pid) => {
+        if (record !== undefined) await records.write(jid, record, pid);
+        process.send(message);
+      },
+      onDone: async (result, bytes) => {
+        await records.remove(jid);
+        if (result instanceof Map) onReturn(result, bytes);
+      },
+      onEnd: async (how) => {
+        await records.remove(jid);
+        if (how.kind === "broken") onFailure(`The minion function caused an exception: ${how.text}`);
+        else {
+          log.info({ jid, signal: how.signal }, "a job was killed; it does not return");
+          onKilled();
+        }
+      },
+    });
+  }
+
+  /** Jobs from now on run in processes that have loaded their modules anew. */
+  renew(): void {
+    for (const slot of this.#slots) this.#retire(slot);
+    this.#fill();
+    this.warm();
+  }
+
+  /** Ends every process, jobs under way included. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#queue.length = 0;
+    clearTimeout(this.#startTimer);
+    const ended = Array.from(this.#slots, (slot) => {
+      slot.process.release();
+      slot.process.kill("SIGTERM");
+      return slot.process.ended;
+    });
+    const timer = setTimeout(() => {
+      for (const slot of this.#slots) slot.process.kill("SIGKILL");
+    }, jobProcessEndMs);
+    await Promise.all(ended);
+    clearTimeout(timer);
+  }
+
+  #add(work: Work): void {
+    if (this.#isClosed) return;
+    this.#queue.push(work);
+    this.#fill();
+  }
+
+  /** Gives waiting work to idle processes, and starts more if that is not enough. */
+  #fill(): void {
+    for (const slot of this.#slots) {
+      if (this.#queue.length === 0) return;
+      if (slot.isReady && slot.work === undefined && !slot.isRetired) this.#give(slot);
+    }
+    // A quick job is over before another process could start: the processes at work get a moment to take the next.
+    if (this.#queue.length > 0)
+      this.#startTimer ??= setTimeout(() => this.#startMore(), this.#hasReady ? startDelayMs : 0);
+  }
+
+  get processCount(): number {
+    return this.#slots.size;
+  }
+
+  get #hasReady(): boolean {
+    return Array.from(this.#slots).some((slot) => slot.isReady && !slot.isRetired);
+  }
+
+  #startMore(): void {
+    this.#startTimer = undefined;
+    if (this.#isClosed) return;
+    const starting = Array.from(this.#slots).filter((slot) => !slot.isReady).length;
+    const countMax = this.#options.config.process_count_max;
+    const room = countMax > 0 ? Math.max(0, countMax - this.#slots.size) : Number.POSITIVE_INFINITY;
+    const wanted = Math.min(this.#queue.length - starting, jobProcessStartsMax - starting, room);
+    for (let count = 0; count < wanted; count += 1) this.#start();
+  }
+
+  #start(): void {
+    const { config, environment, extrasUrl, host, log } = this.#options;
+    const slot: Slot = {
+      process: new JobProcess({
+        entry: entryPath,
+        config,
+        environment,
+        extrasUrl,
+        host,
+        onReady: () => {
+          slot.isReady = true;
+          this.#failedStarts = 0;
+          this.#next(slot);
+        },
+        onDone: (result, bytes) => this.#settle(slot, (work) => work.onDone(result, bytes)),
+        onExit: (code, signal) => this.#onExit(slot, code, signal),
+        onLog: (level, text) => log[level]({ job: slot.work?.name }, text),
+      }),
+      work: undefined,
+      isSettling: false,
+      isReady: false,
+      isRetired: false,
+    };
+    this.#slots.add(slot);
+  }
+
+  #give(slot: Slot): void {
+    const work = this.#queue.shift();
+    const { pid } = slot.process;
+    if (work === undefined || pid === undefined) return;
+    slot.work = work;
+    if (slot.process.factsVersion !== this.#facts.version) {
+      const { grains, pillar, version } = this.#facts;
+      slot.process.send({ kind: "facts", grains, pillar });
+      slot.process.factsVersion = version;
+    }
+    work.begin(slot.process, pid).catch((error: unknown) => {
+      this.#options.log.error({ err: error, job: work.name }, "a job could not be started");
+      slot.process.kill("SIGKILL");
+    });
+  }
+
+  /** The record is removed before the process takes another job: a signal meant for this one must not meet the next. */
+  #settle(slot: Slot, tell: (work: Work) => Promise<void>): void {
+    const { work } = slot;
+    if (work === undefined || slot.isSettling) return;
+    slot.isSettling = true;
+    tell(work)
+      .catch((error: unknown) => this.#options.log.error({ err: error, job: work.name }, "the end of a job failed"))
+      .finally(() => {
+        slot.work = undefined;
+        slot.isSettling = false;
+        this.#next(slot);
+      });
+  }
+
+  #next(slot: Slot): void {
+    if (slot.isRetired) slot.process.release();
+    this.#fill();
+    if (slot.isRetired || !this.#slots.has(slot)) return;
+    const idle = Array.from(this.#slots).filter(
+      (other) => other.isReady && !other.isRetired && other.work === undefined,
+    );
+    if (idle.length > jobProcessesIdleMax && slot.work === undefined) this.#retire(slot);
+  }
+
+  #retire(slot: Slot): void {
+    slot.isRetired = true;
+    if (slot.isReady && slot.work === undefined) slot.process.release();
+  }
+
+  #onExit(slot: Slot, code: number | null, signal: NodeJS.Signals | null): void {
+    this.#slots.delete(slot);
+    if (this.#isClosed) return;
+    const text = `the job's process ended with ${signal ?? `code ${code}`}`;
+    if (slot.work !== undefined) {
+      this.#settle(slot, (work) => work.onEnd(signal === null ? { kind: "broken", text } : { kind: "killed", signal }));
+    } else if (!slot.isReady) {
+      this.#onFailedStart(text);
+    } else {
+      this.#fill();
+    }
+  }
+
+  #onFailedStart(text: string): void {
+    this.#failedStarts += 1;
+    this.#options.log.error({ failedStarts: this.#failedStarts }, `a job process did not start: ${text}`);
+    if (this.#failedStarts >= jobProcessStartTriesMax) {
+      const work = this.#queue.shift();
+      work?.onEnd({ kind: "broken", text }).catch((error: unknown) => {
+        this.#options.log.error({ err: error, job: work.name }, "the end of a job failed");
+      });
+    }
+    this.#fill();
+  }
+}
+
+function errorReturn(load: ValueMap, text: string): ValueMap {
+  const members: [Value, Value][] = [
+    ["success", false],
+    ["return", text],
+    ["out", "nested"],
+    ["retcode", 1],
+  ];
+  for (const [from, to] of [
+    ["jid", "jid"],
+    ["fun", "fun"],
+    ["arg", "fun_args"],
+    ["user", "user"],
+  ] as const) {
+    const value = load.get(from);
+    if (value !== undefined) members.push([to, value]);
+  }
+  return new Map(members);
+}

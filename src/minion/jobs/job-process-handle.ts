@@ -1,0 +1,134 @@
+/** One job process as the pool sees it: what it does, what it answers, and how it ends. */
+import { type ChildProcess, fork } from "node:child_process";
+import type { MinionConfig } from "../../config/schema.ts";
+import { SaltworksError } from "../../errors.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { Encodable, Value } from "../../wire/values.ts";
+import type { Host } from "../functions/host.ts";
+import type { Environment } from "../modules/environment.ts";
+import type { Ask, FromJobProcess, LogLevel, ToJobProcess } from "./job-messages.ts";
+
+export type JobProcessOptions = {
+  readonly entry: string;
+  readonly config: MinionConfig;
+  /** Variables that commands inherit. */
+  readonly environment: Environment;
+  readonly extrasUrl: string | undefined;
+  readonly host: Host;
+  readonly onReady: () => void;
+  /** `bytes`: size of the packed result. */
+  readonly onDone: (result: Value, bytes: number) => void;
+  /** The process is gone, by itself or killed. */
+  readonly onExit: (code: number | null, signal: NodeJS.Signals | null) => void;
+  readonly onLog: (level: LogLevel, text: string) => void;
+};
+
+/** Shown by `ps`, and how job-records.ts knows the process for one of ours. */
+const commandLineMark = "saltworks-job";
+
+export class JobProcess {
+  readonly #child: ChildProcess;
+  readonly #options: JobProcessOptions;
+  /** Resolves when the process is gone. */
+  readonly ended: Promise<void>;
+  /** Version of the facts that the process has. */
+  factsVersion = -1;
+
+  constructor(options: JobProcessOptions) {
+    this.#options = options;
+    this.#child = fork(options.entry, [commandLineMark], {
+      serialization: "advanced",
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    });
+    this.#child.on("message", (message: FromJobProcess) => this.#receive(message));
+    this.ended = new Promise((resolve) => {
+      const end = (code: number | null, signal: NodeJS.Signals | null) => {
+        options.onExit(code, signal);
+        resolve();
+      };
+      this.#child.once("exit", end);
+      this.#child.on("error", (error) => {
+        options.onLog("error", `a job process: ${error.message}`);
+        // One that never came to be does not exit.
+        if (this.#child.pid === undefined) end(1, null);
+      });
+    });
+    const { config, environment, extrasUrl } = options;
+    this.send({ kind: "start", config, environment, extrasUrl });
+  }
+
+  /** Undefined if the process could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  send(message: ToJobProcess): void {
+    // A process that is gone reports itself through `onExit`; nothing can be sent to it any more.
+    if (this.#child.connected) this.#child.send(message, () => undefined);
+  }
+
+  /** Ends an idle process. */
+  release(): void {
+    if (this.#child.connected) this.#child.disconnect();
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  #receive(message: FromJobProcess): void {
+    switch (message.kind) {
+      case "ready":
+        this.#options.onReady();
+        break;
+      case "done":
+        this.#options.onDone(decode(message.result), message.result.length);
+        break;
+      case "log":
+        this.#options.onLog(message.level, message.text);
+        break;
+      case "ask":
+        void this.#answer(message.number, message.ask);
+        break;
+      default: {
+        const never: never = message;
+        throw never;
+      }
+    }
+  }
+
+  async #answer(number: number, ask: Ask): Promise<void> {
+    try {
+      const value = await askHost(this.#options.host, ask);
+      this.send({ kind: "answer", number, value: encode(value, "bin") });
+    } catch (error) {
+      const code = error instanceof SaltworksError ? error.code : "FUNCTION_FAILED";
+      const message = error instanceof Error ? error.message : String(error);
+      this.send({ kind: "refusal", number, code, message });
+    }
+  }
+}
+
+async function askHost(host: Host, ask: Ask): Promise<Encodable> {
+  const data = decode(ask.data);
+  switch (ask.call) {
+    case "fireMaster":
+      return await host.fireMaster(ask.tag, data);
+    case "fireMinion":
+      await host.fireMinion(ask.tag, data);
+      return null;
+    case "masterRequest":
+      return await host.masterRequest(membersOf(data));
+    case "compilePillar":
+      return await host.compilePillar(membersOf(data));
+    default: {
+      const never: never = ask;
+      throw never;
+    }
+  }
+}
+
+function membersOf(data: Value): { readonly [key: string]: Value } {
+  if (!(data instanceof Map)) throw new SaltworksError("WIRE_MALFORMED", "a question of a job process that is no map");
+  return Object.fromEntries(Array.from(data, ([key, value]) => [String(key), value]));
+}

@@ -1,0 +1,117 @@
+/** The jobs that a minion has to run by the clock: those of its configuration, which operators change and which are kept in a file, over those of its pillar. */
+import type { Logger } from "pino";
+import type { MinionConfig } from "../../config/schema.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import { configToValue } from "../functions/yaml-values.ts";
+import { asValue, isEqual, pythonText } from "../modules/python-values.ts";
+import { writeScheduleFile } from "./file.ts";
+import { ScheduledJob } from "./job.ts";
+import type { ScheduleClock } from "./timing.ts";
+
+/** Names in a schedule that are settings of all of it. */
+const settingNames = new Set(["enabled", "skip_function", "skip_during_range", "splay"]);
+
+/** `jobs`: `given` is the specification as it came. */
+type Source = {
+  readonly settings: ValueMap;
+  readonly jobs: Map<string, { readonly job: ScheduledJob; readonly given: Value }>;
+};
+
+export class ScheduleBook {
+  readonly #config: MinionConfig;
+  readonly #log: Logger;
+  readonly #clock: () => ScheduleClock;
+  readonly #own: Source = { settings: new Map(), jobs: new Map() };
+  readonly #pillar: Source = { settings: new Map(), jobs: new Map() };
+
+  constructor(config: MinionConfig, log: Logger, clock: () => ScheduleClock) {
+    this.#config = config;
+    this.#log = log;
+    this.#clock = clock;
+    const configured = configToValue(config.schedule);
+    if (configured instanceof Map) this.put(configured);
+  }
+
+  /** Jobs and settings of the minion's own, each over one of the same name. */
+  put(schedule: ValueMap): void {
+    for (const [name, spec] of schedule) this.#put(this.#own, pythonText(name), spec);
+  }
+
+  /** @returns whether there was one of the minion's own */
+  delete(name: string): boolean {
+    return this.#own.jobs.delete(name) || this.#own.settings.delete(name);
+  }
+
+  /** A job of the minion's own; the pillar's cannot be changed here. */
+  own(name: string): ScheduledJob | undefined {
+    return this.#own.jobs.get(name)?.job;
+  }
+
+  isInPillar(name: string): boolean {
+    return this.#pillar.jobs.has(name);
+  }
+
+  /** The job of this name that counts. */
+  job(name: string): ScheduledJob | undefined {
+    return this.own(name) ?? this.#pillar.jobs.get(name)?.job;
+  }
+
+  get jobs(): ScheduledJob[] {
+    return Array.from(new Map([...this.#pillar.jobs, ...this.#own.jobs]).values(), ({ job }) => job);
+  }
+
+  /** The schedule's own settings. */
+  get settings(): ValueMap {
+    return new Map([...this.#pillar.settings, ...this.#own.settings]);
+  }
+
+  /** Takes the schedule of a new pillar; jobs that are the same go on as they were. */
+  setPillar(pillar: ValueMap): void {
+    const schedule = pillar.get("schedule") ?? new Map<Value, Value>();
+    if (!(schedule instanceof Map)) {
+      this.#log.error("the pillar's schedule must be a map; it is left out");
+      return;
+    }
+    const { jobs, settings } = this.#pillar;
+    settings.clear();
+    const names = new Set(Array.from(schedule.keys(), pythonText));
+    for (const name of [...jobs.keys()]) if (!names.has(name)) jobs.delete(name);
+    for (const [key, spec] of schedule) {
+      const name = pythonText(key);
+      const known = jobs.get(name);
+      if (known === undefined || !isEqual(known.given, spec)) this.#put(this.#pillar, name, spec);
+    }
+  }
+
+  /** As events show it; of one source only where that is asked for. */
+  listed(where?: string): ValueMap {
+    const sources = where === "pillar" ? [this.#pillar] : where === "opts" ? [this.#own] : [this.#pillar, this.#own];
+    const listed: ValueMap = new Map();
+    for (const { settings, jobs } of sources) {
+      for (const [name, value] of settings) listed.set(name, value);
+      for (const [name, { job }] of jobs) listed.set(name, job.status());
+    }
+    return listed;
+  }
+
+  /** Writes what is the minion's own to its file; a failure is logged. */
+  persist(): void {
+    const kept: ValueMap = new Map(this.#own.settings);
+    for (const [name, { job }] of this.#own.jobs) {
+      kept.set(name, new Map([...job.spec].filter(([member]) => !pythonText(member).startsWith("_"))));
+    }
+    try {
+      writeScheduleFile(this.#config, kept);
+    } catch (error) {
+      this.#log.error({ err: error }, "Failed to persist the updated schedule");
+    }
+  }
+
+  #put(source: Source, name: string, spec: Value): void {
+    if (settingNames.has(name)) source.settings.set(name, spec);
+    else if (spec instanceof Map) {
+      const job = new ScheduledJob(name, new Map(spec), this.#clock());
+      source.jobs.set(name, { job, given: asValue(spec) });
+    } else this.#log.error({ job: name }, "a scheduled job must be a map; it is left out");
+  }
+}

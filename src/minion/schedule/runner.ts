@@ -1,0 +1,89 @@
+/** Starts scheduled jobs within their bounds, and has their returns sent. */
+import type { Logger } from "pino";
+import type { MinionConfig } from "../../config/schema.ts";
+import { scheduledJobsRunningMax } from "../../limits.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { jidText, now } from "../functions/clock-text.ts";
+import type { ScheduledCall } from "../functions/scheduled-return.ts";
+import { isTruthy, pythonText } from "../modules/python-values.ts";
+import { scheduledCallOf, scheduledReturnOf } from "./call.ts";
+import type { ScheduledJob } from "./job.ts";
+import { wholeOf } from "./timing.ts";
+
+export type RunnerOptions = {
+  readonly config: MinionConfig;
+  readonly log: Logger;
+  /** Fires on the minion's bus. */
+  readonly fire: (tag: string, data: Encodable) => void;
+  /** The members of the job's return; undefined if it was killed. `isListed`: it shows among running jobs. */
+  readonly run: (call: ScheduledCall, isListed: boolean) => Promise<ValueMap | undefined>;
+};
+
+/** What the minion sends to its master when it hears it on its bus. */
+export const scheduleReturnTag = "__schedule_return";
+
+export class ScheduleRunner {
+  readonly #options: RunnerOptions;
+  readonly #running = new Map<string, number>();
+  #runningCount = 0;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Runs `fun` as this job, unless too many run. `why` is for the log. */
+  begin(job: ScheduledJob, fun: Value, why: string, nowMs: number): void {
+    const { config, log, run } = this.#options;
+    const { name, spec } = job;
+    if (!this.#hasRoom(job)) {
+      job.noteSkip("maxrunning", nowMs);
+      return;
+    }
+    if (isTruthy(spec.get("dry_run") ?? null)) {
+      log.debug({ job: name }, "a dry run: nothing is called");
+      return;
+    }
+    job.noteRun(nowMs);
+    const call = scheduledCallOf(config.id, job, fun, jidText(now()));
+    log.info({ job: name, fun: pythonText(fun), jid: call.record.get("jid"), why }, "running a scheduled job");
+    this.#count(name, 1);
+    run(call, job.isListed)
+      .then((members) => {
+        if (members !== undefined) this.#report(job, members);
+      })
+      .catch((error: unknown) => log.error({ err: error, job: name }, "a scheduled job could not be run"))
+      .finally(() => this.#count(name, -1));
+  }
+
+  /** Salt's `maxrunning`, 1 unless it is said; and a bound over all. */
+  #hasRoom({ name, spec, isListed }: ScheduledJob): boolean {
+    const { log } = this.#options;
+    if (this.#runningCount >= scheduledJobsRunningMax) {
+      log.error({ job: name, max: scheduledJobsRunningMax }, "too many scheduled jobs run; this one is skipped");
+      return false;
+    }
+    if (!isListed) return true;
+    spec.set("jid_include", true);
+    if (!spec.has("maxrunning")) spec.set("maxrunning", 1);
+    const most = wholeOf(spec.get("maxrunning") ?? null) ?? 1;
+    const isFull = (this.#running.get(name) ?? 0) >= most;
+    if (isFull) log.debug({ job: name, most }, "a scheduled job is skipped: it still runs");
+    return !isFull;
+  }
+
+  #count(name: string, change: number): void {
+    this.#runningCount += change;
+    const count = (this.#running.get(name) ?? 0) + change;
+    if (count > 0) this.#running.set(name, count);
+    else this.#running.delete(name);
+  }
+
+  #report({ name, spec }: ScheduledJob, members: ValueMap): void {
+    const { config, log, fire } = this.#options;
+    if (members.get("success") === false) {
+      log.warn({ job: name, reason: members.get("return") }, "a scheduled job failed");
+    }
+    const load = scheduledReturnOf(config, spec, members);
+    if (load !== undefined) fire(scheduleReturnTag, load);
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Who this minion is to a master, on disk: its key pair, and the master key it has pinned.
+ * Files, names and modes are Salt's (docs/protocol.md sections 3.5 and 3.6), so that either minion can take over from the other.
+ */
+import type { KeyObject } from "node:crypto";
+import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { MinionConfig } from "../../config/schema.ts";
+import { cleanPem, generateKeyPair, loadPrivateKey, loadPublicKey } from "../../crypto/pem.ts";
+import { signX931 } from "../../crypto/x931.ts";
+import { SaltworksError } from "../../errors.ts";
+
+const pinnedName = "minion_master.pub";
+
+export type Identity = {
+  readonly id: string;
+  readonly privateKey: KeyObject;
+  /** Cleaned, as current minions send it. */
+  readonly publicPem: string;
+  /** Proof of the private key that requests carry: X9.31 over `salt`, the same in every request. */
+  readonly token: Buffer;
+  /** Takes the pair that is on disk by now: `saltutil.regen_keys` and operators replace it while the minion runs. */
+  readonly renew: () => Promise<void>;
+};
+
+type KeyConfig = Pick<MinionConfig, "id" | "pki_dir" | "keysize">;
+
+/** Loads the key pair, or makes one at first start. @throws SaltworksError CRYPTO_BAD_KEY for a file that is no key */
+export async function openIdentity(config: KeyConfig): Promise<Identity> {
+  let pair = await openPair(config);
+  return {
+    id: config.id,
+    get privateKey() {
+      return pair.privateKey;
+    },
+    get publicPem() {
+      return pair.publicPem;
+    },
+    get token() {
+      return pair.token;
+    },
+    renew: async () => {
+      pair = await openPair(config, pair);
+    },
+  };
+}
+
+type Pair = Pick<Identity, "privateKey" | "publicPem" | "token"> & { readonly privatePem: string };
+
+/** `known` is given back while the files hold that pair. */
+async function openPair(config: KeyConfig, known?: Pair): Promise<Pair> {
+  await mkdir(config.pki_dir, { recursive: true, mode: 0o700 });
+  const privatePath = join(config.pki_dir, "minion.pem");
+  const publicPath = join(config.pki_dir, "minion.pub");
+  let privatePem = await readIfThere(privatePath);
+  let publicPem = await readIfThere(publicPath);
+  if (privatePem === undefined || publicPem === undefined) {
+    const made = await generateKeyPair(config.keysize);
+    privatePem = made.privatePem;
+    publicPem = made.publicPem;
+    await writeWhole(privatePath, privatePem, 0o400);
+    await writeWhole(publicPath, publicPem, 0o644);
+  }
+  if (known?.privatePem === privatePem && known.publicPem === cleanPem(publicPem)) return known;
+  const privateKey = loadPrivateKey(privatePem);
+  const token = signX931(privateKey, Buffer.from("salt"));
+  return { privatePem, privateKey, publicPem: cleanPem(publicPem), token };
+}
+
+export type PinnedKey = { readonly pem: string; readonly key: KeyObject };
+
+/** The master key of an earlier contact; undefined before the first. @throws SaltworksError CRYPTO_BAD_KEY if the file is damaged */
+export async function readPinnedKey(pkiDir: string): Promise<PinnedKey | undefined> {
+  const text = await readIfThere(join(pkiDir, pinnedName));
+  if (text === undefined) return undefined;
+  return { pem: cleanPem(text), key: loadPublicKey(text) };
+}
+
+/** From now on only this master is trusted. */
+export async function pinMasterKey(pkiDir: string, pem: string): Promise<void> {
+  await writeWhole(join(pkiDir, pinnedName), pem, 0o644);
+}
+
+/** The key that vouches for master keys, which an operator has put here. @throws SaltworksError AUTH_MASTER_MISMATCH if it is not there */
+export async function readSigningKey(pkiDir: string, name: string): Promise<KeyObject> {
+  const text = await readIfThere(join(pkiDir, `${name}.pub`));
+  if (text === undefined) {
+    throw new SaltworksError(
+      "AUTH_MASTER_MISMATCH",
+      `${name}.pub, which vouches for the master's key, is not in pki_dir`,
+    );
+  }
+  return loadPublicKey(text);
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw new SaltworksError("CONFIG_UNREADABLE", `cannot read ${path}`, { path }, { cause: error });
+  }
+}
+
+/** A reader sees the former content or the new one, never half of it. */
+async function writeWhole(path: string, text: string, mode: number): Promise<void> {
+  const draft = `${path}.${process.pid}.new`;
+  await writeFile(draft, text, { mode });
+  await chmod(draft, mode);
+  await rename(draft, path);
+}
