@@ -4,7 +4,7 @@ import { cacheHostId } from "../config/host-id.ts";
 import type { MinionConfig } from "../config/schema.ts";
 import { rejectedExitDelaySeconds } from "../limits.ts";
 import { exitCodes, Minion } from "./minion.ts";
-import { collectGrains } from "./modules/grains-core.ts";
+import { collectGrains } from "./modules/grains/core.ts";
 
 /** What whoever runs a minion learns of it. */
 export type MinionHooks = {

@@ -14,7 +14,7 @@ import type { Host } from "./functions/host.ts";
 import { JobRecords } from "./functions/job-records.ts";
 import { JobPool } from "./jobs/job-pool.ts";
 import { MinionBus } from "./minion-bus.ts";
-import type { Environment } from "./modules/environment.ts";
+import type { Environment } from "./modules/machine/environment.ts";
 import { addDefaultJobs } from "./schedule/defaults.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { type Identity, openIdentity } from "./session/identity.ts";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { loadMinionConfig } from "../../src/config/load.ts";
 import type { CallContext } from "../../src/minion/functions/module-contract.ts";
-import { askScheduler } from "../../src/minion/modules/schedule-ask.ts";
+import { askScheduler } from "../../src/minion/modules/schedule/ask.ts";
 
 const [configDirectory = "", root = ""] = process.argv.slice(2);
 const config = loadMinionConfig(configDirectory, { id: "unit", root_dir: root, sock_dir: join(root, "run") });

@@ -1,7 +1,7 @@
 /** The whole contract between the minion and a job process. Types only. Byte strings are msgpack in the bin flavour: it keeps what a structured clone loses. */
 import type { MinionConfig } from "../../config/schema.ts";
 import type { ErrorCode } from "../../errors.ts";
-import type { Environment } from "../modules/environment.ts";
+import type { Environment } from "../modules/machine/environment.ts";
 
 export type ToJobProcess =
   /** `extrasUrl`: the module that has `minionExtras`. */

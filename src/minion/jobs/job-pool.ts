@@ -17,7 +17,7 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Host, MinionFacts } from "../functions/host.ts";
 import type { JobRecords } from "../functions/job-records.ts";
 import { failed, membersOf, type ScheduledCall, unhandledText } from "../functions/scheduled-return.ts";
-import type { Environment } from "../modules/environment.ts";
+import type { Environment } from "../modules/machine/environment.ts";
 import { asValue, pythonText } from "../modules/python-values.ts";
 import type { ToJobProcess } from "./job-messages.ts";
 import { JobProcess } from "./job-process-handle.ts";

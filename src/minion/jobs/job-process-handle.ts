@@ -5,7 +5,7 @@ import { SaltworksError } from "../../errors.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 import type { Host } from "../functions/host.ts";
-import type { Environment } from "../modules/environment.ts";
+import type { Environment } from "../modules/machine/environment.ts";
 import type { Ask, FromJobProcess, LogLevel, ToJobProcess } from "./job-messages.ts";
 
 export type JobProcessOptions = {

@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { MinionConfig } from "../../config/schema.ts";
 import type { ValueMap } from "../../wire/values.ts";
-import { readTextIfAny } from "../modules/file-error.ts";
+import { readTextIfAny } from "../modules/machine/file-error.ts";
 import { yamlText } from "../yaml-text.ts";
 
 type Place = Pick<MinionConfig, "configFile" | "default_include">;

@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { findSources, piecesOf, readWhole } from "../../../src/cli/copy-sources.ts";
 import { copiedFilesBytesMax } from "../../../src/limits.ts";
 import type { CallContext } from "../../../src/minion/functions/module-contract.ts";
-import { receiveChunk, receiveFiles } from "../../../src/minion/modules/cp-receive.ts";
+import { receiveChunk, receiveFiles } from "../../../src/minion/modules/cp/receive.ts";
 import type { Value } from "../../../src/wire/values.ts";
 
 describe("files that travel in jobs", () => {

@@ -4,11 +4,11 @@ import { hostname, machine, release, tmpdir, type } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { loadMinionConfig } from "../../../src/config/load.ts";
-import { collectGrains } from "../../../src/minion/modules/grains-core.ts";
-import { parseGrainsFile, writeGrainsFile } from "../../../src/minion/modules/grains-file.ts";
-import { memoryGrains, processorGrains } from "../../../src/minion/modules/grains-hardware.ts";
-import { parseResolverFile } from "../../../src/minion/modules/grains-network.ts";
-import { readDistribution } from "../../../src/minion/modules/grains-os.ts";
+import { collectGrains } from "../../../src/minion/modules/grains/core.ts";
+import { parseGrainsFile, writeGrainsFile } from "../../../src/minion/modules/grains/file.ts";
+import { memoryGrains, processorGrains } from "../../../src/minion/modules/grains/hardware.ts";
+import { parseResolverFile } from "../../../src/minion/modules/grains/network.ts";
+import { readDistribution } from "../../../src/minion/modules/grains/os.ts";
 import { Float, type Value } from "../../../src/wire/values.ts";
 import { openWorld } from "./world.ts";
 

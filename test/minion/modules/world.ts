@@ -10,7 +10,7 @@ import { makeContext, type Surroundings } from "../../../src/minion/functions/ca
 import { JobRecords } from "../../../src/minion/functions/job-records.ts";
 import type { CallContext } from "../../../src/minion/functions/module-contract.ts";
 import { type Outcome, runFunction } from "../../../src/minion/functions/run-function.ts";
-import type { Environment } from "../../../src/minion/modules/environment.ts";
+import type { Environment } from "../../../src/minion/modules/machine/environment.ts";
 import { asValue } from "../../../src/minion/modules/python-values.ts";
 import { loadModules } from "../../../src/minion/modules/registry.ts";
 import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";

@@ -1,0 +1,140 @@
+/** The options of `cmd.*` calls: Salt's keyword arguments, checked and made into what a command needs. */
+import type { Value, ValueMap } from "../../../wire/values.ts";
+import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
+import { readTemplateChoice, type TemplateChoice } from "../declare/text-template.ts";
+import { isTruthy, numberOf, pythonText, wholeNumber } from "../python-values.ts";
+
+export type CommandOptions = {
+  /** Undefined: the home directory of whoever runs the command. */
+  readonly cwd: string | undefined;
+  readonly stdin: string | undefined;
+  readonly runas: string | undefined;
+  readonly group: string | undefined;
+  /** Undefined: no program stands between the words and the kernel, and a text is one word. */
+  readonly shell: string | undefined;
+  readonly isShellUsed: boolean;
+  readonly variables: ReadonlyMap<string, string>;
+  readonly isEnvironmentClean: boolean;
+  readonly isLocaleReset: boolean;
+  readonly prependPath: string | undefined;
+  readonly umask: string | undefined;
+  readonly timeout: Value;
+  readonly isStripped: boolean;
+  readonly isMerged: boolean;
+  readonly isBackground: boolean;
+  readonly ignoresRetcode: boolean;
+  readonly successRetcodes: readonly number[];
+  readonly successStdout: readonly string[];
+  readonly successStderr: readonly string[];
+  readonly encoding: string | undefined;
+  readonly template: TemplateChoice;
+  /** `output_loglevel: quiet`: nothing of the command is logged, and `raise_err` has no effect. */
+  readonly isQuiet: boolean;
+};
+
+/** What the functions differ in, over what the caller gave. */
+export type OptionChanges = Partial<Pick<CommandOptions, "isMerged" | "isBackground" | "isShellUsed" | "isStripped">>;
+
+export function readOptions(context: CallContext, args: BoundArguments, changes: OptionChanges = {}): CommandOptions {
+  const given = (name: string): Value | undefined => args.named[name] ?? args.extra.get(name);
+  const get = (name: string): Value => given(name) ?? null;
+  if (isTruthy(get("use_vt"))) throw commandError("use_vt=True is not supported by this minion");
+  const isBackground = changes.isBackground ?? isTruthy(get("bg"));
+  const text = (name: string) => (isTruthy(get(name)) ? pythonText(get(name)) : undefined);
+  return {
+    cwd: text("cwd"),
+    stdin: get("stdin") === null || isBackground ? undefined : pythonText(get("stdin")),
+    runas: text("runas"),
+    group: text("group"),
+    shell: text("shell"),
+    isShellUsed: changes.isShellUsed ?? usesShell(context, args, get("python_shell")),
+    variables: readVariables(context, get("env")),
+    isEnvironmentClean: isTruthy(get("clean_env")),
+    isLocaleReset: (given("reset_system_locale") ?? true) === true,
+    prependPath: text("prepend_path"),
+    umask: readUmask(get("umask")),
+    timeout: get("timeout"),
+    isStripped: changes.isStripped ?? isTruthy(given("rstrip") ?? true),
+    isMerged: changes.isMerged ?? false,
+    isBackground,
+    ignoresRetcode: isBackground || isTruthy(get("ignore_retcode")),
+    successRetcodes: readRetcodes(get("success_retcodes")),
+    successStdout: splitList(get("success_stdout")).map(pythonText),
+    successStderr: splitList(get("success_stderr")).map(pythonText),
+    encoding: text("output_encoding"),
+    template: readTemplateChoice(context, get),
+    isQuiet: get("output_loglevel") === "quiet",
+  };
+}
+
+/**
+ * A job and `call` go through the shell unless told otherwise, as ever in Salt; a call from another function does
+ * only with `cmd_safe: False`.
+ */
+function usesShell(context: CallContext, args: BoundArguments, pythonShell: Value): boolean {
+  if (pythonShell !== null) return pythonShell === true;
+  return isTruthy(args.extra.get("__pub_jid") ?? null) || context.config.cmd_safe === false;
+}
+
+function readVariables(context: CallContext, env: Value): Map<string, string> {
+  const given = Array.isArray(env) ? mapOfList(env) : env;
+  const variables = new Map<string, string>();
+  if (!(given instanceof Map)) return variables;
+  for (const [key, value] of given) {
+    const name = pythonText(key);
+    if (value === null)
+      context.log.error(`Environment variable '${name}' passed without a value. It is set to an empty text`);
+    variables.set(name, value === null ? "" : pythonText(value));
+  }
+  return variables;
+}
+
+/** `[{A: 1}, {B: 2}, C]` as one map; a list of anything else counts as nothing. */
+function mapOfList(list: readonly Value[]): ValueMap {
+  const result: ValueMap = new Map();
+  for (const member of list) {
+    if (member instanceof Map && member.size === 1) for (const [key, value] of member) result.set(key, value);
+    else if (typeof member === "string" || typeof member === "number") result.set(member, null);
+    else return new Map();
+  }
+  return result;
+}
+
+/** @returns octal digits */
+function readUmask(value: Value): string | undefined {
+  if (value === null) return undefined;
+  const digits = pythonText(value).replace(/^0+/, "");
+  if (digits === "") throw commandError("Zero umask is not allowed.");
+  if (!/^[0-7]+$/.test(digits)) throw commandError(`Invalid umask: '${pythonText(value)}'`);
+  return digits;
+}
+
+function readRetcodes(value: Value): number[] {
+  if (value === null) return [0];
+  try {
+    return splitList(value).map(wholeNumber);
+  } catch (cause) {
+    throw Object.assign(invocationError("success_retcodes must be a list of integers"), { cause });
+  }
+}
+
+/** A list as it is, anything else as text split at commas. */
+function splitList(value: Value): Value[] {
+  if (value === null) return [];
+  if (Array.isArray(value)) return value;
+  return pythonText(value)
+    .split(",")
+    .map((word) => word.trim());
+}
+
+/** Undefined without a deadline. @throws for what is not a number */
+export function timeoutMsOf(timeout: Value): number | undefined {
+  if (!isTruthy(timeout)) return undefined;
+  const seconds = numberOf(timeout);
+  if (seconds === undefined) {
+    const name = "salt.exceptions.TimedProcTimeoutError";
+    throw pythonException(name, `Error: timeout ${pythonText(timeout)} must be a number`);
+  }
+  return Math.max(0, Math.min(seconds * 1_000, 2 ** 31 - 1));
+}

@@ -1,0 +1,89 @@
+/** The minion's copies of files from elsewhere, in Salt's layout: `files/ENVIRONMENT/..` of the master's, `extrn_files/..` of other servers', `localfiles/..` of this machine's own. */
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { commandError } from "../../functions/function-errors.ts";
+import type { CallContext } from "../../functions/module-contract.ts";
+import { hashLocalFile } from "./local-roots.ts";
+import { type FileHash, type MasterFile, masterFileHash, masterFilePieces } from "./master-file.ts";
+
+/** What is cached is the minion's alone. */
+const directoryMode = 0o700;
+const fileMode = 0o600;
+/** A file name on Linux has at most 255 bytes; Salt hashes longer ones. */
+const nameCharsMax = 255;
+
+/** @throws SaltworksError FUNCTION_FAILED for a name that leads out of the cache */
+export function cachedPath(context: CallContext, { path, environment }: MasterFile): string {
+  const inside = normalize(path).replace(/\/+$/, "");
+  if (inside === ".." || inside.startsWith("../") || inside.startsWith("/") || path.includes("\0"))
+    throw commandError(`${path} leads out of the file roots`);
+  return join(context.config.cachedir, "files", environment, inside);
+}
+
+/** Where a file of another server is kept. */
+export function externalPath(context: CallContext, url: URL, environment: string): string {
+  const host = url.host.replaceAll(":", "");
+  const name = url.search === "" ? url.pathname : `${url.pathname}-${url.search.slice(1)}`;
+  const root = join(context.config.cachedir, "extrn_files", environment, host);
+  const path = join(root, name);
+  if (!path.startsWith(`${root}/`)) throw commandError(`${url.href} leads out of the cache`);
+  return name.length <= nameCharsMax ? path : join(root, createHash("sha256").update(name).digest("hex"));
+}
+
+export function localFilesPath(context: CallContext, path: string): string {
+  return join(context.config.cachedir, "localfiles", normalize(`/${path}`));
+}
+
+export function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+export function hasContent(path: string, { hashType, hash }: FileHash): boolean {
+  return isFile(path) && hashLocalFile(path, hashType) === hash;
+}
+
+/** Brings the cache's copy up to date. @returns its path; undefined where the master has no such file */
+export async function cacheMasterFile(context: CallContext, file: MasterFile): Promise<string | undefined> {
+  const hash = await masterFileHash(context, file);
+  if (hash === undefined) return undefined;
+  const path = cachedPath(context, file);
+  if (hasContent(path, hash)) return path;
+  const pieces = await masterFilePieces(context, file);
+  if (pieces === undefined) return undefined;
+  await replaceCached(path, pieces);
+  return path;
+}
+
+/** The old copy stays until the new one is whole. */
+export async function replaceCached(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  const directory = dirname(path);
+  if (isFile(directory)) rmSync(directory);
+  mkdirSync(directory, { recursive: true, mode: directoryMode });
+  const temporary = `${path}.${process.pid}.part`;
+  try {
+    await writePieces(temporary, pieces, fileMode);
+    // A directory was cached at this path before.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) rmSync(path, { recursive: true });
+    renameSync(temporary, path);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** @param mode - of a file that is new; one that is there keeps its own */
+export async function writePieces(path: string, pieces: AsyncIterable<Uint8Array>, mode = 0o666): Promise<void> {
+  const handle = openSync(path, "w", mode);
+  try {
+    for await (const piece of pieces) {
+      for (let done = 0; done < piece.byteLength; ) done += writeSync(handle, piece, done);
+    }
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** What is in memory already, as a file that comes in pieces. */
+export async function* onePiece(content: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield content;
+}

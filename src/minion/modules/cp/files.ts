@@ -1,0 +1,270 @@
+/** `cp.get_file` and its kin: single files of the master, of web servers or of this machine. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+import { existsSync, statSync } from "node:fs";
+import { basename, dirname, isAbsolute, join } from "node:path";
+import { masterFileBytesMax } from "../../../limits.ts";
+import type { Encodable, Value } from "../../../wire/values.ts";
+import { commandError } from "../../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
+import { argument } from "../declare/signature.ts";
+import { readTemplateChoice, renderer } from "../declare/text-template.ts";
+import { isFileError } from "../machine/file-error.ts";
+import { makeDirectories } from "../machine/make-directories.ts";
+import { isTruthy, numberOf, pythonText } from "../python-values.ts";
+import {
+  cachedPath,
+  cacheMasterFile,
+  externalPath,
+  hasContent,
+  isFile,
+  localFilesPath,
+  onePiece,
+  replaceCached,
+  writePieces,
+} from "./file-cache.ts";
+import { hashLocalFile, readIfAny } from "./local-roots.ts";
+import { environmentOf, masterFile, masterFileHash, masterFileMode, masterFilePieces, scheme } from "./master-file.ts";
+import { fetchAddress, webAddress } from "./url-file.ts";
+
+const hashNames: { readonly [length: number]: string } = {
+  32: "md5",
+  40: "sha1",
+  56: "sha224",
+  64: "sha256",
+  96: "sha384",
+  128: "sha512",
+};
+
+/** Where from and where to; with `template=jinja` both are templates. @throws SaltworksError FUNCTION_FAILED for one that cannot be rendered */
+export async function copyPaths(
+  context: CallContext,
+  args: BoundArguments,
+): Promise<{ readonly source: string; readonly destination: string }> {
+  const [source, destination] = [pythonText(argument(args, "path")), pythonText(argument(args, "dest"))];
+  const choice = readTemplateChoice(context, (name) => args.named[name] ?? args.extra.get(name) ?? null);
+  if (choice.engine === undefined) return { source, destination };
+  const render = await renderer(context, choice);
+  return { source: await render(source), destination: await render(destination) };
+}
+
+/** @returns the path of the file; an empty text where the master has none, False where there is no directory for it */
+export async function getFile(context: CallContext, args: BoundArguments): Promise<string | false> {
+  const { source, destination } = await copyPaths(context, args);
+  const copy = {
+    destination,
+    makesDirectories: isTruthy(argument(args, "makedirs")),
+    level: levelOf(args),
+  };
+  return await copyMasterFile(context, source, argument(args, "saltenv"), copy);
+}
+
+export type Copy = {
+  readonly destination: string;
+  readonly makesDirectories: boolean;
+  /** Compression on the way. */
+  readonly level: number | undefined;
+};
+
+export function levelOf(args: BoundArguments): number | undefined {
+  const level = argument(args, "gzip");
+  return isTruthy(level) ? Math.min(9, Math.max(1, Math.trunc(numberOf(level) ?? 1))) : undefined;
+}
+
+/** Results as `getFile`. A file that is there with this content is left alone. */
+export async function copyMasterFile(
+  context: CallContext,
+  source: string,
+  saltenv: Value,
+  { destination, makesDirectories, level }: Copy,
+): Promise<string | false> {
+  const file = masterFile(context, source, saltenv);
+  const hash = await masterFileHash(context, file);
+  if (hash === undefined) return "";
+  const path = inDirectory(destination, basename(file.path));
+  if (hasContent(path, hash)) return path;
+  const folder = dirname(path);
+  if (makesDirectories) makeDirectories(folder);
+  if (!isDirectory(folder)) return false;
+  const pieces = await masterFilePieces(context, file, level);
+  if (pieces === undefined) return "";
+  await writePieces(path, pieces);
+  return path;
+}
+
+/** @returns the text, False where there is no such file */
+export async function getFileText(context: CallContext, args: BoundArguments): Promise<string | false> {
+  const path = await cached(context, pythonText(argument(args, "path")), argument(args, "saltenv"), null);
+  return path === false ? false : (textOf(path) ?? false);
+}
+
+/** @returns where the copy is, False where there is no such file */
+export async function cacheFile(context: CallContext, args: BoundArguments): Promise<string | false> {
+  const { named } = args;
+  if (named.verify_ssl === false) throw commandError("verify_ssl=False is not supported by this minion");
+  return await cached(
+    context,
+    pythonText(argument(args, "path")),
+    argument(args, "saltenv"),
+    argument(args, "source_hash"),
+  );
+}
+
+/** A file of this machine is its own copy. */
+export async function cached(
+  context: CallContext,
+  source: string,
+  saltenv: Value,
+  sourceHash: Value,
+): Promise<string | false> {
+  if (source.startsWith(scheme)) {
+    const path = await cacheMasterFile(context, masterFile(context, source, saltenv));
+    if (path === undefined)
+      context.log.error(`Unable to cache file '${source}' from saltenv '${environmentOf(context, saltenv)}'.`);
+    return path ?? false;
+  }
+  const own = ownPath(source);
+  if (own !== undefined) return own;
+  const url = webAddress(source);
+  const path = externalPath(context, url, environmentOf(context, saltenv));
+  if (!isKnown(path, sourceHash)) await replaceCached(path, await fetchAddress(url));
+  return path;
+}
+
+/** Whether a copy has the hash that the caller knows the file by. */
+function isKnown(path: string, sourceHash: Value): boolean {
+  const hash = isTruthy(sourceHash) ? (pythonText(sourceHash).split("=").at(-1) ?? "") : "";
+  const hashType = hashNames[hash.length];
+  return hashType !== undefined && hasContent(path, { hashType, hash });
+}
+
+/** The path of `file://` and of a bare path; undefined for other addresses. @throws SaltworksError FUNCTION_FAILED for one that is not absolute */
+function ownPath(source: string): string | undefined {
+  const path = source.startsWith("file://") ? source.slice("file://".length) : source;
+  if (path.includes("://")) return undefined;
+  if (!isAbsolute(path)) throw commandError(`Path '${path}' is not absolute`);
+  return path;
+}
+
+/** @returns the path of the copy; with `dest=None` what is in the file; False, or an empty text without a directory for it, where there is none */
+export async function getUrl(context: CallContext, args: BoundArguments): Promise<Encodable> {
+  const source = pythonText(argument(args, "path"));
+  const [dest, saltenv] = [argument(args, "dest"), argument(args, "saltenv")];
+  if (typeof dest !== "string") return await contentOf(context, source, saltenv);
+  if (dest === "") return await cached(context, source, saltenv, argument(args, "source_hash"));
+  const makesDirectories = isTruthy(argument(args, "makedirs"));
+  if (source.startsWith(scheme)) {
+    const copy = { destination: dest, makesDirectories, level: undefined };
+    const path = await copyMasterFile(context, source, saltenv, copy);
+    return path === "" ? false : path;
+  }
+  const own = ownPath(source);
+  if (own !== undefined) return own;
+  const url = webAddress(source);
+  const hasName = url.search !== "" || (url.pathname.length > 1 && !url.pathname.endsWith("/"));
+  const path = inDirectory(dest, hasName ? (source.split("/").at(-1) ?? "") : "index.html");
+  if (makesDirectories) makeDirectories(dirname(path));
+  if (!isDirectory(dirname(path))) return "";
+  await writePieces(path, await fetchAddress(url));
+  return path;
+}
+
+async function contentOf(context: CallContext, source: string, saltenv: Value): Promise<Encodable> {
+  if (ownPathOrMasters(source)) {
+    const path = await cached(context, source, saltenv, null);
+    return path === false ? false : (textOf(path) ?? false);
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of await fetchAddress(webAddress(source))) {
+    bytes += piece.byteLength;
+    if (bytes > masterFileBytesMax) throw commandError(`${source} is larger than ${masterFileBytesMax} bytes`);
+    chunks.push(piece);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function ownPathOrMasters(source: string): boolean {
+  return source.startsWith(scheme) || source.startsWith("file://") || !source.includes("://");
+}
+
+/** @throws SaltworksError FUNCTION_FAILED for a file over `masterFileBytesMax` */
+function textOf(path: string): string | undefined {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > masterFileBytesMax) throw commandError(`${path} is larger than ${masterFileBytesMax} bytes`);
+  return readIfAny(path)?.toString("utf8");
+}
+
+/** @returns the path of a file that was cached before, an empty text otherwise */
+export function isCached(context: CallContext, args: BoundArguments): string {
+  const source = pythonText(argument(args, "path"));
+  const environment = environmentOf(context, argument(args, "saltenv"));
+  if (source.startsWith(scheme)) {
+    const path = cachedPath(context, masterFile(context, source, environment));
+    return existsSync(path) ? path : "";
+  }
+  if (!ownPathOrMasters(source)) {
+    const path = externalPath(context, webAddress(source), environment);
+    return existsSync(path) ? path : "";
+  }
+  const name = source.replace(/^file:\/\//, "").replace(/^[|/]+/, "");
+  const paths = [cachedPath(context, { path: name, environment }), localFilesPath(context, name)];
+  return paths.find((path) => existsSync(path)) ?? "";
+}
+
+/** Where a copy would be. */
+export function cacheDestination(context: CallContext, args: BoundArguments): string {
+  const source = pythonText(argument(args, "url"));
+  const saltenv = argument(args, "saltenv");
+  if (source.startsWith(scheme)) return cachedPath(context, masterFile(context, source, saltenv));
+  if (!source.includes("://")) return source;
+  return externalPath(context, webAddress(source), environmentOf(context, saltenv));
+}
+
+export async function cacheLocalFile(context: CallContext, args: BoundArguments): Promise<string> {
+  const path = pythonText(argument(args, "path"));
+  if (!isFile(path)) return "";
+  const copy = localFilesPath(context, path);
+  const hashType = context.config.hash_type;
+  if (hasContent(copy, { hashType, hash: hashLocalFile(path, hashType) })) return copy;
+  const content = readIfAny(path) ?? Buffer.alloc(0);
+  await replaceCached(copy, onePiece(content));
+  return copy;
+}
+
+export async function hashFile(context: CallContext, args: BoundArguments): Promise<Encodable> {
+  const source = pythonText(argument(args, "path"));
+  if (!source.startsWith(scheme)) {
+    const hashType = context.config.hash_type;
+    if (isFile(source)) return { hsum: hashLocalFile(source, hashType), hash_type: hashType };
+    context.log.warn(`specified file ${source} is not present to generate hash: Unsupported path: ${source}`);
+    return {};
+  }
+  const hash = await masterFileHash(context, masterFile(context, source, argument(args, "saltenv")));
+  return hash === undefined ? "" : { hsum: hash.hash, hash_type: hash.hashType };
+}
+
+/** @returns the mode: its last four octal digits, or with `octal=False` the number; null where there is no such file */
+export async function statFile(context: CallContext, args: BoundArguments): Promise<string | number | null> {
+  const source = pythonText(argument(args, "path"));
+  const mode = source.startsWith(scheme)
+    ? await masterFileMode(context, masterFile(context, source, argument(args, "saltenv")))
+    : ownMode(source);
+  if (mode === undefined) return null;
+  return argument(args, "octal") === true ? mode.toString(8).slice(-4) : mode;
+}
+
+function ownMode(path: string): number | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.mode;
+  } catch (error) {
+    if (isFileError(error)) return undefined;
+    throw error;
+  }
+}
+
+function inDirectory(destination: string, name: string): string {
+  return isDirectory(destination) || destination.endsWith("/") ? join(destination, name) : destination;
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

@@ -1,0 +1,129 @@
+/** `cp.recv` and `cp.recv_chunked`: files that a job carries, as `salt-cp` sends them. Source: Salt 3007's `cp`, docs/functions.md. */
+import { chmodSync, closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { copiedChunkBytesMax } from "../../../limits.ts";
+import { argumentError, pythonException } from "../../functions/function-errors.ts";
+import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
+import { argument } from "../declare/signature.ts";
+import { isFileError } from "../machine/file-error.ts";
+import { makeDirectories } from "../machine/make-directories.ts";
+import { isTruthy, numberOf, pythonText } from "../python-values.ts";
+
+const fileMode = 0o666;
+
+/** Whole files by their path on the master. @returns which could be written, by path, or that the destination is nowhere */
+export function receiveFiles(args: BoundArguments): string | Map<string, boolean> {
+  const files = argument(args, "files");
+  const destination = pythonText(argument(args, "dest"));
+  if (!(files instanceof Map)) throw argumentError("recv() takes a map of files by path");
+  const written = new Map<string, boolean>();
+  for (const [source, content] of files) {
+    const name = lastPart(pythonText(source));
+    const path = isDirectory(destination)
+      ? join(destination, name)
+      : name === lastPart(destination) || isDirectory(dirname(destination))
+        ? destination
+        : undefined;
+    if (path === undefined) return "Destination unavailable";
+    const bytes = content instanceof Uint8Array ? content : Buffer.from(pythonText(content));
+    written.set(path, fault(() => write(path, "w", bytes)) === undefined);
+  }
+  return written;
+}
+
+/** One piece of a file, in Base64 and, if `compressed`, by itself a gzip file; or, without a piece, an empty directory. */
+export function receiveChunk(context: CallContext, args: BoundArguments): string | boolean {
+  const destination = pythonText(argument(args, "dest"));
+  const chunk = argument(args, "chunk");
+  const failed = (text: string): string => {
+    context.setRetcode(1);
+    return text;
+  };
+  if (chunk === null) return makeDirectory(destination, failed);
+  const bytes = decodeChunk(chunk, isTruthy(argument(args, "compressed")));
+  const isAppended = isTruthy(argument(args, "append"));
+  const flags = isAppended ? "a" : "w";
+  let problem = fault(() => write(destination, flags, bytes));
+  if (problem?.code === "ENOENT") {
+    problem = fault(() => makeDirectories(dirname(destination))) ?? fault(() => write(destination, flags, bytes));
+  }
+  const mode = numberOf(argument(args, "mode"));
+  if (problem === undefined && !isAppended && mode !== undefined) problem = fault(() => chmodSync(destination, mode));
+  return problem === undefined ? true : failed(pythonErrorText(problem));
+}
+
+function makeDirectory(path: string, failed: (text: string) => string): string | boolean {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isFile()) return "Path exists and is a file";
+  const problem = fault(() => makeDirectories(path));
+  return problem === undefined ? true : failed(pythonErrorText(problem));
+}
+
+/** @throws SaltworksError FUNCTION_FAILED for what is no gzip file, or one that unfolds to more than `copiedChunkBytesMax` */
+function decodeChunk(chunk: unknown, isCompressed: boolean): Buffer {
+  const text = chunk instanceof Uint8Array ? Buffer.from(chunk).toString("latin1") : String(chunk);
+  const bytes = Buffer.from(text, "base64");
+  if (!isCompressed) return bytes;
+  try {
+    return gunzipSync(bytes, { maxOutputLength: copiedChunkBytesMax });
+  } catch (error) {
+    throw pythonException("BadGzipFile", error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Device files and pipes that stand at the path could block for ever: only files are written. */
+function write(path: string, flags: "w" | "a", bytes: Uint8Array): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats !== undefined && !stats.isFile() && !stats.isDirectory()) throw notAFile(path);
+  const file = openSync(path, flags, fileMode);
+  try {
+    if (!fstatSync(file).isFile()) throw notAFile(path);
+    for (let offset = 0; offset < bytes.byteLength; ) offset += writeSync(file, bytes, offset);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function notAFile(path: string): NodeJS.ErrnoException {
+  return Object.assign(new Error("not a file"), { code: "EINVAL", errno: -22, syscall: "open", path });
+}
+
+/** What the file system refused. */
+function fault(step: () => void): NodeJS.ErrnoException | undefined {
+  try {
+    step();
+    return undefined;
+  } catch (error) {
+    if (isFileError(error)) return error;
+    throw error;
+  }
+}
+
+const errorTexts: { readonly [code: string]: string } = {
+  EACCES: "Permission denied",
+  EEXIST: "File exists",
+  EINVAL: "Invalid argument",
+  EISDIR: "Is a directory",
+  ENOENT: "No such file or directory",
+  ENOSPC: "No space left on device",
+  ENOTDIR: "Not a directory",
+  EPERM: "Operation not permitted",
+  EROFS: "Read-only file system",
+};
+
+/** As Python writes an OSError. */
+function pythonErrorText(error: NodeJS.ErrnoException): string {
+  const code = error.code ?? "";
+  const path = error.path === undefined ? "" : `: '${error.path}'`;
+  return `[Errno ${Math.abs(error.errno ?? 0)}] ${errorTexts[code] ?? code}${path}`;
+}
+
+/** What stands behind the last slash, as Python's `basename` has it: nothing if the path ends in one. */
+function lastPart(path: string): string {
+  return path.endsWith("/") ? "" : basename(path);
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

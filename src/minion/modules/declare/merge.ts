@@ -1,0 +1,60 @@
+/** Merging of nested maps and choosing by a fact: Salt's `dictupdate` and `filter_by`. */
+
+import { compileGlob } from "../../../target/glob.ts";
+import type { Value, ValueMap } from "../../../wire/values.ts";
+import { pythonException } from "../../functions/function-errors.ts";
+import { copyOf, isTruthy, listHolds, pythonText } from "../python-values.ts";
+import { traverseOr } from "./traverse.ts";
+
+/** A copy of `base` into which `over` is merged: maps within maps, anything else replaced; lists joined where asked. */
+export function mergedMaps(base: ValueMap, over: ValueMap, mergesLists = false): ValueMap {
+  const result = copyOf(base);
+  for (const [key, value] of over) {
+    const present = result.get(key);
+    if (present instanceof Map && value instanceof Map) result.set(key, mergedMaps(present, value, mergesLists));
+    else if (mergesLists && Array.isArray(present) && Array.isArray(value)) {
+      result.set(key, [...present, ...value.filter((member) => !listHolds(present, member))]);
+    } else result.set(key, copyOf(value));
+  }
+  return result;
+}
+
+export type FilterOptions = {
+  readonly merge: Value;
+  readonly default: Value;
+  readonly base: Value;
+};
+
+/** The entry of `table` whose key (a text or a glob) suits the fact named `lookup`. Null where none does and there is no default. */
+export function filterBy(table: Value, lookup: Value, facts: ValueMap, options: FilterOptions): Value {
+  if (!(table instanceof Map)) {
+    throw pythonException("AttributeError", `'${pythonText(table)}' is not a dictionary`);
+  }
+  let result = firstSuiting(table, traverseOr(facts, lookup, [])) ?? table.get(options.default) ?? null;
+  const base = isTruthy(options.base) ? table.get(options.base) : undefined;
+  if (base !== undefined) {
+    if (result === null) result = base;
+    else if (base instanceof Map) {
+      if (!(result instanceof Map)) {
+        throw pythonException("SaltException", "filter_by default and look-up values must both be dictionaries.");
+      }
+      result = mergedMaps(base, result);
+    }
+  }
+  if (!isTruthy(options.merge)) return result;
+  if (!(options.merge instanceof Map)) {
+    throw pythonException("SaltException", "filter_by merge argument must be a dictionary.");
+  }
+  return result instanceof Map ? mergedMaps(result, options.merge) : options.merge;
+}
+
+function firstSuiting(table: ValueMap, fact: Value): Value | undefined {
+  for (const member of Array.isArray(fact) ? fact : [fact]) {
+    const text = pythonText(member);
+    for (const [key, value] of table) {
+      const pattern = pythonText(key);
+      if ((text === pattern || compileGlob(pattern).matches(text)) && value !== null) return value;
+    }
+  }
+  return undefined;
+}

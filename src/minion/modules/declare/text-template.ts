@@ -1,0 +1,74 @@
+/** `template=jinja`: a command or a script is a template, with what Salt's templates see. */
+import { hasCode } from "../../../errors.ts";
+import type { Value, ValueMap } from "../../../wire/values.ts";
+import { commandError } from "../../functions/function-errors.ts";
+import type { CallContext, TemplateFunction } from "../../functions/module-contract.ts";
+import { asValue, copyOf, isTruthy, pythonText } from "../python-values.ts";
+import { optionsOf } from "./settings.ts";
+
+/** Salt's engines; of them this minion has the first. */
+const engines = ["jinja", "mako", "genshi", "cheetah", "wempy", "py"];
+
+/** What the caller says of templates: `engine` undefined where a text stands for itself. */
+export type TemplateChoice = {
+  readonly engine: string | undefined;
+  readonly saltenv: string;
+  /** The pillar is compiled anew with these; the minion's own without them. */
+  readonly pillarenv: string | undefined;
+  readonly pillarOverride: Value;
+};
+
+/** @throws SaltworksError FUNCTION_FAILED for an engine that this minion does not have */
+export function readTemplateChoice(context: CallContext, get: (name: string) => Value): TemplateChoice {
+  const text = (name: string) => (isTruthy(get(name)) ? pythonText(get(name)) : undefined);
+  const engine = text("template");
+  if (engine !== undefined && !engines.includes(engine))
+    throw commandError(`Attempted to render file paths with unavailable engine ${engine}`);
+  if (engine !== undefined && engine !== "jinja")
+    throw commandError(`template=${engine} is not supported by this minion`);
+  return {
+    engine,
+    saltenv: text("saltenv") ?? context.config.saltenv ?? "base",
+    pillarenv: text("pillarenv"),
+    pillarOverride: get("pillar"),
+  };
+}
+
+/** Renders texts, all with one pillar. @throws SaltworksError FUNCTION_FAILED with what is wrong, its line, and `file` where the text is one's */
+export async function renderer(
+  context: CallContext,
+  choice: TemplateChoice,
+): Promise<(text: string, file?: string) => Promise<string>> {
+  const { extras } = context;
+  if (extras === undefined) throw commandError("template=jinja is not supported here");
+  const pillar = await pillarOf(context, choice);
+  const options = optionsOf(context);
+  const namesOf = () =>
+    new Map<Value, Value>([
+      ["grains", copyOf(context.grains())],
+      ["pillar", copyOf(pillar)],
+      ["opts", copyOf(options)],
+      ["saltenv", choice.saltenv],
+    ]);
+  const functionOf = (name: string): TemplateFunction | undefined =>
+    context.functions.has(name)
+      ? async (args, kwargs) => asValue(await context.callFunction(name, args, kwargs))
+      : undefined;
+  return async (text, file) => {
+    try {
+      return await extras.renderTemplate(text, namesOf, functionOf);
+    } catch (error) {
+      if (!hasCode(error, "PILLAR_FAILED")) throw error;
+      const place = file === undefined ? "" : `; file ${file}`;
+      throw commandError(`Failed to execute cmd with error: ${(error as Error).message}${place}`);
+    }
+  };
+}
+
+async function pillarOf(context: CallContext, { pillarenv, pillarOverride }: TemplateChoice): Promise<ValueMap> {
+  if (pillarenv === undefined && pillarOverride === null) return context.pillar();
+  return await context.compilePillar({
+    ...(pillarenv === undefined ? {} : { pillarenv }),
+    ...(pillarOverride === null ? {} : { override: pillarOverride }),
+  });
+}

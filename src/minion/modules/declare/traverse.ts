@@ -1,0 +1,56 @@
+/** Looks up `key:key:key` in nested maps and lists, as Salt does for `grains.get`, `pillar.get` and `config.get`. */
+import type { Value, ValueMap } from "../../../wire/values.ts";
+import { parseYamlWord } from "../../functions/yaml-values.ts";
+import { isEqual, pythonText } from "../python-values.ts";
+
+export const defaultDelimiter = ":";
+
+/** @returns the value found, undefined where a key leads nowhere (a null that is found is null) */
+export function traverse(data: Value, key: Value, delimiter = defaultDelimiter): Value | undefined {
+  let value: Value | undefined = data;
+  for (const step of stepsOf(key, delimiter)) {
+    if (Array.isArray(value)) value = memberOfList(value, step);
+    else if (value instanceof Map) value = memberOfMap(value, step);
+    else return undefined;
+    if (value === undefined) return undefined;
+  }
+  return value;
+}
+
+/** What is found, also when that is null; `fallback` where a key leads nowhere. */
+export function traverseOr(data: Value, key: Value, fallback: Value, delimiter = defaultDelimiter): Value {
+  const found = traverse(data, key, delimiter);
+  return found === undefined ? fallback : found;
+}
+
+function stepsOf(key: Value, delimiter: string): readonly Value[] {
+  if (Array.isArray(key)) return key;
+  return typeof key === "string" ? key.split(delimiter) : [key];
+}
+
+/** A key as it stands, else as YAML reads it: that finds numbers and booleans. */
+function memberOfMap(map: ValueMap, key: Value): Value | undefined {
+  const found = mapGet(map, key);
+  if (found !== undefined || typeof key !== "string") return found;
+  const typed = parseYamlWord(key);
+  return typed === key ? undefined : mapGet(map, typed);
+}
+
+/** A number picks a map's key or the member of that index; a text picks the first map that has it. */
+function memberOfList(list: readonly Value[], key: Value): Value | undefined {
+  const text = pythonText(key).trim();
+  const index = /^[-+]?\d+$/.test(text) ? Number(text) : undefined;
+  for (const member of list) {
+    const found = member instanceof Map ? mapGet(member, index ?? key) : undefined;
+    if (found !== undefined) return found;
+  }
+  return index === undefined ? undefined : list.at(index);
+}
+
+/** Python's `map[key]`: 1, 1.0 and True are one key. */
+export function mapGet(map: ValueMap, key: Value): Value | undefined {
+  const found = map.get(key);
+  if (found !== undefined || typeof key === "string" || key === null) return found;
+  for (const [candidate, value] of map) if (isEqual(candidate, key)) return value;
+  return undefined;
+}

@@ -1,0 +1,80 @@
+/** What `file.find` looks for: conditions that must all hold, over a tree that is walked with bounds. Source: Salt 3007's `salt.utils.find`. */
+import { type Dirent, readdirSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { foundFilesMax } from "../../../limits.ts";
+import { compileGlob } from "../../../target/glob.ts";
+import type { Value, ValueMap } from "../../../wire/values.ts";
+import { commandError, invocationError } from "../../functions/function-errors.ts";
+import { isFileError } from "../machine/file-error.ts";
+import { pythonText, wholeNumber } from "../python-values.ts";
+
+export type FindOptions = {
+  readonly matches: (name: string, kind: string) => boolean;
+  readonly depthMin: number;
+  readonly depthMax: number;
+};
+
+/** Salt's letters. */
+function kindOf(
+  entry: Pick<Dirent, "isDirectory" | "isSymbolicLink" | "isFIFO" | "isSocket" | "isBlockDevice" | "isCharacterDevice">,
+): string {
+  if (entry.isDirectory()) return "d";
+  if (entry.isSymbolicLink()) return "l";
+  if (entry.isFIFO()) return "p";
+  if (entry.isSocket()) return "s";
+  if (entry.isBlockDevice()) return "b";
+  return entry.isCharacterDevice() ? "c" : "f";
+}
+
+/** @throws SaltworksError naming the condition that this minion does not know */
+export function findOptions(words: readonly Value[], keywords: ValueMap): FindOptions {
+  if (words.length > 0) throw invocationError("file.find takes its conditions by name");
+  const tests: ((name: string, kind: string) => boolean)[] = [];
+  let depthMin = 0;
+  let depthMax = Number.POSITIVE_INFINITY;
+  for (const [key, value] of keywords) {
+    const text = pythonText(value);
+    if (key === "name" || key === "iname") {
+      const isFolded = key === "iname";
+      const glob = compileGlob(isFolded ? text.toLowerCase() : text);
+      tests.push((name) => glob.matches(isFolded ? name.toLowerCase() : name));
+    } else if (key === "type") tests.push((_, kind) => text.includes(kind));
+    else if (key === "mindepth") depthMin = wholeNumber(value);
+    else if (key === "maxdepth") depthMax = wholeNumber(value);
+    else throw commandError(`file.find: the condition ${pythonText(key)}= is not supported by this minion`);
+  }
+  return { matches: (name, kind) => tests.every((test) => test(name, kind)), depthMin, depthMax };
+}
+
+/** Sorted paths; none where `path` is not there. @throws SaltworksError FUNCTION_FAILED above `foundFilesMax` */
+export function findFiles(path: string, options: FindOptions): string[] {
+  const top = statSync(path, { throwIfNoEntry: false });
+  if (top === undefined) return [];
+  const found: string[] = [];
+  const keep = (file: string, kind: string, depth: number) => {
+    if (depth >= options.depthMin && options.matches(basename(file), kind)) found.push(file);
+    if (found.length > foundFilesMax) throw commandError(`file.find: more than ${foundFilesMax} files`);
+  };
+  keep(path, kindOf(top), 0);
+  const waiting: [string, number][] = top.isDirectory() ? [[path, 1]] : [];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const [directory, depth] = next;
+    if (depth > options.depthMax) continue;
+    for (const entry of entriesOf(directory)) {
+      const file = join(directory, entry.name);
+      keep(file, kindOf(entry), depth);
+      if (entry.isDirectory()) waiting.push([file, depth + 1]);
+    }
+  }
+  return found.sort();
+}
+
+/** None of a directory that may not be read, as find goes on. */
+function entriesOf(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true });
+  } catch (error) {
+    if (isFileError(error)) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,212 @@
+/** The functions of `file` that search and replace by patterns, in Python's dialect. Source: Salt 3007's `file`, docs/functions.md. */
+import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
+import { escapePattern, PythonSearch } from "../../../target/python-search.ts";
+import type { Value } from "../../../wire/values.ts";
+import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
+import type { BoundArguments } from "../../functions/module-contract.ts";
+import { describe } from "../declare/describe.ts";
+import type { ModuleFunctions } from "../declare/module-functions.ts";
+import { argument, signature } from "../declare/signature.ts";
+import { isFileError } from "../machine/file-error.ts";
+import { expandedPath } from "../machine/file-paths.ts";
+import { isTruthy, numberOf, pythonText, wholeNumber } from "../python-values.ts";
+import { asBytes, linesWithEnds, readEditable, realPath, shownDiff, withPattern, writeEdited } from "./edit.ts";
+
+export const filePatternFunctions: ModuleFunctions = {
+  "file.replace": {
+    ...signature(
+      "path, pattern, repl, count=0, flags=8, bufsize=1, append_if_not_found=False, prepend_if_not_found=False, not_found_content=None, backup='.bak', dry_run=False, search_only=False, show_changes=True, ignore_if_missing=False, preserve_inode=True, backslash_literal=False, encoding=None",
+    ),
+    doc: describe(
+      "Replaces what a regular expression matches in a file, and returns the difference that this makes.",
+      "file.replace /etc/httpd/httpd.conf pattern='LogLevel warn' repl='LogLevel info'",
+      "file.replace /some/file pattern='before' repl='after' flags='[MULTILINE, IGNORECASE]'",
+    ),
+    run: (_, args) => replace(args),
+  },
+  "file.search": {
+    ...signature("path, pattern, flags=8, bufsize=1, ignore_if_missing=False, multiline=False"),
+    doc: describe("Whether a regular expression matches in a file.", "file.search /etc/crontab 'mymaintenance.sh'"),
+    run: (_, args) => {
+      const path = presentFile(args);
+      if (path === undefined) return false;
+      const letters = flagLetters(argument(args, "flags")) + (isTruthy(argument(args, "multiline")) ? "m" : "");
+      return withPattern(() => byteSearch(pythonText(argument(args, "pattern")), letters).isIn(readEditable(path)));
+    },
+  },
+  "file.contains_regex": {
+    ...signature("path, regex, lchar=''"),
+    doc: describe(
+      "Whether a regular expression matches in a line of a file.",
+      "file.contains_regex /etc/crontab '^@reboot'",
+    ),
+    run: (_, args) => containsRegex(args),
+  },
+  "file.comment": commenting("regex", "Puts a mark before the lines that a regular expression matches.", true),
+  "file.uncomment": commenting(
+    "regex",
+    "Takes the mark from the lines that, without it, a regular expression matches.",
+    false,
+  ),
+  "file.comment_line": {
+    ...signature("path, regex, char='#', cmnt=True, backup='.bak'"),
+    doc: describe(
+      "Puts a mark before the lines that a regular expression matches or, with `cmnt=False`, takes it away.",
+      "file.comment_line /etc/modules '^pcspkr'",
+    ),
+    run: (_, args) => commentLines(args, isTruthy(argument(args, "cmnt"))),
+  },
+};
+
+function commenting(pattern: string, text: string, isCommenting: boolean): ModuleFunctions[string] {
+  return {
+    ...signature(`path, ${pattern}, char='#', backup='.bak'`),
+    doc: describe(text, `file.${isCommenting ? "comment" : "uncomment"} /etc/modules pcspkr`),
+    run: (_, args) => commentLines(args, isCommenting),
+  };
+}
+
+function byteSearch(pattern: string, letters: string): PythonSearch {
+  return new PythonSearch(asBytes(pattern), { letters, isBytes: true });
+}
+
+/** Python's flags by their long and short names, and by number. */
+const flagBits: readonly (readonly [bit: number, letter: string, ...names: string[]])[] = [
+  [2, "i", "IGNORECASE", "I"],
+  [8, "m", "MULTILINE", "M"],
+  [16, "s", "DOTALL", "S"],
+  [64, "x", "VERBOSE", "X"],
+  [256, "a", "ASCII", "A"],
+];
+
+/** As letters of `(?im)`. @throws SaltworksError FUNCTION_FAILED for what is no flag or has no effect on bytes */
+function flagLetters(flags: Value): string {
+  const number = typeof flags === "boolean" ? undefined : numberOf(flags);
+  if (number !== undefined) {
+    const known = flagBits.filter(([bit]) => (number & bit) !== 0);
+    const rest = number & ~known.reduce((sum, [bit]) => sum | bit, 0);
+    if (rest === 32) throw pythonException("ValueError", "cannot use UNICODE flag with a bytes pattern");
+    if (rest !== 0) throw commandError(`flags=${number}: the flag ${rest} is not supported by this minion`);
+    return known.map(([, letter]) => letter).join("");
+  }
+  const names = typeof flags === "string" ? [flags] : flags;
+  if (!Array.isArray(names)) {
+    throw commandError(
+      `Invalid re flags: "${pythonText(flags)}", must be given either as a single flag string, a list of strings, as an integer, or as an re flag`,
+    );
+  }
+  return names.map((name) => letterOf(pythonText(name))).join("");
+}
+
+function letterOf(name: string): string {
+  const upper = name.toUpperCase();
+  if (upper === "U" || upper === "UNICODE")
+    throw pythonException("ValueError", "cannot use UNICODE flag with a bytes pattern");
+  const found = flagBits.find(([, , ...names]) => names.includes(upper));
+  if (found === undefined) throw commandError(`Invalid re flag given: ${name}`);
+  return found[1];
+}
+
+/** Undefined where there is none and that is no error. @throws SaltworksError FUNCTION_ARGUMENTS */
+function presentFile(args: BoundArguments): string | undefined {
+  const path = realPath(argument(args, "path"));
+  if (existsSync(path)) return path;
+  if (isTruthy(argument(args, "ignore_if_missing"))) return undefined;
+  throw invocationError(`File not found: ${path}`);
+}
+
+function replace(args: BoundArguments): string | boolean {
+  const path = presentFile(args);
+  if (path === undefined) return false;
+  if (argument(args, "encoding") !== null) throw commandError("encoding= is not supported by this minion");
+  const before = readEditable(path);
+  const isSearch = isTruthy(argument(args, "search_only"));
+  const [isAppended, isPrepended] = ["append_if_not_found", "prepend_if_not_found"].map((name) =>
+    isTruthy(argument(args, name)),
+  );
+  if (isSearch && (isAppended || isPrepended))
+    throw invocationError("search_only cannot be used with append/prepend_if_not_found");
+  if (isAppended && isPrepended) throw invocationError("Only one of append and prepend_if_not_found is permitted");
+  const letters = flagLetters(argument(args, "flags"));
+  const search = withPattern(() => byteSearch(pythonText(argument(args, "pattern")), letters));
+  if (isSearch) return search.isIn(before);
+  const repl = pythonText(argument(args, "repl"));
+  const replacement = asBytes(isTruthy(argument(args, "backslash_literal")) ? repl.replaceAll("\\", "\\\\") : repl);
+  const countMax = Math.max(0, wholeNumber(argument(args, "count")));
+  const replaced = withPattern(() => search.replace(before, replacement, countMax));
+  const lines = linesWithEnds(replaced.text);
+  if (replaced.count === 0 && (isAppended || isPrepended))
+    addIfMissing(args, before, lines, letters, isAppended === true);
+  const after = lines.join("");
+  if (after !== before && !isTruthy(argument(args, "dry_run"))) {
+    writeEdited(path, after, {
+      backup: argument(args, "backup"),
+      preservesInode: isTruthy(argument(args, "preserve_inode")),
+      ...linkOf(argument(args, "path")),
+    });
+  }
+  return isTruthy(argument(args, "show_changes")) ? shownDiff(linesWithEnds(before), lines) : after !== before;
+}
+
+/** Adds `not_found_content`, or else the replacement, as a line of its own; one that an earlier run added is found. */
+function addIfMissing(args: BoundArguments, before: string, lines: string[], letters: string, isAtEnd: boolean): void {
+  const given = argument(args, "not_found_content");
+  const repl = argument(args, "repl");
+  const sought = escapePattern(pythonText(isTruthy(given) ? given : repl));
+  if (byteSearch(`^${sought}($|(?=\\r\\n))`, letters).isIn(before)) return;
+  const line = `${asBytes(pythonText(given === null ? repl : given))}\n`;
+  if (!isAtEnd) {
+    lines.unshift(line);
+    return;
+  }
+  const last = lines.at(-1);
+  if (last !== undefined && !last.endsWith("\n")) lines.splice(-1, 1, `${last}\n`);
+  lines.push(line);
+}
+
+function linkOf(value: Value): { readonly link?: string } {
+  const path = expandedPath(value);
+  return lstatSync(path).isSymbolicLink() ? { link: path } : {};
+}
+
+function containsRegex(args: BoundArguments): boolean {
+  const path = expandedPath(argument(args, "path"));
+  const mark = pythonText(argument(args, "lchar"));
+  const search = withPattern(() => new PythonSearch(pythonText(argument(args, "regex"))));
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (isFileError(error)) return false;
+    throw error;
+  }
+  return linesWithEnds(text).some((line) => search.isIn(withoutStart(line, mark)));
+}
+
+/** Python's `lstrip(characters)`. */
+function withoutStart(line: string, characters: string): string {
+  let at = 0;
+  while (at < line.length && characters.includes(line.charAt(at))) at += 1;
+  return line.slice(at);
+}
+
+/** The difference that this makes, of the changed lines alone, as Salt shows it; False where no line is meant. */
+function commentLines(args: BoundArguments, isCommenting: boolean): string | boolean {
+  const path = realPath(argument(args, "path"));
+  const mark = asBytes(pythonText(argument(args, "char")));
+  const regex = pythonText(argument(args, "regex"));
+  const end = regex.endsWith("$") ? "$" : "";
+  const inner = regex.replace(/^\^+/, "").replace(/\$+$/, "");
+  const start = isCommenting ? (regex.startsWith("^") ? "^" : "") : `^${pythonText(argument(args, "char"))}\\s*`;
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw invocationError(`File not found: ${path}`);
+  const lines = readEditable(path).match(/[^\n]*\n|[^\n]+/g) ?? [];
+  const search = withPattern(() => new PythonSearch(`${start}(${inner})${end}`));
+  const isMeant = (line: string) => search.findAtStart(Buffer.from(line, "latin1").toString("utf8")) !== undefined;
+  const meant = new Set(lines.filter(isMeant));
+  if (meant.size === 0) return false;
+  const changed = (line: string) => (isCommenting ? `${mark}${line}` : withoutStart(line, mark));
+  const after = lines.map((line) => (meant.has(line) ? changed(line) : line));
+  writeEdited(path, after.join(""), { backup: argument(args, "backup"), preservesInode: false });
+  const old = lines.filter((line) => meant.has(line));
+  return shownDiff(old, old.map(changed));
+}

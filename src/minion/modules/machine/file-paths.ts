@@ -1,0 +1,54 @@
+/** How the functions of `file` read their arguments, and what they say when the system refuses. */
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import type { Value } from "../../../wire/values.ts";
+import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
+import { pythonText } from "../python-values.ts";
+import { isFileError } from "./file-error.ts";
+
+/** `~` and `~/x` are below the home directory. */
+export function expandedPath(value: Value): string {
+  const path = pythonText(value);
+  return path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
+}
+
+/** @throws SaltworksError FUNCTION_ARGUMENTS */
+export function absolutePath(value: Value, complaint: (path: string) => string): string {
+  const path = expandedPath(value);
+  if (!isAbsolute(path)) throw invocationError(complaint(path));
+  return path;
+}
+
+/** Python's words for the errors that callers meet; others are said in the system's own. */
+const texts: { readonly [code: string]: readonly [number: number, name: string, text: string] } = {
+  EPERM: [1, "PermissionError", "Operation not permitted"],
+  ENOENT: [2, "FileNotFoundError", "No such file or directory"],
+  EACCES: [13, "PermissionError", "Permission denied"],
+  EEXIST: [17, "FileExistsError", "File exists"],
+  ENOTDIR: [20, "NotADirectoryError", "Not a directory"],
+  EISDIR: [21, "IsADirectoryError", "Is a directory"],
+  ENOSPC: [28, "OSError", "No space left on device"],
+  EROFS: [30, "OSError", "Read-only file system"],
+  ENOTEMPTY: [39, "OSError", "Directory not empty"],
+};
+
+/** Runs it; what the system refuses is thrown as Python's exception would be shown. */
+export function asPython<Result>(path: string, run: () => Result): Result {
+  try {
+    return run();
+  } catch (error) {
+    if (!isFileError(error)) throw error;
+    const [number, name, text] = texts[error.code ?? ""] ?? [error.errno ?? 0, "OSError", error.message];
+    throw pythonException(name, `[Errno ${number}] ${text}: '${path}'`);
+  }
+}
+
+/** Runs it; what the system refuses is the text of an error. */
+export function asCommandError<Result>(run: () => Result): Result {
+  try {
+    return run();
+  } catch (error) {
+    if (!isFileError(error)) throw error;
+    throw commandError(texts[error.code ?? ""]?.[2] ?? error.message);
+  }
+}

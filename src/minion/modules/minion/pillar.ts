@@ -1,0 +1,175 @@
+/** Execution module `pillar`: what the master tells this minion. Source: Salt 3007's `pillar`, docs/functions.md. */
+import type { Value, ValueMap } from "../../../wire/values.ts";
+import { commandError, pythonException } from "../../functions/function-errors.ts";
+import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
+import { describe } from "../declare/describe.ts";
+import { filterBy, mergedMaps } from "../declare/merge.ts";
+import type { ModuleFunctions } from "../declare/module-functions.ts";
+import { argument, keywordArguments, signature } from "../declare/signature.ts";
+import { defaultDelimiter, traverse, traverseOr } from "../declare/traverse.ts";
+import { isTruthy, listHolds, pythonText, typeName } from "../python-values.ts";
+
+/** Stands for "no default given", because None is one. */
+const notSet = "<Constant.NOT_SET>";
+
+const getFunction: ModuleFunction = {
+  ...signature(
+    `key, default='${notSet}', merge=False, merge_nested_lists=None, delimiter=':', pillarenv=None, saltenv=None`,
+  ),
+  pythonName: "get",
+  doc: describe(
+    "A value of the pillar in the minion's memory, with `key:key` from inside maps; the default where there is none.\nWith `merge` a map or list is merged over the default.",
+    "pillar.get pkg:apache",
+    "pillar.get abc::def|ghi delimiter='|'",
+  ),
+  run: getValue,
+};
+
+const itemsSignature = signature("*args, pillar=None, pillar_enc=None, pillarenv=None, saltenv=None");
+const itemSignature = signature("*args, default=None, delimiter=None, pillarenv=None, saltenv=None");
+
+const itemsFunction: ModuleFunction = {
+  ...itemsSignature,
+  pythonName: "items",
+  doc: describe("The whole pillar, rendered anew by the master, or the named values of it.", "pillar.items"),
+  run: compiledItems,
+};
+
+export const pillarModule: ModuleFunctions = {
+  "pillar.get": getFunction,
+  "pillar.fetch": getFunction,
+  "pillar.items": itemsFunction,
+  "pillar.data": itemsFunction,
+  "pillar.item": {
+    ...itemSignature,
+    doc: describe("The named values of the pillar in the minion's memory.", "pillar.item foo bar:baz default=none"),
+    run: async (context, args) => {
+      const named = keywordArguments(args, itemSignature);
+      const pillar = await pillarFor(context, named);
+      const delimiter = named.delimiter === null ? defaultDelimiter : pythonText(named.delimiter ?? null);
+      return valuesOf(pillar, args.rest, named.default ?? "", delimiter);
+    },
+  },
+  "pillar.ls": {
+    ...itemsSignature,
+    doc: describe("The names at the top of the pillar, rendered anew by the master.", "pillar.ls"),
+    run: async (context, args) => [...(await compiledItems(context, args)).keys()],
+  },
+  "pillar.obfuscate": {
+    ...itemsSignature,
+    doc: describe(
+      "The pillar with the type of each value in its place, to show its form but no secrets.",
+      "pillar.obfuscate",
+    ),
+    run: async (context, args) => typesInPlace(await compiledItems(context, args)),
+  },
+  "pillar.raw": {
+    ...signature("key=None"),
+    doc: describe("The pillar in the minion's memory, or one value at its top.", "pillar.raw", "pillar.raw key=roles"),
+    run: (context, args) => {
+      const key = argument(args, "key");
+      return isTruthy(key) ? (context.pillar().get(key) ?? new Map<Value, Value>()) : context.pillar();
+    },
+  },
+  "pillar.keys": {
+    ...signature("key, delimiter=':'"),
+    doc: describe("The names inside a map of the pillar.", "pillar.keys web:sites"),
+    run: (context, args) => {
+      const key = argument(args, "key");
+      const found = traverse(context.pillar(), key, pythonText(argument(args, "delimiter")));
+      if (found === undefined) throw pythonException("KeyError", `'Pillar key not found: ${pythonText(key)}'`);
+      if (found instanceof Map) return [...found.keys()];
+      throw pythonException("ValueError", `Pillar value in key ${pythonText(key)} is not a dict`);
+    },
+  },
+  "pillar.filter_by": {
+    ...signature("lookup_dict, pillar, merge=None, default='default', base=None"),
+    doc: describe(
+      "The entry of a map whose key is, or as a glob matches, a value of the pillar.",
+      "pillar.filter_by '{web: Serve it up, db: I query, default: x_x}' role",
+    ),
+    run: (context, args) =>
+      filterBy(argument(args, "lookup_dict"), argument(args, "pillar"), context.pillar(), {
+        merge: argument(args, "merge"),
+        default: argument(args, "default"),
+        base: argument(args, "base"),
+      }),
+  },
+};
+
+type Environments = { readonly [name: string]: Value };
+
+/** The pillar in memory, unless another environment is asked for. */
+async function pillarFor(context: CallContext, { saltenv = null, pillarenv = null }: Environments): Promise<ValueMap> {
+  if (saltenv === null && pillarenv === null) return context.pillar();
+  return await context.compilePillar(environmentOptions(context, saltenv, pillarenv));
+}
+
+function environmentOptions(context: CallContext, saltenv: Value, pillarenv: Value) {
+  const follows = context.config.opts.get("pillarenv_from_saltenv") === true;
+  const chosen = pillarenv ?? (follows ? (saltenv ?? context.config.saltenv) : context.config.pillarenv);
+  return {
+    ...(saltenv === null ? {} : { saltenv: pythonText(saltenv) }),
+    ...(chosen === null ? {} : { pillarenv: pythonText(chosen) }),
+  };
+}
+
+async function compiledItems(context: CallContext, args: BoundArguments): Promise<ValueMap> {
+  const named = keywordArguments(args, itemsSignature);
+  const { pillar = null, pillar_enc: encryption = null, saltenv = null, pillarenv = null } = named;
+  if (args.rest.length > 0) return valuesOf(await pillarFor(context, named), args.rest, "", defaultDelimiter);
+  if (isTruthy(pillar) && isTruthy(encryption)) {
+    throw commandError(`pillar_enc=${pythonText(encryption)} is not supported by this minion`);
+  }
+  return await context.compilePillar({
+    ...environmentOptions(context, saltenv, pillarenv),
+    ...(isTruthy(pillar) ? { override: pillar } : {}),
+  });
+}
+
+function valuesOf(pillar: ValueMap, names: readonly Value[], fallback: Value, delimiter: string): ValueMap {
+  return new Map(names.map((name): [Value, Value] => [name, traverseOr(pillar, name, fallback, delimiter)]));
+}
+
+async function getValue(context: CallContext, args: BoundArguments): Promise<Value> {
+  const pillar = await pillarFor(context, args.named);
+  const key = argument(args, "key");
+  const delimiter = pythonText(argument(args, "delimiter"));
+  const given = argument(args, "default");
+  const raises = given === notSet && context.config.opts.get("pillar_raise_on_missing") === true;
+  const fallback = given === notSet ? "" : given;
+  if (isTruthy(argument(args, "merge"))) {
+    const merged = mergedDefault(context, args, fallback, (empty) => traverseOr(pillar, key, empty, delimiter));
+    if (merged !== undefined) return merged;
+  }
+  const found = traverse(pillar, key, delimiter);
+  if (found === undefined && raises) throw pythonException("KeyError", `'Pillar key not found: ${pythonText(key)}'`);
+  return found === undefined ? fallback : found;
+}
+
+/** Undefined where default and value are not of one kind: then nothing is merged, which is logged. */
+function mergedDefault(
+  context: CallContext,
+  args: BoundArguments,
+  fallback: Value,
+  lookUp: (empty: Value) => Value,
+): Value | undefined {
+  const option = argument(args, "merge_nested_lists");
+  const mergesLists = option === null ? context.config.opts.get("pillar_merge_lists") === true : isTruthy(option);
+  if (fallback instanceof Map) {
+    const found = lookUp(new Map());
+    if (found instanceof Map) return mergedMaps(fallback, found, mergesLists);
+  } else if (Array.isArray(fallback)) {
+    const found = lookUp([]);
+    if (Array.isArray(found)) return [...fallback, ...found.filter((member) => !listHolds(fallback, member))];
+  }
+  const text = `Default (${pythonText(fallback)}) of type '${typeName(fallback)}' and the pillar's value are not both maps or lists`;
+  context.log.error(`pillar.get: ${text}. Merge will be skipped.`);
+  return undefined;
+}
+
+function typesInPlace(value: Value): Value {
+  if (Array.isArray(value)) return value.map(typesInPlace);
+  if (value instanceof Map) return new Map(Array.from(value, ([key, member]) => [key, typesInPlace(member)]));
+  return `<${typeName(value)}>`;
+}

@@ -1,0 +1,145 @@
+/** Execution module `sys`: which functions there are, how they are called and what they do. Source: Salt 3007's `sys`, docs/functions.md. */
+import { compileGlob } from "../../../target/glob.ts";
+import type { Encodable, Value } from "../../../wire/values.ts";
+import { commandError } from "../../functions/function-errors.ts";
+import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
+import { describe } from "../declare/describe.ts";
+import type { ModuleFunctions } from "../declare/module-functions.ts";
+import { argument, type FullSignature, signature } from "../declare/signature.ts";
+import { pythonText } from "../python-values.ts";
+
+export const sysModule: ModuleFunctions = {
+  "sys.list_functions": {
+    ...signature("*args, **kwargs"),
+    doc: describe(
+      "The functions of this minion, of the named modules only, or matching globs.",
+      "sys.list_functions sys 'test.*'",
+    ),
+    run: (context, args) => matching([...context.functions.keys()], args),
+  },
+  "sys.list_modules": {
+    ...signature("*args"),
+    doc: describe("The modules of this minion, all or matching globs.", "sys.list_modules 's*'"),
+    run: (context, args) => modulesAmong([...context.functions.keys()], args),
+  },
+  "sys.doc": {
+    ...signature("*args"),
+    doc: describe(
+      "Documentation of functions: all, those of a module, one, or those that match a glob.",
+      "sys.doc",
+      "sys.doc sys.doc network",
+    ),
+    run: (context, args) => documentation(context, args.rest.map(pythonText)),
+  },
+  "sys.argspec": {
+    ...signature("module=''"),
+    doc: describe(
+      "The parameters of functions: of one, of a module, or of those that match a glob.",
+      "sys.argspec test.ping",
+    ),
+    run: (context, args) => parameterReport(context, pythonText(argument(args, "module"))),
+  },
+  "sys.reload_modules": {
+    ...signature(""),
+    doc: describe("Has the minion load its functions anew.", "sys.reload_modules"),
+    run: async (context) => {
+      await context.fireMinion("module_refresh", {});
+      return null;
+    },
+  },
+  "sys.list_runners": {
+    ...signature("*args"),
+    doc: describe(
+      "The runners of the program that this minion is part of, all or matching globs.",
+      "sys.list_runners 'm*'",
+    ),
+    run: async (context, args) => modulesAmong(await runnerFunctions(context), args),
+  },
+  "sys.list_runner_functions": {
+    ...signature("*args, **kwargs"),
+    doc: describe(
+      "The functions of those runners, of the named ones only, or matching globs.",
+      "sys.list_runner_functions 'jobs.list_*'",
+    ),
+    run: async (context, args) => matching(await runnerFunctions(context), args),
+  },
+  "sys.list_returners": {
+    ...signature("*args"),
+    doc: describe("The returners of this minion: it has none beside the master yet.", "sys.list_returners"),
+    run: () => [],
+  },
+  "sys.list_returner_functions": {
+    ...signature("*args, **kwargs"),
+    doc: describe("The functions of the returners of this minion: none yet.", "sys.list_returner_functions"),
+    run: () => [],
+  },
+};
+
+/** @throws SaltworksError FUNCTION_FAILED in a program that does not tell */
+async function runnerFunctions({ extras }: CallContext): Promise<readonly string[]> {
+  if (extras === undefined) throw commandError("the names of runners are not known here");
+  return await extras.runnerFunctions();
+}
+
+/** Names that the words mean: of a module, or by globs of whole names; all without words. */
+function matching(names: readonly string[], { rest }: BoundArguments): string[] {
+  const tests = rest.map(pythonText).map((word) => (/[*.]/.test(word) ? globTest(word) : moduleTest(word)));
+  return names.filter((name) => tests.length === 0 || tests.some((test) => test(name))).sort();
+}
+
+/** Modules of the names that the words mean: names of modules, or globs of whole names. */
+function modulesAmong(names: readonly string[], { rest }: BoundArguments): string[] {
+  const tests = rest.map(pythonText).map((word) => (word.includes("*") ? globTest(word) : moduleTest(word)));
+  const found = names.filter((name) => tests.length === 0 || tests.some((test) => test(name)));
+  return [...new Set(found.map(moduleOf))].sort();
+}
+
+function moduleOf(name: string): string {
+  return name.slice(0, name.indexOf("."));
+}
+
+function moduleTest(module: string): (name: string) => boolean {
+  return (name) => moduleOf(name) === module;
+}
+
+function globTest(pattern: string): (name: string) => boolean {
+  const glob = compileGlob(pattern);
+  return (name) => glob.matches(name);
+}
+
+function documentation(context: CallContext, words: readonly string[]): Encodable {
+  const tests = words.map((word) => {
+    if (word.includes("*")) return globTest(word);
+    const start = word === "" || word.endsWith(".") ? word : `${word}.`;
+    return (name: string) => name === word || name.startsWith(start);
+  });
+  const docs = new Map<Value, Value>();
+  for (const [name, { doc }] of context.functions) {
+    if (tests.length === 0 || tests.some((test) => test(name))) docs.set(name, withoutMarkup(doc));
+  }
+  return docs;
+}
+
+/** Takes the directive lines out, which only a documentation tool understands. */
+function withoutMarkup(doc: string): string {
+  return doc.replace(/ *\.\. code-block:: \S+\n{1,2}/g, "");
+}
+
+function parameterReport(context: CallContext, pattern: string): Encodable {
+  const test = /[*.]/.test(pattern) ? globTest(pattern) : moduleTest(pattern);
+  const report = new Map<Value, Encodable>();
+  for (const [name, definition] of context.functions) if (test(name)) report.set(name, parametersOf(definition));
+  return report;
+}
+
+function parametersOf(definition: ModuleFunction & FullSignature): Encodable {
+  const params = [...definition.params, ...(definition.keywordOnly ?? [])];
+  const defaults = params.flatMap((param) => (param.default === undefined ? [] : [param.default]));
+  const hasKeywords = definition.kwargs !== undefined && definition.keywordOnly === undefined;
+  return {
+    args: params.length === 0 ? null : params.map((param) => param.name),
+    defaults: defaults.length === 0 ? null : defaults,
+    varargs: definition.varargs === undefined ? null : true,
+    kwargs: hasKeywords ? true : null,
+  };
+}
