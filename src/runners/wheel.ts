@@ -1,17 +1,17 @@
 /** Which wheel functions exist: what operators and our own command line ask of the master itself, answered in the reply. */
 import { SaltworksError } from "../errors.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
-import { batchesWheel } from "./batches.ts";
-import { callFunction } from "./call.ts";
-import { errorFunction } from "./config.ts";
-import type { RunnerContext, RunnerFunction } from "./contract.ts";
-import { ownerOf, requireOwner } from "./job-owner.ts";
-import { peerReturnsWheel } from "./peer-returns.ts";
-import { saltworksRunner } from "./saltworks.ts";
-import { fieldsOf } from "./stored-body.ts";
-import { configWheel } from "./wheel-config.ts";
-import { keyWheel } from "./wheel-keys.ts";
-import { rootsWheel } from "./wheel-roots.ts";
+import { callFunction } from "./contract/call.ts";
+import type { RunnerContext, RunnerFunction } from "./contract/contract.ts";
+import { batchesWheel } from "./jobs/batches.ts";
+import { ownerOf, requireOwner } from "./jobs/job-owner.ts";
+import { peerReturnsWheel } from "./jobs/peer-returns.ts";
+import { fieldsOf } from "./jobs/stored-body.ts";
+import { errorFunction } from "./master/config.ts";
+import { saltworksRunner } from "./master/saltworks.ts";
+import { configWheel } from "./master/wheel-config.ts";
+import { rootsWheel } from "./master/wheel-roots.ts";
+import { keyWheel } from "./minions/wheel-keys.ts";
 
 /** Returns fetched at once: one return may be as large as `job_cache_max_return_bytes`. */
 const returnsPerCallMax = 10_000;

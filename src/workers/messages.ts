@@ -6,7 +6,7 @@
 import type { MessagePort } from "node:worker_threads";
 import type { MasterConfig } from "../config/load.ts";
 import type { PushRefusal, Usage } from "../fileserver/pushed/usage.ts";
-import type { ForgottenFacts, JobRequest, MasterAccess, RunnerCaller } from "../runners/contract.ts";
+import type { ForgottenFacts, JobRequest, MasterAccess, RunnerCaller } from "../runners/contract/contract.ts";
 import type { MinionLayout } from "../store/salt/minion-files.ts";
 import type { CredentialTask } from "./credentials/contract.ts";
 import type { PillarTask } from "./pillar-messages.ts";

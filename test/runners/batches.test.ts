@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import type { JobReader, RunnerContext } from "../../src/runners/contract.ts";
+import type { JobReader, RunnerContext } from "../../src/runners/contract/contract.ts";
 import { BatchLog, batchDirectory } from "../../src/store/batch-log.ts";
 import type { BatchEntry } from "../../src/wire/batch.ts";
 import { encode } from "../../src/wire/msgpack.ts";

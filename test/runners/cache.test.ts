@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import type { ForgottenFacts, MinionReader } from "../../src/runners/contract.ts";
+import type { ForgottenFacts, MinionReader } from "../../src/runners/contract/contract.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../src/wire/values.ts";
 import { callRunner, runnerContext } from "./calling.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { callFunction, failureText } from "../../src/runners/call.ts";
-import type { RunnerFunction } from "../../src/runners/contract.ts";
+import { callFunction, failureText } from "../../src/runners/contract/call.ts";
+import type { RunnerFunction } from "../../src/runners/contract/contract.ts";
 import type { Value } from "../../src/wire/values.ts";
 import { runnerContext } from "./calling.ts";
 

@@ -1,6 +1,6 @@
 /** Calls a runner function as a caller would see it: what it gives has travelled. */
 import type { MasterConfig } from "../../src/config/load.ts";
-import type { JobReader, MasterAccess, MinionReader, RunnerContext } from "../../src/runners/contract.ts";
+import type { JobReader, MasterAccess, MinionReader, RunnerContext } from "../../src/runners/contract/contract.ts";
 import { runRunner } from "../../src/runners/registry.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value } from "../../src/wire/values.ts";

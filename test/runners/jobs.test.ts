@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { JobRequest, RunnerContext } from "../../src/runners/contract.ts";
+import type { JobRequest, RunnerContext } from "../../src/runners/contract/contract.ts";
 import type { JobCache } from "../../src/store/job-cache.ts";
 import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
 import { writeLoadFiles } from "../../src/store/local-cache-driver.ts";

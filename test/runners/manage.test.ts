@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { readOwnPackage } from "../../src/config/program-version.ts";
-import { compareVersions } from "../../src/runners/version-order.ts";
+import { compareVersions } from "../../src/runners/minions/version-order.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value } from "../../src/wire/values.ts";
 import { callRunner, plain, runnerContext } from "./calling.ts";

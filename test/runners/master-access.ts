@@ -1,5 +1,5 @@
 /** A running master as runners see it; what a test does not name must not be asked. */
-import type { MasterAccess } from "../../src/runners/contract.ts";
+import type { MasterAccess } from "../../src/runners/contract/contract.ts";
 
 export function masterAccess(answers: Partial<MasterAccess>): MasterAccess {
   const refuse = (name: string) => () => Promise.reject(new Error(`the master was asked for ${name}`));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { RunnerContext } from "../../src/runners/contract.ts";
+import type { RunnerContext } from "../../src/runners/contract/contract.ts";
 import { wheelFunctions } from "../../src/runners/wheel.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";

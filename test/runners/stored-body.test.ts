@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { fieldsOf } from "../../src/runners/stored-body.ts";
+import { fieldsOf } from "../../src/runners/jobs/stored-body.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 

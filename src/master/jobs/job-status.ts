@@ -1,7 +1,7 @@
 /** Answers of `jobs.status`, `jobs.pending` and the wheel function `saltworks.job_end`: what tracker and deliveries know, made plain. */
 import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
-import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../../runners/contract.ts";
+import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../../runners/contract/contract.ts";
 import { compileGlob } from "../../target/glob.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { Asker } from "../operators/reach.ts";

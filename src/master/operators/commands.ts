@@ -5,7 +5,7 @@
 import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
 import { hasCode, SaltworksError } from "../../errors.ts";
-import type { RunnerCaller } from "../../runners/contract.ts";
+import type { RunnerCaller } from "../../runners/contract/contract.ts";
 import { isUsableJid } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";

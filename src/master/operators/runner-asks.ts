@@ -1,7 +1,7 @@
-/** What runner and wheel functions ask of the main thread, and who answers: one line a question. Their side is `MasterAccess` in runners/contract.ts. */
+/** What runner and wheel functions ask of the main thread, and who answers: one line a question. Their side is `MasterAccess` in runners/contract/contract.ts. */
 import type { MessagePort } from "node:worker_threads";
 import { hasCode } from "../../errors.ts";
-import type { ForgottenFacts, MasterAccess, RunnerCaller } from "../../runners/contract.ts";
+import type { ForgottenFacts, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import type { RunJobAnswer, RunJobAsk, RunnerAnswer, RunnerAsk } from "../../workers/messages.ts";

@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { storedResultBytesMax } from "../../limits.ts";
-import type { RunningCall } from "../../runners/contract.ts";
+import type { RunningCall } from "../../runners/contract/contract.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { trimmedText } from "../../wire/return.ts";
 import type { Encodable } from "../../wire/values.ts";

@@ -1,0 +1,48 @@
+/** Arguments of runner functions as the values that they are meant to be: what was left out, or is None, is the function's default. */
+import { SaltworksError } from "../../errors.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import type { RunnerParameter } from "./contract.ts";
+
+export type TargetArgument = { readonly target: string | readonly string[]; readonly targetKind: string };
+
+/** Parameters by name; those that end in `!` must be given. */
+export function parametersOf(...names: readonly string[]): readonly RunnerParameter[] {
+  return names.map((name) => ({ name: name.replace(/!$/, ""), isRequired: name.endsWith("!") }));
+}
+
+export function textArgument(args: ValueMap, name: string, otherwise = ""): string {
+  const value = args.get(name);
+  return value === undefined || value === null ? otherwise : String(value);
+}
+
+/** As Python takes it: empty texts, lists, maps and 0 are false. */
+export function isTrue(value: Value | undefined): boolean {
+  if (value === undefined || value === null || value === false || value === 0 || value === "") return false;
+  if (Array.isArray(value)) return value.length > 0;
+  return value instanceof Map ? value.size > 0 : true;
+}
+
+/** Seconds as milliseconds; nothing, 0 and what is no number are the default. */
+export function secondsArgument(args: ValueMap, name: string, otherwiseSeconds: number): number {
+  const given = Number(args.get(name) ?? Number.NaN);
+  return (Number.isFinite(given) && given > 0 ? given : otherwiseSeconds) * 1_000;
+}
+
+/** A text of names separated by commas, or a list. */
+export function listArgument(value: Value | undefined): readonly string[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (Array.isArray(value)) return value.map(String);
+  return String(value)
+    .split(",")
+    .map((word) => word.trim())
+    .filter((word) => word !== "");
+}
+
+/** @throws SaltworksError FUNCTION_ARGUMENTS for a target that is neither text nor list */
+export function targetArgument(args: ValueMap, otherwise: string, kind = "glob"): TargetArgument {
+  const target = args.get("tgt") ?? otherwise;
+  if (target instanceof Map || target instanceof Uint8Array)
+    throw new SaltworksError("FUNCTION_ARGUMENTS", "tgt must be a text or a list", {});
+  const targetKind = textArgument(args, "tgt_type", kind);
+  return { target: Array.isArray(target) ? target.map(String) : String(target), targetKind };
+}

@@ -1,0 +1,118 @@
+/** What became of a batch, minion by minion, for `jobs.status`: from its log and, of the steps that are under way, from the master. */
+import { compileGlob } from "../../target/glob.ts";
+import type { BatchEntry } from "../../wire/batch.ts";
+import { decode } from "../../wire/msgpack.ts";
+import type { ValueMap } from "../../wire/values.ts";
+import type { JobStatus, JobStatusQuestion, MinionStatus, RunnerContext } from "../contract/contract.ts";
+import { batchEntriesOf, isBatch } from "./batches.ts";
+
+type Found = { readonly state: string; readonly atMs: number; readonly reason: string | undefined };
+type Told = {
+  plan: Extract<BatchEntry, { kind: "new" }> | undefined;
+  done: Extract<BatchEntry, { kind: "done" }> | undefined;
+  readonly minions: Map<string, Found>;
+  /** Of those who were sent it and have not been heard of: the job of their step. */
+  readonly open: Map<string, string>;
+};
+
+const noPing = "it did not answer the ping that began the batch";
+
+/** @returns undefined for a job that is no batch. @throws SaltworksError STORE_FAILED, TARGET_INVALID for a bad glob */
+export async function batchStatus(context: RunnerContext, question: JobStatusQuestion): Promise<JobStatus | undefined> {
+  const { jid, minion, state, countMax } = question;
+  if (!isBatch(context, jid)) return undefined;
+  const told = readLog(context, jid);
+  if (told.plan === undefined) return undefined;
+  if (told.minions.size === 0) {
+    const expected = context.jobs.getLoad(jid)?.minions ?? [];
+    const reason = "the ping that begins the batch is not over";
+    for (const id of expected) told.minions.set(id, { state: "targeted", atMs: told.plan.at, reason });
+  }
+  if (told.done === undefined) await askMaster(context, told);
+  else noteEnd(told.minions, told.done);
+  const glob = minion === undefined ? undefined : compileGlob(minion);
+  const counts = { targeted: 0, sent: 0, running: 0, returned: 0, failed: 0, lost: 0 };
+  const wanted: MinionStatus[] = [];
+  for (const [id, found] of told.minions) {
+    counts[found.state as keyof typeof counts] += 1;
+    if ((state === undefined || found.state === state) && (glob?.matches(id) ?? true)) wanted.push({ id, ...found });
+  }
+  const hasReturned = (one: MinionStatus) => one.state === "returned" || one.state === "failed";
+  wanted.sort((a, b) => Number(hasReturned(a)) - Number(hasReturned(b)) || (a.id < b.id ? -1 : 1));
+  return {
+    fun: funOf(told.plan),
+    sentMs: told.plan.at,
+    overMs: told.done?.at,
+    counts,
+    minions: wanted.slice(0, countMax).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    omitted: Math.max(0, wanted.length - countMax),
+    unknown: new Map(),
+    waitsUntilMs: undefined,
+  };
+}
+
+function funOf({ load }: Extract<BatchEntry, { kind: "new" }>): string {
+  const fun = (decode(Buffer.from(load, "base64")) as ValueMap).get("fun");
+  return Array.isArray(fun) ? fun.join(",") : String(fun ?? "");
+}
+
+function readLog(context: RunnerContext, jid: string): Told {
+  const told: Told = { plan: undefined, done: undefined, minions: new Map(), open: new Map() };
+  for (const entry of batchEntriesOf(context, jid)) note(told, entry);
+  return told;
+}
+
+function note(told: Told, entry: BatchEntry): void {
+  const { minions, open } = told;
+  const atMs = told.plan?.at ?? 0;
+  switch (entry.kind) {
+    case "new":
+      told.plan = entry;
+      break;
+    case "queue":
+      for (const id of entry.ids) minions.set(id, { state: "targeted", atMs, reason: "its turn has not come" });
+      for (const id of entry.absent) minions.set(id, { state: "lost", atMs, reason: noPing });
+      break;
+    case "late":
+      minions.set(entry.id, { state: "targeted", atMs, reason: "its turn has not come" });
+      break;
+    case "start":
+      for (const id of entry.ids) {
+        minions.set(id, { state: "sent", atMs: entry.at, reason: undefined });
+        open.set(id, entry.jid);
+      }
+      break;
+    case "return":
+      minions.set(entry.id, { state: entry.retcode > 0 ? "failed" : "returned", atMs: entry.at, reason: undefined });
+      open.delete(entry.id);
+      break;
+    case "silent":
+      for (const id of entry.ids) {
+        minions.set(id, { state: "lost", atMs: entry.at, reason: `it did not return; see jobs.status ${entry.jid}` });
+        open.delete(id);
+      }
+      break;
+    case "done":
+      told.done = entry;
+      break;
+    default:
+  }
+}
+
+/** What the master knows of the steps that are under way says more than the log. */
+async function askMaster({ master }: RunnerContext, { minions, open }: Told): Promise<void> {
+  for (const jid of new Set(open.values())) {
+    const countMax = Number.MAX_SAFE_INTEGER;
+    const step = await master?.jobStatus({ jid, minion: undefined, state: undefined, countMax });
+    for (const { id, ...found } of step?.minions ?? []) if (open.get(id) === jid) minions.set(id, found);
+  }
+}
+
+/** Who had no turn will have none; failhard leaves those that run. */
+function noteEnd(minions: Map<string, Found>, { outcome }: Extract<BatchEntry, { kind: "done" }>): void {
+  const reason = `the batch ended before its turn: ${outcome}`;
+  for (const [id, found] of minions) {
+    if (found.state === "targeted") minions.set(id, { ...found, reason });
+    if (found.state === "sent") minions.set(id, { ...found, reason: `the batch did not wait for it: ${outcome}` });
+  }
+}

@@ -1,0 +1,15 @@
+/** Whose job it is: users who may not look at everybody's follow their own. */
+import { SaltworksError } from "../../errors.ts";
+import type { RunnerContext } from "../contract/contract.ts";
+import { fieldsOf } from "./stored-body.ts";
+
+export function ownerOf({ jobs }: RunnerContext, jid: string): unknown {
+  const stored = jobs.getLoad(jid);
+  return stored && fieldsOf(stored.load).get("user");
+}
+
+/** @throws SaltworksError FUNCTION_FAILED if the caller is bound to his own jobs and this is another's */
+export function requireOwner({ caller }: RunnerContext, jid: string, owner: unknown): void {
+  if (caller?.isOwnOnly === true && owner !== caller.user)
+    throw new SaltworksError("FUNCTION_FAILED", `job ${jid} is not one of ${caller.user}'s`, { jid });
+}

@@ -1,0 +1,174 @@
+/** Runner functions `jobs.status`, `jobs.pending`, `jobs.cancel`: what became of a job minion by minion, and what waits for minions that are away. */
+import { SaltworksError } from "../../errors.ts";
+import { listedMinionsMax } from "../../limits.ts";
+import { compileGlob } from "../../target/glob.ts";
+import { jidAt, startTimeText } from "../../wire/jid.ts";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import type {
+  JobStatus,
+  JobStatusQuestion,
+  MasterAccess,
+  MinionStatus,
+  PendingJobStatus,
+  RunnerContext,
+  RunnerFunction,
+} from "../contract/contract.ts";
+import { batchStatus } from "./batch-status.ts";
+import { fieldsOf } from "./stored-body.ts";
+
+const states = ["targeted", "sent", "running", "returned", "failed", "lost"];
+
+async function status(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const question = questionOf(args);
+  const { jid } = question;
+  const found =
+    (await batchStatus(context, question)) ??
+    (await context.master?.jobStatus(question)) ??
+    storedStatus(context, question);
+  if (found === undefined) return { [jid]: { Error: "Cannot contact returner or no job with this jid" } };
+  const shown = new Map<string, Encodable>([
+    ["Function", found.fun],
+    ["StartTime", startTimeText(jid)],
+    ["Over", found.overMs !== undefined],
+  ]);
+  if (found.waitsUntilMs !== undefined) shown.set("Waits-until", timeText(found.waitsUntilMs));
+  shown.set("Counts", new Map(Object.entries(found.counts)));
+  shown.set("Minions", new Map([...found.minions.map(shownMinion), ...unknownNames(found, question.state)]));
+  if (found.omitted > 0) shown.set("Omitted", found.omitted);
+  return new Map([[jid, shown]]);
+}
+
+function questionOf(args: ValueMap): JobStatusQuestion {
+  const state = textOrNone(args, "state");
+  if (state !== undefined && !states.includes(state)) {
+    throw new SaltworksError("FUNCTION_ARGUMENTS", `status() takes a state of ${states.join(", ")}, not '${state}'`);
+  }
+  const limit = Number(args.get("limit") ?? listedMinionsMax);
+  if (!Number.isInteger(limit) || limit < 0)
+    throw new SaltworksError("FUNCTION_ARGUMENTS", "status() takes a limit that is a whole number from 0 on");
+  return { jid: String(args.get("jid")), minion: textOrNone(args, "minion"), state, countMax: limit };
+}
+
+function shownMinion({ id, state, atMs, reason }: MinionStatus): [string, Encodable] {
+  const shown = new Map<string, Encodable>([["State", state]]);
+  if (atMs > 0) shown.set("Since", timeText(atMs));
+  if (reason !== undefined) shown.set("Reason", reason);
+  return [id, shown];
+}
+
+/** Names that nobody could be sent to; with a state in the question nobody asks for them. */
+function unknownNames(found: JobStatus, state: string | undefined): [string, Encodable][] {
+  if (state !== undefined && state !== "lost") return [];
+  return [...found.unknown].map(([name, reason]) => [name, { State: "unknown", Reason: reason }]);
+}
+
+/** What the job cache alone can tell: of a job that is too long ago for the master, or with the master down. */
+function storedStatus(
+  { jobs }: RunnerContext,
+  { jid, minion, state, countMax }: JobStatusQuestion,
+): JobStatus | undefined {
+  const stored = jobs.getLoad(jid);
+  if (stored === undefined) return undefined;
+  const glob = minion === undefined ? undefined : compileGlob(minion);
+  const counts = { returned: 0, failed: 0, lost: 0 };
+  const all = new Map<string, MinionStatus>(
+    stored.minions.map((id) => [id, { id, state: "lost", atMs: 0, reason: "the job cache has no return of it" }]),
+  );
+  for (const { minionId: id, body } of jobs.getReturns(jid)) {
+    const isFailed = Number(fieldsOf(body).get("retcode") ?? 0) !== 0;
+    all.set(id, { id, state: isFailed ? "failed" : "returned", atMs: 0, reason: undefined });
+  }
+  for (const one of all.values()) counts[one.state as keyof typeof counts] += 1;
+  const wanted = [...all.values()].filter(
+    (one) => (state === undefined || one.state === state) && (glob === undefined || glob.matches(one.id)),
+  );
+  const fun = fieldsOf(stored.load).get("fun");
+  return {
+    fun: Array.isArray(fun) ? fun.join(",") : String(fun ?? ""),
+    sentMs: undefined,
+    overMs: 0,
+    counts,
+    minions: wanted.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, countMax),
+    omitted: Math.max(0, wanted.length - countMax),
+    unknown: new Map(),
+    waitsUntilMs: undefined,
+  };
+}
+
+async function pending(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const found = await runningMaster(context, "pending").pendingJobs({ jid: textOrNone(args, "jid") });
+  return new Map(found.map((job) => [job.jid, shownPending(job)]));
+}
+
+function shownPending(job: PendingJobStatus): Encodable {
+  const shown = new Map<string, Encodable>([
+    ["Function", job.fun],
+    ["StartTime", timeText(job.publishedMs)],
+    ["Waits-until", timeText(job.deadlineMs)],
+    ["Expected", job.expected],
+    ["Waiting", job.waiting],
+    ["Minions", [...job.minions.keys()]],
+  ]);
+  const tried = [...job.minions].filter(([, count]) => count > 0);
+  if (tried.length > 0) shown.set("Sent-again", new Map(tried));
+  if (job.waiting > job.minions.size) shown.set("Omitted", job.waiting - job.minions.size);
+  return shown;
+}
+
+async function cancel(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const jid = String(args.get("jid"));
+  const minion = textOrNone(args, "minion");
+  const withdrawn = await runningMaster(context, "cancel").cancelPending({ jid, minion });
+  if (withdrawn === undefined) return `Job ${jid} waits for no minion`;
+  if (withdrawn.length === 0) return `Job ${jid} does not wait for ${minion ?? "any minion"}`;
+  return new Map([[jid, [...withdrawn]]]);
+}
+
+function runningMaster({ master }: RunnerContext, name: string): MasterAccess {
+  if (master === undefined)
+    throw new SaltworksError("MASTER_UNREACHABLE", `jobs.${name} asks the master, which has to run`);
+  return master;
+}
+
+function textOrNone(args: ValueMap, name: string): string | undefined {
+  const value = args.get(name);
+  return value === undefined || value === null || value === "" ? undefined : String(value);
+}
+
+/** The form of Salt's StartTime, UTC. */
+function timeText(epochMs: number): string {
+  return startTimeText(jidAt(Math.round(epochMs), 0));
+}
+
+const jidParameter = { name: "jid", isRequired: true };
+const optional = (name: string) => ({ name, isRequired: false });
+
+export const jobStatusRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "jobs.status",
+    {
+      parameters: [jidParameter, ...["minion", "state", "limit"].map(optional)],
+      doc:
+        "What became of a job, minion by minion: targeted, sent, running, returned, failed or lost, since when, and why one is missing. " +
+        "minion=GLOB and state=STATE choose some; limit=N lists more or fewer than 1,000. After an hour, and with the master down, only what the job cache holds.",
+      isOffline: true,
+      run: status,
+    },
+  ],
+  [
+    "jobs.pending",
+    {
+      parameters: [optional("jid")],
+      doc: "Jobs that wait for minions which are away (salt --deliver-within), with those minions.",
+      run: pending,
+    },
+  ],
+  [
+    "jobs.cancel",
+    {
+      parameters: [jidParameter, optional("minion")],
+      doc: "Withdraws a job that waits for minions from all of them, or from one. Who has it already runs it to its end.",
+      run: cancel,
+    },
+  ],
+]);

@@ -1,0 +1,66 @@
+/** Jobs that run now: on minions, which are asked, and in the master itself. */
+
+import { SaltworksError } from "../../errors.ts";
+import { startTimeText } from "../../wire/jid.ts";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import { parametersOf } from "../contract/arguments.ts";
+import type { MasterAccess, RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import { progress } from "../contract/told.ts";
+import { describe } from "./job-shape.ts";
+
+function masterOf(context: RunnerContext, name: string): MasterAccess {
+  if (context.master === undefined)
+    throw new SaltworksError("MASTER_UNREACHABLE", `${name} takes a running master`, { name });
+  return context.master;
+}
+
+/** Asks every minion what it runs; one entry per job, with the minions that run it and those that have returned. */
+async function active(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const { timeout, gather_job_timeout: gatherSeconds } = context.config;
+  const outcome = await masterOf(context, "jobs.active").runJob({
+    fun: "saltutil.running",
+    arg: [],
+    target: "*",
+    targetKind: "glob",
+    timeoutMs: timeout * 1_000,
+    gatherTimeoutMs: gatherSeconds * 1_000,
+  });
+  const jobs = new Map<string, Map<string, Encodable>>();
+  const running = new Map<string, Encodable[]>();
+  for (const [id, value] of outcome.returns) {
+    if (args.get("display_progress") === true) await progress(context, { message: `Received reply from minion ${id}` });
+    for (const record of Array.isArray(value) ? value : []) {
+      if (!(record instanceof Map)) continue;
+      const jid = String(record.get("jid"));
+      const where = running.get(jid) ?? [];
+      where.push(new Map([[id, record.get("pid") ?? null]]));
+      running.set(jid, where);
+      if (!jobs.has(jid)) jobs.set(jid, describe(record).set("StartTime", startTimeText(jid)));
+    }
+  }
+  for (const [jid, described] of jobs) {
+    const returned = context.jobs.getReturns(jid).map((stored) => stored.minionId);
+    described.set("Running", running.get(jid) ?? []).set("Returned", returned);
+  }
+  return jobs;
+}
+
+/** Runner calls under way, but for this one. */
+async function master(context: RunnerContext): Promise<Encodable> {
+  const calls = await masterOf(context, "jobs.master").runningCalls();
+  return calls
+    .filter(({ jid }) => jid !== context.caller?.jid)
+    .map(({ jid, fun, user, pid }) => ({ fun, jid, user, pid }));
+}
+
+export const jobsRunning: readonly (readonly [string, RunnerFunction])[] = [
+  [
+    "jobs.active",
+    {
+      parameters: parametersOf("display_progress"),
+      doc: "Jobs that run now, by job id, with the minions that run them.",
+      run: active,
+    },
+  ],
+  ["jobs.master", { parameters: [], doc: "Runner calls that the master is working on.", run: master }],
+];

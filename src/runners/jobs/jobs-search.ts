@@ -1,0 +1,190 @@
+/** Lists of jobs, searched and page by page, newest first out of the cache. Shapes and texts are those that operators know from Salt. */
+import { SaltworksError } from "../../errors.ts";
+import { listedBytesMax, listedInEventBytesMax, listedValuesMax } from "../../limits.ts";
+import type { JobFilter, JobQuery } from "../../store/job-facts.ts";
+import { startTimeText } from "../../wire/jid.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { isTrue, parametersOf, textArgument } from "../contract/arguments.ts";
+import type { JobReader, RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import { momentOf } from "../date-text.ts";
+import { patternsOf } from "./job-patterns.ts";
+import { addEndTime, type Described, describe, sourceOf } from "./job-shape.ts";
+import { printed } from "./jobs-lookup.ts";
+import { fieldsOf } from "./stored-body.ts";
+
+/** Jobs taken from the store at a time. */
+const pageJobs = 1_000;
+const findJob = "saltutil.find_job";
+
+/** `cutAt`: there are more before this one, which did not fit into an answer. */
+type Listed = {
+  readonly jobs: readonly (readonly [jid: string, load: ValueMap])[];
+  readonly cutAt: string | undefined;
+};
+
+/** What a job's headings, its start and end add to its load, bytes; more than they do. */
+const describedBytes = 256;
+
+/** Newest first, as many as fit into what the caller gets. */
+function list({ caller }: RunnerContext, jobs: JobReader, query: JobQuery): Listed {
+  const bytesMax = caller?.isByEvent === true ? listedInEventBytesMax : listedBytesMax;
+  const listed: (readonly [string, ValueMap])[] = [];
+  let bytes = 0;
+  let values = 0;
+  let before = query.before;
+  for (;;) {
+    const limit = Math.min(pageJobs, query.limit - listed.length);
+    const page = limit > 0 ? jobs.findJids({ ...query, limit, before }) : [];
+    for (const jid of page) {
+      const load = jobs.getRequest(jid);
+      // Trimmed since it was found.
+      if (load === undefined) continue;
+      const fields = fieldsOf(load);
+      bytes += load.byteLength + describedBytes;
+      values +=
+        headingCount + countOf(fields.get("arg")) + countOf(fields.get("tgt")) + countOf(fields.get("metadata"));
+      if (listed.length > 0 && (bytes > bytesMax || values > listedValuesMax))
+        return { jobs: listed, cutAt: listed.at(-1)?.[0] };
+      listed.push([jid, fields]);
+    }
+    if (page.length < limit || limit <= 0) return { jobs: listed, cutAt: undefined };
+    before = page.at(-1);
+  }
+}
+
+/** Headings of a job and their values. */
+const headingCount = 16;
+
+function countOf(value: Value | undefined): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, member) => sum + countOf(member), 1);
+  if (!(value instanceof Map)) return 1;
+  let sum = 1;
+  for (const member of value.values()) sum += 1 + countOf(member);
+  return sum;
+}
+
+function say(context: RunnerContext, { jobs, cutAt }: Listed): void {
+  if (cutAt === undefined) return;
+  context.note?.(
+    `These are the newest ${jobs.length} jobs, all that fit into an answer. For older ones add before=${cutAt}`,
+  );
+}
+
+/** @throws SaltworksError FUNCTION_FAILED for a date that is not understood */
+function filterOf(
+  args: ValueMap,
+  names: { function: string; target: string; metadata: string },
+): JobFilter | undefined {
+  const metadata = args.get(names.metadata);
+  // As in Salt, what is no map finds nothing.
+  if (isTrue(metadata) && !(metadata instanceof Map)) return undefined;
+  const moment = (name: string) =>
+    isTrue(args.get(name)) ? momentOf(textArgument(args, name), Date.now()) : undefined;
+  return {
+    functions: patternsOf(args.get(names.function)),
+    targets: patternsOf(args.get(names.target)),
+    users: patternsOf(args.get("search_user")),
+    metadata: metadata instanceof Map && metadata.size > 0 ? metadata : undefined,
+    from: moment("start_time"),
+    until: moment("end_time"),
+  };
+}
+
+/** @throws SaltworksError FUNCTION_ARGUMENTS */
+function countArgument(args: ValueMap, name: string): number {
+  const value = args.get(name);
+  if (value === undefined || value === null) return Number.MAX_SAFE_INTEGER;
+  const count = Number(value);
+  if (Number.isSafeInteger(count) && count >= 0) return count;
+  throw new SaltworksError("FUNCTION_ARGUMENTS", `${name} is a whole number, not ${String(value)}`, { name });
+}
+
+function pageOf(args: ValueMap): Pick<JobQuery, "limit" | "before"> {
+  const before = textArgument(args, "before");
+  return { limit: countArgument(args, "limit"), before: before === "" ? undefined : before };
+}
+
+function shown(args: ValueMap, data: Encodable): Encodable {
+  const outputter = textArgument(args, "outputter");
+  return outputter === "" ? data : { outputter, data };
+}
+
+async function listJobs(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const source = await sourceOf(context, args);
+  const names = { function: "search_function", target: "search_target", metadata: "search_metadata" };
+  const filter = filterOf(args, names);
+  const listed = filter === undefined ? none : list(context, source, { ...filter, ...pageOf(args) });
+  say(context, listed);
+  const described = new Map<string, Described>();
+  for (const [jid, load] of listed.jobs.toReversed()) {
+    const job = describe(load).set("StartTime", startTimeText(jid));
+    addEndTime(context, source, jid, job);
+    described.set(jid, job);
+  }
+  return shown(args, described);
+}
+
+const none: Listed = { jobs: [], cutAt: undefined };
+
+async function listJobsFilter(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const source = await sourceOf(context, args);
+  const isFindJobHidden = args.get("filter_find_job") === undefined || isTrue(args.get("filter_find_job"));
+  const { before } = pageOf(args);
+  const limit = countArgument(args, "count");
+  const listed = list(context, source, { limit, before, exceptFunction: isFindJobHidden ? findJob : undefined });
+  say(context, listed);
+  const described = listed.jobs
+    .toReversed()
+    .map(([jid, load]) => describe(load).set("JID", jid).set("StartTime", startTimeText(jid)));
+  return shown(args, described);
+}
+
+/** The latest job that matches, as `print_job` shows it. */
+async function lastRun(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const source = await sourceOf(context, args);
+  const filter = filterOf(args, { function: "function", target: "target", metadata: "metadata" });
+  const [jid] = filter === undefined ? [] : source.findJids({ ...filter, limit: 1 });
+  return jid === undefined ? false : shown(args, printed(context, source, jid));
+}
+
+export const jobsSearch: readonly (readonly [string, RunnerFunction])[] = [
+  [
+    "jobs.list_jobs",
+    {
+      parameters: parametersOf(
+        "ext_source",
+        "outputter",
+        "search_metadata",
+        "search_function",
+        "search_target",
+        "start_time",
+        "end_time",
+        "display_progress",
+        "search_user",
+        "limit",
+        "before",
+      ),
+      doc: "Jobs of the job cache by job id. All that is searched for must hold: search_function, search_target (the target as it was given) and search_user take globs, separated by commas or as a list; of search_metadata one equal pair suffices; start_time and end_time are dates. limit=N gives the newest N, before=JID those before that one.",
+      isOffline: true,
+      run: listJobs,
+    },
+  ],
+  [
+    "jobs.list_jobs_filter",
+    {
+      parameters: parametersOf("count!", "filter_find_job", "ext_source", "outputter", "display_progress", "before"),
+      doc: "The newest jobs, as many as count says, without saltutil.find_job unless filter_find_job=False. before=JID gives those before that one.",
+      isOffline: true,
+      run: listJobsFilter,
+    },
+  ],
+  [
+    "jobs.last_run",
+    {
+      parameters: parametersOf("ext_source", "outputter", "metadata", "function", "target", "display_progress"),
+      doc: "The latest job that matches, with its results; False if there is none.",
+      isOffline: true,
+      run: lastRun,
+    },
+  ],
+];

@@ -1,0 +1,47 @@
+/** Wheel function `saltworks.peer_returns`: what has come back of a job, for the minion that published it. Source: Salt's `pub_ret`, `minion_publish`. */
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { isTrue, parametersOf } from "../contract/arguments.ts";
+import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import { fieldsOf } from "./stored-body.ts";
+
+export const peerReturnsWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "saltworks.peer_returns",
+    {
+      parameters: parametersOf("jid!", "id!", "waited", "full"),
+      doc: "Returns of a job for the minion `id`, if that one has published it; `waited`: as `minion_publish` answers, `full`: with all that is kept of each.",
+      run: peerReturns,
+    },
+  ],
+]);
+
+function peerReturns({ jobs }: RunnerContext, args: ValueMap): Encodable {
+  const jid = String(args.get("jid"));
+  const stored = jobs.getLoad(jid);
+  const found = new Map<string, Encodable>();
+  if (stored === undefined || initiatorOf(fieldsOf(stored.load)) !== args.get("id")) return found;
+  const shape = !isTrue(args.get("waited")) ? polled : isTrue(args.get("full")) ? whole : value;
+  if (shape === whole) found.set("__jid__", jid);
+  for (const { minionId, body } of jobs.getReturns(jid)) found.set(minionId, shape(fieldsOf(body)));
+  return found;
+}
+
+/** The master writes it into the load when a minion asks for the job; nobody else does. */
+function initiatorOf(load: ValueMap): Value | undefined {
+  const kwargs = load.get("kwargs");
+  return kwargs instanceof Map ? kwargs.get("id") : undefined;
+}
+
+function polled(fields: ValueMap): Encodable {
+  const out = fields.get("out");
+  return { ret: value(fields), ...(out === undefined ? {} : { out }) };
+}
+
+function value(fields: ValueMap): Encodable {
+  return fields.get("return") ?? null;
+}
+
+function whole(fields: ValueMap): Encodable {
+  const { return: _value, ...others } = Object.fromEntries(fields);
+  return { ...others, ret: value(fields) };
+}

@@ -1,0 +1,65 @@
+/** Runners `config` and `error`: the master's configuration, and an error on demand. */
+import { SaltworksError } from "../../errors.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { parametersOf, textArgument } from "../contract/arguments.ts";
+import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
+
+/** Settings of other programs' access, which plug-ins read, besides options that are marked as secret. */
+const secretNames = /pass|secret|private_key|token$/i;
+const hidden = "**********";
+
+/** The configuration as values, without secrets. */
+export function configValues(context: RunnerContext): ValueMap {
+  const shown = [...context.config.opts].map(([name, value]) => [
+    name,
+    secretNames.test(name) && value ? hidden : value,
+  ]);
+  return decode(encode(new Map(shown as [Encodable, Encodable][]), "bin")) as ValueMap;
+}
+
+/** A path through maps and lists; where a list is met and the word is no index, the first of its maps that has the word. */
+export function traverse(root: Value, path: string, delimiter: string): Value | undefined {
+  let value: Value | undefined = root;
+  for (const word of path.split(delimiter)) value = value === undefined ? undefined : step(value, word);
+  return value;
+}
+
+function step(value: Value, word: string): Value | undefined {
+  if (value instanceof Map) return value.get(word) ?? value.get(Number(word));
+  if (!Array.isArray(value)) return undefined;
+  const index = Number(word);
+  if (Number.isInteger(index) && word.trim() !== "") return value.at(index);
+  return value.find((member): member is ValueMap => member instanceof Map && member.has(word))?.get(word);
+}
+
+function get(context: RunnerContext, args: ValueMap): Encodable {
+  const found = traverse(configValues(context), textArgument(args, "key"), textArgument(args, "delimiter", ":"));
+  return found ?? args.get("default") ?? "";
+}
+
+function raise(_: RunnerContext, args: ValueMap): Encodable {
+  const name = args.get("name") ?? null;
+  if (name === null) return {};
+  throw new SaltworksError("FUNCTION_FAILED", `${String(name)}: ${textArgument(args, "message")}`, {});
+}
+
+export const errorFunction: RunnerFunction = {
+  parameters: parametersOf("name", "message"),
+  doc: "Fails with an exception of this name and message; without a name it gives an empty map.",
+  isOffline: true,
+  run: raise,
+};
+
+export const configRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "config.get",
+    {
+      parameters: parametersOf("key!", "default", "delimiter"),
+      doc: "An option of the master's configuration; parts of a path are joined by colons.",
+      isOffline: true,
+      run: get,
+    },
+  ],
+  ["error.error", errorFunction],
+]);

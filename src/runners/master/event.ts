@@ -1,0 +1,34 @@
+/** Runners `event` and `state.event`: into the master's event bus, and out of it. */
+import { SaltworksError } from "../../errors.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import { parametersOf, textArgument } from "../contract/arguments.ts";
+import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import { masterOf } from "../contract/run-job.ts";
+
+async function send(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const data = args.get("data") ?? new Map();
+  if (!(data instanceof Map)) throw new SaltworksError("FUNCTION_ARGUMENTS", "send() needs a map of data", {});
+  await masterOf(context).fire({ tag: textArgument(args, "tag"), data: encode(data, "bin"), isOperators: true });
+  return true;
+}
+
+export const eventRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "event.send",
+    { parameters: parametersOf("tag!", "data"), doc: "Fires an event with this tag and map of data.", run: send },
+  ],
+  [
+    "state.event",
+    {
+      parameters: parametersOf("tagmatch", "count", "quiet", "sock_dir", "pretty", "node"),
+      doc: "Shows events as they come, tag and JSON; tagmatch is a glob, count ends it, pretty=True indents.",
+      run: () => {
+        throw new SaltworksError(
+          "FUNCTION_FAILED",
+          "events are shown by the command line: run state.event there, or follow the event bus",
+        );
+      },
+    },
+  ],
+]);

@@ -1,0 +1,116 @@
+/** Runner `fileserver`: the master's files as minions are served them. Source: Salt 3007's runner, docs/runners.md. */
+import { SaltworksError } from "../../errors.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import { isTrue, listArgument, parametersOf, textArgument } from "../contract/arguments.ts";
+import type { MasterFiles, RunnerContext, RunnerFunction } from "../contract/contract.ts";
+
+/** The one backend that there is. */
+const roots = "roots";
+
+/** Whether the backends asked for, or else those configured, hold the one that there is. `-name` leaves one out, as in Salt. */
+function isMeant(context: RunnerContext, args: ValueMap): boolean {
+  const configured = context.config.fileserver_backend.map(String);
+  const asked = listArgument(args.get("backend")) ?? [];
+  if (asked.length === 0) return configured.includes(roots);
+  if (asked.every((name) => name.startsWith("-"))) return configured.includes(roots) && !asked.includes(`-${roots}`);
+  for (const name of asked) if (name !== roots) context.note?.(`fileserver backend ${name} is not available here`);
+  return asked.includes(roots);
+}
+
+function filesOf({ files }: RunnerContext): MasterFiles {
+  if (files === undefined) throw new SaltworksError("FUNCTION_FAILED", "the file server cannot be reached from here");
+  return files;
+}
+
+function listing(name: "files" | "dirs" | "emptyDirs", doc: string): RunnerFunction {
+  return {
+    parameters: parametersOf("saltenv", "backend"),
+    doc,
+    isOffline: true,
+    run: async (context, args) =>
+      isMeant(context, args) ? await filesOf(context).list(name, textArgument(args, "saltenv", "base")) : [],
+  };
+}
+
+/** What other backends have and `roots` has not: nothing is done, and Salt's sentence says so. */
+function withoutEffect(sentence: string, doc: string, ...names: readonly string[]): RunnerFunction {
+  return { parameters: parametersOf("backend", ...names), doc, isOffline: true, run: () => sentence };
+}
+
+async function update(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  if (!isMeant(context, args)) return true;
+  const { isChanged, changed, added, removed } = await filesOf(context).update();
+  if (context.config.fileserver_events) {
+    const data = { changed: isChanged, files: { changed, removed, added }, backend: roots };
+    await context.master?.fire({ tag: `salt/fileserver/${roots}/update`, data: encode(data, "bin") });
+  }
+  return true;
+}
+
+async function clearLists(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  if (!isMeant(context, args)) return {};
+  const asked = args.get("saltenv") ?? null;
+  const cleared = await filesOf(context).clearLists(asked === null ? undefined : listArgument(asked));
+  return cleared.length === 0 ? {} : { [roots]: cleared };
+}
+
+export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "fileserver.envs",
+    {
+      parameters: parametersOf("backend", "sources"),
+      doc: "Environments of the master's files, from file_roots.",
+      isOffline: true,
+      run: (context, args) => {
+        if (!isMeant(context, args)) return [];
+        return isTrue(args.get("sources")) ? [roots] : filesOf(context).environments();
+      },
+    },
+  ],
+  ["fileserver.file_list", listing("files", "The files that minions are served of an environment.")],
+  ["fileserver.dir_list", listing("dirs", "The directories of an environment.")],
+  ["fileserver.empty_dir_list", listing("emptyDirs", "The directories of an environment in which there is nothing.")],
+  [
+    "fileserver.symlink_list",
+    {
+      parameters: parametersOf("saltenv", "backend"),
+      doc: "The links of an environment, and where each leads.",
+      isOffline: true,
+      run: async (context, args) =>
+        isMeant(context, args) ? await filesOf(context).symlinks(textArgument(args, "saltenv", "base")) : {},
+    },
+  ],
+  [
+    "fileserver.update",
+    {
+      parameters: parametersOf("backend"),
+      takes: "keywords",
+      doc: "Looks what has changed below the file roots; with fileserver_events an event says what.",
+      isOffline: true,
+      run: update,
+    },
+  ],
+  [
+    "fileserver.clear_file_list_cache",
+    {
+      parameters: parametersOf("saltenv", "backend"),
+      doc: "Forgets the lists of files that are kept for fileserver_list_cache_time, and says of which environments.",
+      isOffline: true,
+      run: clearLists,
+    },
+  ],
+  [
+    "fileserver.clear_cache",
+    withoutEffect("No cache was cleared", "Backends without files of their own have a cache; `roots` has none."),
+  ],
+  [
+    "fileserver.clear_lock",
+    withoutEffect(
+      "No locks were removed",
+      "Backends that fetch from elsewhere take locks; `roots` takes none.",
+      "remote",
+    ),
+  ],
+  ["fileserver.lock", withoutEffect("No locks were set", "As clear_lock: `roots` has none to set.", "remote")],
+]);

@@ -1,0 +1,88 @@
+/** Runner `saltutil`: modules of one's own for the master, which would be in Python. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import { parametersOf, textArgument } from "../contract/arguments.ts";
+import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
+
+function rootsOf({ config }: RunnerContext): ReadonlyMap<string, readonly string[]> {
+  const roots = Object.entries(config.file_roots as Readonly<Record<string, unknown>>);
+  return new Map(roots.map(([name, folders]) => [name, Array.isArray(folders) ? folders.map(String) : []]));
+}
+
+/** Kinds of modules by the word in the function's name, and the folder of a file root that holds them where it is another word. */
+const moduleFolders: Readonly<Record<string, string>> = { proxymodules: "proxy", eauth_tokens: "tokens" };
+const moduleKinds = [
+  ..."cache clouds engines executors fileserver grains modules output pillar proxymodules queues renderers returners".split(
+    " ",
+  ),
+  ..."roster runners sdb serializers states thorium eauth_tokens tops utils wheel wrapper".split(" "),
+];
+
+/** There is nothing to fetch unless operators keep modules in Python; those cannot run here, which must not look like a success. */
+function sync(context: RunnerContext, args: ValueMap, kind: string): Encodable[] {
+  const folder = `_${moduleFolders[kind] ?? kind}`;
+  const found = (rootsOf(context).get(textArgument(args, "saltenv", "base")) ?? []).flatMap((root) =>
+    filesIn(join(root, folder)).map((name) => `${folder}/${name}`),
+  );
+  if (found.length === 0) return [];
+  throw new SaltworksError("FUNCTION_FAILED", `this master runs no modules in Python: ${found.join(", ")}`);
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => /\.(py|pyx|so|zip)$/.test(name));
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return [];
+    throw error;
+  }
+}
+
+const syncParameters = parametersOf("saltenv", "extmod_whitelist", "extmod_blacklist");
+
+function shownKind(kind: string): string {
+  return kind === "eauth_tokens" ? "tokens" : kind;
+}
+
+/** Modules for minions are the minions' to fetch: with `sync_all` only those that the master would run count. */
+const minionKinds = new Set([
+  "grains",
+  "modules",
+  "states",
+  "renderers",
+  "returners",
+  "proxymodules",
+  "utils",
+  "output",
+]);
+
+function syncAll(context: RunnerContext, args: ValueMap): Encodable {
+  const lists = moduleKinds.map((kind): [string, Encodable] => [
+    shownKind(kind),
+    minionKinds.has(kind) ? [] : sync(context, args, kind),
+  ]);
+  return new Map(lists);
+}
+
+export const saltutilRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "saltutil.sync_all",
+    {
+      parameters: syncParameters,
+      doc: "Modules in Python that were fetched for the master: none, and refused by name where there are any.",
+      isOffline: true,
+      run: syncAll,
+    },
+  ],
+  ...moduleKinds.map((kind): [string, RunnerFunction] => [
+    `saltutil.sync_${kind}`,
+    {
+      parameters: syncParameters,
+      doc: `Modules in Python for ${kind}: none, and refused by name where there are any.`,
+      isOffline: true,
+      run: (context, args) => sync(context, args, kind),
+    },
+  ]),
+]);

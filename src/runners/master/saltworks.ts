@@ -1,0 +1,13 @@
+/** Runner `saltworks`: what this master knows of itself. Nothing of Salt's answers to these names. */
+import type { RunnerFunction } from "../contract/contract.ts";
+
+export const saltworksRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "saltworks.counters",
+    {
+      parameters: [],
+      doc: "Every counter of the master: its main thread's, and each worker's.",
+      run: async ({ master }) => master?.counters(),
+    },
+  ],
+]);

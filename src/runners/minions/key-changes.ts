@@ -1,0 +1,32 @@
+/** Changing minions' keys from a runner or wheel function: the directories are the truth, and the bus hears of each change. */
+
+import { isUsableKey } from "../../store/key-text.ts";
+import type { KeyDirectories, KeyState } from "../../store/keys.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { RunnerContext } from "../contract/contract.ts";
+
+export type KeyLists = ReadonlyMap<KeyState, readonly string[]>;
+export type KeyAction = "accept" | "reject" | "delete";
+
+/** The master watches the directories: a removed key is refused within a second, and the AES key changes. */
+export async function changeKeys(
+  { master }: RunnerContext,
+  keys: KeyDirectories,
+  action: KeyAction,
+  lists: KeyLists,
+): Promise<void> {
+  for (const [state, ids] of lists) {
+    for (const id of ids) {
+      if (!changeKey(keys, action, state, id)) continue;
+      const event = { result: true, act: action, id };
+      await master?.fire({ tag: "salt/key", data: encode(event, "bin") });
+    }
+  }
+}
+
+/** @returns false if there was nothing to change, or no usable key to accept */
+function changeKey(keys: KeyDirectories, action: KeyAction, state: KeyState, id: string): boolean {
+  if (action === "delete") return keys.remove(state, id);
+  if (action === "reject") return keys.move(id, state, "rejected");
+  return isUsableKey(keys.read(state, id) ?? "") && keys.move(id, state, "accepted");
+}

@@ -1,0 +1,55 @@
+/** Runner `manage.key_regen`: has the minions make new keys, then removes the master's own and all that it knows of theirs. */
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import { runJob } from "../contract/run-job.ts";
+
+/** Salt's words. */
+const doneText = `The minion and master keys have been deleted.  Restart the Salt
+Master within the next 60 seconds!!!
+
+Wait for the minions to reconnect.  Once the minions reconnect
+the new keys will appear in pending and will need to be re-
+accepted by running:
+    salt-key -A
+
+Be advised that minions not currently connected to the master
+will not be able to reconnect and may require manual
+regeneration via a local call to
+    salt-call saltutil.regen_keys`;
+
+/** All but directories, at any depth. A link to a directory counts as one: neither followed nor removed, as in Salt. */
+function removeFiles(directory: string, kept: string[]): void {
+  // Node's own recursion follows links.
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
+    try {
+      if (entry.isDirectory()) removeFiles(path, kept);
+      else if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) rmSync(path, { force: true });
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error)) throw error;
+      kept.push(`${path} could not be removed: ${error.message}`);
+    }
+  }
+}
+
+/** Without a question, as Salt's: whoever did not hear it keeps trusting a master key that is gone. */
+async function regenerate(context: RunnerContext): Promise<string> {
+  const { pki_dir: pkiDir } = context.config;
+  await runJob(context, { fun: "saltutil.regen_keys", arg: [], target: "*", targetKind: "glob" });
+  const kept: string[] = [];
+  removeFiles(pkiDir, kept);
+  for (const text of kept) context.note?.(text);
+  return doneText;
+}
+
+export const keyRegenRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
+  [
+    "manage.key_regen",
+    {
+      parameters: [],
+      doc: "Removes the keys of ALL minions and of this master: it must be restarted within 60 seconds, and every minion's new key accepted.",
+      run: regenerate,
+    },
+  ],
+]);
