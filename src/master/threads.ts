@@ -18,8 +18,8 @@ import {
 } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys.ts";
 import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
+import type { PillarStart, SourceStart } from "../workers/lanes/pillar-messages.ts";
 import type { FileStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";
-import type { PillarStart, SourceStart } from "../workers/pillar-messages.ts";
 import { type HeapLimits, ShardPool } from "../workers/pool.ts";
 import { portOptions } from "./ports/endpoint.ts";
 import type { OpenedPorts } from "./ports/port-check.ts";
@@ -56,7 +56,7 @@ export function openRsaLane(config: MasterConfig, master: MasterKeyFiles, logger
     publicKeySignature: isPrecomputed ? readFileSync(signatureFile) : undefined,
   };
   return openLane(logger, {
-    filename: new URL("../workers/rsa-lane.js", import.meta.url).href,
+    filename: new URL("../workers/lanes/rsa-lane.js", import.meta.url).href,
     heap: laneHeap,
     threadCount: config.rsa_threads,
     threadsKept: 1,
@@ -67,7 +67,7 @@ export function openRsaLane(config: MasterConfig, master: MasterKeyFiles, logger
 
 export function openPillarLane(config: MasterConfig, logger: Logger): LanePool {
   return openLane(logger, {
-    filename: new URL("../workers/pillar-lane.js", import.meta.url).href,
+    filename: new URL("../workers/lanes/pillar-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     threadCount: config.pillar_threads,
     taskTimeoutMs: config.pillar_render_timeout * 1_000,
@@ -81,7 +81,7 @@ export function openExternalLane(
   logger: Logger,
 ): LanePool {
   return openLane(logger, {
-    filename: new URL("../workers/external-lane.js", import.meta.url).href,
+    filename: new URL("../workers/lanes/external-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     concurrentTasksPerThread: config.ext_pillar_commands,
     // Commands are ended at their own deadline; this one is for a thread that hangs.
@@ -92,7 +92,7 @@ export function openExternalLane(
 
 export function openFileLane(config: MasterConfig, logger: Logger): LanePool {
   return openLane(logger, {
-    filename: new URL("../workers/file-lane.js", import.meta.url).href,
+    filename: new URL("../workers/lanes/file-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     concurrentTasksPerThread: fileRequestsMax,
     taskTimeoutMs: fileTaskTimeoutMs,
@@ -102,7 +102,7 @@ export function openFileLane(config: MasterConfig, logger: Logger): LanePool {
 
 export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
   return openLane(logger, {
-    filename: new URL("../workers/runner-lane.js", import.meta.url).href,
+    filename: new URL("../workers/lanes/runner-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     concurrentTasksPerThread: runnersAtOnce,
     taskTimeoutMs: runnerTimeoutMs,
@@ -116,7 +116,7 @@ export function openSaltLane(
   logger: Logger,
 ): LanePool {
   return openLane(logger, {
-    filename: new URL("../workers/salt-lane.js", import.meta.url).href,
+    filename: new URL("../workers/lanes/salt-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     taskTimeoutMs: laneTaskTimeoutMs,
     workerData: { config, ...salt } satisfies SaltStart,
@@ -125,7 +125,7 @@ export function openSaltLane(
 
 export function openCredentialLane(config: MasterConfig, logger: Logger): LanePool {
   return openLane(logger, {
-    filename: new URL("../workers/credential-lane.js", import.meta.url).href,
+    filename: new URL("../workers/lanes/credential-lane.js", import.meta.url).href,
     heap: laneHeap,
     concurrentTasksPerThread: credentialChecksMax,
     queueMax: credentialChecksMax + credentialChecksWaitingMax,

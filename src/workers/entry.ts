@@ -16,16 +16,16 @@ import { SaltFeed } from "../store/salt/feed.ts";
 import { openSecretBox } from "../store/sealed.ts";
 import { encode } from "../wire/msgpack.ts";
 import { Packed } from "../wire/values.ts";
-import { forgetFacts } from "./forget-facts.ts";
-import { collectWhenIdle } from "./idle-collection.ts";
-import { Matcher } from "./match.ts";
+import { asError, runBatch } from "./batch/run-batch.ts";
+import { sealReply } from "./batch/seal-reply.ts";
+import { forgetFacts } from "./holding/forget-facts.ts";
+import { Matcher } from "./match/match.ts";
+import { findMines, readMines } from "./match/mine-read.ts";
+import { collectWhenIdle } from "./measures/idle-collection.ts";
+import { nameThread } from "./measures/thread-name.ts";
 import type { ShardStart, ShardTask, TrimAnswer } from "./messages.ts";
-import { findMines, readMines } from "./mine-read.ts";
 import { failed, transferring } from "./pool.ts";
-import { asError, runBatch } from "./run-batch.ts";
-import { sealReply } from "./seal-reply.ts";
 import { Shard } from "./shard.ts";
-import { nameThread } from "./thread-name.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/entry.ts runs in a worker thread only");
 

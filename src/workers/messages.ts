@@ -9,7 +9,7 @@ import type { PushRefusal, Usage } from "../fileserver/pushed/usage.ts";
 import type { ForgottenFacts, JobRequest, MasterAccess, RunnerCaller } from "../runners/contract/contract.ts";
 import type { MinionLayout } from "../store/salt/minion-files.ts";
 import type { CredentialTask } from "./credentials/contract.ts";
-import type { PillarTask } from "./pillar-messages.ts";
+import type { PillarTask } from "./lanes/pillar-messages.ts";
 
 /** The master's AES keys as a worker needs them. `signature`: X9.31 of the key, computed once per rotation, not per auth. */
 export type MasterKeys = {
@@ -210,7 +210,7 @@ export type AuthJob = {
     | { readonly pub: string; readonly session: string; readonly token: Uint8Array | undefined };
 };
 
-/** The decided `_auth`s of a batch (workers/auth-jobs.ts): `items[i]` is the index in the batch of what job i answers. */
+/** The decided `_auth`s of a batch (workers/batch/auth-jobs.ts): `items[i]` is the index in the batch of what job i answers. */
 export type AuthBatch = { readonly items: Uint16Array; readonly jobs: ArrayBuffer };
 
 /** Reply i ends at `ends[i]` and starts where the one before ended; no bytes: it could not be made. */

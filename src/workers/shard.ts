@@ -16,12 +16,12 @@ import type { SecretBox } from "../store/sealed.ts";
 import { isTokenKept, tokenDirectory } from "../store/tokens.ts";
 import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
 import { jidAt } from "../wire/jid.ts";
-import { MinionFacts } from "./facts.ts";
-import { BatchMeter } from "./measures.ts";
+import { MinionFacts } from "./holding/facts.ts";
+import { openSession, type SessionRecord, sealSession, sessionKeyName } from "./holding/session-record.ts";
+import { UnprovenKeys } from "./holding/unproven-keys.ts";
+import { BatchMeter } from "./measures/measures.ts";
 import type { MasterKeys, SealKey, ShardStart } from "./messages.ts";
 import { Partitioner } from "./partition.ts";
-import { openSession, type SessionRecord, sealSession, sessionKeyName } from "./session-record.ts";
-import { UnprovenKeys } from "./unproven-keys.ts";
 
 export type Session = SessionRecord & { readonly crypticle: Crypticle };
 

@@ -17,7 +17,7 @@ import { openSecretBox } from "../../src/store/sealed.ts";
 import { openMasterSecrets } from "../../src/store/secrets.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";
-import { sealSession } from "../../src/workers/session-record.ts";
+import { sealSession } from "../../src/workers/holding/session-record.ts";
 import { loadOf, returnOf } from "../contract/job-cache.ts";
 import { cliFile } from "../fleet/our-master.ts";
 import { temporaryDirectories } from "../store/temporary.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { AuthLane } from "../../src/master/requests/auth-lane.ts";
-import { packReplies } from "../../src/workers/auth-jobs.ts";
+import { packReplies } from "../../src/workers/batch/auth-jobs.ts";
 import type { RsaTask } from "../../src/workers/messages.ts";
 import { namedPeer } from "./named-peer.ts";
 

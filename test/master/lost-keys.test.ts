@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { dropSessionsOfLostKeys } from "../../src/master/upkeep/lost-keys.ts";
 import { openKeyDirectories } from "../../src/store/keys.ts";
 import { openSecretBox } from "../../src/store/sealed.ts";
-import { sealSession, sessionKeyName } from "../../src/workers/session-record.ts";
+import { sealSession, sessionKeyName } from "../../src/workers/holding/session-record.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 
 const { privateKey: privatePem } = generateKeyPairSync("rsa", {

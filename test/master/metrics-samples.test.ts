@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Samples } from "../../src/master/metrics/samples.ts";
 import { metrics } from "../../src/master/metrics/table.ts";
-import { Histogram } from "../../src/workers/histogram.ts";
+import { Histogram } from "../../src/workers/measures/histogram.ts";
 import { readExposition, sumOfSamples } from "./exposition.ts";
 
 describe("Samples", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { WorkerReader } from "../../src/master/metrics/workers.ts";
-import { BatchMeter, type WorkerMeasures } from "../../src/workers/measures.ts";
+import { BatchMeter, type WorkerMeasures } from "../../src/workers/measures/measures.ts";
 
 const meter = new BatchMeter();
 const measures = (batches: number): WorkerMeasures => meter.read({ batches });

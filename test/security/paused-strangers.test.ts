@@ -8,7 +8,7 @@ import type { Peer } from "../../src/transport/zmtp/peer.ts";
 import { peerGroupNames } from "../../src/transport/zmtp/peer-group.ts";
 import type { RouterServer } from "../../src/transport/zmtp/router-server.ts";
 import { encodeSealedRequest } from "../../src/wire/request.ts";
-import { unpackBatch } from "../../src/workers/batch.ts";
+import { unpackBatch } from "../../src/workers/batch/frames.ts";
 import type { BatchResult } from "../../src/workers/messages.ts";
 import { createPartitionKey, Partitioner } from "../../src/workers/partition.ts";
 import type { ShardPool, SlotJob } from "../../src/workers/pool.ts";

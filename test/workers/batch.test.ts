@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { packBatch, unpackBatch } from "../../src/workers/batch.ts";
+import { packBatch, unpackBatch } from "../../src/workers/batch/frames.ts";
 import { itemKinds } from "../../src/workers/messages.ts";
 
 describe("a batch on its way to a worker", () => {

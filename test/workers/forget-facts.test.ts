@@ -6,8 +6,8 @@ import { after, before, describe, it } from "node:test";
 import { type MinionData, openMinionData } from "../../src/store/minion-data.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { ValueMap } from "../../src/wire/values.ts";
-import { MinionFacts } from "../../src/workers/facts.ts";
-import { forgetFacts } from "../../src/workers/forget-facts.ts";
+import { MinionFacts } from "../../src/workers/holding/facts.ts";
+import { forgetFacts } from "../../src/workers/holding/forget-facts.ts";
 
 const packed = (value: Record<string, string>) => encode(value, "bin");
 

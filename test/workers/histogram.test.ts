@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Histogram } from "../../src/workers/histogram.ts";
+import { Histogram } from "../../src/workers/measures/histogram.ts";
 
 describe("Histogram", () => {
   it("counts a value in the first bucket whose bound it does not exceed, and what exceeds all in the last", () => {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Bitmap } from "../../src/target/fleet/bitmap.ts";
 import { TextList } from "../../src/wire/text-list.ts";
-import { IdPages } from "../../src/workers/id-pages.ts";
-import { KeptLists } from "../../src/workers/kept-lists.ts";
+import { IdPages } from "../../src/workers/holding/id-pages.ts";
+import { KeptLists } from "../../src/workers/holding/kept-lists.ts";
 import { randomFrom, seedFromClock } from "../wire/random.ts";
 
 function setOf(minions: Iterable<number>): Bitmap {

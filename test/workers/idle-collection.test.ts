@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { collectWhenIdle } from "../../src/workers/idle-collection.ts";
+import { collectWhenIdle } from "../../src/workers/measures/idle-collection.ts";
 
 const lookMs = 40;
 

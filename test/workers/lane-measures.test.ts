@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import { Worker } from "node:worker_threads";
-import { LaneMeasuresReader } from "../../src/workers/lane-measures.ts";
+import { LaneMeasuresReader } from "../../src/workers/measures/lane-measures.ts";
 
-const module = new URL("../../src/workers/lane-measures.js", import.meta.url).href;
+const module = new URL("../../src/workers/measures/lane-measures.js", import.meta.url).href;
 /** Long enough for a loaded machine; answers come within milliseconds. */
 const answerTimeoutMs = 20_000;
 

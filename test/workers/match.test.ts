@@ -4,8 +4,8 @@ import type { MinionData } from "../../src/store/minion-data.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import { TextList } from "../../src/wire/text-list.ts";
 import type { Encodable } from "../../src/wire/values.ts";
-import { MinionFacts } from "../../src/workers/facts.ts";
-import { Matcher, type MatchSite } from "../../src/workers/match.ts";
+import { MinionFacts } from "../../src/workers/holding/facts.ts";
+import { Matcher, type MatchSite } from "../../src/workers/match/match.ts";
 import type { MatchAnswer, MatchTask } from "../../src/workers/messages.ts";
 import { acceptMinion, type Bench, openLastingShard } from "./open-shard.ts";
 

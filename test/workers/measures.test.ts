@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { BatchMeter, StageClock } from "../../src/workers/measures.ts";
+import { BatchMeter, StageClock } from "../../src/workers/measures/measures.ts";
 
 describe("BatchMeter", () => {
   it("counts requests by command and outcome, and all commands that Salt does not have as one", () => {

@@ -10,13 +10,13 @@ import { decryptOaep, encryptOaep } from "../../src/crypto/rsa.ts";
 import { signX931 } from "../../src/crypto/x931.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { decodeAuthReply, decodePrivateData, decodePrivateReply, decodePrivateSigned } from "../../src/wire/reply.ts";
-import { packAuthJobs } from "../../src/workers/auth-jobs.ts";
+import { packAuthJobs } from "../../src/workers/batch/auth-jobs.ts";
 import { LanePool } from "../../src/workers/lane-pool.ts";
 import type { AuthJob, AuthReplies, PillarReplyJob } from "../../src/workers/messages.ts";
 import { masterPair, minionPair } from "./open-shard.ts";
 
 const lane = new LanePool({
-  filename: new URL("../../src/workers/rsa-lane.js", import.meta.url).href,
+  filename: new URL("../../src/workers/lanes/rsa-lane.js", import.meta.url).href,
   threadCount: 1,
   threadsKept: 1,
   heap: { youngMb: 6, oldMb: 256 },

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { openAutosign } from "../../src/store/autosign.ts";
 import type { ReturnRecord } from "../../src/store/job-cache.ts";
-import { packBatch } from "../../src/workers/batch.ts";
+import { packBatch } from "../../src/workers/batch/frames.ts";
+import { runBatch } from "../../src/workers/batch/run-batch.ts";
 import { itemKinds } from "../../src/workers/messages.ts";
-import { runBatch } from "../../src/workers/run-batch.ts";
 import { acceptMinion, openShard, sealedFrame, sealedLoad } from "./open-shard.ts";
 
 it("keeps the memory of its returns until they are written, and acknowledges none of them", async () => {

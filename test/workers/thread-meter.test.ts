@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { ThreadMeter } from "../../src/workers/thread-meter.ts";
+import { ThreadMeter } from "../../src/workers/measures/thread-meter.ts";
 
 describe("ThreadMeter", () => {
   it("sees for how long a thread's event loop stood still, and that it worked", async () => {

@@ -1,9 +1,9 @@
 /** One look at the whole master, main thread and workers, for the endpoint and for `saltworks top`. Looks at the same time share one. */
 import { metricsWorkerTimeoutMs } from "../../limits.ts";
 import type { Encodable } from "../../wire/values.ts";
-import { LaneMeasuresReader } from "../../workers/lane-measures.ts";
-import type { WorkerMeasures } from "../../workers/measures.ts";
-import { ThreadMeter } from "../../workers/thread-meter.ts";
+import { LaneMeasuresReader } from "../../workers/measures/lane-measures.ts";
+import type { WorkerMeasures } from "../../workers/measures/measures.ts";
+import { ThreadMeter } from "../../workers/measures/thread-meter.ts";
 import { Samples } from "./samples.ts";
 import { type MeteredParts, sampleLimits, sampleMain, sampleThread, sampleWorker } from "./sources.ts";
 import { ThreadCpu } from "./threads.ts";

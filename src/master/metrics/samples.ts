@@ -1,7 +1,7 @@
 /** The values of one look at the master, by metric, and their two forms: Prometheus' text, and the tree that `saltworks.metrics` answers. */
 import { type Metric, Registry } from "prom-client";
 import type { Encodable } from "../../wire/values.ts";
-import type { HistogramSnapshot } from "../../workers/histogram.ts";
+import type { HistogramSnapshot } from "../../workers/measures/histogram.ts";
 import { type LabelsOf, type MetricName, metrics } from "./table.ts";
 
 /** `metricName`: a histogram's values have names of their own. */

@@ -2,7 +2,7 @@
  * Every metric of the master: name, kind, labels and meaning. docs/metrics.md is generated from this table.
  * Names follow Prometheus' habit: base units, and `_total` for what only grows.
  */
-import { delayBounds, itemsBounds, secondsBounds } from "../../workers/histogram.ts";
+import { delayBounds, itemsBounds, secondsBounds } from "../../workers/measures/histogram.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { minionBounds } from "./minion-bounds.ts";
 

@@ -2,7 +2,7 @@
  * Asks every worker for its measures and waits a bounded time: one that is busy or hangs gives its last answer and is called stale.
  * At most one question a worker is under way, so that a hung one does not gather them.
  */
-import type { WorkerMeasures } from "../../workers/measures.ts";
+import type { WorkerMeasures } from "../../workers/measures/measures.ts";
 
 /** `measures`: of the last answer; undefined before the first. */
 export type WorkerReading = { readonly isStale: boolean; readonly measures: WorkerMeasures | undefined };

@@ -5,7 +5,7 @@
 import { cleanPem } from "../../crypto/pem.ts";
 import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../limits.ts";
 import { textOf } from "../../wire/walk.ts";
-import type { BatchItem } from "../../workers/batch.ts";
+import type { BatchItem } from "../../workers/batch/frames.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
 
 /**

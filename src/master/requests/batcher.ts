@@ -7,7 +7,7 @@ import { SaltworksError } from "../../errors.ts";
 import { authFrameBytesMax } from "../../limits.ts";
 import type { PeerGroupName } from "../../transport/zmtp/peer-group.ts";
 import { failedReply } from "../../wire/reply.ts";
-import { type BatchItem, packBatch } from "../../workers/batch.ts";
+import { type BatchItem, packBatch } from "../../workers/batch/frames.ts";
 import { type AuthBatch, type BatchResult, type BatchTask, type Deferred, itemKinds } from "../../workers/messages.ts";
 import type { Partitioner } from "../../workers/partition.ts";
 import type { ShardPool } from "../../workers/pool.ts";

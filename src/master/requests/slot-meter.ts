@@ -1,5 +1,5 @@
 /** What the main thread measures of one worker's batches: how long requests wait for it, how long a batch takes to reach it, and its replies to leave. */
-import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/histogram.ts";
+import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/measures/histogram.ts";
 
 /** Authentications wait behind all others, by design; their waits would hide those of returns. */
 export type QueueKind = "requests" | "auths";

@@ -7,7 +7,7 @@ import { logItemsMax } from "../../limits.ts";
 import type { KeyDirectories } from "../../store/keys.ts";
 import type { MinionData } from "../../store/minion-data.ts";
 import type { SecretBox } from "../../store/sealed.ts";
-import { openSession, sessionKeyName } from "../../workers/session-record.ts";
+import { openSession, sessionKeyName } from "../../workers/holding/session-record.ts";
 
 export type LostKeysOptions = {
   readonly minions: Pick<MinionData, "sessionIds" | "getSession" | "dropSession">;

@@ -6,7 +6,7 @@ import type { ByteWriter } from "../../wire/byte-writer.ts";
 import { encodeEvent, frameMasterEvent } from "../../wire/event.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { Entry } from "../../wire/walk.ts";
-import { StageClock } from "../measures.ts";
+import { StageClock } from "../measures/measures.ts";
 import type { AuthJob, Deferred, Refusal } from "../messages.ts";
 
 /** A deferred item without its index, which only the batch knows. */

@@ -7,7 +7,7 @@ import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { encodeClearReply } from "../../../src/wire/reply.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
-import { unpackAuthJobs } from "../../../src/workers/auth-jobs.ts";
+import { unpackAuthJobs } from "../../../src/workers/batch/auth-jobs.ts";
 import { type AuthJob, type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
 import { clearFrame, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
 

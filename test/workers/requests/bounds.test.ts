@@ -5,7 +5,7 @@ import type { Overrides } from "../../../src/config/load.ts";
 import { keyRecountMs } from "../../../src/limits.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
-import { createKeyCounts, pendingCount, UnprovenKeys } from "../../../src/workers/unproven-keys.ts";
+import { createKeyCounts, pendingCount, UnprovenKeys } from "../../../src/workers/holding/unproven-keys.ts";
 import { acceptMinion, clearFrame, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 describe("a minion's mine", () => {

@@ -7,9 +7,9 @@ import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { networkMatcher } from "../../../config/networks.ts";
 import { SaltworksError } from "../../../errors.ts";
 import { PubServer } from "../../../transport/zmtp/publish/pub-server.ts";
-import { collectWhenIdle } from "../../../workers/idle-collection.ts";
-import { answerForMeasures } from "../../../workers/lane-measures.ts";
-import { nameThread } from "../../../workers/thread-name.ts";
+import { collectWhenIdle } from "../../../workers/measures/idle-collection.ts";
+import { answerForMeasures } from "../../../workers/measures/lane-measures.ts";
+import { nameThread } from "../../../workers/measures/thread-name.ts";
 import type { PublishReport, PublishStart, PublishStats, PublishTask } from "./messages.ts";
 
 if (isMainThread || parentPort === null)

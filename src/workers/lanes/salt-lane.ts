@@ -1,19 +1,19 @@
 /** The lane for Salt's own files: keeps them current from our store, and takes over the jobs that are in them. It gives way to all other threads. */
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
-import { SaltworksError } from "../errors.ts";
-import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
-import { openLocalCache } from "../store/local-cache-driver.ts";
-import { openMinionData } from "../store/minion-data.ts";
-import { SaltFeed } from "../store/salt/feed.ts";
-import { type MirrorStep, SaltMirror } from "../store/salt/mirror.ts";
-import { OldJobs } from "../store/salt/old-jobs.ts";
-import { answerForMeasures } from "./lane-measures.ts";
-import type { LaneStart, SaltStart, SaltTask, TakenJobs } from "./messages.ts";
-import { nameLaneThread } from "./thread-name.ts";
-import { yieldToOthers } from "./thread-priority.ts";
+import { SaltworksError } from "../../errors.ts";
+import { openLmdbJobCache } from "../../store/lmdb-job-cache.ts";
+import { openLocalCache } from "../../store/local-cache-driver.ts";
+import { openMinionData } from "../../store/minion-data.ts";
+import { SaltFeed } from "../../store/salt/feed.ts";
+import { type MirrorStep, SaltMirror } from "../../store/salt/mirror.ts";
+import { OldJobs } from "../../store/salt/old-jobs.ts";
+import { answerForMeasures } from "../measures/lane-measures.ts";
+import { nameLaneThread } from "../measures/thread-name.ts";
+import { yieldToOthers } from "../measures/thread-priority.ts";
+import type { LaneStart, SaltStart, SaltTask, TakenJobs } from "../messages.ts";
 
-if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/salt-lane.ts runs in a worker thread only");
+if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/salt-lane.ts runs in a worker thread only");
 
 const { config, feedFile, layouts, startedThreads } = workerData as SaltStart & LaneStart;
 answerForMeasures(nameLaneThread("salt", startedThreads));

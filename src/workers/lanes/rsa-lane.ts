@@ -4,13 +4,20 @@
  */
 import { createHash, type KeyObject } from "node:crypto";
 import { isMainThread, workerData } from "node:worker_threads";
-import { Crypticle, generateKeyString } from "../crypto/crypticle.ts";
-import { cleanPem, loadPrivateKey, loadPublicKey } from "../crypto/pem.ts";
-import { decryptOaep, type EncAlgorithm, encryptOaep, isSigAlgorithm, type SigAlgorithm, sign } from "../crypto/rsa.ts";
-import { signX931 } from "../crypto/x931.ts";
-import { hasCode, SaltworksError } from "../errors.ts";
-import { laneKeysMax } from "../limits.ts";
-import { encode } from "../wire/msgpack.ts";
+import { Crypticle, generateKeyString } from "../../crypto/crypticle.ts";
+import { cleanPem, loadPrivateKey, loadPublicKey } from "../../crypto/pem.ts";
+import {
+  decryptOaep,
+  type EncAlgorithm,
+  encryptOaep,
+  isSigAlgorithm,
+  type SigAlgorithm,
+  sign,
+} from "../../crypto/rsa.ts";
+import { signX931 } from "../../crypto/x931.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import { laneKeysMax } from "../../limits.ts";
+import { encode } from "../../wire/msgpack.ts";
 import {
   encodeAuthAccepted,
   encodeAuthVerdict,
@@ -19,14 +26,14 @@ import {
   encodePrivateReply,
   encodePrivateSigned,
   encodeSignedReply,
-} from "../wire/reply.ts";
-import { packReplies, unpackAuthJobs } from "./auth-jobs.ts";
-import { answerForMeasures } from "./lane-measures.ts";
-import type { AuthJob, AuthReplies, LaneStart, PillarReplyJob, RsaStart, RsaTask } from "./messages.ts";
-import { nameLaneThread } from "./thread-name.ts";
-import { yieldToOthers } from "./thread-priority.ts";
+} from "../../wire/reply.ts";
+import { packReplies, unpackAuthJobs } from "../batch/auth-jobs.ts";
+import { answerForMeasures } from "../measures/lane-measures.ts";
+import { nameLaneThread } from "../measures/thread-name.ts";
+import { yieldToOthers } from "../measures/thread-priority.ts";
+import type { AuthJob, AuthReplies, LaneStart, PillarReplyJob, RsaStart, RsaTask } from "../messages.ts";
 
-if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/rsa-lane.ts runs in a worker thread only");
+if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/rsa-lane.ts runs in a worker thread only");
 
 const start = workerData as RsaStart & LaneStart;
 answerForMeasures(nameLaneThread("rsa", start.startedThreads));

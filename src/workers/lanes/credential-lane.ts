@@ -1,13 +1,14 @@
 /** The lane that asks backends of external authentication: hashing a password takes milliseconds, a web service seconds. */
 import { isMainThread, workerData } from "node:worker_threads";
-import { SaltworksError } from "../errors.ts";
-import { checkCredential } from "./credentials/backends.ts";
-import type { CredentialResult, CredentialTask } from "./credentials/contract.ts";
-import { answerForMeasures } from "./lane-measures.ts";
-import type { LaneStart, RunnerStart } from "./messages.ts";
-import { nameLaneThread } from "./thread-name.ts";
+import { SaltworksError } from "../../errors.ts";
+import { checkCredential } from "../credentials/backends.ts";
+import type { CredentialResult, CredentialTask } from "../credentials/contract.ts";
+import { answerForMeasures } from "../measures/lane-measures.ts";
+import { nameLaneThread } from "../measures/thread-name.ts";
+import type { LaneStart, RunnerStart } from "../messages.ts";
 
-if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/credential-lane.ts runs in a worker thread only");
+if (isMainThread)
+  throw new SaltworksError("WORKER_LOST", "workers/lanes/credential-lane.ts runs in a worker thread only");
 
 const { config, startedThreads } = workerData as RunnerStart & LaneStart;
 answerForMeasures(nameLaneThread("eauth", startedThreads));

@@ -2,8 +2,8 @@
  * How many key files strangers have caused, counted by all workers together: pending keys, and those that `autoreject_file` rejected. Other programs
  * remove such files, so that a count at its bound is taken anew.
  */
-import { keyRecountMs } from "../limits.ts";
-import type { KeyDirectories } from "../store/keys.ts";
+import { keyRecountMs } from "../../limits.ts";
+import type { KeyDirectories } from "../../store/keys.ts";
 
 export type UnprovenState = "pending" | "rejected";
 

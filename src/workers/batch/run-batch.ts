@@ -2,17 +2,17 @@
  * One batch in a worker thread: open everything, start the commit, seal the replies while the disk works, and let nothing
  * out before it is durable. docs/ARCHITECTURE.md, "A job's life".
  */
-import { SaltworksError } from "../errors.ts";
-import type { Autosign } from "../store/autosign.ts";
-import type { PutOutcome } from "../store/job-cache.ts";
-import { ByteWriter } from "../wire/byte-writer.ts";
-import { failedReply } from "../wire/reply.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { Autosign } from "../../store/autosign.ts";
+import type { PutOutcome } from "../../store/job-cache.ts";
+import { ByteWriter } from "../../wire/byte-writer.ts";
+import { failedReply } from "../../wire/reply.ts";
+import type { AuthBatch, BatchResult, BatchTask, Deferred } from "../messages.ts";
+import { BatchEffects, type BatchMemory } from "../requests/context.ts";
+import type { Shard } from "../shard.ts";
 import { packAuthJobs } from "./auth-jobs.ts";
-import { type ReceivedItem, unpackBatch } from "./batch.ts";
 import { type ItemOutcome, processItem } from "./dispatch.ts";
-import type { AuthBatch, BatchResult, BatchTask, Deferred } from "./messages.ts";
-import { BatchEffects, type BatchMemory } from "./requests/context.ts";
-import type { Shard } from "./shard.ts";
+import { type ReceivedItem, unpackBatch } from "./frames.ts";
 
 /** Memory of batches that are done. Never more than have been under way at once (`batches_in_flight`). */
 const spareMemory: BatchMemory[] = [];

@@ -2,17 +2,17 @@
  * Reading minions' mines for another minion, a slice at a time: the main thread asks for the next one, so that batches come in between
  * however much is read. Entries that are for some minions only (`allow_tgt`) stay out for others. docs/protocol.md section 7.1.
  */
-import { SaltworksError } from "../errors.ts";
-import { mineSliceBytes, mineSliceMs } from "../limits.ts";
-import { matchesKnown } from "../target/expected.ts";
-import { expandTarget } from "../target/nodegroups.ts";
-import { ParsedTargets } from "../target/parsed.ts";
-import { encode } from "../wire/msgpack.ts";
-import { pickEntries } from "../wire/pick.ts";
-import type { Value, ValueMap } from "../wire/values.ts";
-import { skipValue, textOf } from "../wire/walk.ts";
-import type { MatchAnswer, MineFindAnswer, MineFindTask, MineReadTask, MineSlice } from "./messages.ts";
-import type { Shard } from "./shard.ts";
+import { SaltworksError } from "../../errors.ts";
+import { mineSliceBytes, mineSliceMs } from "../../limits.ts";
+import { matchesKnown } from "../../target/expected.ts";
+import { expandTarget } from "../../target/nodegroups.ts";
+import { ParsedTargets } from "../../target/parsed.ts";
+import { encode } from "../../wire/msgpack.ts";
+import { pickEntries } from "../../wire/pick.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import { skipValue, textOf } from "../../wire/walk.ts";
+import type { MatchAnswer, MineFindAnswer, MineFindTask, MineReadTask, MineSlice } from "../messages.ts";
+import type { Shard } from "../shard.ts";
 
 const guardKey = "__saltmine_acl__";
 const dataKey = "__data__";

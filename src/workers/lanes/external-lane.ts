@@ -3,17 +3,18 @@
  * command holds neither a thread that renders nor one that serves.
  */
 import { isMainThread, workerData } from "node:worker_threads";
-import { SaltworksError } from "../errors.ts";
-import { CommandGuard } from "../pillar/external/command-guard.ts";
-import { runSourceCommands } from "../pillar/external/run-commands.ts";
-import { pillarSettings } from "../pillar/settings.ts";
-import { answerForMeasures } from "./lane-measures.ts";
-import type { LaneStart } from "./messages.ts";
+import { SaltworksError } from "../../errors.ts";
+import { CommandGuard } from "../../pillar/external/command-guard.ts";
+import { runSourceCommands } from "../../pillar/external/run-commands.ts";
+import { pillarSettings } from "../../pillar/settings.ts";
+import { answerForMeasures } from "../measures/lane-measures.ts";
+import { nameLaneThread } from "../measures/thread-name.ts";
+import { yieldToOthers } from "../measures/thread-priority.ts";
+import type { LaneStart } from "../messages.ts";
 import type { SourceResult, SourceStart, SourceTask } from "./pillar-messages.ts";
-import { nameLaneThread } from "./thread-name.ts";
-import { yieldToOthers } from "./thread-priority.ts";
 
-if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/external-lane.ts runs in a worker thread only");
+if (isMainThread)
+  throw new SaltworksError("WORKER_LOST", "workers/lanes/external-lane.ts runs in a worker thread only");
 
 const { config, environment, startedThreads } = workerData as SourceStart & LaneStart;
 answerForMeasures(nameLaneThread("external", startedThreads));

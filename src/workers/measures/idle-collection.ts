@@ -5,7 +5,7 @@
 import { performance } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { idleLookMs } from "../limits.ts";
+import { idleLookMs } from "../../limits.ts";
 
 /** Share of the time that counts as rest. A collection takes some 20 ms, which then delays nobody. */
 const restShareMax = 0.05;

@@ -3,17 +3,17 @@
  * hashes and lists.
  */
 import { isMainThread, workerData } from "node:worker_threads";
-import { SaltworksError } from "../errors.ts";
-import { FileServer } from "../fileserver/file-server.ts";
-import type { PushRefusal } from "../fileserver/pushed/usage.ts";
-import { fileServerSettings } from "../fileserver/settings.ts";
-import { decode, encode } from "../wire/msgpack.ts";
-import { answerForMeasures } from "./lane-measures.ts";
-import type { FileResult, FileStart, FileTask, LaneStart } from "./messages.ts";
-import { transferring } from "./pool.ts";
-import { nameLaneThread } from "./thread-name.ts";
+import { SaltworksError } from "../../errors.ts";
+import { FileServer } from "../../fileserver/file-server.ts";
+import type { PushRefusal } from "../../fileserver/pushed/usage.ts";
+import { fileServerSettings } from "../../fileserver/settings.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import { answerForMeasures } from "../measures/lane-measures.ts";
+import { nameLaneThread } from "../measures/thread-name.ts";
+import type { FileResult, FileStart, FileTask, LaneStart } from "../messages.ts";
+import { transferring } from "../pool.ts";
 
-if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/file-lane.ts runs in a worker thread only");
+if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/file-lane.ts runs in a worker thread only");
 
 const { config, startedThreads } = workerData as FileStart & LaneStart;
 answerForMeasures(nameLaneThread("files", startedThreads));

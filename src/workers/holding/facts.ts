@@ -2,14 +2,14 @@
  * Grains and pillar of this worker's minions, as targets are held against: read from the store when the index is built, then kept current at
  * each refresh. Nothing decoded is kept but what the index holds: a fleet's grains are gigabytes as objects.
  */
-import { SaltworksError } from "../errors.ts";
-import type { MinionData } from "../store/minion-data.ts";
-import type { DatumMap, Facts } from "../target/facts.ts";
-import { FleetIndex } from "../target/fleet/fleet-index.ts";
-import type { FactsPart, Wanted } from "../target/fleet/path-store.ts";
-import { decode } from "../wire/msgpack.ts";
-import { pickEntries } from "../wire/pick.ts";
-import type { Value, ValueMap } from "../wire/values.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { MinionData } from "../../store/minion-data.ts";
+import type { DatumMap, Facts } from "../../target/facts.ts";
+import { FleetIndex } from "../../target/fleet/fleet-index.ts";
+import type { FactsPart, Wanted } from "../../target/fleet/path-store.ts";
+import { decode } from "../../wire/msgpack.ts";
+import { pickEntries } from "../../wire/pick.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
 
 type Stored = { readonly grains: Uint8Array; readonly pillar: Uint8Array };
 

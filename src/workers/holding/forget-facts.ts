@@ -1,8 +1,8 @@
 /** What the master keeps of its minions, forgotten at an operator's word: grains, pillar, mine or functions of it. A refresh brings it back. */
-import type { ForgottenFacts } from "../runners/contract/contract.ts";
-import { decode, encode } from "../wire/msgpack.ts";
-import type { ValueMap } from "../wire/values.ts";
-import type { Shard } from "./shard.ts";
+import type { ForgottenFacts } from "../../runners/contract/contract.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { ValueMap } from "../../wire/values.ts";
+import type { Shard } from "../shard.ts";
 
 const emptyMap = encode(new Map(), "bin");
 

@@ -1,12 +1,12 @@
 /** What runner and wheel functions read, opened with the first call; damage that they meet is told to the caller and kept for the master's log. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { join } from "node:path";
-import type { MasterConfig } from "../config/load.ts";
-import { logItemsMax } from "../limits.ts";
-import type { JobCache } from "../store/job-cache.ts";
-import { openLmdbJobCache } from "../store/lmdb-job-cache.ts";
-import { type MinionData, openMinionData } from "../store/minion-data.ts";
-import { withOldJobs } from "../store/salt/job-reader.ts";
+import type { MasterConfig } from "../../config/load.ts";
+import { logItemsMax } from "../../limits.ts";
+import type { JobCache } from "../../store/job-cache.ts";
+import { openLmdbJobCache } from "../../store/lmdb-job-cache.ts";
+import { type MinionData, openMinionData } from "../../store/minion-data.ts";
+import { withOldJobs } from "../../store/salt/job-reader.ts";
 
 type Stores = { readonly minions: MinionData; readonly jobs: JobCache };
 type Call = { readonly note: (text: string) => void; readonly told: Set<string> };

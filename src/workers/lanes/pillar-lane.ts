@@ -1,21 +1,21 @@
 /** The lane that renders pillars: files in, values out, one minion at a time, so that a slow one delays neither returns nor authentications. */
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
-import { SaltworksError } from "../errors.ts";
-import { PillarCompiler } from "../pillar/compile.ts";
-import { merged } from "../pillar/merge.ts";
-import { pillarSettings } from "../pillar/settings.ts";
-import { PillarCacheFiles } from "../store/pillar-cache.ts";
-import { decode, encode } from "../wire/msgpack.ts";
-import type { Value, ValueMap } from "../wire/values.ts";
-import { isForgottenSince } from "./forget-counts.ts";
-import { answerForMeasures } from "./lane-measures.ts";
-import type { LaneStart } from "./messages.ts";
+import { SaltworksError } from "../../errors.ts";
+import { PillarCompiler } from "../../pillar/compile.ts";
+import { merged } from "../../pillar/merge.ts";
+import { pillarSettings } from "../../pillar/settings.ts";
+import { PillarCacheFiles } from "../../store/pillar-cache.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import { isForgottenSince } from "../holding/forget-counts.ts";
+import { answerForMeasures } from "../measures/lane-measures.ts";
+import { nameLaneThread } from "../measures/thread-name.ts";
+import { yieldToOthers } from "../measures/thread-priority.ts";
+import type { LaneStart } from "../messages.ts";
 import type { PillarResult, PillarStart, PillarTask } from "./pillar-messages.ts";
-import { nameLaneThread } from "./thread-name.ts";
-import { yieldToOthers } from "./thread-priority.ts";
 
-if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/pillar-lane.ts runs in a worker thread only");
+if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/pillar-lane.ts runs in a worker thread only");
 
 const { config, startedThreads } = workerData as PillarStart & LaneStart;
 answerForMeasures(nameLaneThread("pillar", startedThreads));

@@ -1,10 +1,10 @@
 /** Seals a reply that other threads have made, for a minion of this worker: under its session's key or, for older ones, the master's. */
 import { setImmediate as turn } from "node:timers/promises";
-import { ByteWriter } from "../wire/byte-writer.ts";
-import { badLoad, beginRawReply } from "../wire/reply.ts";
-import type { ShardTask } from "./messages.ts";
-import { transferring } from "./pool.ts";
-import type { Shard } from "./shard.ts";
+import { ByteWriter } from "../../wire/byte-writer.ts";
+import { badLoad, beginRawReply } from "../../wire/reply.ts";
+import type { ShardTask } from "../messages.ts";
+import { transferring } from "../pool.ts";
+import type { Shard } from "../shard.ts";
 
 /** A large reply leaves the thread to others in between. @returns the whole reply; a minion whose key went meanwhile has to authenticate */
 export async function sealReply(

@@ -2,8 +2,8 @@
  * How often kept pillars were forgotten, in memory that all threads see: a rendering that began before must not keep what it gives. Minions
  * share a number of counts, so that forgetting one minion may cost another a pillar that is then not kept.
  */
-import { forgetCountsMax } from "../limits.ts";
-import { createPartitionKey, Partitioner } from "./partition.ts";
+import { forgetCountsMax } from "../../limits.ts";
+import { createPartitionKey, Partitioner } from "../partition.ts";
 
 /** A minion's count as it was. */
 export type ForgetMark = { readonly counts: SharedArrayBuffer; readonly place: number; readonly count: number };

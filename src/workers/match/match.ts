@@ -2,18 +2,18 @@
  * Which minions of this worker's partitions a target expects. What is indexed is answered at once; what is not yet is worked on between
  * batches, a slice at a time, and the main thread asks again: a batch of returns never waits for an index.
  */
-import { matchCpuMsMax, matchesPendingMax, matchKeptMs, matchSliceMs } from "../limits.ts";
-import { listedIds, matchesExpected } from "../target/expected.ts";
-import type { Bitmap } from "../target/fleet/bitmap.ts";
-import type { FleetIndex } from "../target/fleet/fleet-index.ts";
-import type { Target } from "../target/parse.ts";
-import { ParsedTargets } from "../target/parsed.ts";
-import { decode } from "../wire/msgpack.ts";
-import { type PackedTexts, packTexts } from "../wire/text-list.ts";
-import { IdPages } from "./id-pages.ts";
-import { KeptLists } from "./kept-lists.ts";
-import type { MatchAnswer, MatchTask } from "./messages.ts";
-import type { Shard } from "./shard.ts";
+import { matchCpuMsMax, matchesPendingMax, matchKeptMs, matchSliceMs } from "../../limits.ts";
+import { listedIds, matchesExpected } from "../../target/expected.ts";
+import type { Bitmap } from "../../target/fleet/bitmap.ts";
+import type { FleetIndex } from "../../target/fleet/fleet-index.ts";
+import type { Target } from "../../target/parse.ts";
+import { ParsedTargets } from "../../target/parsed.ts";
+import { decode } from "../../wire/msgpack.ts";
+import { type PackedTexts, packTexts } from "../../wire/text-list.ts";
+import { IdPages } from "../holding/id-pages.ts";
+import { KeptLists } from "../holding/kept-lists.ts";
+import type { MatchAnswer, MatchTask } from "../messages.ts";
+import type { Shard } from "../shard.ts";
 
 type Outcome = { readonly minions: Bitmap } | { readonly refusal: string };
 type Job = {

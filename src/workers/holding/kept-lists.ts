@@ -2,9 +2,9 @@
  * Packed lists of the targets asked lately. While the same minions match, one list in shared memory serves all who ask, on any thread; where
  * each time others match, none is kept and nothing is copied for nothing.
  */
-import { keptListsBytesMax } from "../limits.ts";
-import type { Bitmap } from "../target/fleet/bitmap.ts";
-import type { PackedTexts } from "../wire/text-list.ts";
+import { keptListsBytesMax } from "../../limits.ts";
+import type { Bitmap } from "../../target/fleet/bitmap.ts";
+import type { PackedTexts } from "../../wire/text-list.ts";
 
 /** `list` is there from the second time on that the same minions matched. */
 type Kept = { readonly minions: Bitmap; readonly list: PackedTexts | undefined; readonly bytes: number };

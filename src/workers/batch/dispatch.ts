@@ -1,28 +1,28 @@
 /** From an opened request to its handler: the list of commands that this master answers. docs/protocol.md section 7. */
 
-import { type Crypticle, sealedBytes } from "../crypto/crypticle.ts";
-import type { Autosign } from "../store/autosign.ts";
-import type { ByteWriter } from "../wire/byte-writer.ts";
-import { encode } from "../wire/msgpack.ts";
-import { beginRawReply } from "../wire/reply.ts";
-import { bufferOf } from "../wire/walk.ts";
-import type { ReceivedItem } from "./batch.ts";
-import { type AuthJob, itemKinds } from "./messages.ts";
-import { handleAuth } from "./requests/auth.ts";
-import { handleClear } from "./requests/clear.ts";
-import type { Answer, BatchEffects, DeferredWork, Opened } from "./requests/context.ts";
-import { emptyAnswers } from "./requests/empty.ts";
-import { handleMinionEvent } from "./requests/events.ts";
-import { fileCommands, handleFiles } from "./requests/files.ts";
-import { handleMasterOpts } from "./requests/master-opts.ts";
-import { handleMasterTops } from "./requests/master-tops.ts";
-import { handleMine, handleMineDelete, handleMineFlush } from "./requests/mine.ts";
-import { handleMineGet } from "./requests/mine-get.ts";
-import { type OpenOutcome, openForwarded, openFrame } from "./requests/open.ts";
-import { handlePeer } from "./requests/peer.ts";
-import { handlePillar } from "./requests/pillar.ts";
-import { handleReturn } from "./requests/return.ts";
-import type { Shard } from "./shard.ts";
+import { type Crypticle, sealedBytes } from "../../crypto/crypticle.ts";
+import type { Autosign } from "../../store/autosign.ts";
+import type { ByteWriter } from "../../wire/byte-writer.ts";
+import { encode } from "../../wire/msgpack.ts";
+import { beginRawReply } from "../../wire/reply.ts";
+import { bufferOf } from "../../wire/walk.ts";
+import { type AuthJob, itemKinds } from "../messages.ts";
+import { handleAuth } from "../requests/auth.ts";
+import { handleClear } from "../requests/clear.ts";
+import type { Answer, BatchEffects, DeferredWork, Opened } from "../requests/context.ts";
+import { emptyAnswers } from "../requests/empty.ts";
+import { handleMinionEvent } from "../requests/events.ts";
+import { fileCommands, handleFiles } from "../requests/files.ts";
+import { handleMasterOpts } from "../requests/master-opts.ts";
+import { handleMasterTops } from "../requests/master-tops.ts";
+import { handleMine, handleMineDelete, handleMineFlush } from "../requests/mine.ts";
+import { handleMineGet } from "../requests/mine-get.ts";
+import { type OpenOutcome, openForwarded, openFrame } from "../requests/open.ts";
+import { handlePeer } from "../requests/peer.ts";
+import { handlePillar } from "../requests/pillar.ts";
+import { handleReturn } from "../requests/return.ts";
+import type { Shard } from "../shard.ts";
+import type { ReceivedItem } from "./frames.ts";
 
 /** What an item becomes: bytes to send (`isStoring`: only if the batch's writes succeed), or work for somebody else. */
 export type ItemOutcome =

@@ -1,18 +1,19 @@
 /** The lane for runner and wheel functions: reads the store by itself, asks the main thread for jobs, presence and counters. */
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads";
-import { SaltworksError } from "../errors.ts";
-import { FileServer } from "../fileserver/file-server.ts";
-import { fileServerSettings } from "../fileserver/settings.ts";
-import { runnerAnswerBytesMax, runnerEventBytesMax, storedResultBytesMax } from "../limits.ts";
-import { callFunction, failureText } from "../runners/contract/call.ts";
-import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../runners/contract/contract.ts";
-import { fieldsOf } from "../runners/jobs/stored-body.ts";
-import { runnerFunctions } from "../runners/registry.ts";
-import { wheelFunctions } from "../runners/wheel.ts";
-import { decode, encode } from "../wire/msgpack.ts";
-import { trimData, trimmedText } from "../wire/return.ts";
-import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
-import { answerForMeasures } from "./lane-measures.ts";
+import { SaltworksError } from "../../errors.ts";
+import { FileServer } from "../../fileserver/file-server.ts";
+import { fileServerSettings } from "../../fileserver/settings.ts";
+import { runnerAnswerBytesMax, runnerEventBytesMax, storedResultBytesMax } from "../../limits.ts";
+import { callFunction, failureText } from "../../runners/contract/call.ts";
+import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../../runners/contract/contract.ts";
+import { fieldsOf } from "../../runners/jobs/stored-body.ts";
+import { runnerFunctions } from "../../runners/registry.ts";
+import { wheelFunctions } from "../../runners/wheel.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import { trimData, trimmedText } from "../../wire/return.ts";
+import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
+import { answerForMeasures } from "../measures/lane-measures.ts";
+import { nameLaneThread } from "../measures/thread-name.ts";
 import type {
   LaneStart,
   RunJobAnswer,
@@ -22,11 +23,10 @@ import type {
   RunnerResult,
   RunnerStart,
   RunnerTask,
-} from "./messages.ts";
+} from "../messages.ts";
 import { RunnerStores } from "./runner-stores.ts";
-import { nameLaneThread } from "./thread-name.ts";
 
-if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/runner-lane.ts runs in a worker thread only");
+if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/runner-lane.ts runs in a worker thread only");
 
 const { config, startedThreads } = workerData as RunnerStart & LaneStart;
 answerForMeasures(nameLaneThread("runner", startedThreads));

@@ -1,8 +1,8 @@
 /** A session key as it is stored: packed, then sealed under a name that binds it to its minion. */
 import { pack, unpack } from "msgpackr";
-import { cleanPem, fingerprint } from "../crypto/pem.ts";
-import { SaltworksError } from "../errors.ts";
-import type { SecretBox } from "../store/sealed.ts";
+import { cleanPem, fingerprint } from "../../crypto/pem.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { SecretBox } from "../../store/sealed.ts";
 
 /** `minionKey`: fingerprint of the public key that it was given to; earlier releases did not note it. */
 export type SessionRecord = {

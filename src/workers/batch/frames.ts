@@ -2,8 +2,8 @@
  * How frames travel to a worker: one transferred buffer a batch, because a thread hop costs more than the crypto does.
  * Layout: u32 count; per item u8 kind, u8 version, u8 seal key, u8 encryption algorithm, u32 end of its bytes (counted from the first byte after the table); the bytes.
  */
-import { SaltworksError } from "../errors.ts";
-import type { ItemKind, SealKey } from "./messages.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { ItemKind, SealKey } from "../messages.ts";
 
 /** `version`, `sealKey` and `encAlgorithm` count only for an opened item; an ordinary frame says its own. */
 export type BatchItem = {

@@ -2,8 +2,8 @@
  * Ids of minions as the wire writes them, one after the other by number, so that a list of many is copied in runs and encoded nowhere.
  * Source: docs/protocol.md section 2.6: text up to 31 bytes and with 2 bytes of length is the same in both flavours.
  */
-import type { Bitmap } from "../target/fleet/bitmap.ts";
-import type { PackedTexts } from "../wire/text-list.ts";
+import type { Bitmap } from "../../target/fleet/bitmap.ts";
+import type { PackedTexts } from "../../wire/text-list.ts";
 
 const bytesMin = 64 * 1024;
 const minionsMin = 1_024;
