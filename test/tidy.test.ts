@@ -49,7 +49,7 @@ function inSources(find: (path: string, facts: SourceFacts) => readonly string[]
   return [...sources].flatMap(([path, facts]) => find(path, facts));
 }
 
-/** `src/store/keys.ts` is in `store`; `src/errors.ts` is `errors`. */
+/** `src/store/keys/keys.ts` is in `store`; `src/errors.ts` is `errors`. */
 function layerOf(path: string): string | undefined {
   return /^src\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1];
 }

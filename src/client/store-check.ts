@@ -16,10 +16,10 @@ import {
 import { checkSaltJobs, checkSaltMinions, leaveRest } from "../store/check/salt-checks.ts";
 import { type Check, Tally } from "../store/check/tally.ts";
 import { instanceOwner } from "../store/instance-lock.ts";
-import { readMasterKey } from "../store/master-keys.ts";
+import { readMasterKey } from "../store/keys/master-keys.ts";
 import { saltKinds } from "../store/salt/minion-files.ts";
-import { openSecretBox, type SecretBox } from "../store/sealed.ts";
-import { readSecrets } from "../store/secrets.ts";
+import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";
+import { readSecrets } from "../store/secrets/secrets.ts";
 
 /** `records` that were read; `faults`: the first few. `unreadable`: why it was not read, and nothing is known of it. */
 export type StorePart = {

@@ -2,7 +2,7 @@
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { hasCodeIn } from "../config/file-errors.ts";
-import { idIsValid } from "../store/keys.ts";
+import { idIsValid } from "../store/keys/keys.ts";
 import { bytesField, intField, listField } from "../wire/fields.ts";
 import type { ValueMap } from "../wire/values.ts";
 import type { PushRefusal } from "./pushed/usage.ts";

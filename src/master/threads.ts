@@ -16,7 +16,7 @@ import {
   publishHeapMbMin,
   workerYoungHeapMb,
 } from "../limits.ts";
-import { ensureMasterKeys } from "../store/keys.ts";
+import { ensureMasterKeys } from "../store/keys/keys.ts";
 import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
 import type { PillarStart, SourceStart } from "../workers/lanes/pillar-messages.ts";
 import type { FileStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";

@@ -2,8 +2,8 @@
  * Of which minions facts or mine were dropped: that these are absent is then an operator's will, and a takeover of old files does not bring them back.
  * A table beside the minions' data; a start drops what it no longer needs.
  */
-import { checkedValue } from "./checked-value.ts";
-import { type BinaryEnvironment, makeDatabases, openDatabase } from "./lmdb-env.ts";
+import { checkedValue } from "./lmdb/checked-value.ts";
+import { type BinaryEnvironment, makeDatabases, openDatabase } from "./lmdb/env.ts";
 
 export type ForgottenPart = "facts" | "mine";
 

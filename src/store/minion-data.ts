@@ -4,8 +4,8 @@
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { checkedValue, openValue } from "./checked-value.ts";
 import { ForgottenData, type ForgottenPart } from "./forgotten-data.ts";
+import { checkedValue, openValue } from "./lmdb/checked-value.ts";
 import {
   attempt,
   closeEnvironment,
@@ -14,7 +14,7 @@ import {
   openEnvironment,
   putLater,
   storeFailed,
-} from "./lmdb-env.ts";
+} from "./lmdb/env.ts";
 
 const dataFile = "data.mdb";
 const directoryMode = 0o700;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import { cleanPem, fingerprint, generateKeyPair } from "../../src/crypto/pem.ts";
-import { takeKeepMark } from "../../src/store/keep-marks.ts";
+import { takeKeepMark } from "../../src/store/keys/keep-marks.ts";
 import { TestHost } from "./test-host.ts";
 
 const permissions = 0o777;

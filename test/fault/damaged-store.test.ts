@@ -12,11 +12,11 @@ import { checkJobLogs, checkJobs } from "../../src/store/check/lmdb-checks.ts";
 import { walkFile } from "../../src/store/check/lmdb-walk.ts";
 import type { Check } from "../../src/store/check/tally.ts";
 import { Tally } from "../../src/store/check/tally.ts";
-import type { JobCache } from "../../src/store/job-cache.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
-import { absorbJobLogs } from "../../src/store/lmdb-reshard.ts";
-import { listLogs } from "../../src/store/return-log-files.ts";
-import { rescueLog } from "../../src/store/return-log-rescue.ts";
+import type { JobCache } from "../../src/store/jobs/job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
+import { absorbJobLogs } from "../../src/store/lmdb/reshard.ts";
+import { listLogs } from "../../src/store/log/files.ts";
+import { rescueLog } from "../../src/store/log/rescue.ts";
 import { loadOf, returnOf } from "../contract/job-cache.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 

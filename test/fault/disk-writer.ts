@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { hasCode } from "../../src/errors.ts";
 import { type DiskFaultKind, diskFaultCounts } from "../../src/store/disk-faults.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
 import { openMinionData } from "../../src/store/minion-data.ts";
 import { loadOf, returnOf } from "../contract/job-cache.ts";
 

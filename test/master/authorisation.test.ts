@@ -6,7 +6,7 @@ import { after, describe, it } from "node:test";
 import { loadMasterConfig, type Overrides } from "../../src/config/load.ts";
 import { Authorisation } from "../../src/master/operators/authorisation.ts";
 import { toJob } from "../../src/master/operators/commands.ts";
-import { Tokens } from "../../src/store/tokens.ts";
+import { Tokens } from "../../src/store/secrets/tokens.ts";
 import { parseTarget } from "../../src/target/parse.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { TextList } from "../../src/wire/text-list.ts";

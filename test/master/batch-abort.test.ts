@@ -4,7 +4,7 @@ import pino from "pino";
 import { SaltworksError } from "../../src/errors.ts";
 import { Batches } from "../../src/master/batch-jobs/batches.ts";
 import type { Job, Published } from "../../src/master/publish/publisher.ts";
-import { BatchLog, readBatchSummary } from "../../src/store/batch-log.ts";
+import { BatchLog, readBatchSummary } from "../../src/store/jobs/batch-log.ts";
 import { encodeBatchOptions } from "../../src/wire/batch.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import { TextList } from "../../src/wire/text-list.ts";

@@ -9,7 +9,7 @@ import { batchesRunningMax } from "../../src/limits.ts";
 import { Batches } from "../../src/master/batch-jobs/batches.ts";
 import type { FollowOptions } from "../../src/master/jobs/job-tracker.ts";
 import type { Job, Published } from "../../src/master/publish/publisher.ts";
-import { BatchLog, readBatchEntries } from "../../src/store/batch-log.ts";
+import { BatchLog, readBatchEntries } from "../../src/store/jobs/batch-log.ts";
 import { type BatchEntry, type BatchOptions, encodeBatchOptions } from "../../src/wire/batch.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import { TextList } from "../../src/wire/text-list.ts";

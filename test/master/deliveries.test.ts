@@ -7,7 +7,7 @@ import { deliveryAsksMax, deliveryTriesMax, pendingMinionsMax } from "../../src/
 import { Deliveries } from "../../src/master/jobs/deliveries.ts";
 import { MinionNumbers } from "../../src/master/jobs/minion-numbers.ts";
 import { PendingJob } from "../../src/master/jobs/pending-job.ts";
-import { openPendingJobs, type PendingJobRecord, type PendingJobs } from "../../src/store/pending-jobs.ts";
+import { openPendingJobs, type PendingJobRecord, type PendingJobs } from "../../src/store/jobs/pending-jobs.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 
 const waitTimeoutMs = 30_000;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { JobKeeping, type JobKeepingParts } from "../../src/master/jobs/job-keeping.ts";
 import { ownJob } from "../../src/master/publish/own-job.ts";
-import { openPendingJobs } from "../../src/store/pending-jobs.ts";
+import { openPendingJobs } from "../../src/store/jobs/pending-jobs.ts";
 import { TextList } from "../../src/wire/text-list.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 

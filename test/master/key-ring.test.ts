@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import { pino } from "pino";
 import { SaltworksError } from "../../src/errors.ts";
 import { KeyRing } from "../../src/master/upkeep/key-ring.ts";
-import type { KeyChange } from "../../src/store/keys.ts";
-import type { MasterSecrets } from "../../src/store/secrets.ts";
+import type { KeyChange } from "../../src/store/keys/keys.ts";
+import type { MasterSecrets } from "../../src/store/secrets/secrets.ts";
 
 function openRing(
   options: {

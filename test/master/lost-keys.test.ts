@@ -5,8 +5,8 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { dropSessionsOfLostKeys } from "../../src/master/upkeep/lost-keys.ts";
-import { openKeyDirectories } from "../../src/store/keys.ts";
-import { openSecretBox } from "../../src/store/sealed.ts";
+import { openKeyDirectories } from "../../src/store/keys/keys.ts";
+import { openSecretBox } from "../../src/store/secrets/sealed.ts";
 import { sealSession, sessionKeyName } from "../../src/workers/holding/session-record.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { openAutosign } from "../../src/store/autosign.ts";
+import { openAutosign } from "../../src/store/keys/autosign.ts";
 import { Float, type Value } from "../../src/wire/values.ts";
 import { temporaryDirectories } from "./temporary.ts";
 

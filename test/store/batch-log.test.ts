@@ -10,7 +10,7 @@ import {
   readBatchEntries,
   readBatchSummary,
   removeBatch,
-} from "../../src/store/batch-log.ts";
+} from "../../src/store/jobs/batch-log.ts";
 import type { BatchEntry } from "../../src/wire/batch.ts";
 
 const jid = "20260101000000000000";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { type KeyChange, type KeyWatch, watchKeys, writeDropfile } from "../../src/store/keys.ts";
+import { type KeyChange, type KeyWatch, watchKeys, writeDropfile } from "../../src/store/keys/keys.ts";
 import { temporaryDirectories } from "./temporary.ts";
 
 const deadlineMs = 1_000;

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { minionIdBytesMax } from "../../src/limits.ts";
-import { idIsValid, openKeyDirectories } from "../../src/store/keys.ts";
+import { idIsValid, openKeyDirectories } from "../../src/store/keys/keys.ts";
 import { temporaryDirectories } from "./temporary.ts";
 
 const pem = "-----BEGIN PUBLIC KEY-----\r\nabc\n-----END PUBLIC KEY-----\n";

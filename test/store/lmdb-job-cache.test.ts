@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import type { Durability } from "../../src/store/job-cache.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
-import { reshardJobCache } from "../../src/store/lmdb-reshard.ts";
+import type { Durability } from "../../src/store/jobs/job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
+import { reshardJobCache } from "../../src/store/lmdb/reshard.ts";
 import { jobCacheContract, loadOf, returnOf } from "../contract/job-cache.ts";
 import { temporaryDirectories } from "./temporary.ts";
 

@@ -14,8 +14,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import { openLocalCache } from "../../src/store/local-cache-driver.ts";
-import { jobDirectory } from "../../src/store/local-cache-files.ts";
+import { openLocalCache } from "../../src/store/jobs/local-cache-driver.ts";
+import { jobDirectory } from "../../src/store/jobs/local-cache-files.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { ValueMap } from "../../src/wire/values.ts";
 import { jobCacheContract, loadOf, returnOf } from "../contract/job-cache.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { ensureLocalKey } from "../../src/store/local-key.ts";
+import { ensureLocalKey } from "../../src/store/keys/local-key.ts";
 import { temporaryDirectories } from "./temporary.ts";
 
 describe("ensureLocalKey", () => {

@@ -4,7 +4,7 @@ import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { ensureMasterKeys } from "../../src/store/keys.ts";
+import { ensureMasterKeys } from "../../src/store/keys/keys.ts";
 import { temporaryDirectories } from "./temporary.ts";
 
 const bits = 2_048;

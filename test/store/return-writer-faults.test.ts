@@ -1,7 +1,7 @@
 /** A store that cannot be asked while returns come: they are refused with the reason, and stored when they come again. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ReturnWriter } from "../../src/store/return-writer.ts";
+import { ReturnWriter } from "../../src/store/lmdb/return-writer.ts";
 import { returnOf } from "../contract/job-cache.ts";
 import { temporaryDirectories } from "./temporary.ts";
 

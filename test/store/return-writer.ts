@@ -1,6 +1,6 @@
 /** A thread that puts returns for lmdb-job-cache.test.ts; or, as a program, a process that reads a job's minions. */
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
-import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 
 if (isMainThread) {

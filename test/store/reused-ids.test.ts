@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it, mock } from "node:test";
-import { KnownReturns } from "../../src/store/known-returns.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb-job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
+import { KnownReturns } from "../../src/store/log/known-returns.ts";
 import { jidAt } from "../../src/wire/jid.ts";
 import { loadOf, returnOf } from "../contract/job-cache.ts";
 import { temporaryDirectories } from "./temporary.ts";

@@ -5,7 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import sodium from "sodium-native";
-import { openSecretBox } from "../../src/store/sealed.ts";
+import { openSecretBox } from "../../src/store/secrets/sealed.ts";
 import { temporaryDirectories } from "./temporary.ts";
 
 const newKey = () =>

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { serialBlockCount } from "../../src/limits.ts";
-import { openSecretBox } from "../../src/store/sealed.ts";
-import { openMasterSecrets, takeOverSessions } from "../../src/store/secrets.ts";
+import { openSecretBox } from "../../src/store/secrets/sealed.ts";
+import { openMasterSecrets, takeOverSessions } from "../../src/store/secrets/secrets.ts";
 import { temporaryDirectories } from "./temporary.ts";
 
 const newKey = () =>

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { Tokens } from "../../src/store/tokens.ts";
+import { Tokens } from "../../src/store/secrets/tokens.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import { Float } from "../../src/wire/values.ts";
 

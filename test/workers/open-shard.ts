@@ -8,11 +8,11 @@ import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/c
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { signX931 } from "../../src/crypto/x931.ts";
 import { routeOf } from "../../src/master/requests/route.ts";
-import { openAutosign } from "../../src/store/autosign.ts";
-import type { JobCache, LoadRecord, LoadToPut, ReturnRecord } from "../../src/store/job-cache.ts";
-import { openKeyDirectories } from "../../src/store/keys.ts";
+import type { JobCache, LoadRecord, LoadToPut, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
+import { openAutosign } from "../../src/store/keys/autosign.ts";
+import { openKeyDirectories } from "../../src/store/keys/keys.ts";
 import type { MinionData } from "../../src/store/minion-data.ts";
-import { openSecretBox } from "../../src/store/sealed.ts";
+import { openSecretBox } from "../../src/store/secrets/sealed.ts";
 import { tagIn } from "../../src/wire/event.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";

@@ -1,8 +1,8 @@
 /** A batch of which one write fails while another is still under way. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { openAutosign } from "../../src/store/autosign.ts";
-import type { ReturnRecord } from "../../src/store/job-cache.ts";
+import type { ReturnRecord } from "../../src/store/jobs/job-cache.ts";
+import { openAutosign } from "../../src/store/keys/autosign.ts";
 import { packBatch } from "../../src/workers/batch/frames.ts";
 import { runBatch } from "../../src/workers/batch/run-batch.ts";
 import { itemKinds } from "../../src/workers/messages.ts";

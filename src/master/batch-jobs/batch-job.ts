@@ -3,7 +3,7 @@
  * `BatchRun`; here it is done. docs/decisions/0020-batches-in-the-master.md.
  */
 import { batchGatherMs, batchLateMs, batchSendWaitsMs, batchStepsMax } from "../../limits.ts";
-import { BatchLog, type PlacedEntry } from "../../store/batch-log.ts";
+import { BatchLog, type PlacedEntry } from "../../store/jobs/batch-log.ts";
 import { type BatchEntry, type BatchOptions, parseShare, windowOf } from "../../wire/batch.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { pickEntries } from "../../wire/pick.ts";

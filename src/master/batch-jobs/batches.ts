@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { batchesRunningMax, batchLogsMax } from "../../limits.ts";
-import { batchDirectory, hasBatch, listBatches, readBatchSummary, removeBatch } from "../../store/batch-log.ts";
+import { batchDirectory, hasBatch, listBatches, readBatchSummary, removeBatch } from "../../store/jobs/batch-log.ts";
 import { type BatchCounts, readBatchOptions } from "../../wire/batch.ts";
 import { jidTime } from "../../wire/jid.ts";
 import type { ValueMap } from "../../wire/values.ts";

@@ -11,7 +11,7 @@ import {
   pendingJobsMax,
   pendingMinionsMax,
 } from "../../limits.ts";
-import type { PendingJobRecord } from "../../store/pending-jobs.ts";
+import type { PendingJobRecord } from "../../store/jobs/pending-jobs.ts";
 import { bootMs } from "../upkeep/clock-step.ts";
 import { FaultDelay } from "../upkeep/fault-delay.ts";
 import { type Appearance, type DeliveriesOptions, settleMs } from "./delivery-effects.ts";

@@ -1,5 +1,5 @@
 /** What deliveries use of the rest of the master: publisher, tracker, job cache, presence, clocks; and how minions come back. */
-import type { PendingJobRecord, PendingJobs } from "../../store/pending-jobs.ts";
+import type { PendingJobRecord, PendingJobs } from "../../store/jobs/pending-jobs.ts";
 import type { FindJobAnswer } from "./job-tracker.ts";
 import type { MinionNumbers } from "./minion-numbers.ts";
 

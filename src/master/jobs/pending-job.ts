@@ -1,7 +1,7 @@
 /** One job that waits for minions which are away: who still lacks it, and how often it was sent to each. */
 import { SaltworksError } from "../../errors.ts";
 import { deliveryTriesMax } from "../../limits.ts";
-import type { PendingJobRecord, StoredPendingJob } from "../../store/pending-jobs.ts";
+import type { PendingJobRecord, StoredPendingJob } from "../../store/jobs/pending-jobs.ts";
 import { JobMinions, type MinionNumbers } from "./minion-numbers.ts";
 
 /** A minion's byte: how often the job was sent to it alone, and why it needs it no longer. */

@@ -22,7 +22,7 @@ import {
   trackedMinionsMax,
 } from "../../limits.ts";
 import { diskFaultCounts, diskFaultKinds } from "../../store/disk-faults.ts";
-import type { Tokens } from "../../store/tokens.ts";
+import type { Tokens } from "../../store/secrets/tokens.ts";
 import { closeReasons } from "../../transport/zmtp/peer.ts";
 import { peerGroupNames } from "../../transport/zmtp/peer-group.ts";
 import type { LanePool } from "../../workers/lane-pool.ts";

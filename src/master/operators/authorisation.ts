@@ -8,7 +8,7 @@ import type { MasterConfig } from "../../config/load.ts";
 import type { ConfigMap, ConfigValue } from "../../config/option.ts";
 import { isConfigMap } from "../../config/salt-yaml.ts";
 import { hasCode } from "../../errors.ts";
-import { Tokens, tokenDirectory } from "../../store/tokens.ts";
+import { Tokens, tokenDirectory } from "../../store/secrets/tokens.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
 import type { CredentialTask } from "../../workers/credentials/contract.ts";

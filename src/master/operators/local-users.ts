@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, statSync } from "node:fs";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { localKeysMax, probeOutputBytesMax, probeTimeoutMs } from "../../limits.ts";
-import { ensureLocalKey } from "../../store/local-key.ts";
+import { ensureLocalKey } from "../../store/keys/local-key.ts";
 import { expressionMatches } from "./permissions.ts";
 
 type UsersConfig = Pick<MasterConfig, "cachedir" | "user" | "publisher_acl" | "external_auth" | "client_acl_verify">;

@@ -4,7 +4,7 @@
  */
 import { SaltworksError } from "../../errors.ts";
 import { explainedMax } from "../../limits.ts";
-import { openKeyDirectories } from "../../store/keys.ts";
+import { openKeyDirectories } from "../../store/keys/keys.ts";
 import { listedIds } from "../../target/expected.ts";
 import { wordsOf } from "../../target/nodegroups.ts";
 import { needsMinionData } from "../../target/parse.ts";

@@ -7,7 +7,7 @@ import type { MasterConfig } from "../../config/load.ts";
 import { networkMatcher } from "../../config/networks.ts";
 import { hasCode } from "../../errors.ts";
 import { hugeRequestBytes } from "../../limits.ts";
-import { type KeyDirectories, openKeyDirectories } from "../../store/keys.ts";
+import { type KeyDirectories, openKeyDirectories } from "../../store/keys/keys.ts";
 import { peerGroupNames } from "../../transport/zmtp/peer-group.ts";
 import type { LanePool } from "../../workers/lane-pool.ts";
 import type { AuthBatch, BatchResult, Deferred, ShardStart } from "../../workers/messages.ts";

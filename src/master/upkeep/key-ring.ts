@@ -4,8 +4,8 @@
  */
 import type { Logger } from "pino";
 import { generateKeyString } from "../../crypto/crypticle.ts";
-import type { KeyChange, KeyWatch } from "../../store/keys.ts";
-import type { MasterSecrets } from "../../store/secrets.ts";
+import type { KeyChange, KeyWatch } from "../../store/keys/keys.ts";
+import type { MasterSecrets } from "../../store/secrets/secrets.ts";
 import type { MasterKeys } from "../../workers/messages.ts";
 import { bootMs } from "./clock-step.ts";
 

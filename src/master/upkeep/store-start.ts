@@ -8,10 +8,10 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { walkFile } from "../../store/check/lmdb-walk.ts";
-import { examineFile, storeDamaged, storeFailed } from "../../store/lmdb-env.ts";
-import { readLayout, shardFile } from "../../store/lmdb-layout.ts";
-import { absorbJobLogs, indexJobCache, reshardJobCache } from "../../store/lmdb-reshard.ts";
-import { fillLockFile } from "../../store/lmdb-room.ts";
+import { examineFile, storeDamaged, storeFailed } from "../../store/lmdb/env.ts";
+import { readLayout, shardFile } from "../../store/lmdb/layout.ts";
+import { absorbJobLogs, indexJobCache, reshardJobCache } from "../../store/lmdb/reshard.ts";
+import { fillLockFile } from "../../store/lmdb/room.ts";
 import { SaltFeed, saltFeedFile } from "../../store/salt/feed.ts";
 
 const dataSuffix = ".mdb";

@@ -12,7 +12,7 @@ import {
   type PlacedEntry,
   readBatchEntries,
   readBatchSummary,
-} from "../../store/batch-log.ts";
+} from "../../store/jobs/batch-log.ts";
 import type { BatchEntry } from "../../wire/batch.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";

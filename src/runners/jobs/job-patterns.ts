@@ -1,5 +1,5 @@
 /** What operators search jobs for, as patterns: texts separated by commas, or lists, of Python's globs. */
-import type { TextPattern } from "../../store/job-facts.ts";
+import type { TextPattern } from "../../store/jobs/job-facts.ts";
 import { compileGlob } from "../../target/glob.ts";
 import type { Value } from "../../wire/values.ts";
 

@@ -1,7 +1,7 @@
 /** A stored job under Salt's headings, and where jobs are read from. */
 import { SaltworksError } from "../../errors.ts";
-import { defaultUser, jobMetadata } from "../../store/job-facts.ts";
-import { openLocalCache } from "../../store/local-cache-driver.ts";
+import { defaultUser, jobMetadata } from "../../store/jobs/job-facts.ts";
+import { openLocalCache } from "../../store/jobs/local-cache-driver.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { textArgument } from "../contract/arguments.ts";

@@ -1,7 +1,7 @@
 /** Lists of jobs, searched and page by page, newest first out of the cache. Shapes and texts are those that operators know from Salt. */
 import { SaltworksError } from "../../errors.ts";
 import { listedBytesMax, listedInEventBytesMax, listedValuesMax } from "../../limits.ts";
-import type { JobFilter, JobQuery } from "../../store/job-facts.ts";
+import type { JobFilter, JobQuery } from "../../store/jobs/job-facts.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { isTrue, parametersOf, textArgument } from "../contract/arguments.ts";

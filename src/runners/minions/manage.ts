@@ -1,7 +1,7 @@
 /** Runner `manage`, the part that asks the minions: who answers, and which version each has. */
 import { readOwnPackage, saltReleaseFollowed } from "../../config/program-version.ts";
 import { SaltworksError } from "../../errors.ts";
-import { openKeyDirectories } from "../../store/keys.ts";
+import { openKeyDirectories } from "../../store/keys/keys.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { isTrue, parametersOf, secondsArgument, targetArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";

@@ -1,6 +1,6 @@
 /** Runner `match`: whether a compound names a minion, decided by what the master keeps of it. Made for minions that ask (`peer_run`). Source: Salt 3007. */
 import { SaltworksError } from "../../errors.ts";
-import { openKeyDirectories } from "../../store/keys.ts";
+import { openKeyDirectories } from "../../store/keys/keys.ts";
 import { matchesKnown } from "../../target/expected.ts";
 import type { DatumMap, Facts } from "../../target/facts.ts";
 import { expandTarget, readNodegroups } from "../../target/nodegroups.ts";

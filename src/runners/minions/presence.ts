@@ -2,7 +2,7 @@
  * Runner `manage`, the part that sends nothing: who is connected, by verified contact (src/master/upkeep/presence.ts). Behind NAT too, where
  * Salt, which compares addresses, sees nobody. docs/compatibility.md, "Presence".
  */
-import { openKeyDirectories } from "../../store/keys.ts";
+import { openKeyDirectories } from "../../store/keys/keys.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { isTrue, listArgument, parametersOf } from "../contract/arguments.ts";

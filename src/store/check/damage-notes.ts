@@ -1,7 +1,7 @@
 /** Tells of records that are not what was stored: in the log once each, since they stay damaged; each time to what waits for the answer. */
 import { damagedNotesMax } from "../../limits.ts";
-import { storeDamaged } from "../lmdb-env.ts";
-import { damagedAdvice } from "../lmdb-records.ts";
+import { storeDamaged } from "../lmdb/env.ts";
+import { damagedAdvice } from "../lmdb/records.ts";
 
 export type DamageListeners = {
   readonly onFault: (error: Error) => void;

@@ -4,7 +4,7 @@
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { walkedFaultsMax } from "../../limits.ts";
-import { headBytesMax, type Meta, pageHeadBytes, readMetas, readTree, type Tree, treeBytes } from "../lmdb-meta.ts";
+import { headBytesMax, type Meta, pageHeadBytes, readMetas, readTree, type Tree, treeBytes } from "../lmdb/meta.ts";
 
 const flagsAt = 18;
 const lowerAt = 20;

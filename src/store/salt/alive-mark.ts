@@ -6,7 +6,7 @@ import { readFileSync, statSync, utimesSync } from "node:fs";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { aliveMarkMarginMs } from "../../limits.ts";
 import { replaceDurably } from "../durable-file.ts";
-import { storeFailed } from "../lmdb-env.ts";
+import { storeFailed } from "../lmdb/env.ts";
 
 const fileMode = 0o600;
 

@@ -11,7 +11,7 @@ import {
   openDatabase,
   openEnvironment,
   transact,
-} from "../lmdb-env.ts";
+} from "../lmdb/env.ts";
 
 const directoryMode = 0o700;
 const placeBytes = 8;

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { hasCode } from "../../errors.ts";
 import { DamageNotes } from "../check/damage-notes.ts";
-import type { JobCache, StoredReturn } from "../job-cache.ts";
-import { type LocalCacheOptions, openLocalCache } from "../local-cache-driver.ts";
+import type { JobCache, StoredReturn } from "../jobs/job-cache.ts";
+import { type LocalCacheOptions, openLocalCache } from "../jobs/local-cache-driver.ts";
 import { ReturnFolders } from "./return-folders.ts";
 
 /** Files that cannot be read are told of one by one, up to this number. */

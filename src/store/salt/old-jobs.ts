@@ -11,9 +11,9 @@ import { saltFileBytesMax, saltMirrorStepMs, takenJidBytesMax } from "../../limi
 import { textField } from "../../wire/fields.ts";
 import { isJid } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
-import type { JobCache, LoadRecord } from "../job-cache.ts";
-import type { LocalCacheOptions } from "../local-cache-driver.ts";
-import { jobDirectory, jobsDirectory, loadFile } from "../local-cache-files.ts";
+import type { JobCache, LoadRecord } from "../jobs/job-cache.ts";
+import type { LocalCacheOptions } from "../jobs/local-cache-driver.ts";
+import { jobDirectory, jobsDirectory, loadFile } from "../jobs/local-cache-files.ts";
 
 /** Loads that go into our cache in one transaction. */
 const loadsAtOnce = 64;

@@ -5,9 +5,9 @@
 import { statSync } from "node:fs";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { entriesIfThere } from "../../config/missing-files.ts";
-import { storeFailed } from "../lmdb-env.ts";
-import type { LocalCacheOptions } from "../local-cache-driver.ts";
-import { jobDirectory } from "../local-cache-files.ts";
+import type { LocalCacheOptions } from "../jobs/local-cache-driver.ts";
+import { jobDirectory } from "../jobs/local-cache-files.ts";
+import { storeFailed } from "../lmdb/env.ts";
 
 /** Jobs whose folders are remembered: commands that follow a job ask again and again. */
 const jobsKnownMax = 4;

@@ -1,7 +1,7 @@
 /** From an opened request to its handler: the list of commands that this master answers. docs/protocol.md section 7. */
 
 import { type Crypticle, sealedBytes } from "../../crypto/crypticle.ts";
-import type { Autosign } from "../../store/autosign.ts";
+import type { Autosign } from "../../store/keys/autosign.ts";
 import type { ByteWriter } from "../../wire/byte-writer.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { beginRawReply } from "../../wire/reply.ts";

@@ -3,8 +3,8 @@
  * out before it is durable. docs/ARCHITECTURE.md, "A job's life".
  */
 import { SaltworksError } from "../../errors.ts";
-import type { Autosign } from "../../store/autosign.ts";
-import type { PutOutcome } from "../../store/job-cache.ts";
+import type { PutOutcome } from "../../store/jobs/job-cache.ts";
+import type { Autosign } from "../../store/keys/autosign.ts";
 import { ByteWriter } from "../../wire/byte-writer.ts";
 import { failedReply } from "../../wire/reply.ts";
 import type { AuthBatch, BatchResult, BatchTask, Deferred } from "../messages.ts";

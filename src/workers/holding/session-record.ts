@@ -2,7 +2,7 @@
 import { pack, unpack } from "msgpackr";
 import { cleanPem, fingerprint } from "../../crypto/pem.ts";
 import { SaltworksError } from "../../errors.ts";
-import type { SecretBox } from "../../store/sealed.ts";
+import type { SecretBox } from "../../store/secrets/sealed.ts";
 
 /** `minionKey`: fingerprint of the public key that it was given to; earlier releases did not note it. */
 export type SessionRecord = {

@@ -3,7 +3,7 @@
  * remove such files, so that a count at its bound is taken anew.
  */
 import { keyRecountMs } from "../../limits.ts";
-import type { KeyDirectories } from "../../store/keys.ts";
+import type { KeyDirectories } from "../../store/keys/keys.ts";
 
 export type UnprovenState = "pending" | "rejected";
 

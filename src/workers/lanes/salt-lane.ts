@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
-import { openLmdbJobCache } from "../../store/lmdb-job-cache.ts";
-import { openLocalCache } from "../../store/local-cache-driver.ts";
+import { openLocalCache } from "../../store/jobs/local-cache-driver.ts";
+import { openLmdbJobCache } from "../../store/lmdb/job-cache.ts";
 import { openMinionData } from "../../store/minion-data.ts";
 import { SaltFeed } from "../../store/salt/feed.ts";
 import { type MirrorStep, SaltMirror } from "../../store/salt/mirror.ts";

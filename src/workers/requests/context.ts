@@ -1,7 +1,7 @@
 /** What a request handler is given: the opened request, and the batch that gathers what must happen before and after the commit. */
 
 import type { Crypticle } from "../../crypto/crypticle.ts";
-import type { ReturnRecord } from "../../store/job-cache.ts";
+import type { ReturnRecord } from "../../store/jobs/job-cache.ts";
 import type { ByteWriter } from "../../wire/byte-writer.ts";
 import { encodeEvent, frameMasterEvent } from "../../wire/event.ts";
 import type { Encodable } from "../../wire/values.ts";

@@ -7,7 +7,7 @@ import type { Crypticle } from "../../crypto/crypticle.ts";
 import { recoverX931 } from "../../crypto/x931.ts";
 import { SaltworksError } from "../../errors.ts";
 import { authFrameBytesMax, clearFrameBytesMax, loadMembersMax } from "../../limits.ts";
-import { idIsValid } from "../../store/keys.ts";
+import { idIsValid } from "../../store/keys/keys.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { badLoad, encodeClearReply, encodeRawReply } from "../../wire/reply.ts";
 import { type Envelope, readEnvelope } from "../../wire/request.ts";

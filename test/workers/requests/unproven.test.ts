@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { clearFrameBytesMax, credentialLoadBytesMax, loadMembersMax } from "../../../src/limits.ts";
-import { tokenDirectory } from "../../../src/store/tokens.ts";
+import { tokenDirectory } from "../../../src/store/secrets/tokens.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import { itemKinds } from "../../../src/workers/messages.ts";

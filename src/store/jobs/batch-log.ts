@@ -1,0 +1,232 @@
+/**
+ * The durable record of batches: a file each, an entry a line, appended as things happen and never changed. A batch without a last entry `done` is to be
+ * gone on with. docs/decisions/0020-batches-in-the-master.md.
+ */
+import {
+  closeSync,
+  fdatasync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { SaltworksError } from "../../errors.ts";
+import { batchEntryBytesMax } from "../../limits.ts";
+import type { BatchEntry } from "../../wire/batch.ts";
+import { syncDirectory } from "../durable-file.ts";
+
+const suffix = ".log";
+/** A name that is no path: the id comes from whoever asks. */
+const namePattern = /^\d{20}(?:_\d+)?$/;
+const chunkBytes = 65_536;
+const newline = 0x0a;
+const fdatasyncAsync = promisify(fdatasync);
+
+/** `offset` and `end`: where its line lies in the log, which is how followers know what they have. */
+export type PlacedEntry = { readonly offset: number; readonly end: number; readonly entry: BatchEntry };
+export type BatchSummary = {
+  readonly first: Extract<BatchEntry, { kind: "new" }>;
+  readonly last: BatchEntry;
+};
+
+export function batchDirectory(cachedir: string): string {
+  return join(cachedir, "batches");
+}
+
+function logFile(directory: string, jid: string): string {
+  if (!namePattern.test(jid)) throw new SaltworksError("FUNCTION_ARGUMENTS", `${jid} is not the job id of a batch`);
+  return join(directory, `${jid}${suffix}`);
+}
+
+/** Appended to by the master alone. Every method throws SaltworksError STORE_FAILED if the disk refuses. */
+export class BatchLog {
+  readonly #fd: number;
+  #end: number;
+  #syncs = 0;
+  #isClosing = false;
+
+  private constructor(fd: number, end: number) {
+    this.#fd = fd;
+    this.#end = end;
+  }
+
+  /** @throws SaltworksError STORE_FAILED also if it is there already */
+  static create(directory: string, jid: string): BatchLog {
+    return attempt(() => {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      const fd = openSync(logFile(directory, jid), "ax", 0o600);
+      syncDirectory(directory);
+      return new BatchLog(fd, 0);
+    });
+  }
+
+  /** To go on with; a line that a crash cut off is taken away. */
+  static reopen(directory: string, jid: string): { readonly log: BatchLog; readonly entries: readonly BatchEntry[] } {
+    const entries: BatchEntry[] = [];
+    let end = 0;
+    for (;;) {
+      const placed = readBatchEntries(directory, jid, end, batchEntryBytesMax);
+      for (const { entry } of placed) entries.push(entry);
+      const last = placed.at(-1);
+      if (last === undefined) break;
+      end = last.end;
+    }
+    const log = attempt(() => {
+      const fd = openSync(logFile(directory, jid), "a");
+      if (fstatSync(fd).size > end) ftruncateSync(fd, end);
+      return new BatchLog(fd, end);
+    });
+    return { log, entries };
+  }
+
+  append(entry: BatchEntry): PlacedEntry {
+    const line = Buffer.from(`${JSON.stringify(entry)}\n`, "utf8");
+    const offset = this.#end;
+    attempt(() => {
+      for (let written = 0; written < line.length; ) written += writeSync(this.#fd, line, written);
+    });
+    this.#end += line.length;
+    return { offset, end: this.#end, entry };
+  }
+
+  /** Resolves when all that was appended is on disk. */
+  async sync(): Promise<void> {
+    this.#syncs += 1;
+    try {
+      await fdatasyncAsync(this.#fd);
+    } catch (error) {
+      throw failed(error);
+    } finally {
+      this.#syncs -= 1;
+      if (this.#isClosing && this.#syncs === 0) closeSync(this.#fd);
+    }
+  }
+
+  /** To be called once. Whatever is being synced is so before. */
+  close(): void {
+    this.#isClosing = true;
+    if (this.#syncs === 0) closeSync(this.#fd);
+  }
+}
+
+/** Job ids of the batches that have a log, oldest first. */
+export function listBatches(directory: string): string[] {
+  try {
+    const names = readdirSync(directory).filter((name) => name.endsWith(suffix));
+    return names
+      .map((name) => name.slice(0, -suffix.length))
+      .filter((jid) => namePattern.test(jid))
+      .sort();
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return [];
+    throw failed(error);
+  }
+}
+
+export function hasBatch(directory: string, jid: string): boolean {
+  return namePattern.test(jid) && statSync(logFile(directory, jid), { throwIfNoEntry: false }) !== undefined;
+}
+
+export function removeBatch(directory: string, jid: string): void {
+  attempt(() => rmSync(logFile(directory, jid), { force: true }));
+}
+
+/**
+ * Whole entries from `offset` on: at least one if there is any, and more until `bytesMax` are reached.
+ *
+ * @throws SaltworksError FUNCTION_ARGUMENTS if there is no such batch, STORE_FAILED
+ */
+export function readBatchEntries(directory: string, jid: string, offset: number, bytesMax: number): PlacedEntry[] {
+  return withLog(directory, jid, (fd) => {
+    const found: PlacedEntry[] = [];
+    let at = offset;
+    let wanted = chunkBytes;
+    for (;;) {
+      const bytes = readAt(fd, at, wanted);
+      const end = placeLines(bytes, at, found);
+      if (bytes.length < wanted || end - offset >= bytesMax) return found;
+      // A line longer than what was read: the list of a large batch's minions.
+      wanted = end > at ? chunkBytes : wanted * 2;
+      if (wanted > 2 * batchEntryBytesMax) throw failed(new Error("a line is too long"));
+      at = end;
+    }
+  });
+}
+
+/** @returns where the last whole line ends */
+function placeLines(bytes: Buffer, at: number, found: PlacedEntry[]): number {
+  let start = 0;
+  for (let end = bytes.indexOf(newline) + 1; end > 0; end = bytes.indexOf(newline, start) + 1) {
+    const entry = JSON.parse(bytes.toString("utf8", start, end)) as BatchEntry;
+    found.push({ offset: at + start, end: at + end, entry });
+    start = end;
+  }
+  return at + start;
+}
+
+/** First and last entry, without reading what is between. */
+export function readBatchSummary(directory: string, jid: string): BatchSummary | undefined {
+  const first = readBatchEntries(directory, jid, 0, 1)[0]?.entry;
+  if (first?.kind !== "new") return undefined;
+  const last = withLog(directory, jid, (fd) => {
+    const { size } = fstatSync(fd);
+    const tail = readAt(fd, Math.max(0, size - chunkBytes), chunkBytes);
+    const lines = tail.toString("utf8").split("\n");
+    const line = lines.length > 2 ? lines.at(-2) : undefined;
+    return line === undefined ? first : parsedOr(line, first);
+  });
+  return { first, last };
+}
+
+/** The last line may be longer than what was read of it; then it is none that says that the batch is over. */
+function parsedOr(line: string, otherwise: BatchEntry): BatchEntry {
+  return line.startsWith('{"kind":"done"') ? (JSON.parse(line) as BatchEntry) : otherwise;
+}
+
+function readAt(fd: number, position: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const count = readSync(fd, bytes, filled, length - filled, position + filled);
+    if (count === 0) break;
+    filled += count;
+  }
+  return bytes.subarray(0, filled);
+}
+
+function withLog<Result>(directory: string, jid: string, read: (fd: number) => Result): Result {
+  const file = logFile(directory, jid);
+  let fd: number;
+  try {
+    fd = openSync(file, "r");
+  } catch (error) {
+    if (!hasCodeIn(error, "ENOENT")) throw failed(error);
+    throw new SaltworksError("FUNCTION_ARGUMENTS", `${jid} is not the job id of a batch`, { jid }, { cause: error });
+  }
+  try {
+    return attempt(() => read(fd));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function attempt<Result>(step: () => Result): Result {
+  try {
+    return step();
+  } catch (error) {
+    throw error instanceof SaltworksError ? error : failed(error);
+  }
+}
+
+function failed(cause: unknown): SaltworksError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new SaltworksError("STORE_FAILED", `the log of a batch failed: ${why}`, {}, { cause });
+}

@@ -1,0 +1,123 @@
+/**
+ * Jobs that wait for minions which are away (`deliver_within`), in an LMDB file of their own: what to send, to whom, until when,
+ * and a byte for each minion that says what became of it. docs/decisions/0019-jobs-for-absent-minions.md.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { SaltworksError } from "../../errors.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import { checkBytes, checkedValue, openValue } from "../lmdb/checked-value.ts";
+import {
+  closeEnvironment,
+  makeDatabases,
+  openDatabase,
+  openEnvironment,
+  putLater,
+  storeDamaged,
+  storeFailed,
+} from "../lmdb/env.ts";
+
+const dataFile = "data.mdb";
+const directoryMode = 0o700;
+
+/** `fields`: what minions are sent beside target and job id. `minions`: who was expected; marks are in this order. */
+export type PendingJobRecord = {
+  readonly jid: string;
+  readonly fields: ReadonlyMap<string, Encodable>;
+  readonly minions: readonly string[];
+  readonly publishedMs: number;
+  readonly deadlineMs: number;
+};
+/** `areMarksDamaged`: at least one of them is not what was stored. */
+export type StoredPendingJob = {
+  readonly record: PendingJobRecord;
+  readonly marks: Uint8Array;
+  readonly areMarksDamaged?: boolean;
+};
+
+/** A write that has resolved is on disk. Every method fails with SaltworksError STORE_FAILED. */
+export interface PendingJobs {
+  /** Oldest first. */
+  all(): StoredPendingJob[];
+  put(record: PendingJobRecord): Promise<void>;
+  /** One byte for each minion. */
+  putMarks(jid: string, marks: Uint8Array): Promise<void>;
+  remove(jid: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens or makes the directory `path`.
+ *
+ * @throws SaltworksError STORE_FAILED
+ */
+export function openPendingJobs(path: string): PendingJobs {
+  mkdirSync(path, { recursive: true, mode: directoryMode });
+  const environment = openEnvironment({ file: join(path, dataFile), isReadOnly: false, isSyncedOnCommit: true });
+  const { jobs, marked } = makeDatabases(environment, () => ({
+    jobs: openDatabase(environment, "jobs"),
+    marked: openDatabase(environment, "marks"),
+  }));
+  const keyOf = (jid: string) => Buffer.from(jid, "utf8");
+  const later = <Result>(bytes: number, write: () => Promise<Result>) =>
+    putLater(environment, { records: 2, bytes }, write);
+  return {
+    all: () =>
+      Array.from(jobs.getRange(), ({ key, value }) => {
+        const record = readRecord(key, value);
+        return { record, ...readMarks(key, marked.getBinary(key), record.minions.length) };
+      }),
+    put: async (record) => {
+      const key = keyOf(record.jid);
+      const value = checkedValue(key, writeRecord(record));
+      await later(value.byteLength, () => jobs.put(key, value));
+    },
+    putMarks: async (jid, marks) => {
+      const key = keyOf(jid);
+      await later(marks.byteLength, () => marked.put(key, checkedValue(key, marks)));
+    },
+    remove: async (jid) => {
+      await later(0, () => Promise.all([jobs.remove(keyOf(jid)), marked.remove(keyOf(jid))]));
+    },
+    close: () => closeEnvironment(environment),
+  };
+}
+
+/** Undefined if they are damaged. Those of earlier releases have no hash: their length tells, since any byte may be their first. */
+export function openMarks(key: Buffer, value: Buffer, count: number): Buffer | undefined {
+  if (value.byteLength === count) return value;
+  const marks = value.byteLength === count + checkBytes ? openValue(key, value) : undefined;
+  return marks?.byteLength === count ? marks : undefined;
+}
+
+function readMarks(key: Buffer, value: Buffer | undefined, count: number): Omit<StoredPendingJob, "record"> {
+  const marks = value === undefined ? new Uint8Array(count) : openMarks(key, value, count);
+  if (marks !== undefined) return { marks: Uint8Array.from(marks) };
+  const damaged = new Uint8Array(count);
+  damaged.set(value?.subarray(checkBytes, checkBytes + count) ?? []);
+  return { marks: damaged, areMarksDamaged: true };
+}
+
+function writeRecord({ fields, minions, publishedMs, deadlineMs }: PendingJobRecord): Buffer {
+  return Buffer.from(encode({ fields: new Map(fields), minions, publishedMs, deadlineMs }, "bin"));
+}
+
+function readRecord(key: Buffer, value: Buffer): PendingJobRecord {
+  const jid = key.toString("utf8");
+  const bytes = openValue(key, value);
+  if (bytes === undefined) throw storeDamaged(`the pending job ${jid} is not what was stored`);
+  try {
+    const map = decode(bytes) as ValueMap;
+    return {
+      jid,
+      fields: map.get("fields") as ReadonlyMap<string, Encodable>,
+      minions: map.get("minions") as string[],
+      publishedMs: Number(map.get("publishedMs")),
+      deadlineMs: Number(map.get("deadlineMs")),
+    };
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    throw storeFailed(`the pending job ${jid} cannot be read`, error);
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Marks beside the master's data: whose grains, pillar and mine stay when their key is deleted (`--preserve-minions=True`).
+ * Whoever deletes the key sets the mark first; the worker that learns of the deletion takes it away.
+ */
+import { mkdirSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { SaltworksError } from "../../errors.ts";
+import { keepMarkMs } from "../../limits.ts";
+import { idIsValid } from "./key-states.ts";
+
+const markFolder = ".saltworks_keep";
+const folderMode = 0o700;
+const markMode = 0o600;
+
+/** @throws SaltworksError STORE_FAILED */
+export function setKeepMarks(cachedir: string, ids: readonly string[]): void {
+  const folder = join(cachedir, markFolder);
+  try {
+    mkdirSync(folder, { recursive: true, mode: folderMode });
+    for (const id of ids.filter(idIsValid)) writeFileSync(join(folder, id), "", { mode: markMode });
+  } catch (cause) {
+    throw new SaltworksError("STORE_FAILED", "data cannot be marked to be kept", { folder }, { cause });
+  }
+}
+
+/** @returns whether there was a mark; one that a master which was down never saw has lapsed. @throws SaltworksError STORE_FAILED */
+export function takeKeepMark(cachedir: string, id: string): boolean {
+  if (!idIsValid(id)) return false;
+  const mark = join(cachedir, markFolder, id);
+  try {
+    const { mtimeMs } = statSync(mark);
+    unlinkSync(mark);
+    return Date.now() - mtimeMs < keepMarkMs;
+  } catch (cause) {
+    if (hasCodeIn(cause, "ENOENT", "ENOTDIR")) return false;
+    throw new SaltworksError("STORE_FAILED", "a mark of data to be kept cannot be taken", { id }, { cause });
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The secret that proves a local user to the master: `<cachedir>/.<user>_key`, readable by that user only.
+ * Salt's own command line sends its content as `key`. Source: docs/protocol.md section 11.1.
+ */
+import { chownSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { generateKeyString } from "../../crypto/crypticle.ts";
+import { SaltworksError } from "../../errors.ts";
+import { createDurably } from "../durable-file.ts";
+
+const mode = 0o600;
+
+function readKey(file: string): string | undefined {
+  try {
+    const key = readFileSync(file, "utf8");
+    return key === "" ? undefined : key;
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return undefined;
+    throw new SaltworksError("STORE_FAILED", `${file} cannot be read`, { file }, { cause: error });
+  }
+}
+
+/**
+ * The present secret of `user`, or a new one. A restart keeps it, so that running commands go on.
+ *
+ * @param uid to whom the file is given; the master's own stays its own
+ */
+export function ensureLocalKey(cachedir: string, user: string, uid?: number): string {
+  mkdirSync(cachedir, { recursive: true });
+  const file = join(cachedir, `.${user}_key`);
+  const key = presentOrNew(file);
+  if (uid !== undefined) giveTo(file, uid);
+  return key;
+}
+
+/** Only root can; another user's master leaves its files to itself, as Salt's does. */
+function giveTo(file: string, uid: number): void {
+  const { uid: owner, gid } = statSync(file);
+  if (owner !== uid && process.getuid?.() === 0) chownSync(file, uid, gid);
+}
+
+function presentOrNew(file: string): string {
+  const present = readKey(file);
+  if (present !== undefined) return present;
+  const made = generateKeyString();
+  if (!createDurably(file, made, mode)) {
+    // Another process made it meanwhile, or it is an empty file that nobody can prove anything with.
+    const theirs = readKey(file);
+    if (theirs !== undefined) return theirs;
+    throw new SaltworksError("STORE_FAILED", `${file} is empty`, { file });
+  }
+  return made;
+}

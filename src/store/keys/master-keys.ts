@@ -1,0 +1,68 @@
+/**
+ * The master's own key pair, and the one that signs it, as Salt keeps them: `<name>.pem` 0400 PKCS#1, `<name>.pub` 0644 SPKI.
+ * 3008 keeps `<master id>.pem` with `master.pem` a link to it: links are followed, so an existing directory works.
+ * Source: docs/protocol.md section 3.6.
+ */
+import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { loadPrivateKey } from "../../crypto/pem.ts";
+import { SaltworksError } from "../../errors.ts";
+import { createDurably, replaceDurably } from "../durable-file.ts";
+
+const privateMode = 0o400;
+const publicMode = 0o644;
+const pkiDirMode = 0o700;
+/** Only what holds the keys is private, as in Salt. */
+const parentMode = 0o755;
+
+/** `privatePem` is PKCS#1 without passphrase, in memory only; `publicPem` the public file's text as it stands there. */
+export type MasterKeyPair = { readonly privatePem: string; readonly publicPem: string };
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return undefined;
+    throw new SaltworksError("STORE_FAILED", `${path} cannot be read`, { path }, { cause: error });
+  }
+}
+
+function exportPrivate(key: KeyObject, passphrase: string | undefined): string {
+  return passphrase === undefined
+    ? key.export({ type: "pkcs1", format: "pem" }).toString()
+    : key.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase }).toString();
+}
+
+/** The master's private key, if there is one: nothing is made. @throws SaltworksError CRYPTO_BAD_KEY, STORE_FAILED */
+export function readMasterKey(pkiDir: string, passphrase?: string): string | undefined {
+  const text = readIfThere(join(pkiDir, "master.pem"));
+  return text === undefined
+    ? undefined
+    : loadPrivateKey(text, passphrase).export({ type: "pkcs1", format: "pem" }).toString();
+}
+
+/**
+ * Reads `<name>.pem` and `<name>.pub`, making what is missing: a new pair of `bits`, or the public file from the private one.
+ *
+ * @param passphrase `key_pass` or `signing_key_pass`; encrypts a new file, opens an existing one
+ * @throws SaltworksError CRYPTO_BAD_KEY (not a key, wrong passphrase), STORE_FAILED
+ */
+export function ensureMasterKeys(pkiDir: string, bits: number, name = "master", passphrase?: string): MasterKeyPair {
+  mkdirSync(dirname(pkiDir), { recursive: true, mode: parentMode });
+  mkdirSync(pkiDir, { recursive: true, mode: pkiDirMode });
+  const privateFile = join(pkiDir, `${name}.pem`);
+  const publicFile = join(pkiDir, `${name}.pub`);
+  if (readIfThere(privateFile) === undefined) {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: bits, publicExponent: 65_537 });
+    createDurably(privateFile, exportPrivate(privateKey, passphrase), privateMode);
+  }
+  const privateKey = loadPrivateKey(readIfThere(privateFile) ?? "", passphrase);
+  const privatePem = privateKey.export({ type: "pkcs1", format: "pem" }).toString();
+  const present = readIfThere(publicFile);
+  if (present !== undefined) return { privatePem, publicPem: present };
+  const publicPem = createPublicKey(privateKey).export({ type: "spki", format: "pem" }).toString();
+  replaceDurably(publicFile, publicPem, publicMode);
+  return { privatePem, publicPem };
+}

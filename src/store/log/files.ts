@@ -1,0 +1,227 @@
+/**
+ * The log files that stand beside the job cache's data, one per writing thread: making one, reading them all, telling whose writer is gone.
+ * A name says who writes: `returns-<process>-<thread>-<start of the thread in clock ticks>-<random>.log`. A file gets this name when it is on the disk in
+ * full and says that it is empty: a short one, or zeros, are damage. Logs of earlier releases have 12 random digits in place of 16, and zeros in them are
+ * nothing; those releases find and read ours.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { syncDirectory } from "../durable-file.ts";
+import { storeFailed } from "../lmdb/env.ts";
+import {
+  blockBytes,
+  blocksFor,
+  decodeFrame,
+  decodeHead,
+  emptyMark,
+  firstGeneration,
+  frameBytesIn,
+  type LoggedEntry,
+} from "./frames.ts";
+import { type Rescued, rescueLog } from "./rescue.ts";
+
+const namePattern = /^returns-(\d+)-(\d+)-(\d+)-([0-9a-f]+)\.log$/;
+/** As many as no earlier release gave its logs. */
+const randomDigits = 16;
+/** Of a log that is being made. */
+const unfinishedEnd = ".new";
+const fileMode = 0o600;
+/** Written at once when a log is made, bytes. */
+const zerosBytes = 1024 * 1024;
+/** Ended, but not yet waited for. */
+const endedStates = new Set(["Z", "X"]);
+
+/** Start of a thread in clock ticks since boot: with it a reused id is told apart. Undefined: it has ended. */
+function startTicksOf(processId: string, threadId: string): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${processId}/task/${threadId}/stat`, "utf8");
+    // The second field, the name in parentheses, may itself hold spaces and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return endedStates.has(fields[0] ?? "") ? undefined : fields[19];
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT", "ESRCH")) return undefined;
+    throw error;
+  }
+}
+
+/** The calling thread as the kernel knows it. The link is resolved in this thread, so it names this one. */
+function ownName(): string {
+  const [processId = "", , threadId = ""] = readlinkSync("/proc/thread-self").split("/");
+  return `returns-${processId}-${threadId}-${startTicksOf(processId, threadId) ?? 0}-${randomBytes(randomDigits / 2).toString("hex")}.log`;
+}
+
+/** Whether nobody writes this log any more. */
+function isAbandoned(path: string): boolean {
+  const [, processId = "", threadId = "", startTicks] = namePattern.exec(basename(path, unfinishedEnd)) ?? [];
+  return startTicks !== startTicksOf(processId, threadId);
+}
+
+/** All logs in a cache's directory. */
+export function listLogs(directory: string): string[] {
+  return readdirSync(directory)
+    .filter((name) => namePattern.test(name))
+    .map((name) => join(directory, name));
+}
+
+/** What writers left that died while they made a log: nothing was in it. */
+function removeUnfinished(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    const isUnfinished = name.endsWith(unfinishedEnd) && namePattern.test(basename(name, unfinishedEnd));
+    if (isUnfinished && isAbandoned(name)) removeLog(join(directory, name));
+  }
+}
+
+/**
+ * A new log of the calling thread, its whole length written and synced: later writes then change neither its size nor its place,
+ * which is what makes their sync cheap, and no full disk can stop them.
+ */
+export function createLog(directory: string, bytes: number): { readonly path: string; readonly file: number } {
+  const path = join(directory, ownName());
+  const unfinished = path + unfinishedEnd;
+  const file = openSync(unfinished, "wx", fileMode);
+  try {
+    const chunk = Buffer.alloc(Math.min(bytes, zerosBytes));
+    emptyMark(firstGeneration).copy(chunk);
+    for (let at = 0; at < bytes; ) {
+      at += writeSync(
+        file,
+        chunk,
+        at % chunk.byteLength,
+        Math.min(chunk.byteLength - (at % chunk.byteLength), bytes - at),
+        at,
+      );
+      if (at === chunk.byteLength) chunk.fill(0, 0, blockBytes);
+    }
+    fsyncSync(file);
+    renameSync(unfinished, path);
+    syncDirectory(directory);
+  } catch (error) {
+    closeSync(file);
+    for (const name of [unfinished, path]) removeLog(name);
+    throw error;
+  }
+  return { path, file };
+}
+
+export function removeLog(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (!hasCodeIn(error, "ENOENT")) throw error;
+  }
+}
+
+/** What a log holds that may not be in the store yet, in the order in which it was put. It may be written meanwhile: what is read after in the store completes it. */
+export function readLog(path: string): LoggedEntry[] {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return [];
+    throw error;
+  }
+  try {
+    return readEntries(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function readEntries(file: number): LoggedEntry[] {
+  const found: LoggedEntry[] = [];
+  let generation: number | undefined;
+  for (let serial = 0, at = 0; ; serial += 1) {
+    const block = readAt(file, at, blockBytes);
+    const bytes = frameBytesIn(block);
+    if (bytes === undefined) return found;
+    const frame = decodeFrame(bytes <= block.byteLength ? block.subarray(0, bytes) : readAt(file, at, bytes));
+    // A damaged one is stepped over if its head is whole: those behind it are good.
+    const name = frame?.name ?? decodeHead(block)?.name;
+    if (name === undefined || name.serial !== serial) return found;
+    generation ??= name.generation;
+    if (name.generation !== generation) return found;
+    if (frame !== undefined) found.push(...frame.entries);
+    at += blocksFor(bytes);
+  }
+}
+
+/** Shorter than asked for at the end of the file. A length that a torn header names must not make us allocate it. */
+function readAt(file: number, at: number, bytes: number): Buffer {
+  const parts: Buffer[] = [];
+  for (let done = 0; done < bytes; ) {
+    const part = Buffer.allocUnsafe(Math.min(zerosBytes, bytes - done));
+    const count = readSync(file, part, 0, part.byteLength, at + done);
+    if (count === 0) break;
+    parts.push(part.subarray(0, count));
+    done += count;
+  }
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
+}
+
+/** @param bytes the whole file */
+export function rescueFile(path: string, bytes: Buffer): Rescued {
+  return rescueLog(bytes, namePattern.exec(basename(path))?.[4]?.length === randomDigits);
+}
+
+const nothingLeft: Rescued = { entries: [], fault: undefined };
+
+/** Threads that start together find the same logs: the first one absorbs a log, the others find it gone. */
+function readLeftLog(path: string): Rescued {
+  try {
+    return rescueFile(path, readFileSync(path));
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return nothingLeft;
+    if (hasCodeIn(error, "EISDIR", "EACCES", "EPERM", "EIO")) throw storeFailed(`${path} cannot be read`, error);
+    throw error;
+  }
+}
+
+/** @returns false if another thread was first */
+function setAside(path: string, aside: string): boolean {
+  try {
+    renameSync(path, aside);
+    return true;
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return false;
+    throw error;
+  }
+}
+
+/**
+ * Hands over what all logs hold, and removes those that nobody writes any more; one that is damaged is set aside under another name,
+ * after all that is whole in it was handed over.
+ *
+ * @returns what is damaged, a sentence each
+ */
+export function absorbLogs(directory: string, store: (entries: readonly LoggedEntry[]) => void): string[] {
+  const faults: string[] = [];
+  removeUnfinished(directory);
+  for (const path of listLogs(directory)) {
+    // Asked first: what is read after is all that there will ever be.
+    const isLeft = isAbandoned(path);
+    const { entries, fault } = isLeft ? readLeftLog(path) : { entries: readLog(path), fault: undefined };
+    if (entries.length > 0) store(entries);
+    if (!isLeft) continue;
+    if (fault === undefined) {
+      removeLog(path);
+      continue;
+    }
+    const aside = join(directory, `damaged-${basename(path)}`);
+    if (!setAside(path, aside)) continue;
+    faults.push(`${path} ${fault}. All that is whole in it was stored; the file is kept as ${aside}`);
+  }
+  return faults;
+}

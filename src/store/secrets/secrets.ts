@@ -1,0 +1,138 @@
+/**
+ * What a restart must not lose: the AES key that seals publications, its former one during its grace, and the publish serial.
+ * Serials are reserved on disk in blocks before use, so that no crash repeats one: minions drop what is not greater than the last.
+ */
+import { readFileSync } from "node:fs";
+import { pack, unpack } from "msgpackr";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { generateKeyString } from "../../crypto/crypticle.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import { serialBlockCount } from "../../limits.ts";
+import { replaceDurably } from "../durable-file.ts";
+import type { SecretBox } from "./sealed.ts";
+
+export { takeOverSessions } from "./salt-sessions.ts";
+
+const mode = 0o600;
+const recordName = "master-secrets";
+
+export type FormerKey = { readonly key: string; readonly untilMs: number };
+/** Why new keys were made: the file was missing, or sealed under another master key (or damaged). */
+export type FreshReason = "first-start" | "other-master-key";
+
+export interface MasterSecrets {
+  readonly aes: string;
+  readonly former: FormerKey | undefined;
+  /** When `aes` was made. */
+  readonly createdMs: number;
+  /** Started with new keys: every minion will authenticate again. */
+  readonly isFresh: boolean;
+  readonly freshReason: FreshReason | undefined;
+  /** Greater than any before under this key, also before a crash; first 1. */
+  nextSerial(): number;
+  /** `aes` becomes the key, by default a new one; the present one becomes the former. On resolving it is on disk and in use. */
+  rotate(nowMs: number, graceMs: number, aes?: string): Promise<void>;
+  /** Gives unused serials back. */
+  close(): void;
+}
+
+type Stored = {
+  readonly aes: string;
+  readonly former?: FormerKey;
+  readonly createdMs: number;
+  /** Serials up to here may have been used. */
+  readonly serialReserved: number;
+};
+
+class FileMasterSecrets implements MasterSecrets {
+  readonly freshReason: FreshReason | undefined;
+  readonly #file: string;
+  readonly #box: SecretBox;
+  #stored: Stored;
+  #serial: number;
+
+  constructor(file: string, box: SecretBox, stored: Stored, freshReason: FreshReason | undefined) {
+    this.#file = file;
+    this.#box = box;
+    this.#stored = stored;
+    this.#serial = stored.serialReserved;
+    this.freshReason = freshReason;
+  }
+
+  get aes(): string {
+    return this.#stored.aes;
+  }
+  get former(): FormerKey | undefined {
+    return this.#stored.former;
+  }
+  get createdMs(): number {
+    return this.#stored.createdMs;
+  }
+  get isFresh(): boolean {
+    return this.freshReason !== undefined;
+  }
+
+  nextSerial(): number {
+    if (this.#serial >= this.#stored.serialReserved) {
+      this.store({ ...this.#stored, serialReserved: this.#serial + serialBlockCount });
+    }
+    this.#serial += 1;
+    return this.#serial;
+  }
+
+  async rotate(nowMs: number, graceMs: number, aes = generateKeyString()): Promise<void> {
+    const former = { key: this.#stored.aes, untilMs: nowMs + graceMs };
+    this.store({ aes, former, createdMs: nowMs, serialReserved: serialBlockCount });
+    this.#serial = 0;
+  }
+
+  close(): void {
+    if (this.#serial < this.#stored.serialReserved) this.store({ ...this.#stored, serialReserved: this.#serial });
+  }
+
+  /** On disk first, in use after. */
+  store(stored: Stored): void {
+    try {
+      replaceDurably(this.#file, this.#box.seal(recordName, pack(stored)), mode);
+    } catch (error) {
+      throw new SaltworksError(
+        "STORE_FAILED",
+        `${this.#file} cannot be written`,
+        { file: this.#file },
+        { cause: error },
+      );
+    }
+    this.#stored = stored;
+  }
+}
+
+function readStored(file: string, box: SecretBox): Stored | FreshReason {
+  let sealed: Buffer;
+  try {
+    sealed = readFileSync(file);
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return "first-start";
+    throw new SaltworksError("STORE_FAILED", `${file} cannot be read`, { file }, { cause: error });
+  }
+  try {
+    return unpack(box.open(recordName, sealed)) as Stored;
+  } catch (error) {
+    if (hasCode(error, "STORE_SEAL_BROKEN")) return "other-master-key";
+    throw error;
+  }
+}
+
+/** Opens the sealed file without looking into it. @throws SaltworksError STORE_SEAL_BROKEN, STORE_FAILED */
+export function readSecrets(file: string, box: SecretBox): void {
+  box.open(recordName, readFileSync(file));
+}
+
+/** Reads the sealed file, or starts afresh and says why in `freshReason`. */
+export function openMasterSecrets(o: { readonly file: string; readonly box: SecretBox }): MasterSecrets {
+  const stored = readStored(o.file, o.box);
+  if (typeof stored !== "string") return new FileMasterSecrets(o.file, o.box, stored, undefined);
+  const fresh: Stored = { aes: generateKeyString(), createdMs: Date.now(), serialReserved: 0 };
+  const secrets = new FileMasterSecrets(o.file, o.box, fresh, stored);
+  secrets.store(fresh);
+  return secrets;
+}

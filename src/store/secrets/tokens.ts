@@ -1,0 +1,139 @@
+/**
+ * Tokens of externally authenticated users: a file each, named by its token, readable by the master alone. Salt's own form, so that tokens live
+ * on when one master takes the other's place, and Salt's API server reads ours. Source: Salt's localfs tokens.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { equalSecrets } from "../../crypto/compare.ts";
+import { SaltworksError } from "../../errors.ts";
+import { tokenFileBytesMax, tokensMax } from "../../limits.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import { type Encodable, Float, type ValueMap } from "../../wire/values.ts";
+import { replaceFile } from "../durable-file.ts";
+
+const fileMode = 0o600;
+const directoryMode = 0o700;
+const randomSourceBytes = 512;
+/** What a digest is written as; no other name is looked for, so that none leads out of the directory. */
+const tokenForm = /^[0-9a-f]{32,128}$/;
+
+/** Where tokens are kept below `cachedir`. */
+export function tokenDirectory(cachedir: string): string {
+  return join(cachedir, "tokens");
+}
+
+/** Whether something is kept under that token; whether it is still good is not looked at. */
+export function isTokenKept(directory: string, token: string): boolean {
+  return tokenForm.test(token) && existsSync(join(directory, token));
+}
+
+export class Tokens {
+  readonly counters = { made: 0, removed: 0, refused: 0 };
+  readonly #directory: string;
+  readonly #hashType: string;
+  #count: number;
+
+  /** @param directory is made if need be */
+  constructor(directory: string, hashType: string) {
+    this.#directory = directory;
+    this.#hashType = hashType;
+    mkdirSync(directory, { recursive: true, mode: directoryMode });
+    this.#count = readdirSync(directory).length;
+  }
+
+  /** Tokens that are kept. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /**
+   * @param fields in Salt's order; the token is put behind them
+   * @throws SaltworksError QUEUE_FULL while there are too many, STORE_FAILED
+   */
+  make(fields: ReadonlyMap<string, Encodable>): Map<string, Encodable> {
+    if (this.#count >= tokensMax) {
+      this.counters.refused += 1;
+      throw new SaltworksError("QUEUE_FULL", `there are ${tokensMax} tokens already`, { tokensMax });
+    }
+    const token = createHash(this.#hashType).update(randomBytes(randomSourceBytes)).digest("hex");
+    const kept = new Map(fields).set("token", token);
+    const file = join(this.#directory, token);
+    try {
+      replaceFile(file, encode(kept, "bin"), fileMode);
+    } catch (error) {
+      throw new SaltworksError("STORE_FAILED", "a token could not be written", {}, { cause: error });
+    }
+    this.#count += 1;
+    this.counters.made += 1;
+    return kept;
+  }
+
+  /** What is kept of a token that is still good. One that is not stays until a sweep: the clock may be wrong, and be set right. */
+  read(token: string, nowMs: number): ValueMap | undefined {
+    if (!tokenForm.test(token)) return undefined;
+    const file = join(this.#directory, token);
+    try {
+      if (statSync(file).size > tokenFileBytesMax) return undefined;
+      const kept = keptIn(readFileSync(file));
+      if (kept !== undefined && isGood(kept, nowMs))
+        return equalSecrets(String(kept.get("token")), token) ? kept : undefined;
+    } catch (error) {
+      if (hasCodeIn(error, "ENOENT")) return undefined;
+      throw new SaltworksError("STORE_FAILED", "a token could not be read", {}, { cause: error });
+    }
+    return undefined;
+  }
+
+  /** @returns whether it was there */
+  remove(token: string): boolean {
+    if (!tokenForm.test(token)) return false;
+    try {
+      rmSync(join(this.#directory, token));
+    } catch (error) {
+      if (hasCodeIn(error, "ENOENT")) return false;
+      throw new SaltworksError("STORE_FAILED", "a token could not be removed", {}, { cause: error });
+    }
+    this.#count -= 1;
+    this.counters.removed += 1;
+    return true;
+  }
+
+  /** Removes those that have expired, one after the other: whatever else the thread has to do comes in between. */
+  async sweep(nowMs: number): Promise<void> {
+    const names = await readdir(this.#directory);
+    let left = names.length;
+    for (const name of names) {
+      if (!tokenForm.test(name)) continue;
+      const file = join(this.#directory, name);
+      const bytes = await readFile(file).catch((error: unknown) => {
+        if (hasCodeIn(error, "ENOENT")) return undefined;
+        throw error;
+      });
+      const kept = bytes && keptIn(bytes);
+      if (bytes !== undefined && kept !== undefined && isGood(kept, nowMs)) continue;
+      await rm(file, { force: true });
+      this.counters.removed += 1;
+      left -= 1;
+    }
+    this.#count = left;
+  }
+}
+
+/** Undefined for a file that is no token's: it could never be good. */
+function keptIn(bytes: Uint8Array): ValueMap | undefined {
+  try {
+    const kept = decode(bytes);
+    return kept instanceof Map ? kept : undefined;
+  } catch (error) {
+    if (error instanceof SaltworksError) return undefined;
+    throw error;
+  }
+}
+
+function isGood(kept: ValueMap, nowMs: number): boolean {
+  const expire = kept.get("expire") ?? 0;
+  return (expire instanceof Float ? expire.value : Number(expire)) * 1_000 >= nowMs;
+}
