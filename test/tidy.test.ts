@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, posix, relative } from "node:path";
 import { describe, it } from "node:test";
 import { describedLimits, generatedDocs } from "../scripts/docs.ts";
-import type { OptionTable } from "../src/config/option.ts";
+import type { OptionTable } from "../src/config/options/option.ts";
 import { masterOptions, minionOptions } from "../src/config/schema.ts";
 import * as limits from "../src/limits.ts";
 import { repositoryRoot } from "./root.ts";

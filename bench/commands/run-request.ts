@@ -5,7 +5,7 @@ import type { Host } from "../../src/cli/host.ts";
 import type { OptionsOf } from "../../src/cli/options/parse.ts";
 import { checkValue } from "../../src/config/check-value.ts";
 import { editDistance } from "../../src/config/edit-distance.ts";
-import type { ConfigValue, OptionTable } from "../../src/config/option.ts";
+import type { ConfigValue, OptionTable } from "../../src/config/options/option.ts";
 import { masterOptions } from "../../src/config/schema.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import type { ParameterValues } from "../results/schema.ts";

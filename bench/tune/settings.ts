@@ -1,5 +1,5 @@
 /** What the tuner varies: the options of the master, the values that it tries, and under which load they differ. */
-import type { OptionTable } from "../../src/config/option.ts";
+import type { OptionTable } from "../../src/config/options/option.ts";
 import { masterOptions } from "../../src/config/schema.ts";
 
 export type SettingName =

@@ -4,7 +4,6 @@ import { join, resolve } from "node:path";
 import { loadMasterConfig, loadMinionConfig, type Overrides, refuseUnbuilt } from "../config/load.ts";
 import type { MasterConfig, MinionConfig } from "../config/schema.ts";
 import { hasCode, type SaltworksError } from "../errors.ts";
-import type { DisplayChoice } from "./display.ts";
 import type { Host } from "./host.ts";
 import { usageExitCode } from "./options/line-reader.ts";
 import { type CommandName, type OptionsOf, parseCommandLine, type Understood } from "./options/parse.ts";
@@ -16,6 +15,7 @@ import {
   tableSettings,
 } from "./outputters/settings.ts";
 import { readSaltfile } from "./saltfile.ts";
+import type { DisplayChoice } from "./show/display.ts";
 import { programVersion, versionsText } from "./version.ts";
 
 export const defaultConfigDir = "/etc/salt";

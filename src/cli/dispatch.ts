@@ -14,7 +14,7 @@ type Command = (argv: readonly string[], host: Host) => Promise<number>;
 const commands: { readonly [name in keyof typeof commandAbouts]: () => Promise<Command> } = {
   master: async () => (await import("./commands/master.ts")).runMasterCommand,
   minion: async () => (await import("./commands/minion.ts")).runMinionCommand,
-  salt: async () => (await import("./commands/salt.ts")).runSalt,
+  salt: async () => (await import("./commands/salt/salt.ts")).runSalt,
   key: async () => (await import("./commands/key.ts")).runKey,
   run: async () => (await import("./commands/run.ts")).runRun,
   call: async () => (await import("./commands/call.ts")).runCallCommand,

@@ -1,6 +1,6 @@
 /** What the commands use of the process they run in: streams, signals, who the user is. Tests give one of their own. */
 import { ownUserName } from "../config/own-user.ts";
-import { LineInput } from "./line-input.ts";
+import { LineInput } from "./input/line-input.ts";
 import { openTerminal, type Screen } from "./top/terminal.ts";
 
 export type Host = {

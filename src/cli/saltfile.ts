@@ -1,7 +1,7 @@
 /** Finds and reads the Saltfile: named by option or environment, else in the working directory, else in the home directory. */
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { isConfigMap, parseSaltYaml } from "../config/salt-yaml.ts";
+import { isConfigMap, parseSaltYaml } from "../config/yaml/salt-yaml.ts";
 import type { Host } from "./host.ts";
 import type { SaltfileSection } from "./options/saltfile.ts";
 

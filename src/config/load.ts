@@ -8,15 +8,9 @@ import { SaltworksError } from "../errors.ts";
 import { checkValue } from "./check-value.ts";
 import { nearestNames } from "./edit-distance.ts";
 import { hostId, withDomain } from "./host-id.ts";
-import { unbuiltJinjaEnv } from "./jinja-options.ts";
-import type { ConfigMap, ConfigValue, OptionTable } from "./option.ts";
-import { otherDefaultOf } from "./other-defaults.ts";
-import { isIgnored, otherSaltNames } from "./other-names.ts";
-import { ownUserName } from "./own-user.ts";
-import { readSettings, type Setting, type Settings } from "./read-files.ts";
-import { isUri, underRoot } from "./root-dir.ts";
-import { isConfigMap } from "./salt-yaml.ts";
-import { type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
+import { unbuiltJinjaEnv } from "./options/jinja.ts";
+import type { ConfigMap, ConfigValue, OptionTable } from "./options/option.ts";
+import { otherDefaultOf } from "./options/other-defaults.ts";
 import {
   isEmpty,
   isUnbuilt,
@@ -24,7 +18,13 @@ import {
   unbuiltFault,
   unbuiltOptions,
   unbuiltSettings,
-} from "./unbuilt-options.ts";
+} from "./options/unbuilt.ts";
+import { isIgnored, otherSaltNames } from "./other-names.ts";
+import { ownUserName } from "./own-user.ts";
+import { readSettings, type Setting, type Settings } from "./read-files.ts";
+import { isUri, underRoot } from "./root-dir.ts";
+import { type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
+import { isConfigMap } from "./yaml/salt-yaml.ts";
 
 /** Values from the command line, by option name; they win over every file. */
 export type { MasterConfig, MinionConfig };

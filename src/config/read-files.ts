@@ -7,9 +7,9 @@ import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { SaltworksError } from "../errors.ts";
 import { hasCodeIn } from "./file-errors.ts";
-import type { ConfigMap, ConfigValue } from "./option.ts";
+import type { ConfigMap, ConfigValue } from "./options/option.ts";
 import { matchingPaths } from "./path-pattern.ts";
-import { isConfigMap, parseSaltYaml } from "./salt-yaml.ts";
+import { isConfigMap, parseSaltYaml } from "./yaml/salt-yaml.ts";
 
 /** Files that include each other stop here. */
 const includeDepthMax = 16;

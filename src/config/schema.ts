@@ -2,10 +2,10 @@
  * The typed shape of a loaded configuration, for both roles. The tables themselves: master-options.ts, minion-options.ts.
  * docs/config.md is generated from them.
  */
-import { masterOptions } from "./master-options.ts";
-import { minionOptions } from "./minion-options.ts";
-import type { ConfigValue, ValuesOf } from "./option.ts";
-import type { UnbuiltSetting } from "./unbuilt-options.ts";
+import { masterOptions } from "./options/master.ts";
+import { minionOptions } from "./options/minion.ts";
+import type { ConfigValue, ValuesOf } from "./options/option.ts";
+import type { UnbuiltSetting } from "./options/unbuilt.ts";
 
 export { masterOptions, minionOptions };
 

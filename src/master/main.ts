@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { backendFaults } from "../config/external-auth.ts";
 import type { MasterConfig } from "../config/load.ts";
-import { unbuiltWarning } from "../config/unbuilt-options.ts";
+import { unbuiltWarning } from "../config/options/unbuilt.ts";
 import { fileServerSettings } from "../fileserver/settings.ts";
 import { drainDeadlineMs, keyChangeSettleMs, logItemsMax } from "../limits.ts";
 import { claimInstance } from "../store/instance-lock.ts";

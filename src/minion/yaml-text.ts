@@ -1,6 +1,6 @@
 /** Values as YAML text in block style, maps sorted by key, as Salt writes its files. Unlike Salt's, long lines are never folded. */
 import { Document, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
-import { plainKind } from "../config/yaml11.ts";
+import { plainKind } from "../config/yaml/yaml11.ts";
 import { Float, type Value } from "../wire/values.ts";
 import { pythonText } from "./modules/python-values.ts";
 

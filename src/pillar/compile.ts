@@ -10,7 +10,7 @@ import type { SourceContext, SourceOutcomes } from "./external/contract.ts";
 import { withSources } from "./external/merge-sources.ts";
 import { type PillarFile, PillarFiles } from "./files.ts";
 import { readInclude, underKey } from "./include.ts";
-import { lineOf } from "./jinja/evaluate.ts";
+import { lineOf } from "./jinja/run/evaluate.ts";
 import { merged } from "./merge.ts";
 import type { Minion } from "./minion-match.ts";
 import { dynamicRoots } from "./roots.ts";

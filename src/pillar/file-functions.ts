@@ -4,8 +4,8 @@
  */
 
 import { isInside, type PillarFiles } from "./files.ts";
-import type { Bound } from "./jinja/call-arguments.ts";
-import { demand, fault, type Item } from "./jinja/values.ts";
+import type { Bound } from "./jinja/python/call-arguments.ts";
+import { demand, fault, type Item } from "./jinja/python/values.ts";
 import { dynamicRoots } from "./roots.ts";
 import type { PillarSettings } from "./settings.ts";
 

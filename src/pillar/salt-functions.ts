@@ -8,9 +8,9 @@ import { compileGlob } from "../target/glob.ts";
 import type { ValueMap } from "../wire/values.ts";
 import { fileText } from "./file-functions.ts";
 import type { PillarFiles } from "./files.ts";
-import { type Bound, bind } from "./jinja/call-arguments.ts";
-import { traverse } from "./jinja/filters-data.ts";
-import { repr, str } from "./jinja/text.ts";
+import { traverse } from "./jinja/filters/data.ts";
+import { type Bound, bind } from "./jinja/python/call-arguments.ts";
+import { repr, str } from "./jinja/python/text.ts";
 import {
   Callable,
   type Dict,
@@ -25,7 +25,7 @@ import {
   Members,
   Tuple,
   typeFault,
-} from "./jinja/values.ts";
+} from "./jinja/python/values.ts";
 import { merged } from "./merge.ts";
 import { type Minion, matchesMinion } from "./minion-match.ts";
 import type { PillarSettings } from "./settings.ts";

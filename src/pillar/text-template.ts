@@ -7,10 +7,10 @@ import { hasCode, SaltworksError } from "../errors.ts";
 import { templateCallsMax } from "../limits.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import { faultText } from "./compile.ts";
-import { lineOf } from "./jinja/evaluate.ts";
-import { parseTemplate } from "./jinja/parser.ts";
-import { type ParsedTemplate, renderTemplate } from "./jinja/template.ts";
-import { type CallArguments, Callable, dataOf, fault, type Item, Members } from "./jinja/values.ts";
+import { type CallArguments, Callable, dataOf, fault, type Item, Members } from "./jinja/python/values.ts";
+import { lineOf } from "./jinja/run/evaluate.ts";
+import { type ParsedTemplate, renderTemplate } from "./jinja/run/template.ts";
+import { parseTemplate } from "./jinja/syntax/parser.ts";
 import { loadYaml } from "./yaml.ts";
 
 type TextFunction = (args: readonly Value[], kwargs: ValueMap) => Promise<Value>;

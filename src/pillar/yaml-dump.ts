@@ -2,11 +2,21 @@
  * Values as YAML text: block and flow style as PyYAML's safe dumper writes them, with sorted keys. Unlike it, long lines are never
  * folded and texts with line breaks are always double-quoted: what is read back is the same.
  */
-import { plainKind } from "../config/yaml11.ts";
+import { plainKind } from "../config/yaml/yaml11.ts";
 import { reprFloat } from "../wire/python-repr.ts";
 import { Float } from "../wire/values.ts";
-import { doubleQuoted } from "./jinja/text.ts";
-import { type Item, isFloat, isNumber, iterate, order, Series, Tuple, typeFault, typeName } from "./jinja/values.ts";
+import { doubleQuoted } from "./jinja/python/text.ts";
+import {
+  type Item,
+  isFloat,
+  isNumber,
+  iterate,
+  order,
+  Series,
+  Tuple,
+  typeFault,
+  typeName,
+} from "./jinja/python/values.ts";
 
 const unprintable = /[^\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10fffe}]/u;
 

@@ -13,8 +13,8 @@ import {
   type Pair,
   type Scalar,
 } from "yaml";
-import { readSaltYaml } from "../config/salt-yaml.ts";
-import { plainKind, plainValue } from "../config/yaml11.ts";
+import { readSaltYaml } from "../config/yaml/salt-yaml.ts";
+import { plainKind, plainValue } from "../config/yaml/yaml11.ts";
 import { SaltworksError } from "../errors.ts";
 import { decodedValuesMax, nestingDepthMax } from "../limits.ts";
 import { Float, type Value, type ValueMap } from "../wire/values.ts";

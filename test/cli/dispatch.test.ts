@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { displayChoice, masterConfig, minionConfig } from "../../src/cli/command-line.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
-import { Display } from "../../src/cli/display.ts";
 import { openDaemonLog, openToolLog } from "../../src/cli/log.ts";
+import { Display } from "../../src/cli/show/display.ts";
 import { repositoryRoot } from "../root.ts";
 import { TestHost } from "./test-host.ts";
 

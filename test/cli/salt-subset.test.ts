@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { chooseSubset, modulesOf } from "../../src/cli/commands/salt-subset.ts";
+import { chooseSubset, modulesOf } from "../../src/cli/commands/salt/subset.ts";
 import type { JobEvent } from "../../src/client/running-job.ts";
 import type { Value } from "../../src/wire/values.ts";
 

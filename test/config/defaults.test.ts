@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { checkValue } from "../../src/config/check-value.ts";
-import type { OptionTable } from "../../src/config/option.ts";
+import type { OptionTable } from "../../src/config/options/option.ts";
 import { masterOptions, minionOptions } from "../../src/config/schema.ts";
 import { repositoryRoot } from "../root.ts";
 

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { loadMasterConfig, loadMinionConfig } from "../../src/config/load.ts";
-import { otherDefaults } from "../../src/config/other-defaults.ts";
+import { otherDefaults } from "../../src/config/options/other-defaults.ts";
+import { unbuiltOptions } from "../../src/config/options/unbuilt.ts";
 import { isIgnored, otherSaltNames } from "../../src/config/other-names.ts";
 import { masterOptions } from "../../src/config/schema.ts";
-import { unbuiltOptions } from "../../src/config/unbuilt-options.ts";
 import { repositoryRoot } from "../root.ts";
 
 type Defaults = Readonly<Record<"master" | "minion", Readonly<Record<string, unknown>>>>;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { parseSaltYaml } from "../../src/config/salt-yaml.ts";
+import { parseSaltYaml } from "../../src/config/yaml/salt-yaml.ts";
 import { repositoryRoot } from "../root.ts";
 
 type Recorded = { text: string; value?: unknown; special?: string; refused?: true };

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { loadMasterConfig, refuseUnbuilt } from "../../src/config/load.ts";
-import { absentStates, pillarErrors, unbuiltOptions, unbuiltWarning } from "../../src/config/unbuilt-options.ts";
+import { absentStates, pillarErrors, unbuiltOptions, unbuiltWarning } from "../../src/config/options/unbuilt.ts";
 
 let root = "";
 beforeEach(() => {

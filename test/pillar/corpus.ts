@@ -1,7 +1,7 @@
 /** The corpus that real Salt was asked, and its answers, recorded by record.py. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseSaltYaml } from "../../src/config/salt-yaml.ts";
+import { parseSaltYaml } from "../../src/config/yaml/salt-yaml.ts";
 import { repositoryRoot } from "../root.ts";
 
 const directory = join(repositoryRoot, "test", "pillar");

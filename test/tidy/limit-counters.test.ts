@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { describedLimits } from "../../scripts/docs.ts";
-import { masterOptions } from "../../src/config/master-options.ts";
+import { masterOptions } from "../../src/config/options/master.ts";
 import * as limits from "../../src/limits.ts";
 import { labelsWanted, limitCounters } from "../../src/master/metrics/limit-counters.ts";
 import { metrics } from "../../src/master/metrics/table.ts";

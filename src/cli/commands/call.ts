@@ -4,15 +4,15 @@ import type { MinionConfig } from "../../config/schema.ts";
 import { type CallOutput, type CallRequest, runCall } from "../../minion/call/call.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { displayChoice, minionConfig, understand } from "../command-line.ts";
-import { Display } from "../display.ts";
-import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
-import { localPillar } from "../local-pillar.ts";
+import { localPillar } from "../input/local-pillar.ts";
+import { minionExtras } from "../input/minion-extras.ts";
+import { loadModuleDirectories } from "../input/module-directory.ts";
+import { becomeUser } from "../input/process-user.ts";
 import { openToolLog } from "../log.ts";
-import { minionExtras } from "../minion-extras.ts";
-import { loadModuleDirectories } from "../module-directory.ts";
 import type { OptionsOf } from "../options/parse.ts";
-import { becomeUser } from "../process-user.ts";
+import { Display } from "../show/display.ts";
+import { orCrash } from "../show/hard-crash.ts";
 
 type CallOptions = OptionsOf<"call">;
 

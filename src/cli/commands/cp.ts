@@ -7,17 +7,17 @@ import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { followTimes, targetExpression, targetKindOf } from "../args/targets.ts";
 import { keywordMark } from "../args/words.ts";
 import { displayChoice, Exit, masterConfig, understand } from "../command-line.ts";
-import { findSources, firstDirectory, piecesOf, readWhole, type SourceFile } from "../copy-sources.ts";
-import { Display } from "../display.ts";
-import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
+import { findSources, firstDirectory, piecesOf, readWhole, type SourceFile } from "../input/copy-sources.ts";
 import { openToolLog } from "../log.ts";
 import { commandLine, noticeLookup, noticeNoMatch, noticePlace } from "../notices.ts";
 import { copyTargetOptions } from "../options/cp-options.ts";
 import type { OptionsOf } from "../options/parse.ts";
-import { noMatchText, saltExitCodes } from "../salt-endings.ts";
-import { namesLookup, silentText } from "../silent-texts.ts";
-import { explainFailure } from "./salt-job.ts";
+import { Display } from "../show/display.ts";
+import { isHardCrash, orCrash } from "../show/hard-crash.ts";
+import { noMatchText, saltExitCodes } from "../show/salt-endings.ts";
+import { namesLookup, silentText } from "../show/silent-texts.ts";
+import { explainFailure } from "./salt/job.ts";
 
 type CpOptions = OptionsOf<"cp">;
 type Call = Pick<JobRequest, "target" | "targetKind" | "kwargs"> & {

@@ -15,7 +15,7 @@ import { Children } from "../demo/children.ts";
 import { createSite, type DemoSite } from "../demo/site.ts";
 import type { Host } from "../host.ts";
 import { runKey } from "./key.ts";
-import { runSalt } from "./salt.ts";
+import { runSalt } from "./salt/salt.ts";
 
 const usage = `Usage: saltworks demo [options]
 

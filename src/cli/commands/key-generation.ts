@@ -3,9 +3,9 @@ import { mkdirSync } from "node:fs";
 import { makeKeyPair, type SignatureRequest, writeKeySignature } from "../../client/key-pairs.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { SaltworksError } from "../../errors.ts";
-import type { Display } from "../display.ts";
+import { ownerUid } from "../input/process-user.ts";
 import type { OptionsOf } from "../options/parse.ts";
-import { ownerUid } from "../process-user.ts";
+import type { Display } from "../show/display.ts";
 
 type KeyOptions = OptionsOf<"key">;
 

@@ -18,14 +18,14 @@ import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { clientConfig, defaultConfigDir, displayChoice, understand } from "../command-line.ts";
-import { Display } from "../display.ts";
-import { isHardCrash, orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
+import { loginOf } from "../input/login.ts";
+import { becomeUser } from "../input/process-user.ts";
 import { openToolLog } from "../log.ts";
-import { loginOf } from "../login.ts";
 import { noticePlace } from "../notices.ts";
 import type { OptionsOf } from "../options/parse.ts";
-import { becomeUser } from "../process-user.ts";
+import { Display } from "../show/display.ts";
+import { isHardCrash, orCrash } from "../show/hard-crash.ts";
 import { generatedDirectory, runKeyGeneration } from "./key-generation.ts";
 
 type KeyOptions = OptionsOf<"key">;

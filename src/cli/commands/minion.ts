@@ -3,7 +3,7 @@ import { runMinion } from "../../minion/main.ts";
 import { minionConfig, understand } from "../command-line.ts";
 import { runDaemon } from "../daemon/run-daemon.ts";
 import type { Host } from "../host.ts";
-import { minionExtrasUrl } from "../minion-extras.ts";
+import { minionExtrasUrl } from "../input/minion-extras.ts";
 
 /** Sockets to a master, a bus and pipes to job processes: Salt's minions have no option for it. */
 export const minionOpenFiles = 1_024;

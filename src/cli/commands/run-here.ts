@@ -19,7 +19,7 @@ import { compilePythonPattern } from "../../target/python-pattern.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Host } from "../host.ts";
-import { minionExtras } from "../minion-extras.ts";
+import { minionExtras } from "../input/minion-extras.ts";
 import { renderJson } from "../outputters/json.ts";
 
 /** `exitCode`: of a call that was interrupted. */

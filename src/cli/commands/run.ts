@@ -23,15 +23,15 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { keywordMark, parseArguments } from "../args/words.ts";
 import { clientConfig, displayChoice, understand } from "../command-line.ts";
-import { Display } from "../display.ts";
-import { orCrash } from "../hard-crash.ts";
 import type { Host } from "../host.ts";
+import { loginOf } from "../input/login.ts";
 import { openToolLog } from "../log.ts";
-import { loginOf } from "../login.ts";
 import { noticePlace, withCommandLines } from "../notices.ts";
 import type { OptionsOf } from "../options/parse.ts";
+import { Display } from "../show/display.ts";
+import { orCrash } from "../show/hard-crash.ts";
 import { runHere } from "./run-here.ts";
-import { followBatch } from "./salt-batch.ts";
+import { followBatch } from "./salt/batch.ts";
 
 type Outcome = Pick<CommandOutcome, "value" | "isSuccess"> & Partial<Pick<CommandOutcome, "jid" | "notes">>;
 /** `jid`: the job id that the operator wants it to have. */

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { packageRoot } from "../../config/program-version.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { Host } from "../host.ts";
-import { changeTo, userToBecome } from "../process-user.ts";
+import { changeTo, userToBecome } from "../input/process-user.ts";
 import { giveFiles, type OwnedFiles } from "./own-files.ts";
 
 export type DaemonUser = {

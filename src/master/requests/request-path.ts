@@ -4,7 +4,7 @@
  */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
-import { networkMatcher } from "../../config/networks.ts";
+import { networkMatcher } from "../../config/options/networks.ts";
 import { hasCode } from "../../errors.ts";
 import { hugeRequestBytes } from "../../limits.ts";
 import { type KeyDirectories, openKeyDirectories } from "../../store/keys/keys.ts";

@@ -4,8 +4,8 @@
  */
 import { shellWords } from "../../wire/shell-words.ts";
 import type { Value } from "../../wire/values.ts";
-import { loadJson } from "../jinja/json.ts";
-import { dataOf } from "../jinja/values.ts";
+import { loadJson } from "../jinja/python/json.ts";
+import { dataOf } from "../jinja/python/values.ts";
 import { loadYaml } from "../yaml.ts";
 import { sourceFault } from "./arguments.ts";
 import type { ExternalSource, SourceArguments, SourceContext } from "./contract.ts";

@@ -5,7 +5,7 @@
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { onDemandSourcesMax } from "../../limits.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { isTrue } from "../jinja/values.ts";
+import { isTrue } from "../jinja/python/values.ts";
 import { merged } from "../merge.ts";
 import type { PillarSettings } from "../settings.ts";
 import { boundArguments } from "./arguments.ts";

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { loadMasterConfig } from "../../config/load.ts";
 import { readIfThere } from "../../config/missing-files.ts";
-import { isConfigMap, parseSaltYaml } from "../../config/salt-yaml.ts";
+import { isConfigMap, parseSaltYaml } from "../../config/yaml/salt-yaml.ts";
 import { SaltworksError } from "../../errors.ts";
 import { replaceFile } from "../../store/durable-file.ts";
 import { Ext, Float, type Value, type ValueMap } from "../../wire/values.ts";

@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
-import { isConfigMap } from "../../config/salt-yaml.ts";
+import { isConfigMap } from "../../config/yaml/salt-yaml.ts";
 import { SaltworksError } from "../../errors.ts";
 import { rootsFileBytesMax, rootsFilesListedMax } from "../../limits.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";

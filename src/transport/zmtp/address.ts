@@ -1,6 +1,6 @@
 /** What counts as one address when connections are counted: an IPv4 address, or the /64 that one site of IPv6 has. Pure. */
 import { isIP } from "node:net";
-import { plainAddress } from "../../config/networks.ts";
+import { plainAddress } from "../../config/options/networks.ts";
 
 const groupsOfSite = 4;
 

@@ -3,7 +3,7 @@
  * here, so that nothing is given, as by Salt without any. Where the operator has accepted that sources are missing (`accept_missing`),
  * a minion gets names of states that no file has: its highstate fails and says which source, instead of leaving out a part in silence.
  */
-import { absentStates } from "../../config/unbuilt-options.ts";
+import { absentStates } from "../../config/options/unbuilt.ts";
 import type { Shard } from "../shard.ts";
 import type { Answer } from "./context.ts";
 

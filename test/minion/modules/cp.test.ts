@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
-import { findSources, piecesOf, readWhole } from "../../../src/cli/copy-sources.ts";
+import { findSources, piecesOf, readWhole } from "../../../src/cli/input/copy-sources.ts";
 import { copiedFilesBytesMax } from "../../../src/limits.ts";
 import type { CallContext } from "../../../src/minion/functions/module-contract.ts";
 import { receiveChunk, receiveFiles } from "../../../src/minion/modules/cp/receive.ts";

@@ -1,7 +1,7 @@
 /** A minion's world around the functions under test: configuration, facts, and a host that keeps what it is told. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { minionExtras } from "../../../src/cli/minion-extras.ts";
+import { minionExtras } from "../../../src/cli/input/minion-extras.ts";
 import { loadMinionConfig } from "../../../src/config/load.ts";
 import type { MinionConfig } from "../../../src/config/schema.ts";
 import { SaltworksError } from "../../../src/errors.ts";

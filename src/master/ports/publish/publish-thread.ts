@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
-import { networkMatcher } from "../../../config/networks.ts";
+import { networkMatcher } from "../../../config/options/networks.ts";
 import { SaltworksError } from "../../../errors.ts";
 import { PubServer } from "../../../transport/zmtp/publish/pub-server.ts";
 import { collectWhenIdle } from "../../../workers/measures/idle-collection.ts";

@@ -1,7 +1,7 @@
 /** The file `grains` beside the configuration: what operators write there and what `grains.setval` keeps. */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type Document, isMap, isScalar, isSeq, parseDocument } from "yaml";
-import { plainKind, plainValue } from "../../../config/yaml11.ts";
+import { plainKind, plainValue } from "../../../config/yaml/yaml11.ts";
 import { Float, type Value, type ValueMap } from "../../../wire/values.ts";
 import type { ModuleLog } from "../../functions/module-contract.ts";
 import { yamlText } from "../../yaml-text.ts";

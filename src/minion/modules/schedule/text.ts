@@ -1,5 +1,5 @@
 /** A schedule out of a file's YAML. */
-import { parseSaltYaml } from "../../../config/salt-yaml.ts";
+import { parseSaltYaml } from "../../../config/yaml/salt-yaml.ts";
 import type { ValueMap } from "../../../wire/values.ts";
 import { configToValue } from "../../functions/yaml-values.ts";
 

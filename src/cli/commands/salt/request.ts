@@ -1,0 +1,124 @@
+/** From the options and words of `saltworks salt` to the job that they ask for. Source: docs/compatibility.md, the command line. */
+import type { JobRequest } from "../../../client/master-client.ts";
+import { durationForm, parseDuration } from "../../../config/duration.ts";
+import type { MasterConfig } from "../../../config/schema.ts";
+import { SaltworksError } from "../../../errors.ts";
+import type { Encodable, Value } from "../../../wire/values.ts";
+import { parseFunctions } from "../../args/functions.ts";
+import { followTimes, targetExpression, targetKindOf } from "../../args/targets.ts";
+import { valueOfWord } from "../../args/words.ts";
+import { Exit } from "../../command-line.ts";
+import type { Host } from "../../host.ts";
+import type { OptionsOf } from "../../options/parse.ts";
+import { targetOptions } from "../../options/salt-options.ts";
+
+/** What the words and options of one command line ask for. */
+export type SaltJob = {
+  readonly request: JobRequest & { readonly follow: NonNullable<JobRequest["follow"]> };
+  /** As the command line gives it, for the commands that are suggested. */
+  readonly configDir: string | undefined;
+  readonly isAsync: boolean;
+  readonly isStatic: boolean;
+  readonly isProgressShown: boolean;
+  /** Of the target only this many minions, which have the function. */
+  readonly subset: number | undefined;
+  readonly isVerbose: boolean;
+  readonly isJidShown: boolean;
+  /** Whether silent minions are named. */
+  readonly isTimeoutShown: boolean;
+  readonly isSummarised: boolean;
+};
+
+type SaltOptions = OptionsOf<"salt">;
+
+/**
+ * @throws Exit if the words do not fit together
+ * @throws SaltworksError USAGE if a value that must be a map is none
+ */
+export function toJob(
+  options: SaltOptions,
+  positionals: readonly string[],
+  config: MasterConfig,
+  host: Pick<Host, "complain">,
+): SaltJob {
+  const [targetWord = "", functionWord = "", ...words] = options.isDocAsked ? docWords(positionals) : positionals;
+  const noParse = options.noParse?.split(",") ?? [];
+  const call = parseFunctions(functionWord, words, options.argsSeparator, { noParse });
+  if (!call.ok) {
+    host.complain(`${call.message}\n`);
+    throw new Exit(call.exitCode);
+  }
+  if (options.deliverWithin && (options.isStatic || options.subset))
+    throw new SaltworksError(
+      "USAGE",
+      "--deliver-within is for all minions of the target; --static and --subset take those that answer now",
+    );
+  const targetKind = targetKindOf(targetOptions, options);
+  const isTimeoutShown = config.show_timeout && !options.isTimeoutHidden;
+  const isJidShown = config.show_jid || options.isJidShown;
+  return {
+    request: {
+      target: targetExpression(targetKind, targetWord),
+      targetKind,
+      fun: call.fun,
+      args: call.arg,
+      ...(options.returner ? { ret: options.returner } : {}),
+      kwargs: {
+        show_timeout: isTimeoutShown,
+        show_jid: isJidShown,
+        delimiter: options.delimiter ?? ":",
+        ...fieldsForMinions(options),
+      },
+      follow: followTimes(options.timeoutSeconds, options.gatherJobTimeoutSeconds, config),
+    },
+    configDir: options.configDir,
+    isAsync: options.isAsync,
+    isStatic: options.isStatic,
+    isProgressShown: options.isProgressShown,
+    // As in Salt, 0 means that there is no subset.
+    subset: options.subset === 0 ? undefined : options.subset,
+    isVerbose: options.isVerbose,
+    isJidShown,
+    isTimeoutShown,
+    isSummarised: config.cli_summary || options.isSummaryShown,
+  };
+}
+
+/** `-d` without a target means all minions, and the function word is what is documented. */
+function docWords(positionals: readonly string[]): string[] {
+  const [target = "*", ...words] = positionals;
+  return [target, "sys.doc", ...(words[0] === "sys.doc" ? words.slice(1) : words)];
+}
+
+/** What travels to the minions beside the job, in the order in which Salt stores it; empty values count as not given. */
+function fieldsForMinions(options: SaltOptions): { [name: string]: Encodable } {
+  const fields: { [name: string]: Encodable } = {};
+  if (options.returnConfig) fields.ret_config = options.returnConfig;
+  if (options.returnKwargs) fields.ret_kwargs = mapOf("--return_kwargs", options.returnKwargs, "{host: db1}");
+  if (options.moduleExecutors) fields.module_executors = executorsOf(options.moduleExecutors);
+  if (options.executorOpts) fields.executor_opts = mapOf("--executor-opts", options.executorOpts, "{name: value}");
+  if (options.deliverWithin) fields.deliver_within = durationOf("--deliver-within", options.deliverWithin);
+  if (options.metadata) fields.metadata = mapOf("--metadata", options.metadata, "{ticket: OPS-7}");
+  return fields;
+}
+
+/** The master checks it once more; a slip is better told before anything is sent. */
+function durationOf(option: string, written: string): string {
+  if (parseDuration(written) !== undefined) return written;
+  throw new SaltworksError("USAGE", `option ${option}: '${written}' is not ${durationForm}`);
+}
+
+/** Minions overlook what is no map: whoever wrote it should hear that. */
+function mapOf(option: string, text: string, example: string): Value {
+  const value = valueOfWord(text);
+  if (value instanceof Map) return value;
+  throw new SaltworksError("USAGE", `option ${option}: '${text}' is no map; write one in YAML, such as '${example}'`);
+}
+
+function executorsOf(text: string): Value {
+  const value = valueOfWord(text);
+  const isList = Array.isArray(value) && value.every((name) => typeof name === "string");
+  if (isList || typeof value === "string") return value;
+  const message = `option --module-executors: '${text}' is no list of names; write one in YAML, such as '[direct_call]'`;
+  throw new SaltworksError("USAGE", message);
+}

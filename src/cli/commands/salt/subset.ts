@@ -1,0 +1,61 @@
+/** The random minions of `--subset`: those of the target that have the function, which only they themselves know. */
+import { randomInt } from "node:crypto";
+import type { JobEvent } from "../../../client/running-job.ts";
+import type { Value } from "../../../wire/values.ts";
+
+/** Minions of every release list the functions of a module: a few names, where all functions would be thousands. */
+export function modulesOf(functions: readonly string[]): string[] {
+  return [...new Set(functions.map((name) => name.split(".", 1)[0] ?? ""))];
+}
+
+/**
+ * Chooses as if everybody's answer were awaited, each minion that has all functions with the same chance, and stops reading as soon as no
+ * later answer can change the choice.
+ *
+ * @param minions whom the question was sent to
+ * @param events the answers, lists of functions
+ * @param below gives a random integer from 0 to below its argument
+ */
+export async function chooseSubset(
+  minions: readonly string[],
+  events: AsyncIterable<JobEvent>,
+  functions: readonly string[],
+  count: number,
+  below: (end: number) => number = randomInt,
+): Promise<string[]> {
+  const order = shuffled(minions, below);
+  const listed = new Set(minions);
+  const hasThem = new Map<string, boolean>();
+  const chosen: string[] = [];
+  let position = 0;
+  for await (const event of events) {
+    if (event.kind === "unknown" || event.kind === "silent") hasThem.set(event.id, false);
+    else hasThem.set(event.id, hasAll(event.value, functions));
+    if (!listed.has(event.id)) {
+      // Reached by a syndic, so not known before: behind those that are decided already.
+      listed.add(event.id);
+      order.splice(position + below(order.length - position + 1), 0, event.id);
+    }
+    while (position < order.length && hasThem.has(order[position] ?? "")) {
+      const id = order[position] ?? "";
+      position += 1;
+      if (hasThem.get(id) === true) chosen.push(id);
+      if (chosen.length === count) return chosen;
+    }
+  }
+  const rest = order.slice(position).filter((id) => hasThem.get(id) === true);
+  return [...chosen, ...rest].slice(0, count);
+}
+
+function hasAll(value: Value, functions: readonly string[]): boolean {
+  return Array.isArray(value) && functions.every((name) => value.includes(name));
+}
+
+function shuffled(ids: readonly string[], below: (end: number) => number): string[] {
+  const order = [...ids];
+  for (let end = order.length; end > 1; end -= 1) {
+    const index = below(end);
+    [order[index], order[end - 1]] = [order[end - 1] ?? "", order[index] ?? ""];
+  }
+  return order;
+}

@@ -1,0 +1,60 @@
+/** The pillar of a call without a master, from `pillar_roots` and the options of pillars in the minion's configuration. */
+import type { Logger } from "pino";
+import { checkValue } from "../../config/check-value.ts";
+import { type MasterConfig, type MinionConfig, masterOptions } from "../../config/schema.ts";
+import type { LocalPillar } from "../../minion/call/call-host.ts";
+import { PillarCompiler } from "../../pillar/compile.ts";
+import { pillarSettings } from "../../pillar/settings.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+
+/** Options of a master's that shape pillars and that the minion's table lacks; without a master the minion's file has them. */
+const pillarOptions = [
+  "ext_pillar",
+  "ext_pillar_first",
+  "ext_pillar_failures",
+  "exclude_ext_pillar",
+  "pillar_merge_lists",
+  "pillar_includes_override_sls",
+  "pillar_safe_render_error",
+  "pillarenv_from_saltenv",
+  "pillar_opts",
+  "env_order",
+  "state_top",
+  "nodegroups",
+] as const satisfies readonly (keyof typeof masterOptions)[];
+
+/** What the minion's file says of them. A value of the wrong form is told and leaves the default. */
+function ownOptions({ opts }: MinionConfig, log: Logger): Record<string, unknown> {
+  const own: Record<string, unknown> = {};
+  for (const name of pillarOptions) {
+    const written = opts.get(name) ?? null;
+    if (written === null) continue;
+    const checked = checkValue(masterOptions[name], written);
+    if ("value" in checked) own[name] = checked.value;
+    else log.error(`${name}: ${checked.fault}; its default counts`);
+  }
+  return own;
+}
+
+/** Options that are not built leave their error in the pillar, as a master's do. */
+export function localPillar(config: MinionConfig, log: Logger): LocalPillar {
+  const defaults = Object.fromEntries(Object.entries(masterOptions).map(([name, option]) => [name, option.default]));
+  const { pillar_roots, file_roots, pillarenv, renderer, opts, unbuilt, saltenv: ownEnvironment } = config;
+  const own = { pillar_roots, file_roots, pillarenv, renderer, opts, unbuilt };
+  const settings = { ...defaults, ...own, ...ownOptions(config, log) } as unknown as MasterConfig;
+  const compiler = new PillarCompiler(pillarSettings(settings, "minion"));
+  return (grains: ValueMap, { saltenv: asked, pillarenv: askedPillar, override }) => {
+    const { pillar, faults } = compiler.compile({
+      minion: { id: config.id, grains },
+      saltenv: asked ?? ownEnvironment ?? undefined,
+      pillarenv: askedPillar,
+      override: mapOf(override),
+    });
+    for (const fault of faults) log.error(fault);
+    return pillar;
+  };
+}
+
+function mapOf(value: Encodable): ValueMap {
+  return value instanceof Map ? new Map<Value, Value>(value as ValueMap) : new Map();
+}

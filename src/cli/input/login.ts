@@ -1,0 +1,108 @@
+/**
+ * The login that a command's options ask for: a token that is kept, or name and password for an eauth system, asked for where they are not given.
+ * Source: Salt's Resolver and its commands' use of it; docs/external-auth.md.
+ */
+import { accessSync, chmodSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Login } from "../../client/credentials.ts";
+import { MasterClient } from "../../client/master-client.ts";
+import { eauthBackends, isEauthBackend } from "../../config/external-auth.ts";
+import { hasCodeIn } from "../../config/file-errors.ts";
+import { ownUserName } from "../../config/own-user.ts";
+import type { MasterConfig } from "../../config/schema.ts";
+import { Exit } from "../command-line.ts";
+import type { Host } from "../host.ts";
+
+export type LoginOptions = {
+  readonly eauth: string | undefined;
+  readonly isTokenMade: boolean;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+};
+
+const tokenFileMode = 0o600;
+/** Salt's tools end with a traceback of Python and this code. */
+const unansweredExitCode = 1;
+
+/**
+ * @param isTokenEnough whether a token that is kept counts without `-a`, too
+ * @returns undefined for the user of this machine; "failed" if a login was asked for and there is none, which has been said
+ * @throws Exit if the input ends before the questions are answered
+ */
+export async function loginOf(
+  options: LoginOptions,
+  config: MasterConfig,
+  host: Host,
+  isTokenEnough: boolean,
+): Promise<Login | undefined | "failed"> {
+  const { eauth } = options;
+  const token = isTokenEnough || eauth ? keptToken(config, host) : undefined;
+  // Whoever may read the master's own key needs no token.
+  if (token !== undefined) return isReadable(join(config.cachedir, ".root_key")) ? undefined : { token };
+  if (!eauth) return undefined;
+  if (!isEauthBackend(eauth)) {
+    host.write(`The specified external authentication system "${eauth}" is not available\n`);
+    host.write(`Available eauth types: ${eauthBackends.join(", ")}\n`);
+    return "failed";
+  }
+  const asked = options.username ?? (await answerTo(host, "username: "));
+  const password = options.password ?? (await host.readSecret("password: "));
+  if (asked === undefined || password === undefined) {
+    host.complain("EOFError: EOF when reading a line\n");
+    throw new Exit(unansweredExitCode);
+  }
+  const login = { eauth, username: asked === "" ? ownUserName() : asked, password };
+  const made = options.isTokenMade ? await MasterClient.makeToken(config, login) : undefined;
+  if (made === undefined) return login;
+  keepToken(config, host, made);
+  return { token: made };
+}
+
+async function answerTo(host: Host, question: string): Promise<string | undefined> {
+  host.write(question);
+  return await host.readLine();
+}
+
+/** Salt's own place, and its two others. */
+function tokenFile({ opts }: MasterConfig, { environment }: Host): string {
+  const home = environment.HOME ?? homedir();
+  const given = opts.get("token_file");
+  if (typeof given === "string" && given !== "") return resolve(given.replace(/^~(?=\/|$)/, home));
+  const directory = join(environment.XDG_CONFIG_HOME || join(home, ".config"), "salt");
+  const isThere = statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true;
+  return join(isThere ? directory : home, "salt_token");
+}
+
+/** One that is older than `token_expire` is not even tried. */
+function keptToken(config: MasterConfig, host: Host): string | undefined {
+  const file = tokenFile(config, host);
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined || !found.isFile()) return undefined;
+  if (found.mtimeMs + config.token_expire * 1_000 <= Date.now()) return undefined;
+  const token = readFileSync(file, "utf8").trim();
+  return token === "" ? undefined : token;
+}
+
+function keepToken(config: MasterConfig, host: Host, token: string): void {
+  const file = tokenFile(config, host);
+  try {
+    // Nobody else's before the token is in it, even if it was.
+    writeFileSync(file, "", { mode: tokenFileMode });
+    chmodSync(file, tokenFileMode);
+    writeFileSync(file, token);
+  } catch (error) {
+    if (!hasCodeIn(error, "EACCES", "ENOENT", "EROFS", "ENOSPC")) throw error;
+    host.complain(`The token could not be kept in ${file}: ${(error as Error).message}\n`);
+  }
+}
+
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return true;
+  } catch (error) {
+    if (!hasCodeIn(error, "EACCES", "ENOENT", "ENOTDIR")) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,169 @@
+/** The master's options about what it serves to minions: files, pillar, and what `_master_opts` tells of states. Part of master-options.ts. */
+
+import { kept, mebibyte, ours, timerSecondsMax } from "./details.ts";
+import { any, boolean, choice, integer, list, map, optional, text, textOrList } from "./option.ts";
+
+export const contentOptions = {
+  file_roots: map(
+    { base: ["/srv/salt", "/srv/spm/salt"] },
+    "Directories that serve files, by environment. In those of `__env__` that word stands for the name of any environment that is not listed.",
+  ),
+  pillar_roots: map({ base: ["/srv/pillar", "/srv/spm/pillar"] }, "Directories of pillar files, by environment."),
+  ext_pillar: list(
+    [],
+    "Sources of pillar other than files, in their order: `cmd_yaml`, `cmd_json`, `file_tree`, `extra_minion_data_in_pillar`. Others [refuse the start](#options-that-are-not-built).",
+  ),
+  ext_pillar_first: boolean(false, "Sources of `ext_pillar` come before pillar files, which then see their values."),
+  exclude_ext_pillar: list([], "Names of sources in `ext_pillar` that are passed over."),
+  ext_pillar_timeout: integer(
+    45,
+    "How long the commands of one pillar may take together (`cmd_yaml`, `cmd_json`); then they are killed and the pillar says so (`_errors`). Below minions' own 60 seconds, so that they hear it.",
+    { isOurs: true, min: 1, max: 3_600, unit: "seconds" },
+  ),
+  ext_pillar_commands: integer(
+    8,
+    "Pillars whose commands run at the same time, one command each. Further ones wait; they hold no thread.",
+    { isOurs: true, min: 1, max: 256, unit: "commands" },
+  ),
+  ext_pillar_failures: choice(
+    "errors",
+    ["errors", "ignore"],
+    "A command that cannot be started, whose output cannot be read, or that fails without output: `errors` puts an error into the pillar, with which minions refuse state runs. `ignore`, as in Salt: the pillar comes without, and the log says so.",
+    ours,
+  ),
+  on_demand_ext_pillar: list(
+    ["libvirt", "virtkey"],
+    "Sources that minions may ask for themselves (`pillar.ext`). Here `extra_minion_data_in_pillar` alone can be served; a question for any other is answered with an error in the pillar.",
+  ),
+  pillar_cache: boolean(
+    false,
+    "Keep rendered pillars, by minion and `pillarenv`, until they are older than `pillar_cache_ttl` or `saltutil.refresh_pillar` asks for new ones.",
+  ),
+  pillar_cache_ttl: integer(3_600, "How old a kept pillar may get.", { min: 0, max: timerSecondsMax, unit: "seconds" }),
+  pillar_cache_backend: choice(
+    "disk",
+    ["disk", "memory"],
+    "Where pillars are kept: in files of their own under `cachedir/pillar_cache`, as Salt's are, or in memory.",
+  ),
+  pillar_opts: boolean(false, "Put the master's options into each pillar, secrets apart."),
+  pillar_merge_lists: boolean(false, "Join lists of several pillar files instead of replacing them."),
+  pillar_includes_override_sls: boolean(false, "What a pillar file includes wins over its own values."),
+  pillar_safe_render_error: boolean(true, "Tell minions which pillar file failed, but not how."),
+  pillar_raise_on_missing: boolean(
+    false,
+    "In pillar files `salt['pillar.get']` without a default fails for a key that is not there, and the pillar has an error.",
+  ),
+  pillar_source_merging_strategy: choice(
+    "smart",
+    ["smart", "recurse", "aggregate", "overwrite", "list", "none"],
+    "How several pillar files combine. Here `smart` and `recurse`, which are one; others [refuse the start](#options-that-are-not-built).",
+    kept,
+  ),
+  pillarenv_from_saltenv: boolean(false, "Without `pillarenv` a minion's `saltenv` counts."),
+  pillar_threads: integer(
+    2,
+    "Threads that render pillars. They yield to all others; more help a fleet that comes up at once, until cores run out.",
+    { isOurs: true, min: 1, max: 64, unit: "threads" },
+  ),
+  pillar_render_timeout: integer(
+    30,
+    "How long one minion's pillar may take to render; then its thread is replaced and the minion gets a pillar that says so (`_errors`). Below minions' own 60 seconds, so that they hear it.",
+    { isOurs: true, min: 1, max: 3_600, unit: "seconds" },
+  ),
+  fileserver_backend: list(
+    ["roots"],
+    "Sources of files. Here `roots` alone; another [refuses the start](#options-that-are-not-built).",
+  ),
+  fileserver_followsymlinks: boolean(true, "Links below a file root may lead out of it."),
+  fileserver_ignoresymlinks: boolean(false, "Links are left out of lists of files."),
+  fileserver_list_cache_time: integer(20, "How old a list of files may get. 0: it is made for each question.", {
+    min: 0,
+    max: 86_400,
+    unit: "seconds",
+  }),
+  fileserver_events: boolean(false, "An event for each `fileserver.update` that says what has changed."),
+  file_ignore_regex: textOrList([], "Patterns of files that are not served, Python's, found anywhere in the path."),
+  file_ignore_glob: textOrList([], "Globs of files that are not served, over the whole path."),
+  file_buffer_size: integer(mebibyte, "Piece in which a file is served.", {
+    min: 4_096,
+    max: 64 * mebibyte,
+    unit: "bytes",
+  }),
+  salt_cp_chunk_size: integer(98_304, "Piece in which `cp --chunked` sends a file; in a job it takes a third more.", {
+    min: 1_024,
+    max: 16 * mebibyte,
+    unit: "bytes",
+  }),
+  file_recv: boolean(false, "Minions may send files (`cp.push`), which are kept in `cachedir/minions/ID/files`."),
+  file_recv_max_size: integer(100, "Largest such file.", { min: 0, max: 1_048_576, unit: "MiB" }),
+  file_recv_minion_max_size: integer(1_024, "All such files of one minion together.", {
+    isOurs: true,
+    min: 1,
+    max: 16_777_216,
+    unit: "MiB",
+  }),
+  file_recv_minion_max_files: integer(10_000, "Such files of one minion, directories counted.", {
+    isOurs: true,
+    min: 1,
+    max: 100_000_000,
+    unit: "files",
+  }),
+  file_recv_total_max_size: integer(
+    10_240,
+    "All such files of all minions together. What would make them more is refused; the minion hears False.",
+    { isOurs: true, min: 1, max: 1_073_741_824, unit: "MiB" },
+  ),
+  file_recv_total_max_files: integer(
+    1_000_000,
+    "Such files of all minions, directories counted. They are counted at the start and at the bound, some 20 s for so many.",
+    { isOurs: true, min: 1, max: 100_000_000, unit: "files" },
+  ),
+  grains_max_bytes: integer(
+    4 * mebibyte,
+    "Grains of one minion, with what it sends besides for its pillar (`extra_minion_data_in_pillar`). With more it gets a pillar that says so (`_errors`), and what was kept of it stays as it was.",
+    { isOurs: true, min: 16_384, max: 64 * mebibyte, unit: "bytes" },
+  ),
+  mine_max_bytes: integer(4 * mebibyte, "Mine of one minion. What would make it larger is refused.", {
+    isOurs: true,
+    min: 1_024,
+    max: 64 * mebibyte,
+    unit: "bytes",
+  }),
+  mine_max_functions: integer(1_000, "Functions in the mine of one minion.", {
+    isOurs: true,
+    min: 1,
+    max: 100_000,
+    unit: "functions",
+  }),
+  reactor: list([], "Which events start what.", kept),
+  schedule: map({}, "What the master runs by the clock.", kept),
+  engines: list([], "Long-running plug-ins.", kept),
+  runner_dirs: list([], "Runners of one's own.", kept),
+  // What `_master_opts` tells a minion before a state run:
+  renderer: text("jinja|yaml", "How state files are rendered."),
+  failhard: boolean(false, "Stop a state run at the first failure."),
+  state_top: text("top.sls", "Name of the top file."),
+  state_top_saltenv: optional(text("", "Only this environment's top file.")),
+  top_file_merging_strategy: choice(
+    "merge",
+    ["merge", "same", "merge_all"],
+    "How top files of several environments combine.",
+  ),
+  env_order: list([], "Order of environments when merging."),
+  default_top: text("base", "Environment for `top_file_merging_strategy: same`."),
+  state_auto_order: boolean(true, "Run states in the order in which they are written."),
+  state_events: boolean(false, "An event per state."),
+  state_aggregate: any(false, "Combine states where that is possible."),
+  jinja_env: map(
+    {},
+    "Options of Jinja in top files and other files than states; minions are sent them. Pillar obeys `trim_blocks` and `lstrip_blocks`; a warning at the start names others.",
+  ),
+  jinja_sls_env: map(
+    {},
+    "Options of Jinja in pillar files and states. Pillar obeys the same two; others [refuse the start](#options-that-are-not-built).",
+  ),
+  jinja_lstrip_blocks: boolean(false, "Jinja's `lstrip_blocks`."),
+  jinja_trim_blocks: boolean(false, "Jinja's `trim_blocks`."),
+  saltenv: optional(text("", "Environment of state runs.", kept)),
+  pillarenv: optional(text("", "Environment of pillars, unless a minion asks for another.")),
+};

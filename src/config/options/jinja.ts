@@ -1,0 +1,39 @@
+/** What `jinja_env` and `jinja_sls_env` ask of Jinja that is not built here. Source: names and defaults of Jinja 3.1, as Salt's releases bring it. */
+
+import { isConfigMap } from "../yaml/salt-yaml.ts";
+import type { ConfigValue } from "./option.ts";
+
+/** Salt passes over any other name. `trim_blocks` and `lstrip_blocks` are built, so that they are not here. */
+export const jinjaDefaults: Readonly<Record<string, ConfigValue>> = {
+  block_start_string: "{%",
+  block_end_string: "%}",
+  variable_start_string: "{{",
+  variable_end_string: "}}",
+  comment_start_string: "{#",
+  comment_end_string: "#}",
+  line_statement_prefix: null,
+  line_comment_prefix: null,
+  newline_sequence: "\n",
+  keep_trailing_newline: false,
+};
+
+/** The names whose value asks for something. Salt takes a name in any case, and a value that is not a map for none. */
+export function unbuiltJinja(value: ConfigValue): readonly string[] {
+  if (!isConfigMap(value)) return [];
+  return Object.entries(value)
+    .filter(([name, one]) => isAsking(name.toLowerCase(), one))
+    .map(([name]) => name);
+}
+
+function isAsking(name: string, value: ConfigValue): boolean {
+  if (!Object.hasOwn(jinjaDefaults, name) || value === null) return false;
+  const usual = jinjaDefaults[name];
+  return usual === false ? value !== false && value !== 0 && value !== "" : value !== usual;
+}
+
+/** What the log says of `jinja_env`, which a master sends to its minions above all; undefined if everything here obeys it. */
+export function unbuiltJinjaEnv(value: ConfigValue): string | undefined {
+  const names = unbuiltJinja(value);
+  if (names.length === 0) return undefined;
+  return `pillar top files and templates of file_tree do not obey ${names.join(", ")}`;
+}

@@ -1,0 +1,360 @@
+/**
+ * Every option of the master that this program knows, with Salt's names and defaults.
+ * Source: salt.config of Salt 3007 (checked by test/config/defaults.test.ts against its recorded defaults); docs/config.md is generated.
+ */
+import { contentOptions } from "./content.ts";
+import { day, kept, logLevels, mebibyte, ours, path, port, seconds, timerSecondsMax } from "./details.ts";
+import { jobOptions } from "./jobs.ts";
+import { networksFault } from "./networks.ts";
+import { any, boolean, choice, integer, list, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
+
+const sockets = {
+  interface: text("0.0.0.0", "Address on which both ports listen; the command line connects to it, too."),
+  ipv6: optional(boolean(false, "Listen on and accept IPv6.")),
+  publish_port: integer(4505, "Where minions subscribe to publications.", port),
+  ret_port: integer(4506, "Minions' requests and returns, and the clients' clear commands.", port),
+  zmq_backlog: integer(1_000, "Connections that wait to be accepted, per port. Raise it for thousands of minions.", {
+    min: 1,
+    max: 1_000_000,
+    unit: "connections",
+  }),
+  pub_hwm: integer(
+    1_000,
+    "Publications waiting for one minion; above it they are dropped for that minion only. 0: only their bytes are bounded.",
+    {
+      min: 0,
+      max: 10_000_000,
+      unit: "messages",
+    },
+  ),
+  zmq_monitor: boolean(false, "Log what happens on the ZeroMQ sockets.", kept),
+  zmq_filtering: boolean(false, "Send publications for a list of minions only to these, by topic."),
+  tcp_keepalive: boolean(true, "Have the kernel test idle connections."),
+  tcp_keepalive_idle: number(300, "Idle time before the first test; -1 is the system's.", {
+    min: -1,
+    max: 32_767,
+    unit: "seconds",
+  }),
+  tcp_keepalive_cnt: number(-1, "Failed tests after which a connection is closed; -1 is the system's.", {
+    min: -1,
+    max: 127,
+  }),
+  tcp_keepalive_intvl: number(-1, "Time between tests; -1 is the system's.", { min: -1, max: 32_767, unit: "seconds" }),
+  transport: choice("zeromq", ["zeromq"], "How bytes travel. Only ZeroMQ here; Salt also has tcp and ws.", kept),
+  max_open_files: integer(
+    100_000,
+    "Open files that the process may need: one per connection. Root raises its limit to this; where the limit stays below, the log says so.",
+    { min: 1, max: 1_073_741_824, unit: "files" },
+  ),
+};
+
+const places = {
+  root_dir: text("/", "Prefix of all the directories below."),
+  pki_dir: text(
+    "/etc/salt/pki/master",
+    "Keys: the master's own and the minions' in `minions`, `minions_pre`, `minions_rejected`, `minions_denied`.",
+    path,
+  ),
+  cachedir: text(
+    "/var/cache/salt/master",
+    "What lasts: job cache, minion data, sealed secrets, the local user's key.",
+    path,
+  ),
+  sock_dir: text("/var/run/salt/master", "The event bus and other local sockets.", path),
+  pidfile: text(
+    "/var/run/salt-master.pid",
+    "File with the daemon's process id, written at start and removed at the end; empty: none.",
+    path,
+  ),
+  extension_modules: text("/var/cache/salt/master/extmods", "Modules of one's own.", { ...path, ...kept }),
+  log_file: text(
+    "/var/log/salt/master",
+    "Log of the daemon: a file, or the system's log as `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, with a facility behind it such as `/LOG_DAEMON`.",
+    path,
+  ),
+  key_logfile: text("/var/log/salt/key", "Log of the key command.", { ...path, ...kept }),
+  log_level: choice("warning", logLevels, "What the console shows."),
+  log_level_logfile: optional(choice("warning", logLevels, "What the log file gets; unset: the same as `log_level`.")),
+  user: text(
+    "root",
+    "The user that the master becomes when root starts it, who owns its files and `.<user>_key`. Not set: the user that starts it.",
+  ),
+  id: text("", "Name of this master in events and in the dropfile; empty: `<fqdn>_master`."),
+  append_domain: text("", "Domain added to a computed id that doesn't end in it."),
+  default_include: text("master.d/*.conf", "More files, relative to this one, merged over it."),
+  include: textOrList([], "Further files or patterns, merged last."),
+  accept_missing: list(
+    [],
+    "Options that feed minions or guard something, are not built here, and without which the master starts all the same. The list of them stands below.",
+    ours,
+  ),
+  verify_env: boolean(true, "Create missing directories and set their modes.", kept),
+};
+
+const load = {
+  worker_threads: integer(
+    5,
+    "Threads that open, check, store and answer requests. More help until the cores run out.",
+    { min: 1, max: 256, unit: "threads" },
+  ),
+  partitions: integer(
+    64,
+    "Shards over which minions are spread; each is one worker's at a time. Needs to be well above `worker_threads`.",
+    { ...ours, min: 1, max: 4_096 },
+  ),
+  store_shards: integer(1, "Files over which the job cache is spread. One commit serves a batch, so few are better.", {
+    ...ours,
+    min: 1,
+    max: 64,
+    unit: "files",
+  }),
+  batch_max_frames: integer(256, "Requests that travel to a worker together.", {
+    ...ours,
+    min: 1,
+    max: 16_384,
+    unit: "frames",
+  }),
+  batch_max_bytes: integer(mebibyte, "Bytes that travel to a worker together; one larger request travels alone.", {
+    ...ours,
+    min: 1_024,
+    max: 1024 * mebibyte,
+    unit: "bytes",
+  }),
+  batch_linger_us: integer(
+    0,
+    "How long a request may wait for others to travel with: fewer, larger batches for more latency. Timers tick in milliseconds, so that it is rounded up to one.",
+    { ...ours, max: 1_000_000, unit: "us" },
+  ),
+  worker_heap_mb: integer(
+    4_096,
+    "JavaScript heap of one worker or runner thread. A thread that outgrows it ends and is replaced; its batches run once more.",
+    { ...ours, min: 64, max: 1_048_576, unit: "MiB" },
+  ),
+  batches_in_flight: integer(
+    1,
+    "Batches handed to one worker at once. With one, batches are larger and cost less; with two, the worker needn't wait for the next.",
+    {
+      ...ours,
+      min: 1,
+      max: 16,
+    },
+  ),
+  queue_max_bytes: integer(
+    64 * mebibyte,
+    "Requests waiting for one worker. When proven connections alone have filled all, the master stops receiving; strangers are read no more at half of it.",
+    { ...ours, min: 65_536, max: 64 * 1024 * mebibyte, unit: "bytes" },
+  ),
+  request_max_bytes: integer(100 * mebibyte, "Largest request; a larger one costs its connection and nothing else.", {
+    ...ours,
+    min: 65_536,
+    max: 2_000 * mebibyte,
+    unit: "bytes",
+  }),
+  connections_per_address_max: integer(
+    16_384,
+    "Connections of one address (IPv6: of one /64) to the publish port, and of those to the request port the ones that have proved nothing; over it new ones are closed. 0: no bound.",
+    { ...ours, max: 10_000_000, unit: "connections" },
+  ),
+  trusted_proxies: list(
+    [],
+    "Addresses and networks (`10.0.0.0/8`) behind which there are many minions, to which that bound does not apply.",
+    { ...ours, entriesFault: networksFault },
+  ),
+  auth_queue_max: integer(
+    20_000,
+    "Authentications waiting, one per minion. Above it minions get no answer and try again.",
+    { ...ours, min: 1, max: 10_000_000, unit: "requests" },
+  ),
+  auth_client_timeout: integer(
+    5,
+    "How long minions wait for the answer to an authentication (their `auth_timeout`); what waited longer is dropped. Too low drops what could still be answered, too high works for minions that have gone.",
+    { ...ours, min: 1, max: 3_600, unit: "seconds" },
+  ),
+  rsa_threads: integer(
+    2,
+    "Threads for RSA: authentications, pillars, signatures of publishes. They yield to all others; more than cores help nobody.",
+    { ...ours, min: 1, max: 64, unit: "threads" },
+  ),
+  max_event_size: integer(
+    mebibyte,
+    "Largest event; a larger return is shown as VALUE_TRIMMED in the event and kept whole in the store.",
+    { min: 1_024, max: 64 * mebibyte, unit: "bytes" },
+  ),
+  event_subscriber_max_bytes: integer(
+    64 * mebibyte,
+    "Events waiting for one slow subscriber; above it whole events are dropped for that one and counted.",
+    { ...ours, min: 65_536, max: 16 * 1024 * mebibyte, unit: "bytes" },
+  ),
+  ipc_write_buffer: any(0, "Salt's bound on a subscriber's buffer; here `event_subscriber_max_bytes` does that.", kept),
+  sock_pool_size: integer(1, "Salt's sockets to its workers; threads need none.", { ...kept, min: 1, max: 1_024 }),
+  loop_interval: number(60, "Time between rounds of maintenance.", { min: 1, max: timerSecondsMax, unit: "seconds" }),
+  maintenance_interval: integer(3_600, "Time between rounds of slow maintenance.", { ...kept, ...seconds }),
+};
+
+const minions = {
+  minion_data_cache: boolean(true, "Keep each minion's grains and pillar; targeting by these needs it."),
+  minion_data_cache_events: boolean(true, "An event when that data changes.", kept),
+  preserve_minion_cache: boolean(false, "Keep a minion's data when its key is deleted."),
+  cache: text("localfs", "Salt's backend for minion data; here it is always LMDB.", kept),
+  con_cache: boolean(false, "Salt's list of connected minions; here presence does that.", kept),
+  key_cache: text("", "Salt's list of accepted keys; here it is always in memory.", kept),
+  presence_events: boolean(
+    false,
+    "Fire `salt/presence/present` and `salt/presence/change` in each round of maintenance.",
+  ),
+  presence_timeout: integer(90, "A minion counts as connected this long after it was last heard.", {
+    ...ours,
+    min: 5,
+    max: timerSecondsMax,
+    unit: "seconds",
+  }),
+  detect_remote_minions: boolean(false, "Also look for minions that connect to port 22.", kept),
+  ping_on_rotate: boolean(false, "A `test.ping` to all after a key rotation, so that they fetch the new key at once."),
+  max_minions: integer(0, "Refuse further minions beyond this many connected; 0: no limit.", {
+    min: 0,
+    max: 10_000_000,
+    unit: "minions",
+  }),
+  enforce_mine_cache: boolean(false, "Store the mine even without `minion_data_cache`."),
+  mine_get: any(
+    null,
+    "Who may read which functions of mines: patterns of minions, each with a list of patterns of functions. Not set: everybody, everything.",
+  ),
+  peer: map(
+    {},
+    "Who among minions may publish what: patterns of ids, each with a list of patterns of functions, or of maps from a target to such a list, which then goes for minions of that target only. `True` permits nothing, as in Salt.",
+    { asDefault: [true, false] },
+  ),
+  peer_run: map(
+    {},
+    "Who among minions may call which runners: patterns of ids, each with a list of patterns of functions. `True` permits nothing, as in Salt.",
+    { asDefault: [true, false] },
+  ),
+  nodegroups: listOrMap({}, "Named targets."),
+  range_server: text("range:80", "Server for range targets.", kept),
+  order_masters: boolean(false, "Lower masters (syndics) are below this one.", kept),
+  syndic_master: textOrList("masterofmasters", "The master above this one.", kept),
+  syndic_wait: integer(5, "How much longer to wait for lower masters.", { ...kept, ...seconds }),
+  syndic_forward_all_events: boolean(false, "Pass every event to the master above.", kept),
+};
+
+const trust = {
+  pending_keys_max: integer(
+    20_000,
+    "Pending keys, and keys that `autoreject_file` rejects. Beyond it the keys of new minions are not written; they wait as pending ones do, the log and `key -L` say so.",
+    { ...ours, min: 1, max: 10_000_000, unit: "keys" },
+  ),
+  minion_event_tags: choice(
+    "strict",
+    ["strict", "salt"],
+    "Which tags minions' events may not carry. `strict`: those that the master itself fires, unless the tag is about that minion. `salt`: Salt's shorter list, with which one minion can show its own text as another's result; the master warns at its start.",
+    ours,
+  ),
+  open_mode: boolean(false, "Accept any key of any minion. Only `True` itself turns it on."),
+  auto_accept: boolean(false, "Accept every new key. Only `True` itself turns it on."),
+  autosign_file: optional(text("", "Ids, globs or patterns, one a line, whose keys are accepted.", path)),
+  autoreject_file: optional(text("", "Ids, globs or patterns, one a line, whose keys are rejected.", path)),
+  autosign_grains_dir: optional(text("", "A file per grain with the values that are accepted.", path)),
+  autosign_timeout: integer(120, "How long a file in `minions_autosign` is good for.", {
+    min: 0,
+    max: 5_256_000,
+    unit: "minutes",
+  }),
+  permissive_pki_access: boolean(false, "Allow the group to write the autosign files."),
+  auth_mode: integer(1, "Salt's old variants of authentication; only 1 works in Salt itself.", {
+    ...kept,
+    min: 1,
+    max: 4,
+  }),
+  auth_events: boolean(true, "An event `salt/auth` for each authentication."),
+  allow_minion_key_revoke: boolean(true, "A minion may delete its own key (`revoke_auth`)."),
+  keysize: integer(2_048, "Size of a new master key.", { min: 1_024, max: 16_384, unit: "bits" }),
+  key_pass: optional(text("", "Passphrase of the master's private key.", { isSecret: true })),
+  signing_key_pass: optional(text("", "Passphrase of the signing key.", { isSecret: true })),
+  hash_type: choice(
+    "sha256",
+    ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"],
+    "Fingerprints and the job directories' names.",
+  ),
+  publish_session: integer(day, "Age at which the key that seals publications is replaced.", {
+    min: 60,
+    max: timerSecondsMax,
+    unit: "seconds",
+  }),
+  rotate_aes_key: boolean(true, "Replace that key when a minion's key is deleted or rejected."),
+  rotation_grace: integer(3_600, "How long requests under the former key are still read.", { ...ours, ...seconds }),
+  sign_pub_messages: boolean(true, "Sign each publication with the master's key."),
+  publish_signing_algorithm: choice("PKCS1v15-SHA1", ["PKCS1v15-SHA1", "PKCS1v15-SHA224"], "With which hash."),
+  require_minion_sign_messages: boolean(false, "Refuse returns without a signature.", kept),
+  drop_messages_signature_fail: boolean(false, "Drop returns whose signature does not verify.", kept),
+  minimum_auth_version: integer(
+    3,
+    "Oldest request version that is answered: 0 for minions before 3004.1, 2 before 3006.12.",
+    { min: 0, max: 3 },
+  ),
+  request_server_ttl: integer(0, "Age at which a version 3 request is refused; 0: never.", seconds),
+  request_server_aes_session: integer(0, "Age at which a minion's session key is replaced; 0: as `publish_session`.", {
+    ...kept,
+    ...seconds,
+  }),
+  fips_mode: boolean(false, "Only algorithms that FIPS 140 allows.", kept),
+  master_sign_pubkey: boolean(false, "Sign the master's public key in authentication replies."),
+  master_sign_key_name: text("master_sign", "Name of the key pair for that."),
+  master_use_pubkey_signature: boolean(false, "Take the signature from a file instead of signing."),
+  master_pubkey_signature: text("master_pubkey_signature", "Name of that file."),
+  publisher_acl: map(
+    {},
+    "Which users of this machine, by name, glob or regular expression, may run which functions: docs/external-auth.md. Each gets a key file of his own.",
+  ),
+  publisher_acl_blacklist: map({}, "`users` and `modules` (functions) that are always refused, whoever asks."),
+  sudo_acl: boolean(false, "`publisher_acl` counts for users of sudo, too."),
+  client_acl_verify: boolean(true, "Only users that this machine knows get a key by `publisher_acl`."),
+  external_auth: map({}, "Users that an eauth system knows, and what they may run: docs/external-auth.md."),
+  token_expire: integer(43_200, "How long a token of such a user is good for.", seconds),
+  token_expire_user_override: any(
+    false,
+    "Who may choose that himself: True is everybody, a map lists users by eauth system.",
+  ),
+  keep_acl_in_token: boolean(
+    false,
+    "A token keeps the permissions that its user had when it was made. Always so where `external_auth` has `rest`.",
+  ),
+  permissive_acl: boolean(false, "As in Salt, permissions of `*` in `external_auth` then count for nobody."),
+};
+
+const metrics = {
+  metrics_interface: text(
+    "127.0.0.1",
+    "Address of the Prometheus endpoint. It asks nobody for a password: elsewhere than on loopback everybody who reaches it may read.",
+    ours,
+  ),
+  metrics_port: integer(0, "Port of the Prometheus endpoint; 0: none. `saltworks top` works without it.", {
+    ...ours,
+    min: 0,
+    max: 65_535,
+    unit: "port",
+  }),
+};
+
+/** By topic, in the order of docs/config.md. */
+export const masterOptionGroups = {
+  Sockets: sockets,
+  Places: places,
+  "Load and limits": load,
+  Jobs: jobOptions,
+  Minions: minions,
+  Trust: trust,
+  Content: contentOptions,
+  Metrics: metrics,
+} as const;
+
+export const masterOptions = {
+  ...sockets,
+  ...places,
+  ...load,
+  ...jobOptions,
+  ...minions,
+  ...trust,
+  ...contentOptions,
+  ...metrics,
+};

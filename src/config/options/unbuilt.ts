@@ -1,0 +1,258 @@
+/**
+ * Options of Salt's that feed minions or guard something and that this master does not act upon. Each refuses the start
+ * unless `accept_missing` names it: a fleet would otherwise go on with less than its operators believe.
+ * docs/config.md lists them. Options that only tune are no part of this; they are named in a warning.
+ */
+
+import type { Setting, Settings } from "../read-files.ts";
+import { isConfigMap } from "../yaml/salt-yaml.ts";
+import { unbuiltJinja } from "./jinja.ts";
+import type { ConfigValue } from "./option.ts";
+
+/** What becomes of minions that would have got something: their pillar has an error, their highstate, or nothing shows it. */
+type Warns = "pillar" | "highstate" | undefined;
+
+export type UnbuiltOption = {
+  /** What Salt's master does with it, for messages and docs/config.md. */
+  readonly about: string;
+  readonly warns?: Warns;
+  /** The parts of the value that are not built, in words; none if the value, beside all `settings`, asks for nothing. */
+  readonly missing: (value: ConfigValue, settings: Settings) => readonly string[];
+};
+
+/** An option that is set and not built. */
+export type UnbuiltSetting = {
+  readonly name: string;
+  readonly file: string;
+  readonly line: number;
+  readonly isAccepted: boolean;
+  /** What of it is missing: names of sources, or none where the option is one thing. */
+  readonly parts: readonly string[];
+  readonly warns: Warns;
+};
+
+/** Whether a value asks for nothing. */
+export function isEmpty(value: ConfigValue): boolean {
+  if (value === null || value === false || value === "" || value === 0) return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isConfigMap(value) && Object.keys(value).length === 0;
+}
+
+/** One thing that is there or not: any value that is not empty asks for it. */
+const whole = (value: ConfigValue) => (isEmpty(value) ? [] : [""]);
+const unless =
+  (...harmless: readonly ConfigValue[]) =>
+  (value: ConfigValue) =>
+    isEmpty(value) || harmless.includes(value) ? [] : [shortText(value)];
+
+function shortText(value: ConfigValue): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
+function textsOf(value: ConfigValue): string[] {
+  if (Array.isArray(value)) return value.filter((item): item is string => typeof item === "string");
+  return typeof value === "string" && value !== "" ? [value] : [];
+}
+
+/** Names of a list of maps with a key each (`ext_pillar`, `engines`, `reactor`), or of a map's keys. */
+function keysOf(value: ConfigValue): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => (isConfigMap(item) ? Object.keys(item) : textsOf(item)));
+  return isConfigMap(value) ? Object.keys(value) : textsOf(value);
+}
+
+/** Salt passes over an entry whose first name `exclude_ext_pillar` has. */
+function withoutExcluded(sources: ConfigValue, settings: Settings): ConfigValue {
+  const excluded = textsOf(settings.get("exclude_ext_pillar")?.value ?? null);
+  if (!Array.isArray(sources)) return sources;
+  return sources.filter((entry: ConfigValue) => !excluded.includes(keysOf([entry])[0] ?? ""));
+}
+
+const builtRenderers = ["jinja", "yaml", "json"];
+const builtBackends = ["roots"];
+/** The names in src/pillar/external/sources.ts, which a test compares. */
+export const builtPillarSources = ["cmd_yaml", "cmd_json", "file_tree", "extra_minion_data_in_pillar"];
+
+export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
+  // What reaches minions' pillars, files and states:
+  ext_pillar: {
+    about: `Further sources of pillar; here ${builtPillarSources.map((name) => `\`${name}\``).join(", ")}.`,
+    warns: "pillar",
+    missing: (value, settings) =>
+      keysOf(withoutExcluded(value, settings)).filter((name) => !builtPillarSources.includes(name)),
+  },
+  decrypt_pillar: { about: "Decrypts values of pillars.", warns: "pillar", missing: whole },
+  pillar_source_merging_strategy: {
+    about: "How pillar files combine; here `smart` and `recurse`.",
+    warns: "pillar",
+    missing: unless("smart", "recurse"),
+  },
+  renderer: {
+    about: "How pillar files are rendered, and states by minions; here `jinja`, `yaml` and `json`.",
+    warns: "pillar",
+    missing: (value) =>
+      textsOf(value)
+        .flatMap((pipe) => pipe.split("|"))
+        .map((stage) => stage.trim().split(" ")[0] ?? "")
+        .filter((stage) => stage !== "" && !builtRenderers.includes(stage)),
+  },
+  jinja_sls_env: {
+    about: "Options of Jinja in pillar files and states; here, for pillar files, `trim_blocks` and `lstrip_blocks`.",
+    warns: "pillar",
+    missing: unbuiltJinja,
+  },
+  allow_undefined: {
+    about: "Names that a template does not know are empty text; here, in pillar files, they are errors.",
+    missing: whole,
+  },
+  renderer_blacklist: { about: "Renderers that are never used.", warns: "pillar", missing: keysOf },
+  renderer_whitelist: {
+    about: "The only renderers that are used.",
+    warns: "pillar",
+    missing: (value) => (isEmpty(value) || builtRenderers.every((name) => keysOf(value).includes(name)) ? [] : [""]),
+  },
+  fileserver_backend: {
+    about: "Sources of files; here `roots`.",
+    warns: "highstate",
+    missing: (value) => keysOf(value).filter((name) => !builtBackends.includes(name)),
+  },
+  master_tops: { about: "Further sources of what minions' highstates hold.", warns: "highstate", missing: keysOf },
+  // What acts by itself, or on further minions:
+  reactor: { about: "Starts jobs, runners and wheel functions when events come.", missing: keysOf },
+  engines: { about: "Long-running plug-ins.", missing: keysOf },
+  schedule: { about: "What the master runs by the clock.", missing: keysOf },
+  event_return: { about: "Sends all events to a returner, such as an audit log.", missing: textsOf },
+  enable_ssh_minions: { about: "Jobs reach the minions of `salt-ssh`, too.", missing: whole },
+  discovery: { about: "Tells minions that look for a master where it is.", missing: whole },
+  // Where Salt keeps what this master keeps elsewhere:
+  master_job_cache: {
+    about: "Where jobs are kept; here `lmdb`, which is used instead, and `local_cache`.",
+    missing: unless("lmdb", "local_cache"),
+  },
+  cache: { about: "Where minions' data and mines lie; here in the master's own store.", missing: unless("localfs") },
+  "keys.cache_driver": {
+    about: "Where minions' keys lie; here in files under `pki_dir`.",
+    missing: unless("localfs_key"),
+  },
+  eauth_tokens: {
+    about: "Where tokens of `external_auth` lie; here in files under `cachedir/tokens`.",
+    missing: unless("localfs"),
+  },
+  "eauth_tokens.cache_driver": {
+    about: "Where tokens of `external_auth` lie; here in files under `cachedir/tokens`.",
+    missing: unless("localfs"),
+  },
+  "pillar.cache_driver": {
+    about: "Where minions' pillars lie; here in the master's own store.",
+    missing: unless("localfs"),
+  },
+  // How minions reach this master:
+  transport: {
+    about: "How bytes travel; here by `zeromq`, which is used instead: minions with another transport do not connect.",
+    missing: unless("zeromq"),
+  },
+  transport_opts: {
+    about: "Further transports, each with options and ports of its own.",
+    missing: (value) =>
+      keysOf(value).filter((name) => name !== "zeromq" || (isConfigMap(value) && !isEmpty(value.zeromq ?? null))),
+  },
+  ipc_mode: {
+    about: "How Salt's own programs on this machine hear events; here through sockets in `sock_dir`, not by `tcp`.",
+    missing: unless("ipc"),
+  },
+  // Masters above, below and beside this one:
+  syndic_master: {
+    about: "The master above this one, which then publishes to this one's minions.",
+    missing: unless("masterofmasters"),
+  },
+  order_masters: { about: "Masters below this one, whose minions are reached through them.", missing: whole },
+  cluster_id: { about: "Several masters that act as one.", missing: whole },
+  // What guards:
+  require_minion_sign_messages: { about: "Refuses minions' returns without a signature.", missing: whole },
+  drop_messages_signature_fail: { about: "Drops returns whose signature does not verify.", missing: whole },
+  request_server_aes_session: { about: "Age at which a minion's session key is replaced.", missing: whole },
+  fips_mode: { about: "Only algorithms that FIPS 140 allows.", missing: whole },
+  ssl: { about: "TLS on the ports.", missing: whole },
+  "auth.enable_expanded_auth_matching": {
+    about: "Compares users' rules with a job minion by minion.",
+    missing: whole,
+  },
+  eauth_acl_module: { about: "A module that decides what users of `external_auth` may run.", missing: unless() },
+};
+
+/** Whether this value, beside all `settings`, asks for something that is not built. */
+export function isUnbuilt(name: string, { value }: Pick<Setting, "value">, settings: Settings): boolean {
+  const option = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
+  return value !== null && option !== undefined && option.missing(value, settings).length > 0;
+}
+
+/** What `settings` ask for and is not built, in the table's order. `acceptMissing`: the value of `accept_missing`. */
+export function unbuiltSettings(settings: Settings, acceptMissing: ConfigValue): readonly UnbuiltSetting[] {
+  const accepted = textsOf(acceptMissing);
+  return Object.entries(unbuiltOptions).flatMap(([name, option]) => {
+    const setting = settings.get(name);
+    if (setting === undefined || setting.value === null) return [];
+    const parts = option.missing(setting.value, settings);
+    if (parts.length === 0) return [];
+    return [found(name, option, setting, parts, accepted.includes(name))];
+  });
+}
+
+function found(
+  name: string,
+  option: UnbuiltOption,
+  { file, line }: Setting,
+  parts: readonly string[],
+  isAccepted: boolean,
+): UnbuiltSetting {
+  const named = [...new Set(parts.filter((part) => part !== ""))];
+  return { name, file, line, isAccepted, parts: named, warns: option.warns };
+}
+
+const consequences: Readonly<Record<NonNullable<Warns>, string>> = {
+  pillar: "; every pillar then has an error, with which minions refuse state runs",
+  highstate: "; every highstate then fails, and files of other sources are not found",
+};
+
+function namedParts({ parts }: UnbuiltSetting): string {
+  return parts.length > 0 ? ` (${parts.join(", ")})` : "";
+}
+
+/** Why the start is refused, without file and line. */
+export function unbuiltFault(setting: UnbuiltSetting): string {
+  const { name, warns } = setting;
+  const consequence = warns === undefined ? "" : consequences[warns];
+  const about = unbuiltOptions[name]?.about ?? "";
+  return `${name}: not built here${namedParts(setting)}. ${about} To start without: accept_missing: [${name}]${consequence}`;
+}
+
+/** What the log says at each start of a master that goes on without it. */
+export function unbuiltWarning(setting: UnbuiltSetting): string {
+  const { file, line, name, warns } = setting;
+  const consequence = warns === undefined ? "" : consequences[warns];
+  const about = (unbuiltOptions[name]?.about ?? "").replace(/\.$/, "");
+  return `${file}:${line}: ${name}${namedParts(setting)} is missing, as accept_missing allows (${about})${consequence}`;
+}
+
+/** The errors of each pillar: one a source, so that an operator reads on the minion which one it is. */
+export function pillarErrors(
+  settings: readonly UnbuiltSetting[],
+  place: "master" | "minion" = "master",
+): readonly string[] {
+  return settings
+    .filter(({ warns }) => warns === "pillar")
+    .flatMap(({ name, parts }) =>
+      (parts.length > 0 ? parts : [undefined]).map((part) =>
+        part === undefined
+          ? `${name} is set on the ${place}, which does not have it`
+          : `${name}: ${part} is not available on the ${place}`,
+      ),
+    );
+}
+
+/** Names of states that no file has, for each highstate: a minion then says which source its top file lacks, and fails. */
+export function absentStates(settings: readonly UnbuiltSetting[]): readonly string[] {
+  return settings
+    .filter(({ warns }) => warns === "highstate")
+    .flatMap(({ name, parts }) => (parts.length > 0 ? parts : [""]).map((part) => `the_master_lacks_${name}_${part}`))
+    .map((name) => name.replaceAll(/[^\w-]/g, "_").replace(/_+$/, ""));
+}

@@ -1,0 +1,114 @@
+/**
+ * YAML as Salt reads it: YAML 1.1 by PyYAML's patterns, with Salt's own turns (`0644` is the decimal 644, dates stay text,
+ * a key may not come twice). Source: observed on Salt 3007, recorded in test/config/salt-yaml.json.
+ */
+import { type Document, isMap, isScalar, isSeq, LineCounter, type ScalarTag, type Tags, visit } from "yaml";
+import type { ConfigMap, ConfigValue } from "../options/option.ts";
+import { parseYamlDocument } from "./parser.ts";
+import { plainPatterns, plainValue } from "./yaml11.ts";
+
+const tagPrefix = "tag:yaml.org,2002:";
+
+/** Kinds of plain scalars that are more than text. Dates stay text; `=` and a lone `<<` are refused. */
+const scalarTags: ScalarTag[] = plainPatterns
+  .filter(([kind]) => kind !== "timestamp" && kind !== "merge")
+  .map(([kind, test]) => ({
+    default: true,
+    tag: tagPrefix + kind,
+    test,
+    resolve: (source, onError) => {
+      const read = plainValue(kind, source);
+      if (read === undefined) onError(`${JSON.stringify(source)} is not of the kind ${kind}`);
+      return read?.value;
+    },
+  }));
+
+const binaryTag: ScalarTag = {
+  default: false,
+  tag: `${tagPrefix}binary`,
+  resolve: (source: string) => Buffer.from(source, "base64"),
+};
+
+/** Nested aliases may multiply; a hundred is more than any real file has. */
+const aliasCountMax = 100;
+
+export type YamlFault = { readonly line: number; readonly message: string };
+/** A whole text: either its faults, or its value with the line (1-based) of each top-level key. */
+export type YamlText =
+  | { readonly faults: readonly YamlFault[] }
+  | { readonly value: ConfigValue; readonly lines: ReadonlyMap<string, number> };
+
+function keyLines(document: Document, counter: LineCounter): Map<string, number> {
+  const lines = new Map<string, number>();
+  if (!isMap(document.contents)) return lines;
+  for (const { key } of document.contents.items) {
+    if (isScalar(key) && key.range) lines.set(String(key.value), counter.linePos(key.range[0]).line);
+  }
+  return lines;
+}
+
+/** What parses but has no value: a map or list as a key (`{{ jinja }}` unquoted), an alias to nothing. */
+function meaninglessNodes(document: Document, counter: LineCounter): YamlFault[] {
+  const faults: YamlFault[] = [];
+  const lineOf = (range: readonly number[] | null | undefined) => counter.linePos(range?.[0] ?? 0).line;
+  visit(document, {
+    Pair(_, { key }) {
+      if (isMap(key) || isSeq(key)) faults.push({ line: lineOf(key.range), message: "A map or list cannot be a key" });
+    },
+    Alias(_, alias) {
+      if (alias.resolve(document) === undefined) {
+        faults.push({ line: lineOf(alias.range), message: `No anchor is named ${alias.source}` });
+      }
+    },
+  });
+  return faults;
+}
+
+export type YamlDocument = {
+  readonly document: Document;
+  readonly counter: LineCounter;
+  readonly faults: readonly YamlFault[];
+};
+
+/** One document as a tree whose plain scalars have Salt's types; `faults` are those of its syntax. */
+export function readSaltYaml(source: string): YamlDocument {
+  const counter = new LineCounter();
+  const document = parseYamlDocument(source, {
+    version: "1.1",
+    schema: "failsafe",
+    customTags: (base: Tags): Tags => [...base, ...scalarTags, binaryTag],
+    merge: true,
+    uniqueKeys: true,
+    prettyErrors: false,
+    lineCounter: counter,
+  });
+  // libyaml wants no space in front of a comment behind quotes or brackets.
+  const problems = [...document.errors, ...document.warnings].filter(
+    ({ message }) => !message.startsWith("Comments must be separated"),
+  );
+  const faults = problems.map(({ code, pos, message }) => ({
+    line: counter.linePos(pos[0]).line,
+    message:
+      code === "DUPLICATE_KEY" ? `${/^[^:\n]*/.exec(source.slice(pos[0]))} stands here for the second time` : message,
+  }));
+  if (faults.length === 0) faults.push(...meaninglessNodes(document, counter));
+  return { document, counter, faults };
+}
+
+/** Reads one document. Keys become text; `<<` merges; unknown tags and repeated keys are faults, as in Salt. */
+export function parseSaltYaml(source: string): YamlText {
+  const { document, counter, faults } = readSaltYaml(source);
+  if (faults.length > 0) return { faults };
+  try {
+    return { value: document.toJS({ maxAliasCount: aliasCountMax }), lines: keyLines(document, counter) };
+  } catch (error) {
+    if (error instanceof ReferenceError)
+      return { faults: [{ line: 1, message: "Aliases multiply beyond all bounds" }] };
+    throw error;
+  }
+}
+
+/** Whether a value is a map of keys, neither list nor bytes nor null. */
+export function isConfigMap(value: unknown): value is ConfigMap {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
+}

@@ -1,9 +1,0 @@
-/** Text that a filter wants, of values that Salt takes for text. */
-import { type Item, typeFault, typeName } from "./values.ts";
-
-/** @throws PILLAR_FAILED for what is no text */
-export function pythonText(input: Item, wantedBy: string): string {
-  if (typeof input === "string") return input;
-  if (input instanceof Uint8Array) return Buffer.from(input).toString("utf8");
-  throw typeFault(`${wantedBy}: expected str, got ${typeName(input)}`);
-}

@@ -1,0 +1,24 @@
+/** What a filter or test may ask of the template that uses it, and how both are declared. */
+import type { Bound } from "../python/call-arguments.ts";
+import type { CallArguments, Item } from "../python/values.ts";
+
+export type FilterHost = {
+  readonly filter: (name: string, input: Item, args: CallArguments) => Item;
+  readonly test: (name: string, input: Item, args: CallArguments) => boolean;
+  /** YAML as Salt reads it. @throws PILLAR_FAILED */
+  readonly loadYaml: (text: string) => Item;
+};
+
+/** `signature` is that of `bind`; a filter that takes anything has `run` get the arguments as they are. */
+export type Filter =
+  | { readonly signature: string; readonly run: (input: Item, args: Bound, host: FilterHost) => Item }
+  | { readonly signature?: undefined; readonly runFree: (input: Item, args: CallArguments, host: FilterHost) => Item };
+export type FilterTable = Readonly<Record<string, Filter>>;
+
+export const filter = (signature: string, run: (input: Item, args: Bound, host: FilterHost) => Item): Filter => ({
+  signature,
+  run,
+});
+export const freeFilter = (runFree: (input: Item, args: CallArguments, host: FilterHost) => Item): Filter => ({
+  runFree,
+});

@@ -1,0 +1,19 @@
+/** Python's regular expressions as templates use them: what is wrong with one is an error of the template. A pattern that runs away ends with the lane's thread. */
+import { hasCode } from "../../../errors.ts";
+import { PythonSearch } from "../../../target/python-search.ts";
+import { typeFault } from "./values.ts";
+
+/** @throws PILLAR_FAILED for what Python refuses, and for what has no equal in JavaScript */
+export function withSearch<Result>(
+  source: string,
+  options: { readonly ignoresCase: boolean; readonly isMultiline: boolean },
+  use: (search: PythonSearch) => Result,
+): Result {
+  const letters = `${options.ignoresCase ? "i" : ""}${options.isMultiline ? "m" : ""}`;
+  try {
+    return use(new PythonSearch(source, { letters }));
+  } catch (error) {
+    if (hasCode(error, "TARGET_INVALID")) throw typeFault((error as Error).message);
+    throw error;
+  }
+}
