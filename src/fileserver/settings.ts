@@ -2,8 +2,8 @@
 import type { MasterConfig } from "../config/load.ts";
 import { matchingPaths } from "../config/path-pattern.ts";
 import { SaltworksError } from "../errors.ts";
-import { compileGlob } from "../target/glob.ts";
-import { compilePythonPattern } from "../target/python-pattern.ts";
+import { compileGlob } from "../python/fnmatch.ts";
+import { compilePythonPattern } from "../python/regex/match.ts";
 import type { UsageBounds } from "./pushed/usage.ts";
 
 /** The one backend that there is. */

@@ -4,7 +4,7 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { pillarSlsMax } from "../limits.ts";
-import { compileGlob } from "../target/glob.ts";
+import { compileGlob } from "../python/fnmatch.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { SourceContext, SourceOutcomes } from "./external/contract.ts";
 import { withSources } from "./external/merge-sources.ts";

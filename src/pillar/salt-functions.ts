@@ -4,7 +4,7 @@
  */
 
 import { SaltworksError } from "../errors.ts";
-import { compileGlob } from "../target/glob.ts";
+import { compileGlob } from "../python/fnmatch.ts";
 import type { ValueMap } from "../wire/values.ts";
 import { fileText } from "./file-functions.ts";
 import type { PillarFiles } from "./files.ts";

@@ -3,7 +3,7 @@
  * folded and texts with line breaks are always double-quoted: what is read back is the same.
  */
 import { plainKind } from "../config/yaml/yaml11.ts";
-import { reprFloat } from "../wire/python-repr.ts";
+import { reprFloat } from "../python/repr.ts";
 import { Float } from "../wire/values.ts";
 import { doubleQuoted } from "./jinja/python/text.ts";
 import {

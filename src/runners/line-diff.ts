@@ -1,5 +1,5 @@
 /** Two texts' differences line by line, without context, as `survey.diff` prints them. */
-import { unifiedLines } from "../wire/line-diff.ts";
+import { unifiedLines } from "../python/difflib.ts";
 
 /** Each line ends with a line break. Nothing for equal texts. */
 export function unifiedDiff(a: string, b: string, names: { readonly from: string; readonly to: string }): string {

@@ -4,9 +4,9 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { targetDepthMax, targetPatternStepsMax } from "../limits.ts";
+import { compileGlob } from "../python/fnmatch.ts";
+import { compilePythonPattern } from "../python/regex/match.ts";
 import { type Datum, type DatumMap, isList, isMap } from "./facts.ts";
-import { compileGlob } from "./glob.ts";
-import { compilePythonPattern } from "./python-pattern.ts";
 import { pythonText } from "./python-text.ts";
 import { typedChild } from "./typed-keys.ts";
 

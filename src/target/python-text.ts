@@ -1,5 +1,5 @@
 /** Values as Python's `str()` writes them, because Salt compares grains and pillar values as such text. */
-import { reprBytes, reprFloat, reprText } from "../wire/python-repr.ts";
+import { reprBytes, reprFloat, reprText } from "../python/repr.ts";
 import { type Datum, isList, isMap } from "./facts.ts";
 
 export function pythonText(value: Datum): string {

@@ -1,11 +1,11 @@
 /** One term of a target: what it asks of a minion's id or facts. Source: docs/compatibility.md, "Targeting". */
 import { SaltworksError } from "../errors.ts";
 import { targetPatternLengthMax } from "../limits.ts";
+import { compileGlob, type Glob } from "../python/fnmatch.ts";
+import { type IpAddress, type IpNetwork, networkHolds, parseAddress, parseNetwork } from "../python/ipaddress.ts";
+import { compilePythonPattern, type PythonPattern } from "../python/regex/match.ts";
 import { type Datum, type Facts, isList, isMap } from "./facts.ts";
-import { compileGlob, type Glob } from "./glob.ts";
-import { type IpAddress, type IpNetwork, networkHolds, parseAddress, parseNetwork } from "./ip-network.ts";
 import { hasValuePart, type MatchStyle, matchesNested, type NestedQuery, openNestedQuery } from "./nested-match.ts";
-import { compilePythonPattern, type PythonPattern } from "./python-pattern.ts";
 import { pythonText } from "./python-text.ts";
 
 export type Term =

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
-import { reprOf } from "../../src/wire/python-repr.ts";
+import { reprOf } from "../../src/python/repr.ts";
 import type { EventWatch } from "./event-watch.ts";
 import { Operator } from "./operator.ts";
 import { openReleases } from "./salt-releases.ts";

@@ -9,7 +9,7 @@ import { hasCodeIn } from "../../config/file-errors.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hostAddress } from "../../master/ports/endpoint.ts";
 import { type OpenedPorts, portFault, portsError, wantedPorts } from "../../master/ports/port-check.ts";
-import { parseAddress } from "../../target/ip-network.ts";
+import { parseAddress } from "../../python/ipaddress.ts";
 import { errnoOf } from "../../transport/socket-path.ts";
 
 /** Of Linux, where the machine says nothing else. */

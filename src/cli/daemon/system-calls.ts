@@ -6,7 +6,7 @@
 import { getSystemErrorName } from "node:util";
 import koffi from "koffi";
 import { SaltworksError } from "../../errors.ts";
-import type { IpAddress } from "../../target/ip-network.ts";
+import type { IpAddress } from "../../python/ipaddress.ts";
 
 /** Values of Linux on the machines that Node.js is built for. */
 const unixFamily = 1;

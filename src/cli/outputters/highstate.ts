@@ -1,10 +1,10 @@
 /** The `highstate` outputter: each state of a run as a block or a line, and a summary for each minion. Source: Salt's behaviour, retold in docs/compatibility.md. */
 
-import { strOf } from "../../wire/python-repr.ts";
+import { strOf } from "../../python/repr.ts";
+import { hideEscapes } from "../../python/text.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { type Colour, paintFor } from "./colours.ts";
 import { renderNested } from "./nested.ts";
-import { hideEscapes } from "./python-text.ts";
 import { hasChanges, renderStateBlock, renderStateLine, type StateResult } from "./state-block.ts";
 import { summaryLines } from "./state-summary.ts";
 

@@ -1,6 +1,6 @@
 /** The `json` outputter: Python's `json.dumps` with text beyond ASCII left as it is. */
 
-import { reprFloat, reprOf } from "../../wire/python-repr.ts";
+import { reprFloat, reprOf } from "../../python/repr.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { sortedEntries } from "./key-order.ts";
 

@@ -1,8 +1,8 @@
 /** The order in which Python's `sorted` puts a map's keys, and when it refuses to. */
 
-import { strOf } from "../../wire/python-repr.ts";
+import { strOf } from "../../python/repr.ts";
+import { compareText } from "../../python/text.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
-import { compareText } from "./python-text.ts";
 
 type Numeric = number | bigint;
 

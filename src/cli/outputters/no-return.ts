@@ -1,6 +1,6 @@
 /** The outputter of minions that did not return: keys as in nested, text in red, everything that is not text left out. */
 
-import { strOf } from "../../wire/python-repr.ts";
+import { strOf } from "../../python/repr.ts";
 import type { Value } from "../../wire/values.ts";
 import { type Paint, paintFor } from "./colours.ts";
 import { sortedEntries } from "./key-order.ts";

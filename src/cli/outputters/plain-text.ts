@@ -1,9 +1,9 @@
 /** The line-wise outputters for scripts: `txt`, `raw`, `newline_values_only`. */
 
-import { reprBytes, strOf } from "../../wire/python-repr.ts";
+import { reprBytes, strOf } from "../../python/repr.ts";
+import { splitLines } from "../../python/text.ts";
 import type { Value } from "../../wire/values.ts";
 import { renderPprint } from "./pprint.ts";
-import { splitLines } from "./python-text.ts";
 
 /** `id: line` for each line of a text, `id: repr` for any other value. */
 export function renderTxt(value: Value): string {

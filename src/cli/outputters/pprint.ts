@@ -1,9 +1,9 @@
 /** The `pprint` outputter: Python notation within 80 columns, keys sorted. Source: documentation and behaviour of Python's pprint module. */
 
-import { reprBytes, reprOf, reprText } from "../../wire/python-repr.ts";
+import { reprBytes, reprOf, reprText } from "../../python/repr.ts";
+import { blankClass, compareText, lengthOf, splitLinesWithEnds } from "../../python/text.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { sortedEntries } from "./key-order.ts";
-import { blankClass, compareText, lengthOf, splitLinesWithEnds } from "./python-text.ts";
 
 const pageWidth = 80;
 /** Bytes literals are broken between groups of this many. */

@@ -1,8 +1,8 @@
 /** The `profile` outputter: the states of a run with how long each took, as a table. Source: behaviour of Salt 3007's. */
 
-import { strOf } from "../../wire/python-repr.ts";
+import { strOf } from "../../python/repr.ts";
+import { compareText, lengthOf } from "../../python/text.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
-import { compareText, lengthOf } from "./python-text.ts";
 import { renderTable, type TableOptions } from "./table.ts";
 
 const labels = ["name", "mod.fun", "duration (ms)"];

@@ -1,4 +1,6 @@
 /** The outputters by name: one rendered document for one value. Source: docs/compatibility.md, outputters. */
+
+import { stripEnd } from "../../python/text.ts";
 import type { Value } from "../../wire/values.ts";
 import { type HighstateOptions, isHighstate, renderHighstate } from "./highstate.ts";
 import { type JsonIndent, renderJson } from "./json.ts";
@@ -8,7 +10,6 @@ import { renderNoReturn } from "./no-return.ts";
 import { renderNewlineValuesOnly, renderRaw, renderTxt } from "./plain-text.ts";
 import { renderPprint } from "./pprint.ts";
 import { renderProfile } from "./profile.ts";
-import { stripEnd } from "./python-text.ts";
 import { renderMachines, renderStages } from "./runner-lists.ts";
 import { renderTable, type TableOptions } from "./table.ts";
 import { renderYaml } from "./yaml.ts";

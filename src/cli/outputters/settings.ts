@@ -1,6 +1,6 @@
 /** What a configuration says about outputters beyond the options that the schema names: Salt keeps these free of any form. */
 
-import { strOf } from "../../wire/python-repr.ts";
+import { strOf } from "../../python/repr.ts";
 import type { HighstateOptions } from "./highstate.ts";
 import type { JsonIndent } from "./json.ts";
 import type { TableOptions } from "./table.ts";

@@ -1,10 +1,10 @@
 /** One state of a run: the block of the full display and the line of the terse one. */
 
-import { strOf } from "../../wire/python-repr.ts";
+import { strOf } from "../../python/repr.ts";
+import { stripEnd } from "../../python/text.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { type Colour, type Paint, paintFor } from "./colours.ts";
 import { renderNested } from "./nested.ts";
-import { stripEnd } from "./python-text.ts";
 import { wrapWords } from "./word-wrap.ts";
 
 /** `parts`: module, id, name and function, which the result's key joins with `_|-`. */

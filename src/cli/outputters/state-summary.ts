@@ -1,6 +1,6 @@
 /** The summary under a minion's states: how many succeeded, changed and failed, and how long they took. */
 
-import { reprFloat } from "../../wire/python-repr.ts";
+import { reprFloat } from "../../python/repr.ts";
 import { Float, type Value } from "../../wire/values.ts";
 import { paintFor } from "./colours.ts";
 import { hasChanges, type StateResult } from "./state-block.ts";

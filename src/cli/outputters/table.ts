@@ -1,10 +1,10 @@
 /** The `table` outputter: lists of rows as tables under their keys. Source: behaviour of Salt 3007's, but no line of a cell is lost here. */
 
-import { strOf } from "../../wire/python-repr.ts";
+import { strOf } from "../../python/repr.ts";
+import { hideEscapes, lengthOf } from "../../python/text.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { type Paint, paintFor } from "./colours.ts";
 import { sortedEntries } from "./key-order.ts";
-import { hideEscapes, lengthOf } from "./python-text.ts";
 
 /** `out.table.*` of the configuration; defaults are Salt's. */
 export type TableOptions = {

@@ -1,5 +1,5 @@
 /** Text filled into lines of a width, as Python's textwrap fills it: blanks inside lines stay, words may break at hyphens. */
-import { lengthOf } from "./python-text.ts";
+import { lengthOf } from "../../python/text.ts";
 
 /** `indent` blanks start each line and count into `width`. */
 export function wrapWords(text: string, width: number, indent: number): string {

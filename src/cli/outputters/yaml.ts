@@ -3,7 +3,7 @@
  * (No library writes the same bytes: `yaml` folds, quotes and indents by other rules.)
  */
 
-import { reprFloat, reprOf } from "../../wire/python-repr.ts";
+import { reprFloat, reprOf } from "../../python/repr.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { sortedEntries } from "./key-order.ts";
 import { isMultiline, type ScalarStyle, textStyle, writeText } from "./yaml-scalar.ts";

@@ -5,7 +5,7 @@
 import type { MasterConfig } from "../../config/load.ts";
 import type { ConfigMap, ConfigValue } from "../../config/options/option.ts";
 import { hasCode } from "../../errors.ts";
-import { compilePythonPattern, type PythonPattern } from "../../target/python-pattern.ts";
+import { compilePythonPattern, type PythonPattern } from "../../python/regex/match.ts";
 import { type AskedCall, type IsWithin, Permissions } from "../operators/permissions.ts";
 
 /** A pattern that cannot be read permits nobody anything. */

@@ -1,8 +1,8 @@
 /** Answers of `jobs.status`, `jobs.pending` and the wheel function `saltworks.job_end`: what tracker and deliveries know, made plain. */
 import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
+import { compileGlob } from "../../python/fnmatch.ts";
 import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../../runners/contract/contract.ts";
-import { compileGlob } from "../../target/glob.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { Asker } from "../operators/reach.ts";
 import type { JobKeeping } from "./job-keeping.ts";

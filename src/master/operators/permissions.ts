@@ -6,9 +6,9 @@ import type { ConfigMap, ConfigValue } from "../../config/options/option.ts";
 import { isConfigMap } from "../../config/yaml/salt-yaml.ts";
 import { hasCode } from "../../errors.ts";
 import { permissionPatternsMax } from "../../limits.ts";
-import { compileGlob } from "../../target/glob.ts";
-import { compilePythonPattern, type PythonPattern } from "../../target/python-pattern.ts";
-import { strOf } from "../../wire/python-repr.ts";
+import { compileGlob } from "../../python/fnmatch.ts";
+import { compilePythonPattern, type PythonPattern } from "../../python/regex/match.ts";
+import { strOf } from "../../python/repr.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { argumentsAsSent, type CallArguments, callArguments } from "./call-arguments.ts";
 

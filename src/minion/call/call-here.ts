@@ -4,6 +4,7 @@
  */
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
+import { tracebackOf } from "../../python/traceback.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { makeContext } from "../functions/call-context.ts";
 import { JobRecords } from "../functions/job-records.ts";
@@ -11,7 +12,6 @@ import type { Extras } from "../functions/module-contract.ts";
 import { collectGrains } from "../modules/grains/core.ts";
 import type { Environment } from "../modules/machine/environment.ts";
 import { loadModules } from "../modules/registry.ts";
-import { tracebackOf } from "../python-traceback.ts";
 import { openCallHost } from "./call-host.ts";
 
 /** `failure`: Python's traceback of what the function raised. */

@@ -5,6 +5,7 @@
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
+import { summaryOf, tracebackOf } from "../../python/traceback.ts";
 import { isJid } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
@@ -18,7 +19,6 @@ import { parseYamlWord } from "../functions/yaml-values.ts";
 import { collectGrains } from "../modules/grains/core.ts";
 import type { Environment } from "../modules/machine/environment.ts";
 import { loadModules } from "../modules/registry.ts";
-import { summaryOf, tracebackOf } from "../python-traceback.ts";
 import { type CallHost, type LocalPillar, openCallHost } from "./call-host.ts";
 
 /** What the command line asks for. Without a master: `file_client: local` in the configuration. */

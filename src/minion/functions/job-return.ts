@@ -3,9 +3,9 @@
  * Source: docs/protocol.md section 9; the texts are those that operators and scripts know.
  */
 import type { SaltworksError } from "../../errors.ts";
+import { tracebackOf } from "../../python/traceback.ts";
 import { mapField, textField } from "../../wire/fields.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { tracebackOf } from "../python-traceback.ts";
 import type { Surroundings } from "./call-context.ts";
 import { makeContext } from "./call-context.ts";
 import { type Outcome, runFunction } from "./run-function.ts";

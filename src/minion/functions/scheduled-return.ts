@@ -3,10 +3,10 @@
  * it knows success and "unhandled exception" only. Source: docs/protocol.md section 9.
  */
 
+import { tracebackOf } from "../../python/traceback.ts";
 import { textField } from "../../wire/fields.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { pythonText } from "../modules/python-values.ts";
-import { tracebackOf } from "../python-traceback.ts";
 import { bindCall } from "./binding.ts";
 import { makeContext, type Surroundings } from "./call-context.ts";
 import type { JobReturn } from "./job-return.ts";

@@ -1,5 +1,5 @@
 /** Addresses and networks as Python's `ipaddress` writes, orders and judges them. */
-import { type IpAddress, type IpNetwork, networkHolds, parseAddress, parseNetwork } from "../../target/ip-network.ts";
+import { type IpAddress, type IpNetwork, networkHolds, parseAddress, parseNetwork } from "../../python/ipaddress.ts";
 import { pythonException } from "../functions/function-errors.ts";
 
 const bitsOf = { 4: 32, 6: 128 } as const;

@@ -3,8 +3,8 @@
  * Source: the behaviour and the names (`_next_fire_time`, `_skip_reason`...) of Salt 3007's scheduler.
  */
 import { scheduleCorrectionMsMax } from "../../limits.ts";
+import { formatDate } from "../../python/strftime.ts";
 import { Ext, type Value, type ValueMap } from "../../wire/values.ts";
-import { formatDate } from "../date-format.ts";
 import { isTruthy } from "../modules/python-values.ts";
 import { drawSplay, isMissed, nextChange, nextDue, type ScheduleClock, type Timing, timingOf } from "./timing.ts";
 import { endOfSkipRange, explicitMoments, type SkipReason, type Verdict, verdictOn } from "./windows.ts";

@@ -3,9 +3,9 @@
  * bus, and answers go back there. Source: Salt 3007's scheduler (events, files, fields); docs/compatibility.md names what differs.
  */
 import { scheduleLookMs } from "../../limits.ts";
+import { formatDate, standardFormat } from "../../python/strftime.ts";
 import { boolField, mapField, textField } from "../../wire/fields.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { formatDate, standardFormat } from "../date-format.ts";
 import type { MinionFacts } from "../functions/host.ts";
 import { pythonText } from "../modules/python-values.ts";
 import { ScheduleBook } from "./book.ts";

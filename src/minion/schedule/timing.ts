@@ -4,9 +4,9 @@
  */
 import { Cron } from "croner";
 import { scheduleLateMs } from "../../limits.ts";
+import { nextMidnight, parseDateText } from "../../python/dateutil.ts";
+import { parseByFormat, standardFormat } from "../../python/strftime.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { parseByFormat, standardFormat } from "../date-format.ts";
-import { nextMidnight, parseDateText } from "../date-text.ts";
 import { isTruthy, numberOf, pythonText } from "../modules/python-values.ts";
 
 /** What the rules know beside the job itself. */

@@ -2,9 +2,10 @@
  * Whether a job that is due may run now: `range`, `skip_during_range`, `skip_explicit`, `until`, `after`. Pure.
  * Source: the behaviour of Salt 3007's scheduler. A job runs if every one of them allows it; in Salt the last one alone decides.
  */
+
+import { nextMidnight, parseDateText } from "../../python/dateutil.ts";
+import { parseByFormat, standardFormat } from "../../python/strftime.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { parseByFormat, standardFormat } from "../date-format.ts";
-import { nextMidnight, parseDateText } from "../date-text.ts";
 import { isTruthy, pythonText } from "../modules/python-values.ts";
 
 export type Verdict =

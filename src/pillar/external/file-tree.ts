@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, normalize } from "node:path";
 import { extPillarBytesMax, fileTreeDepthMax, fileTreeEntriesMax } from "../../limits.ts";
-import { compileGlob } from "../../target/glob.ts";
+import { compileGlob } from "../../python/fnmatch.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { isInside } from "../files.ts";
 import { merged } from "../merge.ts";

@@ -1,5 +1,5 @@
 /** What became of a batch, minion by minion, for `jobs.status`: from its log and, of the steps that are under way, from the master. */
-import { compileGlob } from "../../target/glob.ts";
+import { compileGlob } from "../../python/fnmatch.ts";
 import type { BatchEntry } from "../../wire/batch.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";

@@ -1,7 +1,7 @@
 /** Runner functions `jobs.status`, `jobs.pending`, `jobs.cancel`: what became of a job minion by minion, and what waits for minions that are away. */
 import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
-import { compileGlob } from "../../target/glob.ts";
+import { compileGlob } from "../../python/fnmatch.ts";
 import { jidAt, startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type {

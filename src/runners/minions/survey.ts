@@ -1,6 +1,6 @@
 /** Runner `survey`: minions pooled by what they answer, and how the pools differ. */
 import { SaltworksError } from "../../errors.ts";
-import { strOf } from "../../wire/python-repr.ts";
+import { strOf } from "../../python/repr.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import type { ExtraArguments, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { runJob } from "../contract/run-job.ts";

@@ -2,9 +2,10 @@
  * Targets held against a whole fleet at once: minions have small numbers, each term of a target becomes a set of them, and the sets are
  * combined as the target says. Decides as asking each minion in turn does (../expected.ts). Pure; its work can be paused at any step.
  */
+
+import { networkHolds, parseAddress } from "../../python/ipaddress.ts";
 import type { Tree } from "../compound.ts";
 import type { Facts } from "../facts.ts";
-import { networkHolds, parseAddress } from "../ip-network.ts";
 import { type Term, termMatches } from "../term.ts";
 import { Bitmap } from "./bitmap.ts";
 import { firstPaths, matchReadings } from "./nested-plan.ts";

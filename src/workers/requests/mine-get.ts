@@ -4,9 +4,9 @@
  */
 import { SaltworksError } from "../../errors.ts";
 import { mineFunctionsMax } from "../../limits.ts";
+import { compilePythonPattern } from "../../python/regex/match.ts";
 import { expandTarget } from "../../target/nodegroups.ts";
 import { ParsedTargets } from "../../target/parsed.ts";
-import { compilePythonPattern } from "../../target/python-pattern.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
 import type { Shard } from "../shard.ts";

@@ -5,8 +5,8 @@ import { type JobRequest, MasterClient } from "../../../client/master-client.ts"
 import { type BatchEvent, exitCodeOf, type RunningBatch } from "../../../client/running-batch.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode } from "../../../errors.ts";
+import { reprText } from "../../../python/repr.ts";
 import { type BatchEntry, type BatchOptions, parseShare } from "../../../wire/batch.ts";
-import { reprText } from "../../../wire/python-repr.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { Exit } from "../../command-line.ts";
 import type { Host } from "../../host.ts";

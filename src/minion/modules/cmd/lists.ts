@@ -1,5 +1,5 @@
 /** `cmd_blacklist_glob` and `cmd_whitelist_glob`: which commands a job may run at all. Settings of the minion, its grains or pillar. */
-import { compileGlob } from "../../../target/glob.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
 import type { Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";

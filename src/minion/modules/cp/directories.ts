@@ -1,8 +1,8 @@
 /** `cp.get_dir` and its kin: many files of the master at a time, and lists of them. Source: Salt 3007's `cp` and file client, docs/functions.md. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { compileGlob } from "../../../target/glob.ts";
-import { compilePythonPattern } from "../../../target/python-pattern.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
+import { compilePythonPattern } from "../../../python/regex/match.ts";
 import type { Value } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument } from "../declare/signature.ts";

@@ -1,7 +1,7 @@
 /** `cp.push` and `cp.push_dir`: files sent to the master, which keeps them for its operators. Source: Salt 3007's `cp`, docs/protocol.md section 7.1. */
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, normalize } from "node:path";
-import { compileGlob } from "../../../target/glob.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument } from "../declare/signature.ts";
 import { isTruthy, pythonText } from "../python-values.ts";

@@ -1,6 +1,6 @@
 /** Merging of nested maps and choosing by a fact: Salt's `dictupdate` and `filter_by`. */
 
-import { compileGlob } from "../../../target/glob.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/function-errors.ts";
 import { copyOf, isTruthy, listHolds, pythonText } from "../python-values.ts";

@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { hasCode, type SaltworksError } from "../../../errors.ts";
-import { unifiedLines } from "../../../wire/line-diff.ts";
+import { unifiedLines } from "../../../python/difflib.ts";
 import type { Value } from "../../../wire/values.ts";
 import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
 import { isFileError } from "../machine/file-error.ts";

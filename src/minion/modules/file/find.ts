@@ -2,7 +2,7 @@
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { foundFilesMax } from "../../../limits.ts";
-import { compileGlob } from "../../../target/glob.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { commandError, invocationError } from "../../functions/function-errors.ts";
 import { isFileError } from "../machine/file-error.ts";

@@ -1,7 +1,7 @@
 /** `file.line`: one line in its place. Source: Salt 3007's `file`, whose rules are kept where they surprise, too. */
 import { statSync } from "node:fs";
 import { hasCode } from "../../../errors.ts";
-import { PythonSearch } from "../../../target/python-search.ts";
+import { PythonSearch } from "../../../python/regex/search.ts";
 import type { Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";

@@ -1,6 +1,6 @@
 /** The functions of `file` that search and replace by patterns, in Python's dialect. Source: Salt 3007's `file`, docs/functions.md. */
 import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
-import { escapePattern, PythonSearch } from "../../../target/python-search.ts";
+import { escapePattern, PythonSearch } from "../../../python/regex/search.ts";
 import type { Value } from "../../../wire/values.ts";
 import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
 import type { BoundArguments } from "../../functions/module-contract.ts";

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { probeTimeoutMs } from "../../../limits.ts";
-import { parseAddress } from "../../../target/ip-network.ts";
+import { parseAddress } from "../../../python/ipaddress.ts";
 import { formatAddress, netmaskOf, parseInterface } from "../ip-format.ts";
 import { readTextIfAny } from "../machine/file-error.ts";
 import { type Interfaces, readInterfaces, sortedAddresses } from "../machine/interfaces.ts";

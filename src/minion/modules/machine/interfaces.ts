@@ -1,6 +1,6 @@
 /** The network interfaces of this machine in Salt's shape: from `ip`, else from what Node and the kernel's files show. */
 import { networkInterfaces } from "node:os";
-import { compileGlob } from "../../../target/glob.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
 import type { Value } from "../../../wire/values.ts";
 import { compareAddresses, isLoopback, maskOfPrefix, parseInterface } from "../ip-format.ts";
 import { pythonText } from "../python-values.ts";

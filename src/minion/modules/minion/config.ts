@@ -1,5 +1,5 @@
 /** Execution module `config`: settings of the minion, wherever they stand. Source: Salt 3007's `config`, docs/functions.md. */
-import { compileGlob } from "../../../target/glob.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";

@@ -2,7 +2,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { compileGlob } from "../../../target/glob.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
 import type { Value } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
 import { openIdentity } from "../../session/identity.ts";

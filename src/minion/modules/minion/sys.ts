@@ -1,5 +1,5 @@
 /** Execution module `sys`: which functions there are, how they are called and what they do. Source: Salt 3007's `sys`, docs/functions.md. */
-import { compileGlob } from "../../../target/glob.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";

@@ -1,6 +1,7 @@
 /** A scheduled job made of the arguments of `schedule.add` and its kin, with Salt's checks and texts. */
+
+import { parseDateText } from "../../../python/dateutil.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
-import { parseDateText } from "../../date-text.ts";
 import { pythonException } from "../../functions/function-errors.ts";
 import { pythonText } from "../python-values.ts";
 

@@ -1,6 +1,7 @@
 /** Execution module `schedule`: the minion's scheduler, as operators see and change it. Source: Salt 3007's `schedule`, docs/functions.md. */
+
+import { standardFormat } from "../../../python/strftime.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
-import { standardFormat } from "../../date-format.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { yamlText } from "../../yaml-text.ts";
 import { describe } from "../declare/describe.ts";

@@ -1,6 +1,7 @@
 /** Single moments of a scheduled job: `schedule.run_job`, `postpone_job`, `skip_job`, `show_next_fire_time`, `job_status`. Source: Salt 3007's `schedule` module. */
+
+import { formatDate, parseByFormat, standardFormat } from "../../../python/strftime.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
-import { formatDate, parseByFormat, standardFormat } from "../../date-format.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { timeTextFormat, timeTextOf } from "../../schedule/job.ts";
 import { argument, ownKeywords } from "../declare/signature.ts";

@@ -1,6 +1,6 @@
 /** Execution module `network`: interfaces, addresses, names. Source: Salt 3007's `network`, docs/functions.md. */
 import { hostname } from "node:os";
-import { networkHolds, parseAddress, parseNetwork } from "../../../target/ip-network.ts";
+import { networkHolds, parseAddress, parseNetwork } from "../../../python/ipaddress.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";

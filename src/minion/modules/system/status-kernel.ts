@@ -1,7 +1,7 @@
 /** Execution module `status`: counters and tables that the kernel shows in /proc. */
 import { statfsSync } from "node:fs";
 import { loadavg } from "node:os";
-import { compileGlob } from "../../../target/glob.ts";
+import { compileGlob } from "../../../python/fnmatch.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError, pythonException } from "../../functions/function-errors.ts";
 import type { CallContext, ModuleFunction } from "../../functions/module-contract.ts";

@@ -1,5 +1,5 @@
 /** Execution module `status`: processes and logins, from `ps` and `w`. */
-import { compilePythonPattern } from "../../../target/python-pattern.ts";
+import { compilePythonPattern } from "../../../python/regex/match.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";

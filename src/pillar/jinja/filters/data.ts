@@ -1,8 +1,8 @@
 /** Filters of Jinja and Salt between values and their texts in YAML and JSON, on regular expressions, addresses and paths of keys. */
 import { isIP } from "node:net";
 import { SaltworksError } from "../../../errors.ts";
-import type { PythonSearch } from "../../../target/python-search.ts";
-import { reprFloat } from "../../../wire/python-repr.ts";
+import type { PythonSearch } from "../../../python/regex/search.ts";
+import { reprFloat } from "../../../python/repr.ts";
 import { dumpYaml } from "../../yaml-dump.ts";
 import type { Bound } from "../python/call-arguments.ts";
 import { dumpJson, loadJson } from "../python/json.ts";

@@ -1,5 +1,5 @@
 /** Python's format specification, `[[fill]align][sign][#][0][width][grouping][.precision][type]`, for numbers and text. */
-import { reprFloat } from "../../../wire/python-repr.ts";
+import { reprFloat } from "../../../python/repr.ts";
 import type { Float } from "../../../wire/values.ts";
 import { str } from "./text.ts";
 import { asNumber, characters, type Item, isInteger, isNumber, typeFault, typeName } from "./values.ts";

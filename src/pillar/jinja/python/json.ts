@@ -1,5 +1,5 @@
 /** JSON as Python's `json` module writes and reads it: separators, order of keys, ints apart from floats. */
-import { reprFloat } from "../../../wire/python-repr.ts";
+import { reprFloat } from "../../../python/repr.ts";
 import { Float } from "../../../wire/values.ts";
 import { fault, type Item, isFloat, isNumber, orderTexts, Tuple, typeFault, typeName } from "./values.ts";
 

@@ -1,5 +1,5 @@
 /** How values are written: Python's `str()` and `repr()`, and Salt's form of maps that are printed in a template. */
-import { reprBytes, reprFloat, reprText } from "../../../wire/python-repr.ts";
+import { reprBytes, reprFloat, reprText } from "../../../python/repr.ts";
 import { Ext, Float } from "../../../wire/values.ts";
 import {
   Callable,

@@ -1,5 +1,5 @@
 /** Python's `repr` and `str` of decoded values: what `--out=raw`, `txt` and `pprint` are made of. */
-import { Ext, Float, type Value } from "./values.ts";
+import { Ext, Float, type Value } from "../wire/values.ts";
 
 /** `str.isprintable` is false for these, and `repr` escapes them. The plain blank is a separator, but printable. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;

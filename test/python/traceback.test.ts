@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { commandError, invocationError, pythonException } from "../../src/minion/functions/function-errors.ts";
-import { summaryOf, tracebackOf } from "../../src/minion/python-traceback.ts";
+import { summaryOf, tracebackOf } from "../../src/python/traceback.ts";
 
 describe("python tracebacks", () => {
   it("names exceptions as Python does", () => {

@@ -1,5 +1,5 @@
 /** What a Python pattern is made of, once it is read, and how long its matches are. Pure. */
-import type { CodeRange } from "./python-classes.ts";
+import type { CodeRange } from "./classes.ts";
 
 /** The last two are `\b` and `\B` where words are of ASCII, as under `(?a)`. */
 export type Anchor =

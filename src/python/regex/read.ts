@@ -2,10 +2,10 @@
  * Reads Python's regular-expression dialect (Python 3.11, module `re`, text patterns) into a tree.
  * What Python calls an error is TARGET_INVALID; so is what no linear-time engine can do, named by its construct.
  */
-import { SaltworksError } from "../errors.ts";
-import { patternRepeatMax, targetDepthMax } from "../limits.ts";
-import { asciiSets, type CodeRange, complement, unicodeSets } from "./python-classes.ts";
-import { type Anchor, branchesWidth, type PatternNode } from "./python-nodes.ts";
+import { SaltworksError } from "../../errors.ts";
+import { patternRepeatMax, targetDepthMax } from "../../limits.ts";
+import { asciiSets, type CodeRange, complement, unicodeSets } from "./classes.ts";
+import { type Anchor, branchesWidth, type PatternNode } from "./nodes.ts";
 
 /** Python's letters: a (ASCII classes), i (ignore case), m (multi-line), s (dot takes newlines), x (verbose). */
 type Flags = {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { compileGlob } from "../../src/target/glob.ts";
-import { compilePythonPattern } from "../../src/target/python-pattern.ts";
-import { readGolden } from "./fleet.ts";
+import { compileGlob } from "../../../src/python/fnmatch.ts";
+import { compilePythonPattern } from "../../../src/python/regex/match.ts";
+import { readGolden } from "../../target/fleet.ts";
 
 type Pattern = [source: string, accepted: number[] | null];
 const { texts, regexes, globs } = readGolden("decisions.json") as {

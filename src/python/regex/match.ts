@@ -7,12 +7,12 @@
  * For `\b` and `\B` in texts beyond ASCII the text is marked (python-boundaries.ts), and each character of the pattern passes a mark.
  */
 import { RE2JS } from "re2js";
-import { SaltworksError } from "../errors.ts";
-import { patternStepsMax } from "../limits.ts";
-import { markedBoundaries, markedText, markSet, needsMarks } from "./python-boundaries.ts";
-import { codeText, rangeText } from "./python-classes.ts";
-import type { Anchor, PatternNode } from "./python-nodes.ts";
-import { parsePythonRegex, refusal } from "./python-regex.ts";
+import { SaltworksError } from "../../errors.ts";
+import { patternStepsMax } from "../../limits.ts";
+import { markedBoundaries, markedText, markSet, needsMarks } from "./boundaries.ts";
+import { codeText, rangeText } from "./classes.ts";
+import type { Anchor, PatternNode } from "./nodes.ts";
+import { parsePythonRegex, refusal } from "./read.ts";
 
 /** `stepCount`: what it costs to compile. */
 export type PythonPattern = { readonly stepCount: number; matchesStart(text: string): boolean };

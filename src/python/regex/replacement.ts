@@ -1,5 +1,5 @@
 /** Python's replacement texts (`re.sub`): `\1`, `\g<name>` and escapes. Pure. */
-import { SaltworksError } from "../errors.ts";
+import { SaltworksError } from "../../errors.ts";
 
 const escapes: Readonly<Record<string, string>> = {
   a: "\x07",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { diffStepsMax } from "../../src/limits.ts";
-import { unifiedLines } from "../../src/wire/line-diff.ts";
+import { unifiedLines } from "../../src/python/difflib.ts";
 import { readGolden } from "../target/fleet.ts";
 
 type Case = [first: string[], second: string[], contextLines: number, lines: string[]];

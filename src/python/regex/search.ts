@@ -3,10 +3,10 @@
  * Python's they may take very long for some patterns, so they belong where a job can be killed, not where targets are decided.
  * What would differ without a word is refused. Pure.
  */
-import { type CodeRange, rangeText } from "./python-classes.ts";
-import type { Anchor, PatternNode } from "./python-nodes.ts";
-import { parsePythonRegex, refusal } from "./python-regex.ts";
-import { parseReplacement } from "./python-replacement.ts";
+import { type CodeRange, rangeText } from "./classes.ts";
+import type { Anchor, PatternNode } from "./nodes.ts";
+import { parsePythonRegex, refusal } from "./read.ts";
+import { parseReplacement } from "./replacement.ts";
 
 /**
  * `letters`: Python's flags, as in `(?im)`. `isBytes`: pattern and texts are bytes, one a character (latin1), and classes know ASCII only, as

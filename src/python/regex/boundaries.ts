@@ -2,8 +2,8 @@
  * Where Python's `\b` and `\B` hold in texts beyond ASCII, for an engine whose own know ASCII words only: a mark before each character and
  * behind the last says which hold at that place, and a pattern asks for the mark that it has just passed. Pure.
  */
-import { codeText } from "./python-classes.ts";
-import type { Anchor } from "./python-nodes.ts";
+import { codeText } from "./classes.ts";
+import type { Anchor } from "./nodes.ts";
 
 /** No character of a text is taken for one: marks and characters take turns. */
 const firstMark = 0x10ff00;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { hasCode, type SaltworksError } from "../../src/errors.ts";
-import { escapePattern, PythonSearch } from "../../src/target/python-search.ts";
-import { readGolden } from "./fleet.ts";
+import { hasCode, type SaltworksError } from "../../../src/errors.ts";
+import { escapePattern, PythonSearch } from "../../../src/python/regex/search.ts";
+import { readGolden } from "../../target/fleet.ts";
 
 type Case = [
   pattern: string,
