@@ -9,10 +9,10 @@ import type { ConfigValue, OptionTable } from "../../src/config/options/option.t
 import { masterOptions } from "../../src/config/schema.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import type { ParameterValues } from "../results/schema.ts";
-import type { MasterChoice } from "../scenarios/master-under-test.ts";
 import { scenarios } from "../scenarios/registry.ts";
 import { readParameters } from "../scenarios/run.ts";
 import type { Scenario } from "../scenarios/scenario.ts";
+import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
 
 type BenchOptions = OptionsOf<"bench">;
 /** The options that give a parameter of the load its value. */

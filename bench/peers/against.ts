@@ -4,8 +4,8 @@
  */
 import { SaltworksError } from "../../src/errors.ts";
 import type { Comparison, Point, RunResult } from "../results/schema.ts";
-import { type MasterChoice, type MasterUnderTest, startMaster } from "../scenarios/master-under-test.ts";
 import { beginRun, configOf, type RunHead, type RunOptions, resultOf } from "../scenarios/run.ts";
+import { type MasterChoice, type MasterUnderTest, startMaster } from "../scenarios/setup/master-under-test.ts";
 import { takeTurns } from "./abba.ts";
 import { compareTurns, type Turn } from "./bootstrap.ts";
 

@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { openProgress } from "../../src/cli/progress.ts";
 import { thisMachine } from "../machine.ts";
-import type { MasterChoice } from "../scenarios/master-under-test.ts";
+import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
 import { takeTurns } from "./abba.ts";
 import { compareWith, describeComparison, describeSide, type LoadTurn, summarize } from "./load-report.ts";
 import { countOf, runProgram, saltVenv, say, signalOfInterrupts } from "./program.ts";

@@ -4,7 +4,7 @@ import { openProgress } from "../../src/cli/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { describeLimits, descriptorLimits } from "../fleet/descriptors.ts";
 import { thisMachine } from "../machine.ts";
-import type { MasterChoice } from "../scenarios/master-under-test.ts";
+import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
 import { takeTurns } from "./abba.ts";
 import { compileFloor } from "./floor.ts";
 import { compareWith, describeComparison, describeSide, type LoadTurn, summarize } from "./load-report.ts";

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { openProgress } from "../../src/cli/progress.ts";
 import { describeLimits, descriptorLimits } from "../fleet/descriptors.ts";
 import { thisMachine } from "../machine.ts";
-import type { MasterChoice } from "../scenarios/master-under-test.ts";
+import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
 import { takeTurns } from "./abba.ts";
 import { compileFloor } from "./floor.ts";
 import { compareWith, describeComparison, describeSide, summarize } from "./load-report.ts";

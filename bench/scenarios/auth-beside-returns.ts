@@ -1,8 +1,6 @@
 /** Question: are returns still answered in time, and all of them, while the whole fleet authenticates? */
 import type { Point } from "../results/schema.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { stormPoint } from "./storm-point.ts";
-import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -11,7 +9,9 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
+import { stormPoint } from "./storm-point.ts";
+import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 
 type AuthBesideReturns = StormParameters & {
   readonly rate: number;

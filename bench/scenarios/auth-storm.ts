@@ -1,8 +1,7 @@
 /** Question: what does an authentication cost the master, when the whole fleet authenticates at once, with and without a token? */
 import type { Point } from "../results/schema.ts";
-import { measured } from "./measure.ts";
+import { measured } from "./measures/measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { answered, stormPoint } from "./storm-point.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -11,7 +10,8 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
+import { answered, stormPoint } from "./storm-point.ts";
 
 type AuthStorm = StormParameters & { readonly rounds: number; readonly warmUp: number; readonly authTimeoutMs: number };
 

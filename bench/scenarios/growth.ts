@@ -4,11 +4,10 @@ import { LatencyHistogram } from "../load/histogram.ts";
 import { planSchedule } from "../load/open-loop.ts";
 import { memoryOf } from "../memory.ts";
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
-import { cpuOf, measured } from "./measure.ts";
-import { oneByOne } from "./operations.ts";
+import { account, duplicatesSeen } from "./measures/accounting.ts";
+import { cpuOf, measured } from "./measures/measure.ts";
 import { defineScenario, noProgress, type ScenarioContext } from "./scenario.ts";
-import { answered, errorsOf } from "./storm-point.ts";
+import { oneByOne } from "./setup/operations.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -19,7 +18,8 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
+import { answered, errorsOf } from "./storm-point.ts";
 
 type Growth = StormParameters & {
   readonly minutes: number;

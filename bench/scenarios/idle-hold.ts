@@ -2,10 +2,10 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { measureBareSockets } from "../peers/bare-sockets.ts";
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
-import { cpuOf, measured, untilRest } from "./measure.ts";
-import { histogramOf, oneByOne } from "./operations.ts";
+import { account, duplicatesSeen } from "./measures/accounting.ts";
+import { cpuOf, measured, untilRest } from "./measures/measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { histogramOf, oneByOne } from "./setup/operations.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -15,7 +15,7 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
 
 type IdleHold = StormParameters & { readonly seconds: number; readonly jobs: number; readonly bare: boolean };
 

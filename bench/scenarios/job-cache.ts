@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 import { SaltworksError } from "../../src/errors.ts";
 import type { Point } from "../results/schema.ts";
 import type { StoreResult } from "../store/main.ts";
-import { histogramOf, oneByOne } from "./operations.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { histogramOf, oneByOne } from "./setup/operations.ts";
 
 type JobCacheParameters = {
   readonly batches: string;

@@ -3,11 +3,11 @@ import { setTimeout as wait } from "node:timers/promises";
 import { demandRoomForMaster } from "../fleet/descriptors.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
-import { FleetCheck, openSimulatedFleet } from "./fleet-setup.ts";
-import { cpuOf, measured } from "./measure.ts";
-import { histogramOf, oneByOne } from "./operations.ts";
+import { account, duplicatesSeen } from "./measures/accounting.ts";
+import { cpuOf, measured } from "./measures/measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { FleetCheck, openSimulatedFleet } from "./setup/fleet-setup.ts";
+import { histogramOf, oneByOne } from "./setup/operations.ts";
 
 type KeyRotation = { readonly minions: number; readonly rotations: number; readonly seconds: number };
 

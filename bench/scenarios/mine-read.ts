@@ -1,9 +1,8 @@
 /** Question: what does it cost to read the mine of some minions out of a fleet, and how long do readers wait? */
 import { planSchedule } from "../load/open-loop.ts";
-import { fillMines } from "./asks.ts";
-import { measured } from "./measure.ts";
+import { measured } from "./measures/measure.ts";
 import { defineScenario } from "./scenario.ts";
-import { answered, stormPoint } from "./storm-point.ts";
+import { fillMines } from "./setup/asks.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -11,7 +10,8 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
+import { answered, stormPoint } from "./storm-point.ts";
 
 type MineRead = StormParameters & {
   readonly rate: number;

@@ -1,10 +1,8 @@
 /** Question: how long does each kind of request wait when returns, mine reads, events, pillars and authentications come together, as on a working day? */
 import { planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
-import { fillMines } from "./asks.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { stormPoint } from "./storm-point.ts";
-import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
+import { fillMines } from "./setup/asks.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -14,7 +12,9 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
+import { stormPoint } from "./storm-point.ts";
+import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 
 type MixedDay = StormParameters & {
   readonly seconds: number;

@@ -1,9 +1,9 @@
 /** Question: how long does it take from a publish of test.ping to everybody until the last return is stored, and what is the master's share of it? */
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
-import { cpuOf, measured } from "./measure.ts";
-import { histogramOf, oneByOne } from "./operations.ts";
+import { account, duplicatesSeen } from "./measures/accounting.ts";
+import { cpuOf, measured } from "./measures/measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { histogramOf, oneByOne } from "./setup/operations.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -12,7 +12,7 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
 
 type PingAll = StormParameters & {
   readonly publishes: number;

@@ -7,12 +7,12 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { Connection } from "../fleet/storm/connection.ts";
 import { memoryOf } from "../memory.ts";
 import type { Point } from "../results/schema.ts";
-import { account, openStored } from "./accounting.ts";
-import { FleetCheck, isSettled, openSimulatedFleet, untilSubscribed } from "./fleet-setup.ts";
-import { cpuOf, spentSinceStart, untilRest } from "./measure.ts";
-import { histogramOf, oneByOne } from "./operations.ts";
-import { Sampler } from "./sampler.ts";
+import { account, openStored } from "./measures/accounting.ts";
+import { cpuOf, spentSinceStart, untilRest } from "./measures/measure.ts";
+import { Sampler } from "./measures/sampler.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { FleetCheck, isSettled, openSimulatedFleet, untilSubscribed } from "./setup/fleet-setup.ts";
+import { histogramOf, oneByOne } from "./setup/operations.ts";
 
 type RestartUnderLoad = {
   readonly minions: number;

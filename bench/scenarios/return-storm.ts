@@ -1,9 +1,8 @@
 /** Question: what does a return cost the master, when the whole fleet answers its jobs at once or at a given rate? */
 import { type Arrivals, planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
-import { cpuOf } from "./measure.ts";
+import { cpuOf } from "./measures/measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -13,7 +12,8 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
+import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 
 type ReturnStorm = StormParameters & {
   readonly returns: number;

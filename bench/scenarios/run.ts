@@ -9,10 +9,10 @@ import {
   type RunResult,
   resultSchema,
 } from "../results/schema.ts";
-import { type MasterChoice, type MasterUnderTest, masterConfigOf, startMaster } from "./master-under-test.ts";
-import { checkParameters } from "./parameter-checks.ts";
 import { scenarioNamed } from "./registry.ts";
 import type { Progress, Scenario } from "./scenario.ts";
+import { type MasterChoice, type MasterUnderTest, masterConfigOf, startMaster } from "./setup/master-under-test.ts";
+import { checkParameters } from "./setup/parameter-checks.ts";
 
 export type RunOptions = {
   /** Its name. */

@@ -1,9 +1,7 @@
 /** Question: are returns still answered in time while somebody's pillar takes two seconds to render, again and again? */
 import type { Point } from "../results/schema.ts";
-import { PillarAsker, pillarDirectory } from "./pillar-asker.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { stormPoint } from "./storm-point.ts";
-import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
+import { PillarAsker, pillarDirectory } from "./setup/pillar-asker.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -12,7 +10,9 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
+import { stormPoint } from "./storm-point.ts";
+import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 
 type SlowPillar = StormParameters & {
   readonly rate: number;

@@ -2,10 +2,8 @@
 import { createConnection, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Point } from "../results/schema.ts";
-import type { MasterUnderTest } from "./master-under-test.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { stormPoint } from "./storm-point.ts";
-import { measureStorm, prepareRounds, returnLane } from "./storm-returns.ts";
+import type { MasterUnderTest } from "./setup/master-under-test.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -16,7 +14,9 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./storm-setup.ts";
+} from "./setup/storm-setup.ts";
+import { stormPoint } from "./storm-point.ts";
+import { measureStorm, prepareRounds, returnLane } from "./storm-returns.ts";
 
 type SlowSubscriber = StormParameters & {
   readonly returns: number;

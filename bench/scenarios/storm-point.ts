@@ -1,7 +1,7 @@
 /** From what a storm did and what its master spent to a point: the parts that every scenario with a storm fills alike. */
 import type { StormOutcome } from "../fleet/storm/storm.ts";
 import type { Point } from "../results/schema.ts";
-import { cpuOf, type Span } from "./measure.ts";
+import { cpuOf, type Span } from "./measures/measure.ts";
 
 /** Replies that were none, or wrong, over all lanes. */
 export function errorsOf(outcome: Pick<StormOutcome, "lanes">): Record<string, number> {

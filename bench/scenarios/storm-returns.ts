@@ -1,11 +1,11 @@
 /** Returns of a whole fleet as scenarios measure them: jobs published, returns sealed ahead, sent, and every job x minion accounted for. */
 import { planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
-import { account, duplicatesSeen } from "./accounting.ts";
-import { measured, type Span } from "./measure.ts";
+import { account, duplicatesSeen } from "./measures/accounting.ts";
+import { measured, type Span } from "./measures/measure.ts";
 import type { ScenarioContext } from "./scenario.ts";
+import { publishJobs, type StormParameters, type StormSite } from "./setup/storm-setup.ts";
 import { answered, errorsOf } from "./storm-point.ts";
-import { publishJobs, type StormParameters, type StormSite } from "./storm-setup.ts";
 
 /** The lane of the storm that returns go in. */
 export const returnLane = "return";

@@ -4,9 +4,9 @@ import { LatencyHistogram } from "../load/histogram.ts";
 import type { OperationResult, Point } from "../results/schema.ts";
 import { seedFleet } from "../targeting/seed.ts";
 import { type TargetCase, targetCases } from "../targeting/synthetic-fleet.ts";
-import type { MasterUnderTest } from "./master-under-test.ts";
-import { cpuOf, measured } from "./measure.ts";
+import { cpuOf, measured } from "./measures/measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import type { MasterUnderTest } from "./setup/master-under-test.ts";
 
 type Targeting = {
   readonly minions: number;

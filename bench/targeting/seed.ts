@@ -6,8 +6,8 @@ import { SaltworksError } from "../../src/errors.ts";
 import { openMinionData } from "../../src/store/minion-data.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { Packed } from "../../src/wire/values.ts";
-import type { MasterUnderTest } from "../scenarios/master-under-test.ts";
 import type { Phase } from "../scenarios/scenario.ts";
+import type { MasterUnderTest } from "../scenarios/setup/master-under-test.ts";
 import { syntheticFacts, syntheticId } from "./synthetic-fleet.ts";
 
 /** Puts that wait for one commit. */

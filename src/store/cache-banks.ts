@@ -11,7 +11,7 @@ import { replaceFile } from "./durable-file.ts";
 const fileEnd = ".p";
 const fileMode = 0o600;
 const folderMode = 0o700;
-/** What of the cache directory is the master's own, or Salt's master's: every name that a master makes there stands here (`test/fleet/cache-banks.test.ts`). */
+/** What of the cache directory is the master's own, or Salt's master's: every name that a master makes there stands here (`test/fleet/masters/cache-banks.test.ts`). */
 const ownNames: ReadonlySet<string> = new Set(
   [
     "accounts batches extmods file_lists grains jobs mine minions pillar pillar_cache proc queues roots salt_cmd sessions syndics tokens",

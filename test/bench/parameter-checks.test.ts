@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { uncheckedOf } from "../../bench/scenarios/parameter-checks.ts";
 import { scenarios } from "../../bench/scenarios/registry.ts";
 import { readParameters } from "../../bench/scenarios/run.ts";
+import { uncheckedOf } from "../../bench/scenarios/setup/parameter-checks.ts";
 
 describe("a scenario's parameters", () => {
   for (const scenario of scenarios) {

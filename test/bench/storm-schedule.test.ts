@@ -5,7 +5,7 @@ import type { LaneOutcome } from "../../bench/fleet/storm/messages.ts";
 import { joinOutcomes, splitSchedule } from "../../bench/fleet/storm/outcome.ts";
 import { LatencyHistogram } from "../../bench/load/histogram.ts";
 import { slopeOf } from "../../bench/scenarios/growth.ts";
-import { parseMetrics, sumOf } from "../../bench/scenarios/prometheus.ts";
+import { parseMetrics, sumOf } from "../../bench/scenarios/measures/prometheus.ts";
 
 describe("splitSchedule", () => {
   for (const counts of [[4], [2, 2], [3, 4], [2, 3, 3]]) {

@@ -7,7 +7,7 @@ import { release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { keys, noTerminal, onTerminal } from "./on-terminal.ts";
+import { keys, noTerminal, onTerminal } from "./terminal/on-terminal.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
 const deadlineMs = 120_000;

@@ -8,7 +8,7 @@ import type { MasterProcess } from "../../bench/master-process.ts";
 import { generateKeyPair } from "../../src/crypto/pem.ts";
 import { startOurMaster } from "../fleet/our-master.ts";
 import { runCli } from "../fleet/run-cli.ts";
-import { keys, noTerminal, onTerminal } from "./on-terminal.ts";
+import { keys, noTerminal, onTerminal } from "./terminal/on-terminal.ts";
 
 const commandTimeoutMs = 60_000;
 const siteWithinSeconds = 7_200;

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 import { FakeMaster } from "../client/fake-master.ts";
-import { keys, noTerminal, onTerminal } from "./on-terminal.ts";
+import { keys, noTerminal, onTerminal } from "./terminal/on-terminal.ts";
 import { TestHost } from "./test-host.ts";
 
 /** What a master of one worker would answer after that many returns. */

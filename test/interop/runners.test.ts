@@ -5,10 +5,10 @@ import { after, before, describe } from "node:test";
 import { generateMinionKeys } from "../../src/store/keys/key-text.ts";
 import { repositoryRoot } from "../root.ts";
 import type { EventWatch } from "./event-watch.ts";
+import { type Comparable, comparable } from "./golden/same-output.ts";
 import { Operator } from "./operator.ts";
 import { type Ended, runCommand } from "./program.ts";
 import { openReleases } from "./salt-releases.ts";
-import { type Comparable, comparable } from "./same-output.ts";
 import { MasterUnderTest, MinionUnderTest, TestBed } from "./test-bed.ts";
 
 const releases = await openReleases();

@@ -41,8 +41,8 @@ const shapes: Readonly<Record<string, Shape>> = {
 /** Files whose cases are run by other tests, with the reason. */
 export const runElsewhere: Readonly<Record<string, string>> = {
   "nodegroups.json": "nodegroup expansion and matching are src/target's: test/target runs them",
-  "peer-rules.json": "what minions may publish is src/master's: test/master/peers.test.ts runs all",
-  "permissions.json": "what users may do is src/master's: test/master/permissions.test.ts runs all",
+  "peer-rules.json": "what minions may publish is src/master's: test/master/answers/peers.test.ts runs all",
+  "permissions.json": "what users may do is src/master's: test/master/operators/permissions.test.ts runs all",
 };
 
 /** One name for each case in the file, such as `sets/1/cases/3`. */

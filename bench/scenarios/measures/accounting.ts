@@ -1,0 +1,83 @@
+/** Every jid x minion held against what the master has stored: what is missing, and what came twice. */
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { openJobArchive } from "../../../src/client/job-archive.ts";
+import type { Point } from "../../results/schema.ts";
+import type { MasterUnderTest } from "../setup/master-under-test.ts";
+
+/** Minions whose return to a job is stored, by job. */
+export type StoredReturns = { of(jid: string): ReadonlySet<string>; close(): Promise<void> };
+
+/** Reads the master's job cache beside it, whole; undefined for one that stores nothing. */
+export function openStored(master: MasterUnderTest): StoredReturns | undefined {
+  switch (master.kind) {
+    case "saltworks": {
+      // The layout on disk decides over the number of shards that is given here.
+      const archive = openJobArchive({ cachedir: master.cacheDirectory, store_shards: 1, hash_type: "sha256" });
+      return {
+        of: (jid) => new Set(archive.getReturns(jid).map(({ minionId }) => minionId)),
+        close: () => archive.close(),
+      };
+    }
+    case "salt":
+      return { of: (jid) => saltReturns(master.cacheDirectory, jid), close: () => Promise.resolve() };
+    case "floor":
+      return undefined;
+    default: {
+      const never: never = master.kind;
+      throw new TypeError(`unknown master ${String(never)}`);
+    }
+  }
+}
+
+/** Salt's local cache: a folder for each job by its jid's SHA-256, in it one for each minion with its return. */
+function saltReturns(cacheDirectory: string, jid: string): Set<string> {
+  const digest = createHash("sha256").update(jid).digest("hex");
+  const folder = join(cacheDirectory, "jobs", digest.slice(0, 2), digest.slice(2));
+  if (!existsSync(folder)) return new Set();
+  const minions = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return new Set(minions.map(({ name }) => name).filter((name) => existsSync(join(folder, name, "return.p"))));
+}
+
+const saltDuplicate = /An extra return was detected from minion/g;
+
+/** Returns that the master had already when they came, since it started. */
+export async function duplicatesSeen(master: MasterUnderTest): Promise<number> {
+  if (master.counters !== undefined) {
+    const { workers } = await master.counters();
+    return workers.reduce((sum, worker) => sum + (worker.get("returns.duplicate") ?? 0), 0);
+  }
+  if (master.kind !== "salt" || master.logFile === undefined || !existsSync(master.logFile)) return 0;
+  return readFileSync(master.logFile, "utf8").match(saltDuplicate)?.length ?? 0;
+}
+
+export type Expected = { readonly jids: readonly string[]; readonly ids: readonly string[] };
+
+/**
+ * `acknowledged`: replies that counted as such; all that can be said of a master that stores nothing.
+ * `duplicatesBefore`: as `duplicatesSeen` said when the span began.
+ */
+export async function account(
+  master: MasterUnderTest,
+  expected: Expected,
+  o: { acknowledged: number; duplicatesBefore: number; errors: Record<string, number> },
+): Promise<Point["correctness"]> {
+  const count = expected.jids.length * expected.ids.length;
+  const stored = openStored(master);
+  let accounted = 0;
+  if (stored === undefined) accounted = Math.min(o.acknowledged, count);
+  else {
+    try {
+      for (const jid of expected.jids) {
+        const minions = stored.of(jid);
+        for (const id of expected.ids) if (minions.has(id)) accounted += 1;
+      }
+    } finally {
+      await stored.close();
+    }
+  }
+  const errors = Object.fromEntries(Object.entries(o.errors).filter(([, times]) => times > 0));
+  const duplicates = (await duplicatesSeen(master)) - o.duplicatesBefore;
+  return { expected: count, accounted, missing: count - accounted, duplicates, errors };
+}

@@ -1,0 +1,80 @@
+/** Values over time while a scenario runs: the master's memory and, where it tells them, its queues, waits and rates. */
+import { memoryOf } from "../../memory.ts";
+import type { Series } from "../../results/schema.ts";
+import type { MasterUnderTest } from "../setup/master-under-test.ts";
+import { parseMetrics, type Samples, sumOf } from "./prometheus.ts";
+
+/** One look costs our master a few milliseconds of CPU: under one part in a hundred of one core. */
+const everyMs = 1_000;
+
+type Row = { readonly atMs: number; readonly values: Readonly<Record<string, number>> };
+type Totals = { readonly atMs: number; readonly waitUs: number; readonly batches: number; readonly returns: number };
+
+export class Sampler {
+  readonly #master: MasterUnderTest;
+  readonly #startedMs = performance.now();
+  readonly #rows: Row[] = [];
+  readonly #timer: NodeJS.Timeout;
+  #totals: Totals | undefined;
+  #look: Promise<void>;
+  #isLooking = false;
+
+  constructor(master: MasterUnderTest) {
+    this.#master = master;
+    this.#look = this.#take();
+    this.#timer = setInterval(() => {
+      // One at a time: a master that answers slowly is looked at less often.
+      if (!this.#isLooking) this.#look = this.#take();
+    }, everyMs);
+  }
+
+  async stop(): Promise<Series> {
+    clearInterval(this.#timer);
+    await this.#look;
+    await this.#take();
+    const names = new Set(this.#rows.flatMap(({ values }) => Object.keys(values)));
+    const values: Record<string, number[]> = {};
+    for (const name of names) values[name] = this.#rows.map((row) => row.values[name] ?? 0);
+    return { atMs: this.#rows.map(({ atMs }) => atMs), values };
+  }
+
+  async #take(): Promise<void> {
+    this.#isLooking = true;
+    const samples = await this.#samples();
+    const atMs = performance.now() - this.#startedMs;
+    const { rssBytes } = memoryOf(this.#master.processId);
+    this.#rows.push({ atMs, values: { rssBytes, ...(samples ? this.#valuesOf(samples, atMs) : {}) } });
+    this.#isLooking = false;
+  }
+
+  /** Undefined from a master that has none, and from one that is down at the moment. */
+  async #samples(): Promise<Samples | undefined> {
+    if (this.#master.metrics === undefined) return undefined;
+    try {
+      return parseMetrics(await this.#master.metrics());
+    } catch {
+      this.#totals = undefined;
+      return undefined;
+    }
+  }
+
+  #valuesOf(samples: Samples, atMs: number): Record<string, number> {
+    const totals = {
+      atMs,
+      waitUs: sumOf(samples, "saltworks_queue_wait_seconds_sum", 'queue="requests"') * 1e6,
+      batches: sumOf(samples, "saltworks_queue_wait_seconds_count", 'queue="requests"'),
+      returns: sumOf(samples, "saltworks_returns_total", 'outcome="stored"'),
+    };
+    const before = this.#totals ?? totals;
+    this.#totals = totals;
+    const batches = totals.batches - before.batches;
+    const seconds = (totals.atMs - before.atMs) / 1_000;
+    return {
+      queueDepth: sumOf(samples, "saltworks_queue_items"),
+      authQueueDepth: sumOf(samples, "saltworks_auth_queue_items"),
+      queueWaitUs: batches === 0 ? 0 : (totals.waitUs - before.waitUs) / batches,
+      returnsPerSecond: seconds === 0 ? 0 : (totals.returns - before.returns) / seconds,
+      connected: sumOf(samples, "saltworks_minions", 'state="connected"'),
+    };
+  }
+}

@@ -1,0 +1,164 @@
+/** A master that a scenario drives, whichever it is: ours, real Salt's, or the C floor; started in a private directory, removed afterwards. */
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { SaltworksError } from "../../../src/errors.ts";
+import type { ValueMap } from "../../../src/wire/values.ts";
+import { descriptorLimits } from "../../fleet/descriptors.ts";
+import type { LocalClient } from "../../local-client.ts";
+import { thisTool } from "../../machine.ts";
+import { freePorts, MasterProcess } from "../../master-process.ts";
+import { startFloor } from "../../peers/floor.ts";
+import type { MasterKind } from "../../results/schema.ts";
+
+/** Counters of our master: its main thread's, and each worker's. */
+export type MasterCounters = {
+  readonly main: ReadonlyMap<string, number>;
+  readonly workers: readonly ReadonlyMap<string, number>[];
+};
+
+export type MasterUnderTest = {
+  readonly kind: MasterKind;
+  /** As the program says it. */
+  readonly version: string;
+  readonly processId: number;
+  readonly requestPort: number;
+  readonly publishPort: number;
+  readonly socketDirectory: string;
+  readonly cacheDirectory: string;
+  /** Absent where there are no keys. */
+  readonly pkiDirectory?: string;
+  /** A master that knows no `_auth`: every minion seals under this session key (its text, Base64). */
+  readonly sessionKey?: string;
+  /** Where it logs, if it does. */
+  readonly logFile?: string;
+  client(): LocalClient;
+  /** As the operator's command does: the minion is known no more, and the master's key is rotated. */
+  deleteKey?(id: string): Promise<void>;
+  /** TERM, or KILL, and the same program in the same directories again; resolves when it answers. */
+  restart(options?: { kill?: boolean }): Promise<void>;
+  /** The last lines of what it logged. */
+  logTail(): string;
+  counters?(): Promise<MasterCounters>;
+  /** Prometheus text. */
+  metrics?(): Promise<string>;
+  remove(): Promise<void>;
+};
+
+/** Which master to start, as the command line says it. */
+export type MasterChoice = {
+  readonly kind: MasterKind;
+  readonly workers?: number;
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** A virtual environment with Salt, for kind "salt". */
+  readonly salt?: string;
+};
+
+const keyCommandTimeoutMs = 60_000;
+const metricsTimeoutMs = 5_000;
+const ourProgram = fileURLToPath(new URL("../../../src/cli/main.js", import.meta.url));
+
+/** What every master gets unless the scenario or the caller says otherwise. */
+const configBase = { auto_accept: true, log_level: "warning" };
+
+/** The configuration that `startMaster` writes beside directories and ports. */
+export function masterConfigOf(choice: MasterChoice, wanted: Readonly<Record<string, unknown>>) {
+  const workers = choice.workers === undefined ? {} : { worker_threads: choice.workers };
+  return { ...configBase, ...wanted, ...workers, ...choice.config };
+}
+
+/** @throws SaltworksError USAGE if there is no such program, MASTER_UNREACHABLE if it does not come up; the signal's reason once that is aborted */
+export async function startMaster(
+  choice: MasterChoice,
+  config: Readonly<Record<string, unknown>>,
+  signal?: AbortSignal,
+): Promise<MasterUnderTest> {
+  if (choice.kind === "floor") return startFloor();
+  // A master holds as many connections as the scenario makes: it gets all that the system allows.
+  const descriptors = { least: 0, wanted: descriptorLimits().hard };
+  const command = commandOf(choice);
+  const isOurs = choice.kind === "saltworks";
+  const [metricsPort = 0] = isOurs ? await freePorts(1) : [];
+  const own = isOurs ? { metrics_port: metricsPort, ...config } : config;
+  const master = await MasterProcess.start({
+    ...{ command, config: own, descriptors },
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const handle = handleOf(master, choice.kind, versionOf(choice));
+  const deleteKey = (id: string) => runKeyCommand(choice, ["-c", master.configDirectory, "-d", id, "-y"]);
+  const ours = { counters: () => countersOf(master), metrics: () => metricsOf(Number(own.metrics_port)) };
+  // Assigned to, not copied: the process id is read anew each time.
+  return Object.assign(handle, { deleteKey }, isOurs ? ours : {});
+}
+
+async function metricsOf(port: number): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`, { signal: AbortSignal.timeout(metricsTimeoutMs) });
+  if (!response.ok) throw new SaltworksError("MASTER_UNREACHABLE", `metrics: HTTP ${response.status}`);
+  return response.text();
+}
+
+function commandOf({ kind, salt }: MasterChoice): string[] {
+  if (kind === "saltworks") return [process.execPath, ourProgram, "master"];
+  if (salt === undefined) throw new SaltworksError("USAGE", "a Salt master needs --salt VENV");
+  const program = join(salt, "bin", "salt-master");
+  if (!existsSync(program)) throw new SaltworksError("USAGE", `no salt-master in ${salt}`);
+  return [program];
+}
+
+async function runKeyCommand(choice: MasterChoice, args: readonly string[]): Promise<void> {
+  const command =
+    choice.kind === "saltworks" ? [process.execPath, ourProgram, "key"] : [join(choice.salt ?? "", "bin", "salt-key")];
+  const [program = "", ...first] = command;
+  await promisify(execFile)(program, [...first, ...args], { timeout: keyCommandTimeoutMs });
+}
+
+/** `salt-master --version` prints "salt-master 3007.15 (Chlorine)". */
+function versionOf(choice: MasterChoice): string {
+  if (choice.kind === "saltworks") return thisTool().version;
+  const [program = "", ...args] = commandOf(choice);
+  const said = spawnSync(program, [...args, "--version"], { encoding: "utf8" }).stdout ?? "";
+  return /\d[\w.]*/.exec(said)?.[0] ?? "unknown";
+}
+
+function handleOf(master: MasterProcess, kind: MasterKind, version: string): MasterUnderTest {
+  return {
+    kind,
+    version,
+    // A restart gives it another.
+    get processId() {
+      return master.processId;
+    },
+    requestPort: master.requestPort,
+    publishPort: master.publishPort,
+    socketDirectory: master.socketDirectory,
+    cacheDirectory: master.cacheDirectory,
+    pkiDirectory: master.pkiDirectory,
+    logFile: join(master.directory, "log-file"),
+    client: () => master.client(),
+    restart: async ({ kill = false } = {}) => {
+      if (kill) await master.kill();
+      else await master.stop();
+      await master.restart();
+    },
+    logTail: () => master.logTail(),
+    remove: () => master.remove(),
+  };
+}
+
+async function countersOf(master: MasterProcess): Promise<MasterCounters> {
+  const client = master.client();
+  try {
+    return readCounters((await client.wheel("saltworks.counters")) as ValueMap);
+  } finally {
+    client.close();
+  }
+}
+
+function readCounters(counters: ValueMap): MasterCounters {
+  return {
+    main: counters.get("main") as unknown as ReadonlyMap<string, number>,
+    workers: counters.get("workers") as unknown as ReadonlyMap<string, number>[],
+  };
+}

@@ -1,0 +1,164 @@
+/** What every scenario with a storm does first: bring the minions up, publish the jobs whose returns they will send. */
+import { join } from "node:path";
+import { SaltworksError } from "../../../src/errors.ts";
+import { EventSubscriber } from "../../../src/transport/event-stream-client.ts";
+import { jidAt } from "../../../src/wire/jid.ts";
+import { demandRoomForMaster } from "../../fleet/descriptors.ts";
+import type { RequestVersion } from "../../fleet/minion-options.ts";
+import { Storm } from "../../fleet/storm/storm.ts";
+import type { Phase, Progress, ScenarioContext } from "../scenario.ts";
+import type { MasterUnderTest } from "./master-under-test.ts";
+
+/** Parameters that scenarios with a storm have in common; 0 is "as many as needed". */
+export type StormParameters = {
+  readonly minions: number;
+  readonly version: number;
+  readonly connections: number;
+  readonly processes: number;
+};
+
+export const stormDefaults: StormParameters = { minions: 1_000, version: 3, connections: 0, processes: 0 };
+
+export const aboutStorm: Readonly<Record<keyof StormParameters, string>> = {
+  minions: "simulated minions",
+  version: "request version: 0, 2 or 3",
+  connections:
+    "request connections that the minions share by turns, and as many subscriptions; 0: one of each for every minion",
+  processes: "processes of the generator; 0: one for every 4,000 minions",
+};
+
+/** A master refuses old versions unless told otherwise. */
+export function versionConfig({ version }: { version: number }): Record<string, unknown> {
+  return version < 3 ? { minimum_auth_version: version } : {};
+}
+
+/** Operations of one run that the generator holds in memory, some 200 bytes each beside what is sealed ahead. */
+const operationsMax = 10_000_000;
+
+/**
+ * `operations`: the most of one run, all lanes together.
+ *
+ * @throws SaltworksError QUEUE_FULL for more connections than the master may have, USAGE for more operations than fit
+ */
+export function demandStorm({ minions, connections }: StormParameters, operations: number): void {
+  const each = connections > 0 ? Math.min(connections, minions) : minions;
+  demandRoomForMaster(minions, 2 * each, true);
+  if (operations <= operationsMax) return;
+  const [asked, most] = [Math.round(operations), operationsMax].map((count) => count.toLocaleString("en-US"));
+  throw new SaltworksError("USAGE", `${asked} operations in one run are too many: the generator holds ${most}`);
+}
+
+/** Every storm tells its progress to the phase that is under way. */
+export class StormSite {
+  readonly storm: Storm;
+  readonly #telling: Telling;
+
+  constructor(storm: Storm, telling: Telling) {
+    this.storm = storm;
+    this.#telling = telling;
+  }
+
+  /** Runs `work` as a phase of `total` operations, whose progress the storm tells. */
+  async phase<Result>(progress: Progress, name: string, total: number, work: () => Promise<Result>): Promise<Result> {
+    const phase = progress.phase(name, total);
+    this.#telling.phase = phase;
+    this.#telling.done = 0;
+    try {
+      return await work();
+    } finally {
+      this.#telling.phase = undefined;
+      phase.end();
+    }
+  }
+}
+
+type Telling = { phase: Phase | undefined; done: number };
+
+/** What a storm is opened for. */
+export type StormContext = ScenarioContext<StormParameters>;
+
+/** Brings the whole storm up for `work`, and ends it whatever becomes of that. */
+export async function withStorm<Result>(
+  context: StormContext,
+  work: (site: StormSite) => Promise<Result>,
+): Promise<Result> {
+  const site = await openStorm(context);
+  try {
+    return await work(site);
+  } finally {
+    await site.storm.close();
+  }
+}
+
+async function openStorm({ master, parameters: p, progress, signal }: StormContext): Promise<StormSite> {
+  const telling: Telling = { phase: progress.phase("sign in", p.minions), done: 0 };
+  const onProgress = (done: number): void => {
+    telling.phase?.step(Math.max(0, done - telling.done));
+    telling.done = Math.max(done, telling.done);
+  };
+  try {
+    const storm = await Storm.open({
+      masterHost: "127.0.0.1",
+      requestPort: master.requestPort,
+      publishPort: master.publishPort,
+      minionCount: p.minions,
+      version: p.version as RequestVersion,
+      onProgress,
+      signal,
+      ...(p.connections > 0 ? { connections: p.connections } : {}),
+      ...(p.processes > 0 ? { processCount: p.processes } : {}),
+      ...(master.sessionKey === undefined ? {} : { sessionKey: master.sessionKey }),
+    });
+    return new StormSite(storm, telling);
+  } finally {
+    telling.phase?.end();
+    telling.phase = undefined;
+  }
+}
+
+/** Publishes so many jobs to everybody. One that cannot publish is given job ids of the same form. */
+export async function publishJobs(
+  { master, progress, signal }: Pick<StormContext, "master" | "progress" | "signal">,
+  count: number,
+  fun: string,
+): Promise<string[]> {
+  if (master.sessionKey !== undefined) {
+    const nowMs = Date.now();
+    return Array.from({ length: count }, (_, index) => jidAt(nowMs + index, 0));
+  }
+  const phase = progress.phase("publish jobs", count);
+  const client = master.client();
+  try {
+    const jids: string[] = [];
+    for (let index = 0; index < count; index += 1) {
+      signal.throwIfAborted();
+      jids.push((await client.publish("*", fun)).jid);
+      phase.step();
+    }
+    return jids;
+  } finally {
+    client.close();
+    phase.end();
+  }
+}
+
+export type Follower = { readonly counts: { returns: number; isLost: boolean }; close(): void };
+
+const returnTag = Buffer.from("/ret/");
+/** `salt/job/<20 digits>` */
+const returnTagOffset = 29;
+
+/** Follows all events, as an operator's command does: a master that nobody follows could skip that work. */
+export async function follow(master: MasterUnderTest): Promise<Follower> {
+  const counts = { returns: 0, isLost: false };
+  if (master.kind === "floor") return { counts, close: () => {} };
+  const subscriber = await EventSubscriber.connect(join(master.socketDirectory, "master_event_pub.ipc"), {
+    onEvent: (body) => {
+      if (returnTag.compare(body, returnTagOffset, returnTagOffset + returnTag.length) === 0) counts.returns += 1;
+    },
+    onClose: () => {
+      counts.isLost = true;
+    },
+  });
+  return { counts, close: () => subscriber.close() };
+}

@@ -1,0 +1,43 @@
+/** Reads transcripts of Salt's programs from test/golden, and tells from one how the minions behaved. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "../../root.ts";
+
+export type Transcript = {
+  readonly name: string;
+  readonly argv: readonly [string, ...string[]];
+  readonly stdin?: string;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly rc: number;
+};
+
+export function readTranscripts(topic: string): Transcript[] {
+  const file = join(repositoryRoot, "test", "golden", `${topic}.json`);
+  return (JSON.parse(readFileSync(file, "utf8")) as { transcripts: Transcript[] }).transcripts;
+}
+
+export function transcript(topic: string, name: string): Transcript {
+  const found = readTranscripts(topic).find((one) => one.name === name);
+  if (found === undefined) throw new Error(`no transcript ${name} in ${topic}`);
+  return found;
+}
+
+/** The job id that was shown, if any was. */
+export function shownJid(recorded: Transcript): string | undefined {
+  return shownJids(recorded)[0];
+}
+
+/** Each once, in the order in which they were shown. */
+export function shownJids({ stdout, stderr }: Transcript): string[] {
+  return [...new Set((stdout + stderr).match(/\b20\d{18}\b/g))];
+}
+
+/** Ids in the order in which they were shown. */
+export function shownIds({ stdout }: Transcript): string[] {
+  const plain = stdout.replaceAll("\x1b[0;36m", "").replaceAll("\x1b[0;0m", "");
+  const ids = [...plain.matchAll(/^([\w.-]+):(?: |$)|^ {4}"([\w.-]+)": /gm)].map(
+    ([, first, json]) => first ?? json ?? "",
+  );
+  return [...new Set(ids)].filter((id) => id !== "jid");
+}

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+import { cliFile } from "../../fleet/our-master.ts";
+import { repositoryRoot } from "../../root.ts";
+
+const deadlineMs = 120_000;
+const pollMs = 100;
+
+/** Processes whose command line holds the text. */
+function processesNaming(text: string): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((name) => {
+      const file = `/proc/${name}/cmdline`;
+      try {
+        return readFileSync(file, "utf8").includes(text);
+      } catch {
+        // Processes come and go.
+        return false;
+      }
+    });
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await wait(pollMs);
+}
+
+describe("a signal leaves no process and no directory behind", { timeout: deadlineMs }, () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "end-"));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+  const start = (args: readonly string[]): ChildProcess =>
+    spawn(process.execPath, args, {
+      stdio: ["ignore", "ignore", "ignore"],
+      // A runner of tests that runs within a test does nothing, unless it does not know.
+      env: { ...process.env, TMPDIR: folder, NODE_TEST_CONTEXT: undefined },
+      cwd: repositoryRoot,
+    });
+  const made = (beginning: string) => readdirSync(folder).some((name) => name.startsWith(beginning));
+
+  it("Ctrl-C while a bench starts its master", async () => {
+    const bench = start([cliFile, "bench", "ping-all", `--output=${folder}`]);
+    await until(() => made("sw-"));
+    bench.kill("SIGINT");
+    assert.deepEqual(await once(bench, "exit"), [130, null]);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.startsWith("sw-")),
+      [],
+    );
+    assert.deepEqual(processesNaming(folder), []);
+  });
+
+  it("Ctrl-C while a bench measures the job cache", async () => {
+    const bench = start([cliFile, "bench", "job-cache", `--output=${folder}`]);
+    await until(() => made("saltworks-store-bench-"));
+    bench.kill("SIGINT");
+    assert.deepEqual(await once(bench, "exit"), [130, null]);
+    await until(() => !made("saltworks-store-bench-") && !made("sw-"));
+  });
+
+  it("TERM for the program that runs the tests", async () => {
+    const tests = start([join(repositoryRoot, "scripts/test.mjs"), "--group", "heavy", "fleet/runner-answers.test"]);
+    await until(() => processesNaming(folder).length > 0);
+    tests.kill("SIGTERM");
+    assert.deepEqual(await once(tests, "exit"), [143, null]);
+    await until(() => processesNaming(folder).length === 0);
+  });
+});

@@ -1,0 +1,92 @@
+/**
+ * The transcripts that depend on the master's options or on a minion that is away: the master is started again for them, with its
+ * minions staying where they are.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { SeenEvent } from "../../interop/event-watch.ts";
+import { goldenIds } from "./files.ts";
+import type { GoldenFleet } from "./fleet.ts";
+import { type Decisions, type Replay, type TopicPlan, topicLanes } from "./replay.ts";
+
+const away = "es2";
+const awayTimeoutMs = 60_000;
+const pollMs = 250;
+
+/** Presence is verified contact here: a minion that stands still is away after this many seconds. */
+const quickPresence = { presence_timeout: 10 };
+const uniqueJids = { unique_jid: true, presence_events: true, loop_interval: 5 };
+
+/**
+ * es2's data are gone as long as those are typed that ask who is expected then. In Salt its directory was moved away, and put back
+ * without its grains; here the master is told to forget, and is told again.
+ */
+async function arrangeGreedy(fleet: GoldenFleet, name: string): Promise<void> {
+  if (name === "grain_no_cache_preview") await fleet.run(["salt-run", "cache.clear_all", `tgt=${away}`]);
+  if (name === "only_mine_preview") {
+    await fleet.run(["salt", away, "mine.update"]);
+    await fleet.run(["salt-run", "cache.clear_grains", `tgt=${away}`]);
+  }
+  if (name === "restored") {
+    await fleet.run(["salt", away, "saltutil.refresh_pillar"]);
+    await fleet.run(["salt", away, "mine.update"]);
+  }
+}
+
+/** The rounds in which the minions of a new master appear begin with the change. */
+async function untilAllTold(fleet: GoldenFleet, name: string): Promise<void> {
+  if (name !== "presence") return;
+  const watch = await fleet.watchEvents();
+  const isWhole = ({ tag, data }: SeenEvent) =>
+    tag === "salt/presence/present" && (data.get("present") as unknown[]).length === goldenIds.length;
+  await watch.until("a round with all minions", isWhole, awayTimeoutMs).finally(() => watch.close());
+}
+
+/** One lane: its commands follow each other. */
+const oneLane = (): string => "one";
+
+export class ChangedMasters {
+  readonly #fleet: GoldenFleet;
+  readonly #replay: Replay;
+  readonly #decisions: Decisions;
+
+  constructor(fleet: GoldenFleet, replay: Replay, decisions: Decisions) {
+    this.#fleet = fleet;
+    this.#replay = replay;
+    this.#decisions = decisions;
+  }
+
+  /** As it is, but for what the master knows of one minion. */
+  typeGreedy(): Promise<void> {
+    return this.type({ topic: "greedy", laneOf: oneLane, beforeEach: arrangeGreedy });
+  }
+
+  /** A new master that knows soon who is away. */
+  async typePresence(): Promise<void> {
+    await this.#fleet.restartMaster({ ...quickPresence, ...uniqueJids });
+    await this.type({ topic: "unique_jid_presence", laneOf: oneLane, beforeEach: untilAllTold });
+    this.#fleet.freeze(away);
+    await this.#untilAway();
+    await this.type({ topic: "not_connected" });
+    this.#fleet.thaw(away);
+  }
+
+  /** A new master that keeps nothing. */
+  async typeWithoutCaches(): Promise<void> {
+    await this.#fleet.restartMaster({ minion_data_cache: false, job_cache: false });
+    await this.type({ topic: "minion_data_cache_off" }, { topic: "job_cache_off", laneOf: oneLane });
+    // The last job, which is found with the master down, too: what was asked is kept even where returns are not.
+    await this.#fleet.run(["salt", "es1", "test.ping"]);
+  }
+
+  async type(...plans: readonly TopicPlan[]): Promise<void> {
+    await this.#replay.runLanes(plans.flatMap((plan) => topicLanes(plan, this.#decisions)));
+  }
+
+  async #untilAway(): Promise<void> {
+    const deadlineMs = performance.now() + awayTimeoutMs;
+    while (!(await this.#fleet.run(["salt-run", "manage.not_present", "--out=json"])).stdout.includes(`"${away}"`)) {
+      if (performance.now() > deadlineMs) throw new Error(`${away} is present after ${awayTimeoutMs} ms`);
+      await delay(pollMs);
+    }
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * The fleet on which Salt's transcripts were recorded, built of our programs or of Salt's: one master, six minions, and the commands
+ * that an operator types there. Everything lies in one folder, which transcripts call ROOT.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { freePorts } from "../../../bench/master-process.ts";
+import { dispatch } from "../../../src/cli/dispatch.ts";
+import { TestHost } from "../../cli/test-host.ts";
+import { EventWatch } from "../../interop/event-watch.ts";
+import { Program } from "../../interop/program.ts";
+import {
+  es1Mine,
+  goldenIds,
+  goldenMaster,
+  goldenMinion,
+  goldenNodegroups,
+  writeGoldenFiles,
+  writeSettings,
+} from "./files.ts";
+import { allOurs, type Makers, makerOf, soonBack, startingWords, subcommandOf } from "./programs.ts";
+
+type Settings = Readonly<Record<string, unknown>>;
+
+const startTimeoutMs = 120_000;
+/** No command of a transcript takes half as long on a quiet machine. */
+const commandTimeoutMs = 120_000;
+
+export type CommandOptions = {
+  /** For salt-call: on whose machine it is typed. */
+  readonly onMinion?: string;
+  readonly stdin?: string;
+  readonly timeoutMs?: number;
+  /** Instead of the fleet's own configuration directory. */
+  readonly configDir?: string;
+};
+
+/** `atMs`: since the command was started. */
+export type PrintedLine = { readonly atMs: number; readonly text: string };
+
+export type CommandResult = {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** null: ended by a signal. */
+  readonly rc: number | null;
+  readonly lines: readonly PrintedLine[];
+  readonly tookMs: number;
+};
+
+/** A command that runs. */
+export class RunningCommand {
+  readonly child: ChildProcess;
+  readonly done: Promise<CommandResult>;
+  readonly #onOutput = new Set<() => void>();
+  #stdout = "";
+
+  constructor(words: readonly [string, ...string[]], env: NodeJS.ProcessEnv, options: CommandOptions) {
+    const startedMs = performance.now();
+    const [command, ...args] = words;
+    this.child = spawn(command, args, { env, stdio: "pipe" });
+    const timer = setTimeout(() => this.child.kill("SIGKILL"), options.timeoutMs ?? commandTimeoutMs);
+    const lines: PrintedLine[] = [];
+    let stderr = "";
+    this.child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
+      this.#stdout += chunk;
+      for (const text of chunk.split(/(?<=\n)/)) lines.push({ atMs: performance.now() - startedMs, text });
+      for (const listener of [...this.#onOutput]) listener();
+    });
+    this.child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+      stderr += chunk;
+    });
+    // A command that reads nothing may have ended already.
+    this.child.stdin?.on("error", () => undefined);
+    this.child.stdin?.end(options.stdin ?? "");
+    this.done = once(this.child, "close").then(([code]) => {
+      clearTimeout(timer);
+      const rc = code as number | null;
+      return { stdout: this.#stdout, stderr, rc, lines, tookMs: performance.now() - startedMs };
+    });
+  }
+
+  /** Resolves when what was printed so far holds `text`, or when the command has ended. */
+  async untilPrinted(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.#stdout)) {
+      const next = new Promise<void>((resolve) => {
+        const listener = () => {
+          this.#onOutput.delete(listener);
+          resolve();
+        };
+        this.#onOutput.add(listener);
+      });
+      const hasEnded = await Promise.race([next.then(() => false), this.done.then(() => true)]);
+      if (hasEnded) return;
+    }
+  }
+}
+
+export class GoldenFleet {
+  /** What transcripts call ROOT. */
+  readonly root = mkdtempSync(join(tmpdir(), "swg-"));
+  readonly #ports: readonly [number, number];
+  readonly #makers: Makers;
+  readonly #ids: readonly string[];
+  readonly #minions = new Map<string, Program>();
+  #master: Program | undefined;
+
+  private constructor(ports: readonly [number, number], makers: Makers, ids: readonly string[]) {
+    this.#ports = ports;
+    this.#makers = makers;
+    this.#ids = ids;
+    writeGoldenFiles(this.root);
+    mkdirSync(this.homeDir);
+  }
+
+  /**
+   * Resolves when all minions are up. `settings`: options of the master beside the recorded ones. `isAsked`: each has answered,
+   * too, which leaves a job behind. `ids`: those that are started.
+   */
+  static async start(
+    settings: Settings = {},
+    isAsked = true,
+    makers: Makers = allOurs,
+    ids: readonly string[] = goldenIds,
+  ): Promise<GoldenFleet> {
+    const [publishPort = 0, requestPort = 0] = await freePorts(2);
+    const fleet = new GoldenFleet([publishPort, requestPort], makers, ids);
+    try {
+      await fleet.startMaster(settings);
+      await fleet.#startMinions();
+      if (isAsked) await fleet.untilAllAnswer();
+      return fleet;
+    } catch (error) {
+      const logs = fleet.logs();
+      await fleet.close();
+      throw new Error(`the fleet did not come up:\n${logs}`, { cause: error });
+    }
+  }
+
+  /** Of the minions, if they are Salt's. */
+  get release(): string | undefined {
+    return this.#makers.minion === "ours" ? undefined : this.#makers.minion.version;
+  }
+
+  get configDir(): string {
+    return join(this.root, "etc/salt");
+  }
+
+  get sockDir(): string {
+    return join(this.root, "var/run/salt/master");
+  }
+
+  get cacheDir(): string {
+    return join(this.root, "var/cache/salt/master");
+  }
+
+  get pkiDir(): string {
+    return join(this.root, "etc/salt/pki/master");
+  }
+
+  /** Home of the user that runs everything; transcripts call it HOMEDIR. */
+  get homeDir(): string {
+    return join(this.root, "home");
+  }
+
+  minionConfigDir(id: string): string {
+    return join(this.root, "minions", id, "etc/salt");
+  }
+
+  /** Starts the master, again with other options if it was stopped; resolves when its ports and its event bus are served. */
+  async startMaster(settings: Settings = {}): Promise<void> {
+    const [publishPort, requestPort] = this.#ports;
+    writeSettings(join(this.configDir, "master"), {
+      interface: "127.0.0.1",
+      publish_port: publishPort,
+      ret_port: requestPort,
+      user: userInfo().username,
+      id: "salt-master.example.com_master",
+      root_dir: this.root,
+      file_roots: { base: [join(this.root, "srv/salt")] },
+      pillar_roots: { base: [join(this.root, "srv/pillar")] },
+      ...goldenMaster,
+      ...settings,
+    });
+    writeSettings(join(this.configDir, "master.d/nodegroups.conf"), goldenNodegroups);
+    this.#master = this.#start("salt-master", this.configDir);
+    if (this.#makers.master === "ours") await this.#master.untilLine(/master is ready/, startTimeoutMs);
+    else (await this.watchEvents()).close();
+  }
+
+  async stopMaster(): Promise<void> {
+    // Salt's takes its time to end, and has nothing to write any more.
+    await (this.#makers.master === "ours" ? this.#master?.stop() : this.#master?.kill());
+    this.#master = undefined;
+  }
+
+  /** The master's process ends without a word, its sockets stay behind. */
+  async killMaster(): Promise<void> {
+    await this.#master?.kill();
+    this.#master = undefined;
+  }
+
+  /** The master with other options; resolves when all minions are back. */
+  async restartMaster(settings: Settings): Promise<void> {
+    await this.stopMaster();
+    await this.startMaster(settings);
+    await this.untilAllAnswer();
+  }
+
+  /** Connections to the master's event bus, by either of its sockets. */
+  subscriberCount(): number {
+    const rows = readFileSync("/proc/net/unix", "utf8").split("\n");
+    const paths = ["pub", "own"].map((name) => `${this.sockDir}/master_event_${name}.ipc`);
+    return rows.filter((row) => row.includes(" 03 ") && paths.some((path) => row.endsWith(path))).length;
+  }
+
+  watchEvents(): Promise<EventWatch> {
+    return EventWatch.open(this.sockDir, startTimeoutMs);
+  }
+
+  /** Asks until every minion answers: after a restart each reconnects in its own time. */
+  async untilAllAnswer(): Promise<void> {
+    const deadlineMs = performance.now() + startTimeoutMs;
+    for (;;) {
+      const { rc, stdout, stderr } = await this.run(["salt", "-t", "1", "--out=txt", "*", "test.ping"]);
+      if (rc === 0 && stdout.trim().split("\n").length === this.#ids.length) return;
+      if (performance.now() > deadlineMs) throw new Error(`not all minions are back: ${stdout}${stderr}`);
+    }
+  }
+
+  /** Stops the minion's processes where they stand, as `kill -STOP` does; jobs of its own go on. */
+  freeze(id: string): void {
+    process.kill(this.#minion(id).pid, "SIGSTOP");
+  }
+
+  thaw(id: string): void {
+    process.kill(this.#minion(id).pid, "SIGCONT");
+  }
+
+  /** A command line as in a transcript: the program, its words, ROOT for the fleet's folder. */
+  open(argv: readonly string[], options: CommandOptions = {}): RunningCommand {
+    const [program = "", ...words] = argv.map((word) => word.replaceAll("ROOT", this.root));
+    const onMinion = program === "salt-call" ? (options.onMinion ?? "es1") : undefined;
+    const ownConfigDir = onMinion === undefined ? this.configDir : this.minionConfigDir(onMinion);
+    const [command, ...first] = startingWords(program, this.#makers);
+    const all = [command, ...first, "-c", options.configDir ?? ownConfigDir, ...words] as const;
+    return new RunningCommand(all, this.#environment(program, onMinion), options);
+  }
+
+  run(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+    return this.open(argv, options).done;
+  }
+
+  /** As `run`, in this process: a process of its own takes most of a short command's time. For commands that read no input. */
+  async runHere(argv: readonly string[]): Promise<CommandResult> {
+    const [program = "", ...words] = argv.map((word) => word.replaceAll("ROOT", this.root));
+    const host = new TestHost();
+    host.environment = { HOME: this.homeDir };
+    const startedMs = performance.now();
+    const rc = await dispatch([subcommandOf(program), "-c", this.configDir, ...words], host);
+    return { stdout: host.out, stderr: host.err, rc, lines: [], tookMs: performance.now() - startedMs };
+  }
+
+  /** The ends of all programs' logs. */
+  logs(): string {
+    const programs = [this.#master, ...this.#minions.values()].filter((program) => program !== undefined);
+    return programs.map((program) => `--- ${program.name}\n${program.output.slice(-2_000)}`).join("\n");
+  }
+
+  async close(): Promise<void> {
+    for (const minion of this.#minions.values()) minion.killNow();
+    await this.stopMaster();
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async #startMinions(): Promise<void> {
+    const watch = await this.watchEvents();
+    try {
+      for (const id of this.#ids) this.#startMinion(id);
+      for (const id of this.#ids) {
+        await watch.until(`${id} start`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs);
+      }
+    } finally {
+      watch.close();
+    }
+  }
+
+  #startMinion(id: string): void {
+    const configDir = this.minionConfigDir(id);
+    const [publishPort, requestPort] = this.#ports;
+    writeSettings(join(configDir, "minion"), {
+      id,
+      master: "127.0.0.1",
+      publish_port: publishPort,
+      master_port: requestPort,
+      user: userInfo().username,
+      root_dir: join(this.root, "minions", id),
+      ...soonBack(this.#makers.minion),
+      ...goldenMinion(id, this.root),
+    });
+    if (id === "es1") writeSettings(join(configDir, "minion.d/mine.conf"), es1Mine);
+    this.#minions.set(id, this.#start("salt-minion", configDir, id));
+  }
+
+  #start(program: "salt-master" | "salt-minion", configDir: string, minionId?: string): Program {
+    const [command, ...first] = startingWords(program, this.#makers);
+    const words = [...first, "-c", configDir];
+    if (minionId === undefined) return new Program(program, command, [...words, "-l", "info"], {});
+    return new Program(`minion ${minionId}`, command, words, this.#environment(program, minionId));
+  }
+
+  #environment(program: string, minionId: string | undefined): NodeJS.ProcessEnv {
+    const { FORCE_COLOR: _color, NO_COLOR: _none, NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
+    const ownPrograms = minionId === undefined ? "" : `${join(this.root, "minions", minionId, "bin")}:`;
+    const text = { LANG: "C.UTF-8", LC_ALL: "C.UTF-8", HOME: this.homeDir, SHELL: "/bin/sh" };
+    const quiet = makerOf(program, this.#makers) === "ours" ? {} : { PYTHONWARNINGS: "ignore" };
+    return { ...inherited, ...text, ...quiet, PATH: `${ownPrograms}${process.env.PATH ?? ""}` };
+  }
+
+  #minion(id: string): Program {
+    const minion = this.#minions.get(id);
+    if (minion === undefined) throw new Error(`no minion ${id}`);
+    return minion;
+  }
+}

@@ -1,0 +1,16 @@
+import { decisions } from "./decisions.ts";
+import { GoldenFleet } from "./fleet.ts";
+import { jobsRunner, jobsSearch, keysOfOwn, toolPlans } from "./plans.ts";
+import { replayTopics } from "./replay.ts";
+
+replayTopics(
+  "what commands on jobs and keys printed on Salt's fleet is printed on ours",
+  [
+    // The history of jobs is part of what is shown: nobody else may add to it meanwhile.
+    [jobsSearch, keysOfOwn],
+    [jobsRunner],
+    [...toolPlans, { topic: "salt_key_fleet" }],
+  ],
+  decisions,
+  () => GoldenFleet.start({}, false),
+);

@@ -1,0 +1,244 @@
+/** Types recorded commands on a fleet, several at once, and asks afterwards of each whether it printed what was recorded. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { repositoryRoot } from "../../root.ts";
+import { asRecorded, comparable, type Places, type Printed } from "./compare.ts";
+import { type CommandOptions, type CommandResult, GoldenFleet } from "./fleet.ts";
+
+export type Transcript = Printed & {
+  readonly name: string;
+  readonly argv: readonly string[];
+  readonly on_minion?: string;
+  readonly stdin?: string;
+  readonly stdout_timed?: readonly (readonly [seconds: number, line: string])[];
+};
+
+/** To look at some: a regular expression that `topic:name` must match. Their lanes' other commands are typed, too. */
+const only = new RegExp(process.env.GOLDEN_ONLY ?? "");
+
+function isChosen(key: string): boolean {
+  return only.test(key);
+}
+
+/** Whether a recorded command, `topic:name`, is one of those that are typed and compared. */
+export function isTyped(key: string, decisions: Decisions): boolean {
+  return isChosen(key) && !isLeftOut(key, decisions);
+}
+
+function isLeftOut(key: string, { notYet, isWanted }: Decisions): boolean {
+  return notYet[key] !== undefined || isWanted?.(key) === false;
+}
+
+/** Commands at once: more only wait for each other on two cores. */
+const lanesMax = 3;
+
+export function readTopic(topic: string): readonly Transcript[] {
+  const file = topic === "functions" ? "function_transcripts" : topic;
+  const path = join(repositoryRoot, "test", "golden", `${file}.json`);
+  const { transcripts } = JSON.parse(readFileSync(path, "utf8")) as { transcripts: Transcript[] };
+  const seen = new Map<string, number>();
+  return transcripts.map((transcript) => {
+    const count = (seen.get(transcript.name) ?? 0) + 1;
+    seen.set(transcript.name, count);
+    return count === 1 ? transcript : { ...transcript, name: `${transcript.name}#${count}` };
+  });
+}
+
+/** What a transcript would have to be for us, and why. Fields that are not given are as recorded. */
+export type Deviation = {
+  readonly why: string;
+  readonly expected: Partial<Printed>;
+};
+
+/** Tables by `topic:name`. */
+export type Decisions = {
+  /** We do the sensible thing; docs/compatibility.md says so. */
+  readonly deviations: { readonly [key: string]: Deviation };
+  /** Not there yet, with the reason: not typed, reported. */
+  readonly notYet: { readonly [key: string]: string };
+  /** Values of the machine: what is left of the text after this must be equal. */
+  readonly variations: { readonly [key: string]: (text: string) => string };
+  /** Which of the recorded commands are for this fleet; all, if it is not given. */
+  readonly isWanted?: (key: string) => boolean;
+  /** What the minions' own release prints on a master of its own, where that is not what was recorded. */
+  readonly ofRelease?: (key: string) => Printed | undefined;
+};
+
+type Step = { readonly plan: TopicPlan; readonly transcript: Transcript };
+/** Minions answer in any order. */
+function inOrder(log: string): string {
+  return log.replace(/(?:^\[DEBUG {3}\] jid \S+ return from \S+\n)+/gm, (lines) =>
+    lines
+      .split(/(?<=\n)/)
+      .sort()
+      .join(""),
+  );
+}
+
+/** Commands that follow each other; lanes run side by side. */
+export type Lane = readonly Step[];
+
+export class Replay {
+  readonly #results = new Map<string, CommandResult>();
+  readonly #jids = new Map<string, string>();
+  readonly #fleet: GoldenFleet;
+  readonly #isTypedHere: boolean;
+
+  /** `isTypedHere`: master's commands are run in this process, which saves most of their time. */
+  constructor(fleet: GoldenFleet, isTypedHere = false) {
+    this.#fleet = fleet;
+    this.#isTypedHere = isTypedHere;
+  }
+
+  result(topic: string, name: string): CommandResult {
+    const found = this.#results.get(`${topic}:${name}`);
+    if (found === undefined) throw new Error(`${topic}:${name} was not typed`);
+    return found;
+  }
+
+  async runLanes(lanes: readonly Lane[]): Promise<void> {
+    const waiting = [...lanes].sort((first, second) => second.length - first.length);
+    const workers = Array.from({ length: lanesMax }, async () => {
+      for (let lane = waiting.shift(); lane !== undefined; lane = waiting.shift()) {
+        for (const { plan, transcript } of lane) await this.#step(plan, transcript);
+      }
+    });
+    await Promise.all(workers);
+  }
+
+  async #step(plan: TopicPlan, transcript: Transcript): Promise<void> {
+    await plan.beforeEach?.(this.#fleet, transcript.name);
+    const configDir = plan.configDir?.(this.#fleet);
+    await this.type(plan.topic, transcript, configDir === undefined ? {} : { configDir });
+  }
+
+  /** Types one command; job ids of earlier ones become what they were here. */
+  async type(topic: string, transcript: Transcript, options: CommandOptions = {}): Promise<CommandResult> {
+    const argv = transcript.argv.map((word) => this.#ourJids(word));
+    const { on_minion: onMinion, stdin } = transcript;
+    const given = {
+      ...options,
+      ...(onMinion === undefined ? {} : { onMinion }),
+      ...(stdin === undefined ? {} : { stdin }),
+    };
+    const isHere = this.#isTypedHere && argv[0] !== "salt-call" && Object.keys(given).length === 0;
+    const result = await (isHere ? this.#fleet.runHere(argv) : this.#fleet.run(argv, given));
+    this.keep(topic, transcript, result);
+    return result;
+  }
+
+  keep(topic: string, transcript: Transcript, result: CommandResult): void {
+    this.#results.set(`${topic}:${transcript.name}`, result);
+    const recorded = jidsIn(transcript.stdout + transcript.stderr);
+    const ours = jidsIn(result.stdout + result.stderr);
+    for (const [index, jid] of recorded.entries()) {
+      const own = ours[index];
+      if (own !== undefined && !this.#jids.has(jid)) this.#jids.set(jid, own);
+    }
+  }
+
+  #ourJids(word: string): string {
+    return word.replace(/\b\d{20}(?:_\d+)?\b/g, (jid) => this.#jids.get(jid) ?? jid);
+  }
+
+  /** @throws AssertionError that shows both */
+  check(topic: string, transcript: Transcript, decisions: Decisions): void {
+    const key = `${topic}:${transcript.name}`;
+    const vary = decisions.variations[key] ?? ((text: string) => text);
+    const wanted = { ...transcript, ...decisions.ofRelease?.(key), ...decisions.deviations[key]?.expected };
+    const recorded = { stdout: vary(wanted.stdout), stderr: wanted.stderr, rc: wanted.rc };
+    const result = this.result(topic, transcript.name);
+    // With -v and --summary ours says why a minion did not return, beside what Salt prints.
+    const stderr = inOrder(result.stderr.replace(/^\S+ did not return: .*\n/gm, ""));
+    const ours = { stdout: vary(result.stdout), stderr, rc: result.rc };
+    const isOrdered = transcript.argv[0] === "salt-key";
+    const { expected, actual } = comparable(recorded, ours, this.#places(), isOrdered);
+    assert.deepEqual(actual, expected);
+  }
+
+  /** What was printed, in the names that transcripts have for places; undefined for what was not typed. */
+  asRecorded(key: string): Printed | undefined {
+    const found = this.#results.get(key);
+    if (found === undefined) return undefined;
+    const places = this.#places();
+    return { stdout: asRecorded(found.stdout, places), stderr: asRecorded(found.stderr, places), rc: found.rc };
+  }
+
+  #places(): Places {
+    const { root, homeDir, release } = this.#fleet;
+    return { root, homeDir, release, user: userInfo().username };
+  }
+}
+
+function jidsIn(text: string): string[] {
+  return [...new Set(text.match(/\b20\d{18}(?:_\d+)?\b/g) ?? [])];
+}
+
+export type TopicPlan = {
+  readonly topic: string;
+  /** Transcripts with the same key follow each other; without it each is on its own. */
+  readonly laneOf?: (name: string) => string;
+  /** Instead of the fleet's own configuration directory. */
+  readonly configDir?: (fleet: GoldenFleet) => string;
+  readonly beforeEach?: (fleet: GoldenFleet, name: string) => void | Promise<void>;
+};
+
+/** One fleet; `phases` follow each other, the commands of a phase run in lanes; one test per transcript. */
+export function replayTopics(
+  title: string,
+  phases: readonly (readonly TopicPlan[])[],
+  decisions: Decisions,
+  open: () => Promise<GoldenFleet> = () => GoldenFleet.start(),
+): void {
+  describe(title, { timeout: 900_000 }, () => {
+    let fleet: GoldenFleet | undefined;
+    let replay: Replay;
+    before(async () => {
+      fleet = await open();
+      replay = new Replay(fleet);
+      for (const plans of phases) await replay.runLanes(plans.flatMap((plan) => topicLanes(plan, decisions)));
+    });
+    after(() => fleet?.close());
+    for (const { topic } of phases.flat()) describeTopic(topic, () => replay, decisions);
+  });
+}
+
+/** One test per transcript; those that are not there yet are named. */
+export function describeTopic(topic: string, replay: () => Replay, decisions: Decisions): void {
+  for (const transcript of readTopic(topic)) {
+    const key = `${topic}:${transcript.name}`;
+    if (!isTyped(key, decisions)) continue;
+    const why = decisions.deviations[key]?.why;
+    const title = `${key}: ${transcript.argv.join(" ").slice(0, 120)}`;
+    it(why === undefined ? title : `${title} (not as Salt: ${why})`, () =>
+      replay().check(topic, transcript, decisions),
+    );
+  }
+  const notYet = Object.entries(decisions.notYet).filter(([key]) => key.startsWith(`${topic}:`));
+  if (notYet.length === 0) return;
+  it(`${topic}: what is not there yet is recorded and not typed`, (context) => {
+    const recorded = new Set(readTopic(topic).map(({ name }) => `${topic}:${name}`));
+    for (const [key, missing] of notYet) {
+      assert.ok(recorded.has(key), key);
+      context.diagnostic(`${key}: ${missing}`);
+    }
+  });
+}
+
+/** The lanes of a topic, without what is not there yet. */
+export function topicLanes(plan: TopicPlan, decisions: Decisions): Lane[] {
+  const lanes = new Map<string, Step[]>();
+  for (const transcript of readTopic(plan.topic)) {
+    if (isLeftOut(`${plan.topic}:${transcript.name}`, decisions)) continue;
+    const key = plan.laneOf?.(transcript.name) ?? transcript.name;
+    const lane = lanes.get(key);
+    if (lane === undefined) lanes.set(key, [{ plan, transcript }]);
+    else lane.push({ plan, transcript });
+  }
+  return [...lanes.values()].filter((lane) =>
+    lane.some(({ transcript }) => isChosen(`${plan.topic}:${transcript.name}`)),
+  );
+}

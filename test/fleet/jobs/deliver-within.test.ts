@@ -1,0 +1,128 @@
+/** Jobs that wait for minions that are away: a fleet whose absent quarter comes back in any order, while its master is killed. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+import { type Fleet, openFleet } from "../../../bench/fleet/fleet.ts";
+import type { MasterProcess } from "../../../bench/master-process.ts";
+import { readCounters, startOurMaster, sumOf } from "../our-master.ts";
+import { runCli } from "../run-cli.ts";
+
+const presentCount = 150;
+const absentCount = 50;
+const groupSize = 10;
+/** In which groups of ten the absent ones come back, and after which of them the master is killed. */
+const order = [3, 1, 4, 0, 2];
+const killedTurns = [1, 3];
+const upTimeoutMs = 180_000;
+const jobTimeoutMs = 180_000;
+const pollMs = 250;
+const twoHoursMs = 7_200_000;
+
+/** Minions that never wait long: what they return while the master is away comes soon after. */
+const behaviour = {
+  masterHost: "127.0.0.1",
+  returnTimeoutMs: [1_000, 2_000],
+  returnTries: 60,
+  reconnectMs: [100, 500],
+  requestTimeoutMs: 5_000,
+  requestTries: 60,
+} as const;
+
+type Pending = Readonly<Record<string, { readonly Waiting: number; readonly Minions: readonly string[] }>>;
+
+describe("a job to 200 minions of which 50 are down, kept for two hours", () => {
+  let master: MasterProcess;
+  const fleets: Fleet[] = [];
+  let jid = "";
+
+  async function openGroup(firstIndex: number, minionCount: number): Promise<Fleet> {
+    const fleet = await openFleet({ ...behaviour, requestPort: master.requestPort, minionCount, firstIndex });
+    fleets.push(fleet);
+    await fleet.untilUp(upTimeoutMs);
+    return fleet;
+  }
+
+  async function run(...words: string[]): Promise<unknown> {
+    const args = ["run", "-c", master.configDirectory, ...words, "--out", "json"];
+    const { exitCode, stdout, stderr } = await runCli(args, jobTimeoutMs);
+    assert.equal(exitCode, 0, stderr);
+    return JSON.parse(stdout || "null");
+  }
+
+  const pending = async (): Promise<Pending> => ((await run("jobs.pending")) ?? {}) as Pending;
+
+  async function untilWaiting(countMax: number): Promise<void> {
+    const deadlineMs = performance.now() + jobTimeoutMs;
+    for (;;) {
+      const waiting = (await pending())[jid]?.Waiting ?? 0;
+      if (waiting <= countMax) return;
+      assert.ok(performance.now() < deadlineMs, `${waiting} minions still lack the job`);
+      await wait(pollMs);
+    }
+  }
+
+  before(async () => {
+    // Minions that are silent are pinged every second or so: after a restart the master has to hear of those that are there.
+    master = await startOurMaster(presentCount + absentCount, {
+      auto_accept: true,
+      presence_timeout: 6,
+      gather_job_timeout: 5,
+    });
+    const absent = await openGroup(presentCount, absentCount);
+    await absent.close();
+    fleets.length = 0;
+    await openGroup(0, presentCount);
+  });
+  after(async () => {
+    for (const fleet of fleets) await fleet.close();
+    await master?.remove();
+  });
+
+  it("reaches those who are there at once, and is listed with the others", async () => {
+    const args = ["salt", "-c", master.configDirectory, "*", "cmd.run", "true", "--deliver-within", "2h", "--async"];
+    const { exitCode, stdout, stderr } = await runCli(args, jobTimeoutMs);
+    assert.equal(exitCode, 0, stderr);
+    const told =
+      /^Minions that are away get the job if they come back before (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.\n$/m.exec(stderr);
+    const untilMs = new Date(told?.[1]?.replace(" ", "T") ?? "").getTime();
+    assert.ok(Math.abs(untilMs - Date.now() - twoHoursMs) < jobTimeoutMs, stderr);
+    jid = /job ID: (\d{20})/.exec(stdout)?.[1] ?? "";
+    await untilWaiting(absentCount);
+    const job = (await pending())[jid];
+    assert.equal(job?.Waiting, absentCount);
+    const absent = Array.from({ length: absentCount }, (_, index) => `sim-${presentCount + index}`);
+    assert.deepEqual([...(job?.Minions ?? [])].sort(), absent.sort());
+  });
+
+  it("is run once by each of the others as they come back in any order, though the master is killed twice", async () => {
+    for (const [turn, group] of order.entries()) {
+      await openGroup(presentCount + group * groupSize, groupSize);
+      // Right after some have come up: they are being asked, sent to, or about to return.
+      if (!killedTurns.includes(turn)) continue;
+      await wait(turn * 800);
+      await master.kill();
+      await master.restart();
+    }
+    await untilWaiting(0);
+    const returned = Object.keys((await run("jobs.lookup_jid", jid)) as object);
+    assert.equal(returned.length, presentCount + absentCount);
+    assert.deepEqual(await pending(), {}, "nothing waits any more");
+  });
+
+  it("was sent again to nobody but those in flight when the master was killed", async () => {
+    const repeated = fleets.map(({ counters }) => counters.jobsRepeated);
+    assert.equal(repeated[0], 0, "those who were there got it once");
+    // Who came up under a master that lived on.
+    for (const turn of order.keys()) {
+      const isUndisturbed = !killedTurns.includes(turn) && !killedTurns.includes(turn + 1);
+      if (isUndisturbed) assert.equal(repeated[turn + 1], 0, `repeated by group: ${repeated.join(" ")}`);
+    }
+    const client = master.client();
+    const counters = await readCounters(client);
+    client.close();
+    assert.ok(
+      sumOf(counters, /^deliveries\.sent$/) >= groupSize,
+      "the group after the last kill was sent to by this master",
+    );
+  });
+});

@@ -1,0 +1,116 @@
+/** What a master has acknowledged it still has after it was killed, and its minions go on without authenticating again. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+import { type Fleet, openFleet } from "../../../bench/fleet/fleet.ts";
+import { connectionsOf } from "../../../bench/fleet/kernel-connections.ts";
+import type { MasterProcess } from "../../../bench/master-process.ts";
+import { startOurMaster } from "../our-master.ts";
+import { runCli } from "../run-cli.ts";
+
+const minionCount = 1_000;
+const killCount = 10;
+const upTimeoutMs = 180_000;
+const connectTimeoutMs = 60_000;
+const connectPollMs = 50;
+const stormTimeoutMs = 60_000;
+/** Returns arrive over this long, so that a kill after some hundred finds the others under way. */
+const returnDelayMs = [0, 600] as const;
+
+describe("kill -9 in the middle of a return storm", () => {
+  let master: MasterProcess;
+  let fleet: Fleet;
+
+  before(async () => {
+    master = await startOurMaster(minionCount, { auto_accept: true });
+    fleet = await openFleet({
+      masterHost: "127.0.0.1",
+      requestPort: master.requestPort,
+      minionCount,
+      returnBytes: [100, 4_000],
+      returnDelayMs,
+      returnTimeoutMs: [2_000, 3_000],
+      returnTries: 10,
+      reconnectMs: [100, 500],
+      isRecordingAcks: true,
+    });
+    await fleet.untilUp(upTimeoutMs);
+  });
+  after(async () => {
+    await fleet?.close();
+    await master?.remove();
+  });
+
+  /** Neither side tells when a subscription is back; the kernel does. */
+  async function untilConnected(): Promise<void> {
+    const deadlineMs = performance.now() + connectTimeoutMs;
+    while (connectionsOf(fleet.processIds, master.publishPort) < minionCount) {
+      assert.ok(performance.now() < deadlineMs, "the fleet did not connect again");
+      await wait(connectPollMs);
+    }
+  }
+
+  /** Minions send again what was not acknowledged; the next storm comes when all of the last one has arrived. */
+  function untilSettled(): Promise<unknown> {
+    return fleet.until(
+      "every return sent",
+      ({ returnsAcknowledged, returnsLost, jobsMatched }) => returnsAcknowledged + returnsLost === jobsMatched,
+      stormTimeoutMs,
+    );
+  }
+
+  /** @returns the job, and how many of its returns had been acknowledged when the master died */
+  async function stormAndKill(threshold: number): Promise<{ jid: string; acknowledgedAtKill: number }> {
+    await untilConnected();
+    await untilSettled();
+    const client = master.client();
+    const before = fleet.counters.returnsAcknowledged;
+    const { jid } = await client.publish("*", "cmd.run", ["true"]);
+    client.close();
+    await fleet.until(
+      `${threshold} returns`,
+      ({ returnsAcknowledged }) => returnsAcknowledged >= before + threshold,
+      stormTimeoutMs,
+    );
+    await master.kill();
+    const acknowledgedAtKill = (await fleet.acknowledged(jid)).size;
+    await master.restart();
+    return { jid, acknowledgedAtKill };
+  }
+
+  async function storedIds(jid: string): Promise<Set<string>> {
+    const args = ["run", "-c", master.configDirectory, "jobs.lookup_jid", jid, "--out", "json"];
+    const { exitCode, stdout, stderr } = await runCli(args, stormTimeoutMs);
+    assert.equal(exitCode, 0, stderr);
+    return new Set(Object.keys(JSON.parse(stdout) as Record<string, unknown>));
+  }
+
+  it("loses no acknowledged return, ten times over", async (context) => {
+    const jids: string[] = [];
+    for (let kill = 0; kill < killCount; kill += 1) {
+      const { jid, acknowledgedAtKill } = await stormAndKill(50 + kill * 50);
+      jids.push(jid);
+      assert.ok(acknowledgedAtKill > 0 && acknowledgedAtKill < minionCount, "the kill came beside the storm");
+      context.diagnostic(`kill ${kill + 1}: ${acknowledgedAtKill} of ${minionCount} returns were acknowledged`);
+    }
+    for (const jid of jids) {
+      const acknowledged = await fleet.acknowledged(jid);
+      const stored = await storedIds(jid);
+      const lost = [...acknowledged].filter((id) => !stored.has(id));
+      assert.deepEqual(lost, [], `job ${jid}: ${acknowledged.size} acknowledged, ${stored.size} stored`);
+    }
+  });
+
+  it("costs no minion another _auth", () => {
+    const { authsSent, reauths, repliesUnreadable, publishesUnreadable, publishesReplayed } = fleet.counters;
+    assert.deepEqual(
+      { authsSent, reauths, repliesUnreadable, publishesUnreadable, publishesReplayed },
+      { authsSent: minionCount, reauths: 0, repliesUnreadable: 0, publishesUnreadable: 0, publishesReplayed: 0 },
+    );
+  });
+
+  it("has the returns of the storms that were cut off too, once the minions have sent them again", async () => {
+    await untilSettled();
+    assert.equal(fleet.counters.returnsLost, 0);
+  });
+});

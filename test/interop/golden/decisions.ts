@@ -1,0 +1,93 @@
+/** Which recorded commands are typed on our master with Salt's own minions, and what these print otherwise than the recorded ones. */
+import { decisions as ofOurMinions } from "../../fleet/golden/decisions.ts";
+import type { Decisions, Replay } from "../../fleet/golden/replay.ts";
+
+/** `SALTWORKS_GOLDEN=whole` types everything, some ten minutes; otherwise it is what differs most in what goes over the wire. */
+const isWhole = process.env.SALTWORKS_GOLDEN === "whole";
+
+/** Of topics that are not about minions alone: those that ask minions, or whose answer comes from them. */
+const wantedOfAll: { readonly [topic: string]: RegExp } = {
+  jobs_runner:
+    /^(?:make_(?:async|cmd|fail|meta|state)|lookup_jid(?:_state)?(?:_json)?$|active|start_long|running|find_job|is_running)|_running|signal|(?:kill|term)/,
+  manage_runner:
+    /^(?:up|down|status|present|not_|joined|allowed|alived|reaped|list_state|versions|cache_|mine_|survey_hash|salt_execute|pillar_show)/,
+  salt_call: /^(?:ping$|pillar$|cmd_fail$|nofun$|return_nosuch$|mine_get|publish|full_data|event_|cp_)/,
+  cli_options: /^(?!no_args|only_target|two_target|timeout_bad|unknown_opt|version|hosts)/,
+  batch: /^(?!b_)/,
+  // Few at once: each asks six interpreters for a process.
+  timing:
+    /^(?:all_up|t1_sleep4|cmdrun_mixed_durations|one_silent_verbose|only_silent|silent_cmd_sleep|manage_status|jobs_active_silent|thaw_.*|freeze_mid_job|ctrl_c.*|sleep8|debug_flow)$/,
+};
+const wantedOfSample: typeof wantedOfAll = {
+  ...wantedOfAll,
+  functions: /^(?:cmd|grains|pillar|config|network|status|data|schedule|saltutil|match|sys_list|pkg_version|sync)/,
+  outputters: /^ping2_static/,
+  test_module: /^(?:sync|render_batch|arg|echo|fib|exception|false|retcode)/,
+  timing: /^(?:all_up|t1_sleep4|one_silent_verbose|only_silent|manage_status|ctrl_c|debug_flow)$/,
+};
+const wanted = isWhole ? wantedOfAll : wantedOfSample;
+
+/** What depends on how the minions' release was built and installed, and on files that are not there: asked of its own master, too. */
+export const ofReleaseAlone: ReadonlySet<string> = new Set([
+  ...["sys_list_modules", "sys_list_returners", "sys_list_returner_functions", "pkg_version"].map(
+    (name) => `functions:${name}`,
+  ),
+  "test_module:render_batch",
+]);
+
+/** Whom all of them ask. */
+export const askedMinion = "es1";
+
+/** Told of minions of ours. */
+const ofOurs = new Set([
+  ...["sys_list_modules", "sys_list_functions_glob", "file_readdir", "file_find"].map((name) => `functions:${name}`),
+  ...["sys_list_returners", "sys_list_returner_functions"].map((name) => `functions:${name}`),
+  ...["jobs_search:j4", "jobs_runner:make_state"],
+]);
+
+/** Not there yet in the master, whoever its minions are. */
+const missing: { readonly [key: string]: string } = Object.fromEntries(
+  ["minion_data_cache_off:cache_grains", "greedy:only_mine_preview", "greedy:only_mine_preview2"].map((key) => [
+    key,
+    ofOurMinions.notYet[key] ?? "not compared with Salt's minions",
+  ]),
+);
+
+/** Compared with minions of ours alone so far: files of the master, which the recorded minions had fetched before, what minions publish, and what these leave behind. */
+const withOursAlone =
+  /^(?:salt_call:(?:publish|full_data|cp_(?!missing))|functions:(?:cp_get_(?:file(?!_missing)|dir)|cmd_script(?!_missing)|custom_module|file_readdir|file_find)|cmd_shell_default:script|events:custom_event|functions:sync_modules|test_module:sync_all)/;
+
+function isWanted(key: string): boolean {
+  const [topic = "", name = ""] = key.split(":");
+  return !withOursAlone.test(key) && (wanted[topic]?.test(name) ?? true);
+}
+
+/** Clocks within a result of states. */
+const withoutClocks = (text: string): string =>
+  text.replace(/("(?:start_time|duration)": )(?:"[\d:.]+"|[\d.]+)/g, "$1<time>");
+
+/** `salts`: what was typed on a master of the minions' release. */
+export function decisionsBeside(salts: () => Replay | undefined): Decisions {
+  const { deviations, variations } = ofOurMinions;
+  return {
+    deviations: {
+      ...Object.fromEntries(Object.entries(deviations).filter(([key]) => !ofOurs.has(key))),
+      "functions:status_pid": {
+        why: "no command line of another process has the name in it, as the one that was recorded had",
+        expected: { stdout: "es1:\n" },
+      },
+    },
+    notYet: missing,
+    variations: { ...variations, "jobs_runner:lookup_jid_state_json": withoutClocks },
+    isWanted,
+    ofRelease: (key) => (ofReleaseAlone.has(key) ? salts()?.asRecorded(key) : undefined),
+  };
+}
+
+/** For a master of the minions' release: only what is asked of it. */
+export const asksOfRelease: Decisions = {
+  deviations: {},
+  notYet: missing,
+  variations: {},
+  isWanted: (key) => ofReleaseAlone.has(key),
+};

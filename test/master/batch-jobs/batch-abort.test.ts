@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it, mock } from "node:test";
+import pino from "pino";
+import { SaltworksError } from "../../../src/errors.ts";
+import { Batches } from "../../../src/master/batch-jobs/batches.ts";
+import type { Job, Published } from "../../../src/master/publish/publisher.ts";
+import { BatchLog, readBatchSummary } from "../../../src/store/jobs/batch-log.ts";
+import { encodeBatchOptions } from "../../../src/wire/batch.ts";
+import { decode, encode } from "../../../src/wire/msgpack.ts";
+import { TextList } from "../../../src/wire/text-list.ts";
+import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
+import { temporaryDirectories } from "../../store/temporary.ts";
+
+const jid = "20260101000000000001";
+const options = { size: "1", waitSeconds: 0, isFailHard: false, canary: 0, failuresMax: undefined, isStatic: false };
+const fields = decode(encode(encodeBatchOptions(options), "raw")) as ValueMap;
+const times = { timeoutMs: 5_000, gatherTimeoutMs: 10_000 };
+const load = new Map<Encodable, Encodable>([["fun", "cmd.run"]]);
+const rest = { arg: [], targetKind: "glob", delimiter: ":", ret: "", user: "root", jid: undefined };
+const job: Job = { ...rest, fun: "cmd.run", target: "*", load, publishFields: new Map(), isQuiet: false };
+const full = { code: "STORE_FAILED" };
+
+describe("Batches", () => {
+  const makeFolder = temporaryDirectories();
+  let directory: string;
+  let opened: Batches[];
+  beforeEach(() => {
+    directory = makeFolder();
+    opened = [];
+  });
+  afterEach(() => {
+    mock.restoreAll();
+    for (const batches of opened) batches.close();
+  });
+
+  /** Of a fleet whose minions never answer. */
+  function open(): Batches {
+    const batches = new Batches({
+      publish: async (_, onAccepted) => {
+        const published: Published = { jid: "1", minions: TextList.of(["a"]), missing: [] };
+        onAccepted?.(published);
+        return published;
+      },
+      newJid: () => jid,
+      record: async () => undefined,
+      follow: () => undefined,
+      readJob: (_, user) => ({ ...job, user }),
+      retcodes: async () => new Map(),
+      fire: () => undefined,
+      logger: pino({ level: "silent" }),
+      directory,
+      nowMs: Date.now,
+      keepMs: 0,
+    });
+    opened.push(batches);
+    return batches;
+  }
+
+  function fillDisk(method: "append" | "sync") {
+    return mock.method(BatchLog.prototype, method, () => {
+      throw new SaltworksError("STORE_FAILED", "no space left on device");
+    });
+  }
+
+  /** How many batches the next master goes on with. */
+  function resumed(): number {
+    const next = open();
+    next.resume();
+    return next.runningCount;
+  }
+
+  it("are aborted by an operator who tries it again after the disk was full", async () => {
+    const batches = open();
+    await batches.begin(job, fields, times);
+    const filled = fillDisk("append");
+    await assert.rejects(batches.control("abort", jid, "ann"), full);
+    await assert.rejects(batches.control("abort", jid, "ann"), full, "it is not over");
+    filled.mock.restore();
+    assert.equal(await batches.control("abort", jid, "ann"), "changed");
+    assert.equal(await batches.control("abort", jid, "ann"), "unknown");
+    assert.equal(resumed(), 0);
+  });
+
+  it("stay aborted at the next start if the abort could be written later", async () => {
+    const batches = open();
+    await batches.begin(job, fields, times);
+    const filled = fillDisk("append");
+    await assert.rejects(batches.control("abort", jid, "ann"), full);
+    filled.mock.restore();
+    batches.close();
+    assert.equal(readBatchSummary(directory, jid)?.last.kind, "done");
+    assert.equal(resumed(), 0);
+  });
+
+  it("are not gone on with if their client was told that they could not be written down", async () => {
+    const batches = open();
+    const filled = fillDisk("sync");
+    await assert.rejects(batches.begin(job, fields, times), full);
+    filled.mock.restore();
+    batches.close();
+    assert.equal(resumed(), 0);
+  });
+
+  it("are begun, paused and aborted only when that is on disk", async () => {
+    const batches = open();
+    const synced = mock.method(BatchLog.prototype, "sync");
+    await batches.begin(job, fields, times);
+    assert.equal(synced.mock.callCount(), 1);
+    await batches.control("pause", jid, "ann");
+    assert.equal(synced.mock.callCount(), 2);
+    await batches.control("abort", jid, "ann");
+    assert.equal(synced.mock.callCount(), 3);
+  });
+});

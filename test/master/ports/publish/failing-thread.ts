@@ -1,0 +1,34 @@
+/** The publish thread with faults: at publishes that say so it ends with an error, waits for ever, or stays in a call of the system for a while. */
+import { parentPort } from "node:worker_threads";
+import koffi from "koffi";
+import type { PublishTask } from "../../../../src/master/ports/publish/messages.ts";
+
+/** Longer than a test waits for the thread to end, seconds. */
+const stuckSeconds = 6;
+/** Longer than any test lasts. */
+const foreverSeconds = 3_600;
+
+function stick(seconds: number): void {
+  koffi.load(null).func("unsigned int sleep(unsigned int seconds)")(seconds);
+}
+
+const faults: Readonly<Record<string, () => void>> = {
+  fail: () => {
+    throw new Error("a fault");
+  },
+  hang: () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
+  "hang soon": () => void setTimeout(() => faults.hang?.(), 100),
+  stick: () => stick(stuckSeconds),
+  "stick for ever": () => stick(foreverSeconds),
+};
+
+/** Before the thread's own listener, which then sees nothing of it. */
+parentPort?.addEventListener("message", (event) => {
+  const { data: task } = event as unknown as { readonly data: PublishTask };
+  const fault = task.kind === "publish" ? faults[Buffer.from(task.payload).toString()] : undefined;
+  if (fault === undefined) return;
+  // One that comes later has taken its publish.
+  if (fault !== faults["hang soon"]) event.stopImmediatePropagation();
+  fault();
+});
+await import("../../../../src/master/ports/publish/publish-thread.ts");

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { Presence } from "../../../src/master/upkeep/presence.ts";
+
+const open: Presence[] = [];
+
+function openPresence(accepted: string[]) {
+  const clock = { nowMs: 1_000_000 };
+  const pinged: string[][] = [];
+  const presence = new Presence({
+    timeoutMs: 60_000,
+    accepted: new Set(accepted),
+    ping: async (ids) => {
+      pinged.push([...ids]);
+    },
+    onFault: (error) => assert.fail(error),
+    now: () => clock.nowMs,
+  });
+  open.push(presence);
+  return { presence, pinged, clock };
+}
+
+describe("Presence", () => {
+  afterEach(() => {
+    for (const presence of open.splice(0)) presence.close();
+  });
+
+  it("calls a minion connected within the timeout of its last verified contact", () => {
+    const { presence, clock } = openPresence(["a", "b"]);
+    presence.noteContacts(["a"]);
+    assert.equal(presence.isConnected("a"), true);
+    assert.equal(presence.isConnected("b"), false);
+    clock.nowMs += 60_001;
+    assert.equal(presence.isConnected("a"), false);
+    assert.deepEqual(presence.connected(), []);
+  });
+
+  it("does not call a minion connected whose key is not accepted", () => {
+    const { presence } = openPresence(["a"]);
+    presence.noteContacts(["a", "stranger"]);
+    assert.deepEqual(presence.connected(), ["a"]);
+  });
+
+  it("calls gone only whom it has met, and only while others are connected", () => {
+    const { presence, clock } = openPresence(["a", "b", "never"]);
+    presence.noteContacts(["a", "b"]);
+    clock.nowMs += 60_001;
+    assert.equal(presence.isGone("a"), false);
+    presence.noteContacts(["b"]);
+    assert.deepEqual(
+      ["a", "b", "never"].map((id) => presence.isGone(id)),
+      [true, false, false],
+    );
+  });
+
+  it("pings only those that have been silent for half the timeout", () => {
+    const { presence, pinged, clock } = openPresence(["fresh", "silent"]);
+    presence.noteContacts(["fresh", "silent"]);
+    clock.nowMs += 31_000;
+    presence.noteContacts(["fresh"]);
+    presence.pingSilent();
+    assert.deepEqual(pinged, [["silent"]]);
+  });
+
+  it("tries those that are long gone only once in a timeout", () => {
+    const { presence, pinged } = openPresence(["gone"]);
+    for (let round = 0; round < 12; round += 1) presence.pingSilent();
+    assert.deepEqual(pinged, [["gone"], ["gone"]]);
+  });
+
+  it("asks all of a fleet that it has not heard yet within one timeout", () => {
+    const { presence, pinged } = openPresence(Array.from({ length: 5_000 }, (_, index) => `m${index}`));
+    for (let round = 0; round < 6; round += 1) presence.pingSilent();
+    assert.equal(new Set(pinged.flat()).size, 5_000);
+  });
+
+  it("forgets a minion whose key went while a request of it was under way", () => {
+    const { presence } = openPresence(["a"]);
+    presence.noteContacts(["stranger"]);
+    assert.equal(presence.isGone("stranger"), false);
+    presence.noteContacts(["a"]);
+    assert.equal(presence.isGone("stranger"), false);
+  });
+
+  it("bounds a round", () => {
+    const { presence, pinged } = openPresence(Array.from({ length: 5_000 }, (_, index) => `m${index}`));
+    presence.pingSilent();
+    assert.equal(pinged[0]?.length, 2_000);
+  });
+});

@@ -1,0 +1,52 @@
+/** A batch of which one write fails while another is still under way. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { ReturnRecord } from "../../../src/store/jobs/job-cache.ts";
+import { openAutosign } from "../../../src/store/keys/autosign.ts";
+import { packBatch } from "../../../src/workers/batch/frames.ts";
+import { runBatch } from "../../../src/workers/batch/run-batch.ts";
+import { itemKinds } from "../../../src/workers/messages.ts";
+import { acceptMinion, openShard, sealedFrame, sealedLoad } from "../open-shard.ts";
+
+it("keeps the memory of its returns until they are written, and acknowledges none of them", async () => {
+  const bench = openShard();
+  const crypticle = await acceptMinion(bench, "web1");
+  const { jobs, minions } = bench.shard.stores;
+  let release = () => {};
+  const written = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let seen: ReturnRecord | undefined;
+  jobs.putReturns = async ([record]) => {
+    seen = record;
+    await written;
+    return ["stored"];
+  };
+  minions.putMine = async () => {
+    throw new Error("no room");
+  };
+  const frames = [
+    { cmd: "_return", jid: "20260102030405000001", fun: "test.ping", return: "held back", success: true, retcode: 0 },
+    { cmd: "_mine", data: { x: 1 } },
+  ].map((load) => ({
+    kind: itemKinds.ordinary,
+    bytes: sealedFrame(crypticle.seal(sealedLoad("web1", load)), "web1"),
+  }));
+  let isAnswered = false;
+  const batch = runBatch(
+    bench.shard,
+    openAutosign(bench.config),
+    { buffer: packBatch(frames), isHeard: true, isFollowed: true },
+    (error) => bench.faults.push(error),
+  ).then((result) => {
+    isAnswered = true;
+    return result;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(isAnswered, false, "its memory is another batch's as soon as it is answered");
+  assert.ok(Buffer.from(seen?.body ?? []).includes("held back"));
+  release();
+  await batch;
+  assert.match(bench.faults[0]?.message ?? "", /no room/);
+  assert.equal(bench.shard.counters["replies.withdrawn"], 2);
+});
