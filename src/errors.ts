@@ -48,6 +48,7 @@ export const errorCodes = {
   FUNCTION_ARGUMENTS: { http: 400, retry: false, about: "Arguments that the function does not take." },
   FUNCTION_FAILED: { http: 500, retry: false, about: "A function stopped with an error of its own." },
   FILES_FAILED: { http: 500, retry: false, about: "Files below the file roots that cannot be listed or served." },
+  PYTHON_RAISED: { http: 400, retry: false, about: "What Python would raise on a value: its class is in the detail." },
   PILLAR_FAILED: { http: 500, retry: false, about: "A pillar file that cannot be rendered." },
 } as const;
 

@@ -1,8 +1,9 @@
 /** Values as YAML text in block style, maps sorted by key, as Salt writes its files. Unlike Salt's, long lines are never folded. */
+
 import { Document, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
 import { plainKind } from "../config/yaml/yaml11.ts";
+import { strOf } from "../python/repr.ts";
 import { Float, type Value } from "../wire/values.ts";
-import { pythonText } from "./modules/python-values.ts";
 
 export function yamlText(value: Value): string {
   const document = new Document(undefined, { schema: "core", customTags: ["binary"] });
@@ -13,7 +14,7 @@ export function yamlText(value: Value): string {
 function nodeOf(value: Value): YAMLMap | YAMLSeq | Scalar {
   if (value instanceof Map) {
     const map = new YAMLMap();
-    const pairs = [...value].sort(([left], [right]) => (pythonText(left) < pythonText(right) ? -1 : 1));
+    const pairs = [...value].sort(([left], [right]) => (strOf(left) < strOf(right) ? -1 : 1));
     map.items = pairs.map(([key, member]) => new Pair(nodeOf(key), nodeOf(member)));
     map.flow = pairs.length === 0;
     return map;

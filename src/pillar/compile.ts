@@ -2,6 +2,7 @@
  * A minion's pillar: top files, the files they name with their includes, merged. What goes wrong stands in `_errors`, as in Salt.
  * Source: Salt 3007's pillar compiler, observed; recorded in test/pillar/golden.
  */
+
 import { SaltworksError } from "../errors.ts";
 import { pillarSlsMax } from "../limits.ts";
 import { compileGlob } from "../python/fnmatch.ts";
@@ -11,6 +12,7 @@ import { withSources } from "./external/merge-sources.ts";
 import { type PillarFile, PillarFiles } from "./files.ts";
 import { readInclude, underKey } from "./include.ts";
 import { lineOf } from "./jinja/run/evaluate.ts";
+import { asFault } from "./jinja/run/objects.ts";
 import { merged } from "./merge.ts";
 import type { Minion } from "./minion-match.ts";
 import { dynamicRoots } from "./roots.ts";
@@ -381,7 +383,8 @@ class Compilation {
 }
 
 /** Errors that a file can cause; everything else is this program's own fault and goes on. */
-function renderError(error: unknown): SaltworksError {
+function renderError(raised: unknown): SaltworksError {
+  const error = asFault(raised);
   if (error instanceof SaltworksError) return error;
   throw error;
 }

@@ -3,9 +3,10 @@
  * The path may be made of grains, which minions choose: one that climbs is refused, where Salt follows it.
  */
 
+import { demand, type Item } from "../python/values.ts";
 import { isInside, type PillarFiles } from "./files.ts";
 import type { Bound } from "./jinja/python/call-arguments.ts";
-import { demand, fault, type Item } from "./jinja/python/values.ts";
+import { fault } from "./jinja/run/objects.ts";
 import { dynamicRoots } from "./roots.ts";
 import type { PillarSettings } from "./settings.ts";
 

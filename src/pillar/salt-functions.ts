@@ -5,27 +5,14 @@
 
 import { SaltworksError } from "../errors.ts";
 import { compileGlob } from "../python/fnmatch.ts";
+import { reprOf, strOf } from "../python/repr.ts";
+import { type Dict, demand, getKey, type Item, isEqual, isTrue, itemOr, iterate, Tuple } from "../python/values.ts";
 import type { ValueMap } from "../wire/values.ts";
 import { fileText } from "./file-functions.ts";
 import type { PillarFiles } from "./files.ts";
 import { traverse } from "./jinja/filters/data.ts";
 import { type Bound, bind } from "./jinja/python/call-arguments.ts";
-import { repr, str } from "./jinja/python/text.ts";
-import {
-  Callable,
-  type Dict,
-  demand,
-  fault,
-  getKey,
-  type Item,
-  isEqual,
-  isTrue,
-  itemOr,
-  iterate,
-  Members,
-  Tuple,
-  typeFault,
-} from "./jinja/python/values.ts";
+import { Callable, fault, Members, typeFault } from "./jinja/run/objects.ts";
 import { merged } from "./merge.ts";
 import { type Minion, matchesMinion } from "./minion-match.ts";
 import type { PillarSettings } from "./settings.ts";
@@ -53,7 +40,7 @@ function pillarValue({ minion, settings }: FunctionContext, args: Bound): Item {
   if (args.get("default") !== undefined || !settings.raisesOnMissing) return lookUp(pillar, args, fallbackOf(args));
   const nothing = new Tuple([]);
   const found = lookUp(pillar, args, nothing);
-  if (found === nothing) throw typeFault(repr(`Pillar key not found: ${str(args.need("key"))}`));
+  if (found === nothing) throw typeFault(reprOf(`Pillar key not found: ${strOf(args.need("key"))}`));
   return found;
 }
 
@@ -77,8 +64,8 @@ function filterBy({ minion }: FunctionContext, args: Bound): Item {
   const grain = itemOr(args.get("grain"), () => "os_family");
   const value = traverse(minion.grains, grain, [], ":");
   const values = Array.isArray(value) ? value : [value];
-  const isMeant = (name: Item, text: string) => str(name) === text || compileGlob(str(name)).matches(text);
-  const found = values.map(str).flatMap((text) => {
+  const isMeant = (name: Item, text: string) => strOf(name) === text || compileGlob(strOf(name)).matches(text);
+  const found = values.map(strOf).flatMap((text) => {
     const name = [...table.keys()].find((key) => isMeant(key, text));
     return name === undefined ? [] : [getKey(table, name) ?? null];
   });
@@ -144,7 +131,7 @@ function matching(kind: string): SaltFunction {
     (context, args) => {
       checkMinion(context, args);
       const target = demand(args.need("tgt"));
-      const expression = typeof target === "string" ? target : iterate(target).map(str);
+      const expression = typeof target === "string" ? target : iterate(target).map(strOf);
       return isMinionMeant(context, kind, expression, args.optionalText("delimiter") ?? ":");
     },
   ];
@@ -156,7 +143,7 @@ function filterByTarget(context: FunctionContext, args: Bound): Item {
   const table = dictArgument(args, "lookup");
   const kind = args.text("tgt_type", "compound");
   for (const [target, value] of table) {
-    if (!isMinionMeant(context, kind, str(target))) continue;
+    if (!isMinionMeant(context, kind, strOf(target))) continue;
     const over = args.get("merge") ?? null;
     if (over === null || !isTrue(over)) return value;
     if (!(over instanceof Map)) throw typeFault("filter_by merge argument must be a dictionary.");
@@ -173,7 +160,7 @@ function searchByTarget(context: FunctionContext, args: Bound): Item {
   const kind = args.text("tgt_type", "compound");
   const names = Array.from(dictArgument(args, "lookup")).flatMap(([name, targets]) =>
     iterate(targets)
-      .filter((target) => isMinionMeant(context, kind, str(target)))
+      .filter((target) => isMinionMeant(context, kind, strOf(target)))
       .map(() => name),
   );
   return names.length > 0 ? names : null;
@@ -201,7 +188,7 @@ const functions: Readonly<Record<string, SaltFunction>> = {
   ],
   "grains.equals": [
     "key value",
-    ({ minion }, args) => str(traverse(minion.grains, args.need("key"), "", ":")) === str(args.need("value")),
+    ({ minion }, args) => strOf(traverse(minion.grains, args.need("key"), "", ":")) === strOf(args.need("value")),
   ],
   "grains.fetch": ["key default? delimiter?", ({ minion }, args) => lookUp(minion.grains, args, fallbackOf(args))],
   "grains.filter_by": ["lookup_dict grain? merge? default? base?", filterBy],
@@ -211,7 +198,7 @@ const functions: Readonly<Record<string, SaltFunction>> = {
   ],
   "grains.has_value": ["key", ({ minion }, args) => isTrue(lookUp(minion.grains, args, false))],
   "grains.items": ["sanitize?", ({ minion }) => minion.grains],
-  "grains.ls": ["", ({ minion }) => [...minion.grains.keys()].map(str).sort()],
+  "grains.ls": ["", ({ minion }) => [...minion.grains.keys()].map(strOf).sort()],
   "match.compound": matching("compound"),
   "match.filter_by": ["lookup tgt_type? minion_id? merge? merge_lists? default?", filterByTarget],
   "match.glob": matching("glob"),

@@ -4,7 +4,7 @@ import { pillarErrors } from "../config/options/unbuilt.ts";
 import { masterOptions } from "../config/schema.ts";
 import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
-import { isTrue } from "./jinja/python/values.ts";
+import { isTrue } from "../python/values.ts";
 import type { LexerOptions } from "./jinja/syntax/lexer.ts";
 
 export type PillarSettings = {

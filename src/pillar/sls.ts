@@ -2,17 +2,19 @@
  * One pillar file to a value: the pipe of renderers that its first line or the option `renderer` names, Jinja then YAML as a rule.
  * Source: Salt's `compile_template`, observed; renderers other than jinja, yaml and json are refused.
  */
+
 import { basename, dirname, posix } from "node:path";
 import { hasCode, SaltworksError } from "../errors.ts";
 import { pillarFilesMax } from "../limits.ts";
+import type { Dict, Item } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { TemplatePipe } from "./external/contract.ts";
 import { isInside, type PillarFile, type PillarFiles } from "./files.ts";
-import { loadJson } from "./jinja/python/json.ts";
-import { type Dict, dataOf, fault, type Item } from "./jinja/python/values.ts";
+import { asFault, dataOf, fault } from "./jinja/run/objects.ts";
 import { type ParsedTemplate, renderTemplate, type TemplateEnvironment } from "./jinja/run/template.ts";
 import type { LexerOptions } from "./jinja/syntax/lexer.ts";
 import { parseTemplate } from "./jinja/syntax/parser.ts";
+import { readJson } from "./json.ts";
 import type { Minion } from "./minion-match.ts";
 import { saltFunctions } from "./salt-functions.ts";
 import type { PillarSettings } from "./settings.ts";
@@ -53,7 +55,8 @@ function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[
 function inStage<T>({ file, text }: { readonly file: PillarFile; readonly text: Item }, run: () => T): T {
   try {
     return run();
-  } catch (error) {
+  } catch (raised) {
+    const error = asFault(raised);
     if (hasCode(error, "PILLAR_FAILED") && !("file" in (error as object)))
       Object.assign(error as object, { file: file.path, isOfResult: text !== file.text });
     throw error;
@@ -129,7 +132,7 @@ export class SlsRenderer {
         if (typeof text !== "string")
           throw new SaltworksError("PILLAR_FAILED", `the renderer '${stage}' stands behind one that gives no text`);
         if (stage === "jinja") return this.#jinja(context, file, text, place, defaults);
-        return stage === "json" ? loadJson(stripShebang(text)) : loadYaml(text);
+        return stage === "json" ? readJson(stripShebang(text)) : loadYaml(text);
       });
     }
     return dataOf(data);
@@ -241,7 +244,7 @@ function withHeader(text: string, byDefault: LexerOptions): { source: string; op
   const header = lines[at];
   if (header?.startsWith("#jinja2:") !== true || header.slice("#jinja2:".length).trim() === "")
     return { source: text, options };
-  const values = loadJson(header.slice("#jinja2:".length));
+  const values = readJson(header.slice("#jinja2:".length));
   if (!(values instanceof Map)) return { source: text, options };
   for (const [name, value] of values) {
     const key = String(name).toLowerCase();

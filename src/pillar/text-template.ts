@@ -3,12 +3,14 @@
  * take their time, while a rendering does not wait: it is given up at a call without an answer, and begun again with the answers so far.
  * A template takes the same way each time, so every function is called once, in order.
  */
+
 import { hasCode, SaltworksError } from "../errors.ts";
 import { templateCallsMax } from "../limits.ts";
+import type { Item } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import { faultText } from "./compile.ts";
-import { type CallArguments, Callable, dataOf, fault, type Item, Members } from "./jinja/python/values.ts";
 import { lineOf } from "./jinja/run/evaluate.ts";
+import { asFault, type CallArguments, Callable, dataOf, fault, Members } from "./jinja/run/objects.ts";
 import { type ParsedTemplate, renderTemplate } from "./jinja/run/template.ts";
 import { parseTemplate } from "./jinja/syntax/parser.ts";
 import { loadYaml } from "./yaml.ts";
@@ -45,7 +47,8 @@ export async function renderText(
     const template = { name: "<command>", body: parseTemplate(source, { trimBlocks: false, lstripBlocks: false }) };
     const rendered = await answering(template, { namesOf, functionOf });
     return text.endsWith("\n") ? `${rendered}\n` : rendered;
-  } catch (error) {
+  } catch (raised) {
+    const error = asFault(raised);
     if (!hasCode(error, "PILLAR_FAILED")) throw error;
     const { message, detail } = error as SaltworksError;
     const line = lineOf(error as SaltworksError);

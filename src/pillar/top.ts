@@ -1,7 +1,9 @@
 /** Top files: which SLS files of which environment a minion gets. Source: Salt 3007's pillar top files, observed. */
+
 import { SaltworksError } from "../errors.ts";
+import { iterate } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
-import { iterate, typeFault } from "./jinja/python/values.ts";
+import { typeFault } from "./jinja/run/objects.ts";
 import { type Minion, matchesMinion } from "./minion-match.ts";
 import type { PillarSettings } from "./settings.ts";
 

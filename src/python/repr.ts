@@ -1,5 +1,7 @@
-/** Python's `repr` and `str` of decoded values: what `--out=raw`, `txt` and `pprint` are made of. */
-import { Ext, Float, type Value } from "../wire/values.ts";
+/** Python's `repr` and `str`: what `--out=raw`, `txt` and `pprint` are made of, how values are compared as texts, and what templates print. */
+import { Ext, Float } from "../wire/values.ts";
+import { raised } from "./errors.ts";
+import { isNothing, isReadList, isReadMap, type ReadItem, Series, Tuple } from "./values.ts";
 
 /** `str.isprintable` is false for these, and `repr` escapes them. The plain blank is a separator, but printable. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
@@ -9,23 +11,64 @@ const ordinary = /^[\x20-\x26\x28-\x5b\x5d-\x7e]*$/;
 
 const shortEscapes: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\" };
 
-/** `repr` of a value; containers print their members' `repr`, in the order they arrived in. */
-export function reprOf(value: Value): string {
-  if (value === null) return "None";
-  if (typeof value === "boolean") return value ? "True" : "False";
-  if (typeof value === "string") return reprText(value);
-  if (typeof value === "bigint") return value.toString();
-  if (typeof value === "number") return Number.isInteger(value) ? BigInt(value).toString() : reprFloat(value);
-  if (value instanceof Float) return reprFloat(value.value);
-  if (value instanceof Uint8Array) return reprBytes(value);
-  if (value instanceof Ext) return `ExtType(code=${value.type}, data=${reprBytes(value.data)})`;
-  if (Array.isArray(value)) return `[${value.map(reprOf).join(", ")}]`;
-  return `{${[...value].map(([key, member]) => `${reprOf(key)}: ${reprOf(member)}`).join(", ")}}`;
+/** `isPrinted`: as Salt's templates print a map, whose texts with line breaks stand in YAML's double quotes. */
+type Style = { readonly isPrinted: boolean };
+const plainStyle: Style = { isPrinted: false };
+const printedStyle: Style = { isPrinted: true };
+
+/** `repr` of a value; containers print their members' `repr`, in the order they arrived in. @throws for what has no stable text */
+export function reprOf(item: ReadItem): string {
+  return reprIn(item, plainStyle);
 }
 
-/** `str` of a value: text as it is, anything else as its `repr`. */
-export function strOf(value: Value): string {
-  return typeof value === "string" ? value : reprOf(value);
+/** `str` of a value: text as it is, anything else as its `repr`. @throws as `reprOf` */
+export function strOf(item: ReadItem): string {
+  if (isNothing(item)) return "";
+  return typeof item === "string" ? item : reprIn(item, plainStyle);
+}
+
+/** What `{{ item }}` prints in a template. @throws as `reprOf` */
+export function printedOf(item: ReadItem): string {
+  return typeof item === "string" ? item : reprIn(item, printedStyle);
+}
+
+function reprIn(item: ReadItem, style: Style): string {
+  if (item === null) return "None";
+  if (typeof item === "boolean") return item ? "True" : "False";
+  if (typeof item === "string") return reprText(item);
+  if (typeof item === "bigint") return item.toString();
+  if (typeof item === "number") return Number.isInteger(item) ? BigInt(item).toString() : reprFloat(item);
+  if (item instanceof Float) return reprFloat(item.value);
+  if (item instanceof Uint8Array) return reprBytes(item);
+  if (item instanceof Ext) return `ExtType(code=${item.type}, data=${reprBytes(item.data)})`;
+  if (isReadList(item)) return `[${item.map((member) => reprIn(member, style)).join(", ")}]`;
+  if (isReadMap(item)) return mapText(item, style);
+  if (item instanceof Tuple) {
+    const inner = item.items.map((member) => reprIn(member, style)).join(", ");
+    return item.items.length === 1 ? `(${inner},)` : `(${inner})`;
+  }
+  if (item instanceof Series) return seriesText(item);
+  return style.isPrinted && isNothing(item) ? "" : item.repr();
+}
+
+function mapText(map: ReadonlyMap<ReadItem, ReadItem>, style: Style): string {
+  const pairs = Array.from(map, ([key, value]) => {
+    const isBroken = style.isPrinted && typeof value === "string" && /[\n\r\t]/.test(value);
+    return `${reprIn(key, plainStyle)}: ${isBroken ? doubleQuoted(value) : reprIn(value, style)}`;
+  });
+  return `{${pairs.join(", ")}}`;
+}
+
+function seriesText(series: Series): string {
+  const { kind, items } = series;
+  if (kind === "generator") throw raised("TypeError", "a generator has no text: add |list or |join");
+  if (kind === "set")
+    throw raised("TypeError", "printing a set, which has no order, is not supported: add |sort or |join");
+  if (kind !== "range") return `${kind}([${items.map(reprOf).join(", ")}])`;
+  const [first = 0, second] = items as readonly number[];
+  const step = second === undefined ? 1 : second - first;
+  const end = first + step * items.length;
+  return step === 1 ? `range(${first}, ${end})` : `range(${first}, ${end}, ${step})`;
 }
 
 /** Shortest digits that read back the same, in Python's choice between positional and exponent form. */
@@ -79,4 +122,38 @@ export function reprBytes(bytes: Uint8Array): string {
     else body += character;
   }
   return `b${quote}${body}${quote}`;
+}
+
+/** PyYAML's double quotes, which Salt uses for texts with line breaks inside a printed map. */
+export function doubleQuoted(text: string): string {
+  const named: Readonly<Record<string, string>> = {
+    "\0": "\\0",
+    "\x07": "\\a",
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\v": "\\v",
+    "\f": "\\f",
+    "\r": "\\r",
+    "\x1b": "\\e",
+    '"': '\\"',
+    "\\": "\\\\",
+    "\x85": "\\N",
+    "\xa0": "\\_",
+    "\u2028": "\\L",
+    "\u2029": "\\P",
+  };
+  let out = "";
+  for (const character of text) {
+    const name = named[character];
+    if (name !== undefined) out += name;
+    else if (character >= " " && character <= "~") out += character;
+    else {
+      const code = character.codePointAt(0) ?? 0;
+      if (code <= 0xff) out += `\\x${code.toString(16).toUpperCase().padStart(2, "0")}`;
+      else if (code <= 0xffff) out += `\\u${code.toString(16).toUpperCase().padStart(4, "0")}`;
+      else out += `\\U${code.toString(16).toUpperCase().padStart(8, "0")}`;
+    }
+  }
+  return `"${out}"`;
 }

@@ -1,17 +1,8 @@
 /** What a target is held against: one minion's id, grains, pillar and data store, as the wire's decoder gives them. */
+import type { ReadItem } from "../python/values.ts";
 
-/** A decoded value. Maps keep the types of their keys, and `{ value }` is a float that happens to be integral. */
-export type Datum =
-  | null
-  | boolean
-  | number
-  | bigint
-  | string
-  | Uint8Array
-  | { readonly value: number }
-  | { readonly type: number; readonly data: Uint8Array }
-  | readonly Datum[]
-  | DatumMap;
+/** A decoded value. Maps keep the types of their keys. */
+export type Datum = ReadItem;
 export type DatumMap = ReadonlyMap<Datum, Datum>;
 
 /** `data` is the minion's own data store (`data.setval`); a master never knows it. */

@@ -2,12 +2,13 @@
  * Matching `key:key:pattern` against nested grains or pillar. Source: docs/compatibility.md, "Targeting"; behaviour of Salt's
  * `subdict_match`: the longest key is tried first, values compare as lower-cased text, `*:` steps into any child.
  */
+
 import { SaltworksError } from "../errors.ts";
 import { targetDepthMax, targetPatternStepsMax } from "../limits.ts";
 import { compileGlob } from "../python/fnmatch.ts";
 import { compilePythonPattern } from "../python/regex/match.ts";
+import { strOf } from "../python/repr.ts";
 import { type Datum, type DatumMap, isList, isMap } from "./facts.ts";
-import { pythonText } from "./python-text.ts";
 import { typedChild } from "./typed-keys.ts";
 
 export type MatchStyle = "glob" | "pcre" | "exact";
@@ -133,7 +134,7 @@ class NestedMatch {
   }
 
   #textMatches(value: Datum, pattern: string): boolean {
-    return testOf(this.#query, pattern)(pythonText(value).toLowerCase());
+    return testOf(this.#query, pattern)(strOf(value).toLowerCase());
   }
 }
 

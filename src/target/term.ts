@@ -1,12 +1,13 @@
 /** One term of a target: what it asks of a minion's id or facts. Source: docs/compatibility.md, "Targeting". */
+
 import { SaltworksError } from "../errors.ts";
 import { targetPatternLengthMax } from "../limits.ts";
 import { compileGlob, type Glob } from "../python/fnmatch.ts";
 import { type IpAddress, type IpNetwork, networkHolds, parseAddress, parseNetwork } from "../python/ipaddress.ts";
 import { compilePythonPattern, type PythonPattern } from "../python/regex/match.ts";
+import { strOf } from "../python/repr.ts";
 import { type Datum, type Facts, isList, isMap } from "./facts.ts";
 import { hasValuePart, type MatchStyle, matchesNested, type NestedQuery, openNestedQuery } from "./nested-match.ts";
-import { pythonText } from "./python-text.ts";
 
 export type Term =
   | { readonly kind: "glob"; readonly text: string; readonly glob: Glob }
@@ -115,5 +116,5 @@ function dataMatches(key: string, pattern: string, facts: Facts): boolean {
   if (isMap(value)) return value.has(pattern);
   if (!isList(value)) return typeof value === "string" && compileGlob(pattern).matches(value);
   const glob = compileGlob(pattern.toLowerCase());
-  return value.some((member) => glob.matches(pythonText(member).toLowerCase()));
+  return value.some((member) => glob.matches(strOf(member).toLowerCase()));
 }

@@ -43,3 +43,22 @@ export type Encodable =
   | readonly Encodable[]
   | ReadonlyMap<Encodable, Encodable>
   | { readonly [key: string]: Encodable };
+
+/** What a function returned, as the value that the wire would carry: plain objects become maps. */
+export function asValue(encodable: Encodable): Value {
+  if (encodable === undefined || encodable === null) return null;
+  if (typeof encodable !== "object") return encodable;
+  if (encodable instanceof Uint8Array || encodable instanceof Float || encodable instanceof Ext) return encodable;
+  if (Array.isArray(encodable)) return encodable.map(asValue);
+  if (encodable instanceof Map) {
+    return new Map(Array.from(encodable, ([key, value]): [Value, Value] => [asValue(key), asValue(value)]));
+  }
+  const map: ValueMap = new Map();
+  for (const [key, value] of Object.entries(encodable)) if (value !== undefined) map.set(key, asValue(value));
+  return map;
+}
+
+/** A copy that shares no container with the original. */
+export function copyOf<Kind extends Value>(value: Kind): Kind {
+  return asValue(value) as Kind;
+}

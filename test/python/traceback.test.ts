@@ -19,7 +19,7 @@ describe("python tracebacks", () => {
     }
     const lines = tracebackOf(innermost()).split("\n");
     assert.equal(lines[0], "Traceback (most recent call last):");
-    assert.match(lines.at(-3) ?? "", /^ {2}File ".*python-traceback\.test\.[jt]s", line \d+, in innermost$/);
+    assert.match(lines.at(-3) ?? "", /^ {2}File ".*traceback\.test\.[jt]s", line \d+, in innermost$/);
     assert.equal(lines.at(-2), "Exception: deep");
     assert.equal(lines.at(-1), "");
   });

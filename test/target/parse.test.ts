@@ -5,6 +5,7 @@ import { listedIds } from "../../src/target/expected.ts";
 import type { Datum, DatumMap, Facts } from "../../src/target/facts.ts";
 import { matches } from "../../src/target/match.ts";
 import { parseTarget } from "../../src/target/parse.ts";
+import { Float } from "../../src/wire/values.ts";
 import { asMap } from "./fleet.ts";
 
 const facts: Facts = {
@@ -47,7 +48,7 @@ describe("parseTarget", () => {
     const pillar = new Map<Datum, Datum>([
       [null, "none"],
       [true, "yes"],
-      [31, new Map<Datum, Datum>([[{ value: 7 }, "seven"]])],
+      [31, new Map<Datum, Datum>([[new Float(7), "seven"]])],
       [-2, "negative"],
       [10n ** 18n, "big"],
     ]);
@@ -151,9 +152,9 @@ describe("matches", () => {
   });
   it("reads numbers in keys and values as Python writes them", () => {
     const typed: DatumMap = new Map<Datum, Datum>([
-      ["whole", { value: 1 }],
+      ["whole", new Float(1)],
       ["small", 0.00001],
-      ["huge", { value: 1e20 }],
+      ["huge", new Float(1e20)],
       ["ports", new Map<Datum, Datum>([[8080, "open"]])],
       ["blob", Uint8Array.of(97, 98)],
       ["pair", [["x", null], true]],

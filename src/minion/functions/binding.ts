@@ -2,8 +2,9 @@
  * Binds what a job passes to what a function takes, with Python's rules and Python's messages.
  * Source: docs/protocol.md section 6.1 (`__kwarg__`, `__pub_*`, `k=v` texts) and the call semantics of Python.
  */
+
 import { keywordWord } from "../../config/arguments.ts";
-import { pythonText } from "../../target/python-text.ts";
+import { strOf } from "../../python/repr.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { argumentError, invocationError } from "./function-errors.ts";
 import type { BoundArguments, ModuleFunction } from "./module-contract.ts";
@@ -31,7 +32,7 @@ export function splitJobArguments(target: ModuleFunction, arg: readonly Value[],
     throw invocationError(`The following keyword arguments are not valid: ${invalid.join(", ")}`);
   }
   if (target.kwargs !== undefined) {
-    for (const [key, value] of publish) kwargs.set(`__pub_${pythonText(key)}`, value);
+    for (const [key, value] of publish) kwargs.set(`__pub_${strOf(key)}`, value);
   }
   return { args, kwargs };
 }
@@ -40,7 +41,7 @@ function addKeywords(keywords: ValueMap, takes: (key: Value) => boolean, kwargs:
   for (const [key, value] of keywords) {
     if (key === "__kwarg__") continue;
     if (takes(key)) kwargs.set(key, value);
-    else invalid.push(`${pythonText(key)}=${pythonText(value)}`);
+    else invalid.push(`${strOf(key)}=${strOf(value)}`);
   }
 }
 
@@ -81,7 +82,7 @@ export function bindCall(
     const param = target.params.find((candidate) => candidate.name === key);
     if (param === undefined) {
       if (target.kwargs === undefined) {
-        throw argumentError(`${call} got an unexpected keyword argument '${pythonText(key)}'`);
+        throw argumentError(`${call} got an unexpected keyword argument '${strOf(key)}'`);
       }
       extra.set(key, value);
     } else if (isGiven.has(param.name)) {

@@ -55,9 +55,9 @@ export function failureText(
   fun: string,
   { log, functions }: Pick<Surroundings, "log" | "functions">,
 ): string {
-  const kind = error instanceof Error && "detail" in error ? (error as SaltworksError).detail.kind : undefined;
+  const { kind, name } = error instanceof Error && "detail" in error ? (error as SaltworksError).detail : {};
   const text = error instanceof Error ? error.message : String(error);
-  switch (kind) {
+  switch (name === "TypeError" ? "type" : kind) {
     case "command":
       log.error(`A command in '${fun}' had a problem: ${text}`);
       return `ERROR: ${text}`;

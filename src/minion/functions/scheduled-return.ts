@@ -3,10 +3,10 @@
  * it knows success and "unhandled exception" only. Source: docs/protocol.md section 9.
  */
 
+import { strOf } from "../../python/repr.ts";
 import { tracebackOf } from "../../python/traceback.ts";
 import { textField } from "../../wire/fields.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { pythonText } from "../modules/python-values.ts";
 import { bindCall } from "./binding.ts";
 import { makeContext, type Surroundings } from "./call-context.ts";
 import type { JobReturn } from "./job-return.ts";
@@ -20,7 +20,7 @@ const failureRetcode = 254;
 
 /** Never throws for what the function does. */
 export async function runScheduled(surroundings: Surroundings, call: ScheduledCall): Promise<JobReturn> {
-  const fun = pythonText(call.record.get("fun") ?? null);
+  const fun = strOf(call.record.get("fun") ?? null);
   const target = surroundings.functions.get(fun);
   const known: JobReturn = { ...membersOf(call.record), pid: process.pid };
   const out = target?.outputter === undefined ? {} : { out: target.outputter };
@@ -29,7 +29,7 @@ export async function runScheduled(surroundings: Surroundings, call: ScheduledCa
   const publish: ValueMap = new Map([...call.record, ["pid", process.pid]]);
   const { context, retcode } = makeContext(surroundings, { jid, fun, publish });
   const kwargs: ValueMap = new Map(call.kwargs);
-  if (target.kwargs !== undefined) for (const [key, value] of publish) kwargs.set(`__pub_${pythonText(key)}`, value);
+  if (target.kwargs !== undefined) for (const [key, value] of publish) kwargs.set(`__pub_${strOf(key)}`, value);
   try {
     checkBlackout(surroundings, fun);
     const value = await target.run(context, bindCall(target, fun, call.args, kwargs));
@@ -49,5 +49,5 @@ export function failed(known: JobReturn, text: string): JobReturn {
 }
 
 export function membersOf(map: ValueMap): JobReturn {
-  return Object.fromEntries(Array.from(map, ([name, value]) => [pythonText(name), value]));
+  return Object.fromEntries(Array.from(map, ([name, value]) => [strOf(name), value]));
 }

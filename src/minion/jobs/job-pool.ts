@@ -2,6 +2,7 @@
  * Runs jobs in processes of their own, so that each can be killed. A process takes one job after the other; one is kept
  * ready, others are started as jobs come and ended when they are no longer needed.
  */
+
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -12,13 +13,13 @@ import {
   jobProcessStartTriesMax,
   minionJobQueueMax,
 } from "../../limits.ts";
+import { strOf } from "../../python/repr.ts";
 import { encode } from "../../wire/msgpack.ts";
-import type { Value, ValueMap } from "../../wire/values.ts";
+import { asValue, type Value, type ValueMap } from "../../wire/values.ts";
 import type { Host, MinionFacts } from "../functions/host.ts";
 import type { JobRecords } from "../functions/job-records.ts";
 import { failed, membersOf, type ScheduledCall, unhandledText } from "../functions/scheduled-return.ts";
 import type { Environment } from "../modules/machine/environment.ts";
-import { asValue, pythonText } from "../modules/python-values.ts";
 import type { ToJobProcess } from "./job-messages.ts";
 import { JobProcess } from "./job-process-handle.ts";
 
@@ -114,7 +115,7 @@ export class JobPool {
    */
   runScheduled({ record, args, kwargs }: ScheduledCall, isListed: boolean): Promise<ValueMap | undefined> {
     return new Promise((resolve) => {
-      const fun = pythonText(record.get("fun") ?? null);
+      const fun = strOf(record.get("fun") ?? null);
       this.#take({
         jid: String(record.get("jid")),
         record: isListed ? record : undefined,

@@ -1,9 +1,11 @@
 /** The jobs that a minion has to run by the clock: those of its configuration, which operators change and which are kept in a file, over those of its pillar. */
+
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
-import type { Value, ValueMap } from "../../wire/values.ts";
+import { strOf } from "../../python/repr.ts";
+import { isEqual } from "../../python/values.ts";
+import { asValue, type Value, type ValueMap } from "../../wire/values.ts";
 import { configToValue } from "../functions/yaml-values.ts";
-import { asValue, isEqual, pythonText } from "../modules/python-values.ts";
 import { writeScheduleFile } from "./file.ts";
 import { ScheduledJob } from "./job.ts";
 import type { ScheduleClock } from "./timing.ts";
@@ -34,7 +36,7 @@ export class ScheduleBook {
 
   /** Jobs and settings of the minion's own, each over one of the same name. */
   put(schedule: ValueMap): void {
-    for (const [name, spec] of schedule) this.#put(this.#own, pythonText(name), spec);
+    for (const [name, spec] of schedule) this.#put(this.#own, strOf(name), spec);
   }
 
   /** @returns whether there was one of the minion's own */
@@ -74,10 +76,10 @@ export class ScheduleBook {
     }
     const { jobs, settings } = this.#pillar;
     settings.clear();
-    const names = new Set(Array.from(schedule.keys(), pythonText));
+    const names = new Set(Array.from(schedule.keys(), strOf));
     for (const name of [...jobs.keys()]) if (!names.has(name)) jobs.delete(name);
     for (const [key, spec] of schedule) {
-      const name = pythonText(key);
+      const name = strOf(key);
       const known = jobs.get(name);
       if (known === undefined || !isEqual(known.given, spec)) this.#put(this.#pillar, name, spec);
     }
@@ -98,7 +100,7 @@ export class ScheduleBook {
   persist(): void {
     const kept: ValueMap = new Map(this.#own.settings);
     for (const [name, { job }] of this.#own.jobs) {
-      kept.set(name, new Map([...job.spec].filter(([member]) => !pythonText(member).startsWith("_"))));
+      kept.set(name, new Map([...job.spec].filter(([member]) => !strOf(member).startsWith("_"))));
     }
     try {
       writeScheduleFile(this.#config, kept);

@@ -1,9 +1,10 @@
 /** What a scheduled job calls, and the return that goes to the master, as Salt's scheduler makes them. */
+
 import type { MinionConfig } from "../../config/schema.ts";
+import { isTrue } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { asctime } from "../functions/clock-text.ts";
 import type { ScheduledCall } from "../functions/scheduled-return.ts";
-import { isTruthy } from "../modules/python-values.ts";
 import type { ScheduledJob } from "./job.ts";
 
 const dayNames = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
@@ -49,10 +50,10 @@ function timeFacts(date: Date): [Value, Value][] {
  * @returns undefined for a job that is not returned
  */
 export function scheduledReturnOf(config: MinionConfig, spec: ValueMap, members: ValueMap): ValueMap | undefined {
-  const isReturned = !spec.has("return_job") || isTruthy(spec.get("return_job") ?? null);
+  const isReturned = !spec.has("return_job") || isTrue(spec.get("return_job") ?? null);
   if (!isReturned) return undefined;
   const load: ValueMap = new Map<Value, Value>([["cmd", "_return"], ["id", config.id], ...members]);
-  const hasReturner = isTruthy(spec.get("returner") ?? null) || isTruthy(returnerOf(config));
+  const hasReturner = isTrue(spec.get("returner") ?? null) || isTrue(returnerOf(config));
   if (!hasReturner) load.set("jid", spec.get("return_job") === "nocache" ? "nocache" : "req");
   return load;
 }

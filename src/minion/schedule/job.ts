@@ -2,10 +2,11 @@
  * One scheduled job: its specification as operators see it, and where it stands. Looking at it tells whether it runs now and when to look again.
  * Source: the behaviour and the names (`_next_fire_time`, `_skip_reason`...) of Salt 3007's scheduler.
  */
+
 import { scheduleCorrectionMsMax } from "../../limits.ts";
 import { formatDate } from "../../python/strftime.ts";
+import { isTrue } from "../../python/values.ts";
 import { Ext, type Value, type ValueMap } from "../../wire/values.ts";
-import { isTruthy } from "../modules/python-values.ts";
 import { drawSplay, isMissed, nextChange, nextDue, type ScheduleClock, type Timing, timingOf } from "./timing.ts";
 import { endOfSkipRange, explicitMoments, type SkipReason, type Verdict, verdictOn } from "./windows.ts";
 
@@ -61,7 +62,7 @@ export class ScheduledJob {
     this.spec = spec;
     this.#sinceMs = clock.nowMs;
     this.#explicitDoneMs = clock.nowMs - clock.loopMs - 1;
-    this.#isStartPending = isTruthy(spec.get("run_on_start") ?? null);
+    this.#isStartPending = isTrue(spec.get("run_on_start") ?? null);
     if (!spec.has("name")) spec.set("name", name);
   }
 
@@ -71,11 +72,11 @@ export class ScheduledJob {
   }
 
   get isListed(): boolean {
-    return !this.spec.has("jid_include") || isTruthy(this.spec.get("jid_include") ?? null);
+    return !this.spec.has("jid_include") || isTrue(this.spec.get("jid_include") ?? null);
   }
 
   get isEnabled(): boolean {
-    return !this.spec.has("enabled") || isTruthy(this.spec.get("enabled") ?? null);
+    return !this.spec.has("enabled") || isTrue(this.spec.get("enabled") ?? null);
   }
 
   /** The next moment at which it runs by its timer, splay included. */
@@ -168,7 +169,7 @@ export class ScheduledJob {
     this.#changeMs = this.#nextMs === undefined ? nextChange(timing, clock.nowMs) : undefined;
     if (this.#nextMs === undefined || this.#splay?.forMs === this.#nextMs) return undefined;
     const splay = (this.spec.has("splay") ? this.spec.get("splay") : common.get("splay")) ?? null;
-    const seconds = isTruthy(splay) ? drawSplay(splay, random) : 0;
+    const seconds = isTrue(splay) ? drawSplay(splay, random) : 0;
     this.#splay = typeof seconds === "number" && seconds > 0 ? { forMs: this.#nextMs, seconds } : undefined;
     return typeof seconds === "string" ? seconds : undefined;
   }
@@ -186,11 +187,11 @@ export class ScheduledJob {
   }
 
   #decide(verdict: Verdict, { common }: Surrounding, missedMs: number): Decision {
-    const isOff = (common.has("enabled") && !isTruthy(common.get("enabled") ?? null)) || !this.isEnabled;
+    const isOff = (common.has("enabled") && !isTrue(common.get("enabled") ?? null)) || !this.isEnabled;
     if (isOff) return { kind: "skip", reason: "disabled" };
     if (verdict.kind !== "shut") return { kind: "run", missedMs };
     const instead = common.get("skip_function") ?? null;
-    if (verdict.isReplaced && isTruthy(instead)) return { kind: "run", fun: instead, missedMs };
+    if (verdict.isReplaced && isTrue(instead)) return { kind: "run", fun: instead, missedMs };
     return { kind: "skip", reason: verdict.reason };
   }
 

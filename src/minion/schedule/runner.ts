@@ -1,11 +1,13 @@
 /** Starts scheduled jobs within their bounds, and has their returns sent. */
+
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
 import { scheduledJobsRunningMax } from "../../limits.ts";
+import { strOf } from "../../python/repr.ts";
+import { isTrue } from "../../python/values.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { jidText, now } from "../functions/clock-text.ts";
 import type { ScheduledCall } from "../functions/scheduled-return.ts";
-import { isTruthy, pythonText } from "../modules/python-values.ts";
 import { scheduledCallOf, scheduledReturnOf } from "./call.ts";
 import type { ScheduledJob } from "./job.ts";
 import { wholeOf } from "./timing.ts";
@@ -39,13 +41,13 @@ export class ScheduleRunner {
       job.noteSkip("maxrunning", nowMs);
       return;
     }
-    if (isTruthy(spec.get("dry_run") ?? null)) {
+    if (isTrue(spec.get("dry_run") ?? null)) {
       log.debug({ job: name }, "a dry run: nothing is called");
       return;
     }
     job.noteRun(nowMs);
     const call = scheduledCallOf(config.id, job, fun, jidText(now()));
-    log.info({ job: name, fun: pythonText(fun), jid: call.record.get("jid"), why }, "running a scheduled job");
+    log.info({ job: name, fun: strOf(fun), jid: call.record.get("jid"), why }, "running a scheduled job");
     this.#count(name, 1);
     run(call, job.isListed)
       .then((members) => {

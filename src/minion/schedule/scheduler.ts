@@ -2,12 +2,13 @@
  * The minion's scheduler: each job at its time, under one timer. Questions and changes come as `manage_schedule` events on the minion's
  * bus, and answers go back there. Source: Salt 3007's scheduler (events, files, fields); docs/compatibility.md names what differs.
  */
+
 import { scheduleLookMs } from "../../limits.ts";
+import { strOf } from "../../python/repr.ts";
 import { formatDate, standardFormat } from "../../python/strftime.ts";
 import { boolField, mapField, textField } from "../../wire/fields.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import type { MinionFacts } from "../functions/host.ts";
-import { pythonText } from "../modules/python-values.ts";
 import { ScheduleBook } from "./book.ts";
 import { ClockSet } from "./clock-set.ts";
 import type { ScheduledJob, Surrounding } from "./job.ts";
@@ -150,7 +151,7 @@ export class Scheduler {
       log.error("a job that is to be scheduled must be a map of one name to a map");
       return;
     }
-    const name = pythonText(entry[0]);
+    const name = strOf(entry[0]);
     if (this.#book.isInPillar(name)) this.#warnOfPillar(name);
     else this.addJob(name, spec, isPersisted);
   }

@@ -2,12 +2,14 @@
  * When a scheduled job is due: the timers of its specification, read and applied. Pure: the clock is an argument.
  * Source: the behaviour of Salt 3007's scheduler; docs/compatibility.md names what differs.
  */
+
 import { Cron } from "croner";
 import { scheduleLateMs } from "../../limits.ts";
 import { nextMidnight, parseDateText } from "../../python/dateutil.ts";
+import { strOf } from "../../python/repr.ts";
 import { parseByFormat, standardFormat } from "../../python/strftime.ts";
+import { isTrue, numberOf } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { isTruthy, numberOf, pythonText } from "../modules/python-values.ts";
 
 /** What the rules know beside the job itself. */
 export type ScheduleClock = {
@@ -58,7 +60,7 @@ function intervalOf(name: string, spec: ValueMap, loopMs: number): Timing {
   for (const [unit, ms] of unitMs) {
     const count = spec.has(unit) ? wholeOf(spec.get(unit) ?? null) : 0;
     if (count === undefined || count < 0) {
-      const fault = `Invalid ${unit} ${pythonText(spec.get(unit) ?? null)}. Ignoring job ${name}.`;
+      const fault = `Invalid ${unit} ${strOf(spec.get(unit) ?? null)}. Ignoring job ${name}.`;
       return { kind: "faulty", fault };
     }
     everyMs += count * ms;
@@ -73,8 +75,8 @@ export function wholeOf(value: Value): number | undefined {
 }
 
 function onceOf(name: string, spec: ValueMap): Timing {
-  const text = pythonText(spec.get("once") ?? null);
-  const format = isTruthy(spec.get("once_fmt") ?? null) ? pythonText(spec.get("once_fmt") ?? null) : standardFormat;
+  const text = strOf(spec.get("once") ?? null);
+  const format = isTrue(spec.get("once_fmt") ?? null) ? strOf(spec.get("once_fmt") ?? null) : standardFormat;
   const atMs = parseByFormat(text, format);
   if (atMs !== undefined) return { kind: "once", atMs };
   const fault = `Date string could not be parsed: ${text}, ${format}. Ignoring job ${name}.`;
@@ -85,9 +87,9 @@ function whenOf(name: string, value: Value, clock: ScheduleClock): Timing {
   const texts: string[] = [];
   for (const member of Array.isArray(value) ? value : [value]) {
     const named = clock.whens.find((whens) => whens.has(member))?.get(member);
-    const text = pythonText(named ?? member);
+    const text = strOf(named ?? member);
     if (parseDateText(text, clock.nowMs) === undefined) {
-      return { kind: "faulty", fault: `Invalid date string ${pythonText(member)}. Ignoring job ${name}.` };
+      return { kind: "faulty", fault: `Invalid date string ${strOf(member)}. Ignoring job ${name}.` };
     }
     texts.push(text);
   }
@@ -96,7 +98,7 @@ function whenOf(name: string, value: Value, clock: ScheduleClock): Timing {
 
 function cronOf(name: string, value: Value): Timing {
   try {
-    return { kind: "cron", cron: readCron(pythonText(value)) };
+    return { kind: "cron", cron: readCron(strOf(value)) };
   } catch (error) {
     if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
     return { kind: "faulty", fault: `Invalid cron string. Ignoring job ${name}.` };
@@ -191,6 +193,6 @@ export function drawSplay(splay: Value, random: () => number): number | string {
     return start + Math.floor(random() * (end - start + 1));
   }
   const most = wholeOf(splay);
-  if (most === undefined || most < 1) return `Invalid Splay ${pythonText(splay)}. Ignoring splay.`;
+  if (most === undefined || most < 1) return `Invalid Splay ${strOf(splay)}. Ignoring splay.`;
   return 1 + Math.floor(random() * most);
 }

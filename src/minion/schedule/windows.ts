@@ -4,9 +4,10 @@
  */
 
 import { nextMidnight, parseDateText } from "../../python/dateutil.ts";
+import { strOf } from "../../python/repr.ts";
 import { parseByFormat, standardFormat } from "../../python/strftime.ts";
+import { isTrue } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { isTruthy, pythonText } from "../modules/python-values.ts";
 
 export type Verdict =
   | { readonly kind: "open" }
@@ -64,7 +65,7 @@ function inRange(name: string, range: Value | undefined, nowMs: number): Verdict
   if ("kind" in span) return span;
   const { startMs, endMs } = span;
   const isInside = startMs <= nowMs && nowMs <= endMs;
-  if (range instanceof Map && isTruthy(range.get("invert") ?? null)) {
+  if (range instanceof Map && isTrue(range.get("invert") ?? null)) {
     const isFree = nowMs <= startMs || nowMs >= endMs;
     return isFree ? open : { kind: "shut", reason: "in_skip_range", opensMs: endMs, isReplaced: false };
   }
@@ -75,13 +76,13 @@ function inRange(name: string, range: Value | undefined, nowMs: number): Verdict
 /** A range without a date comes again tomorrow. */
 function nextStart(range: Value, startMs: number, nowMs: number): number | undefined {
   if (startMs > nowMs) return startMs;
-  const text = range instanceof Map ? pythonText(range.get("start") ?? null) : "";
+  const text = range instanceof Map ? strOf(range.get("start") ?? null) : "";
   const tomorrowMs = parseDateText(text, nextMidnight(nowMs));
   return tomorrowMs !== undefined && tomorrowMs > nowMs ? tomorrowMs : undefined;
 }
 
 function outsideSkipRange(name: string, range: Value | undefined, nowMs: number): Verdict {
-  if (range === undefined || !isTruthy(range)) return open;
+  if (range === undefined || !isTrue(range)) return open;
   const span = readSpan(name, range, nowMs, " in skip_during_range");
   if ("kind" in span) return span;
   const isInside = span.startMs <= nowMs && nowMs <= span.endMs;
@@ -90,9 +91,9 @@ function outsideSkipRange(name: string, range: Value | undefined, nowMs: number)
 
 /** The moment after `skip_during_range` at which a job with `run_after_skip_range` runs; undefined without one. */
 export function endOfSkipRange(name: string, spec: ValueMap, common: ValueMap, nowMs: number): number | undefined {
-  if (!isTruthy(spec.get("run_after_skip_range") ?? null)) return undefined;
+  if (!isTrue(spec.get("run_after_skip_range") ?? null)) return undefined;
   const range = skipRangeOf(spec, common);
-  if (range === undefined || !isTruthy(range)) return undefined;
+  if (range === undefined || !isTrue(range)) return undefined;
   const span = readSpan(name, range, nowMs, "");
   return "kind" in span ? undefined : span.endMs;
 }
@@ -101,7 +102,7 @@ function readSpan(name: string, range: Value, nowMs: number, where: string): Spa
   if (!(range instanceof Map)) {
     return faulty(`schedule.handle_func: Invalid, range must be specified as a dictionary. Ignoring job ${name}.`);
   }
-  const [startMs, endMs] = ["start", "end"].map((end) => parseDateText(pythonText(range.get(end) ?? null), nowMs));
+  const [startMs, endMs] = ["start", "end"].map((end) => parseDateText(strOf(range.get(end) ?? null), nowMs));
   if (startMs === undefined) return faulty(`Invalid date string for start${where}. Ignoring job ${name}.`);
   if (endMs === undefined) return faulty(`Invalid date string for end${where}. Ignoring job ${name}.`);
   if (endMs > startMs) return { startMs, endMs };
@@ -120,8 +121,8 @@ function notSkipped(name: string, list: Value | undefined, { nowMs, dueMs, loopM
 export function explicitMoments(name: string, list: Value | undefined): number[] | Faulty {
   const moments: number[] = [];
   for (const member of Array.isArray(list) ? list : []) {
-    const text = member instanceof Map ? pythonText(member.get("time") ?? null) : pythonText(member);
-    const format = member instanceof Map ? pythonText(member.get("time_fmt") ?? standardFormat) : standardFormat;
+    const text = member instanceof Map ? strOf(member.get("time") ?? null) : strOf(member);
+    const format = member instanceof Map ? strOf(member.get("time_fmt") ?? standardFormat) : standardFormat;
     const moment = parseByFormat(text, format);
     if (moment === undefined)
       return faulty(`Date string could not be parsed: ${text}, ${format}. Ignoring job ${name}.`);
@@ -136,7 +137,7 @@ function within(name: string, spec: ValueMap, nowMs: number): Verdict {
     ["after", "after_not_passed"],
   ] as const) {
     if (!spec.has(bound)) continue;
-    const text = pythonText(spec.get(bound) ?? null);
+    const text = strOf(spec.get(bound) ?? null);
     const moment = parseDateText(text, nowMs);
     if (moment === undefined) return faulty(`Invalid date string ${text} for ${bound}. Ignoring job ${name}.`);
     const isShut = bound === "until" ? moment <= nowMs : moment >= nowMs;

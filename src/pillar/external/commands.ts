@@ -2,10 +2,11 @@
  * Sources `cmd_yaml` and `cmd_json`: a command's output is the pillar. Source: Salt 3007's modules of these names, observed.
  * `cmd_yaml` goes through a shell and `cmd_json` does not, as in Salt.
  */
+
 import { shellWords } from "../../wire/shell-words.ts";
 import type { Value } from "../../wire/values.ts";
-import { loadJson } from "../jinja/python/json.ts";
-import { dataOf } from "../jinja/python/values.ts";
+import { dataOf } from "../jinja/run/objects.ts";
+import { readJson } from "../json.ts";
 import { loadYaml } from "../yaml.ts";
 import { sourceFault } from "./arguments.ts";
 import type { ExternalSource, SourceArguments, SourceContext } from "./contract.ts";
@@ -79,5 +80,5 @@ export const cmdYaml: ExternalSource = {
 export const cmdJson: ExternalSource = {
   ...ofCommand,
   command: (args, id) => ({ argv: wordsOf(commandText(args, id)) }),
-  read: read("JSON", (text) => dataOf(loadJson(text))),
+  read: read("JSON", (text) => dataOf(readJson(text))),
 };

@@ -2,10 +2,11 @@
  * Merges the external sources (`ext_pillar`) over a pillar, one after the other. Source: Salt 3007's `Pillar.ext_pillar`, observed.
  * A source that fails leaves an error in `_errors` and the others go on.
  */
+
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { onDemandSourcesMax } from "../../limits.ts";
+import { isTrue } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { isTrue } from "../jinja/python/values.ts";
 import { merged } from "../merge.ts";
 import type { PillarSettings } from "../settings.ts";
 import { boundArguments } from "./arguments.ts";

@@ -1,6 +1,6 @@
 /** Source `extra_minion_data_in_pillar`: what a minion's `pass_to_ext_pillars` sends goes into its own pillar. Source: Salt 3007, observed. */
+import { iterate } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { iterate } from "../jinja/python/values.ts";
 import type { ExternalSource } from "./contract.ts";
 
 /** `key` may lead into maps (`a:b`), and the value stands at the same place. */

@@ -1,7 +1,8 @@
 /** What all minions have at one path: texts of values, keys of maps, and where maps are. Pure. */
+
 import { targetPathEntriesMax } from "../../limits.ts";
+import { strOf } from "../../python/repr.ts";
 import { type Datum, type DatumMap, isList, isMap } from "../facts.ts";
-import { pythonText } from "../python-text.ts";
 import { Bitmap } from "./bitmap.ts";
 import { Inverted } from "./inverted.ts";
 import { type Path, reach } from "./path.ts";
@@ -69,15 +70,15 @@ class Found {
       this.hasMap = true;
       if (value.size > 0) this.hasFilledMap = true;
       for (const key of value.keys()) {
-        this.keys.add(typeof key === "string" ? textKey + key : otherKey + pythonText(key));
+        this.keys.add(typeof key === "string" ? textKey + key : otherKey + strOf(key));
       }
     } else if (isList(value)) {
       for (const member of value) {
         if (isMap(member)) this.hasListedMap = true;
-        this.texts.add(pythonText(member).toLowerCase());
+        this.texts.add(strOf(member).toLowerCase());
       }
     } else {
-      this.texts.add(pythonText(value).toLowerCase());
+      this.texts.add(strOf(value).toLowerCase());
     }
   }
 }

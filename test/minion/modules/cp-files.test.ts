@@ -7,9 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { FileServer } from "../../../src/fileserver/file-server.ts";
-import { asValue } from "../../../src/minion/modules/python-values.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
-import type { Encodable, Value } from "../../../src/wire/values.ts";
+import { asValue, type Encodable, type Value } from "../../../src/wire/values.ts";
 import { type OpenFiles, openFiles } from "../../fileserver/open-files.ts";
 import { openWorld, valueOfCall, type World } from "./world.ts";
 

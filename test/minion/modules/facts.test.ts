@@ -6,10 +6,9 @@ import { after, before, describe, it } from "node:test";
 import { Router } from "zeromq";
 import { compareAddresses, formatAddress, parseInterface } from "../../../src/minion/modules/ip-format.ts";
 import { parseIpAddrShow, selectInterfaces, sortedAddresses } from "../../../src/minion/modules/machine/interfaces.ts";
-import { asValue } from "../../../src/minion/modules/python-values.ts";
 import { parseAddress } from "../../../src/python/ipaddress.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
-import { Float, type Value, type ValueMap } from "../../../src/wire/values.ts";
+import { asValue, Float, type Value, type ValueMap } from "../../../src/wire/values.ts";
 import { openWorld, type World } from "./world.ts";
 
 let root = "";

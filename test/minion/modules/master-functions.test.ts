@@ -16,11 +16,10 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { JobRecords } from "../../../src/minion/functions/job-records.ts";
 import { busPaths } from "../../../src/minion/minion-bus.ts";
-import { asValue } from "../../../src/minion/modules/python-values.ts";
 import { openIdentity } from "../../../src/minion/session/identity.ts";
 import { EventStreamServer } from "../../../src/transport/event-stream-server.ts";
 import { encodeEvent, frameEvent } from "../../../src/wire/event.ts";
-import type { Value, ValueMap } from "../../../src/wire/values.ts";
+import { asValue, type Value, type ValueMap } from "../../../src/wire/values.ts";
 import { openWorld, type World, type WorldOptions } from "./world.ts";
 
 let root = "";

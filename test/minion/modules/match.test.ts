@@ -3,9 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { asValue } from "../../../src/minion/modules/python-values.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
-import type { Value } from "../../../src/wire/values.ts";
+import { asValue, type Value } from "../../../src/wire/values.ts";
 import { openWorld, type World } from "./world.ts";
 
 describe("match", () => {

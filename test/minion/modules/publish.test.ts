@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { SaltworksError } from "../../../src/errors.ts";
-import { asValue } from "../../../src/minion/modules/python-values.ts";
-import type { Value, ValueMap } from "../../../src/wire/values.ts";
+import { asValue, type Value, type ValueMap } from "../../../src/wire/values.ts";
 import { openWorld, type WorldOptions } from "./world.ts";
 
 let root = "";

@@ -1,4 +1,5 @@
 /** A minion's world around the functions under test: configuration, facts, and a host that keeps what it is told. */
+
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { minionExtras } from "../../../src/cli/input/minion-extras.ts";
@@ -11,9 +12,8 @@ import { JobRecords } from "../../../src/minion/functions/job-records.ts";
 import type { CallContext } from "../../../src/minion/functions/module-contract.ts";
 import { type Outcome, runFunction } from "../../../src/minion/functions/run-function.ts";
 import type { Environment } from "../../../src/minion/modules/machine/environment.ts";
-import { asValue } from "../../../src/minion/modules/python-values.ts";
 import { loadModules } from "../../../src/minion/modules/registry.ts";
-import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";
+import { asValue, type Encodable, type Value, type ValueMap } from "../../../src/wire/values.ts";
 
 export type WorldOptions = {
   /** The minion's configuration file. */

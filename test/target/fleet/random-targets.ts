@@ -1,5 +1,7 @@
 /** Random facts and target expressions from a seed, out of few words, so that they meet: nested, listed, typed and strangely cased. */
+
 import type { Datum, DatumMap, Facts } from "../../../src/target/facts.ts";
+import { Float } from "../../../src/wire/values.ts";
 import { randomFrom } from "../../wire/random.ts";
 
 /** Choices from a seed: the same seed, the same case. */
@@ -47,7 +49,7 @@ const scalars: readonly Datum[] = [
   1,
   -1,
   1.5,
-  { value: 1 },
+  new Float(1),
   10n ** 18n,
   "",
   ...words,
@@ -75,7 +77,7 @@ export function randomFacts(random: Random, id: string): Facts {
     ["os", random.pick(["Debian", "CentOS", "debian"])],
     [
       "roles",
-      random.pick<Datum>([["web", "db"], "web", [], ["WEB", { value: 1 }], [new Map<Datum, Datum>([["web", "a"]])]]),
+      random.pick<Datum>([["web", "db"], "web", [], ["WEB", new Float(1)], [new Map<Datum, Datum>([["web", "a"]])]]),
     ],
     ["ipv4", random.pick<Datum>([["10.0.0.1", "127.0.0.1"], "10.0.0.2", [], null, [1, "10.1.0.1"]])],
     ["ipv6", random.pick<Datum>([["::1"], "2001:DB8::7", []])],

@@ -1,5 +1,8 @@
 /** Execution module `cmd`: commands of the machine. Source: behaviour of Salt 3007, docs/functions.md. */
+
 import { writeFileSync } from "node:fs";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
@@ -9,7 +12,6 @@ import { argument, signature } from "../declare/signature.ts";
 import type { Environment } from "../machine/environment.ts";
 import { isFileError, readTextIfAny } from "../machine/file-error.ts";
 import { which } from "../machine/which.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { type OptionChanges, readOptions } from "./options.ts";
 import { type CommandResult, failureText, runSaltCommand } from "./run.ts";
 import { execCode, runScript } from "./script.ts";
@@ -46,7 +48,7 @@ function runFunctions(run: Run, { common, shown, shell }: Parts): ModuleFunction
         "cmd.run 'df -h | head -3'",
         "cmd.run 'grep f' stdin='one\\\\ntwo\\\\nfive' env='{A: b}' cwd=/tmp timeout=10",
       ),
-      run: (context, args) => runText(context, args, run, { isMerged: isTruthy(argument(args, "redirect_stderr")) }),
+      run: (context, args) => runText(context, args, run, { isMerged: isTrue(argument(args, "redirect_stderr")) }),
     },
     "cmd.shell": {
       ...signature(
@@ -74,8 +76,8 @@ function runFunctions(run: Run, { common, shown, shell }: Parts): ModuleFunction
       ),
       doc: describe("Runs a command and returns a map of pid, retcode, stdout and stderr.", "cmd.run_all 'ls -l'"),
       run: async (context, args) => {
-        const result = await run(context, args, { isMerged: isTruthy(argument(args, "redirect_stderr")) });
-        return isTruthy(argument(args, "hide_output")) ? { ...result, stdout: "", stderr: "" } : result;
+        const result = await run(context, args, { isMerged: isTrue(argument(args, "redirect_stderr")) });
+        return isTrue(argument(args, "hide_output")) ? { ...result, stdout: "", stderr: "" } : result;
       },
     },
     "cmd.retcode": {
@@ -97,15 +99,15 @@ async function runText(context: CallContext, args: BoundArguments, run: Run, cha
   const { stdout, retcode } = await run(context, args, changes);
   const text = shownText(args, stdout);
   if (argument(args, "output_loglevel") === "quiet" || retcode === 0) return text;
-  if (isTruthy(argument(args, "ignore_retcode"))) return text;
+  if (isTrue(argument(args, "ignore_retcode"))) return text;
   context.log.error(failureText(argument(args, "cmd"), retcode));
-  if (isTruthy(argument(args, "raise_err"))) throw commandError(text);
+  if (isTrue(argument(args, "raise_err"))) throw commandError(text);
   context.log.error(`output: ${stdout}`);
   return text;
 }
 
 function shownText(args: BoundArguments, text: string): string {
-  return isTruthy(argument(args, "hide_output")) ? "" : text;
+  return isTrue(argument(args, "hide_output")) ? "" : text;
 }
 
 function scriptFunctions(environment: Environment, shell: string): ModuleFunctions {
@@ -140,7 +142,7 @@ function scriptFunctions(environment: Environment, shell: string): ModuleFunctio
 }
 
 function searchFunctions(environment: Environment): ModuleFunctions {
-  const find = (name: Value) => which(pythonText(name), environment) ?? null;
+  const find = (name: Value) => which(strOf(name), environment) ?? null;
   const one = (name: string, doc: string, run: ModuleFunction["run"]): ModuleFunction => ({
     ...signature(name),
     doc,
@@ -165,7 +167,7 @@ function searchFunctions(environment: Environment): ModuleFunctions {
     "cmd.tty": one(
       "device, echo=''",
       describe("Writes a text to a terminal of the machine.", "cmd.tty pts0 hello"),
-      (_, args) => writeToTerminal(pythonText(argument(args, "device")), pythonText(argument(args, "echo"))),
+      (_, args) => writeToTerminal(strOf(argument(args, "device")), strOf(argument(args, "echo"))),
     ),
   };
 }

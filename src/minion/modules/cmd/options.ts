@@ -1,9 +1,12 @@
 /** The options of `cmd.*` calls: Salt's keyword arguments, checked and made into what a command needs. */
+
+import { strOf } from "../../../python/repr.ts";
+import { isTrue, numberOf } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
+import { wholeNumber } from "../../functions/number-words.ts";
 import { readTemplateChoice, type TemplateChoice } from "../declare/text-template.ts";
-import { isTruthy, numberOf, pythonText, wholeNumber } from "../python-values.ts";
 
 export type CommandOptions = {
   /** Undefined: the home directory of whoever runs the command. */
@@ -39,29 +42,29 @@ export type OptionChanges = Partial<Pick<CommandOptions, "isMerged" | "isBackgro
 export function readOptions(context: CallContext, args: BoundArguments, changes: OptionChanges = {}): CommandOptions {
   const given = (name: string): Value | undefined => args.named[name] ?? args.extra.get(name);
   const get = (name: string): Value => given(name) ?? null;
-  if (isTruthy(get("use_vt"))) throw commandError("use_vt=True is not supported by this minion");
-  const isBackground = changes.isBackground ?? isTruthy(get("bg"));
-  const text = (name: string) => (isTruthy(get(name)) ? pythonText(get(name)) : undefined);
+  if (isTrue(get("use_vt"))) throw commandError("use_vt=True is not supported by this minion");
+  const isBackground = changes.isBackground ?? isTrue(get("bg"));
+  const text = (name: string) => (isTrue(get(name)) ? strOf(get(name)) : undefined);
   return {
     cwd: text("cwd"),
-    stdin: get("stdin") === null || isBackground ? undefined : pythonText(get("stdin")),
+    stdin: get("stdin") === null || isBackground ? undefined : strOf(get("stdin")),
     runas: text("runas"),
     group: text("group"),
     shell: text("shell"),
     isShellUsed: changes.isShellUsed ?? usesShell(context, args, get("python_shell")),
     variables: readVariables(context, get("env")),
-    isEnvironmentClean: isTruthy(get("clean_env")),
+    isEnvironmentClean: isTrue(get("clean_env")),
     isLocaleReset: (given("reset_system_locale") ?? true) === true,
     prependPath: text("prepend_path"),
     umask: readUmask(get("umask")),
     timeout: get("timeout"),
-    isStripped: changes.isStripped ?? isTruthy(given("rstrip") ?? true),
+    isStripped: changes.isStripped ?? isTrue(given("rstrip") ?? true),
     isMerged: changes.isMerged ?? false,
     isBackground,
-    ignoresRetcode: isBackground || isTruthy(get("ignore_retcode")),
+    ignoresRetcode: isBackground || isTrue(get("ignore_retcode")),
     successRetcodes: readRetcodes(get("success_retcodes")),
-    successStdout: splitList(get("success_stdout")).map(pythonText),
-    successStderr: splitList(get("success_stderr")).map(pythonText),
+    successStdout: splitList(get("success_stdout")).map(strOf),
+    successStderr: splitList(get("success_stderr")).map(strOf),
     encoding: text("output_encoding"),
     template: readTemplateChoice(context, get),
     isQuiet: get("output_loglevel") === "quiet",
@@ -74,7 +77,7 @@ export function readOptions(context: CallContext, args: BoundArguments, changes:
  */
 function usesShell(context: CallContext, args: BoundArguments, pythonShell: Value): boolean {
   if (pythonShell !== null) return pythonShell === true;
-  return isTruthy(args.extra.get("__pub_jid") ?? null) || context.config.cmd_safe === false;
+  return isTrue(args.extra.get("__pub_jid") ?? null) || context.config.cmd_safe === false;
 }
 
 function readVariables(context: CallContext, env: Value): Map<string, string> {
@@ -82,10 +85,10 @@ function readVariables(context: CallContext, env: Value): Map<string, string> {
   const variables = new Map<string, string>();
   if (!(given instanceof Map)) return variables;
   for (const [key, value] of given) {
-    const name = pythonText(key);
+    const name = strOf(key);
     if (value === null)
       context.log.error(`Environment variable '${name}' passed without a value. It is set to an empty text`);
-    variables.set(name, value === null ? "" : pythonText(value));
+    variables.set(name, value === null ? "" : strOf(value));
   }
   return variables;
 }
@@ -104,9 +107,9 @@ function mapOfList(list: readonly Value[]): ValueMap {
 /** @returns octal digits */
 function readUmask(value: Value): string | undefined {
   if (value === null) return undefined;
-  const digits = pythonText(value).replace(/^0+/, "");
+  const digits = strOf(value).replace(/^0+/, "");
   if (digits === "") throw commandError("Zero umask is not allowed.");
-  if (!/^[0-7]+$/.test(digits)) throw commandError(`Invalid umask: '${pythonText(value)}'`);
+  if (!/^[0-7]+$/.test(digits)) throw commandError(`Invalid umask: '${strOf(value)}'`);
   return digits;
 }
 
@@ -123,18 +126,18 @@ function readRetcodes(value: Value): number[] {
 function splitList(value: Value): Value[] {
   if (value === null) return [];
   if (Array.isArray(value)) return value;
-  return pythonText(value)
+  return strOf(value)
     .split(",")
     .map((word) => word.trim());
 }
 
 /** Undefined without a deadline. @throws for what is not a number */
 export function timeoutMsOf(timeout: Value): number | undefined {
-  if (!isTruthy(timeout)) return undefined;
+  if (!isTrue(timeout)) return undefined;
   const seconds = numberOf(timeout);
   if (seconds === undefined) {
     const name = "salt.exceptions.TimedProcTimeoutError";
-    throw pythonException(name, `Error: timeout ${pythonText(timeout)} must be a number`);
+    throw pythonException(name, `Error: timeout ${strOf(timeout)} must be a number`);
   }
   return Math.max(0, Math.min(seconds * 1_000, 2 ** 31 - 1));
 }

@@ -2,9 +2,12 @@
  * One command of `cmd.*`: whose it is, where and with which variables it runs, what its result looks like, what is logged.
  * Source: behaviour of Salt 3007's cmd module, docs/functions.md.
  */
+
 import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { commandOutputBytesMax } from "../../../limits.ts";
+import { reprOf, strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { argumentError, commandError } from "../../functions/function-errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
@@ -15,7 +18,6 @@ import { isFileError } from "../machine/file-error.ts";
 import { type Command, type CommandEnd, runCommand, startInBackground } from "../machine/run-command.ts";
 import { splitShellWords } from "../machine/shell-words.ts";
 import { isExecutableFile } from "../machine/which.ts";
-import { isTruthy, pythonRepr, pythonText } from "../python-values.ts";
 import { assertPermitted } from "./lists.ts";
 import { type CommandOptions, timeoutMsOf } from "./options.ts";
 import { findIdentity, type Identity, loginVariables } from "./user.ts";
@@ -46,7 +48,7 @@ export async function runSaltCommand(
   if (options.shell !== undefined && !isExecutableFile(options.shell)) {
     throw commandError(`The shell ${options.shell} is not available`);
   }
-  if (isTruthy(context.publish.get("jid") ?? null)) assertPermitted(context, cmd);
+  if (isTrue(context.publish.get("jid") ?? null)) assertPermitted(context, cmd);
   const variables = await commandVariables(context, environment, options, identity);
   if (!isAbsolute(cwd) || !isDirectory(cwd)) {
     throw commandError(`Specified cwd '${cwd}' either not absolute or does not exist`);
@@ -82,13 +84,13 @@ async function rendered(
   if (template.engine === undefined) return [cmd, cwd];
   if (Array.isArray(cmd)) throw argumentError("expected str, bytes, or bytearray not <class 'list'>");
   const render = await renderer(context, template);
-  return [await render(pythonText(cmd)), await render(cwd)];
+  return [await render(strOf(cmd)), await render(cwd)];
 }
 
 function resultOf(context: CallContext, cmd: Value, options: CommandOptions, end: CommandEnd): CommandResult {
   if (end.isTimedOut) {
     const words = options.isShellUsed || Array.isArray(cmd) ? cmd : wordsOf(cmd, options).slice();
-    const stdout = `${pythonText(words)} : Timed out after ${pythonText(options.timeout)} seconds`;
+    const stdout = `${strOf(words)} : Timed out after ${strOf(options.timeout)} seconds`;
     // Salt leaves the job's retcode alone here: a job whose command timed out counts as successful.
     return { pid: end.pid, retcode: 1, stdout, stderr: "" };
   }
@@ -121,7 +123,7 @@ function logResult(context: CallContext, cmd: Value, options: CommandOptions, re
 }
 
 export function failureText(cmd: Value, retcode: number | null): string {
-  return `Command '${firstWord(cmd)}' failed with return code: ${pythonText(retcode)}`;
+  return `Command '${firstWord(cmd)}' failed with return code: ${strOf(retcode)}`;
 }
 
 function executionText(cmd: Value, options: CommandOptions, cwd: string): string {
@@ -133,15 +135,15 @@ function executionText(cmd: Value, options: CommandOptions, cwd: string): string
 
 /** Logs name a command by its first word only: the rest may hold secrets. */
 function firstWord(cmd: Value): string {
-  if (Array.isArray(cmd)) return pythonText(cmd[0] ?? null).trim();
-  return pythonText(cmd).trim().split(/\s+/)[0] ?? "";
+  if (Array.isArray(cmd)) return strOf(cmd[0] ?? null).trim();
+  return strOf(cmd).trim().split(/\s+/)[0] ?? "";
 }
 
 function wordsOf(cmd: Value, options: CommandOptions): readonly [string, ...string[]] {
   const shell = options.shell ?? "/bin/sh";
-  const given = Array.isArray(cmd) ? cmd.map(pythonText) : undefined;
-  if (options.isShellUsed) return [shell, "-c", ...(given ?? [pythonText(cmd)])];
-  const words = given ?? (options.shell === undefined ? [pythonText(cmd)] : splitShellWords(pythonText(cmd)));
+  const given = Array.isArray(cmd) ? cmd.map(strOf) : undefined;
+  if (options.isShellUsed) return [shell, "-c", ...(given ?? [strOf(cmd)])];
+  const words = given ?? (options.shell === undefined ? [strOf(cmd)] : splitShellWords(strOf(cmd)));
   const [program = "", ...rest] = words;
   return [program, ...rest];
 }
@@ -149,7 +151,7 @@ function wordsOf(cmd: Value, options: CommandOptions): readonly [string, ...stri
 /** The error text names what was tried, but neither variables nor input: both may hold secrets. */
 function refuseStart(error: unknown, command: Command, options: CommandOptions): never {
   if (!isFileError(error)) throw error;
-  const shown = options.isQuiet ? "REDACTED" : pythonRepr([...command.argv]);
+  const shown = options.isQuiet ? "REDACTED" : reprOf([...command.argv]);
   const facts: ValueMap = new Map<string, Value>([
     ["cwd", command.cwd],
     ["shell", options.isShellUsed],
@@ -160,8 +162,8 @@ function refuseStart(error: unknown, command: Command, options: CommandOptions):
     ["bg", options.isBackground],
     ["close_fds", true],
   ]);
-  const reason = `[Errno ${Math.abs(error.errno ?? 0)}] ${errorText(error)}: ${pythonRepr(command.argv[0])}`;
-  throw commandError(`Unable to run command '${shown}' with the context '${pythonRepr(facts)}', reason: ${reason}`);
+  const reason = `[Errno ${Math.abs(error.errno ?? 0)}] ${errorText(error)}: ${reprOf(command.argv[0])}`;
+  throw commandError(`Unable to run command '${shown}' with the context '${reprOf(facts)}', reason: ${reason}`);
 }
 
 function errorText(error: NodeJS.ErrnoException): string {

@@ -1,7 +1,10 @@
 /** `cmd.script` and `cmd.exec_code`: a script that lives in a file of its own only while it runs. */
+
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
@@ -11,7 +14,6 @@ import { renderer, type TemplateChoice } from "../declare/text-template.ts";
 import type { Environment } from "../machine/environment.ts";
 import { splitShellWords } from "../machine/shell-words.ts";
 import { findUser } from "../machine/user-database.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { type CommandOptions, readOptions } from "./options.ts";
 import { type CommandResult, runSaltCommand } from "./run.ts";
 
@@ -25,11 +27,11 @@ export async function runScript(
   environment: Environment,
   args: BoundArguments,
 ): Promise<ScriptResult> {
-  const source = pythonText(argument(args, "source"));
+  const source = strOf(argument(args, "source"));
   const script = await readSource(context, source, argument(args, "saltenv"));
   if (script === undefined) return { pid: 0, retcode: 1, stdout: "", stderr: "", cache_error: true };
   const words = argument(args, "args");
-  const given = isTruthy(words) ? { isShellUsed: false } : {};
+  const given = isTrue(words) ? { isShellUsed: false } : {};
   const { template, ...others } = readOptions(context, args, given);
   const name = `script${extname(source.split("?")[0] ?? "")}`;
   const isTemplate = template.engine !== undefined && jinjaMark.test(script.toString("latin1"));
@@ -38,7 +40,7 @@ export async function runScript(
   // The script was the template; the path under which it runs is none.
   const options = { ...others, template: { ...template, engine: undefined } };
   const result = await runFile(context, environment, file, options, (path) => [path, ...wordsOf(words)]);
-  return isTruthy(argument(args, "hide_output")) ? { ...result, stdout: "", stderr: "" } : result;
+  return isTrue(argument(args, "hide_output")) ? { ...result, stdout: "", stderr: "" } : result;
 }
 
 async function renderedScript(
@@ -56,7 +58,7 @@ export async function execCode(
   args: BoundArguments,
 ): Promise<CommandResult> {
   const options = readOptions(context, args, { isShellUsed: false });
-  const code = Buffer.from(pythonText(argument(args, "code")));
+  const code = Buffer.from(strOf(argument(args, "code")));
   const words = argument(args, "args");
   const more = typeof words === "string" ? [words] : Array.isArray(words) ? words : [];
   const file = { content: code, name: "code" };
@@ -64,8 +66,8 @@ export async function execCode(
 }
 
 function wordsOf(args: Value): readonly Value[] {
-  if (!isTruthy(args)) return [];
-  return Array.isArray(args) ? args : splitShellWords(pythonText(args));
+  if (!isTrue(args)) return [];
+  return Array.isArray(args) ? args : splitShellWords(strOf(args));
 }
 
 /** The script's bytes; undefined where the master has no such file, or this machine none at the path. */

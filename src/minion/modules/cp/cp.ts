@@ -1,9 +1,9 @@
 /** Execution module `cp`: files of the master and of other servers, and files for the master. Source: Salt 3007's `cp`, docs/functions.md. */
 
+import { strOf } from "../../../python/repr.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
-import { pythonText } from "../python-values.ts";
 import { cacheDirectory, cacheFiles, cacheMaster, getDirectory, listMinion, listStates } from "./directories.ts";
 import {
   cacheDestination,
@@ -140,29 +140,19 @@ const lists: ModuleFunctions = {
     ...signature("saltenv=None, prefix=''"),
     doc: describe("The files of the master.", "cp.list_master"),
     run: (context, args) =>
-      masterList(
-        context,
-        "files",
-        environmentOf(context, argument(args, "saltenv")),
-        pythonText(argument(args, "prefix")),
-      ),
+      masterList(context, "files", environmentOf(context, argument(args, "saltenv")), strOf(argument(args, "prefix"))),
   },
   "cp.list_master_dirs": {
     ...signature("saltenv=None, prefix=''"),
     doc: describe("The directories of the master.", "cp.list_master_dirs"),
     run: (context, args) =>
-      masterList(
-        context,
-        "dirs",
-        environmentOf(context, argument(args, "saltenv")),
-        pythonText(argument(args, "prefix")),
-      ),
+      masterList(context, "dirs", environmentOf(context, argument(args, "saltenv")), strOf(argument(args, "prefix"))),
   },
   "cp.list_master_symlinks": {
     ...signature("saltenv=None, prefix=''"),
     doc: describe("The links of the master, and where each leads.", "cp.list_master_symlinks"),
     run: (context, args) =>
-      masterLinks(context, environmentOf(context, argument(args, "saltenv")), pythonText(argument(args, "prefix"))),
+      masterLinks(context, environmentOf(context, argument(args, "saltenv")), strOf(argument(args, "prefix"))),
   },
   "cp.list_states": {
     ...signature("saltenv=None"),

@@ -1,14 +1,16 @@
 /** `cp.get_dir` and its kin: many files of the master at a time, and lists of them. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { compilePythonPattern } from "../../../python/regex/match.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument } from "../declare/signature.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { makeDirectories } from "../machine/make-directories.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { cached, copyMasterFile, copyPaths, levelOf } from "./files.ts";
 import { environmentOf, masterFile, masterList, scheme } from "./master-file.ts";
 
@@ -36,7 +38,7 @@ export async function getDirectory(context: CallContext, args: BoundArguments): 
 /** @returns for each its copy, False where there is none */
 export async function cacheFiles(context: CallContext, args: BoundArguments): Promise<Value[]> {
   const paths = argument(args, "paths");
-  const sources = Array.isArray(paths) ? paths.map(pythonText) : pythonText(paths).split(",");
+  const sources = Array.isArray(paths) ? paths.map(strOf) : strOf(paths).split(",");
   return await cacheAll(context, sources, argument(args, "saltenv"));
 }
 
@@ -58,7 +60,7 @@ async function cacheAll(context: CallContext, sources: readonly string[], salten
 
 /** @returns paths of the copies, and with `include_empty` of empty directories */
 export async function cacheDirectory(context: CallContext, args: BoundArguments): Promise<Value[]> {
-  const source = pythonText(argument(args, "path"));
+  const source = strOf(argument(args, "path"));
   const { path, environment } = masterFile(context, source.replace(/\/+$/, ""), argument(args, "saltenv"));
   const isWanted = choice(argument(args, "include_pat"), argument(args, "exclude_pat"));
   const isBelow = (name: string) => name.startsWith(`${path}/`);
@@ -70,7 +72,7 @@ export async function cacheDirectory(context: CallContext, args: BoundArguments)
       environment,
     )
   ).filter((copy) => copy !== false);
-  if (!isTruthy(argument(args, "include_empty"))) return copies;
+  if (!isTrue(argument(args, "include_empty"))) return copies;
   const root = join(context.config.cachedir, "files", environment);
   for (const name of (await masterList(context, "emptyDirs", environment)).filter(isBelow)) {
     const directory = join(root, name);
@@ -87,9 +89,9 @@ function choice(include: Value, exclude: Value): (name: string) => boolean {
 }
 
 function matcherOf(patterns: Value): ((name: string) => boolean) | undefined {
-  if (!isTruthy(patterns)) return undefined;
+  if (!isTrue(patterns)) return undefined;
   const matchers = (Array.isArray(patterns) ? patterns : [patterns]).map((pattern) => {
-    const text = pythonText(pattern);
+    const text = strOf(pattern);
     if (!text.startsWith("E@")) {
       const glob = compileGlob(text);
       return (name: string) => glob.matches(name);

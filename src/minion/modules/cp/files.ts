@@ -1,7 +1,10 @@
 /** `cp.get_file` and its kin: single files of the master, of web servers or of this machine. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { masterFileBytesMax } from "../../../limits.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue, numberOf } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
@@ -9,7 +12,6 @@ import { argument } from "../declare/signature.ts";
 import { readTemplateChoice, renderer } from "../declare/text-template.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { makeDirectories } from "../machine/make-directories.ts";
-import { isTruthy, numberOf, pythonText } from "../python-values.ts";
 import {
   cachedPath,
   cacheMasterFile,
@@ -39,7 +41,7 @@ export async function copyPaths(
   context: CallContext,
   args: BoundArguments,
 ): Promise<{ readonly source: string; readonly destination: string }> {
-  const [source, destination] = [pythonText(argument(args, "path")), pythonText(argument(args, "dest"))];
+  const [source, destination] = [strOf(argument(args, "path")), strOf(argument(args, "dest"))];
   const choice = readTemplateChoice(context, (name) => args.named[name] ?? args.extra.get(name) ?? null);
   if (choice.engine === undefined) return { source, destination };
   const render = await renderer(context, choice);
@@ -51,7 +53,7 @@ export async function getFile(context: CallContext, args: BoundArguments): Promi
   const { source, destination } = await copyPaths(context, args);
   const copy = {
     destination,
-    makesDirectories: isTruthy(argument(args, "makedirs")),
+    makesDirectories: isTrue(argument(args, "makedirs")),
     level: levelOf(args),
   };
   return await copyMasterFile(context, source, argument(args, "saltenv"), copy);
@@ -66,7 +68,7 @@ export type Copy = {
 
 export function levelOf(args: BoundArguments): number | undefined {
   const level = argument(args, "gzip");
-  return isTruthy(level) ? Math.min(9, Math.max(1, Math.trunc(numberOf(level) ?? 1))) : undefined;
+  return isTrue(level) ? Math.min(9, Math.max(1, Math.trunc(numberOf(level) ?? 1))) : undefined;
 }
 
 /** Results as `getFile`. A file that is there with this content is left alone. */
@@ -92,7 +94,7 @@ export async function copyMasterFile(
 
 /** @returns the text, False where there is no such file */
 export async function getFileText(context: CallContext, args: BoundArguments): Promise<string | false> {
-  const path = await cached(context, pythonText(argument(args, "path")), argument(args, "saltenv"), null);
+  const path = await cached(context, strOf(argument(args, "path")), argument(args, "saltenv"), null);
   return path === false ? false : (textOf(path) ?? false);
 }
 
@@ -100,12 +102,7 @@ export async function getFileText(context: CallContext, args: BoundArguments): P
 export async function cacheFile(context: CallContext, args: BoundArguments): Promise<string | false> {
   const { named } = args;
   if (named.verify_ssl === false) throw commandError("verify_ssl=False is not supported by this minion");
-  return await cached(
-    context,
-    pythonText(argument(args, "path")),
-    argument(args, "saltenv"),
-    argument(args, "source_hash"),
-  );
+  return await cached(context, strOf(argument(args, "path")), argument(args, "saltenv"), argument(args, "source_hash"));
 }
 
 /** A file of this machine is its own copy. */
@@ -131,7 +128,7 @@ export async function cached(
 
 /** Whether a copy has the hash that the caller knows the file by. */
 function isKnown(path: string, sourceHash: Value): boolean {
-  const hash = isTruthy(sourceHash) ? (pythonText(sourceHash).split("=").at(-1) ?? "") : "";
+  const hash = isTrue(sourceHash) ? (strOf(sourceHash).split("=").at(-1) ?? "") : "";
   const hashType = hashNames[hash.length];
   return hashType !== undefined && hasContent(path, { hashType, hash });
 }
@@ -146,11 +143,11 @@ function ownPath(source: string): string | undefined {
 
 /** @returns the path of the copy; with `dest=None` what is in the file; False, or an empty text without a directory for it, where there is none */
 export async function getUrl(context: CallContext, args: BoundArguments): Promise<Encodable> {
-  const source = pythonText(argument(args, "path"));
+  const source = strOf(argument(args, "path"));
   const [dest, saltenv] = [argument(args, "dest"), argument(args, "saltenv")];
   if (typeof dest !== "string") return await contentOf(context, source, saltenv);
   if (dest === "") return await cached(context, source, saltenv, argument(args, "source_hash"));
-  const makesDirectories = isTruthy(argument(args, "makedirs"));
+  const makesDirectories = isTrue(argument(args, "makedirs"));
   if (source.startsWith(scheme)) {
     const copy = { destination: dest, makesDirectories, level: undefined };
     const path = await copyMasterFile(context, source, saltenv, copy);
@@ -195,7 +192,7 @@ function textOf(path: string): string | undefined {
 
 /** @returns the path of a file that was cached before, an empty text otherwise */
 export function isCached(context: CallContext, args: BoundArguments): string {
-  const source = pythonText(argument(args, "path"));
+  const source = strOf(argument(args, "path"));
   const environment = environmentOf(context, argument(args, "saltenv"));
   if (source.startsWith(scheme)) {
     const path = cachedPath(context, masterFile(context, source, environment));
@@ -212,7 +209,7 @@ export function isCached(context: CallContext, args: BoundArguments): string {
 
 /** Where a copy would be. */
 export function cacheDestination(context: CallContext, args: BoundArguments): string {
-  const source = pythonText(argument(args, "url"));
+  const source = strOf(argument(args, "url"));
   const saltenv = argument(args, "saltenv");
   if (source.startsWith(scheme)) return cachedPath(context, masterFile(context, source, saltenv));
   if (!source.includes("://")) return source;
@@ -220,7 +217,7 @@ export function cacheDestination(context: CallContext, args: BoundArguments): st
 }
 
 export async function cacheLocalFile(context: CallContext, args: BoundArguments): Promise<string> {
-  const path = pythonText(argument(args, "path"));
+  const path = strOf(argument(args, "path"));
   if (!isFile(path)) return "";
   const copy = localFilesPath(context, path);
   const hashType = context.config.hash_type;
@@ -231,7 +228,7 @@ export async function cacheLocalFile(context: CallContext, args: BoundArguments)
 }
 
 export async function hashFile(context: CallContext, args: BoundArguments): Promise<Encodable> {
-  const source = pythonText(argument(args, "path"));
+  const source = strOf(argument(args, "path"));
   if (!source.startsWith(scheme)) {
     const hashType = context.config.hash_type;
     if (isFile(source)) return { hsum: hashLocalFile(source, hashType), hash_type: hashType };
@@ -244,7 +241,7 @@ export async function hashFile(context: CallContext, args: BoundArguments): Prom
 
 /** @returns the mode: its last four octal digits, or with `octal=False` the number; null where there is no such file */
 export async function statFile(context: CallContext, args: BoundArguments): Promise<string | number | null> {
-  const source = pythonText(argument(args, "path"));
+  const source = strOf(argument(args, "path"));
   const mode = source.startsWith(scheme)
     ? await masterFileMode(context, masterFile(context, source, argument(args, "saltenv")))
     : ownMode(source);

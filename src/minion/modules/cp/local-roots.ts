@@ -1,12 +1,13 @@
 /** Files of `file_roots` for a minion without a master (`file_client: local`), answered as the master's file server answers. Source: Salt 3007's `roots` backend. */
+
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, type Stats, statSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { anyEnvironment, directoriesFor } from "../../../config/environment.ts";
 import type { MinionConfig } from "../../../config/schema.ts";
+import { strOf } from "../../../python/repr.ts";
 import { configToValue } from "../../functions/yaml-values.ts";
 import { isFileError } from "../machine/file-error.ts";
-import { pythonText } from "../python-values.ts";
 
 export type LocalLists = {
   readonly files: readonly string[];
@@ -106,7 +107,7 @@ function rootsOf(config: MinionConfig, environment: string): readonly string[] {
   const isListed = Object.hasOwn(config.file_roots, environment);
   const roots = configToValue(config.file_roots[isListed ? environment : anyEnvironment] ?? []);
   if (!Array.isArray(roots)) return [];
-  const directories = roots.map(pythonText);
+  const directories = roots.map(strOf);
   return isListed ? directories : (directoriesFor(directories, environment) ?? []);
 }
 

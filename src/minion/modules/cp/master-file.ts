@@ -2,15 +2,17 @@
  * Files by their `salt://` name: from the master's file server, or from `file_roots` with `file_client: local`.
  * Source: docs/protocol.md section 7.1.
  */
+
 import { statSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { isEnvironmentName } from "../../../config/environment.ts";
 import { filePieceBytesMax, masterFileBytesMax } from "../../../limits.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import { bytesField, listField, textField } from "../../../wire/fields.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { commandError, pythonException } from "../../functions/function-errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import {
   findLocalFile,
   hashLocalFile,
@@ -37,7 +39,7 @@ export function masterFile(context: CallContext, source: string, saltenv: Value)
 
 /** @throws SaltworksError FUNCTION_FAILED for a name that would lead out of the cache */
 export function environmentOf(context: CallContext, saltenv: Value): string {
-  const environment = isTruthy(saltenv) ? pythonText(saltenv) : (context.config.saltenv ?? "base");
+  const environment = isTrue(saltenv) ? strOf(saltenv) : (context.config.saltenv ?? "base");
   if (!isEnvironmentName(environment)) throw commandError(`'${environment}' is no environment`);
   return environment;
 }
@@ -97,9 +99,9 @@ function remoteReader(context: CallContext, { path, environment: saltenv }: Mast
   const compression = level === undefined ? {} : { gzip: level };
   return async (loc) => {
     const reply = await context.masterRequest({ cmd: "_serve_file", path, saltenv, loc, ...compression });
-    if (!(reply instanceof Map) || !isTruthy(textField(reply, "dest") ?? null)) return undefined;
+    if (!(reply instanceof Map) || !isTrue(textField(reply, "dest") ?? null)) return undefined;
     const data = bytesField(reply, "data") ?? new Uint8Array();
-    if (data.byteLength === 0 || !isTruthy(reply.get("gzip") ?? null)) return data;
+    if (data.byteLength === 0 || !isTrue(reply.get("gzip") ?? null)) return data;
     return gunzipSync(data, { maxOutputLength: filePieceBytesMax });
   };
 }
@@ -143,7 +145,7 @@ export async function masterList(
   const start = prefix.replace(/^\/+|\/+$/g, "");
   if (isLocal(context)) return localLists(context.config, saltenv)[name].filter((path) => path.startsWith(start));
   const reply = await context.masterRequest({ cmd: listCommands[name], saltenv, prefix });
-  return Array.isArray(reply) ? reply.map(pythonText) : [];
+  return Array.isArray(reply) ? reply.map(strOf) : [];
 }
 
 /** Links by their path, and what each leads to. */

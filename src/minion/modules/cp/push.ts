@@ -1,10 +1,12 @@
 /** `cp.push` and `cp.push_dir`: files sent to the master, which keeps them for its operators. Source: Salt 3007's `cp`, docs/protocol.md section 7.1. */
+
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, normalize } from "node:path";
 import { compileGlob } from "../../../python/fnmatch.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument } from "../declare/signature.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { filesBelow } from "./directories.ts";
 import { isFile } from "./file-cache.ts";
 
@@ -12,25 +14,25 @@ import { isFile } from "./file-cache.ts";
 const pieceBytes = 262_144;
 
 export async function pushFile(context: CallContext, args: BoundArguments): Promise<boolean> {
-  const given = pythonText(argument(args, "path"));
+  const given = strOf(argument(args, "path"));
   const upload = argument(args, "upload_path");
-  const keepsLinks = isTruthy(argument(args, "keep_symlinks"));
+  const keepsLinks = isTrue(argument(args, "keep_symlinks"));
   const path = pathToSend(given, keepsLinks);
   if (path === undefined || !isFile(path)) return false;
-  const isSent = await send(context, path, isTruthy(upload) ? pythonText(upload) : path);
-  if (isSent && isTruthy(argument(args, "remove_source"))) rmSync(path);
+  const isSent = await send(context, path, isTrue(upload) ? strOf(upload) : path);
+  if (isSent && isTrue(argument(args, "remove_source"))) rmSync(path);
   return isSent;
 }
 
 /** @returns whether there were any and the master took all of them */
 export async function pushDirectory(context: CallContext, args: BoundArguments): Promise<boolean> {
-  const root = pathToSend(pythonText(argument(args, "path")), false);
+  const root = pathToSend(strOf(argument(args, "path")), false);
   if (root === undefined) return false;
   const upload = argument(args, "upload_path");
-  const above = isTruthy(upload) ? pythonText(upload) : undefined;
+  const above = isTrue(upload) ? strOf(upload) : undefined;
   if (isFile(root)) return await send(context, root, above ?? root);
   const pattern = argument(args, "glob");
-  const glob = pattern === null ? undefined : compileGlob(pythonText(pattern));
+  const glob = pattern === null ? undefined : compileGlob(strOf(pattern));
   const files = filesBelow(root).filter((file) => isFile(file) && glob?.matches(basename(file)) !== false);
   for (const file of files) {
     const name = above === undefined ? file : join("/", above, file.slice(root.length));

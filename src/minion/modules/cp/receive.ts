@@ -1,32 +1,34 @@
 /** `cp.recv` and `cp.recv_chunked`: files that a job carries, as `salt-cp` sends them. Source: Salt 3007's `cp`, docs/functions.md. */
+
 import { chmodSync, closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { copiedChunkBytesMax } from "../../../limits.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue, numberOf } from "../../../python/values.ts";
 import { argumentError, pythonException } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument } from "../declare/signature.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { makeDirectories } from "../machine/make-directories.ts";
-import { isTruthy, numberOf, pythonText } from "../python-values.ts";
 
 const fileMode = 0o666;
 
 /** Whole files by their path on the master. @returns which could be written, by path, or that the destination is nowhere */
 export function receiveFiles(args: BoundArguments): string | Map<string, boolean> {
   const files = argument(args, "files");
-  const destination = pythonText(argument(args, "dest"));
+  const destination = strOf(argument(args, "dest"));
   if (!(files instanceof Map)) throw argumentError("recv() takes a map of files by path");
   const written = new Map<string, boolean>();
   for (const [source, content] of files) {
-    const name = lastPart(pythonText(source));
+    const name = lastPart(strOf(source));
     const path = isDirectory(destination)
       ? join(destination, name)
       : name === lastPart(destination) || isDirectory(dirname(destination))
         ? destination
         : undefined;
     if (path === undefined) return "Destination unavailable";
-    const bytes = content instanceof Uint8Array ? content : Buffer.from(pythonText(content));
+    const bytes = content instanceof Uint8Array ? content : Buffer.from(strOf(content));
     written.set(path, fault(() => write(path, "w", bytes)) === undefined);
   }
   return written;
@@ -34,15 +36,15 @@ export function receiveFiles(args: BoundArguments): string | Map<string, boolean
 
 /** One piece of a file, in Base64 and, if `compressed`, by itself a gzip file; or, without a piece, an empty directory. */
 export function receiveChunk(context: CallContext, args: BoundArguments): string | boolean {
-  const destination = pythonText(argument(args, "dest"));
+  const destination = strOf(argument(args, "dest"));
   const chunk = argument(args, "chunk");
   const failed = (text: string): string => {
     context.setRetcode(1);
     return text;
   };
   if (chunk === null) return makeDirectory(destination, failed);
-  const bytes = decodeChunk(chunk, isTruthy(argument(args, "compressed")));
-  const isAppended = isTruthy(argument(args, "append"));
+  const bytes = decodeChunk(chunk, isTrue(argument(args, "compressed")));
+  const isAppended = isTrue(argument(args, "append"));
   const flags = isAppended ? "a" : "w";
   let problem = fault(() => write(destination, flags, bytes));
   if (problem?.code === "ENOENT") {

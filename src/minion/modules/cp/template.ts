@@ -1,13 +1,15 @@
 /** `cp.get_template`: a file that is rendered before it is set down. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode } from "../../../errors.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument, ownKeywords } from "../declare/signature.ts";
 import { readTemplateChoice, renderer } from "../declare/text-template.ts";
 import { makeDirectories } from "../machine/make-directories.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { externalPath, onePiece, writePieces } from "./file-cache.ts";
 import { cached } from "./files.ts";
 import { readIfAny } from "./local-roots.ts";
@@ -19,10 +21,10 @@ const known = new Set(["pillar", "pillarenv"]);
 
 /** @returns the path; an empty text where there is no such file, no directory for it, or it cannot be rendered, which is logged */
 export async function getTemplate(context: CallContext, args: BoundArguments): Promise<string> {
-  const unknown = [...ownKeywords(args).keys()].map(pythonText).filter((name) => !known.has(name));
+  const unknown = [...ownKeywords(args).keys()].map(strOf).filter((name) => !known.has(name));
   if (unknown.length > 0)
     throw commandError(`${unknown.join(", ")}: variables of one's own are not supported by this minion`);
-  const source = pythonText(argument(args, "path"));
+  const source = strOf(argument(args, "path"));
   const saltenv = argument(args, "saltenv");
   const choice = readTemplateChoice(context, (name) => args.named[name] ?? args.extra.get(name) ?? null);
   const path = await cached(context, source, saltenv, null);
@@ -37,10 +39,10 @@ export async function getTemplate(context: CallContext, args: BoundArguments): P
     context.log.error(`Failed to render template with error: ${(error as Error).message}`);
     return "";
   }
-  const given = pythonText(argument(args, "dest"));
+  const given = strOf(argument(args, "dest"));
   const destination = given === "" ? externalPath(context, new URL(source), environmentOf(context, saltenv)) : given;
   const folder = dirname(destination);
-  if (given === "" || isTruthy(argument(args, "makedirs"))) makeDirectories(folder);
+  if (given === "" || isTrue(argument(args, "makedirs"))) makeDirectories(folder);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return "";
   await writePieces(destination, onePiece(Buffer.from(rendered)), fileMode);
   return destination;

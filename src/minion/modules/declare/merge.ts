@@ -1,9 +1,10 @@
 /** Merging of nested maps and choosing by a fact: Salt's `dictupdate` and `filter_by`. */
 
 import { compileGlob } from "../../../python/fnmatch.ts";
-import type { Value, ValueMap } from "../../../wire/values.ts";
+import { strOf } from "../../../python/repr.ts";
+import { contains, isTrue } from "../../../python/values.ts";
+import { copyOf, type Value, type ValueMap } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/function-errors.ts";
-import { copyOf, isTruthy, listHolds, pythonText } from "../python-values.ts";
 import { traverseOr } from "./traverse.ts";
 
 /** A copy of `base` into which `over` is merged: maps within maps, anything else replaced; lists joined where asked. */
@@ -13,7 +14,7 @@ export function mergedMaps(base: ValueMap, over: ValueMap, mergesLists = false):
     const present = result.get(key);
     if (present instanceof Map && value instanceof Map) result.set(key, mergedMaps(present, value, mergesLists));
     else if (mergesLists && Array.isArray(present) && Array.isArray(value)) {
-      result.set(key, [...present, ...value.filter((member) => !listHolds(present, member))]);
+      result.set(key, [...present, ...value.filter((member) => !contains(present, member))]);
     } else result.set(key, copyOf(value));
   }
   return result;
@@ -28,10 +29,10 @@ export type FilterOptions = {
 /** The entry of `table` whose key (a text or a glob) suits the fact named `lookup`. Null where none does and there is no default. */
 export function filterBy(table: Value, lookup: Value, facts: ValueMap, options: FilterOptions): Value {
   if (!(table instanceof Map)) {
-    throw pythonException("AttributeError", `'${pythonText(table)}' is not a dictionary`);
+    throw pythonException("AttributeError", `'${strOf(table)}' is not a dictionary`);
   }
   let result = firstSuiting(table, traverseOr(facts, lookup, [])) ?? table.get(options.default) ?? null;
-  const base = isTruthy(options.base) ? table.get(options.base) : undefined;
+  const base = isTrue(options.base) ? table.get(options.base) : undefined;
   if (base !== undefined) {
     if (result === null) result = base;
     else if (base instanceof Map) {
@@ -41,7 +42,7 @@ export function filterBy(table: Value, lookup: Value, facts: ValueMap, options: 
       result = mergedMaps(base, result);
     }
   }
-  if (!isTruthy(options.merge)) return result;
+  if (!isTrue(options.merge)) return result;
   if (!(options.merge instanceof Map)) {
     throw pythonException("SaltException", "filter_by merge argument must be a dictionary.");
   }
@@ -50,9 +51,9 @@ export function filterBy(table: Value, lookup: Value, facts: ValueMap, options: 
 
 function firstSuiting(table: ValueMap, fact: Value): Value | undefined {
   for (const member of Array.isArray(fact) ? fact : [fact]) {
-    const text = pythonText(member);
+    const text = strOf(member);
     for (const [key, value] of table) {
-      const pattern = pythonText(key);
+      const pattern = strOf(key);
       if ((text === pattern || compileGlob(pattern).matches(text)) && value !== null) return value;
     }
   }

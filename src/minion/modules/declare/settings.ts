@@ -1,8 +1,8 @@
 /** A setting wherever it stands: minion configuration, then grains, pillar, the master's configuration in the pillar. Source: Salt's `config.get`. */
+import { isTrue } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { configToValue } from "../../functions/yaml-values.ts";
-import { isTruthy } from "../python-values.ts";
 import { defaultDelimiter, traverse } from "./traverse.ts";
 
 export type SettingSources = {
@@ -19,7 +19,7 @@ const absentWhenEmpty = ["mine_functions", "append_domain", "autosign_grains", "
 export function optionsOf(context: CallContext): ValueMap {
   const options: ValueMap = new Map();
   for (const [name, value] of context.config.opts) options.set(name, configToValue(value));
-  for (const name of absentWhenEmpty) if (!isTruthy(options.get(name) ?? null)) options.delete(name);
+  for (const name of absentWhenEmpty) if (!isTrue(options.get(name) ?? null)) options.delete(name);
   return options.set("grains", context.grains());
 }
 

@@ -1,8 +1,8 @@
 /** Signatures written as Python writes them, `tgt, fun, tgt_type='glob', *args, **kwargs`, and the reading of bound arguments. */
+import { strOf } from "../../../python/repr.ts";
 import { Float, type Value, type ValueMap } from "../../../wire/values.ts";
 import { invocationError } from "../../functions/function-errors.ts";
 import type { BoundArguments, Parameter, Signature } from "../../functions/module-contract.ts";
-import { pythonText } from "../python-values.ts";
 
 /** Parameters after `*args` can only be given by name. They are bound by `keywordArguments`, through `**kwargs`. */
 export type FullSignature = Signature & { readonly keywordOnly?: readonly Parameter[] };
@@ -51,7 +51,7 @@ export function argument(args: BoundArguments, name: string): Value {
 
 /** Keyword arguments of a function with `**kwargs`, without what the publish adds (`__pub_*`). */
 export function ownKeywords(args: BoundArguments): ValueMap {
-  return new Map(Array.from(args.extra).filter(([name]) => !pythonText(name).startsWith("__")));
+  return new Map(Array.from(args.extra).filter(([name]) => !strOf(name).startsWith("__")));
 }
 
 /** The keyword-only arguments, given or by default. @throws SaltworksError FUNCTION_ARGUMENTS for any other keyword */
@@ -65,6 +65,6 @@ export function keywordArguments(args: BoundArguments, from: FullSignature): { r
 /** @throws SaltworksError FUNCTION_ARGUMENTS naming the keywords, when there are any */
 export function refuseKeywords(keywords: ValueMap): void {
   if (keywords.size === 0) return;
-  const list = Array.from(keywords, ([name, value]) => `${pythonText(name)}=${pythonText(value)}`).join(", ");
+  const list = Array.from(keywords, ([name, value]) => `${strOf(name)}=${strOf(value)}`).join(", ");
   throw invocationError(`The following keyword arguments are not valid: ${list}`);
 }

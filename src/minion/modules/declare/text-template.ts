@@ -1,9 +1,11 @@
 /** `template=jinja`: a command or a script is a template, with what Salt's templates see. */
+
 import { hasCode } from "../../../errors.ts";
-import type { Value, ValueMap } from "../../../wire/values.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
+import { asValue, copyOf, type Value, type ValueMap } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { CallContext, TemplateFunction } from "../../functions/module-contract.ts";
-import { asValue, copyOf, isTruthy, pythonText } from "../python-values.ts";
 import { optionsOf } from "./settings.ts";
 
 /** Salt's engines; of them this minion has the first. */
@@ -20,7 +22,7 @@ export type TemplateChoice = {
 
 /** @throws SaltworksError FUNCTION_FAILED for an engine that this minion does not have */
 export function readTemplateChoice(context: CallContext, get: (name: string) => Value): TemplateChoice {
-  const text = (name: string) => (isTruthy(get(name)) ? pythonText(get(name)) : undefined);
+  const text = (name: string) => (isTrue(get(name)) ? strOf(get(name)) : undefined);
   const engine = text("template");
   if (engine !== undefined && !engines.includes(engine))
     throw commandError(`Attempted to render file paths with unavailable engine ${engine}`);

@@ -1,7 +1,9 @@
 /** Looks up `key:key:key` in nested maps and lists, as Salt does for `grains.get`, `pillar.get` and `config.get`. */
+
+import { strOf } from "../../../python/repr.ts";
+import { isEqual } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { parseYamlWord } from "../../functions/yaml-values.ts";
-import { isEqual, pythonText } from "../python-values.ts";
 
 export const defaultDelimiter = ":";
 
@@ -38,7 +40,7 @@ function memberOfMap(map: ValueMap, key: Value): Value | undefined {
 
 /** A number picks a map's key or the member of that index; a text picks the first map that has it. */
 function memberOfList(list: readonly Value[], key: Value): Value | undefined {
-  const text = pythonText(key).trim();
+  const text = strOf(key).trim();
   const index = /^[-+]?\d+$/.test(text) ? Number(text) : undefined;
   for (const member of list) {
     const found = member instanceof Map ? mapGet(member, index ?? key) : undefined;

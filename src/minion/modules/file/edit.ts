@@ -1,4 +1,5 @@
 /** How functions of `file` change what stands in a file: what they show of it, what they keep beside it, and whose it stays. */
+
 import { isUtf8 } from "node:buffer";
 import {
   chmodSync,
@@ -17,11 +18,12 @@ import {
 } from "node:fs";
 import { hasCode, type SaltworksError } from "../../../errors.ts";
 import { unifiedLines } from "../../../python/difflib.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
 import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { asPython, expandedPath } from "../machine/file-paths.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 
 /** How much of a file tells whether it is text. */
 const lookBytes = 512;
@@ -102,13 +104,13 @@ export type EditOptions = {
 
 /** Puts `content` in place of what stands in the file; owner and mode stay. @throws SaltworksError FUNCTION_FAILED */
 export function writeEdited(path: string, content: string, { backup, preservesInode, link }: EditOptions): void {
-  const kept = isTruthy(backup) ? `${path}${pythonText(backup)}` : undefined;
+  const kept = isTrue(backup) ? `${path}${strOf(backup)}` : undefined;
   try {
     if (preservesInode) {
       if (kept !== undefined) copyWithTimes(path, kept);
       writeFileSync(path, content, "latin1");
     } else replaceFile(path, content, kept);
-    if (link !== undefined && kept !== undefined) linkBackup(link, pythonText(backup));
+    if (link !== undefined && kept !== undefined) linkBackup(link, strOf(backup));
   } catch (error) {
     if (!isFileError(error)) throw error;
     throw commandError(`Unable to write file '${path}'. Exception: ${error.message}`);

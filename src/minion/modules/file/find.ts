@@ -1,12 +1,14 @@
 /** What `file.find` looks for: conditions that must all hold, over a tree that is walked with bounds. Source: Salt 3007's `salt.utils.find`. */
+
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { foundFilesMax } from "../../../limits.ts";
 import { compileGlob } from "../../../python/fnmatch.ts";
+import { strOf } from "../../../python/repr.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { commandError, invocationError } from "../../functions/function-errors.ts";
+import { wholeNumber } from "../../functions/number-words.ts";
 import { isFileError } from "../machine/file-error.ts";
-import { pythonText, wholeNumber } from "../python-values.ts";
 
 export type FindOptions = {
   readonly matches: (name: string, kind: string) => boolean;
@@ -33,7 +35,7 @@ export function findOptions(words: readonly Value[], keywords: ValueMap): FindOp
   let depthMin = 0;
   let depthMax = Number.POSITIVE_INFINITY;
   for (const [key, value] of keywords) {
-    const text = pythonText(value);
+    const text = strOf(value);
     if (key === "name" || key === "iname") {
       const isFolded = key === "iname";
       const glob = compileGlob(isFolded ? text.toLowerCase() : text);
@@ -41,7 +43,7 @@ export function findOptions(words: readonly Value[], keywords: ValueMap): FindOp
     } else if (key === "type") tests.push((_, kind) => text.includes(kind));
     else if (key === "mindepth") depthMin = wholeNumber(value);
     else if (key === "maxdepth") depthMax = wholeNumber(value);
-    else throw commandError(`file.find: the condition ${pythonText(key)}= is not supported by this minion`);
+    else throw commandError(`file.find: the condition ${strOf(key)}= is not supported by this minion`);
   }
   return { matches: (name, kind) => tests.every((test) => test(name, kind)), depthMin, depthMax };
 }

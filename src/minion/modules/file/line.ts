@@ -1,7 +1,10 @@
 /** `file.line`: one line in its place. Source: Salt 3007's `file`, whose rules are kept where they surprise, too. */
+
 import { statSync } from "node:fs";
 import { hasCode } from "../../../errors.ts";
 import { PythonSearch } from "../../../python/regex/search.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
@@ -9,7 +12,6 @@ import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { asPython } from "../machine/file-paths.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import {
   asBytes,
   copyWithTimes,
@@ -50,7 +52,7 @@ const modes = ["insert", "ensure", "delete", "replace"];
 function line(context: CallContext, args: BoundArguments): string | boolean {
   const path = realPath(argument(args, "path"));
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
-    if (isTruthy(argument(args, "quiet"))) return false;
+    if (isTrue(argument(args, "quiet"))) return false;
     throw commandError(`File "${path}" does not exists or is not a file.`);
   }
   const mode = modeOf(argument(args, "mode"));
@@ -65,17 +67,17 @@ function line(context: CallContext, args: BoundArguments): string | boolean {
   const lines = withEnds(editLines(start, editOf(args, mode, start)));
   if (lines.join("") === text) return false;
   if (context.config.opts.get("test") !== true) {
-    if (isTruthy(argument(args, "backup")))
+    if (isTrue(argument(args, "backup")))
       asPython(path, () => copyWithTimes(path, `${path}.${timeEnding(new Date())}`));
     asPython(path, () => replaceFile(path, asBytes(lines.join(""))));
   }
-  return isTruthy(argument(args, "show_changes")) ? shownDiff(old.map(asBytes), lines.map(asBytes)) : true;
+  return isTrue(argument(args, "show_changes")) ? shownDiff(old.map(asBytes), lines.map(asBytes)) : true;
 }
 
 /** @throws SaltworksError FUNCTION_FAILED */
 function modeOf(given: Value): string {
   if (given === null) throw commandError("Mode was not defined. How to process the file?");
-  const mode = pythonText(given).toLowerCase();
+  const mode = strOf(given).toLowerCase();
   if (!modes.includes(mode)) throw commandError(`Unknown mode: "${mode}"`);
   return mode;
 }
@@ -84,13 +86,13 @@ function editOf(args: BoundArguments, mode: string, lines: readonly string[]): E
   const content = argument(args, "content");
   const [before, after] = [argument(args, "before"), argument(args, "after")];
   const match = argument(args, "match");
-  const isByContent = before === null && after === null && !isTruthy(match);
+  const isByContent = before === null && after === null && !isTrue(match);
   const location = argument(args, "location");
   return {
     mode,
-    content: content === null ? "" : pythonText(content),
-    location: location === null ? undefined : pythonText(location),
-    isIndented: isTruthy(argument(args, "indent")),
+    content: content === null ? "" : strOf(content),
+    location: location === null ? undefined : strOf(location),
+    isIndented: isTrue(argument(args, "indent")),
     match: meantLines(lines, isByContent ? content : match),
     before: meantLines(lines, before),
     after: meantLines(lines, after),
@@ -99,8 +101,8 @@ function editOf(args: BoundArguments, mode: string, lines: readonly string[]): E
 
 /** Lines in which the expression matches, or stands as it is. */
 function meantLines(lines: readonly string[], given: Value): readonly string[] | undefined {
-  if (lines.length === 0 || !isTruthy(given)) return undefined;
-  const regex = pythonText(given);
+  if (lines.length === 0 || !isTrue(given)) return undefined;
+  const regex = strOf(given);
   let search: PythonSearch;
   try {
     search = new PythonSearch(regex, { letters: "s" });

@@ -1,15 +1,18 @@
 /** The functions of `file` that search and replace by patterns, in Python's dialect. Source: Salt 3007's `file`, docs/functions.md. */
+
 import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { escapePattern, PythonSearch } from "../../../python/regex/search.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue, numberOf } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
 import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
 import type { BoundArguments } from "../../functions/module-contract.ts";
+import { wholeNumber } from "../../functions/number-words.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { expandedPath } from "../machine/file-paths.ts";
-import { isTruthy, numberOf, pythonText, wholeNumber } from "../python-values.ts";
 import { asBytes, linesWithEnds, readEditable, realPath, shownDiff, withPattern, writeEdited } from "./edit.ts";
 
 export const filePatternFunctions: ModuleFunctions = {
@@ -30,8 +33,8 @@ export const filePatternFunctions: ModuleFunctions = {
     run: (_, args) => {
       const path = presentFile(args);
       if (path === undefined) return false;
-      const letters = flagLetters(argument(args, "flags")) + (isTruthy(argument(args, "multiline")) ? "m" : "");
-      return withPattern(() => byteSearch(pythonText(argument(args, "pattern")), letters).isIn(readEditable(path)));
+      const letters = flagLetters(argument(args, "flags")) + (isTrue(argument(args, "multiline")) ? "m" : "");
+      return withPattern(() => byteSearch(strOf(argument(args, "pattern")), letters).isIn(readEditable(path)));
     },
   },
   "file.contains_regex": {
@@ -54,7 +57,7 @@ export const filePatternFunctions: ModuleFunctions = {
       "Puts a mark before the lines that a regular expression matches or, with `cmnt=False`, takes it away.",
       "file.comment_line /etc/modules '^pcspkr'",
     ),
-    run: (_, args) => commentLines(args, isTruthy(argument(args, "cmnt"))),
+    run: (_, args) => commentLines(args, isTrue(argument(args, "cmnt"))),
   },
 };
 
@@ -92,10 +95,10 @@ function flagLetters(flags: Value): string {
   const names = typeof flags === "string" ? [flags] : flags;
   if (!Array.isArray(names)) {
     throw commandError(
-      `Invalid re flags: "${pythonText(flags)}", must be given either as a single flag string, a list of strings, as an integer, or as an re flag`,
+      `Invalid re flags: "${strOf(flags)}", must be given either as a single flag string, a list of strings, as an integer, or as an re flag`,
     );
   }
-  return names.map((name) => letterOf(pythonText(name))).join("");
+  return names.map((name) => letterOf(strOf(name))).join("");
 }
 
 function letterOf(name: string): string {
@@ -111,7 +114,7 @@ function letterOf(name: string): string {
 function presentFile(args: BoundArguments): string | undefined {
   const path = realPath(argument(args, "path"));
   if (existsSync(path)) return path;
-  if (isTruthy(argument(args, "ignore_if_missing"))) return undefined;
+  if (isTrue(argument(args, "ignore_if_missing"))) return undefined;
   throw invocationError(`File not found: ${path}`);
 }
 
@@ -120,41 +123,41 @@ function replace(args: BoundArguments): string | boolean {
   if (path === undefined) return false;
   if (argument(args, "encoding") !== null) throw commandError("encoding= is not supported by this minion");
   const before = readEditable(path);
-  const isSearch = isTruthy(argument(args, "search_only"));
+  const isSearch = isTrue(argument(args, "search_only"));
   const [isAppended, isPrepended] = ["append_if_not_found", "prepend_if_not_found"].map((name) =>
-    isTruthy(argument(args, name)),
+    isTrue(argument(args, name)),
   );
   if (isSearch && (isAppended || isPrepended))
     throw invocationError("search_only cannot be used with append/prepend_if_not_found");
   if (isAppended && isPrepended) throw invocationError("Only one of append and prepend_if_not_found is permitted");
   const letters = flagLetters(argument(args, "flags"));
-  const search = withPattern(() => byteSearch(pythonText(argument(args, "pattern")), letters));
+  const search = withPattern(() => byteSearch(strOf(argument(args, "pattern")), letters));
   if (isSearch) return search.isIn(before);
-  const repl = pythonText(argument(args, "repl"));
-  const replacement = asBytes(isTruthy(argument(args, "backslash_literal")) ? repl.replaceAll("\\", "\\\\") : repl);
+  const repl = strOf(argument(args, "repl"));
+  const replacement = asBytes(isTrue(argument(args, "backslash_literal")) ? repl.replaceAll("\\", "\\\\") : repl);
   const countMax = Math.max(0, wholeNumber(argument(args, "count")));
   const replaced = withPattern(() => search.replace(before, replacement, countMax));
   const lines = linesWithEnds(replaced.text);
   if (replaced.count === 0 && (isAppended || isPrepended))
     addIfMissing(args, before, lines, letters, isAppended === true);
   const after = lines.join("");
-  if (after !== before && !isTruthy(argument(args, "dry_run"))) {
+  if (after !== before && !isTrue(argument(args, "dry_run"))) {
     writeEdited(path, after, {
       backup: argument(args, "backup"),
-      preservesInode: isTruthy(argument(args, "preserve_inode")),
+      preservesInode: isTrue(argument(args, "preserve_inode")),
       ...linkOf(argument(args, "path")),
     });
   }
-  return isTruthy(argument(args, "show_changes")) ? shownDiff(linesWithEnds(before), lines) : after !== before;
+  return isTrue(argument(args, "show_changes")) ? shownDiff(linesWithEnds(before), lines) : after !== before;
 }
 
 /** Adds `not_found_content`, or else the replacement, as a line of its own; one that an earlier run added is found. */
 function addIfMissing(args: BoundArguments, before: string, lines: string[], letters: string, isAtEnd: boolean): void {
   const given = argument(args, "not_found_content");
   const repl = argument(args, "repl");
-  const sought = escapePattern(pythonText(isTruthy(given) ? given : repl));
+  const sought = escapePattern(strOf(isTrue(given) ? given : repl));
   if (byteSearch(`^${sought}($|(?=\\r\\n))`, letters).isIn(before)) return;
-  const line = `${asBytes(pythonText(given === null ? repl : given))}\n`;
+  const line = `${asBytes(strOf(given === null ? repl : given))}\n`;
   if (!isAtEnd) {
     lines.unshift(line);
     return;
@@ -171,8 +174,8 @@ function linkOf(value: Value): { readonly link?: string } {
 
 function containsRegex(args: BoundArguments): boolean {
   const path = expandedPath(argument(args, "path"));
-  const mark = pythonText(argument(args, "lchar"));
-  const search = withPattern(() => new PythonSearch(pythonText(argument(args, "regex"))));
+  const mark = strOf(argument(args, "lchar"));
+  const search = withPattern(() => new PythonSearch(strOf(argument(args, "regex"))));
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -193,11 +196,11 @@ function withoutStart(line: string, characters: string): string {
 /** The difference that this makes, of the changed lines alone, as Salt shows it; False where no line is meant. */
 function commentLines(args: BoundArguments, isCommenting: boolean): string | boolean {
   const path = realPath(argument(args, "path"));
-  const mark = asBytes(pythonText(argument(args, "char")));
-  const regex = pythonText(argument(args, "regex"));
+  const mark = asBytes(strOf(argument(args, "char")));
+  const regex = strOf(argument(args, "regex"));
   const end = regex.endsWith("$") ? "$" : "";
   const inner = regex.replace(/^\^+/, "").replace(/\$+$/, "");
-  const start = isCommenting ? (regex.startsWith("^") ? "^" : "") : `^${pythonText(argument(args, "char"))}\\s*`;
+  const start = isCommenting ? (regex.startsWith("^") ? "^" : "") : `^${strOf(argument(args, "char"))}\\s*`;
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw invocationError(`File not found: ${path}`);
   const lines = readEditable(path).match(/[^\n]*\n|[^\n]+/g) ?? [];
   const search = withPattern(() => new PythonSearch(`${start}(${inner})${end}`));

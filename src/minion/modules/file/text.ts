@@ -1,4 +1,5 @@
 /** The functions of `file` on what stands in files. Source: Salt 3007's `file`, docs/functions.md. */
+
 import { createHash, getHashes } from "node:crypto";
 import {
   appendFileSync,
@@ -10,6 +11,8 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError, pythonException } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
@@ -17,7 +20,6 @@ import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, ownKeywords, signature } from "../declare/signature.ts";
 import { asPython, expandedPath } from "../machine/file-paths.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 
 /** Files are read in pieces of this size where only something in them is asked for. */
 const pieceBytes = 64 * 1024;
@@ -28,9 +30,7 @@ export const fileTextFunctions: ModuleFunctions = {
     doc: describe("What stands in a file.", "file.read /path/to/file"),
     run: (_, args) => {
       const path = expandedPath(argument(args, "path"));
-      return asPython(path, () =>
-        isTruthy(argument(args, "binary")) ? readFileSync(path) : readFileSync(path, "utf8"),
-      );
+      return asPython(path, () => (isTrue(argument(args, "binary")) ? readFileSync(path) : readFileSync(path, "utf8")));
     },
   },
   "file.write": {
@@ -78,13 +78,13 @@ export const fileTextFunctions: ModuleFunctions = {
     run: (_, args) => {
       const path = expandedPath(argument(args, "path"));
       if (!existsSync(path) || statSync(path).isDirectory()) return false;
-      return fileHolds(path, Buffer.from(pythonText(argument(args, "text")).trim()));
+      return fileHolds(path, Buffer.from(strOf(argument(args, "text")).trim()));
     },
   },
   "file.get_hash": {
     ...signature("path, form='sha256', chunk_size=65536"),
     doc: describe("The hash of what stands in a file.", "file.get_hash /etc/shadow"),
-    run: (_, args) => hashOf(expandedPath(argument(args, "path")), pythonText(argument(args, "form"))),
+    run: (_, args) => hashOf(expandedPath(argument(args, "path")), strOf(argument(args, "form"))),
   },
   "file.get_sum": {
     ...signature("path, form='sha256'"),
@@ -92,7 +92,7 @@ export const fileTextFunctions: ModuleFunctions = {
     run: (_, args) => {
       const path = expandedPath(argument(args, "path"));
       return existsSync(path) && statSync(path).isFile()
-        ? hashOf(path, pythonText(argument(args, "form")))
+        ? hashOf(path, strOf(argument(args, "form")))
         : "File not found";
     },
   },
@@ -111,7 +111,7 @@ export const fileTextFunctions: ModuleFunctions = {
 function linesOf(args: BoundArguments): readonly string[] {
   const named = ownKeywords(args).get("args");
   const given = named === undefined ? args.rest : Array.isArray(named) ? named : [named];
-  return given.map(pythonText);
+  return given.map(strOf);
 }
 
 function joined(lines: readonly string[]): string {
@@ -169,18 +169,13 @@ function hashOf(path: string, form: string): string {
 
 /** @throws SaltworksError FUNCTION_FAILED where the module `cmd` is disabled */
 async function grep(context: CallContext, args: BoundArguments): Promise<Encodable> {
-  const options = args.rest.map(pythonText);
+  const options = args.rest.map(strOf);
   const split = options.find((option) => /\s/.test(option));
   if (split !== undefined) {
     throw commandError(
       `Passing multiple command line arguments in a single string is not supported, please pass the following arguments separately: ${split}`,
     );
   }
-  const command: Value[] = [
-    "grep",
-    ...options,
-    pythonText(argument(args, "pattern")),
-    expandedPath(argument(args, "path")),
-  ];
+  const command: Value[] = ["grep", ...options, strOf(argument(args, "pattern")), expandedPath(argument(args, "path"))];
   return await context.callFunction("cmd.run_all", [command], new Map([["python_shell", false]]));
 }

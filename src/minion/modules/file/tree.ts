@@ -1,4 +1,5 @@
 /** The functions of `file` on files and directories as such. Source: Salt 3007's `file`, docs/functions.md. */
+
 import {
   chmodSync,
   chownSync,
@@ -17,6 +18,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { normalize, resolve } from "node:path";
+import { strOf } from "../../../python/repr.ts";
+import { floatItem, isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError, invocationError } from "../../functions/function-errors.ts";
 import type { BoundArguments } from "../../functions/module-contract.ts";
@@ -26,7 +29,6 @@ import { argument, ownKeywords, signature } from "../declare/signature.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { absolutePath, asCommandError, asPython, expandedPath } from "../machine/file-paths.ts";
 import { findGroupId, findUser, findUserById, groupNameOf } from "../machine/user-database.ts";
-import { float, isTruthy, pythonText } from "../python-values.ts";
 import { findFiles, findOptions } from "./find.ts";
 
 const permissionBits = 0o7777;
@@ -76,19 +78,19 @@ export const fileTreeFunctions: ModuleFunctions = {
     ...signature("path, hash_type=None, follow_symlinks=True"),
     doc: describe("Owner, mode, size and times of a file.", "file.stats /etc/passwd"),
     run: (_, args) => {
-      if (isTruthy(argument(args, "hash_type"))) throw commandError("hash_type= is not supported by this minion");
-      return stats(expandedPath(argument(args, "path")), isTruthy(argument(args, "follow_symlinks")));
+      if (isTrue(argument(args, "hash_type"))) throw commandError("hash_type= is not supported by this minion");
+      return stats(expandedPath(argument(args, "path")), isTrue(argument(args, "follow_symlinks")));
     },
   },
   "file.get_mode": {
     ...signature("path, follow_symlinks=True"),
     doc: describe("The mode of a file.", "file.get_mode /etc/passwd"),
-    run: (_, args) => modeOf(expandedPath(argument(args, "path")), isTruthy(argument(args, "follow_symlinks"))),
+    run: (_, args) => modeOf(expandedPath(argument(args, "path")), isTrue(argument(args, "follow_symlinks"))),
   },
   "file.set_mode": {
     ...signature("path, mode"),
     doc: describe("Sets the mode of a file, in octal digits.", "file.set_mode /etc/passwd 0644"),
-    run: (_, args) => setMode(expandedPath(argument(args, "path")), pythonText(argument(args, "mode"))),
+    run: (_, args) => setMode(expandedPath(argument(args, "path")), strOf(argument(args, "mode"))),
   },
   "file.mkdir": {
     ...signature("dir_path, user=None, group=None, mode=None"),
@@ -144,8 +146,8 @@ function touch(args: BoundArguments): boolean {
   const [accessed, modified] = ["atime", "mtime"].map((name) => {
     const value = argument(args, name);
     if (value === null) return undefined;
-    if (!/^\d+$/.test(pythonText(value))) throw invocationError("atime and mtime must be integers");
-    return Number(pythonText(value));
+    if (!/^\d+$/.test(strOf(value))) throw invocationError("atime and mtime must be integers");
+    return Number(strOf(value));
   });
   asCommandError(() => {
     if (!existsSync(path)) writeFileSync(path, "", { flag: "a" });
@@ -171,9 +173,9 @@ async function stats(path: string, isFollowed: boolean): Promise<Encodable> {
     ["gid", status.gid],
     ["group", (await groupNameOf(status.gid)) ?? status.gid],
     ["user", user?.name ?? status.uid],
-    ["atime", float(status.atimeMs / 1_000)],
-    ["mtime", float(status.mtimeMs / 1_000)],
-    ["ctime", float(status.ctimeMs / 1_000)],
+    ["atime", floatItem(status.atimeMs / 1_000)],
+    ["mtime", floatItem(status.mtimeMs / 1_000)],
+    ["ctime", floatItem(status.ctimeMs / 1_000)],
     ["size", status.size],
     ["mode", modeText(status)],
     ["type", typeOf(status)],
@@ -212,7 +214,7 @@ async function makeDirectory(args: BoundArguments): Promise<boolean> {
   const mode = argument(args, "mode");
   const owner = await ownerOf(argument(args, "user"), argument(args, "group"));
   asPython(path, () => mkdirSync(path, { recursive: true }));
-  if (mode !== null) setMode(path, pythonText(mode));
+  if (mode !== null) setMode(path, strOf(mode));
   if (owner !== undefined) asCommandError(() => chownSync(path, owner.uid, owner.gid));
   return true;
 }
@@ -220,8 +222,8 @@ async function makeDirectory(args: BoundArguments): Promise<boolean> {
 /** Numbers of names; what is not named stays this process's own. @throws SaltworksError FUNCTION_FAILED for an unknown name */
 async function ownerOf(user: Value, group: Value): Promise<{ readonly uid: number; readonly gid: number } | undefined> {
   if (user === null && group === null) return undefined;
-  const uid = user === null ? process.getuid?.() : (await findUser(pythonText(user)))?.uid;
-  const gid = group === null ? process.getgid?.() : await findGroupId(pythonText(group));
+  const uid = user === null ? process.getuid?.() : (await findUser(strOf(user)))?.uid;
+  const gid = group === null ? process.getgid?.() : await findGroupId(strOf(group));
   if (uid === undefined) throw commandError("User does not exist");
   if (gid === undefined) throw commandError("Group does not exist");
   return { uid, gid };
@@ -233,12 +235,12 @@ function copy(args: BoundArguments): boolean {
   const source = statusOf(from);
   if (source === undefined) throw commandError(`No such file or directory '${from}'`);
   const isTree = source.isDirectory() || (statusOf(to)?.isDirectory() ?? false);
-  if (isTree && !isTruthy(argument(args, "recurse"))) {
+  if (isTree && !isTrue(argument(args, "recurse"))) {
     throw invocationError("Cannot copy overwriting a directory without recurse flag set to true!");
   }
   try {
     if (isTree) {
-      if (isTruthy(argument(args, "remove_existing"))) rmSync(to, { recursive: true, force: true });
+      if (isTrue(argument(args, "remove_existing"))) rmSync(to, { recursive: true, force: true });
       cpSync(from, to, { recursive: true });
     } else copyFileSync(from, to);
     chmodSync(to, source.mode & permissionBits);

@@ -1,8 +1,10 @@
 /** Changes of grains at any depth: lists that grow and shrink, values set under `key:key`. Source: texts and results of Salt 3007. */
-import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
+
+import { strOf } from "../../../python/repr.ts";
+import { contains, isEqual } from "../../../python/values.ts";
+import { copyOf, type Encodable, type Value, type ValueMap } from "../../../wire/values.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { traverse, traverseOr } from "../declare/traverse.ts";
-import { copyOf, isEqual, listHolds, pythonText } from "../python-values.ts";
 import { storeGrains } from "./store.ts";
 
 export type Place = { readonly key: string; readonly delimiter: string };
@@ -18,7 +20,7 @@ export async function appendToGrain(
   let list = copyOf(findOr(context, place, []));
   if (isConverted && !Array.isArray(list)) list = list === null ? [] : [list];
   if (!Array.isArray(list)) return `The key ${place.key} is not a valid list`;
-  if (listHolds(list, value)) return `The val ${pythonText(value)} was already in the list ${place.key}`;
+  if (contains(list, value)) return `The val ${strOf(value)} was already in the list ${place.key}`;
   list.push(...(Array.isArray(value) ? value : [value]));
   return await storeNested(context, place, list);
 }
@@ -27,7 +29,7 @@ export async function removeFromGrain(context: CallContext, place: Place, value:
   const list = copyOf(findOr(context, place, []));
   if (!Array.isArray(list)) return `The key ${place.key} is not a valid list`;
   const index = list.findIndex((member) => isEqual(member, value));
-  if (index < 0) return `The val ${pythonText(value)} was not in the list ${place.key}`;
+  if (index < 0) return `The val ${strOf(value)} was not in the list ${place.key}`;
   list.splice(index, 1);
   return await storeNested(context, place, list);
 }
@@ -115,7 +117,7 @@ function nest(
       value = new Map([[step.last, value]]);
     } else {
       return refused(
-        `The key '${key}' value is '${pythonText(around)}', which is different from the provided key '${step.last}'. Use 'force=True' to overwrite.`,
+        `The key '${key}' value is '${strOf(around)}', which is different from the provided key '${step.last}'. Use 'force=True' to overwrite.`,
       );
     }
   }

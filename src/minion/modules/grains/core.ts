@@ -2,12 +2,13 @@
  * Collects this machine's grains: what is found, then the `grains` file beside the configuration, then `grains:` in it.
  * Source: names and values of Salt 3007, docs/functions.md.
  */
+
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { MinionConfig } from "../../../config/load.ts";
 import { saltReleaseFollowed } from "../../../config/program-version.ts";
-import type { ValueMap } from "../../../wire/values.ts";
+import { asValue, type ValueMap } from "../../../wire/values.ts";
 import type { ModuleLog } from "../../functions/module-contract.ts";
 import { configToValue } from "../../functions/yaml-values.ts";
 import { mergedMaps } from "../declare/merge.ts";
@@ -16,7 +17,6 @@ import { readTextIfAny } from "../machine/file-error.ts";
 import { runProgram } from "../machine/run-program.ts";
 import { findUserById, groupNameOf } from "../machine/user-database.ts";
 import { which } from "../machine/which.ts";
-import { asValue } from "../python-values.ts";
 import { readGrainsFile } from "./file.ts";
 import {
   diskGrains,

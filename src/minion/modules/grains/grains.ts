@@ -1,13 +1,16 @@
 /** Execution module `grains`: what the minion knows of its machine, read and changed. Source: Salt 3007's `grains`, docs/functions.md. */
+
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
+import { isYes } from "../../functions/number-words.ts";
 import { describe } from "../declare/describe.ts";
 import { filterBy } from "../declare/merge.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { defaultDelimiter, traverse, traverseOr } from "../declare/traverse.ts";
-import { isTruthy, isYes, pythonText } from "../python-values.ts";
 import { appendToGrain, removeFromGrain, setGrain } from "./change.ts";
 import { storeGrains } from "./store.ts";
 
@@ -20,7 +23,7 @@ const getFunction: ModuleFunction = {
 };
 
 function delimiterOf(args: BoundArguments): string {
-  return pythonText(argument(args, "delimiter"));
+  return strOf(argument(args, "delimiter"));
 }
 
 const readFunctions: ModuleFunctions = {
@@ -53,14 +56,14 @@ const readFunctions: ModuleFunctions = {
   "grains.ls": {
     ...signature(""),
     doc: describe("The names of all grains.", "grains.ls"),
-    run: (context) => Array.from(context.grains().keys(), pythonText).sort(),
+    run: (context) => Array.from(context.grains().keys(), strOf).sort(),
   },
   "grains.equals": {
     ...signature("key, value"),
     doc: describe("Whether a grain has this value.", "grains.equals osmajorrelease 12"),
     run: (context, args) => {
       const found = traverseOr(context.grains(), argument(args, "key"), "");
-      return pythonText(found) === pythonText(argument(args, "value"));
+      return strOf(found) === strOf(argument(args, "value"));
     },
   },
   "grains.filter_by": {
@@ -80,7 +83,7 @@ const readFunctions: ModuleFunctions = {
 
 function namedGrains(context: CallContext, args: BoundArguments): Encodable {
   const fallback = args.extra.get("default") ?? "";
-  const delimiter = pythonText(args.extra.get("delimiter") ?? defaultDelimiter);
+  const delimiter = strOf(args.extra.get("delimiter") ?? defaultDelimiter);
   const found: ValueMap = new Map();
   for (const name of args.rest) found.set(name, traverseOr(context.grains(), name, fallback, delimiter));
   return isYes(args.extra.get("sanitize") ?? null) ? sanitized(found) : found;
@@ -131,7 +134,7 @@ const changeFunctions: ModuleFunctions = {
     ...signature("key, val, convert=False, delimiter=':'"),
     doc: describe("Adds to a grain that is a list.", "grains.append roles web", "grains.append roles web convert=True"),
     run: (context, args) =>
-      appendToGrain(context, place(args), argument(args, "val"), isTruthy(argument(args, "convert"))),
+      appendToGrain(context, place(args), argument(args, "val"), isTrue(argument(args, "convert"))),
   },
   "grains.remove": {
     ...signature("key, val, delimiter=':'"),
@@ -147,38 +150,38 @@ const changeFunctions: ModuleFunctions = {
     ),
     run: (context, args) =>
       setGrain(context, place(args), argument(args, "val"), {
-        isForced: isTruthy(argument(args, "force")),
-        isDestructive: isTruthy(argument(args, "destructive")),
+        isForced: isTrue(argument(args, "force")),
+        isDestructive: isTrue(argument(args, "destructive")),
       }),
   },
   "grains.delval": {
     ...signature("key, destructive=False, force=False"),
     doc: describe("Empties a grain; with `destructive` the grain itself goes.", "grains.delval key"),
     run: (context, args) =>
-      setGrain(context, { key: pythonText(argument(args, "key")), delimiter: defaultDelimiter }, null, {
-        isForced: isTruthy(argument(args, "force")),
-        isDestructive: isTruthy(argument(args, "destructive")),
+      setGrain(context, { key: strOf(argument(args, "key")), delimiter: defaultDelimiter }, null, {
+        isForced: isTrue(argument(args, "force")),
+        isDestructive: isTrue(argument(args, "destructive")),
       }),
   },
   "grains.delkey": {
     ...signature("key, force=False"),
     doc: describe("Removes a grain.", "grains.delkey key"),
     run: (context, args) =>
-      setGrain(context, { key: pythonText(argument(args, "key")), delimiter: defaultDelimiter }, null, {
-        isForced: isTruthy(argument(args, "force")),
+      setGrain(context, { key: strOf(argument(args, "key")), delimiter: defaultDelimiter }, null, {
+        isForced: isTrue(argument(args, "force")),
         isDestructive: true,
       }),
   },
 };
 
 function place(args: BoundArguments): { readonly key: string; readonly delimiter: string } {
-  return { key: pythonText(argument(args, "key")), delimiter: delimiterOf(args) };
+  return { key: strOf(argument(args, "key")), delimiter: delimiterOf(args) };
 }
 
 function storeOptions(args: BoundArguments): { readonly isDestructive: boolean; readonly refreshesPillar: boolean } {
   return {
     isDestructive: argument(args, "destructive") === true,
-    refreshesPillar: isTruthy(argument(args, "refresh_pillar")),
+    refreshesPillar: isTrue(argument(args, "refresh_pillar")),
   };
 }
 

@@ -1,14 +1,15 @@
 /** How the functions of `file` read their arguments, and what they say when the system refuses. */
+
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { strOf } from "../../../python/repr.ts";
 import type { Value } from "../../../wire/values.ts";
 import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
-import { pythonText } from "../python-values.ts";
 import { isFileError } from "./file-error.ts";
 
 /** `~` and `~/x` are below the home directory. */
 export function expandedPath(value: Value): string {
-  const path = pythonText(value);
+  const path = strOf(value);
   return path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
 }
 

@@ -1,9 +1,10 @@
 /** The network interfaces of this machine in Salt's shape: from `ip`, else from what Node and the kernel's files show. */
+
 import { networkInterfaces } from "node:os";
 import { compileGlob } from "../../../python/fnmatch.ts";
+import { strOf } from "../../../python/repr.ts";
 import type { Value } from "../../../wire/values.ts";
 import { compareAddresses, isLoopback, maskOfPrefix, parseInterface } from "../ip-format.ts";
-import { pythonText } from "../python-values.ts";
 import { namesIn, readTextIfAny } from "./file-error.ts";
 import { runProgram } from "./run-program.ts";
 
@@ -98,7 +99,7 @@ function interfacesOfKernel(): Interfaces {
 /** Interfaces named by a glob, several globs in a list or separated by commas; all without one. */
 export function selectInterfaces(interfaces: Interfaces, pattern: Value): Interface[] {
   if (pattern === null) return [...interfaces.values()];
-  const words = Array.isArray(pattern) ? pattern.map(pythonText) : pythonText(pattern).split(",");
+  const words = Array.isArray(pattern) ? pattern.map(strOf) : strOf(pattern).split(",");
   const globs = words.map((word) => compileGlob(word.trim()));
   return Array.from(interfaces)
     .filter(([name]) => globs.some((glob) => glob.matches(name)))

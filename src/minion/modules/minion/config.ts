@@ -1,5 +1,8 @@
 /** Execution module `config`: settings of the minion, wherever they stand. Source: Salt 3007's `config`, docs/functions.md. */
+
 import { compileGlob } from "../../../python/fnmatch.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
@@ -9,7 +12,6 @@ import { findSetting, optionsOf, type SettingSources, sourcesOf } from "../decla
 import { builtInSettings } from "../declare/settings-built-in.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { traverse } from "../declare/traverse.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 
 const omits = "omit_opts=False, omit_pillar=False, omit_master=False, omit_grains=False";
 
@@ -34,7 +36,7 @@ export const configModule: ModuleFunctions = {
     ),
     run: (context, args) => {
       const name = argument(args, "value");
-      return isTruthy(argument(args, "wildcard")) ? matchingOptions(context, args) : option(context, args, name);
+      return isTrue(argument(args, "wildcard")) ? matchingOptions(context, args) : option(context, args, name);
     },
   },
   "config.merge": {
@@ -51,10 +53,10 @@ export const configModule: ModuleFunctions = {
     ...signature("value"),
     doc: describe("All settings whose name begins with a word and a dot.", "config.dot_vals mysql"),
     run: (context, args) => {
-      const start = `${pythonText(argument(args, "value"))}.`;
+      const start = `${strOf(argument(args, "value"))}.`;
       const found: ValueMap = new Map();
       for (const source of sourcesOf(context, { omitsGrains: true, omitsPillar: true }).reverse()) {
-        for (const [name, value] of source) if (pythonText(name).startsWith(start)) found.set(name, value);
+        for (const [name, value] of source) if (strOf(name).startsWith(start)) found.set(name, value);
       }
       return found;
     },
@@ -64,7 +66,7 @@ export const configModule: ModuleFunctions = {
     doc: describe("How replaced files are kept: as given, else as configured.", "config.backup_mode"),
     run: (context, args) => {
       const given = argument(args, "backup");
-      return isTruthy(given) ? given : context.config.backup_mode;
+      return isTrue(given) ? given : context.config.backup_mode;
     },
   },
   "config.manage_mode": {
@@ -76,7 +78,7 @@ export const configModule: ModuleFunctions = {
     ...signature("uri"),
     doc: describe("Whether a file can be named by this kind of address.", "config.valid_fileproto salt://path/to/file"),
     run: (_, args) => {
-      const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(pythonText(argument(args, "uri")))?.[1]?.toLowerCase();
+      const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(strOf(argument(args, "uri")))?.[1]?.toLowerCase();
       return ["http", "https", "salt", "ftp", "s3", "swift", "file"].includes(scheme ?? "");
     },
   },
@@ -84,16 +86,16 @@ export const configModule: ModuleFunctions = {
 
 function omitted(args: BoundArguments): SettingSources {
   return {
-    omitsOptions: isTruthy(argument(args, "omit_opts")),
-    omitsGrains: isTruthy(argument(args, "omit_grains")),
-    omitsPillar: isTruthy(argument(args, "omit_pillar")),
-    omitsMaster: isTruthy(argument(args, "omit_master")),
+    omitsOptions: isTrue(argument(args, "omit_opts")),
+    omitsGrains: isTrue(argument(args, "omit_grains")),
+    omitsPillar: isTrue(argument(args, "omit_pillar")),
+    omitsMaster: isTrue(argument(args, "omit_master")),
   };
 }
 
 function getSetting(context: CallContext, args: BoundArguments): Value {
   const key = argument(args, "key");
-  const delimiter = pythonText(argument(args, "delimiter"));
+  const delimiter = strOf(argument(args, "delimiter"));
   const found =
     argument(args, "merge") === null
       ? findSetting(context, key, delimiter, omitted(args))
@@ -109,7 +111,7 @@ function everySetting(context: CallContext): ValueMap {
 }
 
 function option(context: CallContext, args: BoundArguments, name: Value): Value {
-  const sources = isTruthy(argument(args, "omit_all")) ? [] : sourcesOf(context, omitted(args));
+  const sources = isTrue(argument(args, "omit_all")) ? [] : sourcesOf(context, omitted(args));
   for (const source of [...sources, builtInSettings]) {
     const found = source.get(name);
     if (found !== undefined) return found;
@@ -118,11 +120,11 @@ function option(context: CallContext, args: BoundArguments, name: Value): Value 
 }
 
 function matchingOptions(context: CallContext, args: BoundArguments): Value {
-  const glob = compileGlob(pythonText(argument(args, "value")));
-  const sources = isTruthy(argument(args, "omit_all")) ? [] : sourcesOf(context, omitted(args));
+  const glob = compileGlob(strOf(argument(args, "value")));
+  const sources = isTrue(argument(args, "omit_all")) ? [] : sourcesOf(context, omitted(args));
   const found: ValueMap = new Map();
   for (const source of [builtInSettings, ...sources.reverse()]) {
-    for (const [name, value] of source) if (glob.matches(pythonText(name))) found.set(name, value);
+    for (const [name, value] of source) if (glob.matches(strOf(name))) found.set(name, value);
   }
   return found.size > 0 ? found : (argument(args, "default") ?? new Map());
 }
@@ -134,7 +136,7 @@ export function mergedSetting(
   name: Value,
   fallback: Value,
 ): Value {
-  const isOmitted = (option: string) => args !== undefined && isTruthy(argument(args, option));
+  const isOmitted = (option: string) => args !== undefined && isTrue(argument(args, option));
   const master = context.pillar().get("master");
   let result: Value | undefined = isOmitted("omit_opts") ? undefined : optionsOf(context).get(name);
   for (const [option, source] of [
@@ -154,7 +156,7 @@ export function mergedSetting(
 /** Four digits at least; `keep` and the like stay as they are. */
 function normalizedMode(mode: Value): Value {
   if (mode === null) return null;
-  const text = pythonText(mode)
+  const text = strOf(mode)
     .replaceAll("0o", "0")
     .replace(/^["']+|["']+$/g, "");
   return text.replace(/^0+/, "").padStart(4, "0");

@@ -1,6 +1,9 @@
 /** Execution module `data`: what this machine's operators keep with the minion, in one file of its cache. Source: Salt 3007's `data`, docs/functions.md. */
+
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { strOf } from "../../../python/repr.ts";
+import { isEqual } from "../../../python/values.ts";
 import { decode, encode } from "../../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/function-errors.ts";
@@ -9,7 +12,6 @@ import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { isFileError } from "../machine/file-error.ts";
-import { isEqual, pythonText } from "../python-values.ts";
 
 export const dataModule: ModuleFunctions = {
   "data.load": {
@@ -84,7 +86,7 @@ export const dataModule: ModuleFunctions = {
     doc: describe("Replaces everything that is kept by another map.", "data.dump '{eggs: spam}'"),
     run: (context, args) => {
       const data = argument(args, "new_data");
-      if (!(data instanceof Map)) throw pythonException("ValueError", `malformed node or string: ${pythonText(data)}`);
+      if (!(data instanceof Map)) throw pythonException("ValueError", `malformed node or string: ${strOf(data)}`);
       writeStore(context, data);
       return true;
     },

@@ -1,23 +1,25 @@
 /** Execution module `event`: events to the master and to the minion's own bus. Source: Salt 3007's `event`, docs/functions.md. */
+
+import { strOf } from "../../../python/repr.ts";
+import { contains, isTrue } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import type { Environment } from "../machine/environment.ts";
-import { isTruthy, listHolds, pythonText } from "../python-values.ts";
 
 export function eventModule(environment: Environment): ModuleFunctions {
   return {
     "event.fire_master": {
       ...signature("data, tag, preload=None"),
       doc: describe("Sends an event to the master.", "event.fire_master '{data: my event data}' 'tag'"),
-      run: (context, args) => fireMaster(context, pythonText(argument(args, "tag")), argument(args, "data")),
+      run: (context, args) => fireMaster(context, strOf(argument(args, "tag")), argument(args, "data")),
     },
     "event.fire": {
       ...signature("data, tag"),
       doc: describe("Fires an event on the minion's own bus.", "event.fire '{data: my event data}' 'tag'"),
-      run: (context, args) => fireMinion(context, pythonText(argument(args, "tag")), argument(args, "data")),
+      run: (context, args) => fireMinion(context, strOf(argument(args, "tag")), argument(args, "data")),
     },
     "event.send": {
       ...signature(
@@ -29,7 +31,7 @@ export function eventModule(environment: Environment): ModuleFunctions {
         "event.send myco/mytag '{foo: Foo}' with_grains='[os, id]'",
       ),
       run: (context, args) => {
-        const tag = pythonText(argument(args, "tag"));
+        const tag = strOf(argument(args, "tag"));
         const data = eventData(context, environment, args);
         const isAlone = context.config.file_client === "local" || context.config.master_type === "disable";
         return isAlone ? fireMinion(context, tag, data) : fireMaster(context, tag, data);
@@ -62,9 +64,9 @@ function eventData(context: CallContext, environment: Environment, args: BoundAr
   ];
   for (const [option, name, all] of facts) {
     const wanted = argument(args, option);
-    if (isTruthy(wanted)) data.set(name, Array.isArray(wanted) ? subset(all, wanted) : all);
+    if (isTrue(wanted)) data.set(name, Array.isArray(wanted) ? subset(all, wanted) : all);
   }
-  if (isTruthy(argument(args, "with_env_opts"))) {
+  if (isTrue(argument(args, "with_env_opts"))) {
     data.set("saltenv", context.config.saltenv ?? "base");
     data.set("pillarenv", context.config.pillarenv);
   }
@@ -75,6 +77,6 @@ function eventData(context: CallContext, environment: Environment, args: BoundAr
   return data;
 }
 
-function subset(map: ValueMap, names: readonly Value[]): ValueMap {
-  return new Map(Array.from(map).filter(([name]) => listHolds(names, name)));
+function subset(map: ValueMap, names: Value[]): ValueMap {
+  return new Map(Array.from(map).filter(([name]) => contains(names, name)));
 }

@@ -1,5 +1,8 @@
 /** Execution module `match`: whether a target means this minion. Source: Salt 3007's `match`, docs/functions.md. */
+
 import { hasCode } from "../../../errors.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import { matches } from "../../../target/match.ts";
 import { expandTarget, readNodegroups } from "../../../target/nodegroups.ts";
 import { parseTarget } from "../../../target/parse.ts";
@@ -11,7 +14,6 @@ import { describe } from "../declare/describe.ts";
 import { mergedMaps } from "../declare/merge.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, keywordArguments, signature } from "../declare/signature.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 
 /** How a kind of target is asked for: by id, which may be another's, or by a key with a delimiter. */
 type Form = { readonly takesId?: true; readonly takesDelimiter?: true };
@@ -51,9 +53,9 @@ type Question = { readonly kind: string; readonly target: Value; readonly delimi
 /** A target that cannot be read is logged and means nobody, as in Salt. */
 function isMeant(context: CallContext, { kind, target, delimiter, id }: Question): boolean {
   const { config } = context;
-  const expression = Array.isArray(target) ? target.map(pythonText) : pythonText(target);
+  const expression = Array.isArray(target) ? target.map(strOf) : strOf(target);
   const facts = {
-    id: id === null ? config.id : pythonText(id),
+    id: id === null ? config.id : strOf(id),
     grains: context.grains(),
     pillar: context.pillar(),
     ...(kind === "data" ? { data: readDataStore(config.cachedir) } : {}),
@@ -63,7 +65,7 @@ function isMeant(context: CallContext, { kind, target, delimiter, id }: Question
     return matches(parseTarget(written.kind, written.expression, delimiter), facts);
   } catch (error) {
     if (!hasCode(error, "TARGET_INVALID")) throw error;
-    context.log.error(`${kind} target '${pythonText(target)}': ${(error as Error).message}`);
+    context.log.error(`${kind} target '${strOf(target)}': ${(error as Error).message}`);
     return false;
   }
 }
@@ -77,7 +79,7 @@ function matchFunction(kind: string): ModuleFunction {
     ...(kind === "list" ? { pythonName: "list_" } : {}),
     doc: describe(about, example),
     run: (context, args) => {
-      const delimiter = takesDelimiter ? pythonText(argument(args, "delimiter")) : ":";
+      const delimiter = takesDelimiter ? strOf(argument(args, "delimiter")) : ":";
       return isMeant(context, { kind, target: argument(args, "tgt"), delimiter, id: argument(args, "minion_id") });
     },
   };
@@ -85,10 +87,10 @@ function matchFunction(kind: string): ModuleFunction {
 
 /** Whether a key of a table means the minion. @throws SaltworksError FUNCTION_FAILED for a kind that does not exist */
 function isKeyMeant(context: CallContext, key: Value, kind: Value, id: Value): boolean {
-  const name = pythonText(kind);
+  const name = strOf(kind);
   const known = name === "list_" ? "list" : name;
   if (forms[known] === undefined) throw pythonException("KeyError", `'${name}'`);
-  return isMeant(context, { kind: known, target: key, delimiter: ":", id: isTruthy(id) ? id : null });
+  return isMeant(context, { kind: known, target: key, delimiter: ":", id: isTrue(id) ? id : null });
 }
 
 type Chosen = { readonly [name: string]: Value };
@@ -100,11 +102,11 @@ function firstMeant(
 ): Value {
   for (const [key, value] of lookup) {
     if (!isKeyMeant(context, key, tgt_type ?? null, minion_id ?? null)) continue;
-    if (!isTruthy(merge ?? null)) return value;
+    if (!isTrue(merge ?? null)) return value;
     if (!(merge instanceof Map)) {
       throw pythonException("SaltException", "filter_by merge argument must be a dictionary.");
     }
-    return value instanceof Map ? mergedMaps(value, merge, isTruthy(merge_lists ?? null)) : merge;
+    return value instanceof Map ? mergedMaps(value, merge, isTrue(merge_lists ?? null)) : merge;
   }
   return null;
 }
@@ -115,7 +117,7 @@ function hasMeant(context: CallContext, lookup: ValueMap, { tgt_type, minion_id 
 
 function tableOf(value: Value): ValueMap {
   if (value instanceof Map) return value;
-  throw pythonException("AttributeError", `'${pythonText(value)}' is not a dictionary`);
+  throw pythonException("AttributeError", `'${strOf(value)}' is not a dictionary`);
 }
 
 function filterByTarget(context: CallContext, { named }: BoundArguments): Value {

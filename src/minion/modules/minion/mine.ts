@@ -1,12 +1,13 @@
 /** Execution module `mine`: values that minions leave with their master for others. Source: Salt 3007's `mine`, docs/functions.md. */
 
 import { SaltworksError } from "../../../errors.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, ownKeywords, signature } from "../declare/signature.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { mergedSetting } from "./config.ts";
 
 export const mineModule: ModuleFunctions = {
@@ -78,13 +79,13 @@ function parseCall(form: Value): MineCall {
     else args.push(part);
   }
   const fun = take(kwargs, "mine_function");
-  return { fun: fun === undefined ? undefined : pythonText(fun), args, kwargs, access: takeAccess(kwargs) };
+  return { fun: fun === undefined ? undefined : strOf(fun), args, kwargs, access: takeAccess(kwargs) };
 }
 
 function take(map: ValueMap, name: string): Value | undefined {
   const value = map.get(name);
   map.delete(name);
-  return value === undefined || !isTruthy(value) ? undefined : value;
+  return value === undefined || !isTrue(value) ? undefined : value;
 }
 
 function takeAccess(kwargs: ValueMap): Access {
@@ -100,12 +101,12 @@ function guarded(value: Encodable, access: Access): Encodable {
 
 async function update(context: CallContext, args: BoundArguments): Promise<Encodable> {
   const given = argument(args, "mine_functions");
-  const functions = isTruthy(given) ? namedFunctions(given) : configuredFunctions(context);
+  const functions = isTrue(given) ? namedFunctions(given) : configuredFunctions(context);
   if (functions === undefined) return null;
   const data = new Map<Value, Encodable>();
   for (const [name, form] of functions) {
     const call = parseCall(form);
-    const fun = call.fun ?? pythonText(name);
+    const fun = call.fun ?? strOf(name);
     if (!context.functions.has(fun)) {
       context.log.error(`Function ${fun} in mine_functions not available`);
       continue;
@@ -117,7 +118,7 @@ async function update(context: CallContext, args: BoundArguments): Promise<Encod
       context.log.error(`Function ${fun} in mine.update failed to execute: ${error.message}`);
     }
   }
-  return await store(context, data, isTruthy(argument(args, "clear")));
+  return await store(context, data, isTrue(argument(args, "clear")));
 }
 
 function namedFunctions(given: Value): ValueMap | undefined {
@@ -132,10 +133,10 @@ async function sendOne(context: CallContext, args: BoundArguments): Promise<Enco
   const access = takeAccess(kwargs);
   let value: Encodable;
   try {
-    value = await context.callFunction(pythonText(fun), args.rest, kwargs);
+    value = await context.callFunction(strOf(fun), args.rest, kwargs);
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
-    context.log.error(`Function ${pythonText(fun)} in mine.send failed to execute: ${error.message}`);
+    context.log.error(`Function ${strOf(fun)} in mine.send failed to execute: ${error.message}`);
     return false;
   }
   return await store(context, new Map([[name, guarded(value, access)]]), false);
@@ -146,7 +147,7 @@ async function store(context: CallContext, data: ReadonlyMap<Value, Encodable>, 
 }
 
 async function tell(context: CallContext, load: { readonly [name: string]: Encodable }): Promise<boolean> {
-  return isTruthy(await context.masterRequest(load));
+  return isTrue(await context.masterRequest(load));
 }
 
 async function get(context: CallContext, args: BoundArguments): Promise<Encodable> {
@@ -156,7 +157,7 @@ async function get(context: CallContext, args: BoundArguments): Promise<Encodabl
     fun: argument(args, "fun"),
     tgt_type: argument(args, "tgt_type"),
   });
-  if (found instanceof Map && isTruthy(argument(args, "exclude_minion"))) found.delete(context.config.id);
+  if (found instanceof Map && isTrue(argument(args, "exclude_minion"))) found.delete(context.config.id);
   return found;
 }
 
@@ -166,8 +167,8 @@ function validFunctions(context: CallContext): Encodable {
   const valid = new Map<Value, Encodable>();
   for (const [name, form] of functions) {
     const { fun, args, kwargs } = parseCall(form);
-    if (!context.functions.has(fun ?? pythonText(name))) {
-      context.log.error(`Function ${fun ?? pythonText(name)} in mine_functions not available`);
+    if (!context.functions.has(fun ?? strOf(name))) {
+      context.log.error(`Function ${fun ?? strOf(name)} in mine_functions not available`);
     } else if (fun === undefined) {
       valid.set(name, form);
     } else {

@@ -1,7 +1,9 @@
 /** Execution modules `key` and `minion`: this minion's own key, and the keys of a master on the same machine. Source: Salt 3007's modules of these names, docs/functions.md. */
+
 import { getHashes } from "node:crypto";
 import { join } from "node:path";
 import { fingerprint } from "../../../crypto/pem.ts";
+import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/function-errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
@@ -9,7 +11,6 @@ import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { namesIn, readTextIfAny } from "../machine/file-error.ts";
-import { pythonText } from "../python-values.ts";
 
 export const keyModule: ModuleFunctions = {
   "key.finger": {
@@ -44,7 +45,7 @@ export const minionModule: ModuleFunctions = {
 /** Empty where there is no such key. */
 function fingerprintOf(context: CallContext, file: string, hashType: Value): string {
   const pem = readTextIfAny(join(context.config.pki_dir, file));
-  const hash = hashType === null ? context.config.hash_type : pythonText(hashType);
+  const hash = hashType === null ? context.config.hash_type : strOf(hashType);
   if (!getHashes().includes(hash)) throw pythonException("ValueError", `unsupported hash type ${hash}`);
   return pem === undefined ? "" : fingerprint(pem, hash);
 }

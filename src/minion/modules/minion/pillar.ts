@@ -1,4 +1,7 @@
 /** Execution module `pillar`: what the master tells this minion. Source: Salt 3007's `pillar`, docs/functions.md. */
+
+import { strOf } from "../../../python/repr.ts";
+import { contains, isTrue, typeName } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { commandError, pythonException } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
@@ -7,7 +10,6 @@ import { filterBy, mergedMaps } from "../declare/merge.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, keywordArguments, signature } from "../declare/signature.ts";
 import { defaultDelimiter, traverse, traverseOr } from "../declare/traverse.ts";
-import { isTruthy, listHolds, pythonText, typeName } from "../python-values.ts";
 
 /** Stands for "no default given", because None is one. */
 const notSet = "<Constant.NOT_SET>";
@@ -46,7 +48,7 @@ export const pillarModule: ModuleFunctions = {
     run: async (context, args) => {
       const named = keywordArguments(args, itemSignature);
       const pillar = await pillarFor(context, named);
-      const delimiter = named.delimiter === null ? defaultDelimiter : pythonText(named.delimiter ?? null);
+      const delimiter = named.delimiter === null ? defaultDelimiter : strOf(named.delimiter ?? null);
       return valuesOf(pillar, args.rest, named.default ?? "", delimiter);
     },
   },
@@ -68,7 +70,7 @@ export const pillarModule: ModuleFunctions = {
     doc: describe("The pillar in the minion's memory, or one value at its top.", "pillar.raw", "pillar.raw key=roles"),
     run: (context, args) => {
       const key = argument(args, "key");
-      return isTruthy(key) ? (context.pillar().get(key) ?? new Map<Value, Value>()) : context.pillar();
+      return isTrue(key) ? (context.pillar().get(key) ?? new Map<Value, Value>()) : context.pillar();
     },
   },
   "pillar.keys": {
@@ -76,10 +78,10 @@ export const pillarModule: ModuleFunctions = {
     doc: describe("The names inside a map of the pillar.", "pillar.keys web:sites"),
     run: (context, args) => {
       const key = argument(args, "key");
-      const found = traverse(context.pillar(), key, pythonText(argument(args, "delimiter")));
-      if (found === undefined) throw pythonException("KeyError", `'Pillar key not found: ${pythonText(key)}'`);
+      const found = traverse(context.pillar(), key, strOf(argument(args, "delimiter")));
+      if (found === undefined) throw pythonException("KeyError", `'Pillar key not found: ${strOf(key)}'`);
       if (found instanceof Map) return [...found.keys()];
-      throw pythonException("ValueError", `Pillar value in key ${pythonText(key)} is not a dict`);
+      throw pythonException("ValueError", `Pillar value in key ${strOf(key)} is not a dict`);
     },
   },
   "pillar.filter_by": {
@@ -109,8 +111,8 @@ function environmentOptions(context: CallContext, saltenv: Value, pillarenv: Val
   const follows = context.config.opts.get("pillarenv_from_saltenv") === true;
   const chosen = pillarenv ?? (follows ? (saltenv ?? context.config.saltenv) : context.config.pillarenv);
   return {
-    ...(saltenv === null ? {} : { saltenv: pythonText(saltenv) }),
-    ...(chosen === null ? {} : { pillarenv: pythonText(chosen) }),
+    ...(saltenv === null ? {} : { saltenv: strOf(saltenv) }),
+    ...(chosen === null ? {} : { pillarenv: strOf(chosen) }),
   };
 }
 
@@ -118,12 +120,12 @@ async function compiledItems(context: CallContext, args: BoundArguments): Promis
   const named = keywordArguments(args, itemsSignature);
   const { pillar = null, pillar_enc: encryption = null, saltenv = null, pillarenv = null } = named;
   if (args.rest.length > 0) return valuesOf(await pillarFor(context, named), args.rest, "", defaultDelimiter);
-  if (isTruthy(pillar) && isTruthy(encryption)) {
-    throw commandError(`pillar_enc=${pythonText(encryption)} is not supported by this minion`);
+  if (isTrue(pillar) && isTrue(encryption)) {
+    throw commandError(`pillar_enc=${strOf(encryption)} is not supported by this minion`);
   }
   return await context.compilePillar({
     ...environmentOptions(context, saltenv, pillarenv),
-    ...(isTruthy(pillar) ? { override: pillar } : {}),
+    ...(isTrue(pillar) ? { override: pillar } : {}),
   });
 }
 
@@ -134,16 +136,16 @@ function valuesOf(pillar: ValueMap, names: readonly Value[], fallback: Value, de
 async function getValue(context: CallContext, args: BoundArguments): Promise<Value> {
   const pillar = await pillarFor(context, args.named);
   const key = argument(args, "key");
-  const delimiter = pythonText(argument(args, "delimiter"));
+  const delimiter = strOf(argument(args, "delimiter"));
   const given = argument(args, "default");
   const raises = given === notSet && context.config.opts.get("pillar_raise_on_missing") === true;
   const fallback = given === notSet ? "" : given;
-  if (isTruthy(argument(args, "merge"))) {
+  if (isTrue(argument(args, "merge"))) {
     const merged = mergedDefault(context, args, fallback, (empty) => traverseOr(pillar, key, empty, delimiter));
     if (merged !== undefined) return merged;
   }
   const found = traverse(pillar, key, delimiter);
-  if (found === undefined && raises) throw pythonException("KeyError", `'Pillar key not found: ${pythonText(key)}'`);
+  if (found === undefined && raises) throw pythonException("KeyError", `'Pillar key not found: ${strOf(key)}'`);
   return found === undefined ? fallback : found;
 }
 
@@ -155,15 +157,15 @@ function mergedDefault(
   lookUp: (empty: Value) => Value,
 ): Value | undefined {
   const option = argument(args, "merge_nested_lists");
-  const mergesLists = option === null ? context.config.opts.get("pillar_merge_lists") === true : isTruthy(option);
+  const mergesLists = option === null ? context.config.opts.get("pillar_merge_lists") === true : isTrue(option);
   if (fallback instanceof Map) {
     const found = lookUp(new Map());
     if (found instanceof Map) return mergedMaps(fallback, found, mergesLists);
   } else if (Array.isArray(fallback)) {
     const found = lookUp([]);
-    if (Array.isArray(found)) return [...fallback, ...found.filter((member) => !listHolds(fallback, member))];
+    if (Array.isArray(found)) return [...fallback, ...found.filter((member) => !contains(fallback, member))];
   }
-  const text = `Default (${pythonText(fallback)}) of type '${typeName(fallback)}' and the pillar's value are not both maps or lists`;
+  const text = `Default (${strOf(fallback)}) of type '${typeName(fallback)}' and the pillar's value are not both maps or lists`;
   context.log.error(`pillar.get: ${text}. Merge will be skipped.`);
   return undefined;
 }

@@ -2,8 +2,11 @@
  * Execution module `publish`: a minion asks its master to publish to other minions, or to run a runner, where the master's `peer` and
  * `peer_run` permit it. Source: Salt 3007's `publish`, docs/functions.md; docs/protocol.md section 7.1.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
 import { hasCode } from "../../../errors.ts";
+import { reprOf, strOf } from "../../../python/repr.ts";
+import { isTrue, numberOf, typeName } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { argumentError, invocationError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
@@ -11,7 +14,6 @@ import { parseYamlWord } from "../../functions/yaml-values.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
-import { isTruthy, numberOf, pythonRepr, pythonText, typeName } from "../python-values.ts";
 
 /** How often the master is asked what has come back, milliseconds. */
 const pollMs = 300;
@@ -45,7 +47,7 @@ export const publishModule: ModuleFunctions = {
 };
 
 async function publish(context: CallContext, args: BoundArguments, isFull: boolean): Promise<Encodable> {
-  const fun = pythonText(argument(args, "fun"));
+  const fun = strOf(argument(args, "fun"));
   if (hasNoMaster(context)) {
     context.log.error("Cannot run publish commands without a connection to a salt master. No command sent.");
     return new Map();
@@ -67,7 +69,7 @@ async function publish(context: CallContext, args: BoundArguments, isFull: boole
     form: isFull ? "full" : "clean",
     no_parse: notParsed(context),
   });
-  if (!(job instanceof Map)) return isTruthy(job) ? job : new Map();
+  if (!(job instanceof Map)) return isTrue(job) ? job : new Map();
   return job.size === 0 ? job : await gather(context, job, timeout, isFull);
 }
 
@@ -95,7 +97,7 @@ function bare(returns: ReadonlyMap<Value, Value>): Encodable {
 }
 
 async function runner(context: CallContext, args: BoundArguments): Promise<Encodable> {
-  const fun = pythonText(argument(args, "fun"));
+  const fun = strOf(argument(args, "fun"));
   if (hasNoMaster(context)) return "No access to master. If using salt-call with --local, please remove.";
   return await askMaster(context, `'${fun}' runner publish timed out`, {
     cmd: "minion_runner",
@@ -112,13 +114,13 @@ function hasNoMaster({ config }: CallContext): boolean {
 
 /** A minion of ours is connected to one of its masters at a time: another one could not be asked in between. */
 function checkMaster({ config }: CallContext, wanted: Value): void {
-  if (!isTruthy(wanted)) return;
+  if (!isTrue(wanted)) return;
   if (!Array.isArray(config.master))
     throw invocationError("Could not find list of masters in minion configuration but `via_master` was specified.");
   const names = config.master.map(String);
-  if (!names.some((name) => name === wanted || name.startsWith(`${pythonText(wanted)}:`)))
+  if (!names.some((name) => name === wanted || name.startsWith(`${strOf(wanted)}:`)))
     throw invocationError(
-      `Could not find match for ${pythonText(wanted)} in list of configured masters ${pythonRepr(names)} when using \`via_master\` option`,
+      `Could not find match for ${strOf(wanted)} in list of configured masters ${reprOf(names)} when using \`via_master\` option`,
     );
   if (names.length > 1)
     throw invocationError("`via_master` cannot be used with several masters: the minion is connected to one at a time");

@@ -2,6 +2,9 @@
  * `saltutil.sync_*`: Salt's minions fetch modules of one's own, written in Python, which this minion cannot run.
  * Where the master serves none there is nothing to fetch, and that is the answer; where it does, the call fails and says so.
  */
+
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
@@ -10,7 +13,6 @@ import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { namesIn } from "../machine/file-error.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 
 /** Kinds in the order of `sync_all`, by the name in its result; the directory of `proxymodules` is `_proxy`. */
 const kinds = [
@@ -44,7 +46,7 @@ function syncFunction(kind: string): ModuleFunction {
     run: async (context, args) => {
       const files = await servedFiles(context, argument(args, "saltenv"));
       assertNone(files, [kind]);
-      if (isTruthy(args.named.refresh ?? null)) await refreshAfter(context, kind, args);
+      if (isTrue(args.named.refresh ?? null)) await refreshAfter(context, kind, args);
       return [];
     },
   };
@@ -54,7 +56,7 @@ const refreshesPillar = new Set(["grains", "pillar"]);
 
 async function refreshAfter(context: CallContext, kind: string, args: BoundArguments): Promise<void> {
   if (!refreshesPillar.has(kind)) return await context.fireMinion("module_refresh", {});
-  await context.fireMinion("pillar_refresh", { clean_cache: isTruthy(args.named.clean_pillar_cache ?? null) });
+  await context.fireMinion("pillar_refresh", { clean_cache: isTrue(args.named.clean_pillar_cache ?? null) });
 }
 
 const syncAll: ModuleFunction = {
@@ -66,7 +68,7 @@ const syncAll: ModuleFunction = {
   run: async (context, args) => {
     const all = context.config.file_client === "local" ? [...kinds, ...masterlessKinds] : kinds;
     assertNone(await servedFiles(context, argument(args, "saltenv")), all);
-    if (isTruthy(argument(args, "refresh"))) await refreshAfter(context, "pillar", args);
+    if (isTrue(argument(args, "refresh"))) await refreshAfter(context, "pillar", args);
     return new Map(all.map((kind): [Value, Encodable] => [kind, []]));
   },
 };
@@ -79,17 +81,13 @@ export const syncFunctions: ModuleFunctions = {
 
 /** What the file server has in these environments. */
 async function servedFiles(context: CallContext, saltenv: Value): Promise<string[]> {
-  const asked = Array.isArray(saltenv)
-    ? saltenv.map(pythonText)
-    : isTruthy(saltenv)
-      ? pythonText(saltenv).split(",")
-      : [];
+  const asked = Array.isArray(saltenv) ? saltenv.map(strOf) : isTrue(saltenv) ? strOf(saltenv).split(",") : [];
   const environments = asked.length > 0 ? asked : [context.config.saltenv ?? "base"];
   if (context.config.file_client === "local") return environments.flatMap((name) => localFiles(context, name));
   const files: string[] = [];
   for (const environment of environments) {
     const reply = await context.masterRequest({ cmd: "_file_list", saltenv: environment, prefix: "" });
-    if (Array.isArray(reply)) files.push(...reply.map(pythonText));
+    if (Array.isArray(reply)) files.push(...reply.map(strOf));
   }
   return files;
 }
@@ -98,7 +96,7 @@ function localFiles(context: CallContext, environment: string): string[] {
   const roots = configToValue(context.config.file_roots[environment] ?? []);
   const directories = [...kinds, ...masterlessKinds].map(directoryOf);
   return (Array.isArray(roots) ? roots : []).flatMap((root) =>
-    directories.flatMap((directory) => namesIn(`${pythonText(root)}/${directory}`).map((name) => directory + name)),
+    directories.flatMap((directory) => namesIn(`${strOf(root)}/${directory}`).map((name) => directory + name)),
   );
 }
 

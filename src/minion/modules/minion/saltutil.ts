@@ -1,10 +1,14 @@
 /** Execution module `saltutil`: the minion's jobs, refreshes and caches. Source: Salt 3007's `saltutil`, docs/functions.md. */
+
 import { readdirSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { compileGlob } from "../../../python/fnmatch.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue, numberOf } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
+import { wholeNumber } from "../../functions/number-words.ts";
 import { openIdentity } from "../../session/identity.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
@@ -12,7 +16,6 @@ import { argument, ownKeywords, refuseKeywords, signature } from "../declare/sig
 import { refreshGrains } from "../grains/store.ts";
 import { clearDirectory } from "../machine/clear-directory.ts";
 import { isFileError } from "../machine/file-error.ts";
-import { isTruthy, numberOf, pythonText, wholeNumber } from "../python-values.ts";
 import { awaitPillarRefresh } from "./saltutil-refresh.ts";
 import { syncFunctions } from "./saltutil-sync.ts";
 
@@ -28,8 +31,8 @@ const jobFunctions: ModuleFunctions = {
     ...signature("fun"),
     doc: describe("The running jobs whose function is this one or matches a glob.", "saltutil.is_running 'state.*'"),
     run: async (context, args) => {
-      const glob = compileGlob(pythonText(argument(args, "fun")));
-      return (await context.runningJobs()).filter((job) => glob.matches(pythonText(job.get("fun") ?? "")));
+      const glob = compileGlob(strOf(argument(args, "fun")));
+      return (await context.runningJobs()).filter((job) => glob.matches(strOf(job.get("fun") ?? "")));
     },
   },
   "saltutil.find_job": {
@@ -39,7 +42,7 @@ const jobFunctions: ModuleFunctions = {
       "saltutil.find_job 20261120155014383034",
     ),
     run: async (context, args) => {
-      const jid = pythonText(argument(args, "jid"));
+      const jid = strOf(argument(args, "jid"));
       const found = (await context.runningJobs()).find((job) => job.get("jid") === jid);
       return found ?? new Map<Value, Value>();
     },
@@ -47,7 +50,7 @@ const jobFunctions: ModuleFunctions = {
   "saltutil.signal_job": {
     ...signature("jid, sig"),
     doc: describe("Sends a signal to the processes of a running job.", "saltutil.signal_job 20261120155014383034 15"),
-    run: (context, args) => context.signalJob(pythonText(argument(args, "jid")), wholeNumber(argument(args, "sig"))),
+    run: (context, args) => context.signalJob(strOf(argument(args, "jid")), wholeNumber(argument(args, "sig"))),
   },
   "saltutil.term_job": signalFunction("Ends a running job with SIGTERM.", "term_job", SIGTERM),
   "saltutil.kill_job": signalFunction("Ends a running job with SIGKILL.", "kill_job", SIGKILL),
@@ -62,7 +65,7 @@ const jobFunctions: ModuleFunctions = {
     run: ({ config }, args) => {
       if (!config.cache_jobs)
         return "Local jobs cache directory not found; you may need to enable cache_jobs on this minion";
-      const directory = join(config.cachedir, "minion_jobs", pythonText(argument(args, "jid")));
+      const directory = join(config.cachedir, "minion_jobs", strOf(argument(args, "jid")));
       return `Local jobs cache directory ${directory} not found`;
     },
   },
@@ -72,7 +75,7 @@ function signalFunction(text: string, name: string, signal: number): ModuleFunct
   return {
     ...signature("jid"),
     doc: describe(text, `saltutil.${name} 20261120155014383034`),
-    run: (context, args) => context.signalJob(pythonText(argument(args, "jid")), signal),
+    run: (context, args) => context.signalJob(strOf(argument(args, "jid")), signal),
   };
 }
 
@@ -83,7 +86,7 @@ function signalAllFunction(text: string, name: string, signal: number): ModuleFu
     run: async (context) => {
       const texts: string[] = [];
       for (const job of await context.runningJobs()) {
-        texts.push(await context.signalJob(pythonText(job.get("jid") ?? ""), signal));
+        texts.push(await context.signalJob(strOf(job.get("jid") ?? ""), signal));
       }
       return texts;
     },
@@ -102,8 +105,8 @@ const refreshPillarFunction: ModuleFunction = {
 };
 
 async function refreshPillar(context: CallContext, args: BoundArguments): Promise<boolean> {
-  const fire = () => context.fireMinion("pillar_refresh", { clean_cache: isTruthy(argument(args, "clean_cache")) });
-  if (!isTruthy(argument(args, "wait"))) {
+  const fire = () => context.fireMinion("pillar_refresh", { clean_cache: isTrue(argument(args, "clean_cache")) });
+  if (!isTrue(argument(args, "wait"))) {
     await fire();
     return true;
   }
@@ -132,7 +135,7 @@ const refreshFunctions: ModuleFunctions = {
     ),
     run: async (context, args) => {
       const keywords = ownKeywords(args);
-      const refreshesPillar = isTruthy(keywords.get("refresh_pillar") ?? true);
+      const refreshesPillar = isTrue(keywords.get("refresh_pillar") ?? true);
       keywords.delete("refresh_pillar");
       keywords.delete("clean_pillar_cache");
       refuseKeywords(keywords);
@@ -169,7 +172,7 @@ const refreshFunctions: ModuleFunctions = {
     ...signature("preserve_minion_cache=False"),
     doc: describe("Has the master delete this minion's key.", "saltutil.revoke_auth"),
     run: async (context, args) => {
-      const isKept = isTruthy(argument(args, "preserve_minion_cache"));
+      const isKept = isTrue(argument(args, "preserve_minion_cache"));
       await context.masterRequest({ cmd: "revoke_auth", preserve_minion_cache: isKept });
       return true;
     },

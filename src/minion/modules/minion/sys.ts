@@ -1,12 +1,13 @@
 /** Execution module `sys`: which functions there are, how they are called and what they do. Source: Salt 3007's `sys`, docs/functions.md. */
+
 import { compileGlob } from "../../../python/fnmatch.ts";
+import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, type FullSignature, signature } from "../declare/signature.ts";
-import { pythonText } from "../python-values.ts";
 
 export const sysModule: ModuleFunctions = {
   "sys.list_functions": {
@@ -29,7 +30,7 @@ export const sysModule: ModuleFunctions = {
       "sys.doc",
       "sys.doc sys.doc network",
     ),
-    run: (context, args) => documentation(context, args.rest.map(pythonText)),
+    run: (context, args) => documentation(context, args.rest.map(strOf)),
   },
   "sys.argspec": {
     ...signature("module=''"),
@@ -37,7 +38,7 @@ export const sysModule: ModuleFunctions = {
       "The parameters of functions: of one, of a module, or of those that match a glob.",
       "sys.argspec test.ping",
     ),
-    run: (context, args) => parameterReport(context, pythonText(argument(args, "module"))),
+    run: (context, args) => parameterReport(context, strOf(argument(args, "module"))),
   },
   "sys.reload_modules": {
     ...signature(""),
@@ -83,13 +84,13 @@ async function runnerFunctions({ extras }: CallContext): Promise<readonly string
 
 /** Names that the words mean: of a module, or by globs of whole names; all without words. */
 function matching(names: readonly string[], { rest }: BoundArguments): string[] {
-  const tests = rest.map(pythonText).map((word) => (/[*.]/.test(word) ? globTest(word) : moduleTest(word)));
+  const tests = rest.map(strOf).map((word) => (/[*.]/.test(word) ? globTest(word) : moduleTest(word)));
   return names.filter((name) => tests.length === 0 || tests.some((test) => test(name))).sort();
 }
 
 /** Modules of the names that the words mean: names of modules, or globs of whole names. */
 function modulesAmong(names: readonly string[], { rest }: BoundArguments): string[] {
-  const tests = rest.map(pythonText).map((word) => (word.includes("*") ? globTest(word) : moduleTest(word)));
+  const tests = rest.map(strOf).map((word) => (word.includes("*") ? globTest(word) : moduleTest(word)));
   const found = names.filter((name) => tests.length === 0 || tests.some((test) => test(name)));
   return [...new Set(found.map(moduleOf))].sort();
 }

@@ -1,7 +1,10 @@
 /** How functions ask the running minion's scheduler: an event on the minion's bus, and the event that answers it. Source: Salt 3007's `schedule` module. */
+
 import { randomUUID } from "node:crypto";
 import { hasCode } from "../../../errors.ts";
 import { scheduleAnswerMs } from "../../../limits.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import { EventSubscriber } from "../../../transport/event-stream-client.ts";
 import { decodeEvent, splitEvent } from "../../../wire/event.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
@@ -10,7 +13,6 @@ import { busPaths, fireOnBus } from "../../minion-bus.ts";
 import { includeDirectory, scheduleFile } from "../../schedule/file.ts";
 import { manageTag } from "../../schedule/scheduler.ts";
 import { readTextIfAny } from "../machine/file-error.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { parseScheduleText } from "./text.ts";
 
 export type Asked = { readonly func: string; readonly [member: string]: Encodable };
@@ -80,11 +82,11 @@ export async function listSchedule(context: CallContext, listing: Listing): Prom
     : scheduleIn(await askScheduler(context, asked, "list_complete"));
   const listed: ValueMap = new Map();
   for (const [key, spec] of all) {
-    const name = pythonText(key);
+    const name = strOf(key);
     if (!(spec instanceof Map)) listed.set(name, spec);
     else if (!name.startsWith("__") || listing.isHiddenShown === true) {
       const shown = shownSpec(spec);
-      if (listing.isDisabledHidden !== true || isTruthy(shown.get("enabled") ?? null)) listed.set(name, shown);
+      if (listing.isDisabledHidden !== true || isTrue(shown.get("enabled") ?? null)) listed.set(name, shown);
     }
   }
   return listed;

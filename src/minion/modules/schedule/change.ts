@@ -1,11 +1,13 @@
 /** Changes to the schedule: `schedule.add`, `modify`, `delete`, `purge`. Source: Salt 3007's `schedule` module; the texts are its own. */
+
+import { reprOf, strOf } from "../../../python/repr.ts";
+import { isEqual, isTrue } from "../../../python/values.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/function-errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { writeScheduleFile } from "../../schedule/file.ts";
 import { argument, ownKeywords } from "../declare/signature.ts";
 import { isFileError } from "../machine/file-error.ts";
-import { isEqual, isTruthy, pythonRepr, pythonText } from "../python-values.ts";
 import { type Asked, askScheduler, listSchedule, scheduleIn, tellScheduler } from "./ask.ts";
 import { bothTimersText, buildItem, hasBothTimers, hasTimeConflict } from "./item.ts";
 
@@ -14,17 +16,17 @@ export type Answer = { readonly [member: string]: Encodable };
 const conflictText = 'Error: Unable to use "seconds", "minutes", "hours", or "days" with "when"';
 
 export function isGiven(given: ValueMap, name: string): boolean {
-  return isTruthy(given.get(name) ?? null);
+  return isTrue(given.get(name) ?? null);
 }
 
 /** Whether a change is to be kept in the file; yes unless `persist=False`. */
 export function isPersisted(given: ValueMap): boolean {
-  return isTruthy(given.get("persist") ?? true);
+  return isTrue(given.get("persist") ?? true);
 }
 
 export async function add(context: CallContext, args: BoundArguments): Promise<Answer> {
   const given = ownKeywords(args);
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   const failure = { comment: `Failed to add job ${name} to schedule.`, result: false, changes: {} };
   const isOffline = isGiven(given, "offline");
   const current = await listSchedule(context, { isHiddenShown: true, isOffline });
@@ -56,7 +58,7 @@ function writeOffline({ config, log }: CallContext, schedule: ValueMap): void {
 
 export async function modify(context: CallContext, args: BoundArguments): Promise<Answer> {
   const given = ownKeywords(args);
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   const refuse = (comment: string) => ({ comment, changes: {}, result: false });
   if (hasTimeConflict(given)) return refuse(`${conflictText} option.`);
   if (hasBothTimers(given)) return refuse(bothTimersText);
@@ -95,7 +97,7 @@ export async function requestForJob(
 
 export async function remove(context: CallContext, args: BoundArguments): Promise<Answer> {
   const given = ownKeywords(args);
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   const failure = { comment: `Failed to delete job ${name} from schedule.`, result: false, changes: {} };
   const done = { comment: `Deleted Job ${name} from schedule.`, result: true, changes: { [name]: "removed" } };
   if (isGiven(given, "test")) {
@@ -103,7 +105,7 @@ export async function remove(context: CallContext, args: BoundArguments): Promis
   }
   if (isGiven(given, "offline")) {
     const saved = await listSchedule(context, { isHiddenShown: true, isOffline: true });
-    if (!saved.delete(name)) throw pythonException("KeyError", pythonRepr(name));
+    if (!saved.delete(name)) throw pythonException("KeyError", reprOf(name));
     writeOffline(context, saved);
     return done;
   }
@@ -119,7 +121,7 @@ export async function purge(context: CallContext, args: BoundArguments): Promise
   const schedule = await listSchedule(context, { isHiddenShown: true, isOffline });
   const comment: string[] = [];
   const changes: { [name: string]: string } = {};
-  for (const name of Array.from(schedule.keys(), pythonText)) {
+  for (const name of Array.from(schedule.keys(), strOf)) {
     if (name === "enabled" || name.startsWith("__")) continue;
     if (isGiven(given, "test")) {
       comment.push(`Job: ${name} would be deleted from schedule.`);

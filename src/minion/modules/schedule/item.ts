@@ -1,9 +1,9 @@
 /** A scheduled job made of the arguments of `schedule.add` and its kin, with Salt's checks and texts. */
 
 import { parseDateText } from "../../../python/dateutil.ts";
+import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/function-errors.ts";
-import { pythonText } from "../python-values.ts";
 
 /** A job, or the answer that says why there is none. */
 type Built = { readonly item: ValueMap } | { readonly refusal: { readonly [name: string]: Encodable } };
@@ -75,6 +75,6 @@ function orderedSplay(splay: ValueMap): ValueMap {
 
 function unreadableWhen(when: Value | undefined): string | undefined {
   if (when === undefined) return undefined;
-  const texts = (Array.isArray(when) ? when : [when]).map(pythonText);
+  const texts = (Array.isArray(when) ? when : [when]).map(strOf);
   return texts.find((text) => parseDateText(text, Date.now()) === undefined);
 }

@@ -1,13 +1,15 @@
 /** `schedule.copy` and `schedule.move`: a job to other minions, by publishing `schedule.add` to them. Source: Salt 3007's `schedule` module. */
-import type { Value, ValueMap } from "../../../wire/values.ts";
+
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
+import { asValue, type Value, type ValueMap } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument, ownKeywords } from "../declare/signature.ts";
-import { asValue, isTruthy, pythonText } from "../python-values.ts";
 import { listSchedule } from "./ask.ts";
 import { type Answer, isGiven, remove } from "./change.ts";
 
 export async function copy(context: CallContext, args: BoundArguments): Promise<Answer> {
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   if (isGiven(ownKeywords(args), "test")) {
     return { comment: `Job: ${name} would be copied from schedule.`, result: true };
   }
@@ -17,7 +19,7 @@ export async function copy(context: CallContext, args: BoundArguments): Promise<
 }
 
 export async function move(context: CallContext, args: BoundArguments): Promise<Answer> {
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   if (isGiven(ownKeywords(args), "test")) {
     return { comment: `Job: ${name} would be moved from schedule.`, result: true };
   }
@@ -36,7 +38,7 @@ async function sendJob(context: CallContext, name: string, target: Value): Promi
   if (!(response instanceof Map) || response.size === 0) {
     return { answer: { comment: "no servers answered the published schedule.add command", result: true } };
   }
-  const failed = [...response].filter(([, answer]) => !isTruthy(answer)).map(([id]) => id);
+  const failed = [...response].filter(([, answer]) => !isTrue(answer)).map(([id]) => id);
   if (failed.length > 0) {
     return { answer: { comment: "the following minions return False", result: true, minions: failed } };
   }
@@ -44,5 +46,5 @@ async function sendJob(context: CallContext, name: string, target: Value): Promi
 }
 
 function wordsOf(job: ValueMap): Value[] {
-  return Array.from(job, ([member, value]) => `${pythonText(member)}=${pythonText(value)}`);
+  return Array.from(job, ([member, value]) => `${strOf(member)}=${strOf(value)}`);
 }

@@ -1,13 +1,14 @@
 /** Execution module `schedule`: the minion's scheduler, as operators see and change it. Source: Salt 3007's `schedule`, docs/functions.md. */
 
+import { strOf } from "../../../python/repr.ts";
 import { standardFormat } from "../../../python/strftime.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { yamlText } from "../../yaml-text.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, ownKeywords, signature } from "../declare/signature.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { listSchedule, savedSchedule } from "./ask.ts";
 import { add, build, modify, purge, remove } from "./change.ts";
 import { copy, move } from "./peers.ts";
@@ -157,12 +158,12 @@ export const scheduleModule: ModuleFunctions = {
 async function list(context: CallContext, args: BoundArguments): Promise<Encodable> {
   const where = argument(args, "where");
   const schedule = await listSchedule(context, {
-    isHiddenShown: isTruthy(argument(args, "show_all")),
-    isDisabledHidden: !isTruthy(argument(args, "show_disabled")),
+    isHiddenShown: isTrue(argument(args, "show_all")),
+    isDisabledHidden: !isTrue(argument(args, "show_disabled")),
     where: where === "opts" || where === "pillar" ? where : undefined,
-    isOffline: isTruthy(argument(args, "offline")),
+    isOffline: isTrue(argument(args, "offline")),
   });
-  if (!isTruthy(argument(args, "return_yaml"))) return schedule;
+  if (!isTrue(argument(args, "return_yaml"))) return schedule;
   const saved = savedSchedule(context);
   for (const [name, job] of schedule) if (job instanceof Map) job.set("saved", saved.has(name));
   return yamlText(new Map<Value, Value>([["schedule", schedule]]));
@@ -171,6 +172,6 @@ async function list(context: CallContext, args: BoundArguments): Promise<Encodab
 async function isEnabled(context: CallContext, args: BoundArguments): Promise<Encodable> {
   const name = argument(args, "name");
   const schedule = await listSchedule(context, {});
-  if (!isTruthy(name)) return schedule.get("enabled") ?? true;
-  return schedule.get(pythonText(name)) ?? new Map();
+  if (!isTrue(name)) return schedule.get("enabled") ?? true;
+  return schedule.get(strOf(name)) ?? new Map();
 }

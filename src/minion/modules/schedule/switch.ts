@@ -1,8 +1,10 @@
 /** Switching the schedule and its jobs: `schedule.enable`, `disable`, `enable_job`, `disable_job`, `save`, `reload`. Source: Salt 3007's `schedule` module. */
+
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { ValueMap } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument, ownKeywords } from "../declare/signature.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { askScheduler, reloadText, scheduleIn, tellScheduler } from "./ask.ts";
 import { type Answer, isGiven, isPersisted, requestForJob } from "./change.ts";
 import { parseScheduleText } from "./text.ts";
@@ -18,7 +20,7 @@ function capital(word: string): string {
 
 export async function switchJob(context: CallContext, args: BoundArguments, words: Words): Promise<Answer> {
   const given = ownKeywords(args);
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   const { verb, done, wanted } = words;
   // Salt reads `test` from the configuration for the one and from the arguments for the other.
   const isTest = wanted ? context.config.opts.get("test") === true : isGiven(given, "test");
@@ -28,7 +30,7 @@ export async function switchJob(context: CallContext, args: BoundArguments, word
   const answer = await askScheduler(context, asked, `${done}_job_complete`);
   if (answer === undefined) return { comment: [], result: true, changes: {} };
   const job = scheduleIn(answer).get(name);
-  if (job instanceof Map && isTruthy(job.get("enabled") ?? true) === wanted) {
+  if (job instanceof Map && isTrue(job.get("enabled") ?? true) === wanted) {
     return { comment: `${capital(done)} Job ${name} in schedule.`, result: true, changes: { [name]: done } };
   }
   return { comment: `Failed to ${verb} job ${name} in schedule.`, result: false, changes: {} };

@@ -1,20 +1,21 @@
 /** Single moments of a scheduled job: `schedule.run_job`, `postpone_job`, `skip_job`, `show_next_fire_time`, `job_status`. Source: Salt 3007's `schedule` module. */
 
+import { strOf } from "../../../python/repr.ts";
 import { formatDate, parseByFormat, standardFormat } from "../../../python/strftime.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { timeTextFormat, timeTextOf } from "../../schedule/job.ts";
 import { argument, ownKeywords } from "../declare/signature.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { askScheduler, listSchedule, scheduleIn, tellScheduler } from "./ask.ts";
 import { type Answer, requestForJob } from "./change.ts";
 
 export async function runJob(context: CallContext, args: BoundArguments): Promise<Answer> {
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   const job = (await listSchedule(context, { isHiddenShown: true })).get(name);
   if (!(job instanceof Map)) return { comment: `Job ${name} does not exist.`, result: false };
-  const isForced = isTruthy(argument(args, "force"));
-  if (!isForced && job.has("enabled") && !isTruthy(job.get("enabled") ?? null)) {
+  const isForced = isTrue(argument(args, "force"));
+  if (!isForced && job.has("enabled") && !isTrue(job.get("enabled") ?? null)) {
     return { comment: `Job ${name} is disabled.`, result: true };
   }
   await tellScheduler(context, { name, func: "run_job" });
@@ -56,11 +57,11 @@ export async function skip(context: CallContext, args: BoundArguments): Promise<
 
 function formatOf(args: BoundArguments): string {
   const format = ownKeywords(args).get("time_fmt") ?? null;
-  return isTruthy(format) ? pythonText(format) : standardFormat;
+  return isTrue(format) ? strOf(format) : standardFormat;
 }
 
 function faultOfTime(time: Value, format: string, missing: string): string | undefined {
-  if (!isTruthy(time)) return missing;
+  if (!isTrue(time)) return missing;
   const isRead = typeof time === "string" && parseByFormat(time, format) !== undefined;
   return isRead ? undefined : "Date string could not be parsed.";
 }
@@ -78,7 +79,7 @@ async function appoint(
   times: { readonly [name: string]: Value },
   texts: Texts,
 ): Promise<Answer> {
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   if (name === "") return refused("Job name is required.");
   if (context.config.opts.get("test") === true) {
     return { comment: `Job: ${name} would be ${texts.would} in schedule.`, result: true };
@@ -88,12 +89,12 @@ async function appoint(
   const answer = await askScheduler(context, asked, `${texts.func}_complete`);
   if (answer === undefined) return { comment: [], result: true };
   const job = scheduleIn(answer).get(name);
-  const isEnabled = job instanceof Map && isTruthy(job.get("enabled") ?? true);
+  const isEnabled = job instanceof Map && isTrue(job.get("enabled") ?? true);
   return isEnabled ? { comment: texts.done(name), result: true } : refused(texts.failed(name));
 }
 
 export async function showNextFireTime(context: CallContext, args: BoundArguments): Promise<Answer> {
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   const answer = await askScheduler(context, { name, func: "get_next_fire_time" }, "next_fire_time_complete");
   const next = answer?.get("next_fire_time");
   if (next === undefined) return { result: true, comment: "next fire time not available." };
@@ -102,9 +103,9 @@ export async function showNextFireTime(context: CallContext, args: BoundArgument
 
 /** All that the scheduler knows of a job, times in the wanted format. */
 export async function jobStatus(context: CallContext, args: BoundArguments): Promise<Encodable> {
-  const asked = { func: "job_status", name: pythonText(argument(args, "name")), fire_event: true };
+  const asked = { func: "job_status", name: strOf(argument(args, "name")), fire_event: true };
   const data = (await askScheduler(context, asked, "job_status_complete"))?.get("data");
-  const format = pythonText(argument(args, "time_fmt"));
+  const format = strOf(argument(args, "time_fmt"));
   const status: ValueMap = new Map();
   for (const [member, value] of data instanceof Map ? data : []) {
     const text = timeTextOf(value);

@@ -1,4 +1,7 @@
 /** Execution module `disk`: how full the filesystems are, and what is on block devices. Source: Salt 3007's `disk`, docs/functions.md. */
+
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
@@ -6,7 +9,6 @@ import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { runProgram } from "../machine/run-program.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 
 type Columns = { readonly [name: string]: string };
 
@@ -49,14 +51,14 @@ export const diskModule: ModuleFunctions = {
   "disk.fstype": {
     ...signature("device"),
     doc: describe("The type of the filesystem on a device.", "disk.fstype /dev/sdX1"),
-    run: (_, args) => filesystemType(pythonText(argument(args, "device"))),
+    run: (_, args) => filesystemType(strOf(argument(args, "device"))),
   },
 };
 
 /** Letters of one text, or a list of them. @throws for a letter that df does not take here */
 function flagsOf(flags: Value, caller: string): string[] {
   if (flags === null) return [];
-  const letters = Array.isArray(flags) ? flags.map(pythonText) : [...pythonText(flags)];
+  const letters = Array.isArray(flags) ? flags.map(strOf) : [...strOf(flags)];
   if (letters.some((letter) => !/^[aBhHiklPtTxv]$/.test(letter)))
     throw commandError(`Invalid flag passed to ${caller}`);
   return letters.length === 0 ? [] : [`-${letters.join("")}`];
@@ -83,16 +85,16 @@ function byMountPoint(
 async function percentages(context: CallContext, mountPoint: Value): Promise<Encodable> {
   const rows = await filesystems(["-P"]);
   const found = new Map(rows.map((row): [Value, Value] => [row[5] ?? "", row[4] ?? ""]));
-  if (!isTruthy(mountPoint)) return found;
+  if (!isTrue(mountPoint)) return found;
   const one = found.get(mountPoint);
   if (one !== undefined) return one;
-  context.log.error(`Problem parsing disk usage information: Partition '${pythonText(mountPoint)}' does not exist!`);
+  context.log.error(`Problem parsing disk usage information: Partition '${strOf(mountPoint)}' does not exist!`);
   return new Map<Value, Value>();
 }
 
 /** `/dev/sda1: UUID="..." TYPE="ext4"` for each device. */
 async function blockDevices(device: Value, token: Value): Promise<Encodable> {
-  const args = isTruthy(device) ? [pythonText(device)] : isTruthy(token) ? ["-t", pythonText(token)] : [];
+  const args = isTrue(device) ? [strOf(device)] : isTrue(token) ? ["-t", strOf(token)] : [];
   const { stdout, exitCode } = await runProgram("blkid", args);
   const devices = new Map<Value, Encodable>();
   if (exitCode !== 0) return devices;

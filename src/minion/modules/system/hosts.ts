@@ -1,10 +1,10 @@
 /** Execution module `hosts`: what the file of host names says. Source: Salt 3007's `hosts`, docs/functions.md. */
+import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { readTextIfAny } from "../machine/file-error.ts";
-import { pythonText } from "../python-values.ts";
 
 type Host = { aliases: string[]; comment?: string };
 
@@ -22,7 +22,7 @@ export function hostsModule(hostsFile = "/etc/hosts"): ModuleFunctions {
       ...signature("host"),
       doc: describe("The address of a name, empty where there is none.", "hosts.get_ip web1"),
       run: (_, args) => {
-        const wanted = pythonText(argument(args, "host"));
+        const wanted = strOf(argument(args, "host"));
         const found = [...readHosts(hostsFile)].find(
           ([, host]) => !Array.isArray(host) && host.aliases.includes(wanted),
         );
@@ -40,14 +40,14 @@ export function hostsModule(hostsFile = "/etc/hosts"): ModuleFunctions {
       run: (_, args) => {
         const alias = argument(args, "alias");
         const present = aliasesOf(hostsFile, argument(args, "ip"));
-        return (Array.isArray(alias) ? alias : [alias]).every((one) => present.includes(pythonText(one)));
+        return (Array.isArray(alias) ? alias : [alias]).every((one) => present.includes(strOf(one)));
       },
     },
   };
 }
 
 function aliasesOf(hostsFile: string, ip: Value): readonly string[] {
-  const host = readHosts(hostsFile).get(pythonText(ip));
+  const host = readHosts(hostsFile).get(strOf(ip));
   return host === undefined || Array.isArray(host) ? [] : host.aliases;
 }
 

@@ -1,6 +1,8 @@
 /** Execution module `network`: arithmetic with addresses and networks. */
 
+import { reprOf, strOf } from "../../../python/repr.ts";
 import { pythonException } from "../../functions/function-errors.ts";
+import { wholeNumber } from "../../functions/number-words.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
@@ -14,7 +16,6 @@ import {
   requireAddress,
   reverseName,
 } from "../ip-format.ts";
-import { pythonRepr, pythonText, wholeNumber } from "../python-values.ts";
 
 export const addressFunctions: ModuleFunctions = {
   "network.calc_net": {
@@ -26,15 +27,14 @@ export const addressFunctions: ModuleFunctions = {
     ),
     run: (_, args) => {
       const mask = argument(args, "netmask");
-      return requireInterface(pythonText(argument(args, "ip_addr")) + (mask === null ? "" : `/${pythonText(mask)}`))
-        .network;
+      return requireInterface(strOf(argument(args, "ip_addr")) + (mask === null ? "" : `/${strOf(mask)}`)).network;
     },
   },
   "network.convert_cidr": {
     ...signature("cidr"),
     doc: describe("Network, netmask and broadcast address of a network.", "network.convert_cidr 172.31.0.0/16"),
     run: (_, args) => {
-      const { parsed } = requireInterface(pythonText(argument(args, "cidr")));
+      const { parsed } = requireInterface(strOf(argument(args, "cidr")));
       return { network: formatAddress(parsed), netmask: netmaskOf(parsed), broadcast: lastAddressOf(parsed) };
     },
   },
@@ -42,7 +42,7 @@ export const addressFunctions: ModuleFunctions = {
     ...signature("ip_addr"),
     doc: describe("Whether an address is reserved for private use.", "network.is_private 10.0.0.3"),
     run: (_, args) => {
-      const text = pythonText(argument(args, "ip_addr"));
+      const text = strOf(argument(args, "ip_addr"));
       return requireAddress(text) !== undefined && isPrivate(text);
     },
   },
@@ -50,20 +50,20 @@ export const addressFunctions: ModuleFunctions = {
     ...signature("ip_addr"),
     doc: describe("Whether an address is this machine itself.", "network.is_loopback 127.0.0.1"),
     run: (_, args) => {
-      const text = pythonText(argument(args, "ip_addr"));
+      const text = strOf(argument(args, "ip_addr"));
       return requireAddress(text) !== undefined && isLoopback(text);
     },
   },
   "network.reverse_ip": {
     ...signature("ip_addr"),
     doc: describe("The name under which the DNS keeps the reverse of an address.", "network.reverse_ip 172.17.0.4"),
-    run: (_, args) => reverseName(pythonText(argument(args, "ip_addr"))),
+    run: (_, args) => reverseName(strOf(argument(args, "ip_addr"))),
   },
   "network.iphexval": {
     ...signature("ip"),
     doc: describe("An IPv4 address in hexadecimal digits.", "network.iphexval 10.0.0.1"),
     run: (_, args) => {
-      const octets = pythonText(argument(args, "ip")).split(".").map(wholeNumber);
+      const octets = strOf(argument(args, "ip")).split(".").map(wholeNumber);
       return octets.map((octet) => octet.toString(16).toUpperCase().padStart(2, "0")).join("");
     },
   },
@@ -72,5 +72,5 @@ export const addressFunctions: ModuleFunctions = {
 function requireInterface(text: string) {
   const found = parseInterface(text);
   if (found !== undefined) return found;
-  throw pythonException("ValueError", `${pythonRepr(text)} does not appear to be an IPv4 or IPv6 network`);
+  throw pythonException("ValueError", `${reprOf(text)} does not appear to be an IPv4 or IPv6 network`);
 }

@@ -1,10 +1,12 @@
 /** Execution module `network`: connections and neighbours of this machine, and whether another host answers. */
+
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { runProgram } from "../machine/run-program.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { establishedConnections } from "./tcp-connections.ts";
 
 const neighbours = {
@@ -46,13 +48,13 @@ export const connectionFunctions: ModuleFunctions = {
       "network.ping archlinux.org return_boolean=True",
     ),
     run: async (_, args) => {
-      const host = pythonText(argument(args, "host"))
+      const host = strOf(argument(args, "host"))
         .replace(/[^0-9A-Za-z_.:-]/g, "")
         .replace(/^-+/, "");
       const timeout = argument(args, "timeout");
-      const wait = isTruthy(timeout) ? ["-W", pythonText(timeout)] : [];
+      const wait = isTrue(timeout) ? ["-W", strOf(timeout)] : [];
       const { exitCode, stdout, stderr } = await runProgram("ping", [...wait, "-c", "4", host]);
-      return isTruthy(argument(args, "return_boolean")) ? exitCode === 0 : (stdout + stderr).trimEnd();
+      return isTrue(argument(args, "return_boolean")) ? exitCode === 0 : (stdout + stderr).trimEnd();
     },
   },
 };

@@ -1,6 +1,9 @@
 /** Execution module `network`: interfaces, addresses, names. Source: Salt 3007's `network`, docs/functions.md. */
+
 import { hostname } from "node:os";
 import { networkHolds, parseAddress, parseNetwork } from "../../../python/ipaddress.ts";
+import { strOf } from "../../../python/repr.ts";
+import { intItem, isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
@@ -15,7 +18,6 @@ import {
   selectInterfaces,
   sortedAddresses,
 } from "../machine/interfaces.ts";
-import { integer, isTruthy, pythonText } from "../python-values.ts";
 import { addressFunctions } from "./network-addresses.ts";
 import { connectionFunctions } from "./network-connections.ts";
 
@@ -36,7 +38,7 @@ const ipAddrs: ModuleFunction = {
   run: async (context, args) => {
     const addresses = await listAddresses(context, args, "inet");
     const type = argument(args, "type");
-    if (isTruthy(argument(args, "cidr")) || (type !== "public" && type !== "private")) return addresses;
+    if (isTrue(argument(args, "cidr")) || (type !== "public" && type !== "private")) return addresses;
     return addresses.filter((address) => isPrivate(address) === (type === "private"));
   },
 };
@@ -79,7 +81,7 @@ const interfaceFunctions: ModuleFunctions = {
     ),
     run: async (_, args) => {
       const wanted = argument(args, "interfaces");
-      const names = wanted === null ? undefined : (Array.isArray(wanted) ? wanted : [wanted]).map(pythonText);
+      const names = wanted === null ? undefined : (Array.isArray(wanted) ? wanted : [wanted]).map(strOf);
       const all = Array.from(await readInterfaces());
       const faces = all.filter(([name]) => names === undefined || names.includes(name)).map(([, face]) => face);
       return networksOf(faces, "inet", false);
@@ -106,22 +108,22 @@ const interfaceFunctions: ModuleFunctions = {
     run: async (context, args) => {
       const faces = [...(await readInterfaces()).values()];
       const own = [...sortedAddresses(faces, "inet", false), ...sortedAddresses(faces, "inet6", false)];
-      return holdsAny(context, pythonText(argument(args, "cidr")), own);
+      return holdsAny(context, strOf(argument(args, "cidr")), own);
     },
   },
   "network.ip_in_subnet": {
     ...signature("ip_addr, cidr"),
     doc: describe("Whether an address lies in a network.", "network.ip_in_subnet 172.17.0.4 172.16.0.0/12"),
     run: (context, args) => {
-      const address = pythonText(argument(args, "ip_addr"));
-      return requireAddress(address) !== undefined && holdsAny(context, pythonText(argument(args, "cidr")), [address]);
+      const address = strOf(argument(args, "ip_addr"));
+      return requireAddress(address) !== undefined && holdsAny(context, strOf(argument(args, "cidr")), [address]);
     },
   },
   "network.ifacestartswith": {
     ...signature("cidr"),
     doc: describe("The interfaces with an IPv4 address that begins with a text.", "network.ifacestartswith 10.0"),
     run: async (_, args) => {
-      const start = pythonText(argument(args, "cidr"));
+      const start = strOf(argument(args, "cidr"));
       const entries = [...(await readInterfaces()).values()].flatMap((face) => face.inet ?? []);
       return entries.filter(({ address }) => address.startsWith(start)).map(({ label }) => label);
     },
@@ -150,7 +152,7 @@ function oneInterface(text: string, example: string, value: (face: Interface) =>
     pythonName: name,
     doc: describe(text, example),
     run: async (context, args) => {
-      const wanted = pythonText(argument(args, "iface"));
+      const wanted = strOf(argument(args, "iface"));
       const interfaces = await readInterfaces();
       const face = interfaces.get(wanted);
       if (face !== undefined) return value(face);
@@ -163,9 +165,9 @@ function oneInterface(text: string, example: string, value: (face: Interface) =>
 
 async function listAddresses(context: CallContext, args: BoundArguments, kind: "inet" | "inet6"): Promise<string[]> {
   const faces = selectInterfaces(await readInterfaces(), argument(args, "interface"));
-  const addresses = sortedAddresses(faces, kind, isTruthy(argument(args, "include_loopback")));
+  const addresses = sortedAddresses(faces, kind, isTrue(argument(args, "include_loopback")));
   const cidr = argument(args, "cidr");
-  return isTruthy(cidr) ? addresses.filter((address) => holdsAny(context, pythonText(cidr), [address])) : addresses;
+  return isTrue(cidr) ? addresses.filter((address) => holdsAny(context, strOf(cidr), [address])) : addresses;
 }
 
 /** A network with host bits, or that is none, holds nobody; that is logged. */
@@ -188,8 +190,8 @@ function networksFunction(kind: "inet" | "inet6", text: string, name: string): M
     doc: describe(text, `network.${name}`, `network.${name} interface=eth0 verbose=True`),
     run: async (_, args) => {
       const faces = selectInterfaces(await readInterfaces(), argument(args, "interface"));
-      const networks = networksOf(faces, kind, isTruthy(argument(args, "include_loopback")));
-      return isTruthy(argument(args, "verbose")) ? new Map(networks.map(inDetail)) : networks;
+      const networks = networksOf(faces, kind, isTrue(argument(args, "include_loopback")));
+      return isTrue(argument(args, "verbose")) ? new Map(networks.map(inDetail)) : networks;
     },
   };
 }
@@ -202,7 +204,7 @@ function inDetail(text: string): [Value, Encodable] {
     {
       address: formatAddress(network),
       netmask: netmaskOf(network),
-      num_addresses: integer(addressCountOf(network)),
+      num_addresses: intItem(addressCountOf(network)),
       prefixlen: network.prefixBits,
     },
   ];

@@ -1,12 +1,12 @@
 /** Execution module `service` for systemd, as far as questions and the plain verbs go. Source: Salt 3007's `systemd_service`, docs/functions.md. */
 
+import { strOf } from "../../../python/repr.ts";
 import { commandError } from "../../functions/function-errors.ts";
 import type { BoundArguments, ModuleFunction } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { type ProgramResult, runProgram } from "../machine/run-program.ts";
-import { pythonText } from "../python-values.ts";
 
 export const serviceModule: ModuleFunctions = {
   "service.status": {
@@ -49,7 +49,7 @@ function verb(name: "start" | "stop" | "restart" | "reload", about: string): Mod
 
 /** `sshd` is `sshd.service`. */
 function unitOf(args: BoundArguments): string {
-  const name = pythonText(argument(args, "name"));
+  const name = strOf(argument(args, "name"));
   return /\.(?:service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/.test(name)
     ? name
     : `${name}.service`;
@@ -68,7 +68,7 @@ async function isAvailable(args: BoundArguments): Promise<boolean> {
   const said = `${stdout}${stderr}`.toLowerCase();
   if (exitCode === 1 && said.includes("not been booted with systemd")) {
     throw commandError(
-      `Cannot run in offline mode. Failed to get information on unit '${pythonText(argument(args, "name"))}'`,
+      `Cannot run in offline mode. Failed to get information on unit '${strOf(argument(args, "name"))}'`,
     );
   }
   return !(said.includes("could not be found") || said.includes("not-found"));

@@ -1,7 +1,10 @@
 /** Execution module `status`: counters and tables that the kernel shows in /proc. */
+
 import { statfsSync } from "node:fs";
 import { loadavg } from "node:os";
 import { compileGlob } from "../../../python/fnmatch.ts";
+import { reprOf, strOf } from "../../../python/repr.ts";
+import { floatItem, intItem } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError, pythonException } from "../../functions/function-errors.ts";
 import type { CallContext, ModuleFunction } from "../../functions/module-contract.ts";
@@ -10,7 +13,6 @@ import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { signature } from "../declare/signature.ts";
 import { isFileError, readTextIfAny } from "../machine/file-error.ts";
 import { runProgram } from "../machine/run-program.ts";
-import { float, integer, pythonRepr, pythonText } from "../python-values.ts";
 
 type Table = Map<Value, Encodable>;
 
@@ -29,7 +31,7 @@ export const kernelFunctions: ModuleFunctions = {
     doc: describe("The load of the last one, five and fifteen minutes.", "status.loadavg"),
     run: () => {
       const [one = 0, five = 0, fifteen = 0] = loadavg();
-      return { "1-min": float(one), "5-min": float(five), "15-min": float(fifteen) };
+      return { "1-min": floatItem(one), "5-min": floatItem(five), "15-min": floatItem(fifteen) };
     },
   },
   "status.meminfo": tableFunction("How memory is used.", "meminfo", "/proc/meminfo", memoryTable),
@@ -68,14 +70,14 @@ export const kernelFunctions: ModuleFunctions = {
       "status.diskusage",
       "status.diskusage / /tmp ext?",
     ),
-    run: (context, args) => diskUsage(context, args.rest.map(pythonText)),
+    run: (context, args) => diskUsage(context, args.rest.map(strOf)),
   },
 };
 
 /** A number where the text is one. */
 function numberText(text: string): Encodable {
-  if (/^\d+$/.test(text)) return integer(BigInt(text));
-  return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? float(Number(text)) : text;
+  if (/^\d+$/.test(text)) return intItem(BigInt(text));
+  return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? floatItem(Number(text)) : text;
 }
 
 function tableOf(pairs: readonly (readonly [string, Encodable])[]): Table {
@@ -224,10 +226,10 @@ const pythonErrors: { readonly [code: string]: readonly [string, string] } = {
 function spaceOf(path: string): Encodable {
   try {
     const { bsize, bavail, blocks } = statfsSync(path, { bigint: true });
-    return { available: integer(bavail * bsize), total: integer(blocks * bsize) };
+    return { available: intItem(bavail * bsize), total: intItem(blocks * bsize) };
   } catch (error) {
     if (!isFileError(error)) throw error;
     const [name, text] = pythonErrors[error.code ?? ""] ?? ["OSError", `[Errno ${-(error.errno ?? 0)}] ${error.code}`];
-    throw pythonException(name, `${text}: ${pythonRepr(path)}`);
+    throw pythonException(name, `${text}: ${reprOf(path)}`);
   }
 }

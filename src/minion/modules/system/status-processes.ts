@@ -1,12 +1,13 @@
 /** Execution module `status`: processes and logins, from `ps` and `w`. */
+
 import { compilePythonPattern } from "../../../python/regex/match.ts";
+import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { runProgram } from "../machine/run-program.ts";
-import { pythonText } from "../python-values.ts";
 
 export const processFunctions: ModuleFunctions = {
   "status.procs": {
@@ -21,7 +22,7 @@ export const processFunctions: ModuleFunctions = {
       "status.pid nginx",
     ),
     run: async (context, args) => {
-      const pattern = compilePythonPattern(`.*(?:${pythonText(argument(args, "sig"))})`);
+      const pattern = compilePythonPattern(`.*(?:${strOf(argument(args, "sig"))})`);
       const own = String(process.pid);
       const lines = (await processLines(context)).filter((line) => !line.includes(own) && pattern.matchesStart(line));
       return lines.map((line) => line.trim().split(/\s+/)[1] ?? "").join("\n");
@@ -36,7 +37,7 @@ export const processFunctions: ModuleFunctions = {
 
 /** The grain `ps` is the command that lists processes on this machine. */
 async function processLines(context: CallContext): Promise<string[]> {
-  const command = pythonText(context.grains().get("ps") ?? "ps -efHww");
+  const command = strOf(context.grains().get("ps") ?? "ps -efHww");
   const { stdout } = await runProgram("/bin/sh", ["-c", command]);
   return stdout.split("\n").filter((line) => line !== "");
 }

@@ -1,5 +1,8 @@
 /** Execution module `status`: load, memory, disks, processes and connection of this machine. Source: Salt 3007's `status`, docs/functions.md. */
+
 import { lookup } from "node:dns/promises";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
@@ -8,7 +11,6 @@ import { argument, signature } from "../declare/signature.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { runProgram } from "../machine/run-program.ts";
 import { pingMaster } from "../minion/master-ping.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 import { kernelFunctions } from "./status-kernel.ts";
 import { processFunctions } from "./status-processes.ts";
 import { establishedConnections } from "./tcp-connections.ts";
@@ -29,7 +31,7 @@ const connectionFunctions: ModuleFunctions = {
     doc: describe("Whether a master answers.", "status.ping_master salt.example.com"),
     run: async (context, args) => {
       const master = argument(args, "master");
-      return isTruthy(master) ? await pingMaster(context.config, pythonText(master)) : false;
+      return isTrue(master) ? await pingMaster(context.config, strOf(master)) : false;
     },
   },
   "status.time": {
@@ -37,15 +39,15 @@ const connectionFunctions: ModuleFunctions = {
     pythonName: "time_",
     doc: describe("The local time, in a format of strftime.", "status.time", "status.time '%s'"),
     run: async (_, args) => {
-      const { stdout } = await runProgram("date", [`+${pythonText(argument(args, "format"))}`], { LC_ALL: "C" });
+      const { stdout } = await runProgram("date", [`+${strOf(argument(args, "format"))}`], { LC_ALL: "C" });
       return stdout.replace(/\n$/, "");
     },
   },
 };
 
 async function isConnected(context: CallContext, master: Value): Promise<Encodable> {
-  if (!isTruthy(master)) return null;
-  const addresses = await addressesOf(pythonText(master));
+  if (!isTrue(master)) return null;
+  const addresses = await addressesOf(strOf(master));
   if (addresses.length === 0) return null;
   const port = context.config.opts.get("publish_port") ?? 4505;
   const remotes = establishedConnections().filter(({ remotePort }) => remotePort === port);
@@ -99,10 +101,10 @@ async function customStatus(context: CallContext): Promise<Encodable> {
   const settings = await context.callFunction("config.dot_vals", ["status"]);
   const picked = new Map<Value, Encodable>();
   for (const [key, members] of settings instanceof Map ? settings : []) {
-    const fun = pythonText(key).split(".").slice(0, -1).join(".");
+    const fun = strOf(key).split(".").slice(0, -1).join(".");
     if (fun === "status.custom" || !context.functions.has(fun) || !Array.isArray(members)) continue;
     const result = await context.callFunction(fun);
-    for (const member of members) picked.set(member, memberOf(result, pythonText(member)) ?? "UNKNOWN");
+    for (const member of members) picked.set(member, memberOf(result, strOf(member)) ?? "UNKNOWN");
   }
   return picked;
 }

@@ -1,17 +1,17 @@
 /** Execution module `user`: who the system knows. Source: Salt 3007's `user` for Linux, docs/functions.md. */
+import { strOf } from "../../../python/repr.ts";
 import type { Encodable } from "../../../wire/values.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { runProgram } from "../machine/run-program.ts";
-import { pythonText } from "../python-values.ts";
 
 export const userModule: ModuleFunctions = {
   "user.info": {
     ...signature("name, root=None"),
     doc: describe("What the system knows of a user, empty where there is none.", "user.info root"),
     run: async (_, args) => {
-      const [row] = await rowsOf("passwd", pythonText(argument(args, "name")));
+      const [row] = await rowsOf("passwd", strOf(argument(args, "name")));
       return row === undefined ? {} : await userOf(row);
     },
   },
@@ -23,13 +23,13 @@ export const userModule: ModuleFunctions = {
   "user.list_groups": {
     ...signature("name"),
     doc: describe("The names of the groups that a user is in, sorted.", "user.list_groups root"),
-    run: (_, args) => groupsOf(pythonText(argument(args, "name"))),
+    run: (_, args) => groupsOf(strOf(argument(args, "name"))),
   },
   "user.primary_group": {
     ...signature("name"),
     doc: describe("The name of a user's primary group, empty where there is no such user.", "user.primary_group root"),
     run: async (_, args) => {
-      const [row] = await rowsOf("passwd", pythonText(argument(args, "name")));
+      const [row] = await rowsOf("passwd", strOf(argument(args, "name")));
       return row === undefined ? "" : await groupName(row[3] ?? "");
     },
   },

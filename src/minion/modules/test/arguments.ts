@@ -1,9 +1,10 @@
 /** Execution module `test`: functions that show the arguments they were called with. */
+import { reprOf } from "../../../python/repr.ts";
+import { typeName } from "../../../python/values.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { ownKeywords, signature } from "../declare/signature.ts";
-import { pythonRepr, typeName } from "../python-values.ts";
 
 export const argumentFunctions: ModuleFunctions = {
   "test.arg": {
@@ -29,7 +30,7 @@ export const argumentFunctions: ModuleFunctions = {
   "test.arg_repr": {
     ...signature("*args, **kwargs"),
     doc: describe("Returns its arguments as Python would write them.", "test.arg_repr 1 'two' true"),
-    run: (_, args) => ({ args: tupleText(args.rest), kwargs: pythonRepr(args.extra) }),
+    run: (_, args) => ({ args: tupleText(args.rest), kwargs: reprOf(args.extra) }),
   },
 };
 
@@ -43,5 +44,5 @@ function typesOf(keywords: ValueMap): Encodable {
 
 /** A tuple of one keeps a comma. */
 function tupleText(values: readonly Value[]): string {
-  return `(${values.map(pythonRepr).join(", ")}${values.length === 1 ? "," : ""})`;
+  return `(${values.map(reprOf).join(", ")}${values.length === 1 ? "," : ""})`;
 }

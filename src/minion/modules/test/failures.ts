@@ -1,5 +1,8 @@
 /** Execution module `test`: functions that fail on purpose, and one that catches. */
+
 import { SaltworksError } from "../../../errors.ts";
+import { reprOf, strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
 import {
   argumentError,
@@ -12,7 +15,6 @@ import type { CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, ownKeywords, signature } from "../declare/signature.ts";
-import { isTruthy, pythonRepr, pythonText } from "../python-values.ts";
 
 /** Python's own exceptions that can be raised with any arguments. */
 const builtinExceptions = new Set(
@@ -41,7 +43,7 @@ export const failureFunctions: ModuleFunctions = {
     ...signature("message='Test Exception'"),
     doc: describe("Raises an exception with the given message.", "test.exception 'Oh noes!'"),
     run: (_, args) => {
-      throw pythonException("Exception", pythonText(argument(args, "message")));
+      throw pythonException("Exception", strOf(argument(args, "message")));
     },
   },
   "test.raise_exception": {
@@ -51,13 +53,13 @@ export const failureFunctions: ModuleFunctions = {
       "test.raise_exception TypeError 'An error'",
       "test.raise_exception salt.exceptions.CommandExecutionError boom",
     ),
-    run: (context, args) => raise(context, pythonText(argument(args, "name")), args.rest, ownKeywords(args).size > 0),
+    run: (context, args) => raise(context, strOf(argument(args, "name")), args.rest, ownKeywords(args).size > 0),
   },
   "test.assertion": {
     ...signature("assertion"),
     doc: describe("Fails unless its argument is true.", "test.assertion False"),
     run: (_, args) => {
-      if (!isTruthy(argument(args, "assertion"))) throw pythonException("AssertionError", "");
+      if (!isTrue(argument(args, "assertion"))) throw pythonException("AssertionError", "");
       return null;
     },
   },
@@ -70,10 +72,10 @@ export const failureFunctions: ModuleFunctions = {
     ),
     run: async (context, args) => {
       try {
-        return await context.callFunction(pythonText(argument(args, "module")), [], ownKeywords(args));
+        return await context.callFunction(strOf(argument(args, "module")), [], ownKeywords(args));
       } catch (error) {
         if (!(error instanceof SaltworksError)) throw error;
-        return isTruthy(argument(args, "return_try_exception")) ? error.message : null;
+        return isTrue(argument(args, "return_try_exception")) ? error.message : null;
       }
     },
   },
@@ -103,9 +105,9 @@ function builtinError(name: string): (text: string) => SaltworksError {
 function exceptionText(name: string, args: readonly Value[]): string {
   const [first, second] = args;
   if (first === undefined) return "";
-  if (second === undefined) return name === "KeyError" ? pythonRepr(first) : pythonText(first);
+  if (second === undefined) return name === "KeyError" ? reprOf(first) : strOf(first);
   if ((name === "OSError" || name === "IOError") && args.length === 2) {
-    return `[Errno ${pythonText(first)}] ${pythonText(second)}`;
+    return `[Errno ${strOf(first)}] ${strOf(second)}`;
   }
-  return `(${args.map(pythonRepr).join(", ")})`;
+  return `(${args.map(reprOf).join(", ")})`;
 }

@@ -1,6 +1,8 @@
 /** Execution module `test`: what this minion is and has loaded. */
 
 import { readOwnPackage } from "../../../config/program-version.ts";
+import { strOf } from "../../../python/repr.ts";
+import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
@@ -8,7 +10,6 @@ import { type ModuleFunctions, moduleNames } from "../declare/module-functions.t
 import { findSetting, optionsOf } from "../declare/settings.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { versionsInformation, versionsReport } from "../minion/versions.ts";
-import { isTruthy, pythonText } from "../python-values.ts";
 
 export const reportFunctions: ModuleFunctions = {
   "test.version": {
@@ -57,7 +58,7 @@ export const reportFunctions: ModuleFunctions = {
     doc: describe("Runs another function.", "test.cross_test test.echo '[hello]'"),
     run: async (context, args) => {
       const list = argument(args, "args");
-      return await context.callFunction(pythonText(argument(args, "func")), Array.isArray(list) ? list : []);
+      return await context.callFunction(strOf(argument(args, "func")), Array.isArray(list) ? list : []);
     },
   },
   "test.attr_call": {
@@ -69,7 +70,7 @@ export const reportFunctions: ModuleFunctions = {
     ...signature("module"),
     doc: describe("Which file provides a module, an empty text where there is none.", "test.provider cmd"),
     run: (context, args) => {
-      const name = pythonText(argument(args, "module"));
+      const name = strOf(argument(args, "module"));
       return loadedModules(context).includes(name) ? name : "";
     },
   },
@@ -128,6 +129,6 @@ function moduleReport(context: CallContext): Encodable {
 }
 
 function distributionOf(context: CallContext): string {
-  const grain = (name: string) => pythonText(context.grains().get(name) ?? "");
-  return [grain("os").toLowerCase(), grain("osrelease"), grain("oscodename")].filter(isTruthy).join(" ");
+  const grain = (name: string) => strOf(context.grains().get(name) ?? "");
+  return [grain("os").toLowerCase(), grain("osrelease"), grain("oscodename")].filter(isTrue).join(" ");
 }

@@ -1,13 +1,16 @@
 /** Execution module `test`: whether the minion answers, and functions that behave in known ways. Source: Salt 3007's `test`, docs/functions.md. */
+
 import { createHash, randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { strOf } from "../../../python/repr.ts";
+import { floatItem, intItem } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { commandError, pythonException } from "../../functions/function-errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
+import { wholeNumber } from "../../functions/number-words.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
-import { float, integer, pythonText, wholeNumber } from "../python-values.ts";
 import { argumentFunctions } from "./arguments.ts";
 import { failureFunctions } from "./failures.ts";
 import { reportFunctions } from "./reports.ts";
@@ -88,7 +91,7 @@ async function pause(seconds: number): Promise<boolean> {
 }
 
 function elapsedSeconds(startNs: bigint): Encodable {
-  return float(Number(process.hrtime.bigint() - startNs) / 1e9);
+  return floatItem(Number(process.hrtime.bigint() - startNs) / 1e9);
 }
 
 function fibonacci(place: number): Encodable {
@@ -96,7 +99,7 @@ function fibonacci(place: number): Encodable {
   const startNs = process.hrtime.bigint();
   let [previous, current] = [0n, place < 2 ? BigInt(place) : 1n];
   for (let index = 1; index < place; index += 1) [previous, current] = [current, previous + current];
-  return [integer(current), elapsedSeconds(startNs)];
+  return [intItem(current), elapsedSeconds(startNs)];
 }
 
 /** Python's division makes a float of every number after the first even one. */
@@ -106,7 +109,7 @@ function collatz(start: number): Encodable {
   const steps: Encodable[] = [];
   let isFloat = false;
   for (let value = start; value !== 1; ) {
-    steps.push(isFloat ? float(value) : value);
+    steps.push(isFloat ? floatItem(value) : value);
     isFloat = isFloat || value % 2 === 0;
     value = value % 2 === 0 ? value / 2 : value * 3 + 1;
   }
@@ -114,7 +117,7 @@ function collatz(start: number): Encodable {
 }
 
 function randomHash(context: CallContext, size: Value, hashType: Value): string {
-  const algorithm = hashType === null || hashType === "" ? context.config.hash_type : pythonText(hashType);
+  const algorithm = hashType === null || hashType === "" ? context.config.hash_type : strOf(hashType);
   if (!/^[a-z0-9_]+$/.test(algorithm)) throw commandError(`No hash is named ${algorithm}`);
   // randomInt takes ranges below 2^48 only.
   const top = Math.min(wholeNumber(size), 2 ** 48 - 2);

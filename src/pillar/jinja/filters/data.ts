@@ -1,18 +1,13 @@
 /** Filters of Jinja and Salt between values and their texts in YAML and JSON, on regular expressions, addresses and paths of keys. */
+
 import { isIP } from "node:net";
 import { SaltworksError } from "../../../errors.ts";
+import { dumpJson } from "../../../python/json.ts";
 import type { PythonSearch } from "../../../python/regex/search.ts";
-import { reprFloat } from "../../../python/repr.ts";
-import { dumpYaml } from "../../yaml-dump.ts";
-import type { Bound } from "../python/call-arguments.ts";
-import { dumpJson, loadJson } from "../python/json.ts";
-import { integerFrom } from "../python/methods-collections.ts";
-import { withSearch } from "../python/python-search.ts";
-import { doubleQuoted, str } from "../python/text.ts";
+import { doubleQuoted, reprFloat, strOf } from "../../../python/repr.ts";
 import {
   type Dict,
   demand,
-  fault,
   getKey,
   type Item,
   isFloat,
@@ -22,10 +17,14 @@ import {
   iterate,
   setKey,
   Tuple,
-  typeFault,
   typeName,
-  Undefined,
-} from "../python/values.ts";
+} from "../../../python/values.ts";
+import { dumpYaml } from "../../../python/yaml-writer.ts";
+import { readJson } from "../../json.ts";
+import type { Bound } from "../python/call-arguments.ts";
+import { integerFrom } from "../python/methods-collections.ts";
+import { withSearch } from "../python/python-search.ts";
+import { fault, typeFault, Undefined } from "../run/objects.ts";
 import { type FilterTable, filter } from "./filter-host.ts";
 
 type Found = readonly (string | undefined)[] | undefined;
@@ -82,8 +81,8 @@ function yamlEncoded(input: Item): string {
   demand(input);
   if (typeof input === "string") return doubleQuoted(input);
   if (input === null) return "null";
-  if (isNumber(input) && !isFloat(input)) return str(input).toLowerCase();
-  if (isFloat(input)) return reprFloat(Number(str(input)));
+  if (isNumber(input) && !isFloat(input)) return strOf(input).toLowerCase();
+  if (isFloat(input)) return reprFloat(Number(strOf(input)));
   throw typeFault(`yaml_encode() only works with YAML scalar data; failed for <class '${typeName(input)}'>`);
 }
 
@@ -100,7 +99,7 @@ function passing(run: (input: Item, args: Bound) => Item): (input: Item, args: B
 
 function plainItem(item: Item): Item {
   // A block's text as `load_yaml` and its kin get it.
-  return typeof item === "string" ? item : str(item);
+  return typeof item === "string" ? item : strOf(item);
 }
 
 function keyParts(args: Bound): { readonly parts: string[]; readonly last: string } {
@@ -171,25 +170,27 @@ export const dataFilters: FilterTable = {
   ),
   load_json: filter(
     "",
-    passing((input) => loadJson(str(plainItem(input)))),
+    passing((input) => readJson(strOf(plainItem(input)))),
   ),
   load_text: filter("", passing(plainItem)),
   load_yaml: filter("", (input, _args, host) => {
     if (input instanceof Undefined) return input;
     try {
-      return host.loadYaml(str(plainItem(input)));
+      return host.loadYaml(strOf(plainItem(input)));
     } catch (error) {
       if (!(error instanceof SaltworksError)) throw error;
       throw fault("template", `Encountered error loading yaml: ${error.message}`);
     }
   }),
   regex_match: filter(regexSignature, (input, args) =>
-    groupsOf(searching(args, (search) => search.findAtStart(str(input)))),
+    groupsOf(searching(args, (search) => search.findAtStart(strOf(input)))),
   ),
   regex_replace: filter("rgx val ignorecase? multiline?", (input, args) =>
-    searching(args, (search) => search.replace(str(input), args.text("val")).text),
+    searching(args, (search) => search.replace(strOf(input), args.text("val")).text),
   ),
-  regex_search: filter(regexSignature, (input, args) => groupsOf(searching(args, (search) => search.find(str(input))))),
+  regex_search: filter(regexSignature, (input, args) =>
+    groupsOf(searching(args, (search) => search.find(strOf(input)))),
+  ),
   set_dict_key_value: changing(setKey),
   tojson: filter(
     "indent? sort_keys? ensure_ascii?",
@@ -218,10 +219,10 @@ export const dataFilters: FilterTable = {
     "flow_style?",
     passing((input, args) => dumpYaml(input, isTrue(args.get("flow_style") ?? true))),
   ),
-  yaml_dquote: filter("", (input) => doubleQuoted(str(input))),
+  yaml_dquote: filter("", (input) => doubleQuoted(strOf(input))),
   yaml_encode: filter("", yamlEncoded),
   yaml_squote: filter("", (input) => {
-    const text = str(input);
+    const text = strOf(input);
     if (/\n/.test(text)) throw typeFault("yaml_squote of a text with line breaks is not supported");
     return `'${text.replaceAll("'", "''")}'`;
   }),

@@ -1,5 +1,6 @@
 /** Text that a filter wants, of values that Salt takes for text. */
-import { type Item, typeFault, typeName } from "../python/values.ts";
+import { type Item, typeName } from "../../../python/values.ts";
+import { typeFault } from "../run/objects.ts";
 
 /** @throws PILLAR_FAILED for what is no text */
 export function pythonText(input: Item, wantedBy: string): string {

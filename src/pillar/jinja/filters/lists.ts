@@ -1,16 +1,10 @@
 /** Jinja's and Salt's filters on lists, maps and numbers. */
-import { Float } from "../../../wire/values.ts";
-import type { Bound } from "../python/call-arguments.ts";
-import { fixedText } from "../python/format-spec.ts";
-import { attributeOf, integerFrom, sorted, subscriptOf } from "../python/methods-collections.ts";
-import { binary, negated } from "../python/operators.ts";
-import { str } from "../python/text.ts";
+import { fixedText } from "../../../python/format/spec.ts";
+import { strOf } from "../../../python/repr.ts";
 import {
   asNumber,
-  type CallArguments,
   type Dict,
   demand,
-  fault,
   floatItem,
   type Item,
   isEqual,
@@ -22,10 +16,13 @@ import {
   lengthOf,
   Series,
   Tuple,
-  typeFault,
   typeName,
-  Undefined,
-} from "../python/values.ts";
+} from "../../../python/values.ts";
+import { Float } from "../../../wire/values.ts";
+import type { Bound } from "../python/call-arguments.ts";
+import { attributeOf, integerFrom, sorted, subscriptOf } from "../python/methods-collections.ts";
+import { binary, negated } from "../python/operators.ts";
+import { type CallArguments, fault, typeFault, Undefined } from "../run/objects.ts";
 import { type FilterHost, type FilterTable, filter, freeFilter } from "./filter-host.ts";
 
 /** A getter by `a.b.0`, or by number; without an attribute the item itself. */
@@ -149,7 +146,7 @@ function selecting(wanted: boolean, byAttribute: boolean) {
     const get = getter(attribute);
     const [name, ...rest] = others;
     const inner = { positional: rest, named: args.named };
-    const holds = (item: Item) => (name === undefined ? isTrue(get(item)) : host.test(str(name), get(item), inner));
+    const holds = (item: Item) => (name === undefined ? isTrue(get(item)) : host.test(strOf(name), get(item), inner));
     return new Series(
       "generator",
       iterate(input).filter((item) => holds(item) === wanted),
@@ -290,7 +287,7 @@ function absolute(input: Item): Item {
 
 export const listFilters: FilterTable = {
   abs: filter("", absolute),
-  attr: filter("name", (input, args) => attributeOf(input, str(args.need("name")))),
+  attr: filter("name", (input, args) => attributeOf(input, strOf(args.need("name")))),
   avg: filter("", (input) => {
     if (isNumber(input)) return floatItem(asNumber(input));
     return binary("/", total(iterate(input), 0), lengthOf(input));
@@ -347,8 +344,8 @@ export const listFilters: FilterTable = {
   join: filter("d? attribute?", (input, args) => {
     const get = getter(args.get("attribute"));
     return iterate(input)
-      .map((item) => str(get(item)))
-      .join(str(args.get("d") ?? ""));
+      .map((item) => strOf(get(item)))
+      .join(strOf(args.get("d") ?? ""));
   }),
   last: filter("", (input) => endOf(input, true)),
   list: filter("", (input) => [...iterate(input)]),

@@ -1,10 +1,12 @@
 /** Jinja's and Salt's filters that make text of text. */
+
 import { createHash, createHmac } from "node:crypto";
-import { formatPercent } from "../python/format-percent.ts";
-import { fixedText } from "../python/format-spec.ts";
+import { formatPercent } from "../../../python/format/percent.ts";
+import { fixedText } from "../../../python/format/spec.ts";
+import { strOf } from "../../../python/repr.ts";
+import { characters, demand, type Item, isTrue, iterate, Tuple, textLength } from "../../../python/values.ts";
 import { capitalized, replaceText, splitLines, stripBoth } from "../python/methods-text.ts";
-import { str } from "../python/text.ts";
-import { characters, demand, type Item, isTrue, iterate, Tuple, textLength, typeFault } from "../python/values.ts";
+import { typeFault } from "../run/objects.ts";
 import { type FilterTable, filter, freeFilter } from "./filter-host.ts";
 import { pythonText } from "./filter-text.ts";
 
@@ -88,7 +90,7 @@ function urlEncoded(input: Item): string {
   const pairs: readonly (readonly Item[])[] =
     input instanceof Map ? [...input] : iterate(input).map((pair) => iterate(pair));
   return pairs
-    .map((pair) => pair.map((part) => encode(str(part ?? null), false).replaceAll("%20", "+")).join("="))
+    .map((pair) => pair.map((part) => encode(strOf(part ?? null), false).replaceAll("%20", "+")).join("="))
     .join("&");
 }
 
@@ -168,82 +170,82 @@ function splitWords(text: string, width: number): string {
 export const textFilters: FilterTable = {
   base64_decode: filter("", (input) => Buffer.from(pythonText(input, "base64_decode"), "base64").toString("utf8")),
   base64_encode: filter("", (input) => Buffer.from(pythonText(input, "base64_encode")).toString("base64")),
-  capitalize: filter("", (input) => capitalized(str(input))),
-  center: filter("width?", (input, args) => centred(str(input), args.integer("width", 80))),
-  contains_whitespace: filter("", (input) => iterate(input).some((letter) => /^\s$/.test(str(letter)))),
-  escape: filter("", (input) => escaped(str(input))),
-  filesizeformat: filter("binary?", (input, args) => fileSize(Number(str(input)), args.flag("binary", false))),
+  capitalize: filter("", (input) => capitalized(strOf(input))),
+  center: filter("width?", (input, args) => centred(strOf(input), args.integer("width", 80))),
+  contains_whitespace: filter("", (input) => iterate(input).some((letter) => /^\s$/.test(strOf(letter)))),
+  escape: filter("", (input) => escaped(strOf(input))),
+  filesizeformat: filter("binary?", (input, args) => fileSize(Number(strOf(input)), args.flag("binary", false))),
   format: freeFilter((input, args) => {
     if (args.named.size > 0 && args.positional.length > 0)
       throw typeFault("can't handle positional and keyword arguments at the same time");
     const values = args.named.size > 0 ? new Map<Item, Item>(args.named) : new Tuple(args.positional);
-    return formatPercent(str(input), values);
+    return formatPercent(strOf(input), values);
   }),
-  forceescape: filter("", (input) => escaped(str(input))),
+  forceescape: filter("", (input) => escaped(strOf(input))),
   hmac: filter(
     "shared_secret challenge_hmac",
     (input, args) =>
-      createHmac("sha256", args.text("shared_secret")).update(str(input)).digest("base64") ===
+      createHmac("sha256", args.text("shared_secret")).update(strOf(input)).digest("base64") ===
       args.text("challenge_hmac"),
   ),
   hmac_compute: filter("shared_secret", (input, args) =>
-    createHmac("sha256", args.text("shared_secret")).update(str(input)).digest("hex"),
+    createHmac("sha256", args.text("shared_secret")).update(strOf(input)).digest("hex"),
   ),
   human_to_bytes: filter("default_unit? handle_metric?", (input, args) =>
-    humanBytes(str(input), args.text("default_unit", "B"), args.flag("handle_metric", false)),
+    humanBytes(strOf(input), args.text("default_unit", "B"), args.flag("handle_metric", false)),
   ),
   indent: filter("width? first? blank?", (input, args) =>
     indented(
-      str(input),
+      strOf(input),
       args.get("width") ?? 4,
       isTrue(args.get("first") ?? false),
       isTrue(args.get("blank") ?? false),
     ),
   ),
-  lower: filter("", (input) => str(input).toLowerCase()),
+  lower: filter("", (input) => strOf(input).toLowerCase()),
   md5: digest("md5"),
   path_join: freeFilter((input, args) => joinedPath(input, args.positional)),
   quote: filter("", (input) => shellQuoted(pythonText(input, "quote"))),
   regex_escape: filter("", (input) =>
-    str(input).replaceAll(/[\t\n\v\f\r !"#$%&'()*+,\-./:;<=>?@[\\\]^`{|}~]/g, escapedForPattern),
+    strOf(input).replaceAll(/[\t\n\v\f\r !"#$%&'()*+,\-./:;<=>?@[\\\]^`{|}~]/g, escapedForPattern),
   ),
   replace: filter("old new count?", (input, args) => {
     const count = args.get("count") ?? null;
     return replaceText(
-      str(input),
-      str(args.need("old")),
-      str(args.need("new")),
+      strOf(input),
+      strOf(args.need("old")),
+      strOf(args.need("new")),
       count === null ? -1 : args.integer("count", -1),
     );
   }),
-  safe: filter("", (input) => str(input)),
+  safe: filter("", (input) => strOf(input)),
   sha1: digest("sha1"),
   sha256: digest("sha256"),
   sha512: digest("sha512"),
   skip: filter("", () => ""),
-  string: filter("", (input) => str(input)),
+  string: filter("", (input) => strOf(input)),
   substring_in_list: filter("list_to_search", (input, args) =>
-    iterate(args.need("list_to_search")).some((item) => str(item).includes(str(input))),
+    iterate(args.need("list_to_search")).some((item) => strOf(item).includes(strOf(input))),
   ),
-  title: filter("", (input) => titledWords(str(input))),
-  to_camelcase: filter("uppercamel?", (input, args) => camelCased(str(input), args.flag("uppercamel", false))),
-  to_snake_case: filter("", (input) => snakeCased(str(input))),
-  trim: filter("chars?", (input, args) => stripBoth(str(input), args.optionalText("chars"))),
+  title: filter("", (input) => titledWords(strOf(input))),
+  to_camelcase: filter("uppercamel?", (input, args) => camelCased(strOf(input), args.flag("uppercamel", false))),
+  to_snake_case: filter("", (input) => snakeCased(strOf(input))),
+  trim: filter("chars?", (input, args) => stripBoth(strOf(input), args.optionalText("chars"))),
   truncate: filter("length? killwords? end? leeway?", (input, args) => {
     const leeway = args.get("leeway") ?? null;
     return truncated(
-      str(input),
+      strOf(input),
       args.integer("length", 255),
       args.flag("killwords", false),
       args.text("end", "..."),
       leeway === null ? 5 : args.integer("leeway", 5),
     );
   }),
-  upper: filter("", (input) => str(input).toUpperCase()),
+  upper: filter("", (input) => strOf(input).toUpperCase()),
   urlencode: filter("", (input) => urlEncoded(demand(input))),
-  uuid: filter("", (input) => uuidOf(str(input))),
-  wordcount: filter("", (input) => str(input).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0),
-  wordwrap: filter("width?", (input, args) => splitWords(str(input), args.integer("width", 79))),
+  uuid: filter("", (input) => uuidOf(strOf(input))),
+  wordcount: filter("", (input) => strOf(input).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0),
+  wordwrap: filter("width?", (input, args) => splitWords(strOf(input), args.integer("width", 79))),
 };
 
 /** As Python's `re.escape`: only what has a meaning in a pattern. */

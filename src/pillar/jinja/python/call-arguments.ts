@@ -1,5 +1,7 @@
 /** Arguments of a built-in function by name and place, with Python's complaints. */
-import { type CallArguments, demand, type Item, isInteger, typeFault, typeName } from "./values.ts";
+
+import { demand, type Item, isInteger, typeName } from "../../../python/values.ts";
+import { type CallArguments, typeFault } from "../run/objects.ts";
 
 /** The arguments of one call, by the names of its signature. */
 export class Bound {

@@ -1,17 +1,10 @@
 /** Python's methods of `dict`, `list`, `tuple`, `int` and `float`, and how members of any value are found. */
-import { Float } from "../../../wire/values.ts";
-import { type Bound, bind } from "./call-arguments.ts";
-import { textMethod } from "./methods-text.ts";
-import { itemOf, missingMember } from "./operators.ts";
-import { repr } from "./text.ts";
+import { reprOf } from "../../../python/repr.ts";
 import {
   asNumber,
-  type CallArguments,
-  Callable,
   type Dict,
   deleteKey,
   demand,
-  fault,
   getKey,
   type Item,
   isEqual,
@@ -20,15 +13,18 @@ import {
   isTrue,
   itemOr,
   iterate,
-  Members,
-  Namespace,
   order,
+  PythonObject,
   Series,
   setKey,
   Tuple,
-  typeFault,
   typeName,
-} from "./values.ts";
+} from "../../../python/values.ts";
+import { Float } from "../../../wire/values.ts";
+import { type CallArguments, Callable, fault, typeFault } from "../run/objects.ts";
+import { type Bound, bind } from "./call-arguments.ts";
+import { textMethod } from "./methods-text.ts";
+import { itemOf, missingMember } from "./operators.ts";
 
 type Method<T> = readonly [signature: string, run: (self: T, args: Bound) => Item];
 
@@ -55,7 +51,7 @@ function popKey(map: Dict, args: Bound): Item {
   const key = args.need("key");
   const present = getKey(map, key);
   const value = present === undefined ? args.get("default") : present;
-  if (value === undefined) throw typeFault(repr(key));
+  if (value === undefined) throw typeFault(reprOf(key));
   deleteKey(map, key);
   return value;
 }
@@ -111,7 +107,9 @@ function indexOf(items: readonly Item[], args: Bound, type: string): number {
   const from = start < 0 ? Math.max(0, start + items.length) : start;
   const at = items.findIndex((item, index) => index >= from && isEqual(item, args.need("value")));
   if (at < 0)
-    throw typeFault(type === "tuple" ? "tuple.index(x): x not in tuple" : `${repr(args.need("value"))} is not in list`);
+    throw typeFault(
+      type === "tuple" ? "tuple.index(x): x not in tuple" : `${reprOf(args.need("value"))} is not in list`,
+    );
   return at;
 }
 
@@ -205,8 +203,7 @@ function memberOf(object: Item, name: string): Item | undefined {
       : method(dictMethods, object, name);
   if (Array.isArray(object)) return method(listMethods, object, name);
   if (object instanceof Tuple) return object.items[object.names.indexOf(name)] ?? method(tupleMethods, object, name);
-  if (object instanceof Namespace) return object.members.get(name);
-  if (object instanceof Members) return object.get(name);
+  if (object instanceof PythonObject) return object.member(name);
   return numberMember(object, name);
 }
 
@@ -258,7 +255,7 @@ export function subscriptOf(object: Item, key: Item): Item {
     if (member !== undefined) return member;
     checkKnown(object, key);
   }
-  return itemOr(itemOf(object, key), () => missingMember(object, typeof key === "string" ? key : repr(key)));
+  return itemOr(itemOf(object, key), () => missingMember(object, typeof key === "string" ? key : reprOf(key)));
 }
 
 /** Calls an item. @throws PILLAR_FAILED if it is nothing that can be called */

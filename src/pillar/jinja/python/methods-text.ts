@@ -1,18 +1,12 @@
 /** Python's methods of `str`. Those that need a locale or bytes are left out, and calling them is an error. */
+
+import { padded } from "../../../python/format/spec.ts";
+import { formatText } from "../../../python/format/text.ts";
+import { strOf } from "../../../python/repr.ts";
+import { characters, type Item, iterate, Tuple, textLength, typeName } from "../../../python/values.ts";
+import { type CallArguments, typeFault } from "../run/objects.ts";
 import { type Bound, bind } from "./call-arguments.ts";
-import { padded } from "./format-spec.ts";
-import { formatText } from "./format-text.ts";
-import { str } from "./text.ts";
-import {
-  type CallArguments,
-  characters,
-  type Item,
-  iterate,
-  Tuple,
-  textLength,
-  typeFault,
-  typeName,
-} from "./values.ts";
+import { itemOf } from "./operators.ts";
 
 type Method = readonly [signature: string, run: (text: string, args: Bound) => Item];
 
@@ -152,7 +146,7 @@ function hasAffix(text: string, args: Bound, test: (part: string, affix: string)
   const wanted = args.need("prefix");
   if (typeof wanted === "string") return test(part, wanted);
   if (!(wanted instanceof Tuple)) throw typeFault(`first arg must be str or a tuple of str, not ${typeName(wanted)}`);
-  return wanted.items.some((affix) => test(part, str(affix)));
+  return wanted.items.some((affix) => test(part, strOf(affix)));
 }
 
 export function joinTexts(separator: string, items: Item): string {
@@ -289,7 +283,7 @@ function expandTabs(text: string, args: Bound): Item {
 
 /** The method of that name; undefined if texts have none such here. */
 export function textMethod(text: string, name: string): ((args: CallArguments) => Item) | undefined {
-  if (name === "format") return (args) => formatText(text, args);
+  if (name === "format") return (args) => formatText(text, args, itemOf);
   if (!Object.hasOwn(methods, name)) return undefined;
   const method = methods[name];
   if (method === undefined) return undefined;

@@ -1,14 +1,12 @@
 /** Python's operators on values: arithmetic, joining, items and slices. Integers stay exact, and `/` always gives a float. */
+
 import { pillarTextBytesMax } from "../../../limits.ts";
-import { Float } from "../../../wire/values.ts";
-import type { BinaryOperator } from "../syntax/ast.ts";
-import { formatPercent } from "./format-percent.ts";
-import { repr } from "./text.ts";
+import { formatPercent } from "../../../python/format/percent.ts";
+import { reprOf } from "../../../python/repr.ts";
 import {
   asNumber,
   characters,
   demand,
-  fault,
   floatItem,
   getKey,
   type Item,
@@ -20,10 +18,11 @@ import {
   lengthOf,
   Series,
   Tuple,
-  typeFault,
   typeName,
-  Undefined,
-} from "./values.ts";
+} from "../../../python/values.ts";
+import { Float } from "../../../wire/values.ts";
+import { fault, typeFault, Undefined } from "../run/objects.ts";
+import type { BinaryOperator } from "../syntax/ast.ts";
 
 type Numeric = number | bigint | Float | boolean;
 
@@ -161,7 +160,7 @@ export function missingMember(object: Item, name: string): Undefined {
 function missingElement(object: Item, key: Item): Undefined {
   return typeof key === "string"
     ? missingMember(object, key)
-    : new Undefined(`${objectName(object)} has no element ${repr(key)}`);
+    : new Undefined(`${objectName(object)} has no element ${reprOf(key)}`);
 }
 
 /** `object[key]` of maps and rows; undefined where the object has no items at all. */

@@ -1,7 +1,8 @@
 /** Python's regular expressions as templates use them: what is wrong with one is an error of the template. A pattern that runs away ends with the lane's thread. */
+
 import { hasCode } from "../../../errors.ts";
 import { PythonSearch } from "../../../python/regex/search.ts";
-import { typeFault } from "./values.ts";
+import { typeFault } from "../run/objects.ts";
 
 /** @throws PILLAR_FAILED for what Python refuses, and for what has no equal in JavaScript */
 export function withSearch<Result>(

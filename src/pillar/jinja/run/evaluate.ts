@@ -1,13 +1,8 @@
 /** The value of an expression. Errors get the line of the innermost expression that raised them. */
+
 import { hasCode, type SaltworksError } from "../../../errors.ts";
-import { Float } from "../../../wire/values.ts";
-import type { FilterHost } from "../filters/filter-host.ts";
-import { applyFilter } from "../filters/filters.ts";
-import { attributeOf, callItem, subscriptOf } from "../python/methods-collections.ts";
-import { binary, negated, positive, slice } from "../python/operators.ts";
-import { str } from "../python/text.ts";
+import { strOf } from "../../../python/repr.ts";
 import {
-  type CallArguments,
   contains,
   type Dict,
   demand,
@@ -19,12 +14,16 @@ import {
   order,
   setKey,
   Tuple,
-  typeFault,
   typeName,
-  Undefined,
-} from "../python/values.ts";
+} from "../../../python/values.ts";
+import { Float } from "../../../wire/values.ts";
+import type { FilterHost } from "../filters/filter-host.ts";
+import { applyFilter } from "../filters/filters.ts";
+import { attributeOf, callItem, subscriptOf } from "../python/methods-collections.ts";
+import { binary, negated, positive, slice } from "../python/operators.ts";
 import type { Arguments, CompareOperator, Expression } from "../syntax/ast.ts";
 import { RecursiveLoop } from "./loop.ts";
+import { asFault, type CallArguments, typeFault, Undefined } from "./objects.ts";
 import type { Scope } from "./scope.ts";
 import { applyTest } from "./tests.ts";
 
@@ -37,7 +36,8 @@ export function atLine<T>(line: number, run: () => T): T {
   }
 }
 
-function noteLine(error: unknown, line: number): unknown {
+function noteLine(raised: unknown, line: number): unknown {
+  const error = asFault(raised);
   if (hasCode(error, "PILLAR_FAILED") && !("line" in (error as object))) Object.assign(error as object, { line });
   return error;
 }
@@ -114,7 +114,7 @@ function operationOf(node: Operation, scope: Scope, host: FilterHost): Item {
       return true;
     }
     case "concat":
-      return node.items.map((item) => str(evaluate(item, scope, host))).join("");
+      return node.items.map((item) => strOf(evaluate(item, scope, host))).join("");
     case "condition": {
       if (isTrue(evaluate(node.test, scope, host))) return evaluate(node.whenTrue, scope, host);
       if (node.otherwise !== undefined) return evaluate(node.otherwise, scope, host);
@@ -160,7 +160,7 @@ export function argumentsOf(args: Arguments, scope: Scope, host: FilterHost): Ca
     const spread = evaluate(args.spreadNamed, scope, host);
     if (!(spread instanceof Map))
       throw typeFault(`argument after ** must be a mapping, not ${typeName(demand(spread))}`);
-    for (const [name, value] of spread) named.set(str(name), value);
+    for (const [name, value] of spread) named.set(strOf(name), value);
   }
   return { positional, named };
 }

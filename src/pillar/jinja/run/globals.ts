@@ -1,21 +1,11 @@
 /** Functions that every template has: Jinja's `range`, `dict`, `namespace`, `cycler` and `joiner`, Salt's `raise` and `odict`. */
+
 import { templateRangeMax } from "../../../limits.ts";
+import { strOf } from "../../../python/repr.ts";
+import { type Dict, type Item, isInteger, Series, typeName } from "../../../python/values.ts";
 import { bind } from "../python/call-arguments.ts";
 import { updateDict } from "../python/methods-collections.ts";
-import { str } from "../python/text.ts";
-import {
-  type CallArguments,
-  Callable,
-  type Dict,
-  fault,
-  type Item,
-  isInteger,
-  Members,
-  Namespace,
-  Series,
-  typeFault,
-  typeName,
-} from "../python/values.ts";
+import { type CallArguments, Callable, fault, Members, Namespace, typeFault } from "./objects.ts";
 
 function range({ positional, named }: CallArguments): Item {
   if (named.size > 0) throw typeFault("range() takes no keyword arguments");
@@ -44,7 +34,7 @@ function dict(args: CallArguments): Item {
 
 function namespace(args: CallArguments): Item {
   const created = new Namespace();
-  for (const [key, value] of dict(args) as Dict) created.members.set(str(key), value);
+  for (const [key, value] of dict(args) as Dict) created.members.set(strOf(key), value);
   return created;
 }
 
@@ -92,7 +82,7 @@ export const globals: readonly (readonly [string, Item])[] = [
   new Callable("namespace", namespace),
   new Callable("odict", dict),
   new Callable("raise", (args) => {
-    throw fault("python", str(bind("raise", "msg", args).need("msg")));
+    throw fault("python", strOf(bind("raise", "msg", args).need("msg")));
   }),
   new Callable("range", range),
   refused("ifelse"),

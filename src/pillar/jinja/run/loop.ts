@@ -1,5 +1,7 @@
 /** The variable `loop` of a `for`. Source: Jinja 3.1's `LoopContext`. */
-import { Callable, type Item, isEqual, itemOr, Members, Tuple, typeFault, Undefined } from "../python/values.ts";
+
+import { type Item, isEqual, itemOr, Tuple } from "../../../python/values.ts";
+import { Callable, Members, typeFault, Undefined } from "./objects.ts";
 
 type LoopState = { changed: Item | undefined };
 

@@ -1,7 +1,8 @@
 /** Arguments of a macro's call, by Jinja's rules: what is missing is undefined, what is too much is an error unless the macro asks for it. */
 
-import { type CallArguments, type Dict, type Item, Tuple, typeFault, Undefined } from "../python/values.ts";
+import { type Dict, type Item, Tuple } from "../../../python/values.ts";
 import type { MacroParts } from "../syntax/ast.ts";
+import { type CallArguments, typeFault, Undefined } from "./objects.ts";
 
 /** Whether a name stands anywhere in a tree. */
 export function mentions(tree: unknown, name: string): boolean {

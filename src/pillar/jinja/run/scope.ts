@@ -1,7 +1,8 @@
 /** Names that a template sees: one map per loop pass, macro or `with`, each inside another. */
 
-import { fault, type Item, iterate, Namespace, typeFault } from "../python/values.ts";
+import { type Item, iterate } from "../../../python/values.ts";
 import type { AssignTarget } from "../syntax/ast.ts";
+import { fault, Namespace, typeFault } from "./objects.ts";
 
 export class Scope {
   readonly #names = new Map<string, Item>();

@@ -2,29 +2,20 @@
  * Rendering a template: runs its statements over scopes, gathers its text within bounds, and loads what it includes and imports.
  * Source: Jinja 3.1 as Salt 3007 sets it up (strict undefined values, `do`, loop controls), observed; docs/pillar.md.
  */
+
 import { hasCode } from "../../../errors.ts";
 import { pillarTextBytesMax, templateDepthMax } from "../../../limits.ts";
+import { printedOf, strOf } from "../../../python/repr.ts";
+import { type Item, isTrue, itemOr, iterate, Tuple } from "../../../python/values.ts";
 import type { FilterHost } from "../filters/filter-host.ts";
 import { applyFilter } from "../filters/filters.ts";
 import { callItem } from "../python/methods-collections.ts";
-import { printed, str } from "../python/text.ts";
-import {
-  type CallArguments,
-  Callable,
-  fault,
-  type Item,
-  isTrue,
-  itemOr,
-  iterate,
-  Members,
-  Tuple,
-  Undefined,
-} from "../python/values.ts";
 import type { FilterStep, MacroParts, Statement } from "../syntax/ast.ts";
 import { argumentsOf, atLine, evaluate } from "./evaluate.ts";
 import { globals } from "./globals.ts";
 import { loopOf } from "./loop.ts";
 import { bindMacro, missingParameter } from "./macro.ts";
+import { asFault, type CallArguments, Callable, fault, Members, Undefined } from "./objects.ts";
 import { assign, Scope } from "./scope.ts";
 import { applyTest } from "./tests.ts";
 
@@ -54,7 +45,8 @@ function inFile<T>({ name, path }: ParsedTemplate, run: () => T): T {
   const file = path ?? name;
   try {
     return run();
-  } catch (error) {
+  } catch (raised) {
+    const error = asFault(raised);
     if (hasCode(error, "PILLAR_FAILED") && !("file" in (error as object))) Object.assign(error as object, { file });
     if (error instanceof RangeError && error.message.includes("call stack"))
       throw Object.assign(fault("python", "maximum recursion depth exceeded"), { file });
@@ -134,7 +126,7 @@ class Rendering {
   #statement(statement: Statement, scope: Scope, template: ParsedTemplate, loop: Loop | undefined): Flow {
     switch (statement.kind) {
       case "output":
-        this.#write(printed(evaluate(statement.expression, scope, this.#host)));
+        this.#write(printedOf(evaluate(statement.expression, scope, this.#host)));
         return "next";
       case "if": {
         const taken = statement.branches.find(({ test }) => isTrue(evaluate(test, scope, this.#host)));
@@ -174,7 +166,7 @@ class Rendering {
       }
       case "filterBlock": {
         const text = this.#capture(() => this.#statements(statement.body, new Scope(scope), template));
-        this.#write(str(this.#filtered(text, statement.filters, scope)));
+        this.#write(strOf(this.#filtered(text, statement.filters, scope)));
         break;
       }
       case "macro":
@@ -186,7 +178,7 @@ class Rendering {
         const args = argumentsOf(call.args, scope, this.#host);
         const named = new Map([...args.named, ["caller", this.#macro(caller, scope, template)] as const]);
         const callee = evaluate(call.callee, scope, this.#host);
-        this.#write(printed(callItem(callee, args.positional, named)));
+        this.#write(printedOf(callItem(callee, args.positional, named)));
         break;
       }
       default:
@@ -222,7 +214,7 @@ class Rendering {
           const text = `the template ${module.typeName} ${place} does not export the requested name '${name}'`;
           scope.set(
             alias,
-            itemOr(module.get(name), () => new Undefined(text)),
+            itemOr(module.member(name), () => new Undefined(text)),
           );
         }
         break;
@@ -292,7 +284,7 @@ class Rendering {
 
   /** The first of the named templates that is there. */
   #load(name: Item, from: ParsedTemplate, isMissingIgnored: boolean): ParsedTemplate | undefined {
-    const names = Array.isArray(name) || name instanceof Tuple ? iterate(name).map(str) : [str(name)];
+    const names = Array.isArray(name) || name instanceof Tuple ? iterate(name).map(strOf) : [strOf(name)];
     for (const candidate of names) {
       const found = this.#environment.load(candidate, from.name);
       if (found !== undefined) return found;

@@ -1,17 +1,9 @@
 /** Jinja's tests, `value is name`, with Salt's `match` and `list`. */
 
-import type { FilterHost } from "../filters/filter-host.ts";
-import { filterNames } from "../filters/filters.ts";
-import { bind } from "../python/call-arguments.ts";
-import { binary } from "../python/operators.ts";
-import { withSearch } from "../python/python-search.ts";
-import { str } from "../python/text.ts";
+import { strOf } from "../../../python/repr.ts";
 import {
-  type CallArguments,
-  Callable,
   contains,
   demand,
-  fault,
   type Item,
   isEqual,
   isFloat,
@@ -20,10 +12,14 @@ import {
   isTrue,
   iterate,
   lengthOf,
-  Members,
   order,
-  Undefined,
-} from "../python/values.ts";
+} from "../../../python/values.ts";
+import type { FilterHost } from "../filters/filter-host.ts";
+import { filterNames } from "../filters/filters.ts";
+import { bind } from "../python/call-arguments.ts";
+import { binary } from "../python/operators.ts";
+import { withSearch } from "../python/python-search.ts";
+import { type CallArguments, Callable, fault, Members, Undefined } from "./objects.ts";
 
 type Test = readonly [signature: string, holds: (input: Item, other: Item, rest: readonly Item[]) => boolean];
 
@@ -66,16 +62,16 @@ const tests: Readonly<Record<string, Test>> = {
   le: atMost,
   lessthan: less,
   list: ["", (input) => Array.isArray(input)],
-  lower: ["", (input) => str(input) === str(input).toLowerCase() && str(input) !== str(input).toUpperCase()],
+  lower: ["", (input) => strOf(input) === strOf(input).toLowerCase() && strOf(input) !== strOf(input).toUpperCase()],
   lt: less,
   mapping: ["", (input) => input instanceof Map],
   match: [
     "rgx ignorecase? multiline?",
     (input, rgx, [ignoresCase = false, isMultiline = false]) =>
       withSearch(
-        str(rgx),
+        strOf(rgx),
         { ignoresCase: isTrue(ignoresCase), isMultiline: isTrue(isMultiline) },
-        (search) => search.findAtStart(str(input)) !== undefined,
+        (search) => search.findAtStart(strOf(input)) !== undefined,
       ),
   ],
   ne: differs,
@@ -86,7 +82,7 @@ const tests: Readonly<Record<string, Test>> = {
   string: ["", (input) => typeof input === "string"],
   true: ["", (input) => input === true],
   undefined: ["", (input) => input instanceof Undefined],
-  upper: ["", (input) => str(input) === str(input).toUpperCase() && str(input) !== str(input).toLowerCase()],
+  upper: ["", (input) => strOf(input) === strOf(input).toUpperCase() && strOf(input) !== strOf(input).toLowerCase()],
 };
 
 /** What has a length and items. */
@@ -100,8 +96,8 @@ const isKnown = (name: string) => Object.hasOwn(tests, name) || name === "filter
 
 /** @throws PILLAR_FAILED for a test that there is not, and whatever it raises */
 export function applyTest(_host: FilterHost, name: string, input: Item, args: CallArguments): boolean {
-  if (name === "filter") return filterNames().includes(str(input));
-  if (name === "test") return isKnown(str(input));
+  if (name === "filter") return filterNames().includes(strOf(input));
+  if (name === "test") return isKnown(strOf(input));
   if (name === "sameas" || name === "escaped") throw fault("template", `the test '${name}' is not supported`);
   const test = Object.hasOwn(tests, name) ? tests[name] : undefined;
   if (test === undefined) throw fault("template", `No test named '${name}'.`);

@@ -1,27 +1,34 @@
 /** Python's `text.format(...)`, as Jinja's sandbox allows it: fields by number, name, member and item, with specifications. */
-import { formatSpec } from "./format-spec.ts";
-import { itemOf } from "./operators.ts";
-import { repr, str } from "./text.ts";
-import { type CallArguments, demand, type Item, Members, Namespace, typeFault, typeName } from "./values.ts";
+
+import { raised } from "../errors.ts";
+import { reprOf, strOf } from "../repr.ts";
+import { demand, type Item, PythonObject, typeName } from "../values.ts";
+import { formatSpec } from "./spec.ts";
 
 const depthMax = 2;
 
+export type FormatArguments = { readonly positional: readonly Item[]; readonly named: ReadonlyMap<string, Item> };
+/** `item[key]`; undefined where the item has no items at all. */
+type Subscript = (item: Item, key: Item) => Item | undefined;
+
 class Formatter {
-  readonly #args: CallArguments;
+  readonly #args: FormatArguments;
+  readonly #subscript: Subscript;
   #nextAutomatic = 0;
 
-  constructor(args: CallArguments) {
+  constructor(args: FormatArguments, subscript: Subscript) {
     this.#args = args;
+    this.#subscript = subscript;
   }
 
   format(text: string, depth: number): string {
-    if (depth > depthMax) throw typeFault("Max string recursion exceeded");
+    if (depth > depthMax) throw raised("ValueError", "Max string recursion exceeded");
     let out = "";
     for (let at = 0; at < text.length; at += 1) {
       const letter = text.charAt(at);
       const isDouble = text.charAt(at + 1) === letter;
       if (letter === "}") {
-        if (!isDouble) throw typeFault("Single '}' encountered in format string");
+        if (!isDouble) throw raised("ValueError", "Single '}' encountered in format string");
         out += "}";
         at += 1;
       } else if (letter !== "{") out += letter;
@@ -40,11 +47,12 @@ class Formatter {
   #field(field: string, depth: number): string {
     const [, name = "", conversion, spec = ""] =
       /^([^!:[]*(?:\[[^\]]*\][^!:[]*)*)(?:!(.))?(?::([\s\S]*))?$/s.exec(field) ?? [];
-    if (name === "" && field !== "" && !/^[!:]/.test(field)) throw typeFault("expected ':' after conversion specifier");
+    if (name === "" && field !== "" && !/^[!:]/.test(field))
+      throw raised("ValueError", "expected ':' after conversion specifier");
     const item = this.#lookUp(name);
     if (conversion !== undefined && !"rsa".includes(conversion))
-      throw typeFault(`Unknown conversion specifier ${conversion}`);
-    const shown = conversion === "s" ? str(item) : conversion === undefined ? item : repr(item);
+      throw raised("ValueError", `Unknown conversion specifier ${conversion}`);
+    const shown = conversion === "s" ? strOf(item) : conversion === undefined ? item : reprOf(item);
     return formatSpec(shown, this.format(spec, depth + 1));
   }
 
@@ -53,8 +61,8 @@ class Formatter {
     let item = this.#argument(first);
     for (const [, member, key] of rest.matchAll(/\.([^.[]*)|\[([^\]]*)\]/g)) {
       if (key !== undefined) {
-        const found = itemOf(item, /^\d+$/.test(key) ? Number(key) : key);
-        if (found === undefined) throw typeFault(`'${typeName(item)}' object is not subscriptable`);
+        const found = this.#subscript(item, /^\d+$/.test(key) ? Number(key) : key);
+        if (found === undefined) throw raised("TypeError", `'${typeName(item)}' object is not subscriptable`);
         item = demand(found);
       } else item = memberOf(item, member ?? "");
     }
@@ -66,20 +74,20 @@ class Formatter {
       const index = first === "" ? this.#nextAutomatic : Number(first);
       if (first === "") this.#nextAutomatic += 1;
       const item = this.#args.positional[index];
-      if (item === undefined) throw typeFault(`Replacement index ${index} out of range for positional args tuple`);
+      if (item === undefined)
+        throw raised("IndexError", `Replacement index ${index} out of range for positional args tuple`);
       return item;
     }
     const item = this.#args.named.get(first);
-    if (item === undefined) throw typeFault(repr(first));
+    if (item === undefined) throw raised("KeyError", reprOf(first));
     return item;
   }
 }
 
 /** Members of values are methods, which format to nothing useful: only what has data behind its members is let through. */
 function memberOf(item: Item, name: string): Item {
-  const found =
-    item instanceof Namespace ? item.members.get(name) : item instanceof Members ? item.get(name) : undefined;
-  if (found === undefined) throw typeFault(`'${typeName(item)}' object has no attribute '${name}'`);
+  const found = item instanceof PythonObject ? item.member(name) : undefined;
+  if (found === undefined) throw raised("TypeError", `'${typeName(item)}' object has no attribute '${name}'`);
   return demand(found);
 }
 
@@ -90,10 +98,10 @@ function closingBrace(text: string, start: number): number {
     if (text.charAt(at) === "}") depth -= 1;
     if (depth === 0) return at;
   }
-  throw typeFault("expected '}' before end of string");
+  throw raised("ValueError", "expected '}' before end of string");
 }
 
-/** @throws PILLAR_FAILED as Python would raise */
-export function formatText(text: string, args: CallArguments): string {
-  return new Formatter(args).format(text, 0);
+/** @throws PYTHON_RAISED as Python would raise */
+export function formatText(text: string, args: FormatArguments, subscript: Subscript): string {
+  return new Formatter(args, subscript).format(text, 0);
 }

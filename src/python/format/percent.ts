@@ -1,7 +1,9 @@
 /** Python's `text % values`. Source: Python's "printf-style String Formatting". */
-import { exponentText, fixedText, generalText, padded } from "./format-spec.ts";
-import { repr, str } from "./text.ts";
-import { characters, demand, getKey, type Item, isInteger, isNumber, Tuple, typeFault, typeName } from "./values.ts";
+
+import { raised } from "../errors.ts";
+import { reprOf, strOf } from "../repr.ts";
+import { characters, demand, getKey, type Item, isInteger, isNumber, Tuple, typeName } from "../values.ts";
+import { exponentText, fixedText, generalText, padded } from "./spec.ts";
 
 const directive = /%(?:\(([^)]*)\))?([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?[hlL]?([\s\S])/g;
 const widthMax = 100_000;
@@ -14,7 +16,10 @@ function numberDirective(item: Item, conversion: string, flags: Flags): string {
     const wanted = "diu".includes(conversion)
       ? `%${conversion} format: a real number is required`
       : "must be real number";
-    throw typeFault(wanted.startsWith("%") ? `${wanted}, not ${typeName(item)}` : `${wanted}, not ${typeName(item)}`);
+    throw raised(
+      "TypeError",
+      wanted.startsWith("%") ? `${wanted}, not ${typeName(item)}` : `${wanted}, not ${typeName(item)}`,
+    );
   }
   const isWhole = isInteger(item) || typeof item === "boolean";
   const number =
@@ -24,7 +29,7 @@ function numberDirective(item: Item, conversion: string, flags: Flags): string {
   if ("diu".includes(conversion))
     digits = typeof magnitude === "bigint" ? `${magnitude}` : BigInt(Math.trunc(magnitude)).toString();
   else if ("oxX".includes(conversion)) {
-    if (!isWhole) throw typeFault(`%${conversion} format: an integer is required, not ${typeName(item)}`);
+    if (!isWhole) throw raised("TypeError", `%${conversion} format: an integer is required, not ${typeName(item)}`);
     const radix = conversion === "o" ? 8 : 16;
     digits = (flags.text.includes("#") ? `0${conversion}` : "") + magnitude.toString(radix);
     if (conversion === "X") digits = digits.toUpperCase();
@@ -46,26 +51,26 @@ function numberDirective(item: Item, conversion: string, flags: Flags): string {
 }
 
 function textDirective(item: Item, conversion: string, flags: Flags): string {
-  const whole = conversion === "s" ? str(item) : repr(item);
+  const whole = conversion === "s" ? strOf(item) : reprOf(item);
   const text = flags.precision === undefined ? whole : characters(whole).slice(0, flags.precision).join("");
   return padded(text, flags.width, flags.text.includes("-") ? "<" : ">", " ");
 }
 
-/** @throws PILLAR_FAILED as Python would raise */
+/** @throws PYTHON_RAISED as Python would raise */
 export function formatPercent(format: string, values: Item): string {
   const row = values instanceof Tuple ? values.items : [values];
   let used = 0;
   let isMapped = false;
   const take = (): Item => {
     const item = row[used];
-    if (item === undefined) throw typeFault("not enough arguments for format string");
+    if (item === undefined) throw raised("TypeError", "not enough arguments for format string");
     used += 1;
     return item;
   };
   const size = (text: string | undefined): number | undefined => {
     if (text === undefined) return undefined;
     const number = Number(text === "*" ? take() : text);
-    if (!(number <= widthMax)) throw typeFault("width too big");
+    if (!(number <= widthMax)) throw raised("ValueError", "width too big");
     return number;
   };
   const out = format.replaceAll(
@@ -73,15 +78,18 @@ export function formatPercent(format: string, values: Item): string {
     (_whole, key: string | undefined, text: string, width, precision, conversion: string) => {
       if (conversion === "%") return "%";
       if (!"diouxXeEfFgGsra".includes(conversion))
-        throw typeFault(`unsupported format character '${conversion}' (0x${conversion.charCodeAt(0).toString(16)})`);
+        throw raised(
+          "ValueError",
+          `unsupported format character '${conversion}' (0x${conversion.charCodeAt(0).toString(16)})`,
+        );
       const flags: Flags = { text, width: size(width) ?? 0, precision: size(precision) };
       let item: Item;
       if (key === undefined) item = take();
       else {
-        if (!(values instanceof Map)) throw typeFault("format requires a mapping");
+        if (!(values instanceof Map)) throw raised("TypeError", "format requires a mapping");
         isMapped = true;
         const found = getKey(values, key);
-        if (found === undefined) throw typeFault(repr(key));
+        if (found === undefined) throw raised("KeyError", reprOf(key));
         item = found;
       }
       return "sra".includes(conversion)
@@ -89,8 +97,8 @@ export function formatPercent(format: string, values: Item): string {
         : numberDirective(item, conversion, flags);
     },
   );
-  if (/%$/.test(format.replaceAll(directive, ""))) throw typeFault("incomplete format");
+  if (/%$/.test(format.replaceAll(directive, ""))) throw raised("ValueError", "incomplete format");
   const isLeftOver = used < row.length && !isMapped && !(values instanceof Map && used === 0);
-  if (isLeftOver) throw typeFault("not all arguments converted during string formatting");
+  if (isLeftOver) throw raised("TypeError", "not all arguments converted during string formatting");
   return out;
 }

@@ -2,21 +2,12 @@
  * Values as YAML text: block and flow style as PyYAML's safe dumper writes them, with sorted keys. Unlike it, long lines are never
  * folded and texts with line breaks are always double-quoted: what is read back is the same.
  */
+
 import { plainKind } from "../config/yaml/yaml11.ts";
-import { reprFloat } from "../python/repr.ts";
 import { Float } from "../wire/values.ts";
-import { doubleQuoted } from "./jinja/python/text.ts";
-import {
-  type Item,
-  isFloat,
-  isNumber,
-  iterate,
-  order,
-  Series,
-  Tuple,
-  typeFault,
-  typeName,
-} from "./jinja/python/values.ts";
+import { raised } from "./errors.ts";
+import { doubleQuoted, reprFloat } from "./repr.ts";
+import { type Item, isFloat, isNumber, iterate, order, Series, Tuple, typeName } from "./values.ts";
 
 const unprintable = /[^\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10fffe}]/u;
 
@@ -87,8 +78,8 @@ function flow(item: Item): string {
 function rowOf(item: Item): readonly Item[] {
   if (Array.isArray(item) || item instanceof Tuple) return iterate(item);
   if (item instanceof Series && item.kind !== "generator")
-    throw typeFault(`cannot represent an object of type ${item.kind}`);
-  throw typeFault(`cannot represent an object of type ${typeName(item)}`);
+    throw raised("TypeError", `cannot represent an object of type ${item.kind}`);
+  throw raised("TypeError", `cannot represent an object of type ${typeName(item)}`);
 }
 
 function isEmpty(item: Item): boolean {

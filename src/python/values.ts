@@ -1,9 +1,9 @@
 /**
- * The values that a template works with, by Python's rules: what is true, what is equal, what comes first, how it is written.
- * Source: Python 3's language reference; Jinja 3.1's `runtime` for undefined values. No value gives access to JavaScript's own objects.
+ * Values by Python's rules: what is true, what is equal, what comes first, what a type is called. Pure. Source: Python 3's language
+ * reference. No value gives access to JavaScript's own objects.
  */
-import { SaltworksError } from "../../../errors.ts";
-import { Ext, Float, type Value } from "../../../wire/values.ts";
+import { type Ext, Float } from "../wire/values.ts";
+import { raised } from "./errors.ts";
 
 /** Immutable list, printed in parentheses. */
 export class Tuple {
@@ -13,17 +13,6 @@ export class Tuple {
   constructor(items: readonly Item[], names: readonly string[] = []) {
     this.items = items;
     this.names = names;
-  }
-}
-
-/** A name or member that is not there: `message` is raised by whatever touches it, save `is defined` and `default`. */
-export class Undefined {
-  readonly message: string;
-  /** That of an `a if b` without `else`: empty and false, where others are errors. */
-  readonly isLenient: boolean;
-  constructor(message: string, isLenient = false) {
-    this.message = message;
-    this.isLenient = isLenient;
   }
 }
 
@@ -48,35 +37,38 @@ export class Series {
   }
 }
 
-/** `{% set ns.key = value %}` reaches out of loops with it. */
-export class Namespace {
-  readonly members = new Map<string, Item>();
-}
+/** An object with behaviour of its own, such as a function, or a name that is not there. Defaults are those of a plain object. */
+export abstract class PythonObject {
+  abstract readonly typeName: string;
 
-export type CallArguments = { readonly positional: readonly Item[]; readonly named: ReadonlyMap<string, Item> };
+  /** @throws where touching the object at all is an error */
+  demand(): void {}
 
-/** Anything that can be called: methods, functions, macros. */
-export class Callable {
-  readonly name: string;
-  readonly call: (args: CallArguments) => Item;
-  constructor(name: string, call: (args: CallArguments) => Item) {
-    this.name = name;
-    this.call = call;
+  isTrue(): boolean {
+    return true;
+  }
+
+  /** True for one that counts as nothing in loops and texts. @throws as `demand` */
+  isNothing(): boolean {
+    return false;
+  }
+
+  member(_name: string): Item | undefined {
+    return undefined;
+  }
+
+  /** `item in object`; undefined where Python would look at its members one by one. */
+  holds(_item: Item): boolean | undefined {
+    return undefined;
+  }
+
+  /** `repr(object)`. @throws where two runs would not print the same */
+  repr(): string {
+    throw raised("TypeError", `a ${this.typeName} has no text that two runs would share`);
   }
 }
 
-/** Something with members and nothing else: `loop`, an imported template, `salt`. `text` is what printing it gives, if it has any. */
-export class Members {
-  readonly typeName: string;
-  readonly get: (name: string) => Item | undefined;
-  readonly text: string | undefined;
-  constructor(typeName: string, get: (name: string) => Item | undefined, text?: string) {
-    this.typeName = typeName;
-    this.get = get;
-    this.text = text;
-  }
-}
-
+export type Numeric = number | bigint | Float | boolean;
 export type Dict = Map<Item, Item>;
 export type Item =
   | null
@@ -91,22 +83,20 @@ export type Item =
   | Dict
   | Tuple
   | Series
-  | Undefined
-  | Namespace
-  | Callable
-  | Members;
+  | PythonObject;
+/** An `Item` that is only read, as decoded values are. */
+export type ReadItem = Item | readonly ReadItem[] | ReadonlyMap<ReadItem, ReadItem>;
 
-/** Which of Salt's sentences an error gets: a name that is missing, a template that is wrong, or an exception out of Python's own. */
-export type FaultKind = "undefined" | "template" | "python";
-
-/** What a template raises. `file` and `line` are added by whoever knows them first. */
-export function fault(kind: FaultKind, message: string): SaltworksError {
-  return new SaltworksError("PILLAR_FAILED", message, { kind });
+export function isReadList(item: ReadItem): item is readonly ReadItem[] {
+  return Array.isArray(item);
 }
 
-export const typeFault = (message: string) => fault("python", message);
+export function isReadMap(item: ReadItem): item is ReadonlyMap<ReadItem, ReadItem> {
+  return item instanceof Map;
+}
 
-export function typeName(item: Item): string {
+/** `type(item).__name__`. */
+export function typeName(item: ReadItem): string {
   if (item === null) return "NoneType";
   if (typeof item === "boolean") return "bool";
   if (isFloat(item)) return "float";
@@ -116,63 +106,64 @@ export function typeName(item: Item): string {
   if (Array.isArray(item)) return "list";
   if (item instanceof Map) return "dict";
   if (item instanceof Tuple) return "tuple";
-  if (item instanceof Undefined) return "Undefined";
   if (item instanceof Series) return item.kind;
-  if (item instanceof Namespace) return "Namespace";
-  if (item instanceof Callable) return "function";
-  return item instanceof Members ? item.typeName : "ExtType";
+  return item instanceof PythonObject ? item.typeName : "ExtType";
 }
 
-export function isFloat(item: Item): item is number | Float {
+export function isFloat(item: ReadItem): item is number | Float {
   return item instanceof Float || (typeof item === "number" && !Number.isInteger(item));
 }
 
-export function isInteger(item: Item): item is number | bigint {
+export function isInteger(item: ReadItem): item is number | bigint {
   return typeof item === "bigint" || (typeof item === "number" && Number.isInteger(item));
 }
 
-export function isNumber(item: Item): item is number | bigint | Float | boolean {
+export function isNumber(item: ReadItem): item is Numeric {
   return typeof item === "number" || typeof item === "bigint" || typeof item === "boolean" || item instanceof Float;
 }
 
 /** A float in the form in which wire values hold it: integral ones are wrapped. */
-export function floatItem(value: number): Item {
+export function floatItem(value: number): number | Float {
   return Number.isInteger(value) ? new Float(value) : value;
 }
 
 /** An int in the form in which wire values hold it: a number while that is exact. */
-export function intItem(value: bigint): Item {
+export function intItem(value: bigint): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;
 }
 
-export function asNumber(item: number | bigint | Float | boolean): number {
+export function asNumber(item: Numeric): number {
   return item instanceof Float ? item.value : Number(item);
 }
 
-/** @throws PILLAR_FAILED for an undefined value */
-export function demand<T extends Item>(item: T): Exclude<T, Undefined> {
-  if (item instanceof Undefined) throw fault("undefined", item.message);
-  return item as Exclude<T, Undefined>;
+/** The number that a bool, int or float is in Python's arithmetic; undefined for anything else. */
+export function numberOf(item: ReadItem): number | undefined {
+  return isNumber(item) ? asNumber(item) : undefined;
 }
 
-/** Whether it counts as empty. @throws PILLAR_FAILED for the ones that are errors */
-export function isEmptyUndefined(item: Item): item is Undefined {
-  return item instanceof Undefined && (item.isLenient || demand(item) === undefined);
+/** @throws what touching the object throws: it may stand for a name that is not there */
+export function demand<T extends Item>(item: T): T {
+  if (item instanceof PythonObject) item.demand();
+  return item;
 }
 
-export function isTrue(item: Item): boolean {
+/** Whether it stands for nothing at all. @throws where touching it is an error */
+export function isNothing(item: ReadItem): item is PythonObject {
+  return item instanceof PythonObject && item.isNothing();
+}
+
+/** `bool(item)`. */
+export function isTrue(item: ReadItem): boolean {
   if (item === null) return false;
   if (typeof item === "boolean") return item;
   if (isNumber(item)) return asNumber(item) !== 0;
-  if (typeof item === "string") return item.length > 0;
-  if (item instanceof Undefined) return !isEmptyUndefined(item);
+  if (typeof item === "string" || Array.isArray(item)) return item.length > 0;
   if (item instanceof Uint8Array) return item.byteLength > 0;
-  if (Array.isArray(item)) return item.length > 0;
   if (item instanceof Map) return item.size > 0;
   if (item instanceof Tuple) return item.items.length > 0;
   if (item instanceof Series) return item.kind === "generator" || item.items.length > 0;
-  return true;
+  return item instanceof PythonObject ? item.isTrue() : true;
 }
 
 function equalMaps(a: Dict, b: Dict): boolean {
@@ -188,11 +179,12 @@ function equalLists(a: readonly Item[], b: readonly Item[]): boolean {
   return a.length === b.length && a.every((item, index) => isEqual(item, b[index] ?? null));
 }
 
-function equalNumbers(a: number | bigint | Float | boolean, b: number | bigint | Float | boolean): boolean {
+function equalNumbers(a: Numeric, b: Numeric): boolean {
   if (typeof a === "bigint" || typeof b === "bigint") return orderNumbers(a, b) === 0;
   return asNumber(a) === asNumber(b);
 }
 
+/** `a == b`: numbers and bools compare by value, containers by content. */
 export function isEqual(a: Item, b: Item): boolean {
   demand(a);
   demand(b);
@@ -210,7 +202,7 @@ export function itemOr(item: Item | undefined, standIn: () => Item): Item {
   return item === undefined ? standIn() : item;
 }
 
-/** The value under a key that Python takes for the same; undefined if there is none. @throws PILLAR_FAILED for a key that cannot be one */
+/** The value under a key that Python takes for the same; undefined if there is none. @throws for a key that cannot be one */
 export function getKey(map: Dict, key: Item): Item | undefined {
   checkKey(key);
   const direct = map.get(key);
@@ -237,7 +229,7 @@ function sameKey(map: Dict, key: Item): Item | undefined {
 
 function checkKey(key: Item): void {
   demand(key);
-  if (Array.isArray(key) || key instanceof Map) throw typeFault(`unhashable type: '${typeName(key)}'`);
+  if (Array.isArray(key) || key instanceof Map) throw raised("TypeError", `unhashable type: '${typeName(key)}'`);
 }
 
 /** The characters of a text as Python counts them. */
@@ -251,47 +243,46 @@ export function textLength(text: string): number {
   return isAstral.test(text) ? characters(text).length : text.length;
 }
 
-/** What a loop runs over. @throws PILLAR_FAILED */
+/** What a loop runs over. @throws for what has no members */
 export function iterate(item: Item): readonly Item[] {
-  if (isEmptyUndefined(item)) return [];
+  if (isNothing(item)) return [];
   if (Array.isArray(item)) return item;
   if (item instanceof Tuple) return item.items;
   if (item instanceof Map) return [...item.keys()];
   if (typeof item === "string") return characters(item);
   if (item instanceof Series) return item.take();
   if (item instanceof Uint8Array) return [...item];
-  throw typeFault(`'${typeName(item)}' object is not iterable`);
+  throw raised("TypeError", `'${typeName(item)}' object is not iterable`);
 }
 
+/** `len(item)`. @throws for what has none */
 export function lengthOf(item: Item): number {
-  if (isEmptyUndefined(item)) return 0;
+  if (isNothing(item)) return 0;
   if (typeof item === "string") return textLength(item);
   if (Array.isArray(item)) return item.length;
   if (item instanceof Map) return item.size;
   if (item instanceof Tuple) return item.items.length;
   if (item instanceof Uint8Array) return item.byteLength;
   if (item instanceof Series && item.kind !== "generator") return item.items.length;
-  throw typeFault(`object of type '${typeName(item)}' has no len()`);
+  throw raised("TypeError", `object of type '${typeName(item)}' has no len()`);
 }
 
+/** `item in container`. @throws for what holds nothing */
 export function contains(container: Item, item: Item): boolean {
   demand(container);
   if (typeof container === "string") {
     if (typeof item === "string") return container.includes(item);
-    throw typeFault(`'in <string>' requires string as left operand, not ${typeName(demand(item))}`);
+    throw raised("TypeError", `'in <string>' requires string as left operand, not ${typeName(demand(item))}`);
   }
   if (container instanceof Map) return getKey(container, item) !== undefined;
   if (isNumber(container) || container === null) {
-    throw typeFault(`argument of type '${typeName(container)}' is not iterable`);
+    throw raised("TypeError", `argument of type '${typeName(container)}' is not iterable`);
   }
-  if (container instanceof Members) {
-    const found = typeof item === "string" ? container.get(item) : undefined;
-    return found !== undefined && !(found instanceof Undefined);
-  }
-  return iterate(container).some((member) => isEqual(member, item));
+  const held = container instanceof PythonObject ? container.holds(item) : undefined;
+  return held ?? iterate(container).some((member) => isEqual(member, item));
 }
 
-function orderNumbers(a: number | bigint | Float | boolean, b: number | bigint | Float | boolean): number {
+function orderNumbers(a: Numeric, b: Numeric): number {
   const left = typeof a === "bigint" ? a : asNumber(a);
   const right = typeof b === "bigint" ? b : asNumber(b);
   if (left < right) return -1;
@@ -305,7 +296,7 @@ export function orderTexts(a: string, b: string): number {
   return Math.sign(Buffer.compare(Buffer.from(a), Buffer.from(b)));
 }
 
-/** Negative, zero or positive. @throws PILLAR_FAILED for kinds that Python cannot order */
+/** Negative, zero or positive. @throws for kinds that Python cannot order */
 export function order(a: Item, b: Item, operator = "<"): number {
   demand(a);
   demand(b);
@@ -321,15 +312,5 @@ export function order(a: Item, b: Item, operator = "<"): number {
     }
     return left.length - right.length;
   }
-  throw typeFault(`'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`);
-}
-
-/** What leaves a template as data: everything that has a place in a pillar. @throws PILLAR_FAILED */
-export function dataOf(item: Item): Value {
-  if (item === null || typeof item !== "object" || item instanceof Float || item instanceof Ext) return item;
-  if (item instanceof Uint8Array) return item;
-  if (item instanceof Tuple || item instanceof Series || Array.isArray(item)) return iterate(item).map(dataOf);
-  if (item instanceof Map) return new Map(Array.from(item, ([key, value]) => [dataOf(key), dataOf(value)]));
-  demand(item);
-  throw typeFault(`a ${typeName(item)} is no data`);
+  throw raised("TypeError", `'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`);
 }

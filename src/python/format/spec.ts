@@ -1,8 +1,9 @@
 /** Python's format specification, `[[fill]align][sign][#][0][width][grouping][.precision][type]`, for numbers and text. */
-import { reprFloat } from "../../../python/repr.ts";
-import type { Float } from "../../../wire/values.ts";
-import { str } from "./text.ts";
-import { asNumber, characters, type Item, isInteger, isNumber, typeFault, typeName } from "./values.ts";
+
+import type { Float } from "../../wire/values.ts";
+import { raised } from "../errors.ts";
+import { reprFloat, strOf } from "../repr.ts";
+import { asNumber, characters, type Item, isInteger, isNumber, typeName } from "../values.ts";
 
 const specPattern = /^(?:(.)?([<>=^]))?([-+ ])?(#)?(0)?(\d+)?([_,])?(?:\.(\d+))?([a-zA-Z%])?$/su;
 /** A width or precision beyond this makes no text that anybody wants. */
@@ -21,10 +22,10 @@ type Spec = {
 
 function readSpec(text: string, isNumeric: boolean): Spec {
   const match = specPattern.exec(text);
-  if (match === null) throw typeFault("Invalid format specifier");
+  if (match === null) throw raised("ValueError", "Invalid format specifier");
   const [, fill, align, sign = "-", alternate, zero, width = "0", grouping = "", precision, type = ""] = match;
   if (Number(width) > widthMax || Number(precision ?? 0) > widthMax)
-    throw typeFault("Too many decimal digits in format string");
+    throw raised("ValueError", "Too many decimal digits in format string");
   return {
     fill: fill ?? (zero !== undefined && align === undefined ? "0" : " "),
     align: align ?? (zero !== undefined && isNumeric ? "=" : isNumeric ? ">" : "<"),
@@ -136,14 +137,15 @@ function floatDigits(value: number, spec: Spec): string {
     case "":
       return spec.precision === undefined ? reprFloat(magnitude) : generalText(magnitude, precision, false);
     default:
-      throw typeFault(`Unknown format code '${spec.type}' for object of type 'float'`);
+      throw raised("ValueError", `Unknown format code '${spec.type}' for object of type 'float'`);
   }
 }
 
 function numberText(item: number | bigint | Float | boolean, spec: Spec): string {
   const isWhole = isInteger(item) || typeof item === "boolean";
   const isAsInteger = isWhole && (spec.type === "" || "dnboxXc".includes(spec.type));
-  if (isAsInteger && spec.precision !== undefined) throw typeFault("Precision not allowed in integer format specifier");
+  if (isAsInteger && spec.precision !== undefined)
+    throw raised("ValueError", "Precision not allowed in integer format specifier");
   if (isAsInteger && spec.type === "c") return padded(String.fromCodePoint(Number(item)), spec.width, "<", spec.fill);
   const number = asNumber(item);
   const isNegative = number < 0 || Object.is(number, -0);
@@ -157,17 +159,18 @@ function numberText(item: number | bigint | Float | boolean, spec: Spec): string
 
 /** `format(item, spec)` */
 export function formatSpec(item: Item, specText: string): string {
-  if (specText === "") return str(item);
+  if (specText === "") return strOf(item);
   if (isNumber(item) && !(typeof item === "boolean" && specText === "")) {
     const spec = readSpec(specText, true);
-    if (spec.type === "s") throw typeFault(`Unknown format code 's' for object of type '${typeName(item)}'`);
+    if (spec.type === "s") throw raised("ValueError", `Unknown format code 's' for object of type '${typeName(item)}'`);
     return numberText(item, spec);
   }
-  if (typeof item !== "string") throw typeFault(`unsupported format string passed to ${typeName(item)}.__format__`);
+  if (typeof item !== "string")
+    throw raised("TypeError", `unsupported format string passed to ${typeName(item)}.__format__`);
   const spec = readSpec(specText, false);
   if (spec.type !== "" && spec.type !== "s")
-    throw typeFault(`Unknown format code '${spec.type}' for object of type 'str'`);
-  if (spec.align === "=") throw typeFault("'=' alignment not allowed in string format specifier");
+    throw raised("ValueError", `Unknown format code '${spec.type}' for object of type 'str'`);
+  if (spec.align === "=") throw raised("ValueError", "'=' alignment not allowed in string format specifier");
   const text = spec.precision === undefined ? item : characters(item).slice(0, spec.precision).join("");
   return padded(text, spec.width, spec.align, spec.fill);
 }

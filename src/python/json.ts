@@ -1,7 +1,9 @@
 /** JSON as Python's `json` module writes and reads it: separators, order of keys, ints apart from floats. */
-import { reprFloat } from "../../../python/repr.ts";
-import { Float } from "../../../wire/values.ts";
-import { fault, type Item, isFloat, isNumber, orderTexts, Tuple, typeFault, typeName } from "./values.ts";
+
+import { Float } from "../wire/values.ts";
+import { raised } from "./errors.ts";
+import { reprFloat } from "./repr.ts";
+import { type Item, isFloat, isNumber, orderTexts, Tuple, typeName } from "./values.ts";
 
 export type JsonOptions = {
   readonly sortsKeys: boolean;
@@ -26,7 +28,7 @@ function keyText(key: Item): string {
   if (typeof key === "string") return key;
   if (key === null) return "null";
   if (isNumber(key)) return numberText(key);
-  throw typeFault(`keys must be str, int, float, bool or None, not ${typeName(key)}`);
+  throw raised("TypeError", `keys must be str, int, float, bool or None, not ${typeName(key)}`);
 }
 
 function wrapped(
@@ -57,12 +59,12 @@ export function dumpJson(item: Item, options: JsonOptions, depth = 0): string {
       depth,
     );
   }
-  if (!(item instanceof Map)) throw typeFault(`Object of type ${typeName(item)} is not JSON serializable`);
+  if (!(item instanceof Map)) throw raised("TypeError", `Object of type ${typeName(item)} is not JSON serializable`);
   const pairs = [...item];
   if (options.sortsKeys) {
     const hasMixedKeys =
       pairs.some(([key]) => typeof key === "string") && pairs.some(([key]) => typeof key !== "string");
-    if (hasMixedKeys) throw typeFault("'<' not supported between instances of 'str' and 'int'");
+    if (hasMixedKeys) throw raised("TypeError", "'<' not supported between instances of 'str' and 'int'");
     pairs.sort(([a], [b]) =>
       isNumber(a) && isNumber(b) ? Number(numberOf(a)) - Number(numberOf(b)) : orderTexts(keyText(a), keyText(b)),
     );
@@ -88,7 +90,7 @@ export function loadJson(text: string): Item {
     parsed = JSON.parse(marked);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw fault("template", "Unable to load json");
+    throw raised("ValueError", "Unable to load json");
   }
   return fromJson(parsed, mark);
 }

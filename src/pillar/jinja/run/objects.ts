@@ -1,0 +1,111 @@
+/**
+ * What a template works with beyond Python's own values: names that are not there, functions, objects with members. No value gives access to
+ * JavaScript's own objects. Source: Jinja 3.1's `runtime` for undefined values.
+ */
+import { hasCode, SaltworksError } from "../../../errors.ts";
+import { type Item, iterate, PythonObject, Series, Tuple, typeName } from "../../../python/values.ts";
+import { Ext, Float, type Value } from "../../../wire/values.ts";
+
+/** Which of Salt's sentences an error gets: a name that is missing, a template that is wrong, or an exception out of Python's own. */
+export type FaultKind = "undefined" | "template" | "python";
+
+/** What a template raises. `file` and `line` are added where they are known first. */
+export function fault(kind: FaultKind, message: string): SaltworksError {
+  return new SaltworksError("PILLAR_FAILED", message, { kind });
+}
+
+/** What Python's rules refuse in a template, as the template's error; any other error is handed back. */
+export function asFault(error: unknown): unknown {
+  return hasCode(error, "PYTHON_RAISED") ? fault("python", (error as SaltworksError).message) : error;
+}
+
+export const typeFault = (message: string) => fault("python", message);
+
+/** A name or member that is not there: `message` is raised by what touches it, save `is defined` and `default`. */
+export class Undefined extends PythonObject {
+  readonly typeName = "Undefined";
+  readonly message: string;
+  /** That of an `a if b` without `else`: empty and false, where others are errors. */
+  readonly isLenient: boolean;
+  constructor(message: string, isLenient = false) {
+    super();
+    this.message = message;
+    this.isLenient = isLenient;
+  }
+
+  override demand(): never {
+    throw fault("undefined", this.message);
+  }
+
+  override isNothing(): boolean {
+    return this.isLenient || this.demand();
+  }
+
+  override isTrue(): boolean {
+    return !this.isNothing();
+  }
+
+  override repr(): string {
+    return this.isNothing() ? "Undefined" : "";
+  }
+}
+
+/** `{% set ns.key = value %}` reaches out of loops with it. */
+export class Namespace extends PythonObject {
+  readonly typeName = "Namespace";
+  readonly members = new Map<string, Item>();
+
+  override member(name: string): Item | undefined {
+    return this.members.get(name);
+  }
+}
+
+export type CallArguments = { readonly positional: readonly Item[]; readonly named: ReadonlyMap<string, Item> };
+
+/** Anything that can be called: methods, functions, macros. */
+export class Callable extends PythonObject {
+  readonly typeName = "function";
+  readonly name: string;
+  readonly call: (args: CallArguments) => Item;
+  constructor(name: string, call: (args: CallArguments) => Item) {
+    super();
+    this.name = name;
+    this.call = call;
+  }
+}
+
+/** Something with members and nothing else: `loop`, an imported template, `salt`. `text` is what printing it gives, if it has any. */
+export class Members extends PythonObject {
+  readonly typeName: string;
+  readonly text: string | undefined;
+  readonly #get: (name: string) => Item | undefined;
+  constructor(typeName: string, get: (name: string) => Item | undefined, text?: string) {
+    super();
+    this.typeName = typeName;
+    this.#get = get;
+    this.text = text;
+  }
+
+  override member(name: string): Item | undefined {
+    return this.#get(name);
+  }
+
+  override holds(item: Item): boolean {
+    const found = typeof item === "string" ? this.#get(item) : undefined;
+    return found !== undefined && !(found instanceof Undefined);
+  }
+
+  override repr(): string {
+    return this.text ?? super.repr();
+  }
+}
+
+/** What leaves a template as data: everything that has a place in a pillar. @throws PILLAR_FAILED */
+export function dataOf(item: Item): Value {
+  if (item === null || typeof item !== "object" || item instanceof Float || item instanceof Ext) return item;
+  if (item instanceof Uint8Array) return item;
+  if (item instanceof Tuple || item instanceof Series || Array.isArray(item)) return iterate(item).map(dataOf);
+  if (item instanceof Map) return new Map(Array.from(item, ([key, value]) => [dataOf(key), dataOf(value)]));
+  item.demand();
+  throw typeFault(`a ${typeName(item)} is no data`);
+}

@@ -1,0 +1,15 @@
+/** JSON of pillar files, of external sources and of templates: read as Python reads it, with Salt's sentence for what is not JSON. */
+import { hasCode } from "../errors.ts";
+import { loadJson } from "../python/json.ts";
+import type { Item } from "../python/values.ts";
+import { fault } from "./jinja/run/objects.ts";
+
+/** @throws PILLAR_FAILED for a text that is not JSON */
+export function readJson(text: string): Item {
+  try {
+    return loadJson(text);
+  } catch (error) {
+    if (hasCode(error, "PYTHON_RAISED")) throw fault("template", "Unable to load json");
+    throw error;
+  }
+}

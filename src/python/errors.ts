@@ -1,0 +1,17 @@
+/** How Python's rules refuse: the exception that Python would raise, by its class and its text. */
+import { SaltworksError } from "../errors.ts";
+
+export type PythonErrorName =
+  | "TypeError"
+  | "ValueError"
+  | "OverflowError"
+  | "ZeroDivisionError"
+  | "IndexError"
+  | "KeyError";
+
+/** @returns PYTHON_RAISED with the class in `detail.name` */
+export function raised(name: PythonErrorName, text: string): SaltworksError {
+  const error = new SaltworksError("PYTHON_RAISED", text, { name });
+  Error.captureStackTrace(error, raised);
+  return error;
+}
