@@ -3,7 +3,8 @@
 import { Float } from "../wire/values.ts";
 import { raised } from "./errors.ts";
 import { reprFloat } from "./repr.ts";
-import { type Item, isFloat, isNumber, orderTexts, Tuple, typeName } from "./values.ts";
+import { compareText } from "./text.ts";
+import { type Item, isFloat, isNumber, Tuple, typeName } from "./values.ts";
 
 export type JsonOptions = {
   readonly sortsKeys: boolean;
@@ -66,7 +67,7 @@ export function dumpJson(item: Item, options: JsonOptions, depth = 0): string {
       pairs.some(([key]) => typeof key === "string") && pairs.some(([key]) => typeof key !== "string");
     if (hasMixedKeys) throw raised("TypeError", "'<' not supported between instances of 'str' and 'int'");
     pairs.sort(([a], [b]) =>
-      isNumber(a) && isNumber(b) ? Number(numberOf(a)) - Number(numberOf(b)) : orderTexts(keyText(a), keyText(b)),
+      isNumber(a) && isNumber(b) ? Number(numberOf(a)) - Number(numberOf(b)) : compareText(keyText(a), keyText(b)),
     );
   }
   const parts = pairs.map(

@@ -1,4 +1,4 @@
-/** Text as Python's `str` treats it where an outputter depends on it: line ends, trailing blanks, length, order. */
+/** Text as Python's `str` treats it: characters, line ends, trailing blanks, order. */
 
 /** Line boundaries of Python's `str.splitlines`, which knows more of them than `\n`: members of a character class. */
 const lineEnds = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029";
@@ -28,8 +28,13 @@ export function stripEnd(text: string): string {
   return text.slice(0, end);
 }
 
-/** Characters, not UTF-16 units. */
-export function lengthOf(text: string): number {
+/** The characters of a text as Python counts them: code points, not UTF-16 units. */
+export function characters(text: string): readonly string[] {
+  return Array.from(text);
+}
+
+/** How many characters it has. */
+export function textLength(text: string): number {
   let count = text.length;
   for (let index = 0; index < text.length; index += 1) {
     const unit = text.charCodeAt(index);

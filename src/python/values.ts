@@ -4,6 +4,7 @@
  */
 import { type Ext, Float } from "../wire/values.ts";
 import { raised } from "./errors.ts";
+import { characters, compareText, textLength } from "./text.ts";
 
 /** Immutable list, printed in parentheses. */
 export class Tuple {
@@ -232,17 +233,6 @@ function checkKey(key: Item): void {
   if (Array.isArray(key) || key instanceof Map) throw raised("TypeError", `unhashable type: '${typeName(key)}'`);
 }
 
-/** The characters of a text as Python counts them. */
-export function characters(text: string): readonly string[] {
-  return Array.from(text);
-}
-
-const isAstral = /[\ud800-\udfff]/;
-
-export function textLength(text: string): number {
-  return isAstral.test(text) ? characters(text).length : text.length;
-}
-
 /** What a loop runs over. @throws for what has no members */
 export function iterate(item: Item): readonly Item[] {
   if (isNothing(item)) return [];
@@ -282,18 +272,11 @@ export function contains(container: Item, item: Item): boolean {
   return held ?? iterate(container).some((member) => isEqual(member, item));
 }
 
-function orderNumbers(a: Numeric, b: Numeric): number {
+export function orderNumbers(a: Numeric, b: Numeric): number {
   const left = typeof a === "bigint" ? a : asNumber(a);
   const right = typeof b === "bigint" ? b : asNumber(b);
   if (left < right) return -1;
   return left > right ? 1 : 0;
-}
-
-/** Text by code point, as Python orders it. */
-export function orderTexts(a: string, b: string): number {
-  if (a === b) return 0;
-  if (!isAstral.test(a) && !isAstral.test(b)) return a < b ? -1 : 1;
-  return Math.sign(Buffer.compare(Buffer.from(a), Buffer.from(b)));
 }
 
 /** Negative, zero or positive. @throws for kinds that Python cannot order */
@@ -301,7 +284,7 @@ export function order(a: Item, b: Item, operator = "<"): number {
   demand(a);
   demand(b);
   if (isNumber(a) && isNumber(b)) return orderNumbers(a, b);
-  if (typeof a === "string" && typeof b === "string") return orderTexts(a, b);
+  if (typeof a === "string" && typeof b === "string") return compareText(a, b);
   const left = a instanceof Tuple ? a.items : Array.isArray(a) ? a : undefined;
   const right = b instanceof Tuple ? b.items : Array.isArray(b) ? b : undefined;
   if (left !== undefined && right !== undefined && Array.isArray(a) === Array.isArray(b)) {

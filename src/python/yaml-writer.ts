@@ -1,113 +1,247 @@
 /**
- * Values as YAML text: block and flow style as PyYAML's safe dumper writes them, with sorted keys. Unlike it, long lines are never
- * folded and texts with line breaks are always double-quoted: what is read back is the same.
+ * Values as YAML text: sorted keys, 80 columns, byte for byte what Salt writes through PyYAML and libyaml.
+ * (No library writes the same bytes: `yaml` folds, quotes and indents by other rules.)
  */
 
-import { plainKind } from "../config/yaml/yaml11.ts";
 import { Float } from "../wire/values.ts";
 import { raised } from "./errors.ts";
-import { doubleQuoted, reprFloat } from "./repr.ts";
-import { type Item, isFloat, isNumber, iterate, order, Series, Tuple, typeName } from "./values.ts";
+import { sortedEntries } from "./key-order.ts";
+import { reprFloat, reprOf } from "./repr.ts";
+import { isNumber, isReadList, isReadMap, type ReadItem, Tuple, typeName } from "./values.ts";
+import { isMultiline, type ScalarStyle, textStyle, writeText } from "./yaml-scalar.ts";
 
-const unprintable = /[^\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10fffe}]/u;
+/** Lines are folded at the first blank beyond this column. */
+const pageWidth = 80;
+const defaultStep = 2;
+/** A longer key is written `? key`. Bytes of UTF-8. */
+const simpleKeyBytesMax = 128;
+/** Characters of base64 on a line. */
+const base64LineWidth = 76;
 
-/** Where a text may stand without quotes. */
-function plainPlaces(text: string): { isBlockPlain: boolean; isFlowPlain: boolean } {
-  const never = { isBlockPlain: false, isFlowPlain: false };
-  if (text === "" || /^[\s]|[\s]$|\n/.test(text) || plainKind(text) !== "text") return never;
-  if (/^(?:---|\.\.\.)/.test(text) || /^[#,[\]{}&*!|>'"%@`]/.test(text) || /^[?-](?:\s|$)/.test(text)) return never;
-  if (/\s#/.test(text) || /:(?:\s|$)/.test(text)) return never;
-  return { isBlockPlain: true, isFlowPlain: !/[,?[\]{}:]/.test(text) };
+/**
+ * @param indent columns a level, 2 to 9; negative: everything in brackets
+ * @throws PYTHON_RAISED for what has no form in YAML
+ */
+export function yamlText(value: ReadItem, indent = defaultStep): string {
+  const emitter = new Emitter(indent >= 2 && indent <= 9 ? indent : defaultStep, indent < 0);
+  emitter.node(value, "root");
+  return emitter.text();
 }
 
-export function scalarText(text: string, isFlow: boolean): string {
-  const { isBlockPlain, isFlowPlain } = plainPlaces(text);
-  if (isFlow ? isFlowPlain : isBlockPlain) return unprintable.test(text) ? doubleQuoted(text) : text;
-  if (/\n/.test(text) || unprintable.test(text)) return unicodeQuoted(text);
-  return `'${text.replaceAll("'", "''")}'`;
+/** As it stands in a file: with the end of its last line. @throws as `yamlText` */
+export function yamlFileText(value: ReadItem): string {
+  return `${yamlText(value)}\n`;
 }
 
-/** Double quotes that leave printable characters beyond ASCII as they are. */
-function unicodeQuoted(text: string): string {
-  const parts = Array.from(text, (letter) => {
-    const isPlain =
-      letter > "\x7e" &&
-      letter !== "\x85" &&
-      letter !== "\xa0" &&
-      !/[\u2028\u2029]/.test(letter) &&
-      !unprintable.test(letter);
-    return isPlain ? letter : doubleQuoted(letter).slice(1, -1);
-  });
-  return `"${parts.join("")}"`;
-}
+type Context = "root" | "item" | "value" | "simpleKey" | "longKey";
+type Scalar = { readonly text: string; readonly style: ScalarStyle | "literal"; readonly tag?: string };
 
-function numberText(item: number | bigint | Float | boolean): string {
-  if (typeof item === "boolean") return item ? "true" : "false";
-  if (!isFloat(item)) return String(item);
-  const text = reprFloat(item instanceof Float ? item.value : item);
-  if (text === "inf" || text === "-inf") return text.replace("inf", ".inf");
-  if (text === "nan") return ".nan";
-  return text.includes(".") ? text : text.replace("e", ".0e");
-}
+class Emitter {
+  readonly #parts: string[] = [];
+  readonly #step: number;
+  readonly #isFlow: boolean;
+  #indent = -1;
+  #column = 0;
+  #flowLevel = 0;
+  /** The last thing written was a blank (or the line is empty). */
+  #isBlank = true;
+  /** Only indentation and block marks were written on this line. */
+  #isIndenting = true;
 
-function sortedPairs(map: ReadonlyMap<Item, Item>): readonly (readonly [Item, Item])[] {
-  const pairs = [...map];
-  const kinds = new Set(pairs.map(([key]) => (isNumber(key) ? "number" : typeName(key))));
-  // Keys of several kinds have no order in Python either: they stay as they are.
-  return kinds.size > 1 ? pairs : pairs.sort(([a], [b]) => (a === null || b === null ? 0 : order(a, b)));
-}
+  constructor(step: number, isFlow: boolean) {
+    this.#step = step;
+    this.#isFlow = isFlow;
+  }
 
-function scalar(item: Item, isFlow: boolean): string | undefined {
-  if (item === null) return "null";
-  if (typeof item === "string") return scalarText(item, isFlow);
-  if (isNumber(item)) return numberText(item);
-  if (item instanceof Uint8Array) return `!!binary |\n  ${Buffer.from(item).toString("base64")}`;
-  return undefined;
-}
+  text(): string {
+    return this.#parts.join("");
+  }
 
-function flow(item: Item): string {
-  const text = scalar(item, true);
-  if (text !== undefined) return text;
-  if (item instanceof Map)
-    return `{${sortedPairs(item)
-      .map(([key, value]) => `${flow(key)}: ${flow(value)}`)
-      .join(", ")}}`;
-  return `[${rowOf(item).map(flow).join(", ")}]`;
-}
+  node(value: ReadItem, context: Context): void {
+    const list = value instanceof Tuple ? value.items : value;
+    if (isReadList(list)) {
+      if (this.#isFlow || this.#flowLevel > 0 || list.length === 0) this.#flowList(list);
+      else this.#blockList(list, context);
+    } else if (isReadMap(value)) {
+      if (this.#isFlow || this.#flowLevel > 0 || value.size === 0) this.#flowMap(value);
+      else this.#blockMap(value);
+    } else {
+      this.#scalar(value, context);
+    }
+  }
 
-function rowOf(item: Item): readonly Item[] {
-  if (Array.isArray(item) || item instanceof Tuple) return iterate(item);
-  if (item instanceof Series && item.kind !== "generator")
-    throw raised("TypeError", `cannot represent an object of type ${item.kind}`);
-  throw raised("TypeError", `cannot represent an object of type ${typeName(item)}`);
-}
+  #blockList(list: readonly ReadItem[], context: Context): void {
+    const outer = this.#indent;
+    // A list directly under a key keeps the key's column.
+    this.#increase(false, (context === "value" || context === "longKey") && !this.#isIndenting);
+    for (const member of list) {
+      this.#putIndent();
+      this.#mark("-", { needsBlank: true, keepsIndenting: true });
+      this.node(member, "item");
+    }
+    this.#indent = outer;
+  }
 
-function isEmpty(item: Item): boolean {
-  return item instanceof Map ? item.size === 0 : rowOf(item).length === 0;
-}
+  #blockMap(map: ReadonlyMap<ReadItem, ReadItem>): void {
+    const outer = this.#indent;
+    this.#increase(false, false);
+    for (const [key, member] of entriesOf(map)) {
+      this.#putIndent();
+      if (this.#isSimpleKey(key)) {
+        this.node(key, "simpleKey");
+        this.#mark(":", {});
+      } else {
+        this.#mark("?", { needsBlank: true, keepsIndenting: true });
+        this.node(key, "longKey");
+        this.#putIndent();
+        this.#mark(":", { needsBlank: true, keepsIndenting: true });
+      }
+      this.node(member, "value");
+    }
+    this.#indent = outer;
+  }
 
-/** Lines of a map or list that stands at `indent`. A list under a key stands under its letters, as PyYAML writes it. */
-function block(item: Item, indent: number): string[] {
-  const pad = " ".repeat(indent);
-  if (item instanceof Map) {
-    return sortedPairs(item).flatMap(([key, value]) => {
-      const head = `${pad}${scalar(key, false) ?? flow(key)}:`;
-      const text = scalar(value, false) ?? (isEmpty(value) ? flow(value) : undefined);
-      if (text !== undefined) return [`${head} ${text}`];
-      return [head, ...block(value, value instanceof Map ? indent + 2 : indent)];
+  #flowList(list: readonly ReadItem[]): void {
+    this.#flow("[", "]", list, (member) => this.node(member, "item"));
+  }
+
+  #flowMap(map: ReadonlyMap<ReadItem, ReadItem>): void {
+    this.#flow("{", "}", entriesOf(map), ([key, member]) => {
+      if (this.#isSimpleKey(key)) {
+        this.node(key, "simpleKey");
+        this.#mark(":", {});
+      } else {
+        this.#mark("?", { needsBlank: true });
+        this.node(key, "longKey");
+        if (this.#column > pageWidth) this.#putIndent();
+        this.#mark(":", { needsBlank: true });
+      }
+      this.node(member, "value");
     });
   }
-  return rowOf(item).flatMap((member) => {
-    const text = scalar(member, false) ?? (isEmpty(member) ? flow(member) : undefined);
-    if (text !== undefined) return [`${pad}- ${text}`];
-    const [first = "", ...rest] = block(member, indent + 2);
-    return [`${pad}- ${first.slice(indent + 2)}`, ...rest];
-  });
+
+  #flow<T>(open: string, close: string, members: readonly T[], write: (member: T) => void): void {
+    const outer = this.#indent;
+    this.#mark(open, { needsBlank: true, isBlank: true });
+    this.#increase(true, false);
+    this.#flowLevel += 1;
+    members.forEach((member, index) => {
+      if (index > 0) this.#mark(",", {});
+      if (this.#column > pageWidth) this.#putIndent();
+      write(member);
+    });
+    this.#flowLevel -= 1;
+    this.#indent = outer;
+    this.#mark(close, {});
+  }
+
+  #scalar(value: ReadItem, context: Context): void {
+    const isSimpleKey = context === "simpleKey";
+    const scalar = scalarOf(value, { isInFlow: this.#flowLevel > 0, isSimpleKey });
+    const outer = this.#indent;
+    if (scalar.tag) this.#mark(scalar.tag, { needsBlank: true });
+    this.#increase(true, false);
+    if (scalar.style === "literal") this.#literal(scalar.text);
+    else this.#quoted(scalar.text, scalar.style, !isSimpleKey);
+    this.#indent = outer;
+  }
+
+  #quoted(text: string, style: ScalarStyle, isFoldable: boolean): void {
+    const quote = style === "plain" ? "" : style === "single" ? "'" : '"';
+    if (!this.#isBlank) this.#put(" ");
+    this.#put(quote);
+    this.#isIndenting = false;
+    writeText(text, style, isFoldable, {
+      isPastWidth: () => this.#column > pageWidth,
+      put: (piece) => {
+        this.#put(piece);
+        this.#isIndenting = isMultiline(piece);
+      },
+      putIndent: () => this.#putIndent(),
+    });
+    this.#put(quote);
+    this.#isBlank = false;
+    this.#isIndenting = false;
+  }
+
+  #literal(text: string): void {
+    this.#mark("|", { needsBlank: true });
+    for (const line of text.split("\n")) {
+      this.#put("\n");
+      if (line !== "") this.#put(" ".repeat(Math.max(this.#indent, 0)) + line);
+    }
+    this.#isBlank = false;
+    this.#isIndenting = false;
+  }
+
+  #isSimpleKey(key: ReadItem): boolean {
+    if (isReadList(key)) return key.length === 0;
+    if (key instanceof Tuple) return key.items.length === 0;
+    if (isReadMap(key)) return key.size === 0;
+    const { text, tag } = scalarOf(key, { isInFlow: this.#flowLevel > 0, isSimpleKey: false });
+    if (isMultiline(text)) return false;
+    return Buffer.byteLength(text) + (tag?.length ?? 0) <= simpleKeyBytesMax;
+  }
+
+  #increase(isFlow: boolean, isIndentless: boolean): void {
+    if (this.#indent < 0) this.#indent = isFlow ? this.#step : 0;
+    else if (!isIndentless) this.#indent += this.#step;
+  }
+
+  #mark(mark: string, o: { needsBlank?: boolean; isBlank?: boolean; keepsIndenting?: boolean }): void {
+    if (o.needsBlank && !this.#isBlank) this.#put(" ");
+    this.#put(mark);
+    this.#isBlank = o.isBlank ?? false;
+    this.#isIndenting &&= o.keepsIndenting ?? false;
+  }
+
+  #put(text: string): void {
+    if (text === "") return;
+    this.#parts.push(text);
+    for (const character of text) this.#column = isMultiline(character) ? 0 : this.#column + 1;
+  }
+
+  #putIndent(): void {
+    const indent = Math.max(this.#indent, 0);
+    const isOnNewLine = this.#isIndenting && this.#column <= indent && (this.#column < indent || this.#isBlank);
+    if (!isOnNewLine) this.#put("\n");
+    this.#put(" ".repeat(indent - this.#column));
+    this.#isBlank = true;
+    this.#isIndenting = true;
+  }
 }
 
-/** What the filter `yaml` gives. @throws PILLAR_FAILED for what has no form in YAML */
-export function dumpYaml(item: Item, isFlow: boolean): string {
-  const text = scalar(item, false);
-  if (text !== undefined) return text;
-  return isFlow || isEmpty(item) ? flow(item) : block(item, 0).join("\n");
+function entriesOf(map: ReadonlyMap<ReadItem, ReadItem>): readonly (readonly [ReadItem, ReadItem])[] {
+  return sortedEntries(map) ?? [...map];
+}
+
+function scalarOf(value: ReadItem, place: { isInFlow: boolean; isSimpleKey: boolean }): Scalar {
+  if (typeof value === "string") return { text: value, style: textStyle(value, place) };
+  if (!(value instanceof Uint8Array)) return { text: wordOf(value), style: "plain" };
+  const base64 = Buffer.from(value).toString("base64");
+  if (place.isInFlow || place.isSimpleKey || base64 === "") {
+    return { text: base64 === "" ? "" : `${wrap(base64)}\n`, style: "double", tag: "!!binary" };
+  }
+  return { text: wrap(base64), style: "literal", tag: "!!binary" };
+}
+
+function wrap(base64: string): string {
+  return (base64.match(new RegExp(`.{1,${base64LineWidth}}`, "g")) ?? []).join("\n");
+}
+
+function wordOf(value: ReadItem): string {
+  if (value === null) return "null";
+  if (typeof value === "boolean") return value ? "true" : "false";
+  if (value instanceof Float || (typeof value === "number" && !Number.isInteger(value))) {
+    return floatWord(value instanceof Float ? value.value : value);
+  }
+  if (isNumber(value)) return reprOf(value);
+  throw raised("TypeError", `cannot represent an object of type ${typeName(value)}`);
+}
+
+/** YAML 1.1 takes `1e+16` for text: it needs the dot. */
+function floatWord(value: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? ".nan" : value < 0 ? "-.inf" : ".inf";
+  const text = reprFloat(value);
+  return text.includes(".") ? text : text.replace("e", ".0e");
 }

@@ -1,8 +1,8 @@
 /** The `json` outputter: Python's `json.dumps` with text beyond ASCII left as it is. */
 
+import { sortedEntries } from "../../python/key-order.ts";
 import { reprFloat, reprOf } from "../../python/repr.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
-import { sortedEntries } from "./key-order.ts";
 
 /** Columns a level; 0 breaks lines without indenting; negative or null: all on one line; "pretty": 4 and keys sorted. */
 export type JsonIndent = number | null | "pretty";

@@ -1,10 +1,10 @@
 /** The `key` outputter: key names, fingerprints or key texts under a heading for each state. */
 
+import { sortedAsText } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
 import { compareText, hideEscapes } from "../../python/text.ts";
 import type { Value } from "../../wire/values.ts";
 import { type Colour, paintFor } from "./colours.ts";
-import { sortedAsText } from "./key-order.ts";
 
 type Section = { readonly heading: string; readonly headingColour: Colour; readonly keyColour: Colour };
 

@@ -1,10 +1,10 @@
 /** The default outputter: indented keys and values. Source: Salt's behaviour, retold in docs/compatibility.md. */
 
+import { sortedAsText } from "../../python/key-order.ts";
 import { reprOf, strOf } from "../../python/repr.ts";
 import { hideEscapes, splitLines } from "../../python/text.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { type Paint, paintFor } from "./colours.ts";
-import { sortedAsText } from "./key-order.ts";
 
 type NestedOptions = {
   readonly colour: boolean;

@@ -1,9 +1,9 @@
 /** The outputter of minions that did not return: keys as in nested, text in red, everything that is not text left out. */
 
+import { sortedEntries } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
 import type { Value } from "../../wire/values.ts";
 import { type Paint, paintFor } from "./colours.ts";
-import { sortedEntries } from "./key-order.ts";
 
 /** Colour sequences stand before the indentation here, unlike nested's. Undefined where keys cannot be sorted: nested shows it then. */
 export function renderNoReturn(value: Value, options: { readonly colour: boolean }): string | undefined {

@@ -1,9 +1,9 @@
 /** The `pprint` outputter: Python notation within 80 columns, keys sorted. Source: documentation and behaviour of Python's pprint module. */
 
+import { sortedEntries } from "../../python/key-order.ts";
 import { reprBytes, reprOf, reprText } from "../../python/repr.ts";
-import { blankClass, compareText, lengthOf, splitLinesWithEnds } from "../../python/text.ts";
+import { blankClass, compareText, splitLinesWithEnds, textLength } from "../../python/text.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
-import { sortedEntries } from "./key-order.ts";
 
 const pageWidth = 80;
 /** Bytes literals are broken between groups of this many. */
@@ -26,7 +26,7 @@ class Page {
 
   format(value: Value, place: Place): string {
     const line = reprOf(value);
-    if (lengthOf(line) <= pageWidth - place.column - place.reserved) return line;
+    if (textLength(line) <= pageWidth - place.column - place.reserved) return line;
     if (typeof value === "string") return inPlace(textChunks, value, place) ?? line;
     if (value instanceof Uint8Array)
       return value.length > bytesGroup ? (inPlace(bytesChunks, value, place) ?? line) : line;
@@ -48,7 +48,7 @@ class Page {
     const members = [...map].map(([key, member], index) => {
       const name = `${reprOf(key)}: `;
       const reserved = index === map.size - 1 ? place.reserved + 1 : 1;
-      return name + this.format(member, { column: column + lengthOf(name), reserved });
+      return name + this.format(member, { column: column + textLength(name), reserved });
     });
     return `{${this.#gap()}${members.join(`,\n${" ".repeat(column)}`)}}`;
   }
@@ -79,7 +79,7 @@ function textChunks(text: string, width: number, reserved: number): string[] {
   lines.forEach((line, index) => {
     const isLastLine = index === lines.length - 1;
     const literal = reprText(line);
-    if (lengthOf(literal) <= width - (isLastLine ? reserved : 0)) chunks.push(literal);
+    if (textLength(literal) <= width - (isLastLine ? reserved : 0)) chunks.push(literal);
     else for (const chunk of wordChunks(line, width, isLastLine ? reserved : 0)) chunks.push(chunk);
   });
   return chunks;
@@ -114,7 +114,7 @@ function gather<T extends { readonly length: number }>(
   pieces.forEach((piece, index) => {
     const candidate = join(current, piece);
     const room = index === pieces.length - 1 ? width - reserved : width;
-    if (lengthOf(literal(candidate)) > room) {
+    if (textLength(literal(candidate)) > room) {
       if (current.length > 0) chunks.push(literal(current));
       current = piece;
     } else {

@@ -1,7 +1,7 @@
 /** The `profile` outputter: the states of a run with how long each took, as a table. Source: behaviour of Salt 3007's. */
 
 import { strOf } from "../../python/repr.ts";
-import { compareText, lengthOf } from "../../python/text.ts";
+import { compareText, textLength } from "../../python/text.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { renderTable, type TableOptions } from "./table.ts";
 
@@ -19,7 +19,7 @@ export function renderProfile(value: Value, colour: boolean, options: TableOptio
     if (!(data instanceof Map)) return undefined;
     for (const [tag, fields] of data) found.push(rowOf(strOf(tag), fields));
   }
-  const width = Math.max(lengthOf(labels[2] ?? ""), ...found.map(({ durationText }) => durationText.length));
+  const width = Math.max(textLength(labels[2] ?? ""), ...found.map(({ durationText }) => durationText.length));
   const rows = found
     .map(({ durationText, name, fun }) => [durationText.padStart(width), name, fun])
     .sort((left, right) => compareRows(left, right))

@@ -1,6 +1,7 @@
 /** The outputters by name: one rendered document for one value. Source: docs/compatibility.md, outputters. */
 
 import { stripEnd } from "../../python/text.ts";
+import { yamlText } from "../../python/yaml-writer.ts";
 import type { Value } from "../../wire/values.ts";
 import { type HighstateOptions, isHighstate, renderHighstate } from "./highstate.ts";
 import { type JsonIndent, renderJson } from "./json.ts";
@@ -12,7 +13,6 @@ import { renderPprint } from "./pprint.ts";
 import { renderProfile } from "./profile.ts";
 import { renderMachines, renderStages } from "./runner-lists.ts";
 import { renderTable, type TableOptions } from "./table.ts";
-import { renderYaml } from "./yaml.ts";
 
 export type OutputOptions = {
   readonly colour: boolean;
@@ -46,7 +46,7 @@ const outputters: Readonly<Record<string, Outputter>> = {
   text: renderTxt,
   txt: renderTxt,
   virt_query: renderMachines,
-  yaml: (value, o) => renderYaml(value, yamlIndent(o.indent)),
+  yaml: (value, o) => yamlText(value, yamlIndent(o.indent)),
 };
 
 /** Every name that `--out` takes. */

@@ -1,10 +1,10 @@
 /** The outputters of two runners' own data: `overstatestage` for stages, `virt_query` for virtual machines. Source: behaviour of Salt 3007's. */
 
+import { sortedEntries } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
 import { hideEscapes } from "../../python/text.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { paintFor } from "./colours.ts";
-import { sortedEntries } from "./key-order.ts";
 
 /** A list of maps from a stage's name to its fields; undefined for anything else. */
 export function renderStages(value: Value, options: { readonly colour: boolean }): string | undefined {

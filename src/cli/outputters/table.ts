@@ -1,10 +1,10 @@
 /** The `table` outputter: lists of rows as tables under their keys. Source: behaviour of Salt 3007's, but no line of a cell is lost here. */
 
+import { sortedEntries } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
-import { hideEscapes, lengthOf } from "../../python/text.ts";
+import { hideEscapes, textLength } from "../../python/text.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { type Paint, paintFor } from "./colours.ts";
-import { sortedEntries } from "./key-order.ts";
 
 /** `out.table.*` of the configuration; defaults are Salt's. */
 export type TableOptions = {
@@ -89,10 +89,10 @@ class TableWriter {
     const wrapped = rows.map((row) => physicalRows(row, this.#options.width ?? defaultWidth));
     const columnCount = Math.min(...rows.map((row) => row.length));
     const widths = Array.from({ length: columnCount }, (_, column) =>
-      Math.max(...wrapped.flat().map((row) => lengthOf(row[column] ?? ""))),
+      Math.max(...wrapped.flat().map((row) => textLength(row[column] ?? ""))),
     );
-    const inner = widths.reduce((sum, width) => sum + width, 0) + lengthOf(delim) * (columnCount - 1);
-    const rule = rowDelimiter.repeat(lengthOf(prefix) + lengthOf(suffix) + inner);
+    const inner = widths.reduce((sum, width) => sum + width, 0) + textLength(delim) * (columnCount - 1);
+    const rule = rowDelimiter.repeat(textLength(prefix) + textLength(suffix) + inner);
     if (separateRows) this.#line(indent, this.#paint.lightGray, rule);
     wrapped.forEach((physical, index) => {
       for (const row of physical) {
@@ -144,14 +144,14 @@ function wrapped(text: string, width: number): string {
   const [first = "", ...words] = text.split(" ");
   return words.reduce((lines, word) => {
     const lastLine = lines.slice(lines.lastIndexOf("\n") + 1);
-    const isFull = lengthOf(lastLine) + lengthOf(word.split("\n", 1)[0] ?? "") >= width;
+    const isFull = textLength(lastLine) + textLength(word.split("\n", 1)[0] ?? "") >= width;
     return lines + (isFull ? "\n" : " ") + word;
   }, first);
 }
 
 /** Where the blanks around a centred text are of odd number, Python's choice of the side of the one more. */
 function justified(text: string, width: number, justify = "center"): string {
-  const blankCount = width - lengthOf(text);
+  const blankCount = width - textLength(text);
   const side = justify.toLowerCase();
   const left = side === "left" ? 0 : side === "right" ? blankCount : (blankCount >> 1) + (blankCount & width & 1);
   return " ".repeat(left) + text + " ".repeat(blankCount - left);

@@ -1,5 +1,5 @@
 /** Text filled into lines of a width, as Python's textwrap fills it: blanks inside lines stay, words may break at hyphens. */
-import { lengthOf } from "../../python/text.ts";
+import { textLength } from "../../python/text.ts";
 
 /** `indent` blanks start each line and count into `width`. */
 export function wrapWords(text: string, width: number, indent: number): string {
@@ -7,8 +7,8 @@ export function wrapWords(text: string, width: number, indent: number): string {
   const lines: string[] = [];
   let line = "";
   for (const piece of piecesOf(text)) {
-    for (const part of lengthOf(piece) > room ? cut(piece, room - lengthOf(line), room) : [piece]) {
-      if (lengthOf(line) + lengthOf(part) > room) {
+    for (const part of textLength(piece) > room ? cut(piece, room - textLength(line), room) : [piece]) {
+      if (textLength(line) + textLength(part) > room) {
         lines.push(line);
         line = "";
       }

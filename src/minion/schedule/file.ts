@@ -2,9 +2,9 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { MinionConfig } from "../../config/schema.ts";
+import { yamlFileText } from "../../python/yaml-writer.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import { readTextIfAny } from "../modules/machine/file-error.ts";
-import { yamlText } from "../yaml-text.ts";
 
 type Place = Pick<MinionConfig, "configFile" | "default_include">;
 
@@ -19,7 +19,7 @@ export function scheduleFile(config: Place): string {
 /** Replaces the file whole, so that nobody reads half of it; one that says the same already is left alone. @throws errors of the file system */
 export function writeScheduleFile(config: Place, schedule: ValueMap): void {
   const path = scheduleFile(config);
-  const text = yamlText(new Map([["schedule", schedule]]));
+  const text = yamlFileText(new Map([["schedule", schedule]]));
   if (readTextIfAny(path) === text) return;
   mkdirSync(includeDirectory(config), { recursive: true });
   const half = `${path}.${process.pid}.tmp`;

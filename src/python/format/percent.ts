@@ -2,7 +2,8 @@
 
 import { raised } from "../errors.ts";
 import { reprOf, strOf } from "../repr.ts";
-import { characters, demand, getKey, type Item, isInteger, isNumber, Tuple, typeName } from "../values.ts";
+import { characters } from "../text.ts";
+import { demand, getKey, type Item, isInteger, isNumber, Tuple, typeName } from "../values.ts";
 import { exponentText, fixedText, generalText, padded } from "./spec.ts";
 
 const directive = /%(?:\(([^)]*)\))?([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?[hlL]?([\s\S])/g;

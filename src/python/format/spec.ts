@@ -3,7 +3,8 @@
 import type { Float } from "../../wire/values.ts";
 import { raised } from "../errors.ts";
 import { reprFloat, strOf } from "../repr.ts";
-import { asNumber, characters, type Item, isInteger, isNumber, typeName } from "../values.ts";
+import { characters } from "../text.ts";
+import { asNumber, type Item, isInteger, isNumber, typeName } from "../values.ts";
 
 const specPattern = /^(?:(.)?([<>=^]))?([-+ ])?(#)?(0)?(\d+)?([_,])?(?:\.(\d+))?([a-zA-Z%])?$/su;
 /** A width or precision beyond this makes no text that anybody wants. */

@@ -170,7 +170,7 @@ describe("the grains file", () => {
       ["n", new Map()],
     ]);
     writeGrainsFile(path, grains);
-    assert.equal(readFileSync(path, "utf8"), "n: {}\n'on':\n- '1'\n- '='\n- !!binary |-\n  aGk=\n");
+    assert.equal(readFileSync(path, "utf8"), "n: {}\n'on':\n- '1'\n- '='\n- !!binary |\n  aGk=\n");
   });
 
   it("keeps what others wrote into it when a grain is set, and has the minion look again", async () => {

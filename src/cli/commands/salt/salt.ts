@@ -1,6 +1,7 @@
 /** `saltworks salt`: from the command line to the job that it asks for. */
 import { type AskedTarget, MasterClient } from "../../../client/master-client.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
+import { yamlText } from "../../../python/yaml-writer.ts";
 import type { BatchOptions } from "../../../wire/batch.ts";
 import { clientConfig, displayChoice, understand } from "../../command-line.ts";
 import type { Host } from "../../host.ts";
@@ -8,7 +9,6 @@ import { loginOf } from "../../input/login.ts";
 import { openToolLog } from "../../log.ts";
 import { noticePlace } from "../../notices.ts";
 import type { OptionsOf } from "../../options/parse.ts";
-import { renderYaml } from "../../outputters/yaml.ts";
 import { Display } from "../../show/display.ts";
 import { isHardCrash, orCrash } from "../../show/hard-crash.ts";
 import { saltExitCodes } from "../../show/salt-endings.ts";
@@ -81,6 +81,6 @@ async function safeBatch(
 
 /** Every option with the value that it has, as Salt's own: whoever may read the file may read them here. */
 function dump(config: MasterConfig, host: Host): number {
-  host.write(`${renderYaml(configValue(config.opts))}\n`);
+  host.write(`${yamlText(configValue(config.opts))}\n`);
   return 0;
 }

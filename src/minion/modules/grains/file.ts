@@ -2,9 +2,9 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type Document, isMap, isScalar, isSeq, parseDocument } from "yaml";
 import { plainKind, plainValue } from "../../../config/yaml/yaml11.ts";
+import { yamlFileText } from "../../../python/yaml-writer.ts";
 import { Float, type Value, type ValueMap } from "../../../wire/values.ts";
 import type { ModuleLog } from "../../functions/module-contract.ts";
-import { yamlText } from "../../yaml-text.ts";
 import { isFileError } from "../machine/file-error.ts";
 
 /** Empty where there is no file; a file that is no YAML map is logged and counts as empty. */
@@ -51,6 +51,6 @@ function valueOfNode(node: unknown, document: Document.Parsed): Value {
 /** Replaces the file whole, so that a reader never sees half of it. */
 export function writeGrainsFile(path: string, grains: ValueMap): void {
   const half = `${path}.${process.pid}.tmp`;
-  writeFileSync(half, yamlText(grains), { mode: 0o644 });
+  writeFileSync(half, yamlFileText(grains), { mode: 0o644 });
   renameSync(half, path);
 }

@@ -3,9 +3,9 @@
 import { strOf } from "../../../python/repr.ts";
 import { standardFormat } from "../../../python/strftime.ts";
 import { isTrue } from "../../../python/values.ts";
+import { yamlFileText } from "../../../python/yaml-writer.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
-import { yamlText } from "../../yaml-text.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, ownKeywords, signature } from "../declare/signature.ts";
@@ -166,7 +166,7 @@ async function list(context: CallContext, args: BoundArguments): Promise<Encodab
   if (!isTrue(argument(args, "return_yaml"))) return schedule;
   const saved = savedSchedule(context);
   for (const [name, job] of schedule) if (job instanceof Map) job.set("saved", saved.has(name));
-  return yamlText(new Map<Value, Value>([["schedule", schedule]]));
+  return yamlFileText(new Map<Value, Value>([["schedule", schedule]]));
 }
 
 async function isEnabled(context: CallContext, args: BoundArguments): Promise<Encodable> {

@@ -19,7 +19,7 @@ import {
   Tuple,
   typeName,
 } from "../../../python/values.ts";
-import { dumpYaml } from "../../../python/yaml-writer.ts";
+import { yamlText } from "../../../python/yaml-writer.ts";
 import { readJson } from "../../json.ts";
 import type { Bound } from "../python/call-arguments.ts";
 import { integerFrom } from "../python/methods-collections.ts";
@@ -75,6 +75,11 @@ function fromList(list: readonly Item[], part: Item): Item | undefined {
   if (index === undefined) return undefined;
   const place = Number(index);
   return list[place < 0 ? list.length + place : place];
+}
+
+/** As `safe_dump` with its end left out, which is how both filters show it. */
+function dumpYaml(item: Item, isFlow: boolean): string {
+  return yamlText(item, isFlow ? -1 : undefined);
 }
 
 function yamlEncoded(input: Item): string {

@@ -3,7 +3,8 @@
 import { padded } from "../../../python/format/spec.ts";
 import { formatText } from "../../../python/format/text.ts";
 import { strOf } from "../../../python/repr.ts";
-import { characters, type Item, iterate, Tuple, textLength, typeName } from "../../../python/values.ts";
+import { characters, textLength } from "../../../python/text.ts";
+import { type Item, iterate, Tuple, typeName } from "../../../python/values.ts";
 import { type CallArguments, typeFault } from "../run/objects.ts";
 import { type Bound, bind } from "./call-arguments.ts";
 import { itemOf } from "./operators.ts";

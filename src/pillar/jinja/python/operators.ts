@@ -3,9 +3,9 @@
 import { pillarTextBytesMax } from "../../../limits.ts";
 import { formatPercent } from "../../../python/format/percent.ts";
 import { reprOf } from "../../../python/repr.ts";
+import { characters } from "../../../python/text.ts";
 import {
   asNumber,
-  characters,
   demand,
   floatItem,
   getKey,

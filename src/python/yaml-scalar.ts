@@ -2,7 +2,7 @@
  * How one scalar may be written in YAML, and its writing: the choice between plain, quoted and literal styles that libyaml makes.
  * Source: https://yaml.org/spec/1.1/ chapter 9; choices as measured on libyaml 0.2.5 behind PyYAML (test/golden/outputs.json).
  */
-import { plainKind } from "../../config/yaml/yaml11.ts";
+import { plainKind } from "../config/yaml/yaml11.ts";
 
 export type ScalarStyle = "plain" | "single" | "double";
 
