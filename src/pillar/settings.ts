@@ -2,9 +2,9 @@
 import type { MasterConfig } from "../config/load.ts";
 import { pillarErrors } from "../config/options/unbuilt.ts";
 import { masterOptions } from "../config/schema.ts";
+import { isTrue } from "../python/values.ts";
 import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
-import { isTrue } from "../python/values.ts";
 import type { LexerOptions } from "./jinja/syntax/lexer.ts";
 
 export type PillarSettings = {

@@ -193,3 +193,15 @@ class LongestRuns {
     return { from: start, to: place, size };
   }
 }
+
+/** Two texts' differences without context, as `survey.diff` prints them. Each line ends with a line break. Nothing for equal texts. */
+export function unifiedDiff(a: string, b: string, names: { readonly from: string; readonly to: string }): string {
+  const lines = unifiedLines(linesOf(a), linesOf(b), { ...names, contextLines: 0, lineEnd: "" });
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split(/\r\n|[\n\r]/);
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}

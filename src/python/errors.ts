@@ -11,7 +11,7 @@ export type PythonErrorName =
 
 /** @returns PYTHON_RAISED with the class in `detail.name` */
 export function raised(name: PythonErrorName, text: string): SaltworksError {
-  const error = new SaltworksError("PYTHON_RAISED", text, { name });
+  const error = new SaltworksError("PYTHON_RAISED", text, { kind: "python", name });
   Error.captureStackTrace(error, raised);
   return error;
 }

@@ -12,7 +12,7 @@ import { hasCode } from "../../errors.ts";
 import { callHere } from "../../minion/call/call-here.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
 import { compilePythonPattern } from "../../python/regex/match.ts";
-import { isTrue, textArgument } from "../../runners/contract/arguments.ts";
+import { isGivenTrue, textArgument } from "../../runners/contract/arguments.ts";
 import { bindArguments, failureText } from "../../runners/contract/call.ts";
 import type { ExtraArguments } from "../../runners/contract/contract.ts";
 import { runnerFunctions } from "../../runners/registry.ts";
@@ -62,8 +62,8 @@ export async function runHere(
 /** Tag and data of each event whose tag matches, until `count` of them or Ctrl-C. */
 async function showEvents({ config, host, log }: Here, args: ValueMap): Promise<HereOutcome> {
   const matches = tagMatcher(textArgument(args, "tagmatch", "*"));
-  const isPretty = isTrue(args.get("pretty"));
-  const isQuiet = isTrue(args.get("quiet"));
+  const isPretty = isGivenTrue(args, "pretty");
+  const isQuiet = isGivenTrue(args, "quiet");
   const count = Number(args.get("count") ?? -1);
   const stop = new AbortController();
   const dropInterrupt = host.onInterrupt(() => stop.abort(), ["SIGINT", "SIGTERM"]);

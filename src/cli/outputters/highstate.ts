@@ -2,6 +2,7 @@
 
 import { strOf } from "../../python/repr.ts";
 import { hideEscapes } from "../../python/text.ts";
+import { isTrue } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { type Colour, paintFor } from "./colours.ts";
 import { renderNested } from "./nested.ts";
@@ -117,9 +118,4 @@ function formOf(state: StateResult, options: HighstateOptions): "block" | "line"
   if (mode.startsWith("terse")) return "line";
   if (mode.startsWith("mixed")) return result === false ? "block" : "line";
   return mode.startsWith("changes") && isClean ? "line" : "block";
-}
-
-/** As Python's truth: an empty text or 0 is false too. */
-function isTrue(result: Value): boolean {
-  return Boolean(result);
 }

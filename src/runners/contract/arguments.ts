@@ -1,5 +1,6 @@
 /** Arguments of runner functions as the values that they are meant to be: what was left out, or is None, is the function's default. */
 import { SaltworksError } from "../../errors.ts";
+import { isTrue } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { RunnerParameter } from "./contract.ts";
 
@@ -15,11 +16,9 @@ export function textArgument(args: ValueMap, name: string, otherwise = ""): stri
   return value === undefined || value === null ? otherwise : String(value);
 }
 
-/** As Python takes it: empty texts, lists, maps and 0 are false. */
-export function isTrue(value: Value | undefined): boolean {
-  if (value === undefined || value === null || value === false || value === 0 || value === "") return false;
-  if (Array.isArray(value)) return value.length > 0;
-  return value instanceof Map ? value.size > 0 : true;
+/** Whether an argument was given that Python takes for true. */
+export function isGivenTrue(args: ValueMap, name: string): boolean {
+  return isTrue(args.get(name) ?? null);
 }
 
 /** Seconds as milliseconds; nothing, 0 and what is no number are the default. */

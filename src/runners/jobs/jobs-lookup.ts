@@ -1,7 +1,8 @@
 /** One job of the job cache: its results, with what was asked or alone. Shapes and texts are those that operators know from Salt. */
+import { isTrue } from "../../python/values.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
-import { isTrue, parametersOf, textArgument } from "../contract/arguments.ts";
+import { isGivenTrue, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { JobReader, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { progress } from "../contract/told.ts";
 import { returnsOf } from "./batches.ts";
@@ -51,12 +52,12 @@ async function lookupJid(context: RunnerContext, args: ValueMap): Promise<Encoda
   const jobs = await sourceOf(context, args);
   const results = resultsOf(context, jobs, jid);
   const found = new Map<string, Encodable>();
-  const isReturnedWanted = args.get("returned") === undefined || isTrue(args.get("returned"));
+  const isReturnedWanted = args.get("returned") === undefined || isGivenTrue(args, "returned");
   for (const [id, result] of results) {
     if (args.get("display_progress") === true) await progress(context, { message: id });
     if (isReturnedWanted) found.set(id, result.get("return") ?? null);
   }
-  if (isTrue(args.get("missing"))) {
+  if (isGivenTrue(args, "missing")) {
     for (const id of jobs.getLoad(jid)?.minions ?? []) if (!results.has(id)) found.set(id, missingMinion);
   }
   const [first] = results.values();
@@ -86,7 +87,7 @@ async function exitSuccess(context: RunnerContext, args: ValueMap): Promise<Enco
   const succeeded = new Map<string, Encodable>();
   for (const id of jobs.getLoad(jid)?.minions ?? []) succeeded.set(id, false);
   for (const [id, result] of resultsOf(context, jobs, jid)) {
-    if (isTrue(result.get("return"))) succeeded.set(id, true);
+    if (isTrue(result.get("return") ?? null)) succeeded.set(id, true);
   }
   return new Map([...succeeded].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,10 +1,12 @@
 /** Lists of jobs, searched and page by page, newest first out of the cache. Shapes and texts are those that operators know from Salt. */
+
 import { SaltworksError } from "../../errors.ts";
 import { listedBytesMax, listedInEventBytesMax, listedValuesMax } from "../../limits.ts";
+import { isTrue } from "../../python/values.ts";
 import type { JobFilter, JobQuery } from "../../store/jobs/job-facts.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { isTrue, parametersOf, textArgument } from "../contract/arguments.ts";
+import { isGivenTrue, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { JobReader, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { momentOf } from "../date-text.ts";
 import { patternsOf } from "./job-patterns.ts";
@@ -77,9 +79,9 @@ function filterOf(
 ): JobFilter | undefined {
   const metadata = args.get(names.metadata);
   // As in Salt, what is no map finds nothing.
-  if (isTrue(metadata) && !(metadata instanceof Map)) return undefined;
+  if (isTrue(metadata ?? null) && !(metadata instanceof Map)) return undefined;
   const moment = (name: string) =>
-    isTrue(args.get(name)) ? momentOf(textArgument(args, name), Date.now()) : undefined;
+    isGivenTrue(args, name) ? momentOf(textArgument(args, name), Date.now()) : undefined;
   return {
     functions: patternsOf(args.get(names.function)),
     targets: patternsOf(args.get(names.target)),
@@ -128,7 +130,7 @@ const none: Listed = { jobs: [], cutAt: undefined };
 
 async function listJobsFilter(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const source = await sourceOf(context, args);
-  const isFindJobHidden = args.get("filter_find_job") === undefined || isTrue(args.get("filter_find_job"));
+  const isFindJobHidden = args.get("filter_find_job") === undefined || isGivenTrue(args, "filter_find_job");
   const { before } = pageOf(args);
   const limit = countArgument(args, "count");
   const listed = list(context, source, { limit, before, exceptFunction: isFindJobHidden ? findJob : undefined });

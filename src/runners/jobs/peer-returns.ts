@@ -1,6 +1,6 @@
 /** Wheel function `saltworks.peer_returns`: what has come back of a job, for the minion that published it. Source: Salt's `pub_ret`, `minion_publish`. */
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { isTrue, parametersOf } from "../contract/arguments.ts";
+import { isGivenTrue, parametersOf } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { fieldsOf } from "./stored-body.ts";
 
@@ -20,7 +20,7 @@ function peerReturns({ jobs }: RunnerContext, args: ValueMap): Encodable {
   const stored = jobs.getLoad(jid);
   const found = new Map<string, Encodable>();
   if (stored === undefined || initiatorOf(fieldsOf(stored.load)) !== args.get("id")) return found;
-  const shape = !isTrue(args.get("waited")) ? polled : isTrue(args.get("full")) ? whole : value;
+  const shape = !isGivenTrue(args, "waited") ? polled : isGivenTrue(args, "full") ? whole : value;
   if (shape === whole) found.set("__jid__", jid);
   for (const { minionId, body } of jobs.getReturns(jid)) found.set(minionId, shape(fieldsOf(body)));
   return found;

@@ -2,7 +2,7 @@
 import { SaltworksError } from "../../errors.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
-import { isTrue, listArgument, parametersOf, textArgument } from "../contract/arguments.ts";
+import { isGivenTrue, listArgument, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { MasterFiles, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 
 /** The one backend that there is. */
@@ -64,7 +64,7 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
       isOffline: true,
       run: (context, args) => {
         if (!isMeant(context, args)) return [];
-        return isTrue(args.get("sources")) ? [roots] : filesOf(context).environments();
+        return isGivenTrue(args, "sources") ? [roots] : filesOf(context).environments();
       },
     },
   ],

@@ -3,7 +3,7 @@ import { readOwnPackage, saltReleaseFollowed } from "../../config/program-versio
 import { SaltworksError } from "../../errors.ts";
 import { openKeyDirectories } from "../../store/keys/keys.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
-import { isTrue, parametersOf, secondsArgument, targetArgument } from "../contract/arguments.ts";
+import { isGivenTrue, parametersOf, secondsArgument, targetArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { runJob } from "../contract/run-job.ts";
 import { changeKeys } from "./key-changes.ts";
@@ -26,7 +26,7 @@ async function ask(context: RunnerContext, args: ValueMap): Promise<Status> {
 
 async function down(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const { down: silent } = await ask(context, args);
-  if (isTrue(args.get("removekeys")) && silent.length > 0) {
+  if (isGivenTrue(args, "removekeys") && silent.length > 0) {
     const keys = openKeyDirectories(context.config.pki_dir);
     const held = new Map((["accepted", "pending", "rejected", "denied"] as const).map((state) => [state, silent]));
     await changeKeys(context, keys, "delete", held);

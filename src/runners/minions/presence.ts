@@ -5,7 +5,7 @@
 import { openKeyDirectories } from "../../store/keys/keys.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
-import { isTrue, listArgument, parametersOf } from "../contract/arguments.ts";
+import { isGivenTrue, listArgument, parametersOf } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { masterOf } from "../contract/run-job.ts";
 
@@ -17,7 +17,7 @@ async function connected(context: RunnerContext, args: ValueMap): Promise<string
 
 async function present(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const ids = await connected(context, args);
-  if (!isTrue(args.get("show_ip"))) return ids;
+  if (!isGivenTrue(args, "show_ip")) return ids;
   return new Map<string, Encodable>(ids.map((id) => [id, addressOf(context, id)]));
 }
 

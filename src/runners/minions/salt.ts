@@ -1,7 +1,7 @@
 /** Runners `salt` and `mine.update`: execution functions on minions, or in the process of the command line. */
 import { SaltworksError } from "../../errors.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { isTrue, parametersOf, secondsArgument, targetArgument, textArgument } from "../contract/arguments.ts";
+import { isGivenTrue, parametersOf, secondsArgument, targetArgument, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { runJob } from "../contract/run-job.ts";
 
@@ -20,7 +20,7 @@ async function execute(context: RunnerContext, args: ValueMap): Promise<Encodabl
     ...targetArgument(args, ""),
     timeoutMs: secondsArgument(args, "timeout", config.timeout),
   });
-  const isWhole = isTrue(args.get("full_return"));
+  const isWhole = isGivenTrue(args, "full_return");
   const shown = new Map<string, Encodable>();
   for (const [id, value] of outcome.returns)
     shown.set(id, isWhole ? { ret: value, retcode: outcome.retcodes?.get(id) ?? 0, jid: outcome.jid } : value);
@@ -29,7 +29,7 @@ async function execute(context: RunnerContext, args: ValueMap): Promise<Encodabl
 
 async function updateMines(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const keywords: ValueMap = new Map<Value, Value>([
-    ["clear", isTrue(args.get("clear"))],
+    ["clear", isGivenTrue(args, "clear")],
     ["mine_functions", args.get("mine_functions") ?? null],
   ]);
   const target = targetArgument(args, "");

@@ -1,11 +1,11 @@
 /** Runner `survey`: minions pooled by what they answer, and how the pools differ. */
 import { SaltworksError } from "../../errors.ts";
+import { unifiedDiff } from "../../python/difflib.ts";
 import { strOf } from "../../python/repr.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import type { ExtraArguments, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { runJob } from "../contract/run-job.ts";
 import { print } from "../contract/told.ts";
-import { unifiedDiff } from "../line-diff.ts";
 import { jobArguments } from "./salt.ts";
 
 type Pool = { readonly pool: string[]; readonly result: string };

@@ -5,7 +5,7 @@ import { type KeyState, keyFolders } from "../../store/keys/key-states.ts";
 import { generateMinionKeys, keyFingerprint, localKeyNames, readLocalKey } from "../../store/keys/key-text.ts";
 import { idIsValid, openKeyDirectories } from "../../store/keys/keys.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { isTrue, listArgument, parametersOf, textArgument } from "../contract/arguments.ts";
+import { isGivenTrue, listArgument, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { changeKeys, type KeyAction, type KeyLists } from "./key-changes.ts";
 
@@ -84,7 +84,7 @@ function change(
   const run: RunnerFunction["run"] = async (context, args) => {
     const match = args.get("match");
     const asked = isMap ? namedStates(match) : matching(listed(context), match);
-    const extra = Object.entries(include).flatMap(([name, state]) => (isTrue(args.get(name)) ? [state] : []));
+    const extra = Object.entries(include).flatMap(([name, state]) => (isGivenTrue(args, name) ? [state] : []));
     const lists: KeyLists = new Map([...from, ...extra].map((state) => [state, asked.get(keyFolders[state]) ?? []]));
     await changeKeys(context, keysOf(context), action, lists);
     return isMap ? whereabouts(context, asked) : matching(listed(context), match);
@@ -124,7 +124,7 @@ async function generateAccepted(context: RunnerContext, args: ValueMap): Promise
   const id = textArgument(args, "id_");
   if (!idIsValid(id)) throw new SaltworksError("FUNCTION_ARGUMENTS", "not a valid minion id", {});
   const keys = keysOf(context);
-  if (keys.read("accepted", id) !== undefined && !isTrue(args.get("force"))) return {};
+  if (keys.read("accepted", id) !== undefined && !isGivenTrue(args, "force")) return {};
   const pair = await generate(args);
   keys.write("accepted", id, pair.pub);
   return pair;

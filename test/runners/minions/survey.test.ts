@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { unifiedDiff } from "../../../src/python/difflib.ts";
 import type { JobRequest } from "../../../src/runners/contract/contract.ts";
-import { unifiedDiff } from "../../../src/runners/line-diff.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Value, ValueMap } from "../../../src/wire/values.ts";
 import { callRunner, runnerContext } from "../calling.ts";

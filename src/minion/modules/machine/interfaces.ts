@@ -2,9 +2,9 @@
 
 import { networkInterfaces } from "node:os";
 import { compileGlob } from "../../../python/fnmatch.ts";
+import { compareAddresses, isLoopback, maskOfPrefix, parseInterface } from "../../../python/ipaddress.ts";
 import { strOf } from "../../../python/repr.ts";
 import type { Value } from "../../../wire/values.ts";
-import { compareAddresses, isLoopback, maskOfPrefix, parseInterface } from "../ip-format.ts";
 import { namesIn, readTextIfAny } from "./file-error.ts";
 import { runProgram } from "./run-program.ts";
 

@@ -1,11 +1,5 @@
 /** Execution module `network`: arithmetic with addresses and networks. */
 
-import { reprOf, strOf } from "../../../python/repr.ts";
-import { pythonException } from "../../functions/function-errors.ts";
-import { wholeNumber } from "../../functions/number-words.ts";
-import { describe } from "../declare/describe.ts";
-import type { ModuleFunctions } from "../declare/module-functions.ts";
-import { argument, signature } from "../declare/signature.ts";
 import {
   formatAddress,
   isLoopback,
@@ -15,7 +9,13 @@ import {
   parseInterface,
   requireAddress,
   reverseName,
-} from "../ip-format.ts";
+} from "../../../python/ipaddress.ts";
+import { reprOf, strOf } from "../../../python/repr.ts";
+import { pythonException } from "../../functions/function-errors.ts";
+import { wholeNumber } from "../../functions/number-words.ts";
+import { describe } from "../declare/describe.ts";
+import type { ModuleFunctions } from "../declare/module-functions.ts";
+import { argument, signature } from "../declare/signature.ts";
 
 export const addressFunctions: ModuleFunctions = {
   "network.calc_net": {

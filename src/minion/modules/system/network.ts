@@ -1,7 +1,16 @@
 /** Execution module `network`: interfaces, addresses, names. Source: Salt 3007's `network`, docs/functions.md. */
 
 import { hostname } from "node:os";
-import { networkHolds, parseAddress, parseNetwork } from "../../../python/ipaddress.ts";
+import {
+  addressCountOf,
+  formatAddress,
+  isPrivate,
+  netmaskOf,
+  networkHolds,
+  parseAddress,
+  parseNetwork,
+  requireAddress,
+} from "../../../python/ipaddress.ts";
 import { strOf } from "../../../python/repr.ts";
 import { intItem, isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
@@ -10,7 +19,6 @@ import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { dottedHostName, reverseNames } from "../grains/network.ts";
-import { addressCountOf, formatAddress, isPrivate, netmaskOf, requireAddress } from "../ip-format.ts";
 import {
   type Interface,
   networksOf,

@@ -1,6 +1,6 @@
 /** Established TCP connections, from the kernel's tables in /proc/net. */
 
-import { formatAddress } from "../ip-format.ts";
+import { formatAddress } from "../../../python/ipaddress.ts";
 import { readTextIfAny } from "../machine/file-error.ts";
 
 export type Connection = {
