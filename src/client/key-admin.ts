@@ -10,8 +10,8 @@ import { fingerprint, loadPublicKey } from "../crypto/pem.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
 import { compileGlob } from "../python/fnmatch.ts";
 import { setKeepMarks } from "../store/keys/keep-marks.ts";
-import { keyFolders } from "../store/keys/key-states.ts";
 import { type KeyDirectories, type KeyState, openKeyDirectories, writeDropfile } from "../store/keys/keys.ts";
+import { keyFolders } from "../store/keys/states.ts";
 import { fireEvents } from "../transport/event-stream-client.ts";
 import { encodeEvent } from "../wire/event.ts";
 

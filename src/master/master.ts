@@ -14,7 +14,7 @@ import { ContentAnswers } from "./answers/content-answers.ts";
 import { type Pillars, pillarsOf } from "./answers/pillars.ts";
 import { type Batches, batchesOf } from "./batch-jobs/batches.ts";
 import { finishWithin } from "./deadline.ts";
-import { JobKeeping } from "./jobs/job-keeping.ts";
+import { JobKeeping } from "./jobs/keeping.ts";
 import type { LogLimit } from "./log/log-limit.ts";
 import { gatherCounters } from "./metrics/counters.ts";
 import { Metrics } from "./metrics/metrics.ts";

@@ -12,7 +12,7 @@ import { handleBusEvent } from "./bus-events.ts";
 import { FactsRefresh } from "./facts-refresh.ts";
 import type { Host } from "./functions/host.ts";
 import { JobRecords } from "./functions/job-records.ts";
-import { JobPool } from "./jobs/job-pool.ts";
+import { JobPool } from "./jobs/pool.ts";
 import { MinionBus } from "./minion-bus.ts";
 import type { Environment } from "./modules/machine/environment.ts";
 import { addDefaultJobs } from "./schedule/defaults.ts";

@@ -4,7 +4,7 @@ import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { callFunction } from "./contract/call.ts";
 import type { RunnerContext, RunnerFunction } from "./contract/contract.ts";
 import { batchesWheel } from "./jobs/batches.ts";
-import { ownerOf, requireOwner } from "./jobs/job-owner.ts";
+import { ownerOf, requireOwner } from "./jobs/owner.ts";
 import { peerReturnsWheel } from "./jobs/peer-returns.ts";
 import { fieldsOf } from "./jobs/stored-body.ts";
 import { errorFunction } from "./master/config.ts";

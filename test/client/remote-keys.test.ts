@@ -6,7 +6,7 @@ import { after, beforeEach, describe, it } from "node:test";
 import { KeyAdmin, type KeyLists } from "../../src/client/key-admin.ts";
 import { RemoteKeys } from "../../src/client/remote-keys.ts";
 import { runWheel } from "../../src/runners/wheel.ts";
-import { generateMinionKeys } from "../../src/store/keys/key-text.ts";
+import { generateMinionKeys } from "../../src/store/keys/text.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value } from "../../src/wire/values.ts";
 import { runnerContext } from "../runners/calling.ts";

@@ -1,8 +1,8 @@
 /** What every job cache must do, whatever it keeps its data in. A driver's test calls this with a way to open an empty one. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import type { JobQuery, TextPattern } from "../../src/store/jobs/facts.ts";
 import type { JobCache, LoadRecord, PutOutcome, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
-import type { JobQuery, TextPattern } from "../../src/store/jobs/job-facts.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../src/wire/values.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
-import { generateMinionKeys } from "../../src/store/keys/key-text.ts";
+import { generateMinionKeys } from "../../src/store/keys/text.ts";
 import { repositoryRoot } from "../root.ts";
 import type { EventWatch } from "./event-watch.ts";
 import { type Comparable, comparable } from "./golden/same-output.ts";

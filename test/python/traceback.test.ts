@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { commandError, invocationError, pythonException } from "../../src/minion/functions/function-errors.ts";
+import { commandError, invocationError, pythonException } from "../../src/minion/functions/errors.ts";
 import { summaryOf, tracebackOf } from "../../src/python/traceback.ts";
 
 describe("python tracebacks", () => {

@@ -13,7 +13,7 @@ import { mapEntries } from "../../wire/walk.ts";
 import type { PeerAsk, PeerPublish, PeerRun } from "../../workers/messages.ts";
 import type { Partitioner } from "../../workers/partition.ts";
 import type { ShardPool } from "../../workers/pool.ts";
-import type { JobKeeping } from "../jobs/job-keeping.ts";
+import type { JobKeeping } from "../jobs/keeping.ts";
 import type { Commands } from "../operators/commands.ts";
 import { noConnection } from "../operators/connection.ts";
 import { isBlacklisted } from "../operators/permissions.ts";

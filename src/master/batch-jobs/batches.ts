@@ -7,14 +7,14 @@ import { batchDirectory, hasBatch, listBatches, readBatchSummary, removeBatch } 
 import { type BatchCounts, readBatchOptions } from "../../wire/batch.ts";
 import { jidTime } from "../../wire/jid.ts";
 import type { ValueMap } from "../../wire/values.ts";
-import type { JobTracker } from "../jobs/job-tracker.ts";
+import type { JobTracker } from "../jobs/tracker.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Job, Published, Publisher } from "../publish/publisher.ts";
 import { bootMs, ClockStep } from "../upkeep/clock-step.ts";
-import { type BatchControl, BatchJob } from "./batch-job.ts";
-import type { BatchEffects, BatchTimes } from "./batch-ping.ts";
-import { recoverBatch } from "./batch-recovery.ts";
-import type { BatchState } from "./batch-run.ts";
+import { type BatchControl, BatchJob } from "./job.ts";
+import type { BatchEffects, BatchTimes } from "./ping.ts";
+import { recoverBatch } from "./recovery.ts";
+import type { BatchState } from "./run.ts";
 
 export type BatchesOptions = Omit<BatchEffects, "onOver"> & {
   /** Age at which the log of a finished batch goes; 0 keeps all. */

@@ -1,7 +1,7 @@
 /** What deliveries use of the rest of the master: publisher, tracker, job cache, presence, clocks; and how minions come back. */
 import type { PendingJobRecord, PendingJobs } from "../../store/jobs/pending-jobs.ts";
-import type { FindJobAnswer } from "./job-tracker.ts";
 import type { MinionNumbers } from "./minion-numbers.ts";
+import type { FindJobAnswer } from "./tracker.ts";
 
 /** How a minion shows that it is back. */
 export type Appearance = "start" | "auth" | "contact";

@@ -2,7 +2,7 @@
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
-import type { FindJobAnswer } from "./job-tracker.ts";
+import type { FindJobAnswer } from "./tracker.ts";
 
 /** `body`: the return's load. The record of the running job, or an empty map; what cannot be decoded tells nothing, so nobody waits for it. */
 export function readFindJobAnswer(id: string, body: Uint8Array): FindJobAnswer {

@@ -32,7 +32,7 @@ import type { ShardPool } from "../../workers/pool.ts";
 import type { ContentAnswers } from "../answers/content-answers.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
 import type { Deliveries } from "../jobs/deliveries.ts";
-import type { JobTracker } from "../jobs/job-tracker.ts";
+import type { JobTracker } from "../jobs/tracker.ts";
 import type { LogLimit } from "../log/log-limit.ts";
 import { type CredentialChecks, checkOutcomes } from "../operators/credential-checks.ts";
 import type { Bus } from "../ports/bus.ts";

@@ -15,7 +15,7 @@ import type { Partitioner } from "../../workers/partition.ts";
 import type { ShardPool } from "../../workers/pool.ts";
 import { keyOwner } from "../../workers/requests/key-owner.ts";
 import type { ContentAnswers } from "../answers/content-answers.ts";
-import type { JobKeeping } from "../jobs/job-keeping.ts";
+import type { JobKeeping } from "../jobs/keeping.ts";
 import type { Commands } from "../operators/commands.ts";
 import type { Connection } from "../operators/connection.ts";
 import type { Bus } from "../ports/bus.ts";

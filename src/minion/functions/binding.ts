@@ -6,7 +6,7 @@
 import { keywordWord } from "../../config/arguments.ts";
 import { strOf } from "../../python/repr.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { argumentError, invocationError } from "./function-errors.ts";
+import { argumentError, invocationError } from "./errors.ts";
 import type { BoundArguments, ModuleFunction } from "./module-contract.ts";
 import { parseYamlWord } from "./yaml-values.ts";
 

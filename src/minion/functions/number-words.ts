@@ -2,7 +2,7 @@
 import { reprOf } from "../../python/repr.ts";
 import { isTrue, numberOf, typeName } from "../../python/values.ts";
 import type { Value } from "../../wire/values.ts";
-import { argumentError, pythonException } from "./function-errors.ts";
+import { argumentError, pythonException } from "./errors.ts";
 
 /** Whether Salt takes a word for "yes": a number above zero, or the text `true` in any case. */
 export function isYes(value: Value): boolean {

@@ -3,7 +3,7 @@ import { SaltworksError } from "../../errors.ts";
 import { type Encodable, Ext, Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { bindCall, splitJobArguments } from "./binding.ts";
 import { type Call, makeContext, type Surroundings } from "./call-context.ts";
-import { invocationError } from "./function-errors.ts";
+import { invocationError } from "./errors.ts";
 
 export type Outcome = { readonly value: Encodable; readonly retcode: number };
 

@@ -1,6 +1,6 @@
 /** What runner and wheel functions are and what they may use: the store's readers, and the running master. */
 import type { MasterConfig } from "../../config/load.ts";
-import type { JobQuery } from "../../store/jobs/job-facts.ts";
+import type { JobQuery } from "../../store/jobs/facts.ts";
 import type { BatchCounts } from "../../wire/batch.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 

@@ -24,7 +24,7 @@ import type {
   RunningBatchCounts,
   StoredReturn,
 } from "../contract/contract.ts";
-import { requireOwner } from "./job-owner.ts";
+import { requireOwner } from "./owner.ts";
 import { fieldsOf } from "./stored-body.ts";
 
 const jidParameter = { name: "jid", isRequired: true };

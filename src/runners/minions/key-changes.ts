@@ -1,7 +1,7 @@
 /** Changing minions' keys from a runner or wheel function: the directories are the truth, and the bus hears of each change. */
 
-import { isUsableKey } from "../../store/keys/key-text.ts";
 import type { KeyDirectories, KeyState } from "../../store/keys/keys.ts";
+import { isUsableKey } from "../../store/keys/text.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { RunnerContext } from "../contract/contract.ts";
 

@@ -1,9 +1,9 @@
 /** Wheel functions `key`: minions' keys by state, in Salt's names of the states. */
 import { SaltworksError } from "../../errors.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
-import { type KeyState, keyFolders } from "../../store/keys/key-states.ts";
-import { generateMinionKeys, keyFingerprint, localKeyNames, readLocalKey } from "../../store/keys/key-text.ts";
 import { idIsValid, openKeyDirectories } from "../../store/keys/keys.ts";
+import { type KeyState, keyFolders } from "../../store/keys/states.ts";
+import { generateMinionKeys, keyFingerprint, localKeyNames, readLocalKey } from "../../store/keys/text.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, listArgument, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";

@@ -7,7 +7,7 @@ import { readIfThere } from "../../config/missing-files.ts";
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { listBatches, readBatchEntries } from "../jobs/batch-log.ts";
-import { isUsableKey } from "../keys/key-text.ts";
+import { isUsableKey } from "../keys/text.ts";
 import type { Check, Tally } from "./tally.ts";
 
 const keyFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied"];

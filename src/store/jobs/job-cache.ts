@@ -4,7 +4,7 @@
  */
 
 import type { Packed } from "../../wire/values.ts";
-import type { JobQuery } from "./job-facts.ts";
+import type { JobQuery } from "./facts.ts";
 
 /** `body`: the whole return load as in its event, a map in the new msgpack flavour. Its memory may be used again once the write has settled: a driver copies what it keeps for longer. */
 export type ReturnRecord = { readonly jid: string; readonly minionId: string; readonly body: Uint8Array };

@@ -11,6 +11,7 @@ import { isJid, jidTime } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { replaceFile } from "../durable-file.ts";
 import { storeFailed } from "../lmdb/env.ts";
+import { compareNewestFirst, type JobQuery, searchOneByOne } from "./facts.ts";
 import type {
   JobCache,
   ListOptions,
@@ -21,7 +22,6 @@ import type {
   StoredReturn,
   TrimOptions,
 } from "./job-cache.ts";
-import { compareNewestFirst, type JobQuery, searchOneByOne } from "./job-facts.ts";
 import {
   anyMinionsFile,
   bodyFromFiles,

@@ -8,7 +8,7 @@ import { RE2JS } from "re2js";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
-import { autosignFolder, idIsValid } from "./key-states.ts";
+import { autosignFolder, idIsValid } from "./states.ts";
 
 const othersMayWrite = 0o002;
 const groupMayWrite = 0o020;

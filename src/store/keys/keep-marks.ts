@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { keepMarkMs } from "../../limits.ts";
-import { idIsValid } from "./key-states.ts";
+import { idIsValid } from "./states.ts";
 
 const markFolder = ".saltworks_keep";
 const folderMode = 0o700;

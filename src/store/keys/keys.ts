@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { replaceFile } from "../durable-file.ts";
-import { idIsValid, type KeyState, keyFolders, keyStates } from "./key-states.ts";
+import { idIsValid, type KeyState, keyFolders, keyStates } from "./states.ts";
 
-export { idIsValid, type KeyState } from "./key-states.ts";
-export { type KeyChange, type KeyWatch, watchKeys, writeDropfile } from "./key-watch.ts";
 export { ensureMasterKeys } from "./master-keys.ts";
+export { idIsValid, type KeyState } from "./states.ts";
+export { type KeyChange, type KeyWatch, watchKeys, writeDropfile } from "./watch.ts";
 
 const keyFileMode = 0o600;
 /** `pki_dir` itself is 0700, which is what protects these. */

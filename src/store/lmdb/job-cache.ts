@@ -6,6 +6,7 @@
 import { startTimeText } from "../../wire/jid.ts";
 import { DamageNotes } from "../check/damage-notes.ts";
 import { emptyJobCache } from "../jobs/empty-job-cache.ts";
+import { compareNewestFirst, type JobQuery, searchOneByOne } from "../jobs/facts.ts";
 import type {
   Durability,
   JobCache,
@@ -18,7 +19,6 @@ import type {
   StoredReturn,
   TrimOptions,
 } from "../jobs/job-cache.ts";
-import { compareNewestFirst, type JobQuery, searchOneByOne } from "../jobs/job-facts.ts";
 import { bodyIn, type LoggedEntry } from "../log/frames.ts";
 import { LoggedReturns } from "../log/logged-returns.ts";
 import { openValue } from "./checked-value.ts";

@@ -4,7 +4,7 @@
  */
 import { SaltworksError } from "../../errors.ts";
 import { indexedTextsMax } from "../../limits.ts";
-import { pairText, readJobFacts } from "../jobs/job-facts.ts";
+import { pairText, readJobFacts } from "../jobs/facts.ts";
 import { type BinaryDatabase, type BinaryEnvironment, transact } from "./env.ts";
 
 /** First byte of a term. `flag` terms have a fixed text. */

@@ -12,7 +12,7 @@ import {
   pairText,
   readJobFacts,
   type TextPattern,
-} from "../jobs/job-facts.ts";
+} from "../jobs/facts.ts";
 import {
   type JobIndex,
   postingKey,

@@ -11,7 +11,7 @@ import { saltFileBytesMax } from "../../limits.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { mapEntries } from "../../wire/walk.ts";
 import { replaceFile } from "../durable-file.ts";
-import { idIsValid } from "../keys/key-states.ts";
+import { idIsValid } from "../keys/states.ts";
 
 export type MinionLayout = "folders" | "kinds";
 export const minionLayouts: readonly MinionLayout[] = ["folders", "kinds"];

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createDurably } from "../durable-file.ts";
-import { idIsValid } from "../keys/key-states.ts";
+import { idIsValid } from "../keys/states.ts";
 
 const folder = "sessions";
 /** Its presence says that the directory has been read; Salt's files stay, so that one can go back. */

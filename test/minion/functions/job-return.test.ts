@@ -10,7 +10,7 @@ import {
   commandNotFound,
   invocationError,
   pythonException,
-} from "../../../src/minion/functions/function-errors.ts";
+} from "../../../src/minion/functions/errors.ts";
 import { type JobReturn, runJob } from "../../../src/minion/functions/job-return.ts";
 import type { ModuleFunction } from "../../../src/minion/functions/module-contract.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";

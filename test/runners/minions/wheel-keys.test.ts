@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
 import { runWheel } from "../../../src/runners/wheel.ts";
-import { generateMinionKeys } from "../../../src/store/keys/key-text.ts";
+import { generateMinionKeys } from "../../../src/store/keys/text.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Value } from "../../../src/wire/values.ts";
 import { plain, runnerContext } from "../calling.ts";

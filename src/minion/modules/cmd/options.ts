@@ -3,7 +3,7 @@
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
+import { commandError, invocationError, pythonException } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { wholeNumber } from "../../functions/number-words.ts";
 import { readTemplateChoice, type TemplateChoice } from "../declare/text-template.ts";

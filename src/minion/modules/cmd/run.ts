@@ -9,7 +9,7 @@ import { commandOutputBytesMax } from "../../../limits.ts";
 import { reprOf, strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import { argumentError, commandError } from "../../functions/function-errors.ts";
+import { argumentError, commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { renderer } from "../declare/text-template.ts";
 import { decodeOutput, stripEnd } from "../machine/command-output.ts";

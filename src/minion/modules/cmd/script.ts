@@ -6,7 +6,7 @@ import { extname, join } from "node:path";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
-import { commandError } from "../../functions/function-errors.ts";
+import { commandError } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { fetchMasterFile } from "../cp/master-file.ts";
 import { argument } from "../declare/signature.ts";

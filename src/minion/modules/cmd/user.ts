@@ -1,5 +1,5 @@
 /** `runas` and `group` of a command: who that is, and the variables a login of that user would have. */
-import { commandError } from "../../functions/function-errors.ts";
+import { commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { runProgram } from "../machine/run-program.ts";
 import { findGroupId, findUser, findUserById } from "../machine/user-database.ts";

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { commandError } from "../../functions/function-errors.ts";
+import { commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { hashLocalFile } from "./local-roots.ts";
 import { type FileHash, type MasterFile, masterFileHash, masterFilePieces } from "./master-file.ts";

@@ -11,7 +11,7 @@ import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import { bytesField, listField, textField } from "../../../wire/fields.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import { commandError, pythonException } from "../../functions/function-errors.ts";
+import { commandError, pythonException } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import {
   findLocalFile,

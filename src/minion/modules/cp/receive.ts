@@ -6,7 +6,7 @@ import { gunzipSync } from "node:zlib";
 import { copiedChunkBytesMax } from "../../../limits.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";
-import { argumentError, pythonException } from "../../functions/function-errors.ts";
+import { argumentError, pythonException } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument } from "../declare/signature.ts";
 import { isFileError } from "../machine/file-error.ts";

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { hasCode } from "../../../errors.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
-import { commandError } from "../../functions/function-errors.ts";
+import { commandError } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument, ownKeywords } from "../declare/signature.ts";
 import { readTemplateChoice, renderer } from "../declare/text-template.ts";

@@ -1,6 +1,6 @@
 /** Files of web servers, for `cp.get_url` and `cp.cache_file`. Source: Salt 3007's file client. */
 import { urlWaitMs } from "../../../limits.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 
 const schemes = ["http:", "https:"];
 

@@ -4,7 +4,7 @@ import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";
 import { contains, isTrue } from "../../../python/values.ts";
 import { copyOf, type Value, type ValueMap } from "../../../wire/values.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 import { traverseOr } from "./traverse.ts";
 
 /** A copy of `base` into which `over` is merged: maps within maps, anything else replaced; lists joined where asked. */

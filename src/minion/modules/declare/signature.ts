@@ -1,7 +1,7 @@
 /** Signatures written as Python writes them, `tgt, fun, tgt_type='glob', *args, **kwargs`, and the reading of bound arguments. */
 import { strOf } from "../../../python/repr.ts";
 import { Float, type Value, type ValueMap } from "../../../wire/values.ts";
-import { invocationError } from "../../functions/function-errors.ts";
+import { invocationError } from "../../functions/errors.ts";
 import type { BoundArguments, Parameter, Signature } from "../../functions/module-contract.ts";
 
 /** Parameters after `*args` can only be given by name. They are bound by `keywordArguments`, through `**kwargs`. */

@@ -4,7 +4,7 @@ import { hasCode } from "../../../errors.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import { asValue, copyOf, type Value, type ValueMap } from "../../../wire/values.ts";
-import { commandError } from "../../functions/function-errors.ts";
+import { commandError } from "../../functions/errors.ts";
 import type { CallContext, TemplateFunction } from "../../functions/module-contract.ts";
 import { optionsOf } from "./settings.ts";
 

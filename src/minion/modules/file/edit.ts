@@ -21,7 +21,7 @@ import { unifiedLines } from "../../../python/difflib.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
-import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
+import { commandError, invocationError, pythonException } from "../../functions/errors.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { asPython, expandedPath } from "../machine/file-paths.ts";
 

@@ -6,7 +6,7 @@ import { foundFilesMax } from "../../../limits.ts";
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import { commandError, invocationError } from "../../functions/function-errors.ts";
+import { commandError, invocationError } from "../../functions/errors.ts";
 import { wholeNumber } from "../../functions/number-words.ts";
 import { isFileError } from "../machine/file-error.ts";
 

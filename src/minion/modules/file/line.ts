@@ -6,7 +6,7 @@ import { PythonSearch } from "../../../python/regex/search.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
-import { commandError } from "../../functions/function-errors.ts";
+import { commandError } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

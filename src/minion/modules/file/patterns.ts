@@ -5,7 +5,7 @@ import { escapePattern, PythonSearch } from "../../../python/regex/search.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";
 import type { Value } from "../../../wire/values.ts";
-import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
+import { commandError, invocationError, pythonException } from "../../functions/errors.ts";
 import type { BoundArguments } from "../../functions/module-contract.ts";
 import { wholeNumber } from "../../functions/number-words.ts";
 import { describe } from "../declare/describe.ts";

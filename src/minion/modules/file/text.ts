@@ -14,7 +14,7 @@ import {
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
-import { commandError, pythonException } from "../../functions/function-errors.ts";
+import { commandError, pythonException } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

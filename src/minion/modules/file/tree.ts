@@ -21,7 +21,7 @@ import { normalize, resolve } from "node:path";
 import { strOf } from "../../../python/repr.ts";
 import { floatItem, isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
-import { commandError, invocationError } from "../../functions/function-errors.ts";
+import { commandError, invocationError } from "../../functions/errors.ts";
 import type { BoundArguments } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

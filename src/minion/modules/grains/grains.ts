@@ -3,7 +3,7 @@
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
 import { isYes } from "../../functions/number-words.ts";
 import { describe } from "../declare/describe.ts";

@@ -1,6 +1,6 @@
 /** Keeps grains that were set: in the file beside the configuration, in this job's own view, and by a refresh in the minion's. */
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import { commandError } from "../../functions/function-errors.ts";
+import { commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { grainsFileOf } from "./core.ts";

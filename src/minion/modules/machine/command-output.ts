@@ -1,6 +1,6 @@
 /** Bytes that a command wrote, as the text Salt makes of them. */
 import { TextDecoder } from "node:util";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 
 /** Takes away what Python's `str.rstrip` does: all that Unicode counts as blank, and four old separators. */
 export function stripEnd(text: string): string {

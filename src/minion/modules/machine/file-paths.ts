@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { strOf } from "../../../python/repr.ts";
 import type { Value } from "../../../wire/values.ts";
-import { commandError, invocationError, pythonException } from "../../functions/function-errors.ts";
+import { commandError, invocationError, pythonException } from "../../functions/errors.ts";
 import { isFileError } from "./file-error.ts";
 
 /** `~` and `~/x` are below the home directory. */

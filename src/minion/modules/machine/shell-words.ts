@@ -1,6 +1,6 @@
 /** Splits a command line into words for the minion's functions, which fail as Python does. */
 import { shellWords } from "../../../wire/shell-words.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 
 /** @throws SaltworksError FUNCTION_FAILED with Python's ValueError for an open quote or a trailing backslash */
 export function splitShellWords(text: string): string[] {

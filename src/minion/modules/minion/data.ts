@@ -6,7 +6,7 @@ import { strOf } from "../../../python/repr.ts";
 import { isEqual } from "../../../python/values.ts";
 import { decode, encode } from "../../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

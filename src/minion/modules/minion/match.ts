@@ -8,7 +8,7 @@ import { expandTarget, readNodegroups } from "../../../target/nodegroups.ts";
 import { parseTarget } from "../../../target/parse.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { readDataStore } from "../../functions/data-store.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import { mergedMaps } from "../declare/merge.ts";

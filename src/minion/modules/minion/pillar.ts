@@ -3,7 +3,7 @@
 import { strOf } from "../../../python/repr.ts";
 import { contains, isTrue, typeName } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import { commandError, pythonException } from "../../functions/function-errors.ts";
+import { commandError, pythonException } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import { filterBy, mergedMaps } from "../declare/merge.ts";

@@ -8,7 +8,7 @@ import { hasCode } from "../../../errors.ts";
 import { reprOf, strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf, typeName } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
-import { argumentError, invocationError } from "../../functions/function-errors.ts";
+import { argumentError, invocationError } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { parseYamlWord } from "../../functions/yaml-values.ts";
 import { describe } from "../declare/describe.ts";

@@ -3,7 +3,7 @@
 import { reprOf, strOf } from "../../../python/repr.ts";
 import { isEqual, isTrue } from "../../../python/values.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { writeScheduleFile } from "../../schedule/file.ts";
 import { argument, ownKeywords } from "../declare/signature.ts";

@@ -3,7 +3,7 @@
 import { parseDateText } from "../../../python/dateutil.ts";
 import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 
 /** A job, or the answer that says why there is none. */
 type Built = { readonly item: ValueMap } | { readonly refusal: { readonly [name: string]: Encodable } };

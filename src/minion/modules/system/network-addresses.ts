@@ -11,7 +11,7 @@ import {
   reverseName,
 } from "../../../python/ipaddress.ts";
 import { reprOf, strOf } from "../../../python/repr.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 import { wholeNumber } from "../../functions/number-words.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

@@ -1,7 +1,7 @@
 /** Execution module `service` for systemd, as far as questions and the plain verbs go. Source: Salt 3007's `systemd_service`, docs/functions.md. */
 
 import { strOf } from "../../../python/repr.ts";
-import { commandError } from "../../functions/function-errors.ts";
+import { commandError } from "../../functions/errors.ts";
 import type { BoundArguments, ModuleFunction } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

@@ -6,7 +6,7 @@ import { compileGlob } from "../../../python/fnmatch.ts";
 import { reprOf, strOf } from "../../../python/repr.ts";
 import { floatItem, intItem } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
-import { commandError, pythonException } from "../../functions/function-errors.ts";
+import { commandError, pythonException } from "../../functions/errors.ts";
 import type { CallContext, ModuleFunction } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

@@ -10,7 +10,7 @@ import {
   commandNotFound,
   invocationError,
   pythonException,
-} from "../../functions/function-errors.ts";
+} from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

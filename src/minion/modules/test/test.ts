@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { strOf } from "../../../python/repr.ts";
 import { floatItem, intItem } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
-import { commandError, pythonException } from "../../functions/function-errors.ts";
+import { commandError, pythonException } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { wholeNumber } from "../../functions/number-words.ts";
 import { describe } from "../declare/describe.ts";

@@ -11,8 +11,8 @@ import { TextList } from "../../wire/text-list.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
 import type { Job, Published } from "../publish/publisher.ts";
 import { bootMs, ClockStep } from "../upkeep/clock-step.ts";
-import { type BatchEffects, type BatchTimes, Ping, type PingAnswers } from "./batch-ping.ts";
-import { type BatchMove, BatchRun } from "./batch-run.ts";
+import { type BatchEffects, type BatchTimes, Ping, type PingAnswers } from "./ping.ts";
+import { type BatchMove, BatchRun } from "./run.ts";
 
 /** Slots wait for seconds: a smaller step is not worth a correction. */
 const batchClockStepMs = 500;

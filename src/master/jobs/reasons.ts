@@ -1,7 +1,7 @@
 /** Why a minion has not returned, in words: what its key, its presence and find_job have to say. */
 import { durationText } from "../../config/duration.ts";
 import type { KeyState } from "../../store/keys/keys.ts";
-import type { JobRecord, MinionRecord } from "./job-record.ts";
+import type { JobRecord, MinionRecord } from "./record.ts";
 
 export type ReasonSources = {
   readonly isAccepted: (id: string) => boolean;

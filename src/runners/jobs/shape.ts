@@ -1,6 +1,6 @@
 /** A stored job under Salt's headings, and where jobs are read from. */
 import { SaltworksError } from "../../errors.ts";
-import { defaultUser, jobMetadata } from "../../store/jobs/job-facts.ts";
+import { defaultUser, jobMetadata } from "../../store/jobs/facts.ts";
 import { openLocalCache } from "../../store/jobs/local-cache-driver.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";

@@ -1,7 +1,7 @@
 /** What operators search jobs for, as patterns: texts separated by commas, or lists, of Python's globs. */
 
 import { compileGlob } from "../../python/fnmatch.ts";
-import type { TextPattern } from "../../store/jobs/job-facts.ts";
+import type { TextPattern } from "../../store/jobs/facts.ts";
 import type { Value } from "../../wire/values.ts";
 
 /** One of the patterns suffices; nothing is asked for where the argument is empty. */

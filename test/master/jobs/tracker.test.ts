@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it, mock } from "node:test";
 import { unaskedRoundsMax } from "../../../src/limits.ts";
-import type { SilentReason } from "../../../src/master/jobs/job-record.ts";
-import { type FollowOptions, JobTracker } from "../../../src/master/jobs/job-tracker.ts";
+import type { SilentReason } from "../../../src/master/jobs/record.ts";
+import { type FollowOptions, JobTracker } from "../../../src/master/jobs/tracker.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 
 type Question = { readonly atMs: number; readonly jid: string; readonly ids: readonly string[] };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import type { ConfigValue } from "../../../src/config/options/option.ts";
 import { JobRecords } from "../../../src/minion/functions/job-records.ts";
-import { JobPool } from "../../../src/minion/jobs/job-pool.ts";
+import { JobPool } from "../../../src/minion/jobs/pool.ts";
 import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";
 import { makeSetting, type Setting } from "../setting.ts";
 

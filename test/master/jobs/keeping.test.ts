@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { JobKeeping, type JobKeepingParts } from "../../../src/master/jobs/job-keeping.ts";
+import { JobKeeping, type JobKeepingParts } from "../../../src/master/jobs/keeping.ts";
 import { ownJob } from "../../../src/master/publish/own-job.ts";
 import { openPendingJobs } from "../../../src/store/jobs/pending-jobs.ts";
 import { TextList } from "../../../src/wire/text-list.ts";

@@ -5,8 +5,8 @@
  */
 import { jobRecordKeptMs, jobRecordsMax, trackedJobsMax, trackedMinionsMax, unaskedRoundsMax } from "../../limits.ts";
 import type { TextList } from "../../wire/text-list.ts";
-import { type JobHead, JobRecord, type SilentReason } from "./job-record.ts";
 import { MinionNumbers } from "./minion-numbers.ts";
+import { type JobHead, JobRecord, type SilentReason } from "./record.ts";
 
 /** Longest timer of Node; a longer one would fire at once, again and again. */
 const timerMsMax = 2 ** 31 - 1;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fingerprint } from "../../../crypto/pem.ts";
 import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
-import { pythonException } from "../../functions/function-errors.ts";
+import { pythonException } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

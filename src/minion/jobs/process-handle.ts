@@ -6,7 +6,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 import type { Host } from "../functions/host.ts";
 import type { Environment } from "../modules/machine/environment.ts";
-import type { Ask, FromJobProcess, LogLevel, ToJobProcess } from "./job-messages.ts";
+import type { Ask, FromJobProcess, LogLevel, ToJobProcess } from "./messages.ts";
 
 export type JobProcessOptions = {
   readonly entry: string;

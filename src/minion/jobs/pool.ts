@@ -20,8 +20,8 @@ import type { Host, MinionFacts } from "../functions/host.ts";
 import type { JobRecords } from "../functions/job-records.ts";
 import { failed, membersOf, type ScheduledCall, unhandledText } from "../functions/scheduled-return.ts";
 import type { Environment } from "../modules/machine/environment.ts";
-import type { ToJobProcess } from "./job-messages.ts";
-import { JobProcess } from "./job-process-handle.ts";
+import type { ToJobProcess } from "./messages.ts";
+import { JobProcess } from "./process-handle.ts";
 
 /** What a process is given to do. `onEnd` is told if it goes without an answer: killed by a signal, or broken. */
 type Work = {
@@ -67,7 +67,7 @@ export type JobPoolOptions = {
 /** How long a job waits for a process at work before another is started; a start takes five times as long. */
 const startDelayMs = 20;
 
-const entryPath = fileURLToPath(new URL("./job-process.js", import.meta.url));
+const entryPath = fileURLToPath(new URL("./process.js", import.meta.url));
 
 export class JobPool {
   readonly #options: JobPoolOptions;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
 import { keyRescanFilesMax, keyRescanMs } from "../../limits.ts";
 import { replaceFile } from "../durable-file.ts";
-import { idIsValid, keyFolders } from "./key-states.ts";
+import { idIsValid, keyFolders } from "./states.ts";
 
 const dropfileName = ".dfn";
 const dropfileMode = 0o400;

@@ -1,7 +1,7 @@
 /** What a batch does to the world, and the first of it: the ping that finds out who is there. */
 import type { Logger } from "pino";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
-import type { FollowOptions } from "../jobs/job-tracker.ts";
+import type { FollowOptions } from "../jobs/tracker.ts";
 import type { Fire, Job, Published } from "../publish/publisher.ts";
 
 export type BatchTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };

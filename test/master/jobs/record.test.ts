@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { keyReason, type ReasonSources, reasonFor } from "../../../src/master/jobs/job-reasons.ts";
-import { JobRecord } from "../../../src/master/jobs/job-record.ts";
 import { JobMinions, MinionNumbers } from "../../../src/master/jobs/minion-numbers.ts";
+import { keyReason, type ReasonSources, reasonFor } from "../../../src/master/jobs/reasons.ts";
+import { JobRecord } from "../../../src/master/jobs/record.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 
 describe("JobMinions", () => {

@@ -12,7 +12,7 @@ import { runJob } from "../functions/job-return.ts";
 import type { Extras } from "../functions/module-contract.ts";
 import { runScheduled } from "../functions/scheduled-return.ts";
 import { loadModules } from "../modules/registry.ts";
-import type { Ask, FromJobProcess, LogLevel, ToJobProcess } from "./job-messages.ts";
+import type { Ask, FromJobProcess, LogLevel, ToJobProcess } from "./messages.ts";
 
 type Waiting = { readonly resolve: (value: Value) => void; readonly reject: (error: Error) => void };
 

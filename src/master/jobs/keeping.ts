@@ -25,10 +25,10 @@ import { PresenceEvents } from "../upkeep/presence-events.ts";
 import { Deliveries } from "./deliveries.ts";
 import type { Grantees } from "./delivery-effects.ts";
 import { readFindJobAnswer } from "./find-job.ts";
-import { keyReason, type ReasonSources, reasonFor } from "./job-reasons.ts";
-import { funText, type JobRecord, type SilentReason } from "./job-record.ts";
-import { JobTracker } from "./job-tracker.ts";
+import { keyReason, type ReasonSources, reasonFor } from "./reasons.ts";
+import { funText, type JobRecord, type SilentReason } from "./record.ts";
 import { forEachReturn } from "./return-events.ts";
+import { JobTracker } from "./tracker.ts";
 
 export type JobKeepingParts = {
   readonly config: MasterConfig;

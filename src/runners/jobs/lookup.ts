@@ -6,7 +6,7 @@ import { isGivenTrue, parametersOf, textArgument } from "../contract/arguments.t
 import type { JobReader, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { progress } from "../contract/told.ts";
 import { returnsOf } from "./batches.ts";
-import { addEndTime, type Described, describeAt, sourceOf } from "./job-shape.ts";
+import { addEndTime, type Described, describeAt, sourceOf } from "./shape.ts";
 import { fieldsOf } from "./stored-body.ts";
 
 const unknownJob = "Cannot contact returner or no job with this jid";

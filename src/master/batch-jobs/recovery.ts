@@ -7,9 +7,9 @@ import { batchReconnect } from "../../limits.ts";
 import { TextList } from "../../wire/text-list.ts";
 import { readFindJobAnswer } from "../jobs/find-job.ts";
 import { ownJob } from "../publish/own-job.ts";
-import type { BatchJob } from "./batch-job.ts";
-import { Ping, type PingAnswers } from "./batch-ping.ts";
-import type { OpenStep } from "./batch-run.ts";
+import type { BatchJob } from "./job.ts";
+import { Ping, type PingAnswers } from "./ping.ts";
+import type { OpenStep } from "./run.ts";
 
 export async function recoverBatch(batch: BatchJob): Promise<void> {
   const { run } = batch;

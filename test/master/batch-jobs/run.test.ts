@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { BatchRun } from "../../../src/master/batch-jobs/batch-run.ts";
+import { BatchRun } from "../../../src/master/batch-jobs/run.ts";
 import type { BatchEntry } from "../../../src/wire/batch.ts";
 
 type Plan = Extract<BatchEntry, { kind: "new" }>;

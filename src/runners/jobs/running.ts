@@ -6,7 +6,7 @@ import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { parametersOf } from "../contract/arguments.ts";
 import type { MasterAccess, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { progress } from "../contract/told.ts";
-import { describe } from "./job-shape.ts";
+import { describe } from "./shape.ts";
 
 function masterOf(context: RunnerContext, name: string): MasterAccess {
   if (context.master === undefined)

@@ -5,9 +5,9 @@ import { compileGlob } from "../../python/fnmatch.ts";
 import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../../runners/contract/contract.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { Asker } from "../operators/reach.ts";
-import type { JobKeeping } from "./job-keeping.ts";
-import { reasonFor } from "./job-reasons.ts";
-import { funText, type MinionRecord } from "./job-record.ts";
+import type { JobKeeping } from "./keeping.ts";
+import { reasonFor } from "./reasons.ts";
+import { funText, type MinionRecord } from "./record.ts";
 
 /** Of more minions than may be listed, those that have not returned come first. @throws SaltworksError TARGET_INVALID for a bad glob */
 export function jobStatus(

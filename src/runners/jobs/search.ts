@@ -3,15 +3,15 @@
 import { SaltworksError } from "../../errors.ts";
 import { listedBytesMax, listedInEventBytesMax, listedValuesMax } from "../../limits.ts";
 import { isTrue } from "../../python/values.ts";
-import type { JobFilter, JobQuery } from "../../store/jobs/job-facts.ts";
+import type { JobFilter, JobQuery } from "../../store/jobs/facts.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { JobReader, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { momentOf } from "../date-text.ts";
-import { patternsOf } from "./job-patterns.ts";
-import { addEndTime, type Described, describe, sourceOf } from "./job-shape.ts";
-import { printed } from "./jobs-lookup.ts";
+import { printed } from "./lookup.ts";
+import { patternsOf } from "./patterns.ts";
+import { addEndTime, type Described, describe, sourceOf } from "./shape.ts";
 import { fieldsOf } from "./stored-body.ts";
 
 /** Jobs taken from the store at a time. */
