@@ -13,10 +13,10 @@ const testRoot = join(root, "dist", "test");
 const heavyFolders = ["fault", "fleet", "interop", "security"];
 /** Files that mostly wait for minions and for Salt's own timeouts: two at a time take half as long. The longest first, so that both lanes end together. */
 const waitingFiles = [
-  /golden-real-commands\./,
-  /golden-(?:commands|jobs|masters|real-waits)\.|salt-commands\./,
-  /fleet\/(?:daemons|jobs|missing-returns|deliver-within|batches|key-removals|forged-events|runner-answers|schedules)\./,
-  /interop\/(?:takeover|external-auth|restricted-users|runners|mines|lookup|forged-events|accept-missing|deliver-within|pillars)\./,
+  /interop\/golden\/commands\./,
+  /fleet\/golden\/(?:commands|jobs|masters)\.|interop\/golden\/(?:waits|salt-commands)\./,
+  /fleet\/(?:masters\/daemons|jobs\/(?:jobs|missing-returns|deliver-within|batches|runner-answers|schedules)|rights\/(?:key-removals|forged-events))\./,
+  /interop\/(?:takeover|runners|mines|lookup|accept-missing|deliver-within|pillars|operators\/(?:external-auth|restricted-users|forged-events))\./,
 ];
 
 function testFiles(folder) {

@@ -6,20 +6,21 @@
 /** Modules that every folder may import. */
 export const openToAll = ["errors", "limits"] as const;
 
-const data = ["wire", "crypto", "target", "config"] as const;
+const data = ["wire", "crypto", "config", "python", "target"] as const;
 const engine = ["pillar", "fileserver", "runners"] as const;
 
 /** In the order of the house, top to bottom: bytes travel down it. */
 export const layers: Readonly<Record<string, readonly string[]>> = {
   wire: [],
   crypto: ["wire"],
-  target: ["wire"],
   config: [],
+  python: ["wire", "config"],
+  target: ["wire", "python"],
   transport: ["wire", "crypto", "config"],
   store: ["wire", "crypto", "config"],
-  pillar: ["wire", "target", "config", "store"],
-  fileserver: ["wire", "target", "config", "store"],
-  runners: ["wire", "target", "config", "store"],
+  pillar: ["wire", "config", "python", "target", "store"],
+  fileserver: ["wire", "config", "python", "target", "store"],
+  runners: ["wire", "config", "python", "target", "store"],
   workers: [...data, "store", ...engine],
   master: [...data, "transport", "store", ...engine, "workers"],
   client: [...data, "transport", "store"],
