@@ -1,6 +1,6 @@
 /**
  * Times as operators write them, `Monday 5:00pm`, `November 22, 2026 17:30` or `17:30`, in local time; what is left out is today's.
- * Source: the forms that Salt reads through python-dateutil, observed; test/minion/date-text.test.ts.
+ * Source: the forms that Salt reads through python-dateutil, observed; test/minion/schedule/timing.test.ts.
  */
 
 const dayMs = 86_400_000;

@@ -152,7 +152,7 @@ describe("real minions on our master", { skip: releases.skip }, () => {
 
   for (const release of releases.all) {
     bed.it(`an event subscriber of Salt ${release.version} reads on after a binary return`, async () => {
-      const script = join(repositoryRoot, "test/interop/follow_events.py");
+      const script = join(repositoryRoot, "test/interop/operators/follow_events.py");
       const follower = new Program("subscriber", release.program("python"), [script, master.configDir]);
       try {
         await follower.untilLine(/^following$/, signInTimeoutMs);

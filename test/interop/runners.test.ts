@@ -129,7 +129,7 @@ describe("runner and wheel functions beside Salt's", { skip }, () => {
   });
 
   async function answers(master: MasterUnderTest): Promise<unknown[]> {
-    const script = join(repositoryRoot, "test/interop/call_clients.py");
+    const script = join(repositoryRoot, "test/interop/operators/call_clients.py");
     const config = join(master.configDir, "master");
     const python = release?.program("python") ?? "";
     const ended = await runCommand(python, [script, config, JSON.stringify(calls)], { timeoutMs: callsTimeoutMs });

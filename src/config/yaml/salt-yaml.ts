@@ -1,6 +1,6 @@
 /**
  * YAML as Salt reads it: YAML 1.1 by PyYAML's patterns, with Salt's own turns (`0644` is the decimal 644, dates stay text,
- * a key may not come twice). Source: observed on Salt 3007, recorded in test/config/salt-yaml.json.
+ * a key may not come twice). Source: observed on Salt 3007, recorded in test/config/golden/yaml.json.
  */
 import { type Document, isMap, isScalar, isSeq, LineCounter, type ScalarTag, type Tags, visit } from "yaml";
 import type { ConfigMap, ConfigValue } from "../options/option.ts";

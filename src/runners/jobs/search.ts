@@ -8,7 +8,7 @@ import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { JobReader, RunnerContext, RunnerFunction } from "../contract/contract.ts";
-import { momentOf } from "../date-text.ts";
+import { momentOf } from "./date-text.ts";
 import { printed } from "./lookup.ts";
 import { patternsOf } from "./patterns.ts";
 import { addEndTime, type Described, describe, sourceOf } from "./shape.ts";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { countOf, countsOf, saltVenv } from "../../../bench/peers/program.ts";
 
 function run(program: string, ...args: string[]) {
-  const file = fileURLToPath(new URL(`../../bench/peers/${program}.js`, import.meta.url));
+  const file = fileURLToPath(new URL(`../../../bench/peers/${program}.js`, import.meta.url));
   const env = { ...process.env, SALTWORKS_SALT_VENV: undefined };
   return spawnSync(process.execPath, [file, ...args], { encoding: "utf8", env, timeout: 30_000 });
 }

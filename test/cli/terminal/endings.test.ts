@@ -68,7 +68,12 @@ describe("a signal leaves no process and no directory behind", { timeout: deadli
   });
 
   it("TERM for the program that runs the tests", async () => {
-    const tests = start([join(repositoryRoot, "scripts/test.mjs"), "--group", "heavy", "fleet/runner-answers.test"]);
+    const tests = start([
+      join(repositoryRoot, "scripts/test.mjs"),
+      "--group",
+      "heavy",
+      "fleet/jobs/runner-answers.test",
+    ]);
     await until(() => processesNaming(folder).length > 0);
     tests.kill("SIGTERM");
     assert.deepEqual(await once(tests, "exit"), [143, null]);

@@ -34,7 +34,7 @@ export async function onTerminal(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<TerminalResult> {
   const plan = { argv: [process.execPath, cliFile, ...args], steps, deadline: deadlineSeconds };
-  const driver = join(repositoryRoot, "test/cli/on_terminal.py");
+  const driver = join(repositoryRoot, "test/cli/terminal/on_terminal.py");
   const env = { ...process.env, TERM: "xterm", ...environment };
   const options = { timeout: 2 * deadlineSeconds * 1_000, env };
   const { stdout } = await promisify(execFile)("python3", [driver, JSON.stringify(plan)], options);

@@ -10,7 +10,7 @@ import { startOurMaster } from "../our-master.ts";
 const timeoutMs = 120_000;
 
 async function runBench(program: string, args: readonly string[]): Promise<Record<string, unknown>> {
-  const file = fileURLToPath(new URL(`../../bench/${program}`, import.meta.url));
+  const file = fileURLToPath(new URL(`../../../bench/${program}`, import.meta.url));
   const env = { ...process.env, SALTWORKS_SALT_VENV: undefined };
   const { stdout } = await promisify(execFile)(process.execPath, [file, ...args], { timeout: timeoutMs, env });
   const lines = stdout.trim().split("\n");

@@ -7,7 +7,7 @@ const opened: LanePool[] = [];
 
 function openLane(options: Partial<LanePoolOptions> = {}): LanePool {
   const lane = new LanePool({
-    filename: new URL("slot-worker.js", import.meta.url).href,
+    filename: new URL("../slot-worker.js", import.meta.url).href,
     threadCount: 1,
     threadsKept: 1,
     heap: { youngMb: 6, oldMb: 256 },

@@ -1,7 +1,7 @@
 /** What dates mean is what Python's dateutil 2 says of the same texts on 22 November 2026, time zones applied. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { momentOf } from "../../src/runners/date-text.ts";
+import { momentOf } from "../../../src/runners/jobs/date-text.ts";
 
 const nowMs = Date.UTC(2026, 10, 22, 13, 14, 15);
 const day = "20261120000000000000";

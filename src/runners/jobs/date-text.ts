@@ -2,8 +2,8 @@
  * Dates as operators write them, for `start_time` and `end_time`: the forms that Salt takes through Python's dateutil and that mean one thing
  * only. What is not among them is refused by name. Times are UTC, as job ids are.
  */
-import { SaltworksError } from "../errors.ts";
-import { jidAt } from "../wire/jid.ts";
+import { SaltworksError } from "../../errors.ts";
+import { jidAt } from "../../wire/jid.ts";
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const monthWord =

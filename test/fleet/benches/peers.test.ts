@@ -15,7 +15,7 @@ const compiled = compileFloor();
 const lacks = "missing" in compiled ? `the floor cannot be compiled: ${compiled.missing}` : false;
 
 async function run(program: string, args: readonly string[]): Promise<Record<string, unknown>> {
-  const file = fileURLToPath(new URL(`../../bench/peers/${program}.js`, import.meta.url));
+  const file = fileURLToPath(new URL(`../../../bench/peers/${program}.js`, import.meta.url));
   const env = { ...process.env, SALTWORKS_SALT_VENV: undefined };
   const { stdout } = await promisify(execFile)(process.execPath, [file, ...args], { timeout: timeoutMs, env });
   return JSON.parse(stdout) as Record<string, unknown>;
