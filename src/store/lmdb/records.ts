@@ -4,7 +4,6 @@
 import { isJid } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { pickEntries } from "../../wire/pick.ts";
-import { mapEntries } from "../../wire/walk.ts";
 import type { LoadRecord, LoadToPut } from "../jobs/job-cache.ts";
 import { bodyIn, type LoggedEntry } from "../log/frames.ts";
 import { checkedValue, openValue } from "./checked-value.ts";
