@@ -1,5 +1,5 @@
 /** Merging of pillars: maps key by key, all else replaced, lists joined only if asked. Source: Salt's `recurse` strategy, observed. */
-import { isEqual } from "../python/values.ts";
+import { type Item, isEqual } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 
 /** The upper's values win. Neither map is changed. */
@@ -15,7 +15,10 @@ export function merged(below: ValueMap, above: ValueMap, joinsLists: boolean): V
 function mergedValue(below: Value, above: Value, joinsLists: boolean): Value {
   if (below instanceof Map && above instanceof Map) return merged(below, above, joinsLists);
   if (!joinsLists || !Array.isArray(below) || !Array.isArray(above)) return above;
-  const joined = [...below];
-  for (const item of above) if (!joined.some((other) => isEqual(other, item))) joined.push(item);
-  return joined;
+  return joinedLists(below, above);
+}
+
+/** What the first has already is left out of the second, and no more. */
+export function joinedLists<Member extends Item>(first: readonly Member[], second: readonly Member[]): Member[] {
+  return [...first, ...second.filter((item) => !first.some((other) => isEqual(other, item)))];
 }

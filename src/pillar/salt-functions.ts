@@ -13,7 +13,7 @@ import type { PillarFiles } from "./files.ts";
 import { traverse } from "./jinja/filters/data.ts";
 import { type Bound, bind } from "./jinja/python/call-arguments.ts";
 import { Callable, fault, Members, typeFault } from "./jinja/run/objects.ts";
-import { merged } from "./merge.ts";
+import { joinedLists, merged } from "./merge.ts";
 import { type Minion, matchesMinion } from "./minion-match.ts";
 import type { PillarSettings } from "./settings.ts";
 
@@ -37,11 +37,34 @@ function lookUp(data: Dict, args: Bound, fallback: Item): Item {
 /** Without a default a key that is not there may be an error, by an option. */
 function pillarValue({ minion, settings }: FunctionContext, args: Bound): Item {
   const pillar = minion.pillar ?? new Map();
+  const joint = isTrue(args.get("merge") ?? false) ? mergedDefault(pillar, args, settings.joinsLists) : undefined;
+  if (joint !== undefined) return joint;
   if (args.get("default") !== undefined || !settings.raisesOnMissing) return lookUp(pillar, args, fallbackOf(args));
   const nothing = new Tuple([]);
   const found = lookUp(pillar, args, nothing);
   if (found === nothing) throw typeFault(reprOf(`Pillar key not found: ${strOf(args.need("key"))}`));
   return found;
+}
+
+/** Undefined where default and value are not both maps, or both lists: then nothing is merged. */
+function mergedDefault(pillar: Dict, args: Bound, joinsLists: boolean): Item | undefined {
+  const fallback = args.get("default");
+  const option = args.get("merge_nested_lists") ?? null;
+  if (fallback instanceof Map) {
+    const found = lookUp(pillar, args, new Map());
+    const joinsNested = option === null ? joinsLists : isTrue(option);
+    if (found instanceof Map) return merged(copied(fallback) as ValueMap, found as ValueMap, joinsNested);
+  } else if (Array.isArray(fallback)) {
+    const found = lookUp(pillar, args, []);
+    if (Array.isArray(found)) return joinedLists(copied(fallback) as Item[], found);
+  }
+  return undefined;
+}
+
+/** So that what a template changes in the result is not changed in its default. */
+function copied(item: Item): Item {
+  if (Array.isArray(item)) return item.map(copied);
+  return item instanceof Map ? new Map(Array.from(item, ([key, value]) => [key, copied(value)])) : item;
 }
 
 function dictArgument(args: Bound, name: string): Dict {
@@ -211,7 +234,7 @@ const functions: Readonly<Record<string, SaltFunction>> = {
   "match.pillar": matching("pillar"),
   "match.pillar_pcre": matching("pillar_pcre"),
   "match.search_by": ["lookup tgt_type? minion_id?", searchByTarget],
-  "pillar.get": ["key default? merge? delimiter?", pillarValue],
+  "pillar.get": ["key default? merge? merge_nested_lists? delimiter?", pillarValue],
   "pillar.items": ["", ({ minion }) => minion.pillar ?? new Map()],
   "slsutil.merge": [
     "obj_a obj_b strategy? renderer? merge_lists?",
