@@ -1,7 +1,7 @@
 /** What every command does first: read its options, its configuration, and how results are to be shown. */
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { loadMasterConfig, loadMinionConfig, type Overrides, refuseUnbuilt } from "../config/load.ts";
+import { loadMasterConfig, loadMinionConfig, type Overrides, refuseStart } from "../config/load.ts";
 import type { MasterConfig, MinionConfig } from "../config/schema.ts";
 import { hasCode, type SaltworksError } from "../errors.ts";
 import type { Host } from "./host.ts";
@@ -56,7 +56,7 @@ export function masterConfig(configDir: string | undefined, host: Host, override
 /** The same for a master that is to start, which options may refuse that feed minions or guard something and are not built. */
 export function startingMasterConfig(configDir: string | undefined, host: Host, overrides: Overrides): MasterConfig {
   const config = masterConfig(configDir, host, overrides);
-  explained(host, () => refuseUnbuilt(config));
+  explained(host, () => refuseStart(config));
   return config;
 }
 

@@ -23,7 +23,7 @@ import { isIgnored, otherSaltNames } from "./other-names.ts";
 import { ownUserName } from "./own-user.ts";
 import { readSettings, type Setting, type Settings } from "./read-files.ts";
 import { isUri, underRoot } from "./root-dir.ts";
-import { type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
+import { type Fault, type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
 import { isConfigMap } from "./yaml/salt-yaml.ts";
 
 /** Values from the command line, by option name; they win over every file. */
@@ -31,7 +31,6 @@ export type { MasterConfig, MinionConfig };
 export type Overrides = { readonly [name: string]: ConfigValue | undefined };
 /** Values while they are being worked out. */
 type Draft = Record<string, unknown>;
-type Fault = { readonly file: string; readonly line: number; readonly message: string };
 
 const overrideFile = "command line";
 /** Salt shortens a socket directory whose path is this much longer than the cache directory's. */
@@ -121,6 +120,14 @@ function invalid(faults: readonly Fault[]): SaltworksError {
   return new SaltworksError("CONFIG_INVALID", lines.join("\n"), { faultCount: faults.length });
 }
 
+/** Values with which Salt's master does not start either; its operators' commands do. */
+function startFaultsOf(settings: Settings): Fault[] {
+  const backends = settings.get("fileserver_backend");
+  if (backends === undefined || !Array.isArray(backends.value) || backends.value.length > 0) return [];
+  const message = "fileserver_backend: names no source of files. Write [roots], or leave it out";
+  return [{ file: backends.file, line: backends.line, message }];
+}
+
 /** Options that no one has accepted to be without. */
 function refused(unbuilt: readonly UnbuiltSetting[]): Fault[] {
   return unbuilt
@@ -131,10 +138,11 @@ function refused(unbuilt: readonly UnbuiltSetting[]): Fault[] {
 /**
  * What a master asks before it starts. Commands of operators go on: they neither feed minions nor guard anything.
  *
- * @throws SaltworksError CONFIG_INVALID with each option that feeds minions or guards something and is not built, unless `accept_missing` names it
+ * @throws SaltworksError CONFIG_INVALID with each option that feeds minions or guards something and is not built, unless `accept_missing` names it,
+ * and each value with which Salt's master does not start
  */
-export function refuseUnbuilt(config: Pick<MasterConfig, "unbuilt">): void {
-  const faults = refused(config.unbuilt);
+export function refuseStart({ unbuilt, startFaults }: Pick<MasterConfig, "unbuilt" | "startFaults">): void {
+  const faults = [...refused(unbuilt), ...startFaults];
   if (faults.length > 0) throw invalid(faults);
 }
 
@@ -208,7 +216,9 @@ function load(role: Role, configDir: string, overrides: Overrides, ownFile?: str
   warnings.push(...misspelt.map(({ file, line, message }) => `${file}:${line}: ${message}`));
   // A minion starts with any of them: they count where it has no master, for the pillar that it then makes itself.
   const unbuilt = unbuiltSettings(settings, settings.get("accept_missing")?.value ?? []);
-  const draft = checkAll(settings, role.table, [...misspelt, ...(role.name === "master" ? refused(unbuilt) : [])]);
+  const startFaults = role.name === "master" ? startFaultsOf(settings) : [];
+  const others = role.name === "master" ? refused(unbuilt) : [];
+  const draft = checkAll(settings, role.table, [...misspelt, ...others, ...startFaults]);
   const isIdComputed = textOf(draft, "id") === "";
   // Salt's default is whoever runs the program, which is root only where root does.
   if (!settings.has("user")) draft.user = ownUserName();
@@ -217,7 +227,8 @@ function load(role: Role, configDir: string, overrides: Overrides, ownFile?: str
   const opts = new Map<string, unknown>(Array.from(settings, ([name, { value }]) => [name, value]));
   for (const [name, value] of Object.entries(draft)) opts.set(name, value);
   const inert = inertSettings(settings, role);
-  return deepFreeze({ ...draft, opts, warnings, inert, unbuilt, isIdComputed, configDir: directory, configFile });
+  const told = { warnings, inert, unbuilt, startFaults };
+  return deepFreeze({ ...draft, opts, ...told, isIdComputed, configDir: directory, configFile });
 }
 
 function settleMaster(draft: Draft, settings: Settings, warnings: string[]): void {

@@ -7,6 +7,9 @@ import { minionOptions } from "./options/minion.ts";
 import type { ConfigValue, ValuesOf } from "./options/option.ts";
 import type { UnbuiltSetting } from "./options/unbuilt.ts";
 
+/** A value that is wrong, and where it was written. */
+export type Fault = { readonly file: string; readonly line: number; readonly message: string };
+
 export { masterOptions, minionOptions };
 
 /** What is known beside the options themselves. */
@@ -19,6 +22,8 @@ export type ConfigSource = {
   readonly inert: readonly string[];
   /** Options that feed minions or guard something, are set and are not built. A minion's own pillar, without a master, tells of them. */
   readonly unbuilt: readonly UnbuiltSetting[];
+  /** Of a master: values with which it does not start. */
+  readonly startFaults: readonly Fault[];
   /** Nobody wrote an `id`: it comes from this host's name. */
   readonly isIdComputed: boolean;
   /** Directory that was named with `-c`. */

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { loadMasterConfig, refuseUnbuilt } from "../../src/config/load.ts";
+import { loadMasterConfig, refuseStart } from "../../src/config/load.ts";
 import { absentStates, pillarErrors, unbuiltOptions, unbuiltWarning } from "../../src/config/options/unbuilt.ts";
 
 let root = "";
@@ -18,7 +18,7 @@ const put = (text: string, name = "master") => writeFileSync(join(root, name), t
 
 function refusals(): string[] {
   try {
-    refuseUnbuilt(loadMasterConfig(root));
+    refuseStart(loadMasterConfig(root));
     return [];
   } catch (error) {
     assert.equal((error as { code?: string }).code, "CONFIG_INVALID");
@@ -122,6 +122,15 @@ describe("options that feed minions or guard something and are not built", () =>
     put("ext_pillar: [{vault: x}]\n");
     put("ext_pillar: []\n", "master.d/later.conf");
     assert.deepEqual(refusals(), []);
+  });
+
+  it("are told beside a list of sources of files that is empty, as in Salt, which no one can accept", () => {
+    put("x_y: 1\nfileserver_backend: []\naccept_missing: [fileserver_backend]\n");
+    assert.deepEqual(refusals(), [
+      `${join(root, "master")}:2: fileserver_backend: names no source of files. Write [roots], or leave it out`,
+    ]);
+    put("reactor: [{x: [y]}]\nfileserver_backend: []\n");
+    assert.equal(refusals().length, 2);
   });
 
   it("start with any jinja_env, which is for minions, and say once which of its options pillar does not obey", () => {

@@ -72,7 +72,7 @@ export const contentOptions = {
   ),
   fileserver_backend: list(
     ["roots"],
-    "Sources of files. Here `roots` alone; another [refuses the start](#options-that-are-not-built).",
+    "Sources of files. Here `roots` alone; another [refuses the start](#options-that-are-not-built), and so does an empty list.",
   ),
   fileserver_followsymlinks: boolean(true, "Links below a file root may lead out of it."),
   fileserver_ignoresymlinks: boolean(false, "Links are left out of lists of files."),
