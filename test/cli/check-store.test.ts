@@ -119,6 +119,19 @@ describe("saltworks check-store", () => {
     );
   });
 
+  it("calls a file empty that lost its content, and none that a master had just made when it ended", async () => {
+    const file = at("cache", "minions.lmdb", "data.mdb");
+    rmSync(file);
+    writeFileSync(file, "");
+    const { code, out } = await check();
+    assert.equal(code, 0, out);
+    const laterSeconds = Date.now() / 1_000 + 10;
+    utimesSync(file, laterSeconds, laterSeconds);
+    const emptied = await check();
+    assert.equal(emptied.code, 1);
+    assert.ok(emptied.out.includes(`${file} is empty: what was stored there is gone`), emptied.out);
+  });
+
   it("reads what a Salt master left, names what is damaged in it, and what it leaves alone", async () => {
     const job = at("cache", "jobs", "ab", "0123456789abcdef0123456789abcdef");
     const saltsJid = "20260102030405000009";

@@ -12,9 +12,10 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { withoutNodeVariables } from "../../src/cli/daemon/node-environment.ts";
 import { loadMasterConfig } from "../../src/config/load.ts";
@@ -120,13 +121,20 @@ describe("a master on damaged files", () => {
     await prepareStores(config, silent as never);
   });
 
-  it("names empty files whose content can be asked for again, or is told to be gone, and starts", async () => {
+  it("names files that were emptied, whose content can be asked for again or is told to be gone, and starts", async () => {
     const lines: string[] = [];
-    for (const name of ["minions.lmdb", "pending-jobs.lmdb"]) {
-      mkdirSync(join(root, "cache", name));
-      nothing(join(root, "cache", name, "data.mdb"));
+    const files = ["minions.lmdb", "pending-jobs.lmdb"].map((name) => join(root, "cache", name, "data.mdb"));
+    for (const path of files) {
+      mkdirSync(dirname(path));
+      nothing(path);
     }
-    await prepareStores(loadMasterConfig(root), { ...silent, error: (line: string) => lines.push(line) } as never);
+    const start = () =>
+      prepareStores(loadMasterConfig(root), { ...silent, error: (line: string) => lines.push(line) } as never);
+    await start();
+    assert.deepEqual(lines, [], "nothing stood in them");
+    const laterSeconds = Date.now() / 1_000 + 10;
+    for (const path of files) utimesSync(path, laterSeconds, laterSeconds);
+    await start();
     assert.match(lines.join("\n"), /minions\.lmdb\/data\.mdb is empty: minions are asked again/);
     assert.match(
       lines.join("\n"),

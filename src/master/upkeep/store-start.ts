@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { walkFile } from "../../store/check/lmdb-walk.ts";
-import { examineFile, storeDamaged, storeFailed } from "../../store/lmdb/env.ts";
+import { examineFile, storeDamaged, storeFailed, wasNeverWritten } from "../../store/lmdb/env.ts";
 import { readLayout, shardFile } from "../../store/lmdb/layout.ts";
 import { absorbJobLogs, indexJobCache, reshardJobCache } from "../../store/lmdb/reshard.ts";
 import { fillLockFile } from "../../store/lmdb/room.ts";
@@ -25,7 +25,7 @@ export async function prepareStores(config: MasterConfig, logger: Logger): Promi
   removeDamagedFeed(saltFeedFile(config.cachedir), logger);
   refuseEmptyCache(join(config.cachedir, "jobs.lmdb"));
   const pending = join(config.cachedir, "pending-jobs.lmdb", "data.mdb");
-  if (isEmptyFile(pending)) logger.error(`${pending} is empty: jobs that waited there for minions are gone`);
+  if (isEmptied(pending)) logger.error(`${pending} is empty: jobs that waited there for minions are gone`);
   for (const file of files()) reading(file, () => examineFile(file));
   await prepareJobCache(config, logger);
 }
@@ -61,9 +61,14 @@ function isEmptyFile(file: string): boolean {
   return stats?.isFile() === true && stats.size === 0;
 }
 
+/** Whether something that stood in the file is gone. */
+function isEmptied(file: string): boolean {
+  return isEmptyFile(file) && !reading(file, () => wasNeverWritten(file));
+}
+
 /** Grains, pillars, mines and sessions can all be asked for again: damage there is no reason not to start. */
 function setAsideMinionData(file: string, logger: Logger): void {
-  if (isEmptyFile(file)) logger.error(`${file} is empty: minions are asked again as they come`);
+  if (isEmptied(file)) logger.error(`${file} is empty: minions are asked again as they come`);
   try {
     reading(file, () => examineFile(file));
   } catch (error) {

@@ -8,7 +8,7 @@ import { decode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import { openMarks } from "../jobs/pending-jobs.ts";
 import { openValue } from "../lmdb/checked-value.ts";
-import { closeEnvironment, openEnvironment } from "../lmdb/env.ts";
+import { closeEnvironment, openEnvironment, wasNeverWritten } from "../lmdb/env.ts";
 import { indexedVersion, readLayout, shardFile } from "../lmdb/layout.ts";
 import { listLogs, rescueFile } from "../log/files.ts";
 import type { SecretBox } from "../secrets/sealed.ts";
@@ -128,7 +128,7 @@ function opens(box: SecretBox, key: Buffer, sealed: Buffer): boolean {
 }
 
 type FileOptions = {
-  /** A running master makes the file at this moment. */
+  /** A running master makes the file at this moment, or one that ended at once had made it. */
   readonly mayBeEmpty?: boolean;
   readonly onRecord?: OnRecord;
 };
@@ -139,11 +139,12 @@ function checkFile(
   look: Look,
   file: string,
   forms: Readonly<Record<string, Form | undefined>>,
-  { mayBeEmpty = look.isRunning, onRecord }: FileOptions = {},
+  { mayBeEmpty, onRecord }: FileOptions = {},
 ): boolean {
   const head = readHead(file);
   if (head === undefined) {
-    if (!mayBeEmpty) tally.fault(`${file} is empty: what was stored there is gone`);
+    if (!(mayBeEmpty ?? (look.isRunning || wasNeverWritten(file))))
+      tally.fault(`${file} is empty: what was stored there is gone`);
     return false;
   }
   if (head.metas.length === 0) {

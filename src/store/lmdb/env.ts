@@ -2,7 +2,7 @@
  * Opening LMDB environments with the settings that all our stores share, and turning its failures into ours.
  * Binary keys and values throughout: what is stored is what was given.
  */
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { SaltworksError } from "../../errors.ts";
 import { storeCloseTimeoutMs } from "../../limits.ts";
@@ -44,6 +44,18 @@ export function examineFile(file: string): boolean {
   const { faults } = walkFile(file);
   if (faults.length === 0) return true;
   throw storeDamaged(`${file} is cut: it has ${head.size} bytes, and its head says ${wanted}`, replaceAdvice);
+}
+
+/** Between the making of a data file and its first page, milliseconds. */
+const firstWriteMs = 1_000;
+
+/**
+ * Whether an empty data file never held anything: a master that was killed, or met a full disk, while it made the file leaves one. A file that lost its
+ * content was written to later. File systems that do not tell when a file was made say 0.
+ */
+export function wasNeverWritten(file: string): boolean {
+  const { size, birthtimeMs, mtimeMs } = statSync(file);
+  return size === 0 && birthtimeMs > 0 && Math.abs(mtimeMs - birthtimeMs) < firstWriteMs;
 }
 
 /** What an operator can do about a data file that cannot be opened. */
