@@ -1,6 +1,6 @@
 /** Question: in which order must waiting authentications be served so that a storm ends? A simulation with the master's own queue beside simpler ones. */
 import { AuthQueue } from "../src/master/requests/auth-queue.ts";
-import { itemKinds } from "../src/workers/messages.ts";
+import { itemKinds } from "../src/workers/batch/frames.ts";
 
 /** Salt's: `auth_timeout`, `auth_tries`, and the wait after they are used up (`acceptance_wait_time`). */
 const clientTimeoutMs = 5_000;

@@ -7,7 +7,7 @@ import { openMinionData } from "../src/store/minion-data.ts";
 import { encode } from "../src/wire/msgpack.ts";
 import { MinionFacts } from "../src/workers/holding/facts.ts";
 import { Matcher } from "../src/workers/match/match.ts";
-import type { MatchAnswer, MatchTask } from "../src/workers/messages.ts";
+import type { MatchAnswer, MatchTask } from "../src/workers/messages/shard.ts";
 import { LatencyHistogram } from "./load/histogram.ts";
 import { thisMachine } from "./machine.ts";
 import { seedMinionData } from "./targeting/seed.ts";

@@ -18,8 +18,8 @@ import { type MasterSecrets, openMasterSecrets, takeOverSessions } from "../stor
 import { sealSession } from "../workers/holding/session-record.ts";
 import { createKeyCounts } from "../workers/holding/unproven-keys.ts";
 import { collectWhenIdle } from "../workers/measures/idle-collection.ts";
-import type { ShardStart } from "../workers/messages.ts";
-import { createPartitionKey, Partitioner } from "../workers/partition.ts";
+import type { ShardStart } from "../workers/messages/shard.ts";
+import { createPartitionKey, Partitioner } from "../workers/threads/partition.ts";
 import { leaveProcess } from "./leave.ts";
 import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";

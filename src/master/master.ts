@@ -6,10 +6,10 @@ import { clockTrustMs, saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.t
 import type { PendingJobs } from "../store/jobs/pending-jobs.ts";
 import type { KeyChange, KeyWatch } from "../store/keys/keys.ts";
 import type { MasterSecrets } from "../store/secrets/secrets.ts";
-import type { LanePool } from "../workers/lane-pool.ts";
-import type { ShardStart } from "../workers/messages.ts";
-import type { Partitioner } from "../workers/partition.ts";
-import type { ShardPool } from "../workers/pool.ts";
+import type { ShardStart } from "../workers/messages/shard.ts";
+import type { LanePool } from "../workers/threads/lane-pool.ts";
+import type { Partitioner } from "../workers/threads/partition.ts";
+import type { ShardPool } from "../workers/threads/pool.ts";
 import { ContentAnswers } from "./answers/content-answers.ts";
 import { type Pillars, pillarsOf } from "./answers/pillars.ts";
 import { type Batches, batchesOf } from "./batch-jobs/batches.ts";

@@ -17,10 +17,12 @@ import {
   workerYoungHeapMb,
 } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys/keys.ts";
-import { LanePool, type LanePoolOptions } from "../workers/lane-pool.ts";
-import type { PillarStart, SourceStart } from "../workers/lanes/pillar-messages.ts";
-import type { FileStart, RsaStart, RunnerStart, SaltStart, ShardStart } from "../workers/messages.ts";
-import { type HeapLimits, ShardPool } from "../workers/pool.ts";
+import type { FileStart, RsaStart, SaltStart } from "../workers/messages/lanes.ts";
+import type { PillarStart, SourceStart } from "../workers/messages/pillar.ts";
+import type { RunnerStart } from "../workers/messages/runner.ts";
+import type { ShardStart } from "../workers/messages/shard.ts";
+import { LanePool, type LanePoolOptions } from "../workers/threads/lane-pool.ts";
+import { type HeapLimits, ShardPool } from "../workers/threads/pool.ts";
 import { portOptions } from "./ports/endpoint.ts";
 import type { OpenedPorts } from "./ports/port-check.ts";
 import { PublishFront } from "./ports/publish-front.ts";

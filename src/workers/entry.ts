@@ -19,13 +19,13 @@ import { Packed } from "../wire/values.ts";
 import { asError, runBatch } from "./batch/run-batch.ts";
 import { sealReply } from "./batch/seal-reply.ts";
 import { forgetFacts } from "./holding/forget-facts.ts";
+import { Shard } from "./holding/shard.ts";
 import { Matcher } from "./match/match.ts";
 import { findMines, readMines } from "./match/mine-read.ts";
 import { collectWhenIdle } from "./measures/idle-collection.ts";
-import { nameThread } from "./measures/thread-name.ts";
-import type { ShardStart, ShardTask, TrimAnswer } from "./messages.ts";
-import { failed, transferring } from "./pool.ts";
-import { Shard } from "./shard.ts";
+import type { ShardStart, ShardTask, TrimAnswer } from "./messages/shard.ts";
+import { nameThread } from "./threads/name.ts";
+import { failed, transferring } from "./threads/pool.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/entry.ts runs in a worker thread only");
 

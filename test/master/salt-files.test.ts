@@ -11,8 +11,8 @@ import { openMinionData } from "../../src/store/minion-data.ts";
 import { SaltFeed, saltFeedFile } from "../../src/store/salt/feed.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";
-import type { LanePool } from "../../src/workers/lane-pool.ts";
-import type { SaltTask } from "../../src/workers/messages.ts";
+import type { SaltTask } from "../../src/workers/messages/lanes.ts";
+import type { LanePool } from "../../src/workers/threads/lane-pool.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 
 function put(path: string, value: Encodable): void {

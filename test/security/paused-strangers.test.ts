@@ -9,9 +9,9 @@ import { peerGroupNames } from "../../src/transport/zmtp/peer-group.ts";
 import type { RouterServer } from "../../src/transport/zmtp/router-server.ts";
 import { encodeSealedRequest } from "../../src/wire/request.ts";
 import { unpackBatch } from "../../src/workers/batch/frames.ts";
-import type { BatchResult } from "../../src/workers/messages.ts";
-import { createPartitionKey, Partitioner } from "../../src/workers/partition.ts";
-import type { ShardPool, SlotJob } from "../../src/workers/pool.ts";
+import type { BatchResult } from "../../src/workers/messages/batch.ts";
+import { createPartitionKey, Partitioner } from "../../src/workers/threads/partition.ts";
+import type { ShardPool, SlotJob } from "../../src/workers/threads/pool.ts";
 import { until } from "../transport/zmtp/publish/subscribing.ts";
 import { openServer, RawClient } from "../transport/zmtp/raw-client.ts";
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterEach, it } from "node:test";
 import { Crypticle, generateKeyString } from "../../src/crypto/crypticle.ts";
 import { encode } from "../../src/wire/msgpack.ts";
-import type { MatchAnswer, ShardTask } from "../../src/workers/messages.ts";
-import { ShardPool } from "../../src/workers/pool.ts";
+import type { MatchAnswer, ShardTask } from "../../src/workers/messages/shard.ts";
+import { ShardPool } from "../../src/workers/threads/pool.ts";
 import { openShard } from "./open-shard.ts";
 
 type TaskPart = ShardTask extends infer Task ? (Task extends unknown ? Omit<Task, "slot"> : never) : never;

@@ -17,12 +17,12 @@ import { tagIn } from "../../src/wire/event.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";
 import type { Encodable } from "../../src/wire/values.ts";
-import { packBatch } from "../../src/workers/batch/frames.ts";
+import { type ItemKind, itemKinds, packBatch } from "../../src/workers/batch/frames.ts";
 import { runBatch } from "../../src/workers/batch/run-batch.ts";
+import { Shard } from "../../src/workers/holding/shard.ts";
 import { createKeyCounts } from "../../src/workers/holding/unproven-keys.ts";
-import { type BatchResult, type ItemKind, itemKinds } from "../../src/workers/messages.ts";
-import { createPartitionKey } from "../../src/workers/partition.ts";
-import { Shard } from "../../src/workers/shard.ts";
+import type { BatchResult } from "../../src/workers/messages/batch.ts";
+import { createPartitionKey } from "../../src/workers/threads/partition.ts";
 
 function newPair() {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });

@@ -1,10 +1,10 @@
 /** What minions ask for and others make: pillars, mines, files, jobs and runner calls for them. Each kind has its own file; this one hands a question to it. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
-import type { LanePool } from "../../workers/lane-pool.ts";
-import type { Deferred } from "../../workers/messages.ts";
-import type { Partitioner } from "../../workers/partition.ts";
-import type { ShardPool } from "../../workers/pool.ts";
+import type { Deferred } from "../../workers/messages/deferred.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
+import type { Partitioner } from "../../workers/threads/partition.ts";
+import type { ShardPool } from "../../workers/threads/pool.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
 import { type FileAnswers, fileAnswersOf } from "./file-answers.ts";

@@ -14,10 +14,11 @@ import {
   fileRequestsWaitingMax,
   fileWaitMs,
 } from "../../limits.ts";
-import type { LanePool } from "../../workers/lane-pool.ts";
-import type { Deferred, FileResult } from "../../workers/messages.ts";
-import type { Partitioner } from "../../workers/partition.ts";
-import type { ShardPool } from "../../workers/pool.ts";
+import type { Deferred } from "../../workers/messages/deferred.ts";
+import type { FileResult } from "../../workers/messages/lanes.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
+import type { Partitioner } from "../../workers/threads/partition.ts";
+import type { ShardPool } from "../../workers/threads/pool.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
 
 type FileWork = Extract<Deferred, { kind: "files" }>;

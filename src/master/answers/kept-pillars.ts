@@ -3,9 +3,9 @@
  * memory here. Source: Salt 3007's `PillarCache`; by minion and `pillarenv`, grains are not compared.
  */
 import { pillarCacheEnvironmentsMax, pillarCacheMemoryBytesMax } from "../../limits.ts";
-import { ForgetCounts, type ForgetMark, isForgottenSince } from "../../workers/holding/forget-counts.ts";
-import type { LanePool } from "../../workers/lane-pool.ts";
-import type { PillarResult, PillarTask } from "../../workers/lanes/pillar-messages.ts";
+import type { PillarResult, PillarTask } from "../../workers/messages/pillar.ts";
+import { ForgetCounts, type ForgetMark, isForgottenSince } from "../../workers/threads/forget-counts.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
 
 type Kept = { readonly record: Uint8Array; readonly atMs: number };
 

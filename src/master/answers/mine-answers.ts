@@ -6,9 +6,10 @@ import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import { mineAnswerBytesMax, mineReadsMax, mineReadsWaitingMax, mineWaitMs, mineWindowBytes } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
-import type { MineAsk, MineFindAnswer, MineReadTask, MineSlice } from "../../workers/messages.ts";
-import type { Partitioner } from "../../workers/partition.ts";
-import type { ShardPool } from "../../workers/pool.ts";
+import type { MineAsk } from "../../workers/messages/deferred.ts";
+import type { MineFindAnswer, MineReadTask, MineSlice } from "../../workers/messages/shard.ts";
+import type { Partitioner } from "../../workers/threads/partition.ts";
+import type { ShardPool } from "../../workers/threads/pool.ts";
 import { matchOn } from "../publish/expected-minions.ts";
 
 export type MineAnswersOptions = {

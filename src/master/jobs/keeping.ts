@@ -12,9 +12,10 @@ import type { PendingJobRecord, PendingJobs } from "../../store/jobs/pending-job
 import { openKeyDirectories } from "../../store/keys/keys.ts";
 import { type MinionData, openMinionData } from "../../store/minion-data.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
-import type { BatchResult, ShardStart } from "../../workers/messages.ts";
-import type { Partitioner } from "../../workers/partition.ts";
-import type { ShardPool } from "../../workers/pool.ts";
+import type { BatchResult } from "../../workers/messages/batch.ts";
+import type { ShardStart } from "../../workers/messages/shard.ts";
+import type { Partitioner } from "../../workers/threads/partition.ts";
+import type { ShardPool } from "../../workers/threads/pool.ts";
 import type { Authorisation } from "../operators/authorisation.ts";
 import { readGrantSource, writeGrantSource } from "../operators/grant-source.ts";
 import type { Bus } from "../ports/bus.ts";

@@ -1,6 +1,6 @@
 /** The returns among a batch's events, as the job tracker is told of them. */
 import { tagIn } from "../../wire/event.ts";
-import type { BatchResult } from "../../workers/messages.ts";
+import type { BatchResult } from "../../workers/messages/batch.ts";
 
 /** The tag of a return's event: prefix, job id, infix, minion id, which holds no slash. */
 const tagPrefix = "salt/job/";

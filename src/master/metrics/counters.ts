@@ -3,7 +3,7 @@ import { openedSealCount } from "../../crypto/crypticle.ts";
 import { metricsWorkerTimeoutMs } from "../../limits.ts";
 import { diskFaultCounts } from "../../store/disk-faults.ts";
 import type { RouterServer } from "../../transport/zmtp/router-server.ts";
-import type { ShardCounters } from "../../workers/messages.ts";
+import type { ShardCounters } from "../../workers/messages/shard.ts";
 import type { MeteredParts } from "./sources.ts";
 
 type CounterSource = () => Readonly<Record<string, number>>;

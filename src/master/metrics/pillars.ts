@@ -1,7 +1,7 @@
 /** What the metrics tell of pillars, of the commands of external sources, and of kept pillars. */
 import type { MasterConfig } from "../../config/load.ts";
 import { pillarCacheMemoryBytesMax } from "../../limits.ts";
-import type { LanePool } from "../../workers/lane-pool.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Pillars } from "../answers/pillars.ts";
 import type { Samples } from "./samples.ts";
 

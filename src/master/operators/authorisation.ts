@@ -12,7 +12,7 @@ import { Tokens, tokenDirectory } from "../../store/secrets/tokens.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
 import type { CredentialTask } from "../../workers/credentials/contract.ts";
-import type { Caller } from "../../workers/messages.ts";
+import type { Caller } from "../../workers/messages/deferred.ts";
 import { PeerRules } from "../answers/peer-rules.ts";
 import { RefusalLog } from "../ports/refusal-log.ts";
 import type { TargetText } from "../publish/expected-minions.ts";

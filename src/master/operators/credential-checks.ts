@@ -10,8 +10,8 @@ import type { MasterConfig } from "../../config/load.ts";
 import { credentialChecksMax, credentialChecksWaitingMax, refusedCredentialMs } from "../../limits.ts";
 import { addressKey } from "../../transport/zmtp/address.ts";
 import type { CredentialResult, CredentialTask } from "../../workers/credentials/contract.ts";
-import type { LanePool } from "../../workers/lane-pool.ts";
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/measures/histogram.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { RefusalLog } from "../ports/refusal-log.ts";
 import { FairTurns, type Waiter } from "../waiting/fair-turns.ts";
 

@@ -1,6 +1,6 @@
 /** What callers hear that are refused, in the words and forms of Salt's master. Pure. */
 import type { Encodable } from "../../wire/values.ts";
-import type { Caller } from "../../workers/messages.ts";
+import type { Caller } from "../../workers/messages/deferred.ts";
 
 /** In the form that Salt's clients raise as an exception. */
 export function errorReply(name: string, message: string) {

@@ -6,8 +6,8 @@ import type { RunningCall } from "../../runners/contract/contract.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { trimmedText } from "../../wire/return.ts";
 import type { Encodable } from "../../wire/values.ts";
-import type { Partitioner } from "../../workers/partition.ts";
-import type { ShardPool } from "../../workers/pool.ts";
+import type { Partitioner } from "../../workers/threads/partition.ts";
+import type { ShardPool } from "../../workers/threads/pool.ts";
 
 export type RunnerCallsOptions = {
   readonly config: Pick<MasterConfig, "id" | "job_cache" | "ext_job_cache">;

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import { publishLingerMs, publishThreadSettleMs } from "../../limits.ts";
 import type { ListenOn } from "../../transport/zmtp/listening.ts";
-import type { HeapLimits } from "../../workers/pool.ts";
+import type { HeapLimits } from "../../workers/threads/pool.ts";
 import { connectionsMax, endpointOf, hostAddress, listenError, type PortOptions } from "./endpoint.ts";
 import { PublishThread, type PublishThreadOptions } from "./publish/hand-over.ts";
 import type { PublishStats } from "./publish/messages.ts";

@@ -4,8 +4,8 @@ import { SaltworksError } from "../../errors.ts";
 import { matchPollMs, matchWaitMsMax } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { type PackedTexts, TextList } from "../../wire/text-list.ts";
-import type { MatchAnswer, MatchTask, MineFindTask } from "../../workers/messages.ts";
-import type { ShardPool } from "../../workers/pool.ts";
+import type { MatchAnswer, MatchTask, MineFindTask } from "../../workers/messages/shard.ts";
+import type { ShardPool } from "../../workers/threads/pool.ts";
 
 export type TargetText = {
   readonly target: string | readonly string[];

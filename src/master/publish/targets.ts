@@ -10,7 +10,7 @@ import { needsMinionData, type Target } from "../../target/parse.ts";
 import { ParsedTargets } from "../../target/parsed.ts";
 import { portableCompound } from "../../target/portable.ts";
 import { TextList } from "../../wire/text-list.ts";
-import type { ShardPool } from "../../workers/pool.ts";
+import type { ShardPool } from "../../workers/threads/pool.ts";
 import { expectedMinions, type TargetText } from "./expected-minions.ts";
 
 export type TargetsOptions = {

@@ -1,7 +1,9 @@
 /** From decided authentications to their replies: one task of the RSA lane for all that one batch holds. */
 
-import type { LanePool } from "../../workers/lane-pool.ts";
-import type { AuthBatch, AuthReplies, MasterKeys, RsaTask } from "../../workers/messages.ts";
+import type { AuthBatch } from "../../workers/messages/batch.ts";
+import type { AuthReplies, RsaTask } from "../../workers/messages/lanes.ts";
+import type { MasterKeys } from "../../workers/messages/shard.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
 
 export type AuthLaneOptions = {

@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import { generateKeyString } from "../../crypto/crypticle.ts";
 import type { KeyChange, KeyWatch } from "../../store/keys/keys.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
-import type { MasterKeys } from "../../workers/messages.ts";
+import type { MasterKeys } from "../../workers/messages/shard.ts";
 import { bootMs } from "./clock-step.ts";
 
 /** Salt's tools write the dropfile after the last key is gone; a dropfile this soon after a removal is the same command's. */

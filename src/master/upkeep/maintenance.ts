@@ -1,7 +1,7 @@
 /** What the master does by itself every `loop_interval`: rotates a key that has served its time, removes tokens that have, reads the workers' faults, trims old jobs. */
 import { jidAt } from "../../wire/jid.ts";
-import type { TrimAnswer } from "../../workers/messages.ts";
-import type { ShardPool } from "../../workers/pool.ts";
+import type { TrimAnswer } from "../../workers/messages/shard.ts";
+import type { ShardPool } from "../../workers/threads/pool.ts";
 import { bootMs, ClockStep } from "./clock-step.ts";
 
 /** Records of one trim, which is one transaction: some milliseconds, so that returns that come meanwhile hardly notice. */

@@ -1,9 +1,9 @@
 /** Presence as the master runs it: silent minions are pinged by a job that leaves no trace. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/schema.ts";
-import type { ShardStart } from "../../workers/messages.ts";
-import type { ShardPool } from "../../workers/pool.ts";
-import { keepPresencePing } from "../../workers/shard.ts";
+import { keepPresencePing } from "../../workers/holding/shard.ts";
+import type { ShardStart } from "../../workers/messages/shard.ts";
+import type { ShardPool } from "../../workers/threads/pool.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Publisher } from "../publish/publisher.ts";
 import { Presence } from "./presence.ts";

@@ -24,8 +24,8 @@ import type { MirrorStep } from "../../store/salt/mirror.ts";
 import { hasChangedJobs } from "../../store/salt/old-jobs.ts";
 import { takeOverMinionData } from "../../store/salt/take-over.ts";
 import { jidAt } from "../../wire/jid.ts";
-import type { LanePool } from "../../workers/lane-pool.ts";
-import type { SaltTask, TakenJobs } from "../../workers/messages.ts";
+import type { SaltTask, TakenJobs } from "../../workers/messages/lanes.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
 
 /** Files that cannot be read are named, so many of them each time. */
 const faultsShownMax = 20;

@@ -3,7 +3,8 @@
  * A hop costs more than what it carries, so a batch's jobs are one buffer, which the main thread passes on without looking inside.
  */
 import { pack, unpack } from "msgpackr";
-import type { AuthBatch, AuthJob, AuthReplies } from "../messages.ts";
+import type { AuthBatch, AuthJob } from "../messages/batch.ts";
+import type { AuthReplies } from "../messages/lanes.ts";
 
 type Row = readonly [
   version: number,

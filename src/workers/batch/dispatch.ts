@@ -6,7 +6,8 @@ import type { ByteWriter } from "../../wire/byte-writer.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { beginRawReply } from "../../wire/reply.ts";
 import { bufferOf } from "../../wire/walk.ts";
-import { type AuthJob, itemKinds } from "../messages.ts";
+import type { Shard } from "../holding/shard.ts";
+import type { AuthJob } from "../messages/batch.ts";
 import { handleAuth } from "../requests/auth.ts";
 import { handleClear } from "../requests/clear.ts";
 import type { Answer, BatchEffects, DeferredWork, Opened } from "../requests/context.ts";
@@ -21,8 +22,8 @@ import { type OpenOutcome, openForwarded, openFrame } from "../requests/open.ts"
 import { handlePeer } from "../requests/peer.ts";
 import { handlePillar } from "../requests/pillar.ts";
 import { handleReturn } from "../requests/return.ts";
-import type { Shard } from "../shard.ts";
 import type { ReceivedItem } from "./frames.ts";
+import { itemKinds } from "./frames.ts";
 
 /** What an item becomes: bytes to send (`isStoring`: only if the batch's writes succeed), or work for somebody else. */
 export type ItemOutcome =

@@ -3,7 +3,14 @@
  * Layout: u32 count; per item u8 kind, u8 version, u8 seal key, u8 encryption algorithm, u32 end of its bytes (counted from the first byte after the table); the bytes.
  */
 import { SaltworksError } from "../../errors.ts";
-import type { ItemKind, SealKey } from "../messages.ts";
+import type { SealKey } from "../messages/deferred.ts";
+
+/**
+ * How one item of a batch came in. `ordinary`: as the socket gave it. `opened`: another worker has opened its seal. `auth`: an `_auth` that has waited
+ * among such, `overMinionsMax` while `max_minions` are connected.
+ */
+export const itemKinds = { ordinary: 0, opened: 1, overMinionsMax: 2, auth: 3 } as const;
+export type ItemKind = (typeof itemKinds)[keyof typeof itemKinds];
 
 /** `version`, `sealKey` and `encAlgorithm` count only for an opened item; an ordinary frame says its own. */
 export type BatchItem = {

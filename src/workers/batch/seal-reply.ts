@@ -2,9 +2,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { ByteWriter } from "../../wire/byte-writer.ts";
 import { badLoad, beginRawReply } from "../../wire/reply.ts";
-import type { ShardTask } from "../messages.ts";
-import { transferring } from "../pool.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
+import type { ShardTask } from "../messages/shard.ts";
+import { transferring } from "../threads/pool.ts";
 
 /** A large reply leaves the thread to others in between. @returns the whole reply; a minion whose key went meanwhile has to authenticate */
 export async function sealReply(

@@ -2,7 +2,7 @@
 import type { ForgottenFacts } from "../../runners/contract/contract.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "./shard.ts";
 
 const emptyMap = encode(new Map(), "bin");
 

@@ -4,8 +4,9 @@ import { SaltworksError } from "../../errors.ts";
 import { checkCredential } from "../credentials/backends.ts";
 import type { CredentialResult, CredentialTask } from "../credentials/contract.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import { nameLaneThread } from "../measures/thread-name.ts";
-import type { LaneStart, RunnerStart } from "../messages.ts";
+import type { RunnerStart } from "../messages/runner.ts";
+import type { LaneStart } from "../threads/lane-pool.ts";
+import { nameLaneThread } from "../threads/name.ts";
 
 if (isMainThread)
   throw new SaltworksError("WORKER_LOST", "workers/lanes/credential-lane.ts runs in a worker thread only");

@@ -8,10 +8,10 @@ import { CommandGuard } from "../../pillar/external/command-guard.ts";
 import { runSourceCommands } from "../../pillar/external/run-commands.ts";
 import { pillarSettings } from "../../pillar/settings.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import { nameLaneThread } from "../measures/thread-name.ts";
-import { yieldToOthers } from "../measures/thread-priority.ts";
-import type { LaneStart } from "../messages.ts";
-import type { SourceResult, SourceStart, SourceTask } from "./pillar-messages.ts";
+import type { SourceResult, SourceStart, SourceTask } from "../messages/pillar.ts";
+import type { LaneStart } from "../threads/lane-pool.ts";
+import { nameLaneThread } from "../threads/name.ts";
+import { yieldToOthers } from "../threads/priority.ts";
 
 if (isMainThread)
   throw new SaltworksError("WORKER_LOST", "workers/lanes/external-lane.ts runs in a worker thread only");

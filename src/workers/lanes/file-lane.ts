@@ -9,9 +9,10 @@ import type { PushRefusal } from "../../fileserver/pushed/usage.ts";
 import { fileServerSettings } from "../../fileserver/settings.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import { nameLaneThread } from "../measures/thread-name.ts";
-import type { FileResult, FileStart, FileTask, LaneStart } from "../messages.ts";
-import { transferring } from "../pool.ts";
+import type { FileResult, FileStart, FileTask } from "../messages/lanes.ts";
+import type { LaneStart } from "../threads/lane-pool.ts";
+import { nameLaneThread } from "../threads/name.ts";
+import { transferring } from "../threads/pool.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/file-lane.ts runs in a worker thread only");
 

@@ -8,12 +8,12 @@ import { pillarSettings } from "../../pillar/settings.ts";
 import { PillarCacheFiles } from "../../store/pillar-cache.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { isForgottenSince } from "../holding/forget-counts.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import { nameLaneThread } from "../measures/thread-name.ts";
-import { yieldToOthers } from "../measures/thread-priority.ts";
-import type { LaneStart } from "../messages.ts";
-import type { PillarResult, PillarStart, PillarTask } from "./pillar-messages.ts";
+import type { PillarResult, PillarStart, PillarTask } from "../messages/pillar.ts";
+import { isForgottenSince } from "../threads/forget-counts.ts";
+import type { LaneStart } from "../threads/lane-pool.ts";
+import { nameLaneThread } from "../threads/name.ts";
+import { yieldToOthers } from "../threads/priority.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/pillar-lane.ts runs in a worker thread only");
 

@@ -29,9 +29,11 @@ import {
 } from "../../wire/reply.ts";
 import { packReplies, unpackAuthJobs } from "../batch/auth-jobs.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import { nameLaneThread } from "../measures/thread-name.ts";
-import { yieldToOthers } from "../measures/thread-priority.ts";
-import type { AuthJob, AuthReplies, LaneStart, PillarReplyJob, RsaStart, RsaTask } from "../messages.ts";
+import type { AuthJob } from "../messages/batch.ts";
+import type { AuthReplies, PillarReplyJob, RsaStart, RsaTask } from "../messages/lanes.ts";
+import type { LaneStart } from "../threads/lane-pool.ts";
+import { nameLaneThread } from "../threads/name.ts";
+import { yieldToOthers } from "../threads/priority.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/rsa-lane.ts runs in a worker thread only");
 

@@ -13,9 +13,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import { trimData, trimmedText } from "../../wire/return.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import { nameLaneThread } from "../measures/thread-name.ts";
 import type {
-  LaneStart,
   RunJobAnswer,
   RunJobAsk,
   RunnerAnswer,
@@ -23,7 +21,9 @@ import type {
   RunnerResult,
   RunnerStart,
   RunnerTask,
-} from "../messages.ts";
+} from "../messages/runner.ts";
+import type { LaneStart } from "../threads/lane-pool.ts";
+import { nameLaneThread } from "../threads/name.ts";
 import { RunnerStores } from "./runner-stores.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/runner-lane.ts runs in a worker thread only");

@@ -9,9 +9,10 @@ import { SaltFeed } from "../../store/salt/feed.ts";
 import { type MirrorStep, SaltMirror } from "../../store/salt/mirror.ts";
 import { OldJobs } from "../../store/salt/old-jobs.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import { nameLaneThread } from "../measures/thread-name.ts";
-import { yieldToOthers } from "../measures/thread-priority.ts";
-import type { LaneStart, SaltStart, SaltTask, TakenJobs } from "../messages.ts";
+import type { SaltStart, SaltTask, TakenJobs } from "../messages/lanes.ts";
+import type { LaneStart } from "../threads/lane-pool.ts";
+import { nameLaneThread } from "../threads/name.ts";
+import { yieldToOthers } from "../threads/priority.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/salt-lane.ts runs in a worker thread only");
 

@@ -12,8 +12,8 @@ import { decode } from "../../wire/msgpack.ts";
 import { type PackedTexts, packTexts } from "../../wire/text-list.ts";
 import { IdPages } from "../holding/id-pages.ts";
 import { KeptLists } from "../holding/kept-lists.ts";
-import type { MatchAnswer, MatchTask } from "../messages.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
+import type { MatchAnswer, MatchTask } from "../messages/shard.ts";
 
 type Outcome = { readonly minions: Bitmap } | { readonly refusal: string };
 type Job = {

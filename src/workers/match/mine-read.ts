@@ -11,8 +11,8 @@ import { encode } from "../../wire/msgpack.ts";
 import { pickEntries } from "../../wire/pick.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { skipValue, textOf } from "../../wire/walk.ts";
-import type { MatchAnswer, MineFindAnswer, MineFindTask, MineReadTask, MineSlice } from "../messages.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
+import type { MatchAnswer, MineFindAnswer, MineFindTask, MineReadTask, MineSlice } from "../messages/shard.ts";
 
 const guardKey = "__saltmine_acl__";
 const dataKey = "__data__";

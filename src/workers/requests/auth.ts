@@ -10,8 +10,8 @@ import type { Autosign } from "../../store/keys/autosign.ts";
 import { idIsValid } from "../../store/keys/keys.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { badLoad } from "../../wire/reply.ts";
-import type { AuthJob } from "../messages.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
+import type { AuthJob } from "../messages/batch.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { bytesOf, field, textOf } from "./fields.ts";
 

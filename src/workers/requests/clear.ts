@@ -5,8 +5,8 @@
 import { clearFrameBytesMax, credentialLoadBytesMax, credentialTextBytesMax, loadMembersMax } from "../../limits.ts";
 import { headOf, mapEntries } from "../../wire/walk.ts";
 import type { CredentialTask } from "../credentials/contract.ts";
-import type { Caller } from "../messages.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
+import type { Caller } from "../messages/deferred.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { bytesOf, field, fieldBytes, textOf } from "./fields.ts";
 import { keyOwner } from "./key-owner.ts";

@@ -7,7 +7,8 @@ import { encodeEvent, frameMasterEvent } from "../../wire/event.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { Entry } from "../../wire/walk.ts";
 import { StageClock } from "../measures/measures.ts";
-import type { AuthJob, Deferred, Refusal } from "../messages.ts";
+import type { AuthJob, Refusal } from "../messages/batch.ts";
+import type { Deferred } from "../messages/deferred.ts";
 
 /** A deferred item without its index, which only the batch knows. */
 type WithoutItem<T> = T extends unknown ? Omit<T, "item"> : never;

@@ -6,7 +6,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import { loadAsEventData, trimEvent } from "../../wire/return.ts";
 import type { Value } from "../../wire/values.ts";
 import { headOf, skipWhole } from "../../wire/walk.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { kindOfTag, type TagKind, type TagRules } from "./event-tags.ts";
 import { fieldBytes, textOf } from "./fields.ts";

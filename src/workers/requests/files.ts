@@ -1,5 +1,5 @@
 /** Requests for the master's files: disks are slow, so all of them are answered by the file lane. docs/protocol.md section 7.1. */
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
 import type { Answer, Opened } from "./context.ts";
 import { replySeal } from "./reply-seal.ts";
 

@@ -1,6 +1,6 @@
 /** Whose key an operator's request comes with: compared in constant time, and before anything else of the request is looked at. */
 import { equalSecrets } from "../../crypto/compare.ts";
-import type { ShardStart } from "../messages.ts";
+import type { ShardStart } from "../messages/shard.ts";
 
 /**
  * @param claimed the user that the request names; the master's own if it names none

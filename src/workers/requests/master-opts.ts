@@ -1,6 +1,6 @@
 /** `_master_opts`: the options that a minion's state run takes from its master. docs/protocol.md section 7.3. */
 import type { Encodable } from "../../wire/values.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
 import type { Answer, Opened } from "./context.ts";
 import { field } from "./fields.ts";
 

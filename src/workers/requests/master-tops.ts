@@ -4,7 +4,7 @@
  * a minion gets names of states that no file has: its highstate fails and says which source, instead of leaving out a part in silence.
  */
 import { absentStates } from "../../config/options/unbuilt.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
 import type { Answer } from "./context.ts";
 
 export function handleMasterTops(shard: Shard): Answer {

@@ -9,7 +9,7 @@ import { expandTarget } from "../../target/nodegroups.ts";
 import { ParsedTargets } from "../../target/parsed.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
 import type { Answer, Opened } from "./context.ts";
 import { field, fieldBytes, textOf } from "./fields.ts";
 import { replySeal } from "./reply-seal.ts";

@@ -1,7 +1,7 @@
 /** `_mine`, `_mine_delete`, `_mine_flush`: what a minion publishes about itself for others to read. docs/protocol.md section 7.1. */
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { field, fieldBytes, textOf } from "./fields.ts";
 

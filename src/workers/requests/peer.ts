@@ -5,8 +5,8 @@
 import { peerArgumentBytesMax, peerNameLengthMax, peerWaitMsMax } from "../../limits.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
-import type { PeerPublish, PeerRun } from "../messages.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
+import type { PeerPublish, PeerRun } from "../messages/deferred.ts";
 import type { Answer, Opened } from "./context.ts";
 import { field, fieldBytes, textOf } from "./fields.ts";
 import { parsedArguments } from "./peer-arguments.ts";

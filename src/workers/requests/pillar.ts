@@ -6,7 +6,7 @@ import { isEncAlgorithm, isSigAlgorithm } from "../../crypto/rsa.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { failedReply } from "../../wire/reply.ts";
 import { rawToBin } from "../../wire/walk.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { fieldBytes, textOf } from "./fields.ts";
 

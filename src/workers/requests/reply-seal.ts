@@ -1,6 +1,7 @@
 /** What seals the reply to a minion's request when somebody else than its handler answers it. */
-import type { ReplySeal } from "../messages.ts";
-import type { Shard } from "../shard.ts";
+
+import type { Shard } from "../holding/shard.ts";
+import type { ReplySeal } from "../messages/deferred.ts";
 import type { Opened } from "./context.ts";
 
 export function replySeal(shard: Pick<Shard, "former">, { version, sealer, replyNonce }: Opened): ReplySeal {

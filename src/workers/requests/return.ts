@@ -8,7 +8,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import { eventDataBytes, type ReturnHead, readReturn, trimEvent, writeEventData } from "../../wire/return.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import { mapEntries } from "../../wire/walk.ts";
-import type { Shard } from "../shard.ts";
+import type { Shard } from "../holding/shard.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 
 const acknowledged: Answer = { packed: encode(null, "raw") };

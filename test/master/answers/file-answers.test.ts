@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fileDeliveryMs, fileRequestsMax, fileRequestsWaitingBytesMax, fileWaitMs } from "../../../src/limits.ts";
 import { FileAnswers, type FileAnswersOptions } from "../../../src/master/answers/file-answers.ts";
-import type { FileTask } from "../../../src/workers/messages.ts";
-import { createPartitionKey, Partitioner } from "../../../src/workers/partition.ts";
-import type { ShardPool, SlotJob } from "../../../src/workers/pool.ts";
+import type { FileTask } from "../../../src/workers/messages/lanes.ts";
+import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
+import type { ShardPool, SlotJob } from "../../../src/workers/threads/pool.ts";
 import { namedPeer } from "../ports/named-peer.ts";
 
 const pieceBytes = 100;

@@ -4,9 +4,10 @@ import pino from "pino";
 import { MineAnswers } from "../../../src/master/answers/mine-answers.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { packTexts } from "../../../src/wire/text-list.ts";
-import type { MineAsk, MineFindTask, MineReadTask, MineSlice } from "../../../src/workers/messages.ts";
-import { createPartitionKey, Partitioner } from "../../../src/workers/partition.ts";
-import type { ShardPool, SlotJob } from "../../../src/workers/pool.ts";
+import type { MineAsk } from "../../../src/workers/messages/deferred.ts";
+import type { MineFindTask, MineReadTask, MineSlice } from "../../../src/workers/messages/shard.ts";
+import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
+import type { ShardPool, SlotJob } from "../../../src/workers/threads/pool.ts";
 
 type Task = MineReadTask | MineFindTask | { readonly kind: "sealReply"; readonly parts: Uint8Array[] };
 type Mines = Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -10,9 +10,9 @@ import type { Job, Published } from "../../../src/master/publish/publisher.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
-import type { PeerAsk, PeerPublish } from "../../../src/workers/messages.ts";
-import { createPartitionKey, Partitioner } from "../../../src/workers/partition.ts";
-import type { SlotJob } from "../../../src/workers/pool.ts";
+import type { PeerAsk, PeerPublish } from "../../../src/workers/messages/deferred.ts";
+import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
+import type { SlotJob } from "../../../src/workers/threads/pool.ts";
 import { repositoryRoot } from "../../root.ts";
 import { acceptMinion, type Bench, openShard, sealedFrame, sealedLoad } from "../../workers/open-shard.ts";
 

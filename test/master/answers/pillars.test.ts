@@ -6,8 +6,8 @@ import { laneQueueMax, pillarsUnderWayOfMinionMax, pillarsWaitingOfMinionMax } f
 import { nothingOf } from "../../../src/master/answers/kept-pillars.ts";
 import { Pillars, type PillarsOptions } from "../../../src/master/answers/pillars.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
-import { isForgottenSince } from "../../../src/workers/holding/forget-counts.ts";
-import type { PillarTask } from "../../../src/workers/lanes/pillar-messages.ts";
+import type { PillarTask } from "../../../src/workers/messages/pillar.ts";
+import { isForgottenSince } from "../../../src/workers/threads/forget-counts.ts";
 
 type Rendering = { readonly task: PillarTask; finish(error?: Error): void };
 

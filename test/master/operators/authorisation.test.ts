@@ -12,7 +12,7 @@ import { encode } from "../../../src/wire/msgpack.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 import { Float, type Value, type ValueMap } from "../../../src/wire/values.ts";
 import type { CredentialTask } from "../../../src/workers/credentials/contract.ts";
-import type { Caller } from "../../../src/workers/messages.ts";
+import type { Caller } from "../../../src/workers/messages/deferred.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sw-authorisation-"));
 after(() => rmSync(folder, { recursive: true }));

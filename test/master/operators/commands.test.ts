@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { Identity } from "../../../src/master/operators/authorisation.ts";
 import { Commands, type CommandsOptions } from "../../../src/master/operators/commands.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
-import type { Caller } from "../../../src/workers/messages.ts";
+import type { Caller } from "../../../src/workers/messages/deferred.ts";
 
 const load = encode(new Map([["fun", "test.ping"]]), "bin");
 const credential = { eauth: "file", username: "ann", password: "right" };

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { expectedMinions } from "../../../src/master/publish/expected-minions.ts";
 import { packTexts } from "../../../src/wire/text-list.ts";
-import type { MatchAnswer } from "../../../src/workers/messages.ts";
-import type { ShardPool } from "../../../src/workers/pool.ts";
+import type { MatchAnswer } from "../../../src/workers/messages/shard.ts";
+import type { ShardPool } from "../../../src/workers/threads/pool.ts";
 
 const target = { target: "os:Debian", targetKind: "grain", delimiter: ":" };
 

@@ -11,8 +11,8 @@ import { parseTarget } from "../../../src/target/parse.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { packTexts } from "../../../src/wire/text-list.ts";
 import type { Value, ValueMap } from "../../../src/wire/values.ts";
-import type { MatchTask } from "../../../src/workers/messages.ts";
-import type { ShardPool } from "../../../src/workers/pool.ts";
+import type { MatchTask } from "../../../src/workers/messages/shard.ts";
+import type { ShardPool } from "../../../src/workers/threads/pool.ts";
 import { asMap } from "../../target/fleet.ts";
 
 const idCount = 2_000;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { AuthLane } from "../../../src/master/requests/auth-lane.ts";
 import { packReplies } from "../../../src/workers/batch/auth-jobs.ts";
-import type { RsaTask } from "../../../src/workers/messages.ts";
+import type { RsaTask } from "../../../src/workers/messages/lanes.ts";
 import { namedPeer } from "../ports/named-peer.ts";
 
 const keys = { aes: "key string", signature: Buffer.from("signature"), former: undefined };

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../../src/limits.ts";
 import { AuthQueue, type AuthQueueOptions } from "../../../src/master/requests/auth-queue.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
-import { itemKinds } from "../../../src/workers/messages.ts";
+import { itemKinds } from "../../../src/workers/batch/frames.ts";
 import { namedPeer } from "../ports/named-peer.ts";
 
 const clientTimeoutMs = 5_000;

@@ -4,10 +4,10 @@ import { forgedBytesOwedMax } from "../../../src/limits.ts";
 import { Batcher, type BatcherOptions } from "../../../src/master/requests/batcher.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../../src/wire/request.ts";
-import { unpackBatch } from "../../../src/workers/batch/frames.ts";
-import { type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
-import { createPartitionKey, Partitioner } from "../../../src/workers/partition.ts";
-import type { ShardPool, SlotJob } from "../../../src/workers/pool.ts";
+import { itemKinds, unpackBatch } from "../../../src/workers/batch/frames.ts";
+import type { BatchResult } from "../../../src/workers/messages/batch.ts";
+import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
+import type { ShardPool, SlotJob } from "../../../src/workers/threads/pool.ts";
 import { namedPeer } from "../ports/named-peer.ts";
 
 type Taken = {

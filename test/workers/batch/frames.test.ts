@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { packBatch, unpackBatch } from "../../../src/workers/batch/frames.ts";
-import { itemKinds } from "../../../src/workers/messages.ts";
+import { itemKinds, packBatch, unpackBatch } from "../../../src/workers/batch/frames.ts";
 
 describe("a batch on its way to a worker", () => {
   it("brings every item back with its bytes, kind and seal", () => {

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { ReturnRecord } from "../../../src/store/jobs/job-cache.ts";
 import { openAutosign } from "../../../src/store/keys/autosign.ts";
-import { packBatch } from "../../../src/workers/batch/frames.ts";
+import { itemKinds, packBatch } from "../../../src/workers/batch/frames.ts";
 import { runBatch } from "../../../src/workers/batch/run-batch.ts";
-import { itemKinds } from "../../../src/workers/messages.ts";
 import { acceptMinion, openShard, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 it("keeps the memory of its returns until they are written, and acknowledges none of them", async () => {

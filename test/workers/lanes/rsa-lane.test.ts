@@ -16,8 +16,9 @@ import {
   decodePrivateSigned,
 } from "../../../src/wire/reply.ts";
 import { packAuthJobs } from "../../../src/workers/batch/auth-jobs.ts";
-import { LanePool } from "../../../src/workers/lane-pool.ts";
-import type { AuthJob, AuthReplies, PillarReplyJob } from "../../../src/workers/messages.ts";
+import type { AuthJob } from "../../../src/workers/messages/batch.ts";
+import type { AuthReplies, PillarReplyJob } from "../../../src/workers/messages/lanes.ts";
+import { LanePool } from "../../../src/workers/threads/lane-pool.ts";
 import { masterPair, minionPair } from "../open-shard.ts";
 
 const lane = new LanePool({

@@ -6,7 +6,7 @@ import { TextList } from "../../../src/wire/text-list.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import { MinionFacts } from "../../../src/workers/holding/facts.ts";
 import { Matcher, type MatchSite } from "../../../src/workers/match/match.ts";
-import type { MatchAnswer, MatchTask } from "../../../src/workers/messages.ts";
+import type { MatchAnswer, MatchTask } from "../../../src/workers/messages/shard.ts";
 import { acceptMinion, type Bench, openLastingShard } from "../open-shard.ts";
 
 const pack = (value: Encodable) => encode(value, "bin");

@@ -4,7 +4,7 @@ import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { packTexts } from "../../../src/wire/text-list.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import { findMines, readMines } from "../../../src/workers/match/mine-read.ts";
-import type { MineSlice } from "../../../src/workers/messages.ts";
+import type { MineSlice } from "../../../src/workers/messages/shard.ts";
 import { type Bench, openShard } from "../open-shard.ts";
 
 type Mines = Readonly<Record<string, Encodable>>;

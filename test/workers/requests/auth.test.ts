@@ -8,7 +8,8 @@ import { decode } from "../../../src/wire/msgpack.ts";
 import { encodeClearReply } from "../../../src/wire/reply.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
 import { unpackAuthJobs } from "../../../src/workers/batch/auth-jobs.ts";
-import { type AuthJob, type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
+import { itemKinds } from "../../../src/workers/batch/frames.ts";
+import type { AuthJob, BatchResult } from "../../../src/workers/messages/batch.ts";
 import { clearFrame, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
 
 function authLoad(id: Encodable, more: Record<string, Encodable> = {}): Record<string, Encodable> {

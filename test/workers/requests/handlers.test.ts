@@ -7,7 +7,7 @@ import { isJid } from "../../../src/wire/jid.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";
-import type { BatchResult } from "../../../src/workers/messages.ts";
+import type { BatchResult } from "../../../src/workers/messages/batch.ts";
 import {
   acceptMinion,
   type Bench,

@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
-import { type BatchResult, itemKinds } from "../../../src/workers/messages.ts";
+import { itemKinds } from "../../../src/workers/batch/frames.ts";
+import type { BatchResult } from "../../../src/workers/messages/batch.ts";
 import { acceptMinion, clearFrame, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 const jid = "20261120155553885300";

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { Overrides } from "../../../src/config/load.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
-import type { MineAsk } from "../../../src/workers/messages.ts";
+import type { MineAsk } from "../../../src/workers/messages/deferred.ts";
 import { acceptMinion, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 /** What becomes of a question of web1: work for others, or (undefined) an answer with nothing in it. */

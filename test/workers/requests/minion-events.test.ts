@@ -5,7 +5,7 @@ import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
-import type { BatchResult } from "../../../src/workers/messages.ts";
+import type { BatchResult } from "../../../src/workers/messages/batch.ts";
 import { acceptMinion, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 const jid = "20261120155553885300";

@@ -4,7 +4,7 @@ import { Crypticle, generateKeyString } from "../../../src/crypto/crypticle.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
-import type { BatchResult } from "../../../src/workers/messages.ts";
+import type { BatchResult } from "../../../src/workers/messages/batch.ts";
 import { acceptMinion, clearFrame, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 function unpacked(bytes: Uint8Array): Encodable {

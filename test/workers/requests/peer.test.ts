@@ -5,7 +5,7 @@ import { peerArgumentBytesMax, peerNameLengthMax, peerWaitMsMax } from "../../..
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import { type Encodable, Float } from "../../../src/wire/values.ts";
-import type { PeerAsk, PeerPublish } from "../../../src/workers/messages.ts";
+import type { PeerAsk, PeerPublish } from "../../../src/workers/messages/deferred.ts";
 import {
   acceptMinion,
   type Bench,

@@ -6,7 +6,7 @@ import { clearFrameBytesMax, credentialLoadBytesMax, loadMembersMax } from "../.
 import { tokenDirectory } from "../../../src/store/secrets/tokens.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
-import { itemKinds } from "../../../src/workers/messages.ts";
+import { itemKinds } from "../../../src/workers/batch/frames.ts";
 import { acceptMinion, clearFrame, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
 
 const large = "x".repeat(clearFrameBytesMax);

@@ -14,7 +14,7 @@ import {
   workerStartTimeoutMs,
 } from "../../../limits.ts";
 import { subscriberCloseReasons } from "../../../transport/zmtp/publish/subscriber.ts";
-import type { HeapLimits } from "../../../workers/pool.ts";
+import type { HeapLimits } from "../../../workers/threads/pool.ts";
 import { finishWithin } from "../../deadline.ts";
 import { HangWatch } from "./hang-watch.ts";
 import type { PublishReport, PublishStart, PublishStats, PublishTask } from "./messages.ts";

@@ -9,7 +9,7 @@ import { SaltworksError } from "../../../errors.ts";
 import { PubServer } from "../../../transport/zmtp/publish/pub-server.ts";
 import { collectWhenIdle } from "../../../workers/measures/idle-collection.ts";
 import { answerForMeasures } from "../../../workers/measures/lane-measures.ts";
-import { nameThread } from "../../../workers/measures/thread-name.ts";
+import { nameThread } from "../../../workers/threads/name.ts";
 import type { PublishReport, PublishStart, PublishStats, PublishTask } from "./messages.ts";
 
 if (isMainThread || parentPort === null)

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { LanePool, type LanePoolOptions } from "../../../src/workers/lane-pool.ts";
-import type { SlotTask } from "../slot-worker.ts";
+import { LanePool, type LanePoolOptions } from "../../../src/workers/threads/lane-pool.ts";
+import type { SlotTask } from "./slot-worker.ts";
 
 const opened: LanePool[] = [];
 
 function openLane(options: Partial<LanePoolOptions> = {}): LanePool {
   const lane = new LanePool({
-    filename: new URL("../slot-worker.js", import.meta.url).href,
+    filename: new URL("./slot-worker.js", import.meta.url).href,
     threadCount: 1,
     threadsKept: 1,
     heap: { youngMb: 6, oldMb: 256 },

@@ -4,8 +4,8 @@
  * answered null would leave the task waiting behind another worker's. docs/ARCHITECTURE.md, "Threads".
  */
 import { Piscina } from "piscina";
-import { SaltworksError } from "../errors.ts";
-import { idleThreadMs, workerStartTimeoutMs, workerTaskTimeoutMs } from "../limits.ts";
+import { SaltworksError } from "../../errors.ts";
+import { idleThreadMs, workerStartTimeoutMs, workerTaskTimeoutMs } from "../../limits.ts";
 
 /**
  * `build` is called for each try, because a worker that dies takes a transferred buffer with it. `bytes` counts against the queue.

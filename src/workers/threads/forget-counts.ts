@@ -3,7 +3,7 @@
  * share a number of counts, so that forgetting one minion may cost another a pillar that is then not kept.
  */
 import { forgetCountsMax } from "../../limits.ts";
-import { createPartitionKey, Partitioner } from "../partition.ts";
+import { createPartitionKey, Partitioner } from "./partition.ts";
 
 /** A minion's count as it was. */
 export type ForgetMark = { readonly counts: SharedArrayBuffer; readonly place: number; readonly count: number };

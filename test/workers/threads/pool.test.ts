@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { SaltworksError } from "../../src/errors.ts";
-import { ShardPool, type ShardPoolOptions } from "../../src/workers/pool.ts";
+import type { SaltworksError } from "../../../src/errors.ts";
+import { ShardPool, type ShardPoolOptions } from "../../../src/workers/threads/pool.ts";
 import type { SlotTask } from "./slot-worker.ts";
 
 type Said = { readonly slot: number; readonly threadId: number };

@@ -1,8 +1,8 @@
-/** What the main thread and the lanes of pillars tell each other: part of the contract in messages.ts. */
+/** What the main thread asks of the pillar lane and the external lane, and what they answer. Types only. */
 import type { MasterConfig } from "../../config/load.ts";
 import type { SourceOutcomes } from "../../pillar/external/contract.ts";
 import type { CommandCounts, Environment } from "../../pillar/external/run-commands.ts";
-import type { ForgetMark } from "../holding/forget-counts.ts";
+import type { ForgetMark } from "../threads/forget-counts.ts";
 
 /** What a minion's `_pillar` asks. Maps in the new flavour; without grains nothing is kept. */
 export type PillarTask = {

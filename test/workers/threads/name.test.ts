@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { Worker } from "node:worker_threads";
 
-const module = new URL("../../../src/workers/measures/thread-name.js", import.meta.url).href;
+const module = new URL("../../../src/workers/threads/name.js", import.meta.url).href;
 
 /** Runs in a thread that stays until it is ended. */
 const threadCode = `

@@ -3,25 +3,26 @@
  * All of it can be rebuilt from the store; nothing is shared with another thread.
  */
 import type { KeyObject } from "node:crypto";
-import { Crypticle, generateKeyString } from "../crypto/crypticle.ts";
-import { cleanPem, loadPublicKey } from "../crypto/pem.ts";
-import { hasCode } from "../errors.ts";
-import { noCacheJobsMax } from "../limits.ts";
-import type { JobCache } from "../store/jobs/job-cache.ts";
-import type { KeyDirectories } from "../store/keys/keys.ts";
-import type { MinionData } from "../store/minion-data.ts";
-import type { SaltFeed } from "../store/salt/feed.ts";
-import { hasMinionFiles } from "../store/salt/minion-files.ts";
-import type { SecretBox } from "../store/secrets/sealed.ts";
-import { isTokenKept, tokenDirectory } from "../store/secrets/tokens.ts";
-import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
-import { jidAt } from "../wire/jid.ts";
-import { MinionFacts } from "./holding/facts.ts";
-import { openSession, type SessionRecord, sealSession, sessionKeyName } from "./holding/session-record.ts";
-import { UnprovenKeys } from "./holding/unproven-keys.ts";
-import { BatchMeter } from "./measures/measures.ts";
-import type { MasterKeys, SealKey, ShardStart } from "./messages.ts";
-import { Partitioner } from "./partition.ts";
+import { Crypticle, generateKeyString } from "../../crypto/crypticle.ts";
+import { cleanPem, loadPublicKey } from "../../crypto/pem.ts";
+import { hasCode } from "../../errors.ts";
+import { noCacheJobsMax } from "../../limits.ts";
+import type { JobCache } from "../../store/jobs/job-cache.ts";
+import type { KeyDirectories } from "../../store/keys/keys.ts";
+import type { MinionData } from "../../store/minion-data.ts";
+import type { SaltFeed } from "../../store/salt/feed.ts";
+import { hasMinionFiles } from "../../store/salt/minion-files.ts";
+import type { SecretBox } from "../../store/secrets/sealed.ts";
+import { isTokenKept, tokenDirectory } from "../../store/secrets/tokens.ts";
+import { type Nodegroups, readNodegroups } from "../../target/nodegroups.ts";
+import { jidAt } from "../../wire/jid.ts";
+import { BatchMeter } from "../measures/measures.ts";
+import type { SealKey } from "../messages/deferred.ts";
+import type { MasterKeys, ShardStart } from "../messages/shard.ts";
+import { Partitioner } from "../threads/partition.ts";
+import { MinionFacts } from "./facts.ts";
+import { openSession, type SessionRecord, sealSession, sessionKeyName } from "./session-record.ts";
+import { UnprovenKeys } from "./unproven-keys.ts";
 
 export type Session = SessionRecord & { readonly crypticle: Crypticle };
 

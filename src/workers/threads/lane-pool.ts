@@ -1,8 +1,10 @@
 /** Worker threads without an address, for slow work: RSA, pillars, runners. */
 import type { MessagePort } from "node:worker_threads";
-import { SaltworksError } from "../errors.ts";
-import type { LaneStart } from "./messages.ts";
+import { SaltworksError } from "../../errors.ts";
 import { type HeapLimits, openThreads } from "./pool.ts";
+
+/** What every lane's threads are started with besides their own: how many threads the lane has started, counted in place. */
+export type LaneStart = { readonly startedThreads: SharedArrayBuffer };
 
 export type LanePoolOptions = {
   readonly filename: string;

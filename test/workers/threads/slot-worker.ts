@@ -1,7 +1,7 @@
 /** A worker for the pool's tests: says where it runs, waits, fails, dies or hangs as it is told. */
 import { threadId, workerData } from "node:worker_threads";
-import { SaltworksError } from "../../src/errors.ts";
-import { failed } from "../../src/workers/pool.ts";
+import { SaltworksError } from "../../../src/errors.ts";
+import { failed } from "../../../src/workers/threads/pool.ts";
 
 export type SlotTask = {
   readonly slot: number;

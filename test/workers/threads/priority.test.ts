@@ -5,7 +5,7 @@ import { getPriority } from "node:os";
 import { describe, it } from "node:test";
 import { Worker } from "node:worker_threads";
 
-const module = new URL("../../../src/workers/measures/thread-priority.js", import.meta.url).href;
+const module = new URL("../../../src/workers/threads/priority.js", import.meta.url).href;
 const threadCode = `
 import { readlinkSync } from "node:fs";
 import { parentPort } from "node:worker_threads";

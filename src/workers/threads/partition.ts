@@ -1,6 +1,6 @@
 /** Which partition a minion belongs to: a keyed hash of its id, so that nobody can choose ids that pile up on one worker. */
 import sodium from "sodium-native";
-import { minionIdBytesMax } from "../limits.ts";
+import { minionIdBytesMax } from "../../limits.ts";
 
 /** Ids whose partition is remembered; a hash costs about a microsecond, a look-up a tenth. */
 const rememberedMax = 250_000;

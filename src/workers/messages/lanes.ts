@@ -1,0 +1,70 @@
+/** What the main thread asks of the lanes for RSA, files and Salt's own files, and what they answer. Types only. */
+import type { MasterConfig } from "../../config/load.ts";
+import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
+import type { MinionLayout } from "../../store/salt/minion-files.ts";
+
+/** Reply i ends at `ends[i]` and starts where the one before ended; no bytes: it could not be made. */
+export type AuthReplies = { readonly bytes: Uint8Array; readonly ends: Uint32Array };
+
+/** RSA work of a `_pillar` reply, section 2.3 of docs/protocol.md. `pillar` is the network encoding of the pillar map. */
+export type PillarReplyJob = {
+  readonly kind: "pillarReply";
+  readonly version: number;
+  readonly nonce: string | undefined;
+  readonly encAlgorithm: string;
+  readonly sigAlgorithm: string;
+  readonly minionPem: string;
+  readonly pillar: Uint8Array;
+};
+
+/** A request for files, or with one (`_file_recv`). `load`: its map as it came. `id`: of the minion, if it has proved itself. */
+export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readonly id: string | undefined };
+
+/** The answer's network encoding, whose memory is transferred. */
+export type FileResult = {
+  readonly answer: Uint8Array<ArrayBuffer>;
+  /** Of a pushed piece: the bound for which it was refused, and what the pushed files of all minions take, once that is known. */
+  readonly push?: { readonly refusedBy: PushRefusal | undefined; readonly total: Readonly<Usage> | undefined };
+};
+
+export type FileStart = { readonly config: MasterConfig };
+
+/** `mirror`: bring Salt's files up to date for a while. `takeJobs`: take over jobs of a Salt master for a while, those in directories that changed after `sinceMs`. */
+export type SaltTask =
+  | { readonly kind: "mirror" }
+  | { readonly kind: "takeJobs"; readonly sinceMs: number; readonly olderThanJid: string };
+
+export type TakenJobs = {
+  readonly taken: number;
+  /** Told one by one in `faults` are the first few. */
+  readonly leftOut: number;
+  readonly isDone: boolean;
+  readonly faults: readonly { readonly file: string; readonly reason: string }[];
+};
+
+export type SaltStart = {
+  readonly config: MasterConfig;
+  readonly feedFile: string;
+  readonly layouts: readonly MinionLayout[];
+};
+
+export type RsaTask =
+  | {
+      readonly kind: "authReplies";
+      readonly jobs: ArrayBuffer;
+      readonly aes: string;
+      readonly aesSignature: Uint8Array;
+    }
+  | PillarReplyJob
+  | { readonly kind: "sign"; readonly data: Uint8Array; readonly algorithm: string }
+  | { readonly kind: "signMasterKey"; readonly aes: string };
+
+export type RsaStart = {
+  readonly config: MasterConfig;
+  readonly masterPrivatePem: string;
+  readonly masterPublicPem: string;
+  /** Private key that signs the master's public key (`master_sign_pubkey`), if configured. */
+  readonly signingPrivatePem: string | undefined;
+  /** Contents of the pre-computed signature file (`master_use_pubkey_signature`), if configured. */
+  readonly publicKeySignature: Uint8Array | undefined;
+};
