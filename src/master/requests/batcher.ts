@@ -180,7 +180,6 @@ export class Batcher {
     await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
-  /** How every slot's queue stands, by slot. */
   get queues(): readonly SlotReading[] {
     return this.#queues.map(({ waiting, batchesInFlight, meter }) =>
       meter.read({ items: waiting.count, bytes: waiting.bytes, batchesInFlight }),
