@@ -1,6 +1,7 @@
 /** Finds and reads the Saltfile: named by option or environment, else in the working directory, else in the home directory. */
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { isFile } from "../config/file-kinds.ts";
 import { isConfigMap, parseSaltYaml } from "../config/yaml/salt-yaml.ts";
 import type { Host } from "./host.ts";
 import type { SaltfileSection } from "./options/saltfile.ts";
@@ -38,8 +39,4 @@ function placesOf({ environment, directory }: Pick<Host, "environment" | "direct
     ...(directory === undefined ? [] : [join(directory, "Saltfile")]),
     ...(home === undefined ? [] : [join(home, ".salt", "Saltfile")]),
   ];
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }

@@ -4,6 +4,7 @@
  */
 import { chownSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isFile } from "../config/file-kinds.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { cleanPem, fingerprint, loadPrivateKey } from "../crypto/pem.ts";
 import { sign } from "../crypto/rsa.ts";
@@ -96,10 +97,6 @@ export function writeKeySignature(request: SignatureRequest, config: KeyConfig):
 
 function missing(text: string): SignatureOutcome {
   return { ok: false, text };
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 function read(file: string): string {

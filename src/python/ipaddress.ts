@@ -33,6 +33,12 @@ export function networkHolds(network: IpNetwork, address: IpAddress): boolean {
   return network.value >> hostBits === address.value >> hostBits;
 }
 
+/** Whether the text is an address within the network. */
+export function networkHoldsText(network: IpNetwork, text: string): boolean {
+  const address = parseAddress(text);
+  return address !== undefined && networkHolds(network, address);
+}
+
 function parsePrefix(mask: string, family: 4 | 6): number | undefined {
   if (/^[0-9]+$/.test(mask)) {
     const bits = Number(mask);

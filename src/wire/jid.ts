@@ -2,6 +2,8 @@
  * Job ids: the time of the publish in UTC as 20 digits, microseconds included.
  * Source: docs/protocol.md section 6.1. Pure: the time is an argument.
  */
+import type { Value } from "./values.ts";
+
 const jidPattern = /^\d{20}(?:_.+)?$/s;
 const monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -23,6 +25,11 @@ export function isUsableJid(text: string): boolean {
 /** 20 digits, or 20 digits, an underscore and more (`unique_jid` appends a process id). */
 export function isJid(text: string): boolean {
   return jidPattern.test(text);
+}
+
+/** The text of a job id that YAML has read as a number; other values as they are. */
+export function jidAsText(value: Value): Value {
+  return typeof value === "bigint" && isJid(value.toString()) ? value.toString() : value;
 }
 
 /** To the millisecond. */

@@ -16,7 +16,8 @@ import { afterEach, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { bytesField } from "../../src/wire/fields.ts";
 import type { ValueMap } from "../../src/wire/values.ts";
-import { type OpenFiles, openFiles, plain } from "./open-files.ts";
+import { plain } from "../plain.ts";
+import { type OpenFiles, openFiles } from "./open-files.ts";
 
 const opened: OpenFiles[] = [];
 afterEach(() => {

@@ -49,8 +49,3 @@ export function openFiles(
   };
   return { folder, config, settings, server, write, ask, remove: () => rmSync(folder, { recursive: true }) };
 }
-
-export function plain(value: Value): unknown {
-  if (value instanceof Map) return Object.fromEntries([...value].map(([key, member]) => [String(key), plain(member)]));
-  return Array.isArray(value) ? value.map(plain) : value;
-}

@@ -4,6 +4,7 @@ import type { JobReader, MasterAccess, MinionReader, RunnerContext } from "../..
 import { runRunner } from "../../src/runners/registry.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value } from "../../src/wire/values.ts";
+import { plain } from "../plain.ts";
 
 const noJobs: JobReader = {
   getLoad: () => undefined,
@@ -46,9 +47,4 @@ export async function callRunner(
 ): Promise<unknown> {
   const given = new Map<Value, Value>(Object.entries(kwargs));
   return plain(decode(encode(await runRunner(context, name, args, given), "bin")));
-}
-
-export function plain(value: Value): unknown {
-  if (value instanceof Map) return Object.fromEntries([...value].map(([key, member]) => [String(key), plain(member)]));
-  return Array.isArray(value) ? value.map(plain) : value;
 }

@@ -9,6 +9,14 @@ import { masterAccess } from "./master-access.ts";
 
 const jid = "20260101000000000000";
 
+/** `fire` for a master that keeps every event in `fired`. */
+function keptEvents() {
+  const fired: [string, ValueMap][] = [];
+  const fire = async ({ tag, data }: { tag: string; data: Uint8Array }) =>
+    void fired.push([tag, decode(data) as ValueMap]);
+  return { fired, fire };
+}
+
 describe("runner test", () => {
   it("gives arguments back, without those that Salt adds unless they are asked raw", async () => {
     const given = { k: 1, __pub_user: "root" };
@@ -19,9 +27,7 @@ describe("runner test", () => {
   });
 
   it("prints for whoever waits, under a tag of its own, and counts what was told", async () => {
-    const fired: [string, ValueMap][] = [];
-    const fire = async ({ tag, data }: { tag: string; data: Uint8Array }) =>
-      void fired.push([tag, decode(data) as ValueMap]);
+    const { fired, fire } = keptEvents();
     const told = { count: 0 };
     const context = { ...runnerContext({ master: masterAccess({ fire }) }), told };
     assert.equal(await callRunner(context, "test.stdout_print"), "bar");
@@ -60,9 +66,7 @@ describe("runner config", () => {
 
 describe("runner event", () => {
   it("fires a map under the tag, and takes nothing else", async () => {
-    const fired: [string, ValueMap][] = [];
-    const fire = async ({ tag, data }: { tag: string; data: Uint8Array }) =>
-      void fired.push([tag, decode(data) as ValueMap]);
+    const { fired, fire } = keptEvents();
     const context = runnerContext({ master: masterAccess({ fire }) });
     assert.equal(await callRunner(context, "event.send", ["my/tag", new Map([["a", 1]])]), true);
     assert.equal(await callRunner(context, "event.send", ["bare"]), true);

@@ -6,7 +6,8 @@ import { after, describe, it } from "node:test";
 import { runWheel } from "../../src/runners/wheel.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value } from "../../src/wire/values.ts";
-import { plain, runnerContext } from "./calling.ts";
+import { plain } from "../plain.ts";
+import { runnerContext } from "./calling.ts";
 import { masterAccess } from "./master-access.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sw-roots-"));

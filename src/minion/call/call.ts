@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { summaryOf, tracebackOf } from "../../python/traceback.ts";
-import { isJid } from "../../wire/jid.ts";
+import { jidAsText } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { keywordOf } from "../functions/binding.ts";
@@ -231,9 +231,4 @@ export function parseWords(words: readonly string[], noParse: readonly string[] 
 /** What stands behind the first `=`; a line end behind all of it is none of it. */
 function textOf(word: string): string {
   return word.slice(word.indexOf("=") + 1).replace(/\n$/, "");
-}
-
-/** A job id is text, though YAML reads it as a number. */
-function jidAsText(value: Value): Value {
-  return typeof value === "bigint" && isJid(value.toString()) ? value.toString() : value;
 }

@@ -1,6 +1,6 @@
 /**
- * A process that runs jobs, one at a time: started by job-pool.ts, spoken to through job-messages.ts, killed like any process.
- * It lives on between jobs, so that a quick job costs no start of a process.
+ * A process that runs jobs, one at a time. pool.ts starts it, messages.ts is what it is told and tells, and a signal kills it.
+ * It lives on between jobs, so that a quick job does not pay for the start of a process.
  */
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
@@ -21,8 +21,8 @@ let lastAsk = 0;
 let facts: MinionFacts = { grains: new Map(), pillar: new Map() };
 let surroundings: Surroundings | undefined;
 
-function send(message: FromJobProcess): void {
-  process.send?.(message);
+function send(message: FromJobProcess, onSent: () => void = () => undefined): void {
+  process.send?.(message, onSent);
 }
 
 function ask(question: Ask): Promise<Value> {
@@ -118,9 +118,9 @@ async function receive(message: ToJobProcess): Promise<void> {
 
 process.on("message", (message: ToJobProcess) => {
   receive(message).catch((error: unknown) => {
-    // A bug outside of any function: the pool sees the exit and answers for the job.
-    process.stderr.write(`saltworks job process: ${error instanceof Error ? error.stack : String(error)}\n`);
-    process.exit(1);
+    // A bug outside any function. The pool sees the exit and answers for the job.
+    const text = `a job process ends: ${error instanceof Error ? error.stack : String(error)}`;
+    send({ kind: "log", level: "error", text }, () => process.exit(1));
   });
 });
 // Ctrl-C in a terminal reaches every process of the group: the minion decides what ends, and when.

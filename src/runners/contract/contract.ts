@@ -81,7 +81,6 @@ export type MasterAccess = {
   }): Promise<Uint8Array | undefined>;
   /** The batches that run, by job id. */
   batches(): Promise<ReadonlyMap<string, RunningBatchCounts>>;
-  /** @returns "changed", "unknown", or the state that it is in and stays in */
   /** What became of a job, minion by minion; undefined for one that is too long ago. */
   jobStatus(question: JobStatusQuestion): Promise<JobStatus | undefined>;
   /** Jobs that wait for minions which are away, oldest first. */
@@ -91,6 +90,7 @@ export type MasterAccess = {
     readonly jid: string;
     readonly minion: string | undefined;
   }): Promise<readonly string[] | undefined>;
+  /** @returns "changed", "unknown", or the state that it is in and stays in */
   controlBatch(question: { readonly action: "pause" | "resume" | "abort"; readonly jid: string }): Promise<string>;
   /** A token of an eauth system's user: a map, packed in the new flavour; undefined if he is not who he says. */
   makeToken(question: {

@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { hasCodeIn } from "../../config/file-errors.ts";
+import { isDirectory } from "../../config/file-kinds.ts";
 import { isConfigMap } from "../../config/yaml/salt-yaml.ts";
 import { SaltworksError } from "../../errors.ts";
 import { rootsFileBytesMax, rootsFilesListedMax } from "../../limits.ts";
@@ -112,7 +113,7 @@ function listEnvironment(context: RunnerContext, option: Option, env: string): L
     return listed;
   };
   for (const root of rootsOf(context, option).get(env) ?? [])
-    found.set(root, statSync(root, { throwIfNoEntry: false })?.isDirectory() === true ? below(root) : new Map());
+    found.set(root, isDirectory(root) ? below(root) : new Map());
   return found;
 }
 

@@ -1,6 +1,7 @@
 /** Runner `manage.key_regen`: has the minions make new keys, then removes the master's own and all that it knows of theirs. */
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { isDirectory } from "../../config/file-kinds.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { runJob } from "../contract/run-job.ts";
 
@@ -25,7 +26,7 @@ function removeFiles(directory: string, kept: string[]): void {
     const path = join(directory, entry.name);
     try {
       if (entry.isDirectory()) removeFiles(path, kept);
-      else if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) rmSync(path, { force: true });
+      else if (!isDirectory(path)) rmSync(path, { force: true });
     } catch (error) {
       if (!(error instanceof Error && "code" in error)) throw error;
       kept.push(`${path} could not be removed: ${error.message}`);

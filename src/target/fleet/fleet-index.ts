@@ -3,7 +3,7 @@
  * combined as the target says. Decides as asking each minion in turn does (../expected.ts). Pure; its work can be paused at any step.
  */
 
-import { networkHolds, parseAddress } from "../../python/ipaddress.ts";
+import { networkHoldsText } from "../../python/ipaddress.ts";
 import type { Tree } from "../compound.ts";
 import type { Facts } from "../facts.ts";
 import { type Term, termMatches } from "../term.ts";
@@ -197,10 +197,7 @@ export class FleetIndex {
     const [index] = yield* this.#paths.open([addressPath(network.family)]);
     if (index === undefined) return yield* this.#askEach(term, isGreedy);
     const name = `net ${network.value}/${network.prefixBits}`;
-    const found = yield* index.texts.passing(name, (text) => {
-      const address = parseAddress(text);
-      return address !== undefined && networkHolds(network, address);
-    });
+    const found = yield* index.texts.passing(name, (text) => networkHoldsText(network, text));
     return isGreedy ? unionOf([yield* this.#paths.unknown(), found]) : found;
   }
 

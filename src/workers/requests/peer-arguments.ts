@@ -3,7 +3,7 @@
  * Source: Salt's `parse_input`; docs/compatibility.md, words to values.
  */
 import { keywordWord, parseWord } from "../../config/arguments.ts";
-import { isJid } from "../../wire/jid.ts";
+import { jidAsText } from "../../wire/jid.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
 const keywordMark = "__kwarg__";
@@ -28,9 +28,4 @@ export function parsedArguments(sent: readonly Value[], noParse: readonly Value[
 
 function wordValue(word: string): Value {
   return parseWord(word, (value) => new Float(value));
-}
-
-/** A job id is text, though YAML reads it as a number. */
-function jidAsText(value: Value): Value {
-  return typeof value === "bigint" && isJid(value.toString()) ? value.toString() : value;
 }

@@ -35,7 +35,10 @@ describe("JobPool", { timeout: 180_000 }, () => {
     for (const close of closers.splice(0)) await close();
   });
 
-  async function open(options: { readonly [name: string]: ConfigValue } = {}): Promise<Open> {
+  async function open(
+    options: { readonly [name: string]: ConfigValue } = {},
+    extrasUrl: string | undefined = undefined,
+  ): Promise<Open> {
     const setting = makeSetting(options);
     const records = await JobRecords.open(setting.config.cachedir);
     const returns: ValueMap[] = [];
@@ -44,6 +47,7 @@ describe("JobPool", { timeout: 180_000 }, () => {
     const pool = new JobPool({
       config: setting.config,
       environment: { ...process.env },
+      extrasUrl,
       host: {
         fireMaster: async (tag) => fired.push(tag) > 0,
         fireMinion: async (tag) => void fired.push(tag),
@@ -126,6 +130,14 @@ describe("JobPool", { timeout: 180_000 }, () => {
     await records.signal(String(sleeper.get("jid")), 15);
     pool.submit(job("test.echo", ["after"]));
     assert.equal((await returned(1))[0]?.get("return"), "after");
+  });
+
+  it("logs why a process ends that cannot load its functions, and answers for the job", async () => {
+    const { pool, returned, setting } = await open({}, "file:///nowhere/extras.js");
+    pool.submit(job("test.ping"));
+    assert.match(String((await returned(1))[0]?.get("return")), /the job's process ended with code 1/);
+    const logged = setting.lines.map(({ msg }) => msg);
+    assert.ok(logged.some((text) => /^a job process ends: Error.*'\/nowhere\/extras\.js'/.test(text)));
   });
 
   it("gives functions grains and pillar, the newest at each job", async () => {

@@ -14,8 +14,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { busPaths } from "../../../src/minion/bus/fire.ts";
 import { JobRecords } from "../../../src/minion/functions/job-records.ts";
-import { busPaths } from "../../../src/minion/minion-bus.ts";
 import { openIdentity } from "../../../src/minion/session/identity.ts";
 import { EventStreamServer } from "../../../src/transport/event-stream-server.ts";
 import { encodeEvent, frameEvent } from "../../../src/wire/event.ts";

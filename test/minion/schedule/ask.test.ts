@@ -4,7 +4,7 @@ import { fork } from "node:child_process";
 import { join } from "node:path";
 import { it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { MinionBus } from "../../../src/minion/minion-bus.ts";
+import { MinionBus } from "../../../src/minion/bus/minion-bus.ts";
 import { manageTag } from "../../../src/minion/schedule/scheduler.ts";
 import { makeSetting } from "../setting.ts";
 

@@ -7,7 +7,8 @@ import { readOwnPackage } from "../../../src/config/program-version.ts";
 import { compareVersions } from "../../../src/runners/minions/version-order.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Value } from "../../../src/wire/values.ts";
-import { callRunner, plain, runnerContext } from "../calling.ts";
+import { plain } from "../../plain.ts";
+import { callRunner, runnerContext } from "../calling.ts";
 import { masterAccess } from "../master-access.ts";
 
 describe("runner manage", () => {

@@ -7,7 +7,8 @@ import { runWheel } from "../../../src/runners/wheel.ts";
 import { generateMinionKeys } from "../../../src/store/keys/text.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Value } from "../../../src/wire/values.ts";
-import { plain, runnerContext } from "../calling.ts";
+import { plain } from "../../plain.ts";
+import { runnerContext } from "../calling.ts";
 import { masterAccess } from "../master-access.ts";
 
 const { publicPem } = await generateMinionKeys(2_048);

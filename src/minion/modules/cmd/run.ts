@@ -3,8 +3,9 @@
  * Source: behaviour of Salt 3007's cmd module, docs/functions.md.
  */
 
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { isAbsolute } from "node:path";
+import { isDirectory } from "../../../config/file-kinds.ts";
 import { commandOutputBytesMax } from "../../../limits.ts";
 import { reprOf, strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
@@ -182,10 +183,6 @@ function homeDirectory(identity: Identity | undefined, environment: Environment)
     throw error;
   }
   return isDirectory(home) ? home : "/";
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 async function commandVariables(

@@ -1,7 +1,8 @@
 /** The minion's copies of files from elsewhere, in Salt's layout: `files/ENVIRONMENT/..` of the master's, `extrn_files/..` of other servers', `localfiles/..` of this machine's own. */
 import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
+import { isDirectory, isFile } from "../../../config/file-kinds.ts";
 import { commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { hashLocalFile } from "./local-roots.ts";
@@ -35,10 +36,6 @@ export function localFilesPath(context: CallContext, path: string): string {
   return join(context.config.cachedir, "localfiles", normalize(`/${path}`));
 }
 
-export function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
-}
-
 export function hasContent(path: string, { hashType, hash }: FileHash): boolean {
   return isFile(path) && hashLocalFile(path, hashType) === hash;
 }
@@ -64,7 +61,7 @@ export async function replaceCached(path: string, pieces: AsyncIterable<Uint8Arr
   try {
     await writePieces(temporary, pieces, fileMode);
     // A directory was cached at this path before.
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) rmSync(path, { recursive: true });
+    if (isDirectory(path)) rmSync(path, { recursive: true });
     renameSync(temporary, path);
   } finally {
     rmSync(temporary, { force: true });

@@ -2,6 +2,7 @@
 
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
+import { isDirectory, isFile } from "../../../config/file-kinds.ts";
 import { masterFileBytesMax } from "../../../limits.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";
@@ -17,7 +18,6 @@ import {
   cacheMasterFile,
   externalPath,
   hasContent,
-  isFile,
   localFilesPath,
   onePiece,
   replaceCached,
@@ -260,8 +260,4 @@ function ownMode(path: string): number | undefined {
 
 function inDirectory(destination: string, name: string): string {
   return isDirectory(destination) || destination.endsWith("/") ? join(destination, name) : destination;
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

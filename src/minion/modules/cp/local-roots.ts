@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, type Stats, statSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { anyEnvironment, directoriesFor } from "../../../config/environment.ts";
+import { isFile } from "../../../config/file-kinds.ts";
 import type { MinionConfig } from "../../../config/schema.ts";
 import { strOf } from "../../../python/repr.ts";
 import { configToValue } from "../../functions/yaml-values.ts";
@@ -31,7 +32,7 @@ export function findLocalFile(config: MinionConfig, path: string, environment: s
   if (path.includes("\0") || path.startsWith("/") || path.split("/").includes("..")) return undefined;
   return rootsOf(config, environment)
     .map((root) => join(root, inside))
-    .find((file) => statSync(file, { throwIfNoEntry: false })?.isFile() === true);
+    .find(isFile);
 }
 
 /** The bytes from `start` on, at most `bytesMax`. */

@@ -2,13 +2,13 @@
 
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, normalize } from "node:path";
+import { isFile } from "../../../config/file-kinds.ts";
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { argument } from "../declare/signature.ts";
 import { filesBelow } from "./directories.ts";
-import { isFile } from "./file-cache.ts";
 
 /** What Salt's minions send at once. */
 const pieceBytes = 262_144;

@@ -3,6 +3,7 @@
 import { chmodSync, closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { isDirectory } from "../../../config/file-kinds.ts";
 import { copiedChunkBytesMax } from "../../../limits.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";
@@ -124,8 +125,4 @@ function pythonErrorText(error: NodeJS.ErrnoException): string {
 /** What stands behind the last slash, as Python's `basename` has it: nothing if the path ends in one. */
 function lastPart(path: string): string {
   return path.endsWith("/") ? "" : basename(path);
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

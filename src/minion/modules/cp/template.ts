@@ -1,7 +1,7 @@
 /** `cp.get_template`: a file that is rendered before it is set down. Source: Salt 3007's `cp` and file client, docs/functions.md. */
 
-import { statSync } from "node:fs";
 import { dirname } from "node:path";
+import { isDirectory } from "../../../config/file-kinds.ts";
 import { hasCode } from "../../../errors.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
@@ -43,7 +43,7 @@ export async function getTemplate(context: CallContext, args: BoundArguments): P
   const destination = given === "" ? externalPath(context, new URL(source), environmentOf(context, saltenv)) : given;
   const folder = dirname(destination);
   if (given === "" || isTrue(argument(args, "makedirs"))) makeDirectories(folder);
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return "";
+  if (!isDirectory(folder)) return "";
   await writePieces(destination, onePiece(Buffer.from(rendered)), fileMode);
   return destination;
 }

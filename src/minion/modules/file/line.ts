@@ -1,6 +1,6 @@
 /** `file.line`: one line in its place. Source: Salt 3007's `file`, whose rules are kept where they surprise, too. */
 
-import { statSync } from "node:fs";
+import { isFile } from "../../../config/file-kinds.ts";
 import { hasCode } from "../../../errors.ts";
 import { PythonSearch } from "../../../python/regex/search.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -51,7 +51,7 @@ const modes = ["insert", "ensure", "delete", "replace"];
 
 function line(context: CallContext, args: BoundArguments): string | boolean {
   const path = realPath(argument(args, "path"));
-  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
+  if (!isFile(path)) {
     if (isTrue(argument(args, "quiet"))) return false;
     throw commandError(`File "${path}" does not exists or is not a file.`);
   }

@@ -1,6 +1,7 @@
 /** The functions of `file` that search and replace by patterns, in Python's dialect. Source: Salt 3007's `file`, docs/functions.md. */
 
-import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync } from "node:fs";
+import { isFile } from "../../../config/file-kinds.ts";
 import { escapePattern, PythonSearch } from "../../../python/regex/search.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";
@@ -201,7 +202,7 @@ function commentLines(args: BoundArguments, isCommenting: boolean): string | boo
   const end = regex.endsWith("$") ? "$" : "";
   const inner = regex.replace(/^\^+/, "").replace(/\$+$/, "");
   const start = isCommenting ? (regex.startsWith("^") ? "^" : "") : `^${strOf(argument(args, "char"))}\\s*`;
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw invocationError(`File not found: ${path}`);
+  if (!isFile(path)) throw invocationError(`File not found: ${path}`);
   const lines = readEditable(path).match(/[^\n]*\n|[^\n]+/g) ?? [];
   const search = withPattern(() => new PythonSearch(`${start}(${inner})${end}`));
   const isMeant = (line: string) => search.findAtStart(Buffer.from(line, "latin1").toString("utf8")) !== undefined;

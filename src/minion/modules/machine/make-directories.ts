@@ -1,6 +1,7 @@
 /** Makes a directory and those above it, one after the other: Node's own way never ends where the kernel refuses, as in /proc. */
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import { isDirectory } from "../../../config/file-kinds.ts";
 import { isFileError } from "./file-error.ts";
 
 /** One that is there, or a link to one, stays. Errors of the file system are thrown. */
@@ -11,11 +12,7 @@ export function makeDirectories(path: string): void {
   try {
     mkdirSync(path);
   } catch (error) {
-    // Somebody else may have made it meanwhile.
+    // Another process may have made it meanwhile.
     if (!isFileError(error) || error.code !== "EEXIST" || !isDirectory(path)) throw error;
   }
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

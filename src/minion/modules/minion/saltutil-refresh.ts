@@ -3,7 +3,7 @@ import type { MinionConfig } from "../../../config/load.ts";
 import { hasCode } from "../../../errors.ts";
 import { EventSubscriber } from "../../../transport/event-stream-client.ts";
 import { splitEvent } from "../../../wire/event.ts";
-import { busPaths } from "../../minion-bus.ts";
+import { busPaths } from "../../bus/fire.ts";
 
 const completeTag = "/salt/minion/minion_pillar_refresh_complete";
 

@@ -6,8 +6,7 @@ import {
   formatAddress,
   isPrivate,
   netmaskOf,
-  networkHolds,
-  parseAddress,
+  networkHoldsText,
   parseNetwork,
   requireAddress,
 } from "../../../python/ipaddress.ts";
@@ -178,17 +177,14 @@ async function listAddresses(context: CallContext, args: BoundArguments, kind: "
   return isTrue(cidr) ? addresses.filter((address) => holdsAny(context, strOf(cidr), [address])) : addresses;
 }
 
-/** A network with host bits, or that is none, holds nobody; that is logged. */
+/** False for a text that is not a network, or has host bits set; that is logged. */
 function holdsAny(context: CallContext, cidr: string, addresses: readonly string[]): boolean {
   const network = parseNetwork(cidr);
   if (network === undefined) {
     context.log.error(`Invalid CIDR '${cidr}'`);
     return false;
   }
-  return addresses.some((text) => {
-    const address = parseAddress(text);
-    return address !== undefined && networkHolds(network, address);
-  });
+  return addresses.some((text) => networkHoldsText(network, text));
 }
 
 function networksFunction(kind: "inet" | "inet6", text: string, name: string): ModuleFunction {

@@ -1,8 +1,8 @@
 /** The scheduled jobs that every minion of Salt gives itself: its mine, and the look for new grains. */
-import type { MinionConfig } from "../../config/schema.ts";
-import type { Value } from "../../wire/values.ts";
-import { isEnabled } from "../modules/registry.ts";
-import type { Scheduler } from "./scheduler.ts";
+import type { MinionConfig } from "../config/schema.ts";
+import type { Value } from "../wire/values.ts";
+import { isEnabled } from "./modules/registry.ts";
+import type { Scheduler } from "./schedule/scheduler.ts";
 
 const mineJob = "__mine_interval";
 const grainsJob = "__update_grains";
