@@ -1,6 +1,6 @@
 /**
- * Writes docs/config.md, docs/errors.md, docs/limits.md, docs/metrics.md, docs/runners.md and the manual pages from the tables in src, so that they list exactly what exists.
- * `npm run docs` writes them; test/tidy.test.ts compares.
+ * Writes docs/config.md, errors.md, limits.md, metrics.md, runners.md and the manual pages from the tables of src, so
+ * that they list exactly what exists. `npm run docs` runs it; test/tidy.test.ts compares.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -56,27 +56,34 @@ function roleSection(title: string, groups: Readonly<Record<string, OptionTable>
 
 const configIntroduction = `# Configuration
 
-Saltworks reads Salt's own files: \`master\` and \`minion\` in the directory named with \`-c\` (default \`/etc/salt\`). Names, forms and defaults
-are Salt's, so an existing file works unchanged; what differs stands in [compatibility.md](compatibility.md).
+Saltworks reads Salt's own files: \`master\` and \`minion\` in the directory that \`-c\` names (default \`/etc/salt\`). Names,
+forms and defaults are Salt's, so an existing file works unchanged. [compatibility.md](compatibility.md) says what
+differs.
 
-- **Order.** The file itself; over it, whole key by whole key, the files of \`default_include\` (\`master.d/*.conf\`, by name); over both those of
-  \`include\`. Files that are included by one setting are merged with each other: maps key by key, lists one after the other without repeats.
-- **YAML** is read as Salt reads it: version 1.1, so \`yes\`, \`no\`, \`on\` and \`off\` are booleans and \`1:30\` is 90; \`0644\` is 644 and dates are text. A key
-  that comes twice, and unquoted \`{{ jinja }}\`, are errors.
-- **Unknown options** are kept: operators keep settings of their own and of plug-ins there. A near miss of a known name is reported in the log.
-- **Wrong values** end the start, all together, each with file and line. (Salt starts with most of them.) \`null\` means "not written".
+- **Order.** The main file comes first. The files of \`default_include\` (\`master.d/*.conf\`, by name) replace whole keys
+  of it. The files of \`include\` replace whole keys of both. Files that one setting includes are merged with each other:
+  maps key by key, lists one after the other without repeats.
+- **YAML** is read as Salt reads it, as version 1.1: \`yes\`, \`no\`, \`on\` and \`off\` are booleans, \`1:30\` is 90, \`0644\` is
+  644, and dates are text. A key that comes twice is an error, and so is unquoted \`{{ jinja }}\`.
+- **Unknown options** are kept, because operators keep settings of their own and of plug-ins there. The log reports a
+  name that is nearly a known one.
+- **Wrong values** end the start. They are reported together, each with file and line. (Salt starts with most of them.)
+  \`null\` means "not written".
 - **Directories** are put under \`root_dir\`, absolute ones too, unless they are there already.
-- **\`id\`.** A minion without one takes the first line of \`<root_dir>/etc/salt/minion_id\`, else the host's full name; a master the same with \`_master\` behind.
+- **\`id\`.** A minion without one takes the first line of \`<root_dir>/etc/salt/minion_id\`, else the host's full name. A
+  master does the same and appends \`_master\`.
 `;
 
 const unbuiltIntroduction = `## Options that are not built
 
-These feed minions or guard something, and this master does not have them. Set to a value that asks for it, each refuses the start with file and
-line: a fleet would otherwise go on with less than its operators believe. \`accept_missing: [NAME, ..]\` starts without it, with a warning at each
-start. An empty value in a later file (\`ext_pillar: []\` in \`master.d/saltworks.conf\`) says that nothing of it is needed.
+These options feed minions or guard something, and this master does not have them. A value that asks for one refuses the
+start with file and line, because the fleet would otherwise get less than its operators believe.
+\`accept_missing: [NAME, ..]\` starts without it, with a warning at each start. An empty value in a later file
+(\`ext_pillar: []\` in \`master.d/saltworks.conf\`) says that nothing of it is needed.
 
-What is accepted and would feed pillars is an error in each (\`_errors\`), with which minions refuse state runs. What would feed files or highstates
-adds to each highstate a state that no file has: it fails and names the source. Single states whose files are all in \`file_roots\` run.
+An accepted option that would feed pillars puts an error into each pillar (\`_errors\`). Minions then refuse state runs.
+An accepted option that would feed files or highstates adds a state that no file has to each highstate. That state fails
+and names the source. Single states whose files are all in \`file_roots\` run.
 `;
 
 function unbuiltSection(): string[] {
@@ -99,12 +106,12 @@ export function errorsDoc(): string {
   const rows = Object.entries(errorCodes).map(
     ([code, { http, retry, about }]) => `| \`${code}\` | ${http} | ${retry ? "yes" : "no"} | ${cell(about)} |`,
   );
-  const introduction = `# Error codes
+  const errorsIntroduction = `# Error codes
 
-Every error of this program carries one of these. Codes are permanent: never renamed, never reused. \`HTTP\` is the status that the HTTP API
-answers; \`retry\` says whether the same call may succeed later without a change.
+Every error of this program carries one of these codes. Codes are permanent: never renamed, never reused. \`HTTP\` is the
+status that the HTTP API answers. \`retry\` says whether the same call may succeed later without a change.
 `;
-  return `${[generatedNote, introduction, "| code | HTTP | retry | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n")}\n`;
+  return `${[generatedNote, errorsIntroduction, "| code | HTTP | retry | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n")}\n`;
 }
 
 /** Name and comment of each limit, in the file's order. A limit without a comment is left out, which the test notices. */
@@ -134,11 +141,12 @@ export function limitsDoc(source: string): string {
   const options = Object.keys(limitCounters)
     .filter((name) => Object.hasOwn(masterOptions, name))
     .map((name) => `| \`${name}\` | ${counterCell(name)} |`);
-  const introduction = `# Limits
+  const limitsIntroduction = `# Limits
 
-Bounds and timeouts that are not options (those stand in [config.md](config.md)). The unit is in the name or the text. The counter grows when the
-master refuses, drops or cuts something for that bound; [metrics.md](metrics.md) says how it is scraped. Bounds of a minion or of a command have
-none: the minion's log, or the command itself, says it.
+Bounds and timeouts that are not options; [config.md](config.md) has the options. The unit is in the name or in the
+text. The counter grows when the master refuses, drops or cuts something for that bound; [metrics.md](metrics.md) says
+how to scrape it. Bounds of a minion or of a command have no counter: the minion's log or the command itself reports
+them.
 `;
   const optionsIntroduction = `## Options that bound
 
@@ -146,7 +154,7 @@ The same for options of the master.
 `;
   return `${[
     generatedNote,
-    introduction,
+    limitsIntroduction,
     "| limit | value | reason | counter |",
     "| --- | --- | --- | --- |",
     ...rows,
@@ -160,7 +168,8 @@ The same for options of the master.
 
 const metricsIntroduction = `# Metrics
 
-One endpoint for the whole master, every worker thread included, in Prometheus' text format. It is off until \`metrics_port\` is set:
+One endpoint serves the whole master, every worker thread included, in Prometheus' text format. It is off until
+\`metrics_port\` is set:
 
 \`\`\`yaml
 metrics_port: 4510          # metrics_interface: 127.0.0.1
@@ -172,14 +181,20 @@ scrape_configs:
     static_configs: [{ targets: ["127.0.0.1:4510"] }]
 \`\`\`
 
-\`saltworks top\` shows the same in a terminal, by the request port and with the local key; it needs no endpoint.
+\`saltworks top\` shows the same figures in a terminal. It asks by the request port with the local key and needs no
+endpoint.
 
-- **Cost.** Workers add up plain numbers, once per batch; names are put to them when somebody looks. A look costs a few milliseconds of the main thread.
-- **Workers** are asked at each look and have ${limits.metricsWorkerTimeoutMs} ms to answer. One that is busy or hangs shows its last values, and \`saltworks_worker_stale\` is 1. A replaced
-  worker counts from 0 again, which \`rate()\` understands; what is summed over all of them (\`saltworks_limit_hits_total\`) and CPU time by thread's name never go down.
-- **Time per request** of a stage: \`rate(saltworks_stage_seconds_sum[1m]) / on(worker) group_left rate(saltworks_batch_items_sum[1m])\`.
-- **How near a limit is**: \`saltworks_limit_used / saltworks_limit_max\`; \`increase(saltworks_limit_hits_total[5m]) > 0\` when it was met.
-- **Nothing of a minion** is in any label: no ids, no functions, no targets. \`command\` is one of Salt's commands or \`other\`.
+- **Cost.** Workers add up plain numbers, once per batch. Names are added when a scrape or \`saltworks top\` asks. A
+  scrape costs a few milliseconds of the main thread.
+- **Workers** are asked at each scrape and have ${limits.metricsWorkerTimeoutMs} ms to answer. A worker that is busy or hangs shows its last
+  values, and \`saltworks_worker_stale\` is 1. A replaced worker counts from 0 again, which \`rate()\` understands. Sums
+  over all workers (\`saltworks_limit_hits_total\`) and CPU time by thread's name never go down.
+- **Time per request** of a stage: \`rate(saltworks_stage_seconds_sum[1m]) / on(worker) group_left
+  rate(saltworks_batch_items_sum[1m])\`.
+- **How near a limit is**: \`saltworks_limit_used / saltworks_limit_max\`. \`increase(saltworks_limit_hits_total[5m]) > 0\`
+  says that it was met.
+- **Nothing of a minion** is in any label: no ids, no functions, no targets. \`command\` is one of Salt's commands or
+  \`other\`.
 `;
 
 export function metricsDoc(): string {
@@ -197,9 +212,10 @@ export function metricsDoc(): string {
 
 const runnersIntroduction = `# Runner and wheel functions
 
-Runner functions are called with \`saltworks run FUNCTION [argument ..] [name=value ..]\`, wheel functions by clients of Salt's protocol (\`cmd: wheel\`). Names, arguments, forms of results and error texts are
-those of Salt 3007; [compatibility.md](compatibility.md) says what differs. Arguments in capitals must be given. Functions that are marked *offline* also work while the master is down. \`saltworks\`, \`jobs.states\` and others that
-Salt does not have are ours.
+\`saltworks run FUNCTION [argument ..] [name=value ..]\` calls runner functions. Clients of Salt's protocol call wheel
+functions (\`cmd: wheel\`). Names, arguments, forms of results and error texts are those of Salt 3007;
+[compatibility.md](compatibility.md) says what differs. Arguments in capitals must be given. Functions that are marked
+*offline* also work while the master is down. \`saltworks\`, \`jobs.states\` and others that Salt does not have are ours.
 `;
 
 function functionRows(functions: ReadonlyMap<string, RunnerFunction>): string[] {

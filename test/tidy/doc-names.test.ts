@@ -1,0 +1,138 @@
+/** What documents name exists: files behind links, headings behind anchors, paths, commands, scenarios, metrics, constants. */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, posix, relative } from "node:path";
+import { describe, it } from "node:test";
+import { commandAbouts } from "../../src/cli/command-list.ts";
+import { metricGroups } from "../../src/master/metrics/table.ts";
+import { repositoryRoot } from "../root.ts";
+
+/** Columns of a document's line. Tables and code may be longer. */
+const columnsMax = 120;
+/** Folders that hold documents or code that documents name; the others are installed or built. */
+const ownFolders = ["docs", "src", "test", "bench", "scripts", "packaging", "bin", ".ci"] as const;
+
+const textOf = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
+
+function filesUnder(folder: string): string[] {
+  const entries = readdirSync(join(repositoryRoot, folder), { withFileTypes: true, recursive: folder !== "." });
+  const files = entries.filter((entry) => entry.isFile());
+  return files.map((entry) => relative(repositoryRoot, join(entry.parentPath, entry.name)));
+}
+
+const paths = [".", ...ownFolders].flatMap(filesUnder);
+const documents = paths.filter((path) => path.endsWith(".md"));
+const code = paths.filter((path) => /\.(?:ts|mjs|js|c|json)$/.test(path)).map(textOf);
+const scenarioNames = code.flatMap((text) => [...text.matchAll(/\bname: "([\w-]+)"/g)].map(([, name]) => name));
+const words = new Set(code.flatMap((text) => text.match(/\w+/g) ?? []));
+/** Names of other programs, and former names that the changelog tells of. */
+const otherNames: readonly string[] = ["useWritemap", "installJinjaCompat", "heldRequestsBytesMax"];
+/** Words that `saltworks bench` takes in place of a scenario. */
+const benchWords: readonly string[] = ["compare", "report"];
+
+/** Fails with every finding, not only the first. */
+function none(findings: readonly string[]): void {
+  assert.equal(findings.length, 0, `\n${findings.join("\n")}`);
+}
+
+/** Every match of `pattern` in every document, as what `find` makes of its first group. */
+function inDocuments(
+  pattern: RegExp,
+  find: (name: string, path: string) => string | undefined,
+  readDocument = textOf,
+): string[] {
+  return documents.flatMap((path) => {
+    const found = [...readDocument(path).matchAll(pattern)].map(([, name = ""]) => find(name, path));
+    return found.filter((finding) => finding !== undefined).map((finding) => `${path}: ${finding}`);
+  });
+}
+
+const withoutCode = (text: string) => text.replaceAll(/```[\s\S]*?```/g, "").replaceAll(/`[^`\n]*`/g, "``");
+
+/** GitHub's anchors of a document's headings. */
+function anchorsOf(path: string): Set<string> {
+  const headings = [...textOf(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
+
+/** `test/fleet/golden-*.test.ts` and `bench/{a,b}.ts` are patterns; `docs/man` is a folder. */
+function exists(path: string): boolean {
+  const plain = path.replace(/\/$/, "");
+  if (!/[*{]/.test(plain)) return existsSync(join(repositoryRoot, plain));
+  const pattern = plain
+    .replaceAll(/[.+?^$()|[\]\\]/g, "\\$&")
+    .replaceAll("**", "\0")
+    .replaceAll("*", "[^/]*")
+    .replaceAll("\0", ".*")
+    .replaceAll(/\{([^}]*)\}/g, (_, names: string) => `(?:${names.replaceAll(",", "|")})`);
+  return paths.some((known) => new RegExp(`^${pattern}(?:/|$)`).test(known));
+}
+
+describe("documents name what exists", () => {
+  it("files and headings behind relative links", () => {
+    none(
+      inDocuments(
+        /\]\((?!https?:|mailto:)([^)\s]+)\)/g,
+        (link, path) => {
+          const [file = "", anchor] = link.split("#");
+          const target = file === "" ? path : posix.join(dirname(path), file);
+          if (!existsSync(join(repositoryRoot, target))) return `${link} leads nowhere`;
+          if (anchor === undefined || statSync(join(repositoryRoot, target)).isDirectory()) return undefined;
+          return anchorsOf(target).has(anchor) ? undefined : `${link}: no such heading`;
+        },
+        (path) => withoutCode(textOf(path)),
+      ),
+    );
+  });
+
+  it("paths of the repository", () => {
+    const pattern = new RegExp(`\`((?:${ownFolders.join("|").replaceAll(".", "\\.")})/[\\w./*{},-]+)\``, "g");
+    none(inDocuments(pattern, (path) => (exists(path) ? undefined : `${path} does not exist`)));
+  });
+
+  it("commands of saltworks, and scenarios of its bench", () => {
+    const commands = new Set(Object.keys(commandAbouts));
+    const scenarios = new Set([...scenarioNames, ...benchWords]);
+    const isScenario = (name: string) => scenarios.has(name) || name.startsWith("-") || /^[A-Z]/.test(name);
+    none([
+      ...inDocuments(/`(?:bin\/)?saltworks ([a-z][\w-]*)/g, (name) =>
+        commands.has(name) || name === "help" ? undefined : `saltworks ${name} is not a command`,
+      ),
+      ...inDocuments(/saltworks bench ([\w-]+)/g, (name) => (isScenario(name) ? undefined : `no scenario ${name}`)),
+    ]);
+  });
+
+  it("metrics and constants", () => {
+    const metrics = new Set(Object.values(metricGroups).flatMap((group) => Object.keys(group)));
+    const isMetric = (name: string) => metrics.has(name) || metrics.has(name.replace(/_(?:sum|count|bucket)$/, ""));
+    const isUsed = (name: string) => words.has(name) || otherNames.includes(name);
+    none([
+      ...inDocuments(/\b(saltworks_[a-z_]+[a-z])\b(?!\.\w)/g, (name) =>
+        isMetric(name) ? undefined : `${name} is not a metric`,
+      ),
+      ...inDocuments(/`([a-z]+[A-Z]\w*)`/g, (name) => (isUsed(name) ? undefined : `${name} is not in the code`)),
+    ]);
+  });
+});
+
+describe("documents", () => {
+  it(`wrap at ${columnsMax} columns, but for tables and code`, () => {
+    none(
+      documents.flatMap((path) => {
+        const lines = textOf(path)
+          .replaceAll(/^ *```[\s\S]*?^ *```$/gm, (block) => block.replaceAll(/.+/g, ""))
+          .split("\n");
+        return lines.flatMap((line, index) =>
+          line.length > columnsMax && !/^\s*\|/.test(line) ? [`${path}:${index + 1}: ${line.length}`] : [],
+        );
+      }),
+    );
+  });
+});
