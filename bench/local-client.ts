@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ownUserName } from "../src/config/own-user.ts";
+import { ownUserName } from "../src/config/host/user.ts";
 import { SaltworksError } from "../src/errors.ts";
 import { RequestChannel } from "../src/transport/request-channel.ts";
 import { listField, mapField, textField } from "../src/wire/fields.ts";

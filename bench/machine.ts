@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readOwnPackage } from "../src/config/program-version.ts";
+import { readOwnPackage } from "../src/config/host/program.ts";
 import type { MachineFingerprint } from "./results/schema.ts";
 
 export type Machine = {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { withoutNodeVariables } from "../src/cli/daemon/node-environment.ts";
-import { ownUserName } from "../src/config/own-user.ts";
+import { ownUserName } from "../src/config/host/user.ts";
 import { hasCode, SaltworksError } from "../src/errors.ts";
 import { type DescriptorNeed, withDescriptors } from "./fleet/descriptors.ts";
 import { LocalClient } from "./local-client.ts";

@@ -2,10 +2,11 @@
  * Writes docs/config.md, errors.md, limits.md, metrics.md, runners.md and the manual pages from the tables of src, so
  * that they list exactly what exists. `npm run docs` runs it; test/tidy.test.ts compares.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { allowedText } from "../src/config/check-value.ts";
+import { packageRoot } from "../src/config/host/program.ts";
 import { masterOptionGroups, masterOptions } from "../src/config/options/master.ts";
 import { minionOptionGroups } from "../src/config/options/minion.ts";
 import type { Option, OptionTable } from "../src/config/options/option.ts";
@@ -233,14 +234,8 @@ export function runnersDoc(): string {
   return `${[generatedNote, runnersIntroduction, ...runners, ...wheels].join("\n")}\n`;
 }
 
-function repositoryRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
-  return folder;
-}
-
 /** The documents by their path in the repository. */
-export function generatedDocs(root = repositoryRoot()): Map<string, string> {
+export function generatedDocs(root = packageRoot()): Map<string, string> {
   const limitsSource = readFileSync(join(root, "src/limits.ts"), "utf8");
   return new Map([
     ["docs/config.md", configDoc()],
@@ -253,5 +248,5 @@ export function generatedDocs(root = repositoryRoot()): Map<string, string> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const [path, text] of generatedDocs()) writeFileSync(join(repositoryRoot(), path), text);
+  for (const [path, text] of generatedDocs()) writeFileSync(join(packageRoot(), path), text);
 }

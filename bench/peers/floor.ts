@@ -19,7 +19,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { packageRoot } from "../../src/config/program-version.ts";
+import { packageRoot } from "../../src/config/host/program.ts";
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { descriptorLimits, withDescriptors } from "../fleet/descriptors.ts";

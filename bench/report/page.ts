@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { packageRoot } from "../../src/config/program-version.ts";
+import { packageRoot } from "../../src/config/host/program.ts";
 import type { RunResult } from "../results/schema.ts";
 import { describeFit } from "../tune/trust.ts";
 import { escapeHtml } from "./format.ts";

@@ -1,7 +1,7 @@
 /** Which subcommand a command line means, and what becomes of errors that none of them expects. */
 
 import { nearestNames } from "../config/edit-distance.ts";
-import { withSystemReason } from "../config/file-errors.ts";
+import { withSystemReason } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { Exit } from "./command-line.ts";
 import { commandAbouts } from "./command-list.ts";

@@ -1,5 +1,5 @@
 /** What the commands use of the process they run in: streams, signals, who the user is. Tests give one of their own. */
-import { ownUserName } from "../config/own-user.ts";
+import { ownUserName } from "../config/host/user.ts";
 import { LineInput } from "./input/line-input.ts";
 import { openTerminal, type Screen } from "./top/terminal.ts";
 

@@ -1,6 +1,6 @@
 /** The program's version, from the package it runs from, and those of what it is made of. */
 
-import { readOwnPackage } from "../config/program-version.ts";
+import { readOwnPackage } from "../config/host/program.ts";
 import { readDistribution } from "../minion/modules/grains/os.ts";
 import { versionsReport } from "../minion/modules/minion/versions.ts";
 

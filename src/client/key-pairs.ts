@@ -4,7 +4,7 @@
  */
 import { chownSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { isFile } from "../config/file-kinds.ts";
+import { isFile } from "../config/files/kinds.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { cleanPem, fingerprint, loadPrivateKey } from "../crypto/pem.ts";
 import { sign } from "../crypto/rsa.ts";

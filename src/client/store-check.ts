@@ -1,7 +1,7 @@
 /** Reads all that a master has stored, with the master running or not, and says what is damaged. Changes nothing. docs/decisions/0024-damaged-stores.md. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { withSystemReason } from "../config/file-errors.ts";
+import { withSystemReason } from "../config/files/system-errors.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode } from "../errors.ts";
 import { walkedFaultsMax } from "../limits.ts";

@@ -1,8 +1,8 @@
 /**
  * Whether a value read from YAML suits its option, and the value in the option's own form.
  */
-import type { ConfigValue, Option, OptionKind } from "./options/option.ts";
-import { isConfigMap } from "./yaml/salt-yaml.ts";
+import type { Option, OptionKind } from "./options/option.ts";
+import { type ConfigValue, isConfigMap } from "./yaml/values.ts";
 
 export type Checked = { readonly value: unknown } | { readonly fault: string };
 

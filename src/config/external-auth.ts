@@ -1,6 +1,5 @@
 /** What `external_auth` says: which backends are asked, with what settings of their own (`^name`), and for whose permissions. */
-import type { ConfigMap, ConfigValue } from "./options/option.ts";
-import { isConfigMap } from "./yaml/salt-yaml.ts";
+import { type ConfigMap, type ConfigValue, isConfigMap } from "./yaml/values.ts";
 
 /** Backends that this program has, in the order in which they are listed. */
 export const eauthBackends = ["auto", "file", "pam", "rest", "sharedsecret"] as const;

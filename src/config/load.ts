@@ -7,9 +7,12 @@ import { isDeepStrictEqual } from "node:util";
 import { SaltworksError } from "../errors.ts";
 import { checkValue } from "./check-value.ts";
 import { nearestNames } from "./edit-distance.ts";
-import { hostId, withDomain } from "./host-id.ts";
+import { isUri, underRoot } from "./files/root-dir.ts";
+import { readSettings, type Setting, type Settings } from "./files/settings.ts";
+import { hostId, withDomain } from "./host/id.ts";
+import { ownUserName } from "./host/user.ts";
 import { unbuiltJinjaEnv } from "./options/jinja.ts";
-import type { ConfigMap, ConfigValue, OptionTable } from "./options/option.ts";
+import type { OptionTable } from "./options/option.ts";
 import { otherDefaultOf } from "./options/other-defaults.ts";
 import {
   isEmpty,
@@ -20,11 +23,8 @@ import {
   unbuiltSettings,
 } from "./options/unbuilt.ts";
 import { isIgnored, otherSaltNames } from "./other-names.ts";
-import { ownUserName } from "./own-user.ts";
-import { readSettings, type Setting, type Settings } from "./read-files.ts";
-import { isUri, underRoot } from "./root-dir.ts";
 import { type Fault, type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
-import { isConfigMap } from "./yaml/salt-yaml.ts";
+import { type ConfigMap, type ConfigValue, isConfigMap } from "./yaml/values.ts";
 
 /** Values from the command line, by option name; they win over every file. */
 export type { MasterConfig, MinionConfig };

@@ -4,8 +4,9 @@
  */
 import { masterOptions } from "./options/master.ts";
 import { minionOptions } from "./options/minion.ts";
-import type { ConfigValue, ValuesOf } from "./options/option.ts";
+import type { ValuesOf } from "./options/option.ts";
 import type { UnbuiltSetting } from "./options/unbuilt.ts";
+import type { ConfigValue } from "./yaml/values.ts";
 
 /** A value that is wrong, and where it was written. */
 export type Fault = { readonly file: string; readonly line: number; readonly message: string };

@@ -2,10 +2,10 @@
 import { mkdirSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { isNotThere } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { listedFilesMax } from "../limits.ts";
 import { replaceFile } from "../store/durable-file.ts";
-import { isNotThere } from "./roots.ts";
 import { type FileServerSettings, rootsBackend } from "./settings.ts";
 
 /** Paths on the master. */

@@ -14,9 +14,9 @@ import { type Encodable, Packed, type Value, type ValueMap } from "../wire/value
 import { type FileChanges, noteChanges } from "./changes.ts";
 import { FileHashes } from "./hashes.ts";
 import { FileListCache } from "./lists.ts";
+import { PushedUsage } from "./pushed/by-minion.ts";
 import { PushedTotal } from "./pushed/total.ts";
 import type { PushRefusal, Usage } from "./pushed/usage.ts";
-import { PushedUsage } from "./pushed-usage.ts";
 import { receivePiece } from "./receive.ts";
 import { type FoundFile, findFile } from "./roots.ts";
 import type { FileServerSettings } from "./settings.ts";

@@ -5,12 +5,13 @@
 import { mkdirSync, type Stats } from "node:fs";
 import { readdir, readFile, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { isNotThere } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { fileListsKeptMax } from "../limits.ts";
 import { replaceFile } from "../store/durable-file.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Value } from "../wire/values.ts";
-import { isNotThere, rootsOfEnvironment } from "./roots.ts";
+import { rootsOfEnvironment } from "./roots.ts";
 import { type FileServerSettings, rootsBackend } from "./settings.ts";
 import { type FileLists, walkRoots } from "./walk.ts";
 

@@ -1,13 +1,13 @@
 /** `_file_recv`: a piece of a file that a minion sends (`cp.push`), kept below the minion's own directory. Source: Salt 3007's master, docs/protocol.md section 7.1. */
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
-import { hasCodeIn } from "../config/file-errors.ts";
+import { hasCodeIn, isNotThere } from "../config/files/system-errors.ts";
 import { idIsValid } from "../store/keys/keys.ts";
 import { bytesField, intField, listField } from "../wire/fields.ts";
 import type { ValueMap } from "../wire/values.ts";
+import type { PushedUsage } from "./pushed/by-minion.ts";
 import type { PushRefusal } from "./pushed/usage.ts";
-import type { PushedUsage } from "./pushed-usage.ts";
-import { isBelow, isNotThere } from "./roots.ts";
+import { isBelow } from "./roots.ts";
 import type { FileServerSettings } from "./settings.ts";
 
 type ReceiveSettings = Pick<FileServerSettings, "isReceiving" | "receivedBytesMax" | "cachedir">;

@@ -5,8 +5,8 @@
 import type { BigIntStats } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, normalize, resolve } from "node:path";
-import { anyEnvironment, directoriesFor } from "../config/environment.ts";
-import { hasCodeIn } from "../config/file-errors.ts";
+import { anyEnvironment, directoriesFor } from "../config/files/environment.ts";
+import { isNotThere } from "../config/files/system-errors.ts";
 import type { FileServerSettings } from "./settings.ts";
 
 type RootSettings = Pick<FileServerSettings, "roots" | "isServing" | "isIgnored" | "followsLinks">;
@@ -82,9 +82,4 @@ function askedFor(path: string, environment: string): Asked | undefined {
     environment: options.get("saltenv") ?? environment,
     rootIndex: index === undefined ? undefined : Number(index),
   };
-}
-
-/** A name that leads nowhere, or where the master may not look. */
-export function isNotThere(error: unknown): boolean {
-  return hasCodeIn(error, "ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "ENAMETOOLONG");
 }

@@ -1,6 +1,7 @@
 /** The master's options that shape what its file server serves, read once. Source: Salt 3007's configuration and `roots` backend. */
+
+import { matchingPaths } from "../config/files/path-pattern.ts";
 import type { MasterConfig } from "../config/load.ts";
-import { matchingPaths } from "../config/path-pattern.ts";
 import { SaltworksError } from "../errors.ts";
 import { compileGlob } from "../python/fnmatch.ts";
 import { compilePythonPattern } from "../python/regex/match.ts";

@@ -2,9 +2,9 @@
 import type { Dirent } from "node:fs";
 import { readdir, readlink, realpath, stat } from "node:fs/promises";
 import { dirname, join, normalize, relative, resolve } from "node:path";
+import { isNotThere } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { listedFilesMax } from "../limits.ts";
-import { isNotThere } from "./roots.ts";
 import type { FileServerSettings } from "./settings.ts";
 
 /** Paths relative to the roots, "/" between their parts, sorted. `links`: what each leads to, as it is written. */

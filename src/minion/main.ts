@@ -1,6 +1,6 @@
 /** The minion daemon's entry: composition, signals, exit code. */
 import type { Logger } from "pino";
-import { cacheHostId } from "../config/host-id.ts";
+import { cacheHostId } from "../config/host/id.ts";
 import type { MinionConfig } from "../config/schema.ts";
 import { rejectedExitDelaySeconds } from "../limits.ts";
 import { exitCodes, Minion } from "./minion.ts";

@@ -4,11 +4,11 @@
  */
 
 import { demand, type Item } from "../python/values.ts";
-import { isInside, type PillarFiles } from "./files.ts";
-import type { Bound } from "./jinja/python/call-arguments.ts";
-import { fault } from "./jinja/run/objects.ts";
-import { dynamicRoots } from "./roots.ts";
-import type { PillarSettings } from "./settings.ts";
+import { isInside, type PillarFiles } from "./input/files.ts";
+import { dynamicRoots } from "./input/roots.ts";
+import type { PillarSettings } from "./input/settings.ts";
+import type { Bound } from "./jinja/values/arguments.ts";
+import { fault } from "./jinja/values/objects.ts";
 
 const served = "salt://";
 const local = "file://";

@@ -9,13 +9,13 @@ import { reprOf, strOf } from "../python/repr.ts";
 import { type Dict, demand, getKey, type Item, isEqual, isTrue, itemOr, iterate, Tuple } from "../python/values.ts";
 import type { ValueMap } from "../wire/values.ts";
 import { fileText } from "./file-functions.ts";
-import type { PillarFiles } from "./files.ts";
+import type { PillarFiles } from "./input/files.ts";
+import { joinedLists, merged } from "./input/merge.ts";
+import { type Minion, matchesMinion } from "./input/minion.ts";
+import type { PillarSettings } from "./input/settings.ts";
 import { traverse } from "./jinja/filters/data.ts";
-import { type Bound, bind } from "./jinja/python/call-arguments.ts";
-import { Callable, fault, Members, typeFault } from "./jinja/run/objects.ts";
-import { joinedLists, merged } from "./merge.ts";
-import { type Minion, matchesMinion } from "./minion-match.ts";
-import type { PillarSettings } from "./settings.ts";
+import { type Bound, bind } from "./jinja/values/arguments.ts";
+import { Callable, fault, Members, typeFault } from "./jinja/values/objects.ts";
 
 export type FunctionContext = {
   readonly minion: Minion;

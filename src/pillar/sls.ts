@@ -9,16 +9,16 @@ import { pillarFilesMax } from "../limits.ts";
 import type { Dict, Item } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { TemplatePipe } from "./external/contract.ts";
-import { isInside, type PillarFile, type PillarFiles } from "./files.ts";
-import { asFault, dataOf, fault } from "./jinja/run/objects.ts";
+import { isInside, type PillarFile, type PillarFiles } from "./input/files.ts";
+import type { Minion } from "./input/minion.ts";
+import type { PillarSettings } from "./input/settings.ts";
+import { loadYaml } from "./input/yaml.ts";
 import { type ParsedTemplate, renderTemplate, type TemplateEnvironment } from "./jinja/run/template.ts";
 import type { LexerOptions } from "./jinja/syntax/lexer.ts";
 import { parseTemplate } from "./jinja/syntax/parser.ts";
-import { readJson } from "./json.ts";
-import type { Minion } from "./minion-match.ts";
+import { readJson } from "./jinja/values/json.ts";
+import { asFault, dataOf, fault } from "./jinja/values/objects.ts";
 import { saltFunctions } from "./salt-functions.ts";
-import type { PillarSettings } from "./settings.ts";
-import { loadYaml } from "./yaml.ts";
 
 /** Where a file stands: its path below the root, its name and its environment. */
 export type SlsPlace = { readonly path: string; readonly sls: string; readonly environment: string };

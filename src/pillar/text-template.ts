@@ -9,11 +9,11 @@ import { templateCallsMax } from "../limits.ts";
 import type { Item } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import { faultText } from "./compile.ts";
+import { loadYaml } from "./input/yaml.ts";
 import { lineOf } from "./jinja/run/evaluate.ts";
-import { asFault, type CallArguments, Callable, dataOf, fault, Members } from "./jinja/run/objects.ts";
 import { type ParsedTemplate, renderTemplate } from "./jinja/run/template.ts";
 import { parseTemplate } from "./jinja/syntax/parser.ts";
-import { loadYaml } from "./yaml.ts";
+import { asFault, type CallArguments, Callable, dataOf, fault, Members } from "./jinja/values/objects.ts";
 
 type TextFunction = (args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
 /** What a template sees, and what it finds in `salt`. */

@@ -3,9 +3,9 @@
 import { SaltworksError } from "../errors.ts";
 import { iterate } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
-import { typeFault } from "./jinja/run/objects.ts";
-import { type Minion, matchesMinion } from "./minion-match.ts";
-import type { PillarSettings } from "./settings.ts";
+import { type Minion, matchesMinion } from "./input/minion.ts";
+import type { PillarSettings } from "./input/settings.ts";
+import { typeFault } from "./jinja/values/objects.ts";
 
 /** What a target of a top file says: how it is meant, and which files. */
 type Line = { matchers: Value[]; names: string[]; order: number };

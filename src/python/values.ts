@@ -123,17 +123,6 @@ export function isNumber(item: ReadItem): item is Numeric {
   return typeof item === "number" || typeof item === "bigint" || typeof item === "boolean" || item instanceof Float;
 }
 
-/** A float in the form in which wire values hold it: integral ones are wrapped. */
-export function floatItem(value: number): number | Float {
-  return Number.isInteger(value) ? new Float(value) : value;
-}
-
-/** An int in the form in which wire values hold it: a number while that is exact. */
-export function intItem(value: bigint): number | bigint {
-  const number = Number(value);
-  return Number.isSafeInteger(number) ? number : value;
-}
-
 export function asNumber(item: Numeric): number {
   return item instanceof Float ? item.value : Number(item);
 }

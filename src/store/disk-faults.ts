@@ -1,5 +1,5 @@
 /** Counts what the disk refused to this thread: for want of room, and for another reason, such as EIO. Each failed step once. */
-import { hasCodeIn } from "../config/file-errors.ts";
+import { hasCodeIn } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 
 /** `full`: no room or quota left. `failed`: any other error of a store. `lost`: LMDB refuses a file until the process opens it anew. */

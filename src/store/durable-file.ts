@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, fchmodSync, fsyncSync, linkSync, openSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { hasCodeIn } from "../config/file-errors.ts";
+import { hasCodeIn } from "../config/files/system-errors.ts";
 
 /** A dotfile, so that no listing of keys or jobs takes it for one of its own. */
 function temporaryBeside(path: string): string {

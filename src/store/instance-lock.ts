@@ -4,7 +4,7 @@
  */
 import { mkdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../config/file-errors.ts";
+import { hasCodeIn } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { createDurably } from "./durable-file.ts";
 

@@ -4,7 +4,7 @@
  */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../config/file-errors.ts";
+import { hasCodeIn } from "../config/files/system-errors.ts";
 import { hasCode } from "../errors.ts";
 import { pillarCacheEnvironmentsMax, pillarCacheFileBytesMax } from "../limits.ts";
 import { decode, encode } from "../wire/msgpack.ts";

@@ -6,7 +6,7 @@ import { isUtf8 } from "node:buffer";
 import { SaltworksError } from "../errors.ts";
 import { decodedValuesMax, nestingDepthMax, numericKeysMax } from "../limits.ts";
 import { cachedAsciiText, cachedKeyBytesMax } from "./key-text.ts";
-import { Ext, Float, type Value, type ValueMap } from "./values.ts";
+import { Ext, floatItem, intItem, type Value, type ValueMap } from "./values.ts";
 
 /** `text`: raw and str become strings where they are valid UTF-8. `bytes`: every string but map keys stays bytes. */
 export type Strings = "text" | "bytes";
@@ -82,17 +82,17 @@ export class Decoder {
     switch (code) {
       case 0xca:
         this.#advance(4);
-        return floatOf(this.#bytes.readFloatBE(start));
+        return floatItem(this.#bytes.readFloatBE(start));
       case 0xcb:
         this.#advance(8);
-        return floatOf(this.#bytes.readDoubleBE(start));
+        return floatItem(this.#bytes.readDoubleBE(start));
       case 0xcc:
       case 0xcd:
       case 0xce:
         return this.#take(1 << (code - 0xcc));
       case 0xcf:
         this.#advance(8);
-        return numberOf(this.#bytes.readBigUInt64BE(start));
+        return intItem(this.#bytes.readBigUInt64BE(start));
       case 0xd0:
         return (this.#take(1) << 24) >> 24;
       case 0xd1:
@@ -101,7 +101,7 @@ export class Decoder {
         return this.#take(4) | 0;
       case 0xd3:
         this.#advance(8);
-        return numberOf(this.#bytes.readBigInt64BE(start));
+        return intItem(this.#bytes.readBigInt64BE(start));
       default:
         throw new SaltworksError("WIRE_MALFORMED", "a byte that starts no value", { byte: code, position: start - 1 });
     }
@@ -194,13 +194,4 @@ function textAt(bytes: Buffer, start: number, end: number): string | undefined {
     if (index === end) return bytes.toString("latin1", start, end);
   }
   return isUtf8(bytes.subarray(start, end)) ? bytes.toString("utf8", start, end) : undefined;
-}
-
-function floatOf(value: number): number | Float {
-  return Number.isInteger(value) ? new Float(value) : value;
-}
-
-function numberOf(value: bigint): number | bigint {
-  const number = Number(value);
-  return Number.isSafeInteger(number) ? number : value;
 }

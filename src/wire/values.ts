@@ -62,3 +62,14 @@ export function asValue(encodable: Encodable): Value {
 export function copyOf<Kind extends Value>(value: Kind): Kind {
   return asValue(value) as Kind;
 }
+
+/** A float in the form in which wire values hold it: integral ones are wrapped. */
+export function floatItem(value: number): number | Float {
+  return Number.isInteger(value) ? new Float(value) : value;
+}
+
+/** An int in the form in which wire values hold it: a number while that is exact. */
+export function intItem(value: bigint): number | bigint {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}

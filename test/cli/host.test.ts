@@ -63,7 +63,7 @@ describe("the process that a command runs in", () => {
 
 /** Modules are loaded before the change: the stranger may not be able to read them. */
 const strangerText = `
-  import { ownUserName } from ${JSON.stringify(new URL("../../src/config/own-user.js", import.meta.url).href)};
+  import { ownUserName } from ${JSON.stringify(new URL("../../src/config/host/user.js", import.meta.url).href)};
   process.setuid(${strangerUid});
   process.stdout.write(ownUserName());
 `;

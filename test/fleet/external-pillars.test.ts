@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadPrimes, minionKey } from "../../bench/fleet/keys.ts";
 import type { Encodable, ValueMap } from "../../src/wire/values.ts";
+import { plainJson } from "../plain.ts";
 import { readCounters, startOurMaster } from "./our-master.ts";
 import { ProbeMinion } from "./probe-minion.ts";
 import { runCli } from "./run-cli.ts";
@@ -61,11 +62,6 @@ class Bed {
   }
 }
 
-const plain = (value: unknown): unknown =>
-  JSON.parse(
-    JSON.stringify(value, (_key, member: unknown) => (member instanceof Map ? Object.fromEntries(member) : member)),
-  );
-
 describe("external sources of a running master", deadline, () => {
   const bed = new Bed();
   before(async () => {
@@ -93,10 +89,10 @@ describe("external sources of a running master", deadline, () => {
       return pillar;
     });
     for (let round = 0; round < 3; round += 1)
-      assert.deepEqual(plain(await bed.ask("web1")), { a: "file", id: "web1", secret: "none" });
+      assert.deepEqual(plainJson(await bed.ask("web1")), { a: "file", id: "web1", secret: "none" });
     assert.equal(lateCount, 0);
     for (const pillar of await Promise.all(late))
-      assert.deepEqual(plain(pillar), {
+      assert.deepEqual(plainJson(pillar), {
         a: "file",
         _errors: ["Failed to load ext_pillar cmd_yaml: the commands took longer than ext_pillar_timeout (15 seconds)"],
       });
@@ -135,35 +131,35 @@ describe("pillar_cache of a running master", deadline, () => {
     assert.equal(statSync(folder()).mode & 0o777, 0o700);
     assert.equal(statSync(join(folder(), "web1")).mode & 0o777, 0o600);
     bed.write("a.sls", "a: 2\n");
-    assert.deepEqual(plain(await bed.ask("web1")), { a: 1 });
-    assert.deepEqual(plain(await bed.ask("web1", { pillar_override: { b: 3 } })), { a: 1, b: 3 });
-    assert.deepEqual(plain(await bed.ask("web1")), { a: 1 });
+    assert.deepEqual(plainJson(await bed.ask("web1")), { a: 1 });
+    assert.deepEqual(plainJson(await bed.ask("web1", { pillar_override: { b: 3 } })), { a: 1, b: 3 });
+    assert.deepEqual(plainJson(await bed.ask("web1")), { a: 1 });
     // Another environment is another pillar.
-    assert.deepEqual(plain(await bed.ask("web1", { pillarenv: "base" })), { a: 2 });
-    assert.deepEqual(plain(await bed.ask("web1", { clean_cache: true })), { a: 2 });
+    assert.deepEqual(plainJson(await bed.ask("web1", { pillarenv: "base" })), { a: 2 });
+    assert.deepEqual(plainJson(await bed.ask("web1", { clean_cache: true })), { a: 2 });
   });
 
   it("is shown and emptied by its runner functions", async () => {
     assert.deepEqual(await bed.run("pillar.show_pillar_cache", "web*"), { web1: { a: 2 } });
     bed.write("a.sls", "a: 3\n");
     assert.deepEqual(await bed.run("pillar.show_pillar", "web1"), { a: 3 });
-    assert.deepEqual(plain(await bed.ask("web1")), { a: 2 });
+    assert.deepEqual(plainJson(await bed.ask("web1")), { a: 2 });
     assert.deepEqual(await bed.run("pillar.clear_pillar_cache", "web1"), {});
     assert.deepEqual(readdirSync(folder()), []);
-    assert.deepEqual(plain(await bed.ask("web1")), { a: 3 });
+    assert.deepEqual(plainJson(await bed.ask("web1")), { a: 3 });
   });
 
   it("cannot be kept, and comes all the same, until it can", async () => {
     rmSync(folder(), { recursive: true });
     writeFileSync(folder(), "");
-    assert.deepEqual(plain(await bed.ask("web1")), { a: 3 });
+    assert.deepEqual(plainJson(await bed.ask("web1")), { a: 3 });
     bed.write("a.sls", "a: 4\n");
-    assert.deepEqual(plain(await bed.ask("web1", { clean_cache: true })), { a: 4 });
+    assert.deepEqual(plainJson(await bed.ask("web1", { clean_cache: true })), { a: 4 });
     assert.equal((await readCounters(bed.master.client())).main.get("pillarCache.unkept"), 2);
     assert.match(bed.master.logTail(), /a pillar could not be kept/);
     rmSync(folder());
     bed.write("a.sls", "a: 3\n");
-    assert.deepEqual(plain(await bed.ask("web1")), { a: 3 });
+    assert.deepEqual(plainJson(await bed.ask("web1")), { a: 3 });
     assert.deepEqual(readdirSync(folder()), ["web1"]);
   });
 
@@ -171,7 +167,7 @@ describe("pillar_cache of a running master", deadline, () => {
     bed.write("top.sls", "base: {'*': [a, bad]}\n");
     assert.ok((await bed.ask("web2")).has("_errors"));
     bed.write("top.sls", "base: {'*': [a]}\n");
-    assert.deepEqual(plain(await bed.ask("web2")), { a: 3 });
+    assert.deepEqual(plainJson(await bed.ask("web2")), { a: 3 });
     assert.deepEqual(readdirSync(folder()).sort(), ["web1", "web2"]);
     const removed = await runCli(["key", "-c", bed.master.configDirectory, "-y", "-d", "web2"], commandTimeoutMs);
     assert.equal(removed.exitCode, 0, removed.stderr);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { afterEach, before, describe, it } from "node:test";
-import type { ConfigValue } from "../../src/config/options/option.ts";
+import type { ConfigValue } from "../../src/config/yaml/values.ts";
 import { busPaths } from "../../src/minion/bus/fire.ts";
 import { JobRecords } from "../../src/minion/functions/job-records.ts";
 import { Minion } from "../../src/minion/minion.ts";

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Logger, pino } from "pino";
 import { loadMinionConfig } from "../../src/config/load.ts";
-import type { ConfigValue } from "../../src/config/options/option.ts";
 import type { MinionConfig } from "../../src/config/schema.ts";
+import type { ConfigValue } from "../../src/config/yaml/values.ts";
 
 export type LogLine = { readonly level: number; readonly msg: string; readonly [name: string]: unknown };
 export type Setting = {

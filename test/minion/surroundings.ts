@@ -1,7 +1,7 @@
 /** Functions and a host for calls in tests: what is asked of the host is kept. */
 import { tmpdir } from "node:os";
 import { loadMinionConfig } from "../../src/config/load.ts";
-import type { ConfigValue } from "../../src/config/options/option.ts";
+import type { ConfigValue } from "../../src/config/yaml/values.ts";
 import type { Surroundings } from "../../src/minion/functions/call-context.ts";
 import type { MinionFacts } from "../../src/minion/functions/host.ts";
 import { JobRecords } from "../../src/minion/functions/job-records.ts";

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import type { ConfigMap } from "../../src/config/options/option.ts";
+import type { ConfigMap } from "../../src/config/yaml/values.ts";
 import { PillarCompiler } from "../../src/pillar/compile.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value, ValueMap } from "../../src/wire/values.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { filterNames, refusedFilters } from "../../src/pillar/jinja/filters/filters.ts";
+import { filterNames, refusedFilters } from "../../src/pillar/jinja/filters/registry.ts";
 import { saltFunctionNames } from "../../src/pillar/salt-functions.ts";
 import { repositoryRoot } from "../root.ts";
 

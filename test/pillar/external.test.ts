@@ -7,8 +7,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { promisify } from "node:util";
 import type { Overrides } from "../../src/config/load.ts";
-import type { ConfigMap } from "../../src/config/options/option.ts";
 import { builtPillarSources } from "../../src/config/options/unbuilt.ts";
+import type { ConfigMap } from "../../src/config/yaml/values.ts";
 import { extPillarBytesMax, fileTreeDepthMax } from "../../src/limits.ts";
 import { type CompiledPillar, PillarCompiler, type PillarRequest } from "../../src/pillar/compile.ts";
 import { shellOf } from "../../src/pillar/external/commands.ts";
@@ -17,6 +17,7 @@ import { externalSources } from "../../src/pillar/external/sources.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value, ValueMap } from "../../src/wire/values.ts";
 import { needsRoot } from "../fleet/ordinary-user.ts";
+import { plainJson } from "../plain.ts";
 import { answersOf, corpusOf } from "./corpus.ts";
 import { processEnded } from "./process-end.ts";
 import { grains, settingsOf } from "./rendering.ts";
@@ -65,10 +66,6 @@ async function compiled(
 }
 
 const errorsOf = ({ pillar }: CompiledPillar) => pillar.get("_errors");
-const json = (value: unknown): unknown =>
-  JSON.parse(
-    JSON.stringify(value, (_key, member: unknown) => (member instanceof Map ? Object.fromEntries(member) : member)),
-  );
 
 describe("external sources give what they give in Salt", () => {
   const answers = answersOf<Answer>("external");
@@ -278,7 +275,7 @@ describe("what a minion asks for itself", () => {
     write("base/top.sls", "base: {'*': [a]}\n");
     write("base/a.sls", "a: 1\n");
     const result = await ask({}, { git: ["master x"], extra_minion_data_in_pillar: "*" });
-    assert.deepEqual(json(result.pillar), {
+    assert.deepEqual(plainJson(result.pillar), {
       a: 1,
       _errors: ["git", "extra_minion_data_in_pillar"].map(
         (name) => `The ext_pillar module ${name} is not allowed for on-demand pillar data (on_demand_ext_pillar)`,

@@ -3,12 +3,12 @@
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
 import { loadMasterConfig, type Overrides } from "../../src/config/load.ts";
-import { PillarFiles } from "../../src/pillar/files.ts";
+import { PillarFiles } from "../../src/pillar/input/files.ts";
+import { type PillarSettings, pillarSettings } from "../../src/pillar/input/settings.ts";
+import { loadYaml } from "../../src/pillar/input/yaml.ts";
 import { type ParsedTemplate, renderTemplate } from "../../src/pillar/jinja/run/template.ts";
 import { parseTemplate } from "../../src/pillar/jinja/syntax/parser.ts";
 import { saltFunctions } from "../../src/pillar/salt-functions.ts";
-import { type PillarSettings, pillarSettings } from "../../src/pillar/settings.ts";
-import { loadYaml } from "../../src/pillar/yaml.ts";
 import type { Dict, Item } from "../../src/python/values.ts";
 import type { ValueMap } from "../../src/wire/values.ts";
 

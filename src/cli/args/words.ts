@@ -1,5 +1,5 @@
 /** Words of a command line as a job's arguments: positional values, then keywords in one map. Source: docs/compatibility.md, words to values. */
-import { parseWord } from "../../config/arguments.ts";
+import { parseWord } from "../../config/yaml/word.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
 /** `name=value`, but not `name==value`; the value ends before a line end, of which only a last one is allowed. */

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs, stripVTControlCharacters } from "node:util";
 import { KeyAdmin } from "../../client/key-admin.ts";
-import { packageRoot } from "../../config/program-version.ts";
+import { packageRoot } from "../../config/host/program.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { demoMinionsMax, demoStartTimeoutMs } from "../../limits.ts";

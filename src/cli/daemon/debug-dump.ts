@@ -6,7 +6,7 @@ import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { debugDumpBytesMax, debugFileTriesMax } from "../../limits.ts";
 import { threadStacks } from "./thread-stacks.ts";
 

@@ -5,7 +5,7 @@
 import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hostAddress } from "../../master/ports/endpoint.ts";
 import { type OpenedPorts, portFault, portsError, wantedPorts } from "../../master/ports/port-check.ts";

@@ -4,7 +4,7 @@
  */
 import { closeSync, constants, fchownSync, fstatSync, lstatSync, openSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { entryOf, inDirectory, makeDirectories, type Owner, ownDirectory } from "./rooted-path.ts";
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;

@@ -2,7 +2,7 @@
 import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { packageRoot } from "../../config/program-version.ts";
+import { packageRoot } from "../../config/host/program.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { Host } from "../host.ts";
 import { changeTo, userToBecome } from "../input/process-user.ts";

@@ -14,7 +14,7 @@ import {
   readlinkSync,
 } from "node:fs";
 import { basename, dirname, posix } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;

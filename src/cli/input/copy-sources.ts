@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { createReadStream, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { posix } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { copiedFilesBytesMax, copiedFilesMax } from "../../limits.ts";
 

@@ -4,7 +4,7 @@ import { checkValue } from "../../config/check-value.ts";
 import { type MasterConfig, type MinionConfig, masterOptions } from "../../config/schema.ts";
 import type { LocalPillar } from "../../minion/call/call-host.ts";
 import { PillarCompiler } from "../../pillar/compile.ts";
-import { pillarSettings } from "../../pillar/settings.ts";
+import { pillarSettings } from "../../pillar/input/settings.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 
 /** Options of a master's that shape pillars and that the minion's table lacks; without a master the minion's file has them. */

@@ -1,6 +1,6 @@
 /** Whom a command runs as: `-u` makes root another user before anything is done. Source: salt-key's own way, with its exit codes. */
 
-import { ownUserName } from "../../config/own-user.ts";
+import { ownUserName } from "../../config/host/user.ts";
 import { findUser, type User } from "../../minion/modules/machine/user-database.ts";
 import { Exit } from "../command-line.ts";
 import type { Host } from "../host.ts";

@@ -1,5 +1,5 @@
 /** A Saltfile: options that a command is always given in some directory or by some user. Source: behaviour of Salt 3007. */
-import type { ConfigMap, ConfigValue } from "../../config/options/option.ts";
+import type { ConfigMap, ConfigValue } from "../../config/yaml/values.ts";
 import { type AnyOption, type CommandTable, mainName } from "./option.ts";
 
 /** What the Saltfile says to one program, or why it cannot be read. */

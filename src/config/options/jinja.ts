@@ -1,7 +1,6 @@
 /** What `jinja_env` and `jinja_sls_env` ask of Jinja that is not built here. Source: names and defaults of Jinja 3.1, as Salt's releases bring it. */
 
-import { isConfigMap } from "../yaml/salt-yaml.ts";
-import type { ConfigValue } from "./option.ts";
+import { type ConfigValue, isConfigMap } from "../yaml/values.ts";
 
 /** Salt passes over any other name. `trim_blocks` and `lstrip_blocks` are built, so that they are not here. */
 export const jinjaDefaults: Readonly<Record<string, ConfigValue>> = {

@@ -3,6 +3,8 @@
  * Names, forms and defaults are Salt's, so that an existing file works unchanged; `isOurs` marks what Salt doesn't have.
  */
 
+import type { ConfigMap, ConfigValue } from "../yaml/values.ts";
+
 /** The forms a value may take in YAML. "textOrList" keeps whichever was written. */
 export type OptionKind =
   | "text"
@@ -14,10 +16,6 @@ export type OptionKind =
   | "textOrList"
   | "listOrMap"
   | "any";
-
-/** A tree of what YAML can hold, once read. */
-export type ConfigValue = null | boolean | number | bigint | string | Uint8Array | readonly ConfigValue[] | ConfigMap;
-export type ConfigMap = { readonly [key: string]: ConfigValue };
 
 type Details = {
   readonly min?: number;

@@ -2,7 +2,7 @@
  * Defaults of those further options of Salt's whose default asks for something: written as they are, such an option needs no word.
  * Source: the defaults of 3007, or of 3008 where it is new; test/config/other-names.test.ts compares them.
  */
-import type { ConfigValue } from "./option.ts";
+import type { ConfigValue } from "../yaml/values.ts";
 
 export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
   autoload_dynamic_modules: true,

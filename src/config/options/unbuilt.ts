@@ -4,10 +4,9 @@
  * docs/config.md lists them. Options that only tune are no part of this; they are named in a warning.
  */
 
-import type { Setting, Settings } from "../read-files.ts";
-import { isConfigMap } from "../yaml/salt-yaml.ts";
+import type { Setting, Settings } from "../files/settings.ts";
+import { type ConfigValue, isConfigMap } from "../yaml/values.ts";
 import { unbuiltJinja } from "./jinja.ts";
-import type { ConfigValue } from "./option.ts";
 
 /** What becomes of minions that would have got something: their pillar has an error, their highstate, or nothing shows it. */
 type Warns = "pillar" | "highstate" | undefined;

@@ -14,7 +14,7 @@ import {
   YAMLParseError,
 } from "yaml";
 
-/** What the lexer has inside; test/pillar/yaml.test.ts fails should another version of the package have it otherwise. */
+/** What the lexer has inside; test/pillar/input/yaml.test.ts fails should another version of the package have it otherwise. */
 type Inner = {
   /** Columns by which a line has to be indented to belong to what came before. */
   indentNext: number;

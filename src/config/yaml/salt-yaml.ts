@@ -3,8 +3,8 @@
  * a key may not come twice). Source: observed on Salt 3007, recorded in test/config/golden/yaml.json.
  */
 import { type Document, isMap, isScalar, isSeq, LineCounter, type ScalarTag, type Tags, visit } from "yaml";
-import type { ConfigMap, ConfigValue } from "../options/option.ts";
 import { parseYamlDocument } from "./parser.ts";
+import type { ConfigValue } from "./values.ts";
 import { plainPatterns, plainValue } from "./yaml11.ts";
 
 const tagPrefix = "tag:yaml.org,2002:";
@@ -106,9 +106,4 @@ export function parseSaltYaml(source: string): YamlText {
       return { faults: [{ line: 1, message: "Aliases multiply beyond all bounds" }] };
     throw error;
   }
-}
-
-/** Whether a value is a map of keys, neither list nor bytes nor null. */
-export function isConfigMap(value: unknown): value is ConfigMap {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
 }

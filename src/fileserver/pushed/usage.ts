@@ -1,7 +1,7 @@
 /** What pushed files take on the master's disk, and counting it. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { isNotThere } from "../roots.ts";
+import { isNotThere } from "../../config/files/system-errors.ts";
 
 /** `entries`: files and directories. */
 export type Usage = { entries: number; bytes: number };

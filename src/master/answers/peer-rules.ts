@@ -3,7 +3,7 @@
  * patterns of runner functions. Source: Salt's `__verify_minion_publish` and `minion_runner`, recorded in test/vectors/peer-rules.json.
  */
 import type { MasterConfig } from "../../config/load.ts";
-import type { ConfigMap, ConfigValue } from "../../config/options/option.ts";
+import type { ConfigMap, ConfigValue } from "../../config/yaml/values.ts";
 import { hasCode } from "../../errors.ts";
 import { compilePythonPattern, type PythonPattern } from "../../python/regex/match.ts";
 import { type AskedCall, type IsWithin, Permissions } from "../operators/permissions.ts";

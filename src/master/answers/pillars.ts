@@ -10,7 +10,7 @@ import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { laneQueueMax, pillarsUnderWayOfMinionMax, pillarsWaitingOfMinionMax, pillarWaitMs } from "../../limits.ts";
 import { hasCommands } from "../../pillar/external/merge-sources.ts";
-import { pillarSettings } from "../../pillar/settings.ts";
+import { pillarSettings } from "../../pillar/input/settings.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/measures/histogram.ts";

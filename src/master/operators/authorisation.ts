@@ -5,8 +5,7 @@
 import type { Logger } from "pino";
 import { backendConfig } from "../../config/external-auth.ts";
 import type { MasterConfig } from "../../config/load.ts";
-import type { ConfigMap, ConfigValue } from "../../config/options/option.ts";
-import { isConfigMap } from "../../config/yaml/salt-yaml.ts";
+import { type ConfigMap, type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
 import { hasCode } from "../../errors.ts";
 import { Tokens, tokenDirectory } from "../../store/secrets/tokens.ts";
 import { decode } from "../../wire/msgpack.ts";

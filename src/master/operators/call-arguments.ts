@@ -1,5 +1,5 @@
 /** A call's arguments as the function will get them, for those who decide by them: positional ones apart from named ones. */
-import { keywordWord, parseWord } from "../../config/arguments.ts";
+import { keywordWord, parseWord } from "../../config/yaml/word.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
 /** Marks a map among the arguments that holds named ones. */

@@ -2,7 +2,7 @@
  * Where a publisher's grants came from, kept with a job that waits for minions, so that they can be looked up again before the job goes out.
  * It holds no password and no token.
  */
-import type { ConfigValue } from "../../config/options/option.ts";
+import type { ConfigValue } from "../../config/yaml/values.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 
 /** `grants`: a list that came with the login and that nothing but another login could renew. */

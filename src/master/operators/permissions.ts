@@ -2,8 +2,7 @@
  * Who may run what: the permission language of `external_auth` and `publisher_acl`. Source: the decisions of Salt's CkMinions, recorded in
  * test/vectors/permissions.json; docs/external-auth.md says where this is stricter.
  */
-import type { ConfigMap, ConfigValue } from "../../config/options/option.ts";
-import { isConfigMap } from "../../config/yaml/salt-yaml.ts";
+import { type ConfigMap, type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
 import { hasCode } from "../../errors.ts";
 import { permissionPatternsMax } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";

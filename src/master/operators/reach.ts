@@ -2,8 +2,7 @@
  * How far a restricted user sees: the minions that some grant lets this user publish to. Functions of this program's own that answer with
  * ids or with what is known of minions stay within it. docs/external-auth.md.
  */
-import type { ConfigValue } from "../../config/options/option.ts";
-import { isConfigMap } from "../../config/yaml/salt-yaml.ts";
+import { type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { Tree } from "../../target/compound.ts";
 import type { Target } from "../../target/parse.ts";

@@ -3,7 +3,7 @@
  * Source: docs/protocol.md section 6.1 (`__kwarg__`, `__pub_*`, `k=v` texts) and the call semantics of Python.
  */
 
-import { keywordWord } from "../../config/arguments.ts";
+import { keywordWord } from "../../config/yaml/word.ts";
 import { strOf } from "../../python/repr.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { argumentError, invocationError } from "./errors.ts";

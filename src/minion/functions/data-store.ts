@@ -1,7 +1,7 @@
 /** The minion's own data store, Salt's file `datastore` in its cache: what `data` targets are held against. Source: Salt 3007's `data` module. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";

@@ -1,7 +1,7 @@
 /** What YAML can hold, of words and of configurations, as the values of the wire. */
-import { parseWord } from "../../config/arguments.ts";
-import type { ConfigValue } from "../../config/options/option.ts";
-import { isConfigMap } from "../../config/yaml/salt-yaml.ts";
+
+import { type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
+import { parseWord } from "../../config/yaml/word.ts";
 import { Float, type Value } from "../../wire/values.ts";
 
 /** The value of one word of a command line or of a `k=v` text, as Salt reads it. */

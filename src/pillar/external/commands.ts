@@ -5,9 +5,9 @@
 
 import { shellWords } from "../../wire/shell-words.ts";
 import type { Value } from "../../wire/values.ts";
-import { dataOf } from "../jinja/run/objects.ts";
-import { readJson } from "../json.ts";
-import { loadYaml } from "../yaml.ts";
+import { loadYaml } from "../input/yaml.ts";
+import { readJson } from "../jinja/values/json.ts";
+import { dataOf } from "../jinja/values/objects.ts";
 import { sourceFault } from "./arguments.ts";
 import type { ExternalSource, SourceArguments, SourceContext } from "./contract.ts";
 

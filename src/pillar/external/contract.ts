@@ -4,8 +4,8 @@
  * pillar is compiled. So a slow source holds no rendering thread.
  */
 import type { Value, ValueMap } from "../../wire/values.ts";
-import type { Minion } from "../minion-match.ts";
-import type { PillarSettings } from "../settings.ts";
+import type { Minion } from "../input/minion.ts";
+import type { PillarSettings } from "../input/settings.ts";
 
 /** A program to run before the pillar is compiled. Words of the configuration, with the minion's id where they ask for it. */
 export type SourceCommand = { readonly argv: readonly [string, ...string[]] };

@@ -7,9 +7,9 @@ import { isAbsolute, join, normalize } from "node:path";
 import { extPillarBytesMax, fileTreeDepthMax, fileTreeEntriesMax } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { isInside } from "../files.ts";
-import { merged } from "../merge.ts";
-import { matchesMinion } from "../minion-match.ts";
+import { isInside } from "../input/files.ts";
+import { merged } from "../input/merge.ts";
+import { matchesMinion } from "../input/minion.ts";
 import { sourceFault } from "./arguments.ts";
 import type { ExternalSource, SourceArguments, SourceContext, TemplatePipe } from "./contract.ts";
 

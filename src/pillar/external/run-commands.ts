@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { extPillarBytesMax, extPillarComplaintMax } from "../../limits.ts";
-import type { PillarSettings } from "../settings.ts";
+import type { PillarSettings } from "../input/settings.ts";
 import { type CommandGuard, endGroup } from "./command-guard.ts";
 import { shellOf } from "./commands.ts";
 import type { CommandOutcome, SourceCommand, SourceOutcomes } from "./contract.ts";

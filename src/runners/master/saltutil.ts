@@ -1,7 +1,7 @@
 /** Runner `saltutil`: modules of one's own for the master, which would be in Python. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";

@@ -2,9 +2,10 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { stringify } from "yaml";
+import { readIfThere } from "../../config/files/missing.ts";
 import { loadMasterConfig } from "../../config/load.ts";
-import { readIfThere } from "../../config/missing-files.ts";
-import { isConfigMap, parseSaltYaml } from "../../config/yaml/salt-yaml.ts";
+import { parseSaltYaml } from "../../config/yaml/salt-yaml.ts";
+import { isConfigMap } from "../../config/yaml/values.ts";
 import { SaltworksError } from "../../errors.ts";
 import { replaceFile } from "../../store/durable-file.ts";
 import { Ext, Float, type Value, type ValueMap } from "../../wire/values.ts";

@@ -15,9 +15,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
-import { isDirectory } from "../../config/file-kinds.ts";
-import { isConfigMap } from "../../config/yaml/salt-yaml.ts";
+import { isDirectory } from "../../config/files/kinds.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
+import { isConfigMap } from "../../config/yaml/values.ts";
 import { SaltworksError } from "../../errors.ts";
 import { rootsFileBytesMax, rootsFilesListedMax } from "../../limits.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";

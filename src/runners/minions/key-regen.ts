@@ -1,7 +1,7 @@
 /** Runner `manage.key_regen`: has the minions make new keys, then removes the master's own and all that it knows of theirs. */
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { isDirectory } from "../../config/file-kinds.ts";
+import { isDirectory } from "../../config/files/kinds.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { runJob } from "../contract/run-job.ts";
 

@@ -1,5 +1,5 @@
 /** Runner `manage`, the part that asks the minions: who answers, and which version each has. */
-import { readOwnPackage, saltReleaseFollowed } from "../../config/program-version.ts";
+import { readOwnPackage, saltReleaseFollowed } from "../../config/host/program.ts";
 import { SaltworksError } from "../../errors.ts";
 import { openKeyDirectories } from "../../store/keys/keys.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";

@@ -2,8 +2,8 @@
 import { createPublicKey } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
-import { readIfThere } from "../../config/missing-files.ts";
+import { readIfThere } from "../../config/files/missing.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { listBatches, readBatchEntries } from "../jobs/batch-log.ts";

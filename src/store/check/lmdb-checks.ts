@@ -1,7 +1,7 @@
 /** Checks of what stands in LMDB files and in the logs beside: every page, and every record by its hash and its form. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { readIfThere } from "../../config/missing-files.ts";
+import { readIfThere } from "../../config/files/missing.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { isJid } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";

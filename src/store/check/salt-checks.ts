@@ -4,7 +4,7 @@
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { entriesIfThere, readIfThere } from "../../config/missing-files.ts";
+import { entriesIfThere, readIfThere } from "../../config/files/missing.ts";
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";

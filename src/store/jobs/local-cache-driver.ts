@@ -4,7 +4,7 @@
  */
 import { type Dirent, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { textField } from "../../wire/fields.ts";
 import { isJid, jidTime } from "../../wire/jid.ts";

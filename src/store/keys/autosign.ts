@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { RE2JS } from "re2js";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { autosignFolder, idIsValid } from "./states.ts";

@@ -4,7 +4,7 @@
  */
 import { chownSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { generateKeyString } from "../../crypto/crypticle.ts";
 import { SaltworksError } from "../../errors.ts";
 import { createDurably } from "../durable-file.ts";

@@ -6,7 +6,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { loadPrivateKey } from "../../crypto/pem.ts";
 import { SaltworksError } from "../../errors.ts";
 import { createDurably, replaceDurably } from "../durable-file.ts";

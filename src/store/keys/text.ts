@@ -1,7 +1,7 @@
 /** Key texts of minions as operators handle them: whether one can be used, its fingerprint, a new pair, the master's own files. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { fingerprint, generateKeyPair, loadPublicKey } from "../../crypto/pem.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 

@@ -5,7 +5,7 @@
  */
 import { type FSWatcher, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync, watch } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { keyRescanFilesMax, keyRescanMs } from "../../limits.ts";
 import { replaceFile } from "../durable-file.ts";
 import { idIsValid, keyFolders } from "./states.ts";

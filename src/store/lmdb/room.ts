@@ -4,7 +4,7 @@
  * and leaves a lock taken when a transaction cannot begin. docs/decisions/0024-damaged-stores.md.
  */
 import { closeSync, existsSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { lmdbRoomStepBytes } from "../../limits.ts";
 import { noteDiskFault } from "../disk-faults.ts";

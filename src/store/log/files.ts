@@ -18,7 +18,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { syncDirectory } from "../durable-file.ts";
 import { storeFailed } from "../lmdb/env.ts";
 import {

@@ -3,7 +3,7 @@
  * Without the file everything in them is a Salt master's. Its text says what of Salt was found.
  */
 import { readFileSync, statSync, utimesSync } from "node:fs";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { aliveMarkMarginMs } from "../../limits.ts";
 import { replaceDurably } from "../durable-file.ts";
 import { storeFailed } from "../lmdb/env.ts";

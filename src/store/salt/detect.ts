@@ -1,7 +1,7 @@
 /** Tells whether Salt is on this machine or was here: its programs, or what its master left in the cache directory. */
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { entriesIfThere } from "../../config/missing-files.ts";
+import { entriesIfThere } from "../../config/files/missing.ts";
 import { returnFile } from "../jobs/local-cache-files.ts";
 
 const programs = ["salt-master", "salt-run"] as const;

@@ -4,8 +4,8 @@
  */
 import { mkdirSync, readFileSync, rmdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
-import { namesIn } from "../../config/missing-files.ts";
+import { namesIn } from "../../config/files/missing.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { saltFileBytesMax } from "../../limits.ts";
 import { decode, encode } from "../../wire/msgpack.ts";

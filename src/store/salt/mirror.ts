@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { saltMirrorAtOnce, saltMirrorStepMs, saltReturnsWaitingMax } from "../../limits.ts";
 import { jidAt, startTimeText } from "../../wire/jid.ts";
 import { replaceFile } from "../durable-file.ts";

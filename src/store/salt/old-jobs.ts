@@ -4,8 +4,8 @@
  */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
-import { namesIn as namesIfThere } from "../../config/missing-files.ts";
+import { namesIn as namesIfThere } from "../../config/files/missing.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { type ErrorCode, hasCode, SaltworksError } from "../../errors.ts";
 import { saltFileBytesMax, saltMirrorStepMs, takenJidBytesMax } from "../../limits.ts";
 import { textField } from "../../wire/fields.ts";

@@ -3,8 +3,8 @@
  * that repeated questions about a large job cost one look each.
  */
 import { statSync } from "node:fs";
-import { hasCodeIn } from "../../config/file-errors.ts";
-import { entriesIfThere } from "../../config/missing-files.ts";
+import { entriesIfThere } from "../../config/files/missing.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { LocalCacheOptions } from "../jobs/local-cache-driver.ts";
 import { jobDirectory } from "../jobs/local-cache-files.ts";
 import { storeFailed } from "../lmdb/env.ts";

@@ -5,7 +5,7 @@
 import { createPrivateKey, hkdfSync, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import sodium from "sodium-native";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { createDurably } from "../durable-file.ts";
 

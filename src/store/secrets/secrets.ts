@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { pack, unpack } from "msgpackr";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { generateKeyString } from "../../crypto/crypticle.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { serialBlockCount } from "../../limits.ts";

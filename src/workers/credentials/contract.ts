@@ -1,5 +1,5 @@
 /** What a backend of external authentication is given and what it answers. */
-import type { ConfigMap } from "../../config/options/option.ts";
+import type { ConfigMap } from "../../config/yaml/values.ts";
 
 export type CredentialTask = {
   readonly eauth: string;

@@ -6,7 +6,7 @@ import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
 import { CommandGuard } from "../../pillar/external/command-guard.ts";
 import { runSourceCommands } from "../../pillar/external/run-commands.ts";
-import { pillarSettings } from "../../pillar/settings.ts";
+import { pillarSettings } from "../../pillar/input/settings.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type { SourceResult, SourceStart, SourceTask } from "../messages/pillar.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";

@@ -2,7 +2,7 @@
  * Arguments that a minion sends with a publish or a runner call, as values: texts are YAML, `k=v` texts are keywords.
  * Source: Salt's `parse_input`; docs/compatibility.md, words to values.
  */
-import { keywordWord, parseWord } from "../../config/arguments.ts";
+import { keywordWord, parseWord } from "../../config/yaml/word.ts";
 import { jidAsText } from "../../wire/jid.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { ConfigMap } from "../../../src/config/options/option.ts";
+import type { ConfigMap } from "../../../src/config/yaml/values.ts";
 import { SaltworksError } from "../../../src/errors.ts";
 import { peerRunsMax } from "../../../src/limits.ts";
 import { Peers, type PeersOptions } from "../../../src/master/answers/peers.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { ConfigMap, ConfigValue } from "../../../src/config/options/option.ts";
+import type { ConfigMap, ConfigValue } from "../../../src/config/yaml/values.ts";
 import {
   type AskedCall,
   expressionMatches,

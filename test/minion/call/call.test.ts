@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, before, describe, it } from "node:test";
-import type { ConfigValue } from "../../../src/config/options/option.ts";
+import type { ConfigValue } from "../../../src/config/yaml/values.ts";
 import { type CallRequest, parseWords, runCall } from "../../../src/minion/call/call.ts";
 import type { Value, ValueMap } from "../../../src/wire/values.ts";
 import { FakeMaster, type MasterKeys, makeMasterKeys } from "../fake-master.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { ConfigValue } from "../../../src/config/options/option.ts";
+import type { ConfigValue } from "../../../src/config/yaml/values.ts";
 import { JobRecords } from "../../../src/minion/functions/job-records.ts";
 import { JobPool } from "../../../src/minion/jobs/pool.ts";
 import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";

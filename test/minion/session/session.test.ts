@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, before, beforeEach, describe, it } from "node:test";
-import type { ConfigValue } from "../../../src/config/options/option.ts";
+import type { ConfigValue } from "../../../src/config/yaml/values.ts";
 import { openIdentity } from "../../../src/minion/session/identity.ts";
 import { MasterLink } from "../../../src/minion/session/master-link.ts";
 import { requestPillar } from "../../../src/minion/session/pillar.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, before, beforeEach, describe, it } from "node:test";
-import type { ConfigValue } from "../../../src/config/options/option.ts";
+import type { ConfigValue } from "../../../src/config/yaml/values.ts";
 import { fingerprint, generateKeyPair, loadPrivateKey } from "../../../src/crypto/pem.ts";
 import { type Identity, openIdentity } from "../../../src/minion/session/identity.ts";
 import type { Credentials } from "../../../src/minion/session/master-trust.ts";

@@ -3,7 +3,7 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { readOwnPackage } from "../../../src/config/program-version.ts";
+import { readOwnPackage } from "../../../src/config/host/program.ts";
 import { compareVersions } from "../../../src/runners/minions/version-order.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Value } from "../../../src/wire/values.ts";

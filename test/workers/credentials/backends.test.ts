@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { backendFaults } from "../../../src/config/external-auth.ts";
-import type { ConfigMap } from "../../../src/config/options/option.ts";
+import type { ConfigMap } from "../../../src/config/yaml/values.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { checkCredential } from "../../../src/workers/credentials/backends.ts";
 

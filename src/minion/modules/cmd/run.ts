@@ -5,7 +5,7 @@
 
 import { accessSync, constants } from "node:fs";
 import { isAbsolute } from "node:path";
-import { isDirectory } from "../../../config/file-kinds.ts";
+import { isDirectory } from "../../../config/files/kinds.ts";
 import { commandOutputBytesMax } from "../../../limits.ts";
 import { reprOf, strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";

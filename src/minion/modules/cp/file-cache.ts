@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { isDirectory, isFile } from "../../../config/file-kinds.ts";
+import { isDirectory, isFile } from "../../../config/files/kinds.ts";
 import { commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { hashLocalFile } from "./local-roots.ts";

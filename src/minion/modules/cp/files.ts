@@ -2,7 +2,7 @@
 
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
-import { isDirectory, isFile } from "../../../config/file-kinds.ts";
+import { isDirectory, isFile } from "../../../config/files/kinds.ts";
 import { masterFileBytesMax } from "../../../limits.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";

@@ -3,8 +3,8 @@
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, type Stats, statSync } from "node:fs";
 import { join, normalize } from "node:path";
-import { anyEnvironment, directoriesFor } from "../../../config/environment.ts";
-import { isFile } from "../../../config/file-kinds.ts";
+import { anyEnvironment, directoriesFor } from "../../../config/files/environment.ts";
+import { isFile } from "../../../config/files/kinds.ts";
 import type { MinionConfig } from "../../../config/schema.ts";
 import { strOf } from "../../../python/repr.ts";
 import { configToValue } from "../../functions/yaml-values.ts";

@@ -5,7 +5,7 @@
 
 import { statSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { isEnvironmentName } from "../../../config/environment.ts";
+import { isEnvironmentName } from "../../../config/files/environment.ts";
 import { filePieceBytesMax, masterFileBytesMax } from "../../../limits.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";

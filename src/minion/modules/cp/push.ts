@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, normalize } from "node:path";
-import { isFile } from "../../../config/file-kinds.ts";
+import { isFile } from "../../../config/files/kinds.ts";
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";

@@ -3,7 +3,7 @@
 import { chmodSync, closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { isDirectory } from "../../../config/file-kinds.ts";
+import { isDirectory } from "../../../config/files/kinds.ts";
 import { copiedChunkBytesMax } from "../../../limits.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";

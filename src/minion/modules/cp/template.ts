@@ -1,7 +1,7 @@
 /** `cp.get_template`: a file that is rendered before it is set down. Source: Salt 3007's `cp` and file client, docs/functions.md. */
 
 import { dirname } from "node:path";
-import { isDirectory } from "../../../config/file-kinds.ts";
+import { isDirectory } from "../../../config/files/kinds.ts";
 import { hasCode } from "../../../errors.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";

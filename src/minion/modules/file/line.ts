@@ -1,6 +1,6 @@
 /** `file.line`: one line in its place. Source: Salt 3007's `file`, whose rules are kept where they surprise, too. */
 
-import { isFile } from "../../../config/file-kinds.ts";
+import { isFile } from "../../../config/files/kinds.ts";
 import { hasCode } from "../../../errors.ts";
 import { PythonSearch } from "../../../python/regex/search.ts";
 import { strOf } from "../../../python/repr.ts";

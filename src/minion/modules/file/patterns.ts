@@ -1,7 +1,7 @@
 /** The functions of `file` that search and replace by patterns, in Python's dialect. Source: Salt 3007's `file`, docs/functions.md. */
 
 import { existsSync, lstatSync, readFileSync } from "node:fs";
-import { isFile } from "../../../config/file-kinds.ts";
+import { isFile } from "../../../config/files/kinds.ts";
 import { escapePattern, PythonSearch } from "../../../python/regex/search.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";

@@ -19,8 +19,8 @@ import {
 } from "node:fs";
 import { normalize, resolve } from "node:path";
 import { strOf } from "../../../python/repr.ts";
-import { floatItem, isTrue } from "../../../python/values.ts";
-import type { Encodable, Value } from "../../../wire/values.ts";
+import { isTrue } from "../../../python/values.ts";
+import { type Encodable, floatItem, type Value } from "../../../wire/values.ts";
 import { commandError, invocationError } from "../../functions/errors.ts";
 import type { BoundArguments } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";

@@ -6,8 +6,8 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { saltReleaseFollowed } from "../../../config/host/program.ts";
 import type { MinionConfig } from "../../../config/load.ts";
-import { saltReleaseFollowed } from "../../../config/program-version.ts";
 import { asValue, type ValueMap } from "../../../wire/values.ts";
 import type { ModuleLog } from "../../functions/module-contract.ts";
 import { configToValue } from "../../functions/yaml-values.ts";

@@ -1,7 +1,7 @@
 /** Makes a directory and those above it, one after the other: Node's own way never ends where the kernel refuses, as in /proc. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { isDirectory } from "../../../config/file-kinds.ts";
+import { isDirectory } from "../../../config/files/kinds.ts";
 import { isFileError } from "./file-error.ts";
 
 /** One that is there, or a link to one, stays. Errors of the file system are thrown. */

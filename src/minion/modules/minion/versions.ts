@@ -1,6 +1,6 @@
 /** Versions of this program, of what it is built on and of the machine: `-V` of every command, `test.versions_report` of the minion. */
 import { machine, release, type } from "node:os";
-import { readOwnPackage, saltReleaseFollowed } from "../../../config/program-version.ts";
+import { readOwnPackage, saltReleaseFollowed } from "../../../config/host/program.ts";
 import { readTextIfAny } from "../machine/file-error.ts";
 
 type Section = { readonly [name: string]: string };

@@ -11,8 +11,8 @@ import {
   requireAddress,
 } from "../../../python/ipaddress.ts";
 import { strOf } from "../../../python/repr.ts";
-import { intItem, isTrue } from "../../../python/values.ts";
-import type { Encodable, Value } from "../../../wire/values.ts";
+import { isTrue } from "../../../python/values.ts";
+import { type Encodable, intItem, type Value } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext, ModuleFunction } from "../../functions/module-contract.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";

@@ -1,6 +1,6 @@
 /** Execution module `test`: what this minion is and has loaded. */
 
-import { readOwnPackage } from "../../../config/program-version.ts";
+import { readOwnPackage } from "../../../config/host/program.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";

@@ -3,8 +3,7 @@
 import { createHash, randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { strOf } from "../../../python/repr.ts";
-import { floatItem, intItem } from "../../../python/values.ts";
-import type { Encodable, Value } from "../../../wire/values.ts";
+import { type Encodable, floatItem, intItem, type Value } from "../../../wire/values.ts";
 import { commandError, pythonException } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { wholeNumber } from "../../functions/number-words.ts";

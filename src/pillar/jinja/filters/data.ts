@@ -20,12 +20,12 @@ import {
   typeName,
 } from "../../../python/values.ts";
 import { yamlText } from "../../../python/yaml-writer.ts";
-import { readJson } from "../../json.ts";
-import type { Bound } from "../python/call-arguments.ts";
 import { integerFrom } from "../python/methods-collections.ts";
-import { withSearch } from "../python/python-search.ts";
-import { fault, typeFault, Undefined } from "../run/objects.ts";
-import { type FilterTable, filter } from "./filter-host.ts";
+import type { Bound } from "../values/arguments.ts";
+import { readJson } from "../values/json.ts";
+import { fault, typeFault, Undefined } from "../values/objects.ts";
+import { withSearch } from "../values/search.ts";
+import { type FilterTable, filter } from "./host.ts";
 
 type Found = readonly (string | undefined)[] | undefined;
 

@@ -5,7 +5,6 @@ import {
   asNumber,
   type Dict,
   demand,
-  floatItem,
   type Item,
   isEqual,
   isFloat,
@@ -18,12 +17,12 @@ import {
   Tuple,
   typeName,
 } from "../../../python/values.ts";
-import { Float } from "../../../wire/values.ts";
-import type { Bound } from "../python/call-arguments.ts";
+import { Float, floatItem } from "../../../wire/values.ts";
 import { attributeOf, integerFrom, sorted, subscriptOf } from "../python/methods-collections.ts";
 import { binary, negated } from "../python/operators.ts";
-import { type CallArguments, fault, typeFault, Undefined } from "../run/objects.ts";
-import { type FilterHost, type FilterTable, filter, freeFilter } from "./filter-host.ts";
+import type { Bound } from "../values/arguments.ts";
+import { type CallArguments, fault, typeFault, Undefined } from "../values/objects.ts";
+import { type FilterHost, type FilterTable, filter, freeFilter } from "./host.ts";
 
 /** A getter by `a.b.0`, or by number; without an attribute the item itself. */
 function getter(attribute: Item | undefined, fallback?: Item): (item: Item) => Item {

@@ -7,9 +7,9 @@ import { strOf } from "../../../python/repr.ts";
 import { characters, textLength } from "../../../python/text.ts";
 import { demand, type Item, isTrue, iterate, Tuple } from "../../../python/values.ts";
 import { capitalized, replaceText, splitLines, stripBoth } from "../python/methods-text.ts";
-import { typeFault } from "../run/objects.ts";
-import { type FilterTable, filter, freeFilter } from "./filter-host.ts";
-import { pythonText } from "./filter-text.ts";
+import { typeFault } from "../values/objects.ts";
+import { pythonText } from "../values/text.ts";
+import { type FilterTable, filter, freeFilter } from "./host.ts";
 
 function escaped(text: string): string {
   return text

@@ -21,8 +21,8 @@ import {
   typeName,
 } from "../../../python/values.ts";
 import { Float } from "../../../wire/values.ts";
-import { type CallArguments, Callable, fault, typeFault } from "../run/objects.ts";
-import { type Bound, bind } from "./call-arguments.ts";
+import { type Bound, bind } from "../values/arguments.ts";
+import { type CallArguments, Callable, fault, typeFault } from "../values/objects.ts";
 import { textMethod } from "./methods-text.ts";
 import { itemOf, missingMember } from "./operators.ts";
 

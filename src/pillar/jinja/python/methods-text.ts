@@ -5,8 +5,8 @@ import { formatText } from "../../../python/format/text.ts";
 import { strOf } from "../../../python/repr.ts";
 import { characters, textLength } from "../../../python/text.ts";
 import { type Item, iterate, Tuple, typeName } from "../../../python/values.ts";
-import { type CallArguments, typeFault } from "../run/objects.ts";
-import { type Bound, bind } from "./call-arguments.ts";
+import { type Bound, bind } from "../values/arguments.ts";
+import { type CallArguments, typeFault } from "../values/objects.ts";
 import { itemOf } from "./operators.ts";
 
 type Method = readonly [signature: string, run: (text: string, args: Bound) => Item];

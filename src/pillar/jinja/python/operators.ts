@@ -7,10 +7,8 @@ import { characters } from "../../../python/text.ts";
 import {
   asNumber,
   demand,
-  floatItem,
   getKey,
   type Item,
-  intItem,
   isFloat,
   isInteger,
   isNumber,
@@ -20,9 +18,9 @@ import {
   Tuple,
   typeName,
 } from "../../../python/values.ts";
-import { Float } from "../../../wire/values.ts";
-import { fault, typeFault, Undefined } from "../run/objects.ts";
+import { Float, floatItem, intItem } from "../../../wire/values.ts";
 import type { BinaryOperator } from "../syntax/ast.ts";
+import { fault, typeFault, Undefined } from "../values/objects.ts";
 
 type Numeric = number | bigint | Float | boolean;
 

@@ -17,13 +17,13 @@ import {
   typeName,
 } from "../../../python/values.ts";
 import { Float } from "../../../wire/values.ts";
-import type { FilterHost } from "../filters/filter-host.ts";
-import { applyFilter } from "../filters/filters.ts";
+import type { FilterHost } from "../filters/host.ts";
+import { applyFilter } from "../filters/registry.ts";
 import { attributeOf, callItem, subscriptOf } from "../python/methods-collections.ts";
 import { binary, negated, positive, slice } from "../python/operators.ts";
 import type { Arguments, CompareOperator, Expression } from "../syntax/ast.ts";
+import { asFault, type CallArguments, typeFault, Undefined } from "../values/objects.ts";
 import { RecursiveLoop } from "./loop.ts";
-import { asFault, type CallArguments, typeFault, Undefined } from "./objects.ts";
 import type { Scope } from "./scope.ts";
 import { applyTest } from "./tests.ts";
 

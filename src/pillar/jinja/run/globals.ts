@@ -3,9 +3,9 @@
 import { templateRangeMax } from "../../../limits.ts";
 import { strOf } from "../../../python/repr.ts";
 import { type Dict, type Item, isInteger, Series, typeName } from "../../../python/values.ts";
-import { bind } from "../python/call-arguments.ts";
 import { updateDict } from "../python/methods-collections.ts";
-import { type CallArguments, Callable, fault, Members, Namespace, typeFault } from "./objects.ts";
+import { bind } from "../values/arguments.ts";
+import { type CallArguments, Callable, fault, Members, Namespace, typeFault } from "../values/objects.ts";
 
 function range({ positional, named }: CallArguments): Item {
   if (named.size > 0) throw typeFault("range() takes no keyword arguments");

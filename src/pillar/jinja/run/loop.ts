@@ -1,7 +1,7 @@
 /** The variable `loop` of a `for`. Source: Jinja 3.1's `LoopContext`. */
 
 import { type Item, isEqual, itemOr, Tuple } from "../../../python/values.ts";
-import { Callable, Members, typeFault, Undefined } from "./objects.ts";
+import { Callable, Members, typeFault, Undefined } from "../values/objects.ts";
 
 type LoopState = { changed: Item | undefined };
 

@@ -2,7 +2,7 @@
 
 import { type Dict, type Item, Tuple } from "../../../python/values.ts";
 import type { MacroParts } from "../syntax/ast.ts";
-import { type CallArguments, typeFault, Undefined } from "./objects.ts";
+import { type CallArguments, typeFault, Undefined } from "../values/objects.ts";
 
 /** Whether a name stands anywhere in a tree. */
 export function mentions(tree: unknown, name: string): boolean {

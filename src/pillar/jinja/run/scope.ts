@@ -2,7 +2,7 @@
 
 import { type Item, iterate } from "../../../python/values.ts";
 import type { AssignTarget } from "../syntax/ast.ts";
-import { fault, Namespace, typeFault } from "./objects.ts";
+import { fault, Namespace, typeFault } from "../values/objects.ts";
 
 export class Scope {
   readonly #names = new Map<string, Item>();

@@ -7,15 +7,15 @@ import { hasCode } from "../../../errors.ts";
 import { pillarTextBytesMax, templateDepthMax } from "../../../limits.ts";
 import { printedOf, strOf } from "../../../python/repr.ts";
 import { type Item, isTrue, itemOr, iterate, Tuple } from "../../../python/values.ts";
-import type { FilterHost } from "../filters/filter-host.ts";
-import { applyFilter } from "../filters/filters.ts";
+import type { FilterHost } from "../filters/host.ts";
+import { applyFilter } from "../filters/registry.ts";
 import { callItem } from "../python/methods-collections.ts";
 import type { FilterStep, MacroParts, Statement } from "../syntax/ast.ts";
+import { asFault, type CallArguments, Callable, fault, Members, Undefined } from "../values/objects.ts";
 import { argumentsOf, atLine, evaluate } from "./evaluate.ts";
 import { globals } from "./globals.ts";
 import { loopOf } from "./loop.ts";
 import { bindMacro, missingParameter } from "./macro.ts";
-import { asFault, type CallArguments, Callable, fault, Members, Undefined } from "./objects.ts";
 import { assign, Scope } from "./scope.ts";
 import { applyTest } from "./tests.ts";
 

@@ -14,12 +14,12 @@ import {
   lengthOf,
   order,
 } from "../../../python/values.ts";
-import type { FilterHost } from "../filters/filter-host.ts";
-import { filterNames } from "../filters/filters.ts";
-import { bind } from "../python/call-arguments.ts";
+import type { FilterHost } from "../filters/host.ts";
+import { filterNames } from "../filters/registry.ts";
 import { binary } from "../python/operators.ts";
-import { withSearch } from "../python/python-search.ts";
-import { type CallArguments, Callable, fault, Members, Undefined } from "./objects.ts";
+import { bind } from "../values/arguments.ts";
+import { type CallArguments, Callable, fault, Members, Undefined } from "../values/objects.ts";
+import { withSearch } from "../values/search.ts";
 
 type Test = readonly [signature: string, holds: (input: Item, other: Item, rest: readonly Item[]) => boolean];
 

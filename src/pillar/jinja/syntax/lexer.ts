@@ -1,5 +1,5 @@
 /** Jinja's text to tokens: what is copied, and what stands between `{{ }}` and `{% %}`. Source: Jinja 3.1's lexer, its default delimiters. */
-import { fault } from "../run/objects.ts";
+import { fault } from "../values/objects.ts";
 
 export type Token = { readonly line: number } & (
   | { readonly kind: "data" | "name" | "string" | "operator"; readonly text: string }

@@ -1,10 +1,10 @@
 /** All filters by name: Jinja 3.1's and Salt 3007's, and those of theirs that are refused. docs/pillar.md lists them. */
 
 import type { Item } from "../../../python/values.ts";
-import { bind } from "../python/call-arguments.ts";
-import { type CallArguments, fault, Undefined } from "../run/objects.ts";
+import { bind } from "../values/arguments.ts";
+import { type CallArguments, fault, Undefined } from "../values/objects.ts";
 import { dataFilters } from "./data.ts";
-import type { Filter, FilterHost } from "./filter-host.ts";
+import type { Filter, FilterHost } from "./host.ts";
 import { listFilters } from "./lists.ts";
 import { textFilters } from "./text.ts";
 

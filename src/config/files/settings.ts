@@ -5,11 +5,11 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
-import { SaltworksError } from "../errors.ts";
-import { hasCodeIn } from "./file-errors.ts";
-import type { ConfigMap, ConfigValue } from "./options/option.ts";
+import { SaltworksError } from "../../errors.ts";
+import { parseSaltYaml } from "../yaml/salt-yaml.ts";
+import { type ConfigMap, type ConfigValue, isConfigMap } from "../yaml/values.ts";
 import { matchingPaths } from "./path-pattern.ts";
-import { isConfigMap, parseSaltYaml } from "./yaml/salt-yaml.ts";
+import { hasCodeIn } from "./system-errors.ts";
 
 /** Files that include each other stop here. */
 const includeDepthMax = 16;

@@ -1,11 +1,11 @@
 /** The master's options that shape pillars, read once. docs/pillar.md says which are refused. */
-import type { MasterConfig } from "../config/load.ts";
-import { pillarErrors } from "../config/options/unbuilt.ts";
-import { masterOptions } from "../config/schema.ts";
-import { isTrue } from "../python/values.ts";
-import { type Nodegroups, readNodegroups } from "../target/nodegroups.ts";
-import type { Value, ValueMap } from "../wire/values.ts";
-import type { LexerOptions } from "./jinja/syntax/lexer.ts";
+import type { MasterConfig } from "../../config/load.ts";
+import { pillarErrors } from "../../config/options/unbuilt.ts";
+import { masterOptions } from "../../config/schema.ts";
+import { isTrue } from "../../python/values.ts";
+import { type Nodegroups, readNodegroups } from "../../target/nodegroups.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import type { LexerOptions } from "../jinja/syntax/lexer.ts";
 
 export type PillarSettings = {
   /** Directories of each environment, `base` always among them, in the order of the file. */

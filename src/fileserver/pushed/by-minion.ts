@@ -1,7 +1,7 @@
 /** What each minion's pushed files take, so that no minion fills the master's disk: counted at its first push, then kept current. */
-import { pushedRecountMs, pushedUsagesMax } from "../limits.ts";
-import type { PushedTotal } from "./pushed/total.ts";
-import { addUsage, exceeded, type PushRefusal, type Usage, type UsageBounds } from "./pushed/usage.ts";
+import { pushedRecountMs, pushedUsagesMax } from "../../limits.ts";
+import type { PushedTotal } from "./total.ts";
+import { addUsage, exceeded, type PushRefusal, type Usage, type UsageBounds } from "./usage.ts";
 
 type Counted = Usage & { countedMs: number };
 

@@ -3,13 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { dispatch } from "../../src/cli/dispatch.ts";
-import { isEnvironmentName } from "../../src/config/environment.ts";
-import { environmentNameBytesMax } from "../../src/limits.ts";
-import { PillarCompiler } from "../../src/pillar/compile.ts";
-import type { ValueMap } from "../../src/wire/values.ts";
-import { TestHost } from "../cli/test-host.ts";
-import { grains, settingsOf } from "../pillar/rendering.ts";
+import { dispatch } from "../../../src/cli/dispatch.ts";
+import { isEnvironmentName } from "../../../src/config/files/environment.ts";
+import { environmentNameBytesMax } from "../../../src/limits.ts";
+import { PillarCompiler } from "../../../src/pillar/compile.ts";
+import type { ValueMap } from "../../../src/wire/values.ts";
+import { TestHost } from "../../cli/test-host.ts";
+import { grains, settingsOf } from "../../pillar/rendering.ts";
 
 const leadingAway = ["../evil", "..", ".", "", "/etc", "qa/../../evil", "qa/..", "qa/sub", "..\\evil", "x\0", "qa\0"];
 

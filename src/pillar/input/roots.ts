@@ -1,5 +1,5 @@
 /** The directories of pillar files by environment, as one question means them. */
-import { anyEnvironment, directoriesFor } from "../config/environment.ts";
+import { anyEnvironment, directoriesFor } from "../../config/files/environment.ts";
 
 /** `__env__` stands for the environment that is asked for, if that has no directories of its own. */
 export function dynamicRoots(

@@ -1,8 +1,8 @@
 /** JSON of pillar files, of external sources and of templates: read as Python reads it, with Salt's sentence for what is not JSON. */
-import { hasCode } from "../errors.ts";
-import { loadJson } from "../python/json.ts";
-import type { Item } from "../python/values.ts";
-import { fault } from "./jinja/run/objects.ts";
+import { hasCode } from "../../../errors.ts";
+import { loadJson } from "../../../python/json.ts";
+import type { Item } from "../../../python/values.ts";
+import { fault } from "./objects.ts";
 
 /** @throws PILLAR_FAILED for a text that is not JSON */
 export function readJson(text: string): Item {

@@ -2,7 +2,7 @@
 
 import { hasCode } from "../../../errors.ts";
 import { PythonSearch } from "../../../python/regex/search.ts";
-import { typeFault } from "../run/objects.ts";
+import { typeFault } from "./objects.ts";
 
 /** @throws PILLAR_FAILED for what Python refuses, and for what has no equal in JavaScript */
 export function withSearch<Result>(

@@ -1,6 +1,6 @@
 /** Merging of pillars: maps key by key, all else replaced, lists joined only if asked. Source: Salt's `recurse` strategy, observed. */
-import { type Item, isEqual } from "../python/values.ts";
-import type { Value, ValueMap } from "../wire/values.ts";
+import { type Item, isEqual } from "../../python/values.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
 
 /** The upper's values win. Neither map is changed. */
 export function merged(below: ValueMap, above: ValueMap, joinsLists: boolean): ValueMap {

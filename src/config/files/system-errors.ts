@@ -7,6 +7,11 @@ export function hasCodeIn(error: unknown, ...codes: readonly string[]): boolean 
   return error instanceof Error && "code" in error && typeof error.code === "string" && codes.includes(error.code);
 }
 
+/** Whether `error` says that a path leads to no file, or to one that this process may not read. */
+export function isNotThere(error: unknown): boolean {
+  return hasCodeIn(error, "ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "ENAMETOOLONG");
+}
+
 /** An error's sentence, with what the system said of a file where that is its cause and not in the sentence yet. */
 export function withSystemReason({ message, cause }: Error): string {
   const isSystems = cause instanceof Error && "errno" in cause && "syscall" in cause;

@@ -5,8 +5,8 @@
 import { isUtf8 } from "node:buffer";
 import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { SaltworksError } from "../errors.ts";
-import { pillarFileBytesMax, pillarFilesMax } from "../limits.ts";
+import { SaltworksError } from "../../errors.ts";
+import { pillarFileBytesMax, pillarFilesMax } from "../../limits.ts";
 
 /** Time stamps are taken for exact from this age on, milliseconds: file systems round them to as much as two seconds. */
 const settledMs = 2_000;

@@ -1,8 +1,8 @@
 /** Whether a target means the minion whose pillar is made: lines of the top file, and `salt['match.*']` in templates. */
-import { matches } from "../target/match.ts";
-import { expandTarget } from "../target/nodegroups.ts";
-import { parseTarget } from "../target/parse.ts";
-import type { ValueMap } from "../wire/values.ts";
+import { matches } from "../../target/match.ts";
+import { expandTarget } from "../../target/nodegroups.ts";
+import { parseTarget } from "../../target/parse.ts";
+import type { ValueMap } from "../../wire/values.ts";
 import type { PillarSettings } from "./settings.ts";
 
 /** `pillar`: what is known of it while it is being made, which is nothing unless external sources come first. */

@@ -13,11 +13,11 @@ import {
   type Pair,
   type Scalar,
 } from "yaml";
-import { readSaltYaml } from "../config/yaml/salt-yaml.ts";
-import { plainKind, plainValue } from "../config/yaml/yaml11.ts";
-import { SaltworksError } from "../errors.ts";
-import { decodedValuesMax, nestingDepthMax } from "../limits.ts";
-import { Float, type Value, type ValueMap } from "../wire/values.ts";
+import { readSaltYaml } from "../../config/yaml/salt-yaml.ts";
+import { plainKind, plainValue } from "../../config/yaml/yaml11.ts";
+import { SaltworksError } from "../../errors.ts";
+import { decodedValuesMax, nestingDepthMax } from "../../limits.ts";
+import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
 const tagPrefix = "tag:yaml.org,2002:";
 type Kind = Parameters<typeof plainValue>[0];

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { parseSaltYaml } from "../../src/config/yaml/salt-yaml.ts";
-import { repositoryRoot } from "../root.ts";
+import { parseSaltYaml } from "../../../src/config/yaml/salt-yaml.ts";
+import { repositoryRoot } from "../../root.ts";
 
 type Recorded = { text: string; value?: unknown; special?: string; refused?: true };
 const golden = JSON.parse(readFileSync(join(repositoryRoot, "test/config/golden/yaml.json"), "utf8"));

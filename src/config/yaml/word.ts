@@ -2,7 +2,7 @@
  * The value of one word of a command line or of a `k=v` text: YAML, with the exceptions by which Salt keeps the text.
  * Source: docs/compatibility.md, words to values; what Salt answered is recorded in test/golden/yamlify.json.
  */
-import { readYaml, type YamlValue } from "./yaml/yaml11.ts";
+import { readYaml, type YamlValue } from "./yaml11.ts";
 
 /** `name=value`: the name starts with a letter or underscore, the value with anything but `=` and holds no line feed but a last one. */
 const keywordPattern = /^([\p{L}_][\p{L}\p{N}_.-]*)=(?!=)([^\n]*)\n?$/u;

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { namesIn } from "./missing-files.ts";
+import { namesIn } from "./missing.ts";
 
 const isPattern = /[*?[]/;
 

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { parseWord } from "../../src/config/arguments.ts";
-import { nestingDepthMax, wordValuesMax } from "../../src/limits.ts";
-import { decode, encode } from "../../src/wire/msgpack.ts";
-import { Float, type Value } from "../../src/wire/values.ts";
-import { repositoryRoot } from "../root.ts";
+import { parseWord } from "../../../src/config/yaml/word.ts";
+import { nestingDepthMax, wordValuesMax } from "../../../src/limits.ts";
+import { decode, encode } from "../../../src/wire/msgpack.ts";
+import { Float, type Value } from "../../../src/wire/values.ts";
+import { repositoryRoot } from "../../root.ts";
 
 /** The word; if Salt makes more of it than that text: msgpack of the value (null: Salt itself could not send it) and its Python notation. */
 type Case = [word: string, packed?: string | null, python?: string];

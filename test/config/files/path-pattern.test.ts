@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { matchingPaths } from "../../src/config/path-pattern.ts";
+import { matchingPaths } from "../../../src/config/files/path-pattern.ts";
 
 describe("matchingPaths", () => {
   const root = mkdtempSync(join(tmpdir(), "saltworks-glob-"));

@@ -1,6 +1,6 @@
 /** Text that a filter wants, of values that Salt takes for text. */
 import { type Item, typeName } from "../../../python/values.ts";
-import { typeFault } from "../run/objects.ts";
+import { typeFault } from "./objects.ts";
 
 /** @throws PILLAR_FAILED for what is no text */
 export function pythonText(input: Item, wantedBy: string): string {

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, utimesSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { pillarFileBytesMax } from "../../src/limits.ts";
-import { PillarFiles } from "../../src/pillar/files.ts";
+import { pillarFileBytesMax } from "../../../src/limits.ts";
+import { PillarFiles } from "../../../src/pillar/input/files.ts";
 
 describe("files below the pillar roots", () => {
   const root = mkdtempSync(join(tmpdir(), "pillar-files-"));

@@ -2,7 +2,7 @@
  * Directories of an environment of files or pillars, where `__env__` stands for the name of any environment that has none of its own.
  * Clients choose that name, and it becomes part of a path. Source: Salt 3007's `file_roots` and `pillar_roots`.
  */
-import { environmentNameBytesMax } from "../limits.ts";
+import { environmentNameBytesMax } from "../../limits.ts";
 
 /** The key under which the directories of all other environments stand, and the word in them that their names replace. */
 export const anyEnvironment = "__env__";

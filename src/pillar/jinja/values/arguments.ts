@@ -1,7 +1,7 @@
 /** Arguments of a built-in function by name and place, with Python's complaints. */
 
 import { demand, type Item, isInteger, typeName } from "../../../python/values.ts";
-import { type CallArguments, typeFault } from "../run/objects.ts";
+import { type CallArguments, typeFault } from "./objects.ts";
 
 /** The arguments of one call, by the names of its signature. */
 export class Bound {

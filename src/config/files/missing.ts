@@ -1,6 +1,6 @@
 /** Reading files and directories that need not be there. Any other failure is thrown. */
 import { type Dirent, readdirSync, readFileSync } from "node:fs";
-import { hasCodeIn } from "./file-errors.ts";
+import { hasCodeIn } from "./system-errors.ts";
 
 /** @returns undefined if there is no such file */
 export function readIfThere(file: string): Buffer | undefined {

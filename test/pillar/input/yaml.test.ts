@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SaltworksError } from "../../src/errors.ts";
-import { loadYaml } from "../../src/pillar/yaml.ts";
-import { encode } from "../../src/wire/msgpack.ts";
-import { answersOf } from "./corpus.ts";
-import { refusedHere } from "./refused.ts";
+import { SaltworksError } from "../../../src/errors.ts";
+import { loadYaml } from "../../../src/pillar/input/yaml.ts";
+import { encode } from "../../../src/wire/msgpack.ts";
+import { answersOf } from "../corpus.ts";
+import { refusedHere } from "../refused.ts";
 
 type Answer = { readonly value?: string; readonly error?: string };
 

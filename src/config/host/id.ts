@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isIPv4 } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
-import { hasCodeIn } from "./file-errors.ts";
+import { hasCodeIn } from "../files/system-errors.ts";
 
 /** A resolver that doesn't answer must not hold up the start. */
 const hostnameTimeoutMs = 10_000;

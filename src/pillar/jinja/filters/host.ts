@@ -1,8 +1,8 @@
 /** What a filter or test may ask of the template that uses it, and how both are declared. */
 
 import type { Item } from "../../../python/values.ts";
-import type { Bound } from "../python/call-arguments.ts";
-import type { CallArguments } from "../run/objects.ts";
+import type { Bound } from "../values/arguments.ts";
+import type { CallArguments } from "../values/objects.ts";
 
 export type FilterHost = {
   readonly filter: (name: string, input: Item, args: CallArguments) => Item;
