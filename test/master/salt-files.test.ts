@@ -22,7 +22,7 @@ function put(path: string, value: Encodable): void {
 
 const idle = {
   ...{ returns: 0, duplicates: 0, gone: 0, failed: 0, dropped: 0, minions: 0 },
-  ...{ returnsWaiting: 0, minionsWaiting: 0, isHeldUp: false, faults: [] },
+  ...{ returnsWaiting: 0, minionsWaiting: 0, isHeldUp: false, faults: [], storeFaults: [] },
 };
 
 describe("Salt's own files at a start", () => {
@@ -85,7 +85,7 @@ describe("Salt's own files at a start", () => {
   });
 
   it("have their jobs taken over at a later try if the store takes nothing", async () => {
-    const { config, start, logger } = openSite();
+    const { config, start, logger, lines } = openSite();
     const plan = { ...(await start()), isMirrored: false, jobsSinceMs: 0 };
     let asks = 0;
     let files: SaltFiles | undefined;
@@ -94,7 +94,7 @@ describe("Salt's own files at a start", () => {
         asks += 1;
         if (asks === 1) throw new SaltworksError("STORE_FAILED", "disk full");
         resolve();
-        return { taken: 3, leftOut: 0, isDone: true, faults: [] };
+        return { taken: 3, leftOut: 0, isDone: true, faults: [], storeFaults: ["a record is damaged"] };
       };
       files = new SaltFiles(plan, { config, saltLane: { run } as unknown as LanePool, logger });
     });
@@ -102,6 +102,7 @@ describe("Salt's own files at a start", () => {
     await tried;
     await files.close();
     assert.equal(files.counters.jobsTaken, 3);
+    assert.match(lines.join("\n"), /the thread of Salt's own files met a fault of our store/);
     assert.ok(plan.jobsMark.sinceMs > 0, "the next start looks for new ones alone");
   });
 
@@ -116,7 +117,7 @@ describe("Salt's own files at a start", () => {
         if (kind === "mirror") return { ...idle, returnsWaiting: asked.length < 50 ? 1 : 0 };
         if (asked.length === 1) throw new SaltworksError("STORE_FAILED", "disk full");
         resolve();
-        return { taken: 0, leftOut: 0, isDone: true, faults: [] };
+        return { taken: 0, leftOut: 0, isDone: true, faults: [], storeFaults: [] };
       };
       files = new SaltFiles(plan, { config, saltLane: { run } as unknown as LanePool, logger });
     });

@@ -268,7 +268,7 @@ const saltFiles = {
   saltworks_salt_files_total: metric(
     "counter",
     ["outcome"],
-    "What left the feed for Salt's own files: `returns` and `minions` written, `duplicates` that were there, `gone` from our store meanwhile, `failed` on their file, `dropped` because too many waited.",
+    "What left the feed for Salt's own files: `returns` and `minions` written, `duplicates` that were there, `gone` from our store meanwhile, `failed` on their file or damaged in our store, `dropped` because too many waited.",
   ),
   saltworks_salt_files_waiting: metric("gauge", [], "Returns and minions still to be written there."),
   saltworks_salt_jobs_taken_total: metric("counter", [], "Jobs of a Salt master that were taken over."),

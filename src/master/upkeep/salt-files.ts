@@ -24,7 +24,8 @@ import type { MirrorStep } from "../../store/salt/mirror.ts";
 import { hasChangedJobs } from "../../store/salt/old-jobs.ts";
 import { takeOverMinionData } from "../../store/salt/take-over.ts";
 import { jidAt } from "../../wire/jid.ts";
-import type { SaltTask, TakenJobs } from "../../workers/messages/lanes.ts";
+
+import type { SaltAnswer, SaltTask, TakenJobs } from "../../workers/messages/lanes.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 
 /** Files that cannot be read are named, so many of them each time. */
@@ -258,7 +259,10 @@ export class SaltFiles {
 
   async #ask<Answer>(task: SaltTask): Promise<Answer | undefined> {
     try {
-      return await this.#lane.run<Answer>(task);
+      const answer = await this.#lane.run<SaltAnswer<Answer>>(task);
+      for (const fault of answer.storeFaults)
+        this.#logger.error({ fault }, "the thread of Salt's own files met a fault of our store");
+      return answer;
     } catch (error) {
       if (!hasCode(error, "CHANNEL_CLOSED")) this.#logger.error({ err: error }, "Salt's own files: a step failed");
       return undefined;

@@ -10,7 +10,7 @@ import { textField } from "../../wire/fields.ts";
 import { isJid, jidTime } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { replaceFile } from "../durable-file.ts";
-import { storeFailed } from "../lmdb/env.ts";
+import { storeDamaged, storeFailed } from "../lmdb/env.ts";
 import { compareNewestFirst, type JobQuery, searchOneByOne } from "./facts.ts";
 import type {
   JobCache,
@@ -45,6 +45,8 @@ const fileMode = 0o640;
 const looksPerStep = 10;
 
 export type LocalCacheOptions = { readonly cachedir: string; readonly hashType: string };
+/** `onDamaged` gets what is wrong with a return that counts as absent, each time. */
+export type LocalCacheReading = LocalCacheOptions & { readonly onDamaged?: (error: Error) => void };
 
 function readIfThere(path: string): Buffer | undefined {
   try {
@@ -86,10 +88,10 @@ export function writeLoadFiles(o: LocalCacheOptions, { jid, load, minions, isNoC
 }
 
 export class LocalCache implements JobCache {
-  readonly #o: LocalCacheOptions;
+  readonly #o: LocalCacheReading;
   #walk: Generator<string> | undefined;
 
-  constructor(o: LocalCacheOptions) {
+  constructor(o: LocalCacheReading) {
     this.#o = o;
   }
 
@@ -138,9 +140,13 @@ export class LocalCache implements JobCache {
 
   getReturn(jid: string, minionId: string): Buffer | undefined {
     const directory = join(this.#directory(jid), minionId);
-    const returned = readIfThere(join(directory, returnFile));
+    const file = join(directory, returnFile);
+    const returned = readIfThere(file);
     if (returned === undefined) return undefined;
-    return readable(() => bodyFromFiles(jid, minionId, { returned, out: readIfThere(join(directory, outFile)) }));
+    return readable(
+      () => bodyFromFiles(jid, minionId, { returned, out: readIfThere(join(directory, outFile)) }),
+      (error) => this.#o.onDamaged?.(storeDamaged(`${file} is not what was stored: ${error.message}`)),
+    );
   }
 
   whichReturned(jid: string, minionIds: readonly string[]): string[] {
@@ -246,11 +252,12 @@ export class LocalCache implements JobCache {
 }
 
 /** Files are not synced: one that a loss of power cut off, or that is damaged, counts as absent and hides no other. */
-function readable<Result>(step: () => Result): Result | undefined {
+function readable<Result>(step: () => Result, onDamaged?: (error: Error) => void): Result | undefined {
   try {
     return step();
   } catch (error) {
     if (!(error instanceof SaltworksError) || !error.code.startsWith("WIRE_")) throw error;
+    onDamaged?.(error);
     return undefined;
   }
 }
@@ -267,6 +274,6 @@ function isOlder(directory: string, olderThanMs: number): boolean {
   return stat !== undefined && stat.mtimeMs < olderThanMs;
 }
 
-export function openLocalCache(o: LocalCacheOptions): JobCache {
+export function openLocalCache(o: LocalCacheReading): JobCache {
   return new LocalCache(o);
 }

@@ -18,7 +18,7 @@ type Reader = Pick<
 export type JobReaderOptions = LocalCacheOptions & {
   /** What is left out because it cannot be read or is damaged, once each. Without it: a warning of the process. */
   readonly onFault?: (error: Error) => void;
-  /** Told in words, each time, that the record of a job is damaged. */
+  /** Told in words, each time, what an answer lacks, or that the record of a job is damaged. */
   readonly onLeftOut?: (text: string) => void;
 };
 
@@ -40,8 +40,9 @@ function warn(error: Error): void {
 
 function readerOf(jobs: Reader, o: JobReaderOptions): Reader {
   const { onFault = warn, onLeftOut } = o;
-  const files = openLocalCache(o);
-  const elsewhere = new ReturnsElsewhere(files, o, onFault);
+  const told = new Faults(onFault, onLeftOut);
+  const files = openLocalCache({ ...o, onDamaged: (error) => told.tell(error) });
+  const elsewhere = new ReturnsElsewhere(files, o, told);
   const damage = new DamageNotes(join(o.cachedir, "jobs.lmdb"), { onFault, onLeftOut });
   const isOld = oldJobs(jobs, damage);
   return {
@@ -59,12 +60,12 @@ function readerOf(jobs: Reader, o: JobReaderOptions): Reader {
     getRequest: (jid) => jobs.getRequest(jid) ?? files.getRequest(jid),
     getReturns: (jid) => {
       const own = jobs.getReturns(jid);
-      return merged(own, isOld(jid) ? files.getReturns(jid) : elsewhere.all(jid, own));
+      return merged(own, elsewhere.all(jid, isOld(jid) ? [] : own));
     },
     // The first return stays, and of a Salt master's job that is Salt's.
     getReturn: (jid, id) =>
       isOld(jid)
-        ? (files.getReturn(jid, id) ?? jobs.getReturn(jid, id))
+        ? (elsewhere.one(jid, id) ?? jobs.getReturn(jid, id))
         : (jobs.getReturn(jid, id) ?? elsewhere.one(jid, id)),
     getEndTime: (jid) => jobs.getEndTime(jid) ?? files.getEndTime(jid),
     listJids: (options) => jobs.listJids(options),
@@ -95,17 +96,35 @@ function oldJobs(jobs: Reader, damage: DamageNotes): (jid: string) => boolean {
   };
 }
 
-/** Returns of our jobs that a Salt master got, because it ran when the minion answered. */
+/** What is wrong with Salt's files: to the log once each, since commands that follow a job ask again and again; each time to what waits for the answer. */
+class Faults {
+  readonly #onFault: (error: Error) => void;
+  readonly #onLeftOut: ((text: string) => void) | undefined;
+  readonly #told = new Set<string>();
+
+  constructor(onFault: (error: Error) => void, onLeftOut: ((text: string) => void) | undefined) {
+    this.#onFault = onFault;
+    this.#onLeftOut = onLeftOut;
+  }
+
+  tell(error: Error): void {
+    this.#onLeftOut?.(`${error.message}: it is left out`);
+    if (this.#told.has(error.message) || this.#told.size >= faultsToldMax) return;
+    this.#told.add(error.message);
+    this.#onFault(error);
+  }
+}
+
+/** Returns in Salt's files: those of a Salt master's job, and those of our jobs that it got because it ran when the minion answered. */
 class ReturnsElsewhere {
   readonly #files: Reader;
   readonly #folders: ReturnFolders;
-  readonly #onFault: (error: Error) => void;
-  readonly #told = new Set<string>();
+  readonly #faults: Faults;
 
-  constructor(files: Reader, o: LocalCacheOptions, onFault: (error: Error) => void) {
+  constructor(files: Reader, o: LocalCacheOptions, faults: Faults) {
     this.#files = files;
     this.#folders = new ReturnFolders(o);
-    this.#onFault = onFault;
+    this.#faults = faults;
   }
 
   /** Of minions that `own` does not have. */
@@ -129,16 +148,9 @@ class ReturnsElsewhere {
       return step();
     } catch (error) {
       if (!hasCode(error, "STORE_FAILED")) throw error;
-      this.#tell(error as Error);
+      this.#faults.tell(error as Error);
       return undefined;
     }
-  }
-
-  /** Once each: commands that follow a job ask again and again. */
-  #tell(error: Error): void {
-    if (this.#told.has(error.message) || this.#told.size >= faultsToldMax) return;
-    this.#told.add(error.message);
-    this.#onFault(error);
   }
 }
 

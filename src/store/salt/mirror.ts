@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { saltMirrorAtOnce, saltMirrorStepMs, saltReturnsWaitingMax } from "../../limits.ts";
 import { jidAt, startTimeText } from "../../wire/jid.ts";
+import { DamageNotes } from "../check/damage-notes.ts";
 import { replaceFile } from "../durable-file.ts";
 import type { JobCache } from "../jobs/job-cache.ts";
 import { LocalCache, type LocalCacheOptions, writeLoadFiles } from "../jobs/local-cache-driver.ts";
@@ -34,6 +35,8 @@ export type SaltMirrorOptions = LocalCacheOptions & {
   readonly layouts: readonly MinionLayout[];
   /** Note when each job's last return came. */
   readonly storesEndTime: boolean;
+  /** What of our own store is damaged, once each. */
+  readonly onFault: (error: Error) => void;
 };
 
 /** What one step did. `dropped`: too many waited. `gone`: removed from our store meanwhile. */
@@ -56,11 +59,13 @@ export class SaltMirror {
   readonly #o: SaltMirrorOptions;
   readonly #cache: LocalCache;
   readonly #knownJobs = new Set<string>();
+  readonly #damage: DamageNotes;
   #shards: readonly ReadShard[] | undefined;
 
   constructor(o: SaltMirrorOptions) {
     this.#o = o;
     this.#cache = new LocalCache(o);
+    this.#damage = new DamageNotes(o.jobsPath, o);
   }
 
   /** @throws SaltworksError STORE_FAILED if our own store cannot be read */
@@ -114,8 +119,9 @@ export class SaltMirror {
     const shards = this.#stored();
     const value = shards[shardIndexOf(minionId, shards.length)]?.returns.getBinary(returnKey);
     const body = value === undefined ? undefined : openValue(returnKey, value);
+    if (value !== undefined && body === undefined) this.#damage.noteReturn(jid, minionId);
     if (body === undefined) {
-      step.gone += 1;
+      step[value === undefined ? "gone" : "failed"] += 1;
       return;
     }
     this.#ensureLoad(jid);

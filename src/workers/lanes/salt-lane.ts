@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
+import { logItemsMax } from "../../limits.ts";
 import { openLocalCache } from "../../store/jobs/local-cache-driver.ts";
 import { openLmdbJobCache } from "../../store/lmdb/job-cache.ts";
 import { openMinionData } from "../../store/minion-data.ts";
@@ -9,7 +10,7 @@ import { SaltFeed } from "../../store/salt/feed.ts";
 import { type MirrorStep, SaltMirror } from "../../store/salt/mirror.ts";
 import { OldJobs } from "../../store/salt/old-jobs.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import type { SaltStart, SaltTask, TakenJobs } from "../messages/lanes.ts";
+import type { SaltAnswer, SaltStart, SaltTask, TakenJobs } from "../messages/lanes.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
 import { yieldToOthers } from "../threads/priority.ts";
@@ -21,13 +22,20 @@ answerForMeasures(nameLaneThread("salt", startedThreads));
 yieldToOthers();
 const layout = { cachedir: config.cachedir, hashType: config.hash_type };
 const jobsPath = join(config.cachedir, "jobs.lmdb");
+const storeFaults: string[] = [];
 const jobs = openLmdbJobCache({
   path: jobsPath,
   shards: config.store_shards,
   durability: config.job_cache_durability,
+  onFault,
 });
 let mirror: SaltMirror | undefined;
 const oldJobs = new OldJobs({ ...layout, jobs, files: openLocalCache(layout) });
+
+/** The thread has no log of its own. */
+function onFault({ message }: Error): void {
+  if (storeFaults.length < logItemsMax) storeFaults.push(message);
+}
 
 function openMirror(): SaltMirror {
   return new SaltMirror({
@@ -38,11 +46,17 @@ function openMirror(): SaltMirror {
     feed: new SaltFeed(feedFile),
     layouts,
     storesEndTime: config.job_cache_store_endtime,
+    onFault,
   });
 }
 
-export default async function handle(task: SaltTask): Promise<MirrorStep | TakenJobs> {
-  if (task.kind === "takeJobs") return oldJobs.step(task);
+async function stepOf(task: SaltTask): Promise<MirrorStep | TakenJobs> {
+  if (task.kind === "takeJobs") return await oldJobs.step(task);
   mirror ??= openMirror();
-  return mirror.step();
+  return await mirror.step();
+}
+
+/** What a step that fails has met comes with the next answer. */
+export default async function handle(task: SaltTask): Promise<SaltAnswer<MirrorStep | TakenJobs>> {
+  return { ...(await stepOf(task)), storeFaults: storeFaults.splice(0) };
 }

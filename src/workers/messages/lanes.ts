@@ -34,6 +34,8 @@ export type SaltTask =
   | { readonly kind: "mirror" }
   | { readonly kind: "takeJobs"; readonly sinceMs: number; readonly olderThanJid: string };
 
+/** `storeFaults`: of our own store, met since the last answer, for the log. */
+export type SaltAnswer<Step> = Step & { readonly storeFaults: readonly string[] };
 export type TakenJobs = {
   readonly taken: number;
   /** Told one by one in `faults` are the first few. */

@@ -196,6 +196,19 @@ describe("the job cache's index", () => {
     await cache.close();
   });
 
+  it("keeps a job of ours when Salt's record of it comes later", async () => {
+    const cache = open();
+    await cache.putLoad(loadOf(jidAt(1), ["a"], { missing: ["b"] }));
+    await cache.putLoads([
+      loadOf(jidAt(1), ["x"], { isTakenOver: true }),
+      loadOf(jidAt(2), ["x"], { isTakenOver: true }),
+    ]);
+    const { minions, missing, isTakenOver } = cache.getLoad(jidAt(1)) ?? assert.fail();
+    assert.deepEqual([minions, missing, isTakenOver], [["a"], ["b"], undefined]);
+    assert.equal(cache.getLoad(jidAt(2))?.isTakenOver, true);
+    await cache.close();
+  });
+
   it("remembers them on another number of files as well", async () => {
     const path = join(temporary(), "jobs");
     const before = openLmdbJobCache({ path, shards: 1, durability: "fsync" });

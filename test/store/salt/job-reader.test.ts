@@ -1,6 +1,6 @@
 /** Jobs read from our cache and from Salt's files: returns that a Salt master got for a job of ours, at the cost of a look at its directory. */
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
@@ -86,6 +86,38 @@ describe("returns that a Salt master got for a job of ours", () => {
       ["c", "salt's"],
     ]);
     assert.equal(faults.length, 1);
+  });
+});
+
+describe("a job that a Salt master made", () => {
+  const temporary = temporaryDirectories();
+
+  it("shows all returns that can be read, and tells of each that cannot: once to the log, each time to the caller", async () => {
+    const cachedir = temporary();
+    const salt = openLocalCache({ cachedir, hashType });
+    await salt.putLoad(loadOf(jid, ["a", "b", "c", "d"]));
+    await salt.putReturns(["a", "b", "c", "d"].map((id) => returnOf(jid, id)));
+    const place = (id: string) => join(jobDirectory(cachedir, hashType, jid), id, "return.p");
+    rmSync(place("b"));
+    symlinkSync("return.p", place("b"));
+    writeFileSync(place("c"), Buffer.from([0x81]));
+    const [faults, leftOut]: [string[], string[]] = [[], []];
+    const jobs = openLmdbJobCache({ path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "commit" });
+    const reader = withOldJobs(jobs, {
+      ...{ cachedir, hashType },
+      onFault: ({ message }) => faults.push(message),
+      onLeftOut: (text) => leftOut.push(text),
+    });
+    const ids = () => reader.getReturns(jid).map(({ minionId }) => minionId);
+    assert.deepEqual(ids(), ["a", "d"]);
+    assert.deepEqual(ids(), ["a", "d"]);
+    assert.equal(reader.getReturn(jid, "b"), undefined);
+    assert.ok(reader.getReturn(jid, "d"));
+    assert.deepEqual(faults.length, 2, faults.join());
+    assert.ok(faults[0]?.startsWith(`${place("b")} cannot be read: ELOOP`), faults[0]);
+    assert.ok(faults[1]?.startsWith(`${place("c")} is not what was stored: `), faults[1]);
+    assert.equal(leftOut.length, 5, leftOut.join("\n"));
+    await jobs.close();
   });
 });
 

@@ -1,6 +1,6 @@
 /** Salt's own files kept current from our store: written in order, after a restart too, held up by a full disk and by nothing else. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
@@ -28,8 +28,10 @@ describe("the mirror of Salt's own files", () => {
   let feed: SaltFeed;
   let jobs: JobCache;
   let minions: MinionData;
+  const faults: string[] = [];
 
   beforeEach(() => {
+    faults.length = 0;
     cachedir = temporary();
     jobsPath = join(cachedir, "jobs.lmdb");
     open(true);
@@ -49,7 +51,10 @@ describe("the mirror of Salt's own files", () => {
     await feed.close();
   }
   const openMirror = (storesEndTime = false) =>
-    new SaltMirror({ cachedir, hashType, jobsPath, jobs, minions, feed, layouts: minionLayouts, storesEndTime });
+    new SaltMirror({
+      ...{ cachedir, hashType, jobsPath, jobs, minions, feed, layouts: minionLayouts, storesEndTime },
+      onFault: ({ message }) => faults.push(message),
+    });
   /** Through the writer's log into the store. */
   const flush = () => jobs.trim({ olderThanJid: "20000101000000000000", stepsMax: 1 });
   const files = () => openLocalCache({ cachedir, hashType });
@@ -80,6 +85,22 @@ describe("the mirror of Salt's own files", () => {
     );
     assert.match(files().getEndTime(jid) ?? "", /^\d{4}, [A-Z][a-z]{2} \d{2} \d{2}:/);
     assert.equal((await mirror.step()).returns, 0);
+  });
+
+  it("tells of a damaged return, and writes the others", async () => {
+    await jobs.putLoad(loadOf(jid, ["a", "b"]));
+    await jobs.putReturns([returnOf(jid, "a", "FLIPPED"), returnOf(jid, "b")]);
+    await close();
+    for (const name of readdirSync(jobsPath).filter((each) => each.endsWith(".mdb"))) {
+      const file = join(jobsPath, name);
+      const bytes = readFileSync(file);
+      for (let at = bytes.indexOf("FLIPPED"); at !== -1; at = bytes.indexOf("FLIPPED", at)) bytes[at] = 0x47;
+      writeFileSync(file, bytes);
+    }
+    open(true);
+    const { failed, gone, returns } = await openMirror().step();
+    assert.deepEqual({ failed, gone, returns }, { failed: 1, gone: 0, returns: 1 });
+    assert.match(faults.join(), /^the return of a for job 20260102030405000001 in .*jobs\.lmdb is not what was stored/);
   });
 
   it("goes on after a restart with what was not written", async () => {
