@@ -1,5 +1,6 @@
 /** CPU time of each thread of a program and of everything below it, by the thread's name, from /proc/<pid>/task. */
 import { readdirSync, readFileSync } from "node:fs";
+import { hasEnded } from "../src/master/metrics/threads.ts";
 import { familyOf, ticksToMs } from "./cpu-time.ts";
 
 /** By thread, since it started. `id` is unique while it runs. */
@@ -62,10 +63,4 @@ function textOf(file: string): string | undefined {
     if (hasEnded(error)) return undefined;
     throw error;
   }
-}
-
-/** The process or thread ended since it was listed. */
-function hasEnded(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === "ENOENT" || code === "ESRCH";
 }

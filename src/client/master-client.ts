@@ -8,7 +8,7 @@ import { hasCode, SaltworksError } from "../errors.ts";
 import { clientChannelsMax, runnerReplyTimeoutMs, wheelReplyTimeoutMs } from "../limits.ts";
 import { EventSubscriber } from "../transport/event-stream-client.ts";
 import { RequestChannel } from "../transport/request-channel.ts";
-import { type BatchOptions, encodeBatchOptions } from "../wire/batch.ts";
+import { type BatchOptions, encodeBatchOptions } from "../wire/batch-options.ts";
 import { boolField, intField, listField, mapField, textField } from "../wire/fields.ts";
 import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";

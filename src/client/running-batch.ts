@@ -1,7 +1,7 @@
 /** A batch from its beginning until it is over, whenever one begins to look: from its log what has happened, from the event bus what happens. */
 import { SaltworksError } from "../errors.ts";
 import { batchLookMs } from "../limits.ts";
-import type { BatchEntry } from "../wire/batch.ts";
+import type { BatchEntry } from "../wire/batch-options.ts";
 import { boolField, intField, listField, mapField } from "../wire/fields.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { BatchFeed } from "./batch-feed.ts";

@@ -5,6 +5,7 @@
 
 import { hasCode, SaltworksError } from "../errors.ts";
 import { decode } from "../wire/msgpack.ts";
+import { highestRetcode } from "../wire/return.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { FeedItem, JobEnd, JobFeed } from "./job-feed.ts";
 import type { Published } from "./master-client.ts";
@@ -185,9 +186,4 @@ export function lostReturn(id: string): Extract<JobEvent, { kind: "return" }> {
   const value =
     "The minion has returned, but what it returned is not known here: its event did not reach this command, and the job cache does not hold it.";
   return { kind: "return", id, value, retcode: 1, outputter: "no_return" };
-}
-
-function highestRetcode(retcode: Value | undefined): number {
-  if (retcode instanceof Map) return Math.max(0, ...[...retcode.values()].map(highestRetcode));
-  return typeof retcode === "number" ? retcode : 0;
 }

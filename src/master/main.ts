@@ -20,13 +20,13 @@ import { createKeyCounts } from "../workers/holding/unproven-keys.ts";
 import { collectWhenIdle } from "../workers/measures/idle-collection.ts";
 import type { ShardStart } from "../workers/messages/shard.ts";
 import { createPartitionKey, Partitioner } from "../workers/threads/partition.ts";
-import { leaveProcess } from "./leave.ts";
 import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";
 import { localKeysOf } from "./operators/local-users.ts";
 import { Bus } from "./ports/bus.ts";
 import { MetricsServer } from "./ports/metrics-server.ts";
 import { checkPorts, type OpenedPorts } from "./ports/port-check.ts";
+import { leaveProcess } from "./shutdown/leave.ts";
 import {
   openCredentialLane,
   openExternalLane,

@@ -10,11 +10,11 @@ import type { ShardStart } from "../workers/messages/shard.ts";
 import type { LanePool } from "../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../workers/threads/partition.ts";
 import type { ShardPool } from "../workers/threads/pool.ts";
-import { ContentAnswers } from "./answers/content-answers.ts";
-import { type Pillars, pillarsOf } from "./answers/pillars.ts";
+import { fileAnswersOf } from "./answers/files.ts";
+import { MineAnswers } from "./answers/mines.ts";
+import { peersOf } from "./answers/peers.ts";
 import { type Batches, batchesOf } from "./batch-jobs/batches.ts";
-import { finishWithin } from "./deadline.ts";
-import { JobKeeping } from "./jobs/keeping.ts";
+import { JobKeeping, trackerOf } from "./jobs/keeping.ts";
 import type { LogLimit } from "./log/log-limit.ts";
 import { gatherCounters } from "./metrics/counters.ts";
 import { Metrics } from "./metrics/metrics.ts";
@@ -22,16 +22,18 @@ import type { MeteredParts } from "./metrics/sources.ts";
 import { type Authorisation, authorisationOf } from "./operators/authorisation.ts";
 import { Commands, toJob } from "./operators/commands.ts";
 import { type CredentialChecks, credentialChecksOf } from "./operators/credential-checks.ts";
+import { explainFunctions } from "./operators/explain-target.ts";
 import { runnerAsks } from "./operators/runner-asks.ts";
 import { RunnerCalls } from "./operators/runner-calls.ts";
+import { type Pillars, pillarsOf } from "./pillars/pillars.ts";
 import type { Bus } from "./ports/bus.ts";
 import type { OpenedPorts } from "./ports/port-check.ts";
 import type { PublishFront } from "./ports/publish-front.ts";
-import { explainFunctions } from "./publish/explain-target.ts";
 import { ownJob } from "./publish/own-job.ts";
 import { type Fire, Publisher } from "./publish/publisher.ts";
 import { Targets } from "./publish/targets.ts";
 import { RequestPath } from "./requests/request-path.ts";
+import { finishWithin } from "./shutdown/deadline.ts";
 import { openPublishFront } from "./threads.ts";
 import { KeyRing } from "./upkeep/key-ring.ts";
 import { Maintenance } from "./upkeep/maintenance.ts";
@@ -72,7 +74,7 @@ export class Master {
   readonly #commands: Commands;
   readonly #keyRing: KeyRing;
   readonly #pillars: Pillars;
-  readonly #content: ContentAnswers;
+  readonly #answers: Pick<MeteredParts, "pillars" | "mines" | "files" | "peers">;
   readonly #credentialChecks: CredentialChecks;
   readonly #authorisation: Authorisation;
   readonly #publishFront: PublishFront;
@@ -93,30 +95,30 @@ export class Master {
     this.#credentialChecks = credentialChecksOf(parts);
     const lookForNewKeys = () => this.#keyRing.lookForNew();
     this.#targets = new Targets({ ...parts, accepted: parts.start.accepted, lookForNewKeys });
-    const ownerOf = (jid: string) => this.#keeping.tracker.record(jid)?.user;
-    this.#authorisation = authorisationOf(parts, this.#targets, this.#credentialChecks, ownerOf);
     this.#publisher = this.#createPublisher();
-    this.#keeping = new JobKeeping({
-      ...parts,
-      authorisation: this.#authorisation,
-      publisher: () => this.#publisher,
-      presence: () => this.#presence,
-    });
-    this.#presence = presenceOf(parts, this.#publisher);
-    const jobs = { publisher: this.#publisher, keeping: this.#keeping, targets: this.#targets };
+    const publisher = this.#publisher;
+    const presence = presenceOf(parts, publisher);
+    this.#presence = presence;
+    const tracker = trackerOf(parts, publisher, presence);
+    const ownerOf = (jid: string) => tracker.record(jid)?.user;
+    const authorisation = authorisationOf(parts, this.#targets, this.#credentialChecks, ownerOf);
+    this.#authorisation = authorisation;
+    this.#keeping = new JobKeeping({ ...parts, authorisation, tracker, publisher, presence });
+    const jobs = { publisher, keeping: this.#keeping, targets: this.#targets };
     const retcodes = (jid: string) => this.#commands.retcodes(jid);
-    this.#batches = batchesOf(parts, { ...jobs, tracker: jobs.keeping.tracker, readJob: toJob, retcodes });
+    this.#batches = batchesOf(parts, { ...jobs, tracker, readJob: toJob, retcodes });
     this.#pillars = pillarsOf(parts);
     this.#commands = this.#createCommands();
     this.#keyRing = this.#createKeyRing();
-    this.#content = new ContentAnswers(parts, this.#pillars, { ...jobs, commands: this.#commands });
-    this.#requests = new RequestPath(parts, {
-      presence: this.#presence,
-      keeping: this.#keeping,
-      keyRing: this.#keyRing,
-      content: this.#content,
-      commands: this.#commands,
-    });
+    const commands = this.#commands;
+    this.#answers = {
+      pillars: this.#pillars,
+      mines: new MineAnswers(parts),
+      files: fileAnswersOf(parts),
+      peers: peersOf(parts, { ...jobs, commands }),
+    };
+    const keeping = this.#keeping;
+    this.#requests = new RequestPath(parts, { ...this.#answers, presence, keeping, keyRing: this.#keyRing, commands });
     this.#maintenance = this.#createMaintenance();
     this.#saltFiles = new SaltFiles(parts.saltPlan, parts);
     this.#metered = this.#meteredParts();
@@ -242,7 +244,6 @@ export class Master {
       signingAlgorithm: config.publish_signing_algorithm,
       isUniqueJid: config.unique_jid,
       fire: (tag, data) => bus.fire(tag, data),
-      onSent: (jid) => this.#keeping.tracker.noteSent(jid),
       logger,
     });
   }
@@ -340,7 +341,7 @@ export class Master {
       authLane: this.#requests.authLane,
       pool,
       lanes: { rsa, runners, pillar, external: sources, file: files, eauth: credentials, salt: saltLane },
-      content: this.#content,
+      ...this.#answers,
       credentialChecks: this.#credentialChecks,
       tokens: this.#authorisation.tokens,
       bus,

@@ -6,6 +6,7 @@
 import { copyEdited, type Edit, growthOf, nothing } from "./edit.ts";
 import { encodeEventBytes, splitEvent } from "./event.ts";
 import { decodeAt, encode } from "./msgpack.ts";
+import type { Value } from "./values.ts";
 import { type Entry, editsToBin, headOf, mapHead, skipWhole, textOf } from "./walk.ts";
 
 /** `data`: the event's data and the stored body, yet to be written. `retcode`: 0 where it is absent or, for several functions, no int. `hasTarget`: the load names `tgt`, as `salt-call` does. */
@@ -100,6 +101,12 @@ function planEventData(load: Uint8Array, entries: readonly Entry[], stamp: strin
   const entryCount = hasStamp ? count : count + 1;
   const bytes = mapHeadBytes(entryCount) + load.length - start + growthOf(edits) + tailBytes;
   return { bytes, load, contentStart: start, entryCount, edits, stamp: hasStamp ? undefined : stampBytes };
+}
+
+/** The highest of a return's codes: a job of several functions has one for each. Returns 0 for a value that is not a code. */
+export function highestRetcode(retcode: Value | undefined): number {
+  if (retcode instanceof Map) return Math.max(0, ...[...retcode.values()].map(highestRetcode));
+  return typeof retcode === "number" ? retcode : 0;
 }
 
 /** Writes `data.bytes` into `target` from `start` on. */

@@ -7,7 +7,7 @@ import { afterEach } from "node:test";
 import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/config/load.ts";
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { signX931 } from "../../src/crypto/x931.ts";
-import { routeOf } from "../../src/master/requests/route.ts";
+import { routeOf } from "../../src/master/waiting/route.ts";
 import type { JobCache, LoadRecord, LoadToPut, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
 import { openAutosign } from "../../src/store/keys/autosign.ts";
 import { openKeyDirectories } from "../../src/store/keys/keys.ts";

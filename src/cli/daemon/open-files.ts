@@ -1,7 +1,7 @@
 /** `max_open_files`: how many files and connections this process may have open. Source: Salt's rule, with the limit raised where root may. */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
-import { openFilesLimit } from "../../master/metrics/open-files.ts";
+import { openFilesLimit } from "../../master/ports/open-files.ts";
 
 /** As root, before it is given up. Node.js has raised the limit to the hard one, which only root can raise. */
 export async function raiseOpenFiles(wanted: number): Promise<void> {

@@ -16,12 +16,12 @@ import type { ShardPool } from "../../workers/threads/pool.ts";
 import type { JobKeeping } from "../jobs/keeping.ts";
 import type { Commands } from "../operators/commands.ts";
 import { noConnection } from "../operators/connection.ts";
+import { PeerRules } from "../operators/peer-rules.ts";
 import { isBlacklisted } from "../operators/permissions.ts";
 import type { TargetText } from "../publish/expected-minions.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Job, Published, Publisher } from "../publish/publisher.ts";
 import type { Targets } from "../publish/targets.ts";
-import { PeerRules } from "./peer-rules.ts";
 
 export type PeersOptions = {
   readonly config: Pick<

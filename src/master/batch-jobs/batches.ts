@@ -4,7 +4,7 @@ import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { batchesRunningMax, batchLogsMax } from "../../limits.ts";
 import { batchDirectory, hasBatch, listBatches, readBatchSummary, removeBatch } from "../../store/jobs/batch-log.ts";
-import { type BatchCounts, readBatchOptions } from "../../wire/batch.ts";
+import { type BatchCounts, readBatchOptions } from "../../wire/batch-options.ts";
 import { jidTime } from "../../wire/jid.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import type { JobTracker } from "../jobs/tracker.ts";

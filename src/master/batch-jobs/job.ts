@@ -4,9 +4,10 @@
  */
 import { batchGatherMs, batchLateMs, batchSendWaitsMs, batchStepsMax } from "../../limits.ts";
 import { BatchLog, type PlacedEntry } from "../../store/jobs/batch-log.ts";
-import { type BatchEntry, type BatchOptions, parseShare, windowOf } from "../../wire/batch.ts";
+import { type BatchEntry, type BatchOptions, parseShare, windowOf } from "../../wire/batch-options.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { pickEntries } from "../../wire/pick.ts";
+import { highestRetcode } from "../../wire/return.ts";
 import { TextList } from "../../wire/text-list.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
 import type { Job, Published } from "../publish/publisher.ts";
@@ -388,13 +389,6 @@ export class BatchJob {
 
 const timerMsMax = 2 ** 31 - 1;
 
-/** What is no number counts as none. */
 function retcodeIn(body: Uint8Array): number {
   return highestRetcode(pickEntries(body, retcodeOnly).get("retcode"));
-}
-
-/** Of several functions the highest. */
-export function highestRetcode(retcode: Value | undefined): number {
-  if (retcode instanceof Map) return Math.max(0, ...[...retcode.values()].map(highestRetcode));
-  return typeof retcode === "number" ? retcode : 0;
 }

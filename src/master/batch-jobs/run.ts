@@ -2,7 +2,13 @@
  * What a batch does next. All that is known of it comes from its entries, so that a batch read back from its log goes on where it was;
  * no clock, no network. docs/decisions/0020-batches-in-the-master.md.
  */
-import { type BatchCounts, type BatchEntry, type BatchOutcome, failuresOf, parseShare } from "../../wire/batch.ts";
+import {
+  type BatchCounts,
+  type BatchEntry,
+  type BatchOutcome,
+  failuresOf,
+  parseShare,
+} from "../../wire/batch-options.ts";
 
 /** `wait`: nothing to do until an entry comes or, if there is one, until `atMs`. */
 export type BatchMove =

@@ -13,8 +13,8 @@ import {
 } from "../../limits.ts";
 import type { PendingJobRecord } from "../../store/jobs/pending-jobs.ts";
 import { bootMs } from "../upkeep/clock-step.ts";
-import { FaultDelay } from "../upkeep/fault-delay.ts";
 import { type Appearance, type DeliveriesOptions, settleMs } from "./delivery-effects.ts";
+import { FaultDelay } from "./fault-delay.ts";
 import { marksDamaged, PendingJob } from "./pending-job.ts";
 
 const tickMs = 250;

@@ -16,9 +16,8 @@ import type { BatchResult } from "../../workers/messages/batch.ts";
 import type { ShardStart } from "../../workers/messages/shard.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
-import type { Authorisation } from "../operators/authorisation.ts";
-import { readGrantSource, writeGrantSource } from "../operators/grant-source.ts";
 import type { Bus } from "../ports/bus.ts";
+import { type GrantSource, readGrantSource, writeGrantSource } from "../publish/grant-source.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Job, Published, Publisher } from "../publish/publisher.ts";
 import type { Presence } from "../upkeep/presence.ts";
@@ -39,10 +38,18 @@ export type JobKeepingParts = {
   readonly partitioner: Partitioner;
   readonly bus: Bus;
   readonly pendingJobs: PendingJobs;
-  readonly publisher: () => Publisher;
-  readonly presence: () => Presence;
-  readonly authorisation: Pick<Authorisation, "mayStillPublish">;
+  readonly tracker: JobTracker;
+  readonly publisher: Pick<Publisher, "deliver">;
+  readonly presence: Presence;
+  readonly authorisation: { readonly mayStillPublish: MayStillPublish };
 };
+/** Whether the grants that a job was published with still cover these minions. `isHopeful`: minions without data count as covered. */
+type MayStillPublish = (
+  source: GrantSource,
+  job: Pick<Job, "fun" | "arg">,
+  ids: readonly string[],
+  isHopeful?: boolean,
+) => Promise<boolean>;
 
 export type FollowTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
 /** `isDefault`: from the configuration, not asked for with this job. */
@@ -59,6 +66,23 @@ const momentaryFunctions = new Set([
 /** A fault that each of a thousand silent minions meets is logged once. */
 const faultLogMs = 10_000;
 
+/** The tracker of the master's jobs. It asks minions by publishes of its own, and hears from the publisher which jobs have left. */
+export function trackerOf(
+  { config, logger }: Pick<JobKeepingParts, "config" | "logger">,
+  publisher: Pick<Publisher, "publish" | "onSent">,
+  presence: Pick<Presence, "isGone">,
+): JobTracker {
+  const tracker = new JobTracker({
+    findJob: async (jid, ids) =>
+      (await publisher.publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
+    readFindJob: readFindJobAnswer,
+    isConnected: (id) => !presence.isGone(id),
+    onFault: (error) => logger.error({ err: error }, "a job could not be followed as it should"),
+  });
+  publisher.onSent((jid) => tracker.noteSent(jid));
+  return tracker;
+}
+
 export class JobKeeping {
   readonly tracker: JobTracker;
   readonly deliveries: Deliveries;
@@ -70,13 +94,7 @@ export class JobKeeping {
   constructor(parts: JobKeepingParts) {
     const { config, logger, start, bus } = parts;
     this.#parts = parts;
-    this.tracker = new JobTracker({
-      findJob: async (jid, ids) =>
-        (await parts.publisher().publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
-      readFindJob: readFindJobAnswer,
-      isConnected: (id) => !parts.presence().isGone(id),
-      onFault: (error) => logger.error({ err: error }, "a job could not be followed as it should"),
-    });
+    this.tracker = parts.tracker;
     this.deliveries = Deliveries.open({
       store: parts.pendingJobs,
       numbers: this.tracker.numbers,
@@ -85,13 +103,13 @@ export class JobKeeping {
       askRunning: (jid, ids, timeoutMs, onAnswer) => this.tracker.askRunning(jid, ids, timeoutMs, onAnswer),
       whoReturned: (jid, ids) => this.#whoReturned(jid, ids),
       isAccepted: (id) => start.accepted.has(id),
-      isConnected: (id) => parts.presence().isConnected(id),
+      isConnected: (id) => parts.presence.isConnected(id),
       gatherTimeoutMs: config.gather_job_timeout * 1_000,
       onFault: (error) => logger.error({ err: error }, "a job that waits for minions could not be handled"),
     });
     if (config.presence_events) {
       const intervalMs = config.loop_interval * 1_000;
-      const connected = () => parts.presence().connected();
+      const connected = () => parts.presence.connected();
       this.#presenceEvents = new PresenceEvents({ intervalMs, connected, fire: (tag, data) => bus.fire(tag, data) });
     }
   }
@@ -195,8 +213,8 @@ export class JobKeeping {
   readonly reasonSources: ReasonSources = {
     isAccepted: (id) => this.#parts.start.accepted.has(id),
     keyState: (id) => openKeyDirectories(this.#parts.config.pki_dir).stateOf(id),
-    isConnected: (id) => this.#parts.presence().isConnected(id),
-    contactMs: (id) => this.#parts.presence().contactMs(id),
+    isConnected: (id) => this.#parts.presence.isConnected(id),
+    contactMs: (id) => this.#parts.presence.contactMs(id),
     isKnown: (id) => this.#isKnown(id),
     waitsUntilMs: (jid, id) => {
       const job = this.deliveries.job(jid);
@@ -286,7 +304,7 @@ export class JobKeeping {
     const field = (name: string) => fields.get(name) ?? "";
     const job = { fun: field("fun"), arg: field("arg"), ret: field("ret"), user: String(field("user")), publishFields };
     this.tracker.record(jid)?.noteDelivered(ids, Date.now());
-    await this.#parts.publisher().deliver(job, jid, ids);
+    await this.#parts.publisher.deliver(job, jid, ids);
     this.#parts.bus.fire(`saltworks/job/${jid}/deliver`, { jid, minions: ids });
   }
 

@@ -50,7 +50,10 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     maintenance,
     keyRing,
     presence,
-    content: { pillars, mines, files, peers },
+    pillars,
+    mines,
+    files,
+    peers,
   } = parts;
   const ofLanes = Object.entries(lanes).map(([name, lane]): [string, CounterSource] => [
     name,

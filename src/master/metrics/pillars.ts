@@ -2,7 +2,7 @@
 import type { MasterConfig } from "../../config/load.ts";
 import { pillarCacheMemoryBytesMax } from "../../limits.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
-import type { Pillars } from "../answers/pillars.ts";
+import type { Pillars } from "../pillars/pillars.ts";
 import type { Samples } from "./samples.ts";
 
 type Limit = (name: string, used: number, max: number, hits: number | undefined) => void;

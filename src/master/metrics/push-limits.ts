@@ -1,7 +1,7 @@
 /** How near the bounds of pushed files are, under the names of the metrics table. */
 import type { MasterConfig } from "../../config/load.ts";
 import { pushedCountWaitMs } from "../../limits.ts";
-import type { FileAnswers } from "../answers/file-answers.ts";
+import type { FileAnswers } from "../answers/files.ts";
 
 /** Shows one limit: how much of it is in use, and how often it was met. */
 export type Limit = (name: string, used: number, max: number, hits: number | undefined) => void;

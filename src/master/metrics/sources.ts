@@ -29,14 +29,16 @@ import { outcomes, type SizedThing, type WorkerMeasures, workerStages } from "..
 import type { ThreadMeasures } from "../../workers/measures/thread-meter.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
-import type { ContentAnswers } from "../answers/content-answers.ts";
+import type { FileAnswers } from "../answers/files.ts";
+import type { MineAnswers } from "../answers/mines.ts";
+import type { Peers } from "../answers/peers.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
 import type { Deliveries } from "../jobs/deliveries.ts";
 import type { JobTracker } from "../jobs/tracker.ts";
 import type { LogLimit } from "../log/log-limit.ts";
 import { type CredentialChecks, checkOutcomes } from "../operators/credential-checks.ts";
+import type { Pillars } from "../pillars/pillars.ts";
 import type { Bus } from "../ports/bus.ts";
-import { samplePublishes } from "../ports/publish/samples.ts";
 import type { PublishFront } from "../ports/publish-front.ts";
 import type { RequestFront } from "../ports/request-front.ts";
 import type { Publisher } from "../publish/publisher.ts";
@@ -47,6 +49,7 @@ import type { Maintenance } from "../upkeep/maintenance.ts";
 import type { Presence } from "../upkeep/presence.ts";
 import type { SaltFiles } from "../upkeep/salt-files.ts";
 import { samplePillarLimits, samplePillars } from "./pillars.ts";
+import { samplePublishes } from "./publishes.ts";
 import { type Limit, samplePushLimits } from "./push-limits.ts";
 import type { Samples } from "./samples.ts";
 import { sampleWorkerCounters } from "./worker-counters.ts";
@@ -63,7 +66,10 @@ export type MeteredParts = {
   readonly authLane: AuthLane;
   readonly pool: ShardPool;
   readonly lanes: Readonly<Record<string, LanePool>>;
-  readonly content: ContentAnswers;
+  readonly pillars: Pillars;
+  readonly mines: MineAnswers;
+  readonly files: FileAnswers;
+  readonly peers: Peers;
   readonly credentialChecks: CredentialChecks;
   readonly tokens: Pick<Tokens, "counters" | "count">;
   readonly bus: Bus;
@@ -85,7 +91,7 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   samplePublishes(samples, parts.publishFront);
   sampleEvents(samples, parts);
   samples.set("saltworks_log_lines_suppressed_total", {}, parts.logCounters.logLinesSuppressed);
-  samplePillars(samples, parts.content.pillars);
+  samplePillars(samples, parts.pillars);
   sampleMines(samples, parts);
   samplePeers(samples, parts);
   sampleFiles(samples, parts);
@@ -175,7 +181,7 @@ function sampleEvents(samples: Samples, { bus }: MeteredParts): void {
   samples.set("saltworks_event_connections_refused_total", {}, bus.counters.turnedAway);
 }
 
-function sampleMines(samples: Samples, { content: { mines } }: MeteredParts): void {
+function sampleMines(samples: Samples, { mines }: MeteredParts): void {
   const { answered, unmatched, tooLarge, refused, bytes } = mines.counters;
   samples.set("saltworks_mine_reads_total", { outcome: "answered" }, answered);
   samples.set("saltworks_mine_reads_total", { outcome: "unmatched" }, unmatched);
@@ -185,14 +191,14 @@ function sampleMines(samples: Samples, { content: { mines } }: MeteredParts): vo
   samples.set("saltworks_mine_bytes_total", {}, bytes);
 }
 
-function samplePeers(samples: Samples, { content: { peers } }: MeteredParts): void {
+function samplePeers(samples: Samples, { peers }: MeteredParts): void {
   for (const outcome of ["published", "unmatched", "runs", "returns", "denied", "refused"] as const) {
     samples.set("saltworks_peer_requests_total", { outcome }, peers.counters[outcome]);
   }
   samples.set("saltworks_peer_requests_pending", {}, peers.pending);
 }
 
-function sampleFiles(samples: Samples, { content: { files } }: MeteredParts): void {
+function sampleFiles(samples: Samples, { files }: MeteredParts): void {
   for (const outcome of ["answered", "refused", "failed"] as const) {
     samples.set("saltworks_file_requests_total", { outcome }, files.counters[outcome]);
   }
@@ -317,8 +323,8 @@ export function sampleLimits(
   limit("heldPublishesBytesMax", heldBytes, heldPublishesBytesMax, closedSubscribers.unreadPublishes);
   const laneRefusals = ofLanes(({ counters }) => counters.refused).reduce((sum, count) => sum + count, 0);
   limit("laneQueueMax", Math.max(...ofLanes(({ pending }) => pending)), laneQueueMax, laneRefusals);
-  samplePillarLimits(limit, parts.content.pillars, { config, lane: lanes.pillar });
-  const { files, peers } = parts.content;
+  samplePillarLimits(limit, parts.pillars, { config, lane: lanes.pillar });
+  const { files, peers } = parts;
   limit("peerRequestsMax", peers.pending, peerRequestsMax, peers.counters.refused);
   const { credentialChecks: checks } = parts;
   const droppedChecks = [...checks.counters.values()].reduce((sum, { dropped }) => sum + dropped, 0);

@@ -78,7 +78,7 @@ function nameAndTicks(
     stat = readFileSync(`/proc/${processId}/task/${threadId}/stat`, "latin1");
   } catch (error) {
     // It ended between the listing and this line.
-    if (isGone(error)) return undefined;
+    if (hasEnded(error)) return undefined;
     throw error;
   }
   // The name stands in parentheses and may hold anything, parentheses too.
@@ -88,7 +88,8 @@ function nameAndTicks(
   return { name: stat.slice(stat.indexOf("(") + 1, nameEnd), ticks };
 }
 
-function isGone(error: unknown): boolean {
+/** Whether the process or thread ended since it was listed. */
+export function hasEnded(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === "ENOENT" || code === "ESRCH";
 }

@@ -12,13 +12,13 @@ import { decode } from "../../wire/msgpack.ts";
 import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
 import type { CredentialTask } from "../../workers/credentials/contract.ts";
 import type { Caller } from "../../workers/messages/deferred.ts";
-import { PeerRules } from "../answers/peer-rules.ts";
-import { RefusalLog } from "../ports/refusal-log.ts";
+import { RefusalLog } from "../log/refusal-log.ts";
 import type { TargetText } from "../publish/expected-minions.ts";
+import type { GrantSource } from "../publish/grant-source.ts";
 import type { Job } from "../publish/publisher.ts";
 import type { Targets } from "../publish/targets.ts";
 import type { CredentialChecks } from "./credential-checks.ts";
-import type { GrantSource } from "./grant-source.ts";
+import { PeerRules } from "./peer-rules.ts";
 import {
   type AskedCall,
   type Grants,

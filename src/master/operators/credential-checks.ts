@@ -12,7 +12,7 @@ import { addressKey } from "../../transport/zmtp/address.ts";
 import type { CredentialResult, CredentialTask } from "../../workers/credentials/contract.ts";
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/measures/histogram.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
-import { RefusalLog } from "../ports/refusal-log.ts";
+import { RefusalLog } from "../log/refusal-log.ts";
 import { FairTurns, type Waiter } from "../waiting/fair-turns.ts";
 
 /** `failed`: the backend could not say. `dropped`: too many waited. */

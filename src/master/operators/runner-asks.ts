@@ -7,17 +7,17 @@ import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import type { RunJobAnswer, RunJobAsk, RunnerAnswer, RunnerAsk } from "../../workers/messages/runner.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
-import { nothingOf } from "../answers/kept-pillars.ts";
-import type { Pillars } from "../answers/pillars.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
 import type { JobKeeping } from "../jobs/keeping.ts";
-import { jobStatus, pendingJobs } from "../jobs/status.ts";
 import type { JobTracker } from "../jobs/tracker.ts";
+import { nothingOf } from "../pillars/kept.ts";
+import type { Pillars } from "../pillars/pillars.ts";
 import type { TargetText } from "../publish/expected-minions.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Fire, Publisher } from "../publish/publisher.ts";
 import type { Targets } from "../publish/targets.ts";
 import type { Authorisation } from "./authorisation.ts";
+import { jobStatus, pendingJobs } from "./job-status.ts";
 import type { RunnerCalls } from "./runner-calls.ts";
 
 export type RunnerAsksOptions = {

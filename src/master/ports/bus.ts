@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import { EventStreamServer } from "../../transport/event-stream-server.ts";
 import { encodeEvent, frameEvent, frameMasterEvent } from "../../wire/event.ts";
 import type { Encodable } from "../../wire/values.ts";
-import { RefusalLog } from "./refusal-log.ts";
+import { RefusalLog } from "../log/refusal-log.ts";
 
 export type BusOptions = {
   readonly sockDir: string;

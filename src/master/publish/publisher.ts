@@ -12,8 +12,8 @@ import type { Encodable } from "../../wire/values.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
-import type { GrantSource } from "../operators/grant-source.ts";
 import type { PublishFront } from "../ports/publish-front.ts";
+import type { GrantSource } from "./grant-source.ts";
 import { JobIds } from "./job-ids.ts";
 import { type Targets, targetOnWire } from "./targets.ts";
 
@@ -33,8 +33,6 @@ export type PublisherOptions = {
   readonly signingAlgorithm: string;
   readonly isUniqueJid: boolean;
   readonly fire: Fire;
-  /** A job has left the publish port. */
-  readonly onSent: (jid: string) => void;
   readonly logger: Logger;
 };
 
@@ -67,12 +65,18 @@ export class Publisher {
   readonly counters = { jobs: 0, delivered: 0, unmatched: 0, refused: 0, lastMatchUs: 0, lastPublishUs: 0 };
   readonly #options: PublisherOptions;
   readonly #ids: JobIds;
+  readonly #sentListeners: ((jid: string) => void)[] = [];
   #tail: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
     this.#ids = new JobIds({ isUnique: options.isUniqueJid });
+  }
+
+  /** Calls `listener` when a job has left the publish port. */
+  onSent(listener: (jid: string) => void): void {
+    this.#sentListeners.push(listener);
   }
 
   /** Publishes begun and not yet sent. */
@@ -112,7 +116,7 @@ export class Publisher {
       await onAccepted?.(published);
       await this.#inTurn(() => this.#send({ ...job, target: wireTarget }, published));
       this.counters.jobs += 1;
-      this.#options.onSent(published.jid);
+      for (const listener of this.#sentListeners) listener(published.jid);
       if (!job.isQuiet) this.counters.lastPublishUs = microsSince(startedMs);
       return published;
     } finally {

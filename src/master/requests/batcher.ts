@@ -14,10 +14,10 @@ import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
 import { refusedUnread } from "../waiting/refused-unread.ts";
+import { type Route, routeOf } from "../waiting/route.ts";
 import { type Standing, type StandingQuestions, standingOf } from "../waiting/standing.ts";
 import { type RowCounters, sumOfCounters, WaitingRequests } from "../waiting/waiting-requests.ts";
 import { AuthQueue, type AuthQueueOptions } from "./auth-queue.ts";
-import { type Route, routeOf } from "./route.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
 

@@ -16,14 +16,17 @@ import { keyOwner } from "../../workers/requests/key-owner.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
-import type { ContentAnswers } from "../answers/content-answers.ts";
+import type { FileAnswers } from "../answers/files.ts";
+import type { MineAnswers } from "../answers/mines.ts";
+import type { Peers } from "../answers/peers.ts";
 import type { JobKeeping } from "../jobs/keeping.ts";
+import { RefusalLog } from "../log/refusal-log.ts";
 import type { Commands } from "../operators/commands.ts";
 import type { Connection } from "../operators/connection.ts";
+import type { Pillars } from "../pillars/pillars.ts";
 import type { Bus } from "../ports/bus.ts";
 import { portOptions } from "../ports/endpoint.ts";
 import type { OpenedPorts } from "../ports/port-check.ts";
-import { RefusalLog } from "../ports/refusal-log.ts";
 import { RequestFront } from "../ports/request-front.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
 import type { KeyRing } from "../upkeep/key-ring.ts";
@@ -49,7 +52,10 @@ export type RequestPathEnds = {
   readonly presence: Presence;
   readonly keeping: JobKeeping;
   readonly keyRing: KeyRing;
-  readonly content: ContentAnswers;
+  readonly pillars: Pick<Pillars, "answer">;
+  readonly mines: Pick<MineAnswers, "answer">;
+  readonly files: Pick<FileAnswers, "answer">;
+  readonly peers: Pick<Peers, "answer">;
   readonly commands: Commands;
 };
 
@@ -145,10 +151,16 @@ export class RequestPath {
         this.#answers.owe(peer, this.#parts.rsa.run<Uint8Array>(work.job));
         break;
       case "pillar":
+        this.#answers.owe(peer, this.#ends.pillars.answer(work));
+        break;
       case "mineGet":
+        this.#answers.owe(peer, this.#ends.mines.answer(work.ask));
+        break;
       case "files":
+        this.#answers.owe(peer, this.#ends.files.answer(work, peer));
+        break;
       case "peer":
-        this.#answers.owe(peer, this.#ends.content.answer(work, peer));
+        this.#answers.owe(peer, this.#ends.peers.answer(work.ask));
         break;
       case "publish":
       case "command":

@@ -5,7 +5,7 @@
 import { type ErrorCode, errorCodes, hasCode } from "../../errors.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { failedReply } from "../../wire/reply.ts";
-import { routeOf } from "./route.ts";
+import { routeOf } from "../waiting/route.ts";
 
 /** By `error`, which a worker or the pool gave: another worker may do better with the same request, as this one never had it in hand. */
 export function isWorthAnotherWorker(error: Error): boolean {

@@ -2,7 +2,7 @@
 import { encode } from "../../wire/msgpack.ts";
 import { badLoad } from "../../wire/reply.ts";
 import { isOperatorCommand, operatorRefusal } from "../../workers/requests/operator-refusal.ts";
-import type { Route } from "../requests/route.ts";
+import type { Route } from "./route.ts";
 
 /** `isForged`: it claimed to be an operator's. */
 export function refusedUnread(route: Route): { readonly reply: Buffer; readonly isForged: boolean } {

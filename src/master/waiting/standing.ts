@@ -2,7 +2,7 @@
 import { clearFrameBytesMax, credentialLoadBytesMax } from "../../limits.ts";
 import type { ClearHead } from "../../wire/request.ts";
 import { isOperatorCommand } from "../../workers/requests/operator-refusal.ts";
-import type { Route } from "../requests/route.ts";
+import type { Route } from "./route.ts";
 
 /**
  * `proven`: over a connection that has proved itself, or a clear request with a right key. `named`: sealed, of an id with an accepted key or of an older

@@ -1,7 +1,7 @@
 /** What runner and wheel functions are and what they may use: the store's readers, and the running master. */
 import type { MasterConfig } from "../../config/load.ts";
 import type { JobQuery } from "../../store/jobs/facts.ts";
-import type { BatchCounts } from "../../wire/batch.ts";
+import type { BatchCounts } from "../../wire/batch-options.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 
 /** One stored job, as the readers of every job cache give it. `load` and bodies are maps in the new msgpack flavour. */

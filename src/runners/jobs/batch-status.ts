@@ -1,6 +1,6 @@
 /** What became of a batch, minion by minion, for `jobs.status`: from its log and, of the steps that are under way, from the master. */
 import { compileGlob } from "../../python/fnmatch.ts";
-import type { BatchEntry } from "../../wire/batch.ts";
+import type { BatchEntry } from "../../wire/batch-options.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import type { JobStatus, JobStatusQuestion, MinionStatus, RunnerContext } from "../contract/contract.ts";

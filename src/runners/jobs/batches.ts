@@ -13,7 +13,7 @@ import {
   readBatchEntries,
   readBatchSummary,
 } from "../../store/jobs/batch-log.ts";
-import type { BatchEntry } from "../../wire/batch.ts";
+import type { BatchEntry } from "../../wire/batch-options.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { type Encodable, Packed, type ValueMap } from "../../wire/values.ts";

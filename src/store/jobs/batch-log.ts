@@ -20,7 +20,7 @@ import { promisify } from "node:util";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { batchEntryBytesMax } from "../../limits.ts";
-import type { BatchEntry } from "../../wire/batch.ts";
+import type { BatchEntry } from "../../wire/batch-options.ts";
 import { syncDirectory } from "../durable-file.ts";
 
 const suffix = ".log";

@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { type Fleet, openFleet } from "../../../bench/fleet/fleet.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { batchDirectory, listBatches, readBatchEntries } from "../../../src/store/jobs/batch-log.ts";
-import type { BatchEntry } from "../../../src/wire/batch.ts";
+import type { BatchEntry } from "../../../src/wire/batch-options.ts";
 import { cliFile, startOurMaster } from "../our-master.ts";
 import { type CliResult, runCli } from "../run-cli.ts";
 

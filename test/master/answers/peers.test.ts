@@ -12,9 +12,9 @@ import { TextList } from "../../../src/wire/text-list.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { PeerAsk, PeerPublish } from "../../../src/workers/messages/deferred.ts";
 import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
-import type { SlotJob } from "../../../src/workers/threads/pool.ts";
 import { repositoryRoot } from "../../root.ts";
 import { acceptMinion, type Bench, openShard, sealedFrame, sealedLoad } from "../../workers/open-shard.ts";
+import { sealingPool } from "./sealing-pool.ts";
 
 const jid = "20261120155555511892";
 const seal = { key: "session", nonce: "" } as const;
@@ -62,10 +62,7 @@ function openPeers(rules: { peer?: ConfigMap; peer_run?: ConfigMap; blacklist?: 
       ext_job_cache: "",
       gather_job_timeout: 1,
     } as PeersOptions["config"],
-    pool: {
-      slotCount: 1,
-      offer: async (_: number, job: SlotJob) => Buffer.concat((job.build().task as { parts: Uint8Array[] }).parts),
-    } as unknown as PeersOptions["pool"],
+    pool: sealingPool,
     partitioner: new Partitioner(createPartitionKey(), 16),
     publisher: { publish } as PeersOptions["publisher"],
     keeping: {

@@ -5,7 +5,7 @@ import { SaltworksError } from "../../../src/errors.ts";
 import { Batches } from "../../../src/master/batch-jobs/batches.ts";
 import type { Job, Published } from "../../../src/master/publish/publisher.ts";
 import { BatchLog, readBatchSummary } from "../../../src/store/jobs/batch-log.ts";
-import { encodeBatchOptions } from "../../../src/wire/batch.ts";
+import { encodeBatchOptions } from "../../../src/wire/batch-options.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";

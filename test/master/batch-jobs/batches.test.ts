@@ -10,7 +10,7 @@ import { Batches } from "../../../src/master/batch-jobs/batches.ts";
 import type { FollowOptions } from "../../../src/master/jobs/tracker.ts";
 import type { Job, Published } from "../../../src/master/publish/publisher.ts";
 import { BatchLog, readBatchEntries } from "../../../src/store/jobs/batch-log.ts";
-import { type BatchEntry, type BatchOptions, encodeBatchOptions } from "../../../src/wire/batch.ts";
+import { type BatchEntry, type BatchOptions, encodeBatchOptions } from "../../../src/wire/batch-options.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";

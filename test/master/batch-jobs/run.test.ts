@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BatchRun } from "../../../src/master/batch-jobs/run.ts";
-import type { BatchEntry } from "../../../src/wire/batch.ts";
+import type { BatchEntry } from "../../../src/wire/batch-options.ts";
 
 type Plan = Extract<BatchEntry, { kind: "new" }>;
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { JobKeeping, type JobKeepingParts } from "../../../src/master/jobs/keeping.ts";
+import { JobKeeping, type JobKeepingParts, trackerOf } from "../../../src/master/jobs/keeping.ts";
 import { ownJob } from "../../../src/master/publish/own-job.ts";
 import { openPendingJobs } from "../../../src/store/jobs/pending-jobs.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
@@ -25,14 +25,17 @@ describe("JobKeeping", () => {
     fired = [];
     errors = [];
     cachedir = makeFolder();
+    const config = { presence_events: false, gather_job_timeout: 60, timeout: 60, pki_dir: "", cachedir };
+    const logger = { error: (details: unknown) => void errors.push(details) };
+    const presence = { isGone: () => false, isConnected: () => true, contactMs: () => undefined };
+    const publisher = { publish: () => Promise.reject(new Error("nothing is published")), onSent: () => undefined };
     keeping = new JobKeeping({
-      config: { presence_events: false, gather_job_timeout: 60, timeout: 60, pki_dir: "", cachedir },
-      logger: { error: (details: unknown) => void errors.push(details) },
+      ...{ config, logger, presence, publisher },
+      tracker: trackerOf({ config, logger } as unknown as JobKeepingParts, publisher, presence),
       authorisation: { mayStillPublish: () => Promise.resolve(true) },
       start: { accepted: new Set(["away", "there"]) },
       bus: { fire: (tag: string) => void fired.push(tag) },
       pendingJobs: openPendingJobs(join(makeFolder(), "pending")),
-      presence: () => ({ isGone: () => false, isConnected: () => true, contactMs: () => undefined }),
     } as unknown as JobKeepingParts);
   });
   afterEach(async () => {

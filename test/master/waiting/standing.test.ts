@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { clearFrameBytesMax, credentialLoadBytesMax } from "../../../src/limits.ts";
-import { readRoute } from "../../../src/master/requests/route.ts";
 import { refusedUnread } from "../../../src/master/waiting/refused-unread.ts";
+import { readRoute } from "../../../src/master/waiting/route.ts";
 import { standingOf } from "../../../src/master/waiting/standing.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { badLoad } from "../../../src/wire/reply.ts";

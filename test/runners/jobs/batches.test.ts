@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import type { JobReader, RunnerContext } from "../../../src/runners/contract/contract.ts";
 import { BatchLog, batchDirectory } from "../../../src/store/jobs/batch-log.ts";
-import type { BatchEntry } from "../../../src/wire/batch.ts";
+import type { BatchEntry } from "../../../src/wire/batch-options.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { callRunner, runnerContext } from "../calling.ts";

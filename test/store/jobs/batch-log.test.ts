@@ -11,7 +11,7 @@ import {
   readBatchSummary,
   removeBatch,
 } from "../../../src/store/jobs/batch-log.ts";
-import type { BatchEntry } from "../../../src/wire/batch.ts";
+import type { BatchEntry } from "../../../src/wire/batch-options.ts";
 
 const jid = "20260101000000000000";
 const first = { kind: "new", jid, at: 1 } as unknown as BatchEntry;

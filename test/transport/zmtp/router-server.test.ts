@@ -47,6 +47,27 @@ async function closes(
   }
 }
 
+/** A server that notes its requests in their order, a client that floods it, and an honest one, which sends as soon as the flood is heard. */
+async function openOrdering(bounds: RouterServerOptions["bounds"]) {
+  const order: string[] = [];
+  let honest: RawClient | undefined;
+  const { server } = await openServer({
+    ...(bounds === undefined ? {} : { bounds }),
+    onMessage: (_, parts) => {
+      order.push(String(parts[1]));
+      if (order.length === 1) honest?.send(requestBytes(Buffer.from("honest")));
+    },
+  });
+  const flooding = await greeted(server.port);
+  honest = await greeted(server.port);
+  const close = async () => {
+    flooding.close();
+    honest?.close();
+    await server.close(0);
+  };
+  return { order, flooding, close };
+}
+
 describe("RouterServer closes", () => {
   it("a connection whose message has a fifth part", async () => {
     await closes("parts", {}, (client) => client.send(Buffer.alloc(20, Buffer.of(1, 0))));
@@ -292,23 +313,11 @@ describe("RouterServer", () => {
   });
 
   it("lets a connection that brings much wait for its next turn, and hears another meanwhile", async () => {
-    const order: string[] = [];
-    let honest: RawClient | undefined;
-    const { server } = await openServer({
-      bounds: { strangerUnansweredMax: 10_000 },
-      onMessage: (_, parts) => {
-        order.push(String(parts[1]));
-        if (order.length === 1) honest?.send(requestBytes(Buffer.from("honest")));
-      },
-    });
-    const flooding = await greeted(server.port);
-    honest = await greeted(server.port);
+    const { order, flooding, close } = await openOrdering({ strangerUnansweredMax: 10_000 });
     flooding.send(Buffer.concat(Array.from({ length: 2_000 }, () => requestBytes(Buffer.from("flood")))));
     await until(() => order.length >= 2_001, "order.length >= 2_001");
     assert.ok(order.indexOf("honest") < 1_000, `heard after ${order.indexOf("honest")} requests of the flood`);
-    flooding.close();
-    honest.close();
-    await server.close(0);
+    await close();
   });
 
   it("answers a client that connects again in the middle of a request, and keeps nothing of the half", async () => {
@@ -333,24 +342,12 @@ describe("RouterServer", () => {
   });
 
   it("hears another connection between the commands of one", async () => {
-    const order: string[] = [];
-    let honest: RawClient | undefined;
-    const { server } = await openServer({
-      bounds: { commandsPerMinuteMax: 100_000 },
-      onMessage: (_, parts) => {
-        order.push(String(parts[1]));
-        if (order.length === 1) honest?.send(requestBytes(Buffer.from("honest")));
-      },
-    });
-    const flooding = await greeted(server.port);
-    honest = await greeted(server.port);
+    const { order, flooding, close } = await openOrdering({ commandsPerMinuteMax: 100_000 });
     const commands = Buffer.alloc(3 * 20_000, Buffer.of(4, 1, 0));
     flooding.send(Buffer.concat([requestBytes(Buffer.from("begin")), commands, requestBytes(Buffer.from("end"))]));
     await until(() => order.length >= 3, "order.length >= 3");
     assert.deepEqual(order, ["begin", "honest", "end"]);
-    flooding.close();
-    honest.close();
-    await server.close(0);
+    await close();
   });
 
   it("brings a large reply whole to a client that reads slowly, also while the server closes", async () => {

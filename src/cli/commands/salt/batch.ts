@@ -6,7 +6,7 @@ import { type BatchEvent, exitCodeOf, type RunningBatch } from "../../../client/
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode } from "../../../errors.ts";
 import { reprText } from "../../../python/repr.ts";
-import { type BatchEntry, type BatchOptions, parseShare } from "../../../wire/batch.ts";
+import { type BatchEntry, type BatchOptions, parseShare } from "../../../wire/batch-options.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { Exit } from "../../command-line.ts";
 import type { Host } from "../../host.ts";

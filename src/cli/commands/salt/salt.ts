@@ -2,7 +2,7 @@
 import { type AskedTarget, MasterClient } from "../../../client/master-client.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { yamlText } from "../../../python/yaml-writer.ts";
-import type { BatchOptions } from "../../../wire/batch.ts";
+import type { BatchOptions } from "../../../wire/batch-options.ts";
 import { clientConfig, displayChoice, understand } from "../../command-line.ts";
 import type { Host } from "../../host.ts";
 import { loginOf } from "../../input/login.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../../limits.ts";
 import { subscriberCloseReasons } from "../../../transport/zmtp/publish/subscriber.ts";
 import type { HeapLimits } from "../../../workers/threads/pool.ts";
-import { finishWithin } from "../../deadline.ts";
+import { finishWithin } from "../../shutdown/deadline.ts";
 import { HangWatch } from "./hang-watch.ts";
 import type { PublishReport, PublishStart, PublishStats, PublishTask } from "./messages.ts";
 

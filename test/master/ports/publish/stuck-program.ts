@@ -1,7 +1,7 @@
 /** A program whose publish thread stays in a call of the system, and that ends as a master does: `leave.test.ts` looks whether it does end. */
 import pino from "pino";
-import { leaveProcess } from "../../../../src/master/leave.ts";
 import { PublishFront } from "../../../../src/master/ports/publish-front.ts";
+import { leaveProcess } from "../../../../src/master/shutdown/leave.ts";
 
 const front = await PublishFront.bind({
   host: "127.0.0.1",

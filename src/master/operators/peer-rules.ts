@@ -6,7 +6,7 @@ import type { MasterConfig } from "../../config/load.ts";
 import type { ConfigMap, ConfigValue } from "../../config/yaml/values.ts";
 import { hasCode } from "../../errors.ts";
 import { compilePythonPattern, type PythonPattern } from "../../python/regex/match.ts";
-import { type AskedCall, type IsWithin, Permissions } from "../operators/permissions.ts";
+import { type AskedCall, type IsWithin, Permissions } from "./permissions.ts";
 
 /** A pattern that cannot be read permits nobody anything. */
 type Rule = { readonly minions: PythonPattern; readonly grants: readonly ConfigValue[] };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import pino from "pino";
-import { MineAnswers } from "../../../src/master/answers/mine-answers.ts";
+import { MineAnswers } from "../../../src/master/answers/mines.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { packTexts } from "../../../src/wire/text-list.ts";
 import type { MineAsk } from "../../../src/workers/messages/deferred.ts";

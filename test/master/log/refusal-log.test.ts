@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import pino from "pino";
 import { logBurstLines, logLineMs, logSentencesMax, logTextLengthMax } from "../../../src/limits.ts";
 import { LogLimit } from "../../../src/master/log/log-limit.ts";
-import { RefusalLog } from "../../../src/master/ports/refusal-log.ts";
+import { RefusalLog } from "../../../src/master/log/refusal-log.ts";
 
 describe("refusals in the log", () => {
   it("take no sentence of the master its place, whatever a stranger writes into them", () => {

@@ -10,9 +10,9 @@ import { wordsOf } from "../../target/nodegroups.ts";
 import { needsMinionData } from "../../target/parse.ts";
 import { TextList } from "../../wire/text-list.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import { type Asker, type Reach, refusePillar } from "../operators/reach.ts";
-import type { TargetText } from "./expected-minions.ts";
-import { type Expected, isRefused, type Targets } from "./targets.ts";
+import type { TargetText } from "../publish/expected-minions.ts";
+import { type Expected, isRefused, type Targets } from "../publish/targets.ts";
+import { type Asker, type Reach, refusePillar } from "./reach.ts";
 
 export type ExplainerOptions = {
   readonly targets: Targets;

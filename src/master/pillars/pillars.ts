@@ -23,7 +23,7 @@ import type { ShardPool } from "../../workers/threads/pool.ts";
 import type { Bus } from "../ports/bus.ts";
 import { givenUpFor, MinionTurns } from "../waiting/minion-turns.ts";
 import { Slots } from "../waiting/slots.ts";
-import { KeptPillars, type KeptPillarsOptions } from "./kept-pillars.ts";
+import { KeptPillars, type KeptPillarsOptions } from "./kept.ts";
 
 type PillarWork = Extract<Deferred, { kind: "pillar" }>;
 

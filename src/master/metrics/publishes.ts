@@ -1,7 +1,7 @@
 /** What the publish port counted and holds, under the names of the metrics table. */
-import { subscriberCloseReasons } from "../../../transport/zmtp/publish/subscriber.ts";
-import type { Samples } from "../../metrics/samples.ts";
-import type { PublishFront } from "../publish-front.ts";
+import { subscriberCloseReasons } from "../../transport/zmtp/publish/subscriber.ts";
+import type { PublishFront } from "../ports/publish-front.ts";
+import type { Samples } from "./samples.ts";
 
 export function samplePublishes(samples: Samples, { counters, stats }: PublishFront): void {
   samples.set("saltworks_publishes_total", { outcome: "sent" }, counters.publishes);

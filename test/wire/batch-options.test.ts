@@ -7,7 +7,7 @@ import {
   parseShare,
   readBatchOptions,
   windowOf,
-} from "../../src/wire/batch.ts";
+} from "../../src/wire/batch-options.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { ValueMap } from "../../src/wire/values.ts";
 

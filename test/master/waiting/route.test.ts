@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readRoute } from "../../../src/master/requests/route.ts";
+import { readRoute } from "../../../src/master/waiting/route.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../../src/wire/request.ts";
 

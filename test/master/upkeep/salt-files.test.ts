@@ -4,16 +4,16 @@ import { cpSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import type { Logger } from "pino";
-import { loadMasterConfig } from "../../src/config/load.ts";
-import { SaltworksError } from "../../src/errors.ts";
-import { prepareSaltFiles, SaltFiles, type SaltPlan } from "../../src/master/upkeep/salt-files.ts";
-import { openMinionData } from "../../src/store/minion-data.ts";
-import { SaltFeed, saltFeedFile } from "../../src/store/salt/feed.ts";
-import { decode, encode } from "../../src/wire/msgpack.ts";
-import type { Encodable } from "../../src/wire/values.ts";
-import type { SaltTask } from "../../src/workers/messages/lanes.ts";
-import type { LanePool } from "../../src/workers/threads/lane-pool.ts";
-import { temporaryDirectories } from "../store/temporary.ts";
+import { loadMasterConfig } from "../../../src/config/load.ts";
+import { SaltworksError } from "../../../src/errors.ts";
+import { prepareSaltFiles, SaltFiles, type SaltPlan } from "../../../src/master/upkeep/salt-files.ts";
+import { openMinionData } from "../../../src/store/minion-data.ts";
+import { SaltFeed, saltFeedFile } from "../../../src/store/salt/feed.ts";
+import { decode, encode } from "../../../src/wire/msgpack.ts";
+import type { Encodable } from "../../../src/wire/values.ts";
+import type { SaltTask } from "../../../src/workers/messages/lanes.ts";
+import type { LanePool } from "../../../src/workers/threads/lane-pool.ts";
+import { temporaryDirectories } from "../../store/temporary.ts";
 
 function put(path: string, value: Encodable): void {
   mkdirSync(dirname(path), { recursive: true });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pillarCacheEnvironmentsMax, pillarCacheMemoryBytesMax } from "../../../src/limits.ts";
-import { KeptPillars, type KeptPillarsOptions, nothingOf } from "../../../src/master/answers/kept-pillars.ts";
+import { KeptPillars, type KeptPillarsOptions, nothingOf } from "../../../src/master/pillars/kept.ts";
 import type { PillarResult, PillarTask } from "../../../src/workers/messages/pillar.ts";
 
 function open(more: Partial<KeptPillarsOptions> = {}) {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
-const program = fileURLToPath(new URL("./ports/publish/stuck-program.js", import.meta.url));
+const program = fileURLToPath(new URL("../ports/publish/stuck-program.js", import.meta.url));
 const deadlineMs = 40_000;
 
 describe("leaveProcess", { timeout: 60_000 }, () => {

@@ -1,7 +1,7 @@
 /** Refusals in the log (logins, requests, connections to the event bus): their sentences may hold a caller's text, so all of one place share an allowance. */
 import type { Logger } from "pino";
-import { LineAllowance } from "../log/line-allowance.ts";
-import { withoutSentenceLimit } from "../log/log-limit.ts";
+import { LineAllowance } from "./line-allowance.ts";
+import { withoutSentenceLimit } from "./log-limit.ts";
 
 export class RefusalLog {
   readonly #logger: Pick<Logger, "warn" | "error">;

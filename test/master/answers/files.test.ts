@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fileDeliveryMs, fileRequestsMax, fileRequestsWaitingBytesMax, fileWaitMs } from "../../../src/limits.ts";
-import { FileAnswers, type FileAnswersOptions } from "../../../src/master/answers/file-answers.ts";
+import { FileAnswers, type FileAnswersOptions } from "../../../src/master/answers/files.ts";
 import type { FileTask } from "../../../src/workers/messages/lanes.ts";
 import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
-import type { ShardPool, SlotJob } from "../../../src/workers/threads/pool.ts";
 import { namedPeer } from "../ports/named-peer.ts";
+import { sealingPool } from "./sealing-pool.ts";
 
 const pieceBytes = 100;
 const seal = { key: "session", nonce: "" } as const;
@@ -22,11 +22,9 @@ function open(bytesOnTheirWayMax = 1_000) {
         started.push({ task, answer, fail: () => reject(new Error("the disk is gone")) });
       }),
   } as unknown as FileAnswersOptions["lane"];
-  const offer = async (_: number, job: SlotJob) => Buffer.concat((job.build().task as { parts: Uint8Array[] }).parts);
-  const pool = { slotCount: 1, offer } as unknown as ShardPool;
   const partitioner = new Partitioner(createPartitionKey(), 4);
   const nowMs = () => clock.nowMs;
-  const answers = new FileAnswers({ lane, pool, partitioner, pieceBytes, bytesOnTheirWayMax, nowMs });
+  const answers = new FileAnswers({ lane, pool: sealingPool, partitioner, pieceBytes, bytesOnTheirWayMax, nowMs });
   const ask = (connection: string, cmd = "_serve_file", loadBytes = 10) => {
     const task = { cmd, load: new Uint8Array(loadBytes), id: "web1" };
     const asked = answers.answer({ item: 0, kind: "files", task, id: "web1", seal }, namedPeer(connection));

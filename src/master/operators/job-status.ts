@@ -4,10 +4,10 @@ import { listedMinionsMax } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
 import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../../runners/contract/contract.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
-import type { Asker } from "../operators/reach.ts";
-import type { JobKeeping } from "./keeping.ts";
-import { reasonFor } from "./reasons.ts";
-import { funText, type MinionRecord } from "./record.ts";
+import type { JobKeeping } from "../jobs/keeping.ts";
+import { reasonFor } from "../jobs/reasons.ts";
+import { funText, type MinionRecord } from "../jobs/record.ts";
+import type { Asker } from "./reach.ts";
 
 /** Of more minions than may be listed, those that have not returned come first. @throws SaltworksError TARGET_INVALID for a bad glob */
 export function jobStatus(
