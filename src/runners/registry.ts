@@ -1,4 +1,4 @@
-/** Which runner functions exist. A runner has a file; each is one line here. */
+/** Which runner functions exist. Each runner has a file; each is one line here. */
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { callFunction } from "./contract/call.ts";
 import type { RunnerContext, RunnerFunction } from "./contract/contract.ts";

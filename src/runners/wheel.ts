@@ -13,10 +13,10 @@ import { configWheel } from "./master/wheel-config.ts";
 import { rootsWheel } from "./master/wheel-roots.ts";
 import { keyWheel } from "./minions/wheel-keys.ts";
 
-/** Returns fetched at once: one return may be as large as `job_cache_max_return_bytes`. */
+/** Limits one call, because one return may be as large as `job_cache_max_return_bytes`. */
 const returnsPerCallMax = 10_000;
 
-/** The whole stored loads of a job's returns: for events whose values were trimmed. */
+/** The whole stored loads of a job's returns, for events that carry shortened values. */
 function returns(context: RunnerContext, args: ValueMap): Encodable {
   const jid = String(args.get("jid") ?? "");
   const ids = args.get("ids");

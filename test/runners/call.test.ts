@@ -32,8 +32,8 @@ const rejects = (name: string, args: Value[], kwargs: [Value, Value][], message:
 describe("a runner's arguments", () => {
   it("hold no job id that is a path, a tag of several parts, or longer than any", async () => {
     for (const jid of ["../tokens", "a/b", "/etc", "..", ".", "a\\b", "a\nb", "x".repeat(65)]) {
-      await rejects("probe.job", [jid], [], "job() takes a job id that is no path");
-      await rejects("probe.job", [], [["jid", jid]], "job() takes a job id that is no path");
+      await rejects("probe.job", [jid], [], "job() takes a job id that is not a path");
+      await rejects("probe.job", [], [["jid", jid]], "job() takes a job id that is not a path");
     }
     for (const jid of ["20260102030405000001", "20260102030405000001_77", "mine"]) await call("probe.job", [jid]);
   });

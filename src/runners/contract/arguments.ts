@@ -1,4 +1,4 @@
-/** Arguments of runner functions as the values that they are meant to be: what was left out, or is None, is the function's default. */
+/** Reads arguments of runner functions. An argument that is missing or None means the function's default. */
 import { SaltworksError } from "../../errors.ts";
 import { isTrue } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
@@ -21,13 +21,13 @@ export function isGivenTrue(args: ValueMap, name: string): boolean {
   return isTrue(args.get(name) ?? null);
 }
 
-/** Seconds as milliseconds; nothing, 0 and what is no number are the default. */
+/** Seconds as milliseconds. A missing argument, 0 and anything but a number mean the default. */
 export function secondsArgument(args: ValueMap, name: string, otherwiseSeconds: number): number {
   const given = Number(args.get(name) ?? Number.NaN);
   return (Number.isFinite(given) && given > 0 ? given : otherwiseSeconds) * 1_000;
 }
 
-/** A text of names separated by commas, or a list. */
+/** Takes names separated by commas, or a list. */
 export function listArgument(value: Value | undefined): readonly string[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (Array.isArray(value)) return value.map(String);
@@ -37,7 +37,7 @@ export function listArgument(value: Value | undefined): readonly string[] | unde
     .filter((word) => word !== "");
 }
 
-/** @throws SaltworksError FUNCTION_ARGUMENTS for a target that is neither text nor list */
+/** @throws SaltworksError FUNCTION_ARGUMENTS if the target is neither text nor list */
 export function targetArgument(args: ValueMap, otherwise: string, kind = "glob"): TargetArgument {
   const target = args.get("tgt") ?? otherwise;
   if (target instanceof Map || target instanceof Uint8Array)

@@ -1,4 +1,4 @@
-/** Words into a function's arguments by Python's rules, and what went wrong in the words that salt-run prints. */
+/** Binds words to a function's arguments by Python's rules, and describes failures in salt-run's words. */
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { isUsableJid } from "../../wire/jid.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
@@ -8,7 +8,7 @@ import { usageText } from "./doc-text.ts";
 type Functions = ReadonlyMap<string, RunnerFunction>;
 
 /**
- * Runs a function by name. `args` are positional; a map among them that is marked `__kwarg__` adds keywords.
+ * Runs a function by name. `args` are positional; a map among them that carries the mark `__kwarg__` adds keywords.
  * @throws SaltworksError FUNCTION_UNKNOWN, FUNCTION_ARGUMENTS, or what the function raised
  */
 export async function callFunction(
@@ -26,7 +26,7 @@ export async function callFunction(
   return found.run(context, bound, extra);
 }
 
-/** What a caller is told of a failed call. @param kind `runner` or `wheel` */
+/** The text that a caller gets for a failed call. @param kind `runner` or `wheel` */
 export function failureText(functions: Functions, kind: "runner" | "wheel", name: string, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (hasCode(error, "FUNCTION_UNKNOWN")) return message;
@@ -35,7 +35,7 @@ export function failureText(functions: Functions, kind: "runner" | "wheel", name
   return `Exception occurred in ${kind} ${name}: ${message}`;
 }
 
-/** Names to the arguments, by Python's rules. @throws SaltworksError FUNCTION_ARGUMENTS */
+/** Gives each argument its name, by Python's rules. @throws SaltworksError FUNCTION_ARGUMENTS */
 export function bindArguments(
   name: string,
   target: RunnerFunction,
@@ -60,11 +60,11 @@ export function bindArguments(
     if (bound.has(key)) throw wrong(`got multiple values for argument '${String(key)}'`);
     if (parameters.some((parameter) => parameter.name === key)) bound.set(key, value);
     else if (takes === "keywords" || takes === "all") keywords.set(key, value);
-    // What Salt's clients add of their own accord.
+    // Salt's clients add these keywords to every call.
     else if (!String(key).startsWith("__pub_")) throw wrong(`got an unexpected keyword argument '${String(key)}'`);
   }
   const jid = bound.get("jid");
-  if (typeof jid === "string" && jid !== "" && !isUsableJid(jid.trim())) throw wrong("takes a job id that is no path");
+  if (typeof jid === "string" && jid !== "" && !isUsableJid(jid.trim())) throw wrong("takes a job id that is not a path");
   const missing = parameters.filter((parameter) => parameter.isRequired && !bound.has(parameter.name));
   if (missing.length > 0) throw wrong(tooFew(missing.map((parameter) => parameter.name)));
   return { bound, extra: { positional: extraPositional, keywords } };

@@ -4,11 +4,11 @@ import type { JobQuery } from "../../store/jobs/facts.ts";
 import type { BatchCounts } from "../../wire/batch-options.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 
-/** One stored job, as the readers of every job cache give it. `load` and bodies are maps in the new msgpack flavour. */
+/** One stored job, in the form that every job cache gives. `load` and bodies are maps in the new msgpack flavour. */
 export type StoredLoad = { readonly jid: string; readonly load: Uint8Array; readonly minions: readonly string[] };
 export type StoredReturn = { readonly minionId: string; readonly body: Uint8Array };
 
-/** The part of a job cache that reading runners need; works with the master down too. */
+/** The part of a job cache that runners read; works with the master down too. */
 export type JobReader = {
   getLoad(jid: string): StoredLoad | undefined;
   getReturns(jid: string): readonly StoredReturn[];
@@ -18,7 +18,7 @@ export type JobReader = {
   findJids(query: JobQuery): readonly string[];
 };
 
-/** A runner call that the master is working on. */
+/** A runner call that the master is executing. */
 export type RunningCall = { readonly jid: string; readonly fun: string; readonly user: string; readonly pid: number };
 
 export type JobRequest = {
@@ -30,7 +30,7 @@ export type JobRequest = {
   readonly gatherTimeoutMs: number;
 };
 
-/** `returns`: the return value of each minion that answered, `retcodes` its exit code. `silent`: why each other one is missing. */
+/** `returns`: the return value of each minion that answered. `retcodes`: its exit code. `silent`: why a minion did not answer, by id. */
 export type JobOutcome = {
   readonly jid: string;
   readonly minions: readonly string[];
@@ -39,7 +39,7 @@ export type JobOutcome = {
   readonly silent: Readonly<Record<string, string>>;
 };
 
-/** What the master keeps of a minion and can forget: `functions` are names of a mine. */
+/** What the master keeps of minions and can forget. `mine`: the whole mine, or these functions of it. */
 export type ForgottenFacts = {
   readonly ids: readonly string[];
   readonly hasGrains: boolean;
@@ -48,8 +48,8 @@ export type ForgottenFacts = {
 };
 
 /**
- * What only a running master can do; absent when a runner reads the store of a master that is down. One question each, and an answer: plain
- * data, which travels between threads (values of operators and minions packed). `src/master/operators/runner-asks.ts` answers; nothing else knows the names.
+ * What only a running master can do; undefined when a runner reads the store of a master that is down. Each member is one question with one answer.
+ * Both are plain data, because they travel between threads; values of operators and minions travel packed. `src/master/operators/runner-asks.ts` answers.
  */
 export type MasterAccess = {
   runJob(request: JobRequest): Promise<JobOutcome>;
@@ -61,11 +61,11 @@ export type MasterAccess = {
     readonly target: string | readonly string[];
     readonly targetKind: string;
   }): Promise<readonly string[]>;
-  /** `data`: a map, packed in the new flavour. `isOperators`: tag and data are the caller's choice, and the master does not vouch for them. */
+  /** `data`: a map, packed in the new flavour. `isOperators`: the caller chose tag and data, and the master does not vouch for them. */
   fire(event: { readonly tag: string; readonly data: Uint8Array; readonly isOperators?: boolean }): Promise<void>;
-  /** @returns how many of the minions had something to forget */
+  /** @returns the number of minions that had something to forget */
   forget(facts: ForgottenFacts): Promise<number>;
-  /** A minion's pillar, rendered now as it would be sent, or the top files that decide it. Maps in the new flavour. */
+  /** Renders a minion's pillar now, as the master would send it, or only the top files that decide it. Maps in the new flavour. */
   renderPillar(question: {
     readonly id: string;
     readonly grains: Uint8Array;
@@ -73,37 +73,37 @@ export type MasterAccess = {
     readonly pillarenv: string | undefined;
     readonly isTopOnly: boolean;
   }): Promise<{ readonly pillar: Uint8Array; readonly faults: readonly string[] }>;
-  /** What `pillar_cache` keeps of a minion's pillar, in the new flavour. `isForgotten`: then nothing, as all that is kept of the minion goes. */
+  /** What `pillar_cache` keeps of a minion's pillar, in the new flavour. `isForgotten`: forgets all that is kept of the minion and returns undefined. */
   keptPillar(question: {
     readonly id: string;
     readonly pillarenv: string | undefined;
     readonly isForgotten: boolean;
   }): Promise<Uint8Array | undefined>;
-  /** The batches that run, by job id. */
+  /** The batch jobs that run, by job id. */
   batches(): Promise<ReadonlyMap<string, RunningBatchCounts>>;
-  /** What became of a job, minion by minion; undefined for one that is too long ago. */
+  /** What became of a job, minion by minion; undefined once the master has forgotten the job. */
   jobStatus(question: JobStatusQuestion): Promise<JobStatus | undefined>;
-  /** Jobs that wait for minions which are away, oldest first. */
+  /** Jobs that wait for absent minions, oldest first. */
   pendingJobs(question: { readonly jid: string | undefined }): Promise<readonly PendingJobStatus[]>;
-  /** Withdraws one. @returns from which minions; undefined if it waits for nobody */
+  /** Withdraws a waiting job. @returns the minions that it waited for; undefined if it waits for none */
   cancelPending(question: {
     readonly jid: string;
     readonly minion: string | undefined;
   }): Promise<readonly string[] | undefined>;
-  /** @returns "changed", "unknown", or the state that it is in and stays in */
+  /** @returns "changed", "unknown", or the state in which the batch job is and stays */
   controlBatch(question: { readonly action: "pause" | "resume" | "abort"; readonly jid: string }): Promise<string>;
-  /** A token of an eauth system's user: a map, packed in the new flavour; undefined if he is not who he says. */
+  /** Makes a token for a user of an eauth system: a map, packed in the new flavour. Undefined if the password is wrong. */
   makeToken(question: {
     readonly eauth: string;
     readonly username: string;
     readonly password: string;
     readonly expireSeconds: number | undefined;
   }): Promise<Uint8Array | undefined>;
-  /** @returns whether it was there */
+  /** @returns whether the token existed */
   removeToken(question: { readonly token: string }): Promise<boolean>;
 };
 
-/** `minion`: a glob; `state`: one of the states. Undefined: all. */
+/** `minion`: a glob; `state`: one of the states; undefined stands for all. */
 export type JobStatusQuestion = {
   readonly jid: string;
   readonly minion: string | undefined;
@@ -116,7 +116,7 @@ export type MinionStatus = {
   readonly atMs: number;
   readonly reason: string | undefined;
 };
-/** `sentMs`, `overMs`: undefined while that is to come. `omitted`: minions that were asked for and have no room. `unknown`: names without accepted key. */
+/** `sentMs`, `overMs`: undefined until then. `omitted`: the number of minions beyond `countMax`. `unknown`: names without an accepted key, with the reason. */
 export type JobStatus = {
   readonly fun: string;
   readonly sentMs: number | undefined;
@@ -134,25 +134,25 @@ export type PendingJobStatus = {
   readonly deadlineMs: number;
   readonly expected: number;
   readonly waiting: number;
-  /** Of those that it waits for, the first, with how often it was sent to each after the publish. */
+  /** The first minions that it waits for, each with the number of times it was sent after the publish. */
   readonly minions: ReadonlyMap<string, number>;
 };
 
 export type RunningBatchCounts = { readonly state: string } & BatchCounts;
 
-/** What the master keeps of minions, to be read: maps in the new flavour. */
+/** What the master keeps of minions, for reading: maps in the new flavour. */
 export type MinionReader = {
   get(id: string): { readonly grains: Uint8Array; readonly pillar: Uint8Array } | undefined;
   getMine(id: string): Uint8Array | undefined;
   ids(): readonly string[];
 };
 
-/** The master's files as its file server has them. Paths are relative to the roots, those of changes the master's own. */
+/** The master's files as its file server serves them. Paths are relative to the roots; `update` gives the master's own paths. */
 export type MasterFiles = {
   environments(): readonly string[];
   list(name: "files" | "dirs" | "emptyDirs", environment: string): Promise<readonly string[]>;
   symlinks(environment: string): Promise<ReadonlyMap<string, string>>;
-  /** @returns of which environments a list was kept, sorted */
+  /** @returns the environments whose list was kept, sorted */
   clearLists(environments: readonly string[] | undefined): Promise<readonly string[]>;
   update(): Promise<{
     readonly isChanged: boolean;
@@ -162,17 +162,17 @@ export type MasterFiles = {
   }>;
 };
 
-/** Who calls, and under which job id; events of the call are under `tag`. */
+/** The caller, and the job id of the call. Events of the call have tags below `tag`. */
 export type RunnerCaller = {
   readonly kind: "runner" | "wheel";
   readonly jid: string;
   readonly tag: string;
   readonly user: string;
-  /** What the function tells of jobs has to be of the user's own. */
+  /** The function may tell only of this user's own jobs. */
   readonly isOwnOnly?: boolean;
-  /** A user with grants, or a minion: not whoever may do everything. */
+  /** A user with grants, or a minion: not every function and argument is allowed. */
   readonly isRestricted?: boolean;
-  /** Takes the result from the call's last event, as salt-api does: one that an event cannot hold is lost for this caller. */
+  /** Takes the result from the call's last event, as salt-api does, so that a result which does not fit into an event is lost. */
   readonly isByEvent?: boolean;
 };
 
@@ -183,21 +183,21 @@ export type RunnerContext = {
   readonly files?: MasterFiles;
   readonly master: MasterAccess | undefined;
   readonly caller?: RunnerCaller;
-  /** How many events the function has told its caller by (told.ts). */
+  /** Counts the events that the function has sent to its caller (told.ts). */
   readonly told?: { count: number };
-  /** A word for whoever called, beside the answer: shown by command lines on standard error. */
+  /** A note to the caller beside the answer; command lines show it on standard error. */
   readonly note?: (text: string) => void;
 };
 
-/** A named argument. One with `isRequired` must be given; others keep the function's own default. */
+/** A named argument. Without `isRequired` the function has a default of its own. */
 export type RunnerParameter = { readonly name: string; readonly isRequired: boolean };
 
-/** What a function takes beyond its parameters, for those that say so in `takes`. */
+/** Arguments beyond the parameters, for functions that have `takes`. */
 export type ExtraArguments = { readonly positional: readonly Value[]; readonly keywords: ValueMap };
 
 /**
- * `parameters` in order. `takes`: whatever else is given goes to the function, too; without it, that is an error. `isOffline`: it needs no
- * running master. `shortName`: what error texts call it, where that is not the name after the dot.
+ * `parameters` in order. `takes`: the function also gets these arguments beyond its parameters; without it they are an error. `isOffline`: runs
+ * without a running master. `shortName`: the function's name in error texts, if that is not the name after the dot.
  */
 export type RunnerFunction = {
   readonly parameters: readonly RunnerParameter[];

@@ -3,7 +3,7 @@ import type { RunnerFunction } from "./contract.ts";
 
 const indent = "    ";
 
-/** Arguments in order: those that must be given in capitals, others in brackets. */
+/** Arguments in order: required ones in capitals, others in brackets. */
 export function argumentWords({ parameters, takes }: RunnerFunction): string[] {
   const words = parameters.map(({ name, isRequired }) => (isRequired ? name.toUpperCase() : `[${name}=]`));
   if (takes === "positional" || takes === "all") words.push("[argument ..]");

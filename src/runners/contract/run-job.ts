@@ -1,4 +1,4 @@
-/** A job of a runner's own: published by the master, and waited for as Salt's own client does. */
+/** Publishes a job for a runner, and waits for it as Salt's own client does. */
 import { SaltworksError } from "../../errors.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "./contract.ts";
 import { print } from "./told.ts";
@@ -9,10 +9,10 @@ export function masterOf(context: RunnerContext): MasterAccess {
   return context.master;
 }
 
-/** Salt's client prints it for whoever asked. */
+/** Salt's client prints it for its caller. */
 const unmatchedText = "No minions matched the target. No command was sent, no jid was assigned.";
 
-/** With the waits of the configuration, unless the request has its own. @throws SaltworksError MASTER_UNREACHABLE, FUNCTION_FAILED */
+/** Waits as long as the configuration says, unless the request says how long. @throws SaltworksError MASTER_UNREACHABLE, FUNCTION_FAILED */
 export async function runJob(
   context: RunnerContext,
   request: Omit<JobRequest, "timeoutMs" | "gatherTimeoutMs"> & Partial<JobRequest>,

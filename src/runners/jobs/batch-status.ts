@@ -1,4 +1,4 @@
-/** What became of a batch, minion by minion, for `jobs.status`: from its log and, of the steps that are under way, from the master. */
+/** What became of a batch job, minion by minion, for `jobs.status`: read from its log, and from the master for the steps that still run. */
 import { compileGlob } from "../../python/fnmatch.ts";
 import type { BatchEntry } from "../../wire/batch-options.ts";
 import { decode } from "../../wire/msgpack.ts";
@@ -11,13 +11,13 @@ type Told = {
   plan: Extract<BatchEntry, { kind: "new" }> | undefined;
   done: Extract<BatchEntry, { kind: "done" }> | undefined;
   readonly minions: Map<string, Found>;
-  /** Of those who were sent it and have not been heard of: the job of their step. */
+  /** Minions without a result yet, each with the job id of its step. */
   readonly open: Map<string, string>;
 };
 
 const noPing = "it did not answer the ping that began the batch";
 
-/** @returns undefined for a job that is no batch. @throws SaltworksError STORE_FAILED, TARGET_INVALID for a bad glob */
+/** @returns undefined if the job is not a batch job. @throws SaltworksError STORE_FAILED, TARGET_INVALID for a bad glob */
 export async function batchStatus(context: RunnerContext, question: JobStatusQuestion): Promise<JobStatus | undefined> {
   const { jid, minion, state, countMax } = question;
   if (!isBatch(context, jid)) return undefined;
@@ -99,7 +99,7 @@ function note(told: Told, entry: BatchEntry): void {
   }
 }
 
-/** What the master knows of the steps that are under way says more than the log. */
+/** For steps that still run, the master knows more than the log. */
 async function askMaster({ master }: RunnerContext, { minions, open }: Told): Promise<void> {
   for (const jid of new Set(open.values())) {
     const countMax = Number.MAX_SAFE_INTEGER;
@@ -108,7 +108,7 @@ async function askMaster({ master }: RunnerContext, { minions, open }: Told): Pr
   }
 }
 
-/** Who had no turn will have none; failhard leaves those that run. */
+/** Minions without a turn will not get one. After failhard, minions that were sent the job run on. */
 function noteEnd(minions: Map<string, Found>, { outcome }: Extract<BatchEntry, { kind: "done" }>): void {
   const reason = `the batch ended before its turn: ${outcome}`;
   for (const [id, found] of minions) {

@@ -1,6 +1,6 @@
 /**
- * Batches for operators: which there are, and pausing, resuming and aborting them. Their log is read here, so that whoever follows one
- * costs the master's main thread nothing. docs/decisions/0020-batches-in-the-master.md.
+ * Batch jobs for operators: lists, pauses, resumes and aborts them. Reads their log here, so that an operator who follows one does not load
+ * the master's main thread. docs/decisions/0020-batches-in-the-master.md.
  */
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { batchPageBytes } from "../../limits.ts";
@@ -30,11 +30,11 @@ import { fieldsOf } from "./stored-body.ts";
 const jidParameter = { name: "jid", isRequired: true };
 
 function jidIn(args: ValueMap): string {
-  // A job id is a number to whoever reads the words of a command line.
+  // A command line reads a job id as a number.
   return String(args.get("jid") ?? "").trim();
 }
 
-/** Every batch that runs or whose log is kept, newest last. */
+/** Every batch job that runs or whose log is kept, newest last. */
 async function batches(context: RunnerContext): Promise<Encodable> {
   const directory = batchDirectory(context.config.cachedir);
   const running = (await context.master?.batches()) ?? new Map<string, RunningBatchCounts>();
@@ -49,7 +49,7 @@ async function batches(context: RunnerContext): Promise<Encodable> {
   return described;
 }
 
-/** A log that is damaged, or has just been removed, must not hide the others. */
+/** Skips a log that is damaged or was just removed, so that it does not hide the others. */
 function summaryOf(context: RunnerContext, directory: string, jid: string): BatchSummary | undefined {
   try {
     return readBatchSummary(directory, jid);
@@ -73,7 +73,7 @@ function describe(
     ["User", first.user],
     ["StartTime", startTimeText(first.jid)],
     ["Batch", first.size],
-    // Neither over nor running: its master is down, or could not go on with it.
+    // Neither over nor running: its master is down, or could not continue it.
     ["State", counts?.state ?? "interrupted"],
   ]);
   if (counts === undefined) return described;
@@ -92,10 +92,10 @@ function controlling(action: keyof typeof done, doc: string): RunnerFunction {
     run: async (context, args) => {
       const jid = jidIn(args);
       if (context.master === undefined)
-        throw new SaltworksError("MASTER_UNREACHABLE", "batches run in the master, which is not running");
+        throw new SaltworksError("MASTER_UNREACHABLE", "batch jobs run in the master, which is not running");
       const outcome = await context.master.controlBatch({ action, jid });
       if (outcome === "unknown")
-        throw new SaltworksError("FUNCTION_ARGUMENTS", `no batch ${jid} is running; jobs.batches lists all`, { jid });
+        throw new SaltworksError("FUNCTION_ARGUMENTS", `batch job ${jid} is not running; jobs.batches lists all`, { jid });
       return outcome === "changed"
         ? `Batch ${jid} is ${done[action]}.`
         : `Batch ${jid} cannot be ${done[action]}: it is ${outcome}.`;
@@ -103,7 +103,7 @@ function controlling(action: keyof typeof done, doc: string): RunnerFunction {
   };
 }
 
-/** For callers without a terminal: what is known by now. `saltworks run jobs.follow` shows it as it happens. */
+/** For callers without a terminal: the results so far. `saltworks run jobs.follow` shows them as they come. */
 async function follow(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = jidIn(args);
   const returns = new StoredReturns(context);
@@ -121,7 +121,7 @@ export function isBatch({ config }: RunnerContext, jid: string): boolean {
   return hasBatch(batchDirectory(config.cachedir), jid);
 }
 
-/** Its whole log, read a part at a time. @throws SaltworksError as `readBatchEntries` */
+/** The whole log, read page by page. @throws SaltworksError as `readBatchEntries` */
 export function* batchEntriesOf({ config }: RunnerContext, jid: string): Generator<BatchEntry, void> {
   const directory = batchDirectory(config.cachedir);
   for (let offset = 0; ; ) {
@@ -133,14 +133,14 @@ export function* batchEntriesOf({ config }: RunnerContext, jid: string): Generat
   }
 }
 
-/** A part of a batch's log with the returns that belong to it. */
+/** A part of a batch job's log with the returns that belong to it. */
 async function page(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = jidIn(args);
   const directory = batchDirectory(context.config.cachedir);
   if (!hasBatch(directory, jid))
-    throw new SaltworksError("FUNCTION_ARGUMENTS", `${jid} is not the job id of a batch`, { jid });
+    throw new SaltworksError("FUNCTION_ARGUMENTS", `${jid} is not the job id of a batch job`, { jid });
   requireOwner(context, jid, readBatchSummary(directory, jid)?.first.user);
-  // Asked first: a batch that ends in between is not told to be over before its last entry is read.
+  // Asked before the log is read: otherwise a batch job that ends in between looks over although its last entries are still unread.
   const isRunning = (await context.master?.batches())?.has(jid) === true;
   const offset = Number(args.get("offset") ?? 0);
   return { isRunning, entries: withReturns(context, readBatchEntries(directory, jid, offset, batchPageBytes.log)) };
@@ -164,7 +164,7 @@ function withReturns(context: RunnerContext, placed: readonly PlacedEntry[]): En
   return told;
 }
 
-/** A step's returns are read together: each look reads the log of what came in last. */
+/** Reads the returns of a step together, because each lookup reads the log of the newest returns. */
 class StoredReturns {
   readonly #context: RunnerContext;
   #jid = "";
@@ -183,7 +183,7 @@ class StoredReturns {
   }
 }
 
-/** A batch has no returns under its own job id: those of its steps are its. */
+/** The returns of a batch job are the returns of its steps; none are stored under its own job id. */
 export function returnsOf(context: RunnerContext, jobs: JobReader, jid: string): readonly StoredReturn[] {
   if (!isBatch(context, jid)) return jobs.getReturns(jid);
   const returns: StoredReturn[] = [];
@@ -192,7 +192,7 @@ export function returnsOf(context: RunnerContext, jobs: JobReader, jid: string):
   return returns;
 }
 
-/** Exit codes of what is stored of a job, by minion. */
+/** Exit codes of a job's stored returns, by minion. */
 function retcodes(context: RunnerContext, args: ValueMap): Encodable {
   const found = new Map<string, Encodable>();
   for (const { minionId, body } of context.jobs.getReturns(jidIn(args)))
@@ -205,7 +205,7 @@ export const batchesRunner: ReadonlyMap<string, RunnerFunction> = new Map<string
     "jobs.batches",
     {
       parameters: [],
-      doc: "Batches that run, and those whose record is kept, with their state and how many minions have returned.",
+      doc: "Batch jobs that run or whose record is kept, with their state and the number of minions that have returned.",
       isOffline: true,
       run: batches,
     },
@@ -214,14 +214,14 @@ export const batchesRunner: ReadonlyMap<string, RunnerFunction> = new Map<string
     "jobs.follow",
     {
       parameters: [jidParameter],
-      doc: "Shows a batch as the command that began it: what has happened, and what happens until it is over.",
+      doc: "Shows a batch job as the command that began it does: what has happened, and what happens until it is over.",
       isOffline: true,
       run: follow,
     },
   ],
-  ["jobs.pause", controlling("pause", "Starts no more minions of a batch; those that run go on.")],
-  ["jobs.resume", controlling("resume", "Goes on with a batch that was paused.")],
-  ["jobs.abort", controlling("abort", "Starts no more minions of a batch, for good; those that run are waited for.")],
+  ["jobs.pause", controlling("pause", "Pauses a batch job: starts no more minions; minions that run go on.")],
+  ["jobs.resume", controlling("resume", "Resumes a paused batch job.")],
+  ["jobs.abort", controlling("abort", "Ends a batch job: starts no more minions, and waits for minions that run.")],
 ]);
 
 export const batchesWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
@@ -229,7 +229,7 @@ export const batchesWheel: ReadonlyMap<string, RunnerFunction> = new Map<string,
     "saltworks.batch",
     {
       parameters: [jidParameter, { name: "offset", isRequired: false }],
-      doc: "A part of a batch's record, from an offset on.",
+      doc: "A part of a batch job's record, from an offset on.",
       run: page,
     },
   ],
@@ -237,7 +237,7 @@ export const batchesWheel: ReadonlyMap<string, RunnerFunction> = new Map<string,
     "saltworks.retcodes",
     {
       parameters: [jidParameter],
-      doc: "Exit codes of a job's returns as they are stored, by minion id.",
+      doc: "Exit codes of a job's stored returns, by minion id.",
       run: retcodes,
     },
   ],

@@ -1,4 +1,4 @@
-/** Runner `jobs`: what the job cache holds, and what runs now. A file for each kind of question; each is one line here. */
+/** Runner `jobs`: what the job cache holds, and what runs now. Each file answers one kind of question. */
 import type { RunnerFunction } from "../contract/contract.ts";
 import { jobsLookup } from "./lookup.ts";
 import { jobsRunning } from "./running.ts";

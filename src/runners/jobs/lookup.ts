@@ -1,4 +1,4 @@
-/** One job of the job cache: its results, with what was asked or alone. Shapes and texts are those that operators know from Salt. */
+/** One job of the job cache: its results, with or without its request. Shapes and texts are Salt's, which operators know. */
 import { isTrue } from "../../python/values.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
@@ -46,7 +46,7 @@ function wholeJob(context: RunnerContext, jobs: JobReader, jid: string): Describ
   return described;
 }
 
-/** A lookup is shown with the outputter that the first of the returns brought, as state runs do. */
+/** The outputter is the one that the first of the returns names, as state runs do. */
 async function lookupJid(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = textArgument(args, "jid");
   const jobs = await sourceOf(context, args);
@@ -80,7 +80,7 @@ async function printJob(context: RunnerContext, args: ValueMap): Promise<Encodab
   return printed(context, await sourceOf(context, args), textArgument(args, "jid"));
 }
 
-/** As Python takes a value: what is empty or zero is no success, whatever the exit code. */
+/** As Python sees a value: empty and zero are not a success, whatever the exit code. */
 async function exitSuccess(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = textArgument(args, "jid");
   const jobs = await sourceOf(context, args);

@@ -1,4 +1,4 @@
-/** Whose job it is: users who may not look at everybody's follow their own. */
+/** Whose job it is: restricted users see their own jobs only. */
 import { SaltworksError } from "../../errors.ts";
 import type { RunnerContext } from "../contract/contract.ts";
 import { fieldsOf } from "./stored-body.ts";
@@ -8,7 +8,7 @@ export function ownerOf({ jobs }: RunnerContext, jid: string): unknown {
   return stored && fieldsOf(stored.load).get("user");
 }
 
-/** @throws SaltworksError FUNCTION_FAILED if the caller is bound to his own jobs and this is another's */
+/** @throws SaltworksError FUNCTION_FAILED if the caller may see only its own jobs and this is another user's */
 export function requireOwner({ caller }: RunnerContext, jid: string, owner: unknown): void {
   if (caller?.isOwnOnly === true && owner !== caller.user)
     throw new SaltworksError("FUNCTION_FAILED", `job ${jid} is not one of ${caller.user}'s`, { jid });

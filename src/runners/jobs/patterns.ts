@@ -1,10 +1,10 @@
-/** What operators search jobs for, as patterns: texts separated by commas, or lists, of Python's globs. */
+/** What operators search jobs for: Python's globs, as texts separated by commas or as lists. */
 
 import { compileGlob } from "../../python/fnmatch.ts";
 import type { TextPattern } from "../../store/jobs/facts.ts";
 import type { Value } from "../../wire/values.ts";
 
-/** One of the patterns suffices; nothing is asked for where the argument is empty. */
+/** Undefined if the argument is empty. A job matches if one of the patterns matches. */
 export function patternsOf(value: Value | undefined): readonly TextPattern[] | undefined {
   if (value === undefined || value === null || value === "" || value === false) return undefined;
   if (!Array.isArray(value))
@@ -14,7 +14,7 @@ export function patternsOf(value: Value | undefined): readonly TextPattern[] | u
   return value.length === 0 ? undefined : value.map((word) => patternOf(String(word)));
 }
 
-/** A pattern is tried on some 100,000 texts: the common forms are compared as texts. */
+/** A search tries a pattern on some 100,000 texts, so the common forms are compared as plain texts. */
 function patternOf(glob: string): TextPattern {
   if (!/[*?[]/.test(glob)) return { exact: glob, matches: (text) => text === glob };
   if (/[?[]/.test(glob)) {

@@ -1,4 +1,4 @@
-/** Wheel function `saltworks.peer_returns`: what has come back of a job, for the minion that published it. Source: Salt's `pub_ret`, `minion_publish`. */
+/** Wheel function `saltworks.peer_returns`: the returns of a job for the minion that published it. Source: Salt's `pub_ret`, `minion_publish`. */
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, parametersOf } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
@@ -9,7 +9,7 @@ export const peerReturnsWheel: ReadonlyMap<string, RunnerFunction> = new Map<str
     "saltworks.peer_returns",
     {
       parameters: parametersOf("jid!", "id!", "waited", "full"),
-      doc: "Returns of a job for the minion `id`, if that one has published it; `waited`: as `minion_publish` answers, `full`: with all that is kept of each.",
+      doc: "Returns of a job for the minion `id`, if that minion published it; `waited`: in the form of `minion_publish`; `full`: whole returns.",
       run: peerReturns,
     },
   ],
@@ -26,7 +26,7 @@ function peerReturns({ jobs }: RunnerContext, args: ValueMap): Encodable {
   return found;
 }
 
-/** The master writes it into the load when a minion asks for the job; nobody else does. */
+/** Only the master writes it into a load, when a minion asks for the job. */
 function initiatorOf(load: ValueMap): Value | undefined {
   const kwargs = load.get("kwargs");
   return kwargs instanceof Map ? kwargs.get("id") : undefined;

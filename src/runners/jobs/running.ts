@@ -1,4 +1,4 @@
-/** Jobs that run now: on minions, which are asked, and in the master itself. */
+/** Jobs that run now, on minions and in the master itself. Minions are asked. */
 
 import { SaltworksError } from "../../errors.ts";
 import { startTimeText } from "../../wire/jid.ts";
@@ -14,7 +14,7 @@ function masterOf(context: RunnerContext, name: string): MasterAccess {
   return context.master;
 }
 
-/** Asks every minion what it runs; one entry per job, with the minions that run it and those that have returned. */
+/** Asks every minion what it runs. One entry per job, with the minions that run it and the minions that have returned. */
 async function active(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const { timeout, gather_job_timeout: gatherSeconds } = context.config;
   const outcome = await masterOf(context, "jobs.active").runJob({
@@ -45,7 +45,7 @@ async function active(context: RunnerContext, args: ValueMap): Promise<Encodable
   return jobs;
 }
 
-/** Runner calls under way, but for this one. */
+/** Runner calls that run, without this one. */
 async function master(context: RunnerContext): Promise<Encodable> {
   const calls = await masterOf(context, "jobs.master").runningCalls();
   return calls
@@ -62,5 +62,5 @@ export const jobsRunning: readonly (readonly [string, RunnerFunction])[] = [
       run: active,
     },
   ],
-  ["jobs.master", { parameters: [], doc: "Runner calls that the master is working on.", run: master }],
+  ["jobs.master", { parameters: [], doc: "Runner calls that run in the master now.", run: master }],
 ];

@@ -1,4 +1,4 @@
-/** Lists of jobs, searched and page by page, newest first out of the cache. Shapes and texts are those that operators know from Salt. */
+/** Lists of jobs out of the cache: searched, page by page, newest first. Shapes and texts are Salt's, which operators know. */
 
 import { SaltworksError } from "../../errors.ts";
 import { listedBytesMax, listedInEventBytesMax, listedValuesMax } from "../../limits.ts";
@@ -14,20 +14,20 @@ import { patternsOf } from "./patterns.ts";
 import { addEndTime, type Described, describe, sourceOf } from "./shape.ts";
 import { fieldsOf } from "./stored-body.ts";
 
-/** Jobs taken from the store at a time. */
+/** Jobs read from the store at a time. */
 const pageJobs = 1_000;
 const findJob = "saltutil.find_job";
 
-/** `cutAt`: there are more before this one, which did not fit into an answer. */
+/** `cutAt`: the last job listed, if older ones did not fit into the answer. */
 type Listed = {
   readonly jobs: readonly (readonly [jid: string, load: ValueMap])[];
   readonly cutAt: string | undefined;
 };
 
-/** What a job's headings, its start and end add to its load, bytes; more than they do. */
+/** An upper bound of what headings, start and end add to a job's load, bytes. */
 const describedBytes = 256;
 
-/** Newest first, as many as fit into what the caller gets. */
+/** Newest first, up to the size of an answer to this caller. */
 function list({ caller }: RunnerContext, jobs: JobReader, query: JobQuery): Listed {
   const bytesMax = caller?.isByEvent === true ? listedInEventBytesMax : listedBytesMax;
   const listed: (readonly [string, ValueMap])[] = [];
@@ -39,7 +39,7 @@ function list({ caller }: RunnerContext, jobs: JobReader, query: JobQuery): List
     const page = limit > 0 ? jobs.findJids({ ...query, limit, before }) : [];
     for (const jid of page) {
       const load = jobs.getRequest(jid);
-      // Trimmed since it was found.
+      // The store trimmed it after it was found.
       if (load === undefined) continue;
       const fields = fieldsOf(load);
       bytes += load.byteLength + describedBytes;
@@ -68,17 +68,17 @@ function countOf(value: Value | undefined): number {
 function say(context: RunnerContext, { jobs, cutAt }: Listed): void {
   if (cutAt === undefined) return;
   context.note?.(
-    `These are the newest ${jobs.length} jobs, all that fit into an answer. For older ones add before=${cutAt}`,
+    `These are the newest ${jobs.length} jobs; more do not fit into an answer. For older jobs add before=${cutAt}`,
   );
 }
 
-/** @throws SaltworksError FUNCTION_FAILED for a date that is not understood */
+/** @throws SaltworksError FUNCTION_FAILED for a date that cannot be read */
 function filterOf(
   args: ValueMap,
   names: { function: string; target: string; metadata: string },
 ): JobFilter | undefined {
   const metadata = args.get(names.metadata);
-  // As in Salt, what is no map finds nothing.
+  // As in Salt, anything but a map finds nothing.
   if (isTrue(metadata ?? null) && !(metadata instanceof Map)) return undefined;
   const moment = (name: string) =>
     isGivenTrue(args, name) ? momentOf(textArgument(args, name), Date.now()) : undefined;
@@ -166,7 +166,7 @@ export const jobsSearch: readonly (readonly [string, RunnerFunction])[] = [
         "limit",
         "before",
       ),
-      doc: "Jobs of the job cache by job id. All that is searched for must hold: search_function, search_target (the target as it was given) and search_user take globs, separated by commas or as a list; of search_metadata one equal pair suffices; start_time and end_time are dates. limit=N gives the newest N, before=JID those before that one.",
+      doc: "Jobs of the job cache by job id. All conditions must hold: search_function, search_target (the target as it was given) and search_user take globs, separated by commas or as a list; of search_metadata one equal pair suffices; start_time and end_time are dates. limit=N gives the newest N, before=JID those before that one.",
       isOffline: true,
       run: listJobs,
     },
@@ -184,7 +184,7 @@ export const jobsSearch: readonly (readonly [string, RunnerFunction])[] = [
     "jobs.last_run",
     {
       parameters: parametersOf("ext_source", "outputter", "metadata", "function", "target", "display_progress"),
-      doc: "The latest job that matches, with its results; False if there is none.",
+      doc: "The latest job that matches, with its results; False without one.",
       isOffline: true,
       run: lastRun,
     },

@@ -1,4 +1,4 @@
-/** A stored job under Salt's headings, and where jobs are read from. */
+/** A stored job under Salt's headings, and the job cache that it is read from. */
 import { SaltworksError } from "../../errors.ts";
 import { defaultUser, jobMetadata } from "../../store/jobs/facts.ts";
 import { openLocalCache } from "../../store/jobs/local-cache-driver.ts";
@@ -10,7 +10,7 @@ import { progress } from "../contract/told.ts";
 
 export type Described = Map<string, Encodable>;
 
-/** Function, arguments, target and user of a job. */
+/** A job's function, arguments, target and user. */
 export function describe(load: ValueMap): Described {
   const described: Described = new Map<string, Encodable>([
     ["Function", load.get("fun") ?? "unknown-function"],
@@ -28,14 +28,14 @@ export function describeAt(jid: string, load: ValueMap): Described {
   return describe(load).set("StartTime", startTimeText(jid));
 }
 
-/** `EndTime` of a job whose end is noted, where the option says that it is. */
+/** Adds `EndTime` if the option asks for it and the job's end is recorded. */
 export function addEndTime(context: RunnerContext, jobs: JobReader, jid: string, described: Described): void {
   if (!context.config.job_cache_store_endtime) return;
   const end = jobs.getEndTime(jid);
   if (end !== undefined) described.set("EndTime", end);
 }
 
-/** The job cache that `ext_source` names, else the master's own. @throws SaltworksError FUNCTION_FAILED for one that is not there */
+/** The job cache that `ext_source` names, else the master's own. @throws SaltworksError FUNCTION_FAILED for an unknown one */
 export async function sourceOf(context: RunnerContext, args: ValueMap): Promise<JobReader> {
   const { config } = context;
   const name = textArgument(args, "ext_source");

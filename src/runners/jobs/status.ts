@@ -1,4 +1,4 @@
-/** Runner functions `jobs.status`, `jobs.pending`, `jobs.cancel`: what became of a job minion by minion, and what waits for minions that are away. */
+/** Runner functions `jobs.status`, `jobs.pending`, `jobs.cancel`: what became of a job minion by minion, and jobs that wait for absent minions. */
 import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
@@ -56,13 +56,13 @@ function shownMinion({ id, state, atMs, reason }: MinionStatus): [string, Encoda
   return [id, shown];
 }
 
-/** Names that nobody could be sent to; with a state in the question nobody asks for them. */
+/** Names in the target that are not minions. They are left out if the question asks for another state than `lost`. */
 function unknownNames(found: JobStatus, state: string | undefined): [string, Encodable][] {
   if (state !== undefined && state !== "lost") return [];
   return [...found.unknown].map(([name, reason]) => [name, { State: "unknown", Reason: reason }]);
 }
 
-/** What the job cache alone can tell: of a job that is too long ago for the master, or with the master down. */
+/** What the job cache alone can tell, if the master has forgotten the job or is down. */
 function storedStatus(
   { jobs }: RunnerContext,
   { jid, minion, state, countMax }: JobStatusQuestion,
@@ -72,7 +72,7 @@ function storedStatus(
   const glob = minion === undefined ? undefined : compileGlob(minion);
   const counts = { returned: 0, failed: 0, lost: 0 };
   const all = new Map<string, MinionStatus>(
-    stored.minions.map((id) => [id, { id, state: "lost", atMs: 0, reason: "the job cache has no return of it" }]),
+    stored.minions.map((id) => [id, { id, state: "lost", atMs: 0, reason: "the job cache does not have its return" }]),
   );
   for (const { minionId: id, body } of jobs.getReturns(jid)) {
     const isFailed = Number(fieldsOf(body).get("retcode") ?? 0) !== 0;
@@ -126,7 +126,7 @@ async function cancel(context: RunnerContext, args: ValueMap): Promise<Encodable
 
 function runningMaster({ master }: RunnerContext, name: string): MasterAccess {
   if (master === undefined)
-    throw new SaltworksError("MASTER_UNREACHABLE", `jobs.${name} asks the master, which has to run`);
+    throw new SaltworksError("MASTER_UNREACHABLE", `jobs.${name} needs a running master`);
   return master;
 }
 
@@ -150,7 +150,7 @@ export const jobStatusRunner: ReadonlyMap<string, RunnerFunction> = new Map<stri
       parameters: [jidParameter, ...["minion", "state", "limit"].map(optional)],
       doc:
         "What became of a job, minion by minion: targeted, sent, running, returned, failed or lost, since when, and why one is missing. " +
-        "minion=GLOB and state=STATE choose some; limit=N lists more or fewer than 1,000. After an hour, and with the master down, only what the job cache holds.",
+        "minion=GLOB and state=STATE choose some; limit=N lists more or fewer than 1,000. After an hour, or with the master down, it shows only what the job cache holds.",
       isOffline: true,
       run: status,
     },
@@ -159,7 +159,7 @@ export const jobStatusRunner: ReadonlyMap<string, RunnerFunction> = new Map<stri
     "jobs.pending",
     {
       parameters: [optional("jid")],
-      doc: "Jobs that wait for minions which are away (salt --deliver-within), with those minions.",
+      doc: "Jobs that wait for absent minions (salt --deliver-within), with these minions.",
       run: pending,
     },
   ],
@@ -167,7 +167,7 @@ export const jobStatusRunner: ReadonlyMap<string, RunnerFunction> = new Map<stri
     "jobs.cancel",
     {
       parameters: [jidParameter, optional("minion")],
-      doc: "Withdraws a job that waits for minions from all of them, or from one. Who has it already runs it to its end.",
+      doc: "Withdraws a job that waits for absent minions, from all of them or from one. A minion that already has the job runs it to its end.",
       run: cancel,
     },
   ],

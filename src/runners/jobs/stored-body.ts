@@ -1,9 +1,9 @@
-/** A stored return as its fields. What a minion returned may be anything: one that no decoder takes must not hide the others. */
+/** A stored return as its fields. A return that no decoder accepts does not hide the others. */
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
 
-/** In place of a value that goes beyond the decoder's limits; the stored bytes stay. */
+/** Replaces a value beyond the decoder's limits; the stored bytes stay. */
 const unreadable = "VALUE_UNREADABLE";
 
 export function fieldsOf(body: Uint8Array): ValueMap {

@@ -1,4 +1,4 @@
-/** Runner `auth`: tokens for users of `external_auth`, made and taken back by an operator. Its arguments and results are shown to its caller alone. */
+/** Runner `auth`: an operator makes and revokes tokens for users of `external_auth`. Only the caller sees arguments and results. */
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
@@ -20,7 +20,7 @@ export const authRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
     "auth.mk_token",
     {
       parameters: parametersOf("username!", "password!", "eauth!", "token_expire"),
-      doc: "Makes a token for a user of an eauth system; `token_expire` is its life in seconds, where `token_expire_user_override` allows that.",
+      doc: "Makes a token for a user of an eauth system; `token_expire` is its life in seconds, if `token_expire_user_override` allows it.",
       run: makeToken,
     },
   ],
@@ -28,7 +28,7 @@ export const authRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
     "auth.del_token",
     {
       parameters: parametersOf("token!"),
-      doc: "Takes a token back: true if it was there.",
+      doc: "Revokes a token: true if it existed.",
       run: async ({ master }, args) => await master?.removeToken({ token: textArgument(args, "token") }),
     },
   ],

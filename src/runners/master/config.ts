@@ -5,7 +5,7 @@ import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 
-/** Settings of other programs' access, which plug-ins read, besides options that are marked as secret. */
+/** Names of secrets that plug-ins read, such as passwords; options marked as secret come on top. */
 const secretNames = /pass|secret|private_key|token$/i;
 const hidden = "**********";
 
@@ -18,7 +18,7 @@ export function configValues(context: RunnerContext): ValueMap {
   return decode(encode(new Map(shown as [Encodable, Encodable][]), "bin")) as ValueMap;
 }
 
-/** A path through maps and lists; where a list is met and the word is no index, the first of its maps that has the word. */
+/** Follows a path through maps and lists. In a list, a word that is not an index leads into the first of its maps that has the word. */
 export function traverse(root: Value, path: string, delimiter: string): Value | undefined {
   let value: Value | undefined = root;
   for (const word of path.split(delimiter)) value = value === undefined ? undefined : step(value, word);

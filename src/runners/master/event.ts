@@ -1,4 +1,4 @@
-/** Runners `event` and `state.event`: into the master's event bus, and out of it. */
+/** Runners `event` and `state.event`: fire events on the master's bus, and show them. */
 import { SaltworksError } from "../../errors.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
@@ -26,7 +26,7 @@ export const eventRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, 
       run: () => {
         throw new SaltworksError(
           "FUNCTION_FAILED",
-          "events are shown by the command line: run state.event there, or follow the event bus",
+          "the command line shows events: run state.event there, or follow the event bus",
         );
       },
     },

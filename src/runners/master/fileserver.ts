@@ -1,14 +1,14 @@
-/** Runner `fileserver`: the master's files as minions are served them. Source: Salt 3007's runner, docs/runners.md. */
+/** Runner `fileserver`: the master's files as minions get them. Source: Salt 3007's runner, docs/runners.md. */
 import { SaltworksError } from "../../errors.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, listArgument, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { MasterFiles, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 
-/** The one backend that there is. */
+/** The only backend. */
 const roots = "roots";
 
-/** Whether the backends asked for, or else those configured, hold the one that there is. `-name` leaves one out, as in Salt. */
+/** Whether the wanted backends, or else the configured ones, include `roots`. `-name` leaves one out, as in Salt. */
 function isMeant(context: RunnerContext, args: ValueMap): boolean {
   const configured = context.config.fileserver_backend.map(String);
   const asked = listArgument(args.get("backend")) ?? [];
@@ -33,7 +33,7 @@ function listing(name: "files" | "dirs" | "emptyDirs", doc: string): RunnerFunct
   };
 }
 
-/** What other backends have and `roots` has not: nothing is done, and Salt's sentence says so. */
+/** Does nothing and answers with Salt's sentence: other backends have what `roots` has not. */
 function withoutEffect(sentence: string, doc: string, ...names: readonly string[]): RunnerFunction {
   return { parameters: parametersOf("backend", ...names), doc, isOffline: true, run: () => sentence };
 }
@@ -68,9 +68,9 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
       },
     },
   ],
-  ["fileserver.file_list", listing("files", "The files that minions are served of an environment.")],
+  ["fileserver.file_list", listing("files", "The files of an environment that minions get.")],
   ["fileserver.dir_list", listing("dirs", "The directories of an environment.")],
-  ["fileserver.empty_dir_list", listing("emptyDirs", "The directories of an environment in which there is nothing.")],
+  ["fileserver.empty_dir_list", listing("emptyDirs", "The empty directories of an environment.")],
   [
     "fileserver.symlink_list",
     {
@@ -86,7 +86,7 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
     {
       parameters: parametersOf("backend"),
       takes: "keywords",
-      doc: "Looks what has changed below the file roots; with fileserver_events an event says what.",
+      doc: "Looks for changes below the file roots; with fileserver_events an event lists them.",
       isOffline: true,
       run: update,
     },
@@ -95,22 +95,22 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
     "fileserver.clear_file_list_cache",
     {
       parameters: parametersOf("saltenv", "backend"),
-      doc: "Forgets the lists of files that are kept for fileserver_list_cache_time, and says of which environments.",
+      doc: "Forgets the lists of files that are kept for fileserver_list_cache_time, and names their environments.",
       isOffline: true,
       run: clearLists,
     },
   ],
   [
     "fileserver.clear_cache",
-    withoutEffect("No cache was cleared", "Backends without files of their own have a cache; `roots` has none."),
+    withoutEffect("No cache was cleared", "Backends that fetch from elsewhere have a cache; `roots` does not."),
   ],
   [
     "fileserver.clear_lock",
     withoutEffect(
       "No locks were removed",
-      "Backends that fetch from elsewhere take locks; `roots` takes none.",
+      "Backends that fetch from elsewhere take locks; `roots` does not.",
       "remote",
     ),
   ],
-  ["fileserver.lock", withoutEffect("No locks were set", "As clear_lock: `roots` has none to set.", "remote")],
+  ["fileserver.lock", withoutEffect("No locks were set", "As clear_lock: `roots` does not take locks.", "remote")],
 ]);

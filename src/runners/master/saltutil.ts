@@ -1,4 +1,4 @@
-/** Runner `saltutil`: modules of one's own for the master, which would be in Python. */
+/** Runner `saltutil`: syncs custom modules of the master, which Salt runs in Python and this master cannot run. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
@@ -12,7 +12,7 @@ function rootsOf({ config }: RunnerContext): ReadonlyMap<string, readonly string
   return new Map(roots.map(([name, folders]) => [name, Array.isArray(folders) ? folders.map(String) : []]));
 }
 
-/** Kinds of modules by the word in the function's name, and the folder of a file root that holds them where it is another word. */
+/** Kinds of modules, as the function's name says them, whose folder in a file root has another name. */
 const moduleFolders: Readonly<Record<string, string>> = { proxymodules: "proxy", eauth_tokens: "tokens" };
 const moduleKinds = [
   ..."cache clouds engines executors fileserver grains modules output pillar proxymodules queues renderers returners".split(
@@ -21,7 +21,7 @@ const moduleKinds = [
   ..."roster runners sdb serializers states thorium eauth_tokens tops utils wheel wrapper".split(" "),
 ];
 
-/** There is nothing to fetch unless operators keep modules in Python; those cannot run here, which must not look like a success. */
+/** Nothing to fetch, unless operators keep modules in Python. Those cannot run here, so the call fails. */
 function sync(context: RunnerContext, args: ValueMap, kind: string): Encodable[] {
   const folder = `_${moduleFolders[kind] ?? kind}`;
   const found = (rootsOf(context).get(textArgument(args, "saltenv", "base")) ?? []).flatMap((root) =>
@@ -46,7 +46,7 @@ function shownKind(kind: string): string {
   return kind === "eauth_tokens" ? "tokens" : kind;
 }
 
-/** Modules for minions are the minions' to fetch: with `sync_all` only those that the master would run count. */
+/** Kinds of modules that minions fetch: `sync_all` counts only modules that the master would run. */
 const minionKinds = new Set([
   "grains",
   "modules",
@@ -71,7 +71,7 @@ export const saltutilRunner: ReadonlyMap<string, RunnerFunction> = new Map<strin
     "saltutil.sync_all",
     {
       parameters: syncParameters,
-      doc: "Modules in Python that were fetched for the master: none, and refused by name where there are any.",
+      doc: "Modules in Python that were fetched for the master: always an empty list; fails with their names if there are any.",
       isOffline: true,
       run: syncAll,
     },
@@ -80,7 +80,7 @@ export const saltutilRunner: ReadonlyMap<string, RunnerFunction> = new Map<strin
     `saltutil.sync_${kind}`,
     {
       parameters: syncParameters,
-      doc: `Modules in Python for ${kind}: none, and refused by name where there are any.`,
+      doc: `Modules in Python for ${kind}: always an empty list; fails with their names if there are any.`,
       isOffline: true,
       run: (context, args) => sync(context, args, kind),
     },

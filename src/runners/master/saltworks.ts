@@ -1,4 +1,4 @@
-/** Runner `saltworks`: what this master knows of itself. Nothing of Salt's answers to these names. */
+/** Runner `saltworks`: what this master knows of itself. Salt does not have these functions. */
 import type { RunnerFunction } from "../contract/contract.ts";
 
 export const saltworksRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([

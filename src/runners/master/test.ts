@@ -1,4 +1,4 @@
-/** Runner `test`: what is given comes back, and some that take their time. */
+/** Runner `test`: functions that give their arguments back, print, or take time. */
 import { setTimeout as delay } from "node:timers/promises";
 import { SaltworksError } from "../../errors.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
@@ -47,7 +47,7 @@ export const testRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
     {
       parameters: [],
       takes: "all",
-      doc: "The arguments as they arrive, without those that Salt adds.",
+      doc: "The arguments as they arrive, without the keywords that Salt adds.",
       isOffline: true,
       run: given(false),
     },
@@ -76,6 +76,6 @@ export const testRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
       },
     },
   ],
-  ["test.sleep", { parameters: parametersOf("s_time"), doc: "Prints the seconds, and waits so long.", run: sleep }],
-  ["test.stream", { parameters: [], doc: "Fires 99 events of progress, ten a second.", run: stream }],
+  ["test.sleep", { parameters: parametersOf("s_time"), doc: "Prints the number of seconds and waits that long.", run: sleep }],
+  ["test.stream", { parameters: [], doc: "Fires 99 progress events, ten a second.", run: stream }],
 ]);

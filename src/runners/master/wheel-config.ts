@@ -1,4 +1,4 @@
-/** Wheel functions `config`: the master's configuration, and files beside it that the next start reads. */
+/** Wheel functions `config`: the master's configuration, and files beside it that the master reads at its next start. */
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { stringify } from "yaml";
@@ -18,7 +18,7 @@ const folderMode = 0o755;
 /** A name, not a path. */
 const namePattern = /^[\w.-]+$/;
 
-/** Writes the file only if the configuration can be read with it: a master that cannot start again helps nobody. */
+/** Writes the file only if the whole configuration can then be read, so that the master can start again. */
 function update({ config }: RunnerContext, args: ValueMap): string {
   const name = `${textArgument(args, "file_name")}.conf`;
   if (!namePattern.test(name) || name.startsWith(".")) return "Invalid path";
@@ -38,7 +38,7 @@ function update({ config }: RunnerContext, args: ValueMap): string {
   return `Wrote ${name}`;
 }
 
-/** A map becomes YAML; a text that is the YAML of a map stays as it is, comments included. */
+/** A map becomes YAML. A text that is the YAML of a map stays as it is, comments included. */
 function yamlText(contents: Value | undefined): string {
   if (contents instanceof Map) return stringify(plainOf(contents), { version: "1.1" });
   const read = typeof contents === "string" ? parseSaltYaml(contents) : undefined;
@@ -52,7 +52,7 @@ function plainOf(value: Value): unknown {
   if (value instanceof Ext || value instanceof Uint8Array)
     throw new SaltworksError("FUNCTION_ARGUMENTS", "yaml_contents holds bytes, which no option takes", {});
   if (Array.isArray(value)) return value.map(plainOf);
-  // Plain objects: maps would be written as YAML's ordered maps, which nobody reads as options.
+  // Plain objects: a Map would be written as YAML's ordered map, which is not read as options.
   return value instanceof Map
     ? Object.fromEntries([...value].map(([key, member]) => [String(key), plainOf(member)]))
     : value;
@@ -80,7 +80,7 @@ export const configWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, 
     "config.update_config",
     {
       parameters: parametersOf("file_name!", "yaml_contents!"),
-      doc: "Writes options into a file beside the master's, which it reads when it starts again; what it could not read is not written.",
+      doc: "Writes options into a file beside the master's, which the master reads at its next start. Fails without writing if the master could not read it.",
       run: update,
     },
   ],

@@ -1,6 +1,6 @@
 /**
- * Wheel functions `file_roots` and `pillar_roots`: what lies in the directories that files and pillars come from, read and written.
- * Paths are relative to a directory and never lead out of it, links included.
+ * Wheel functions `file_roots` and `pillar_roots`: read and write the directories that files and pillars come from.
+ * Paths are relative to a directory and never lead out of it, not through links either.
  */
 import {
   closeSync,
@@ -39,7 +39,7 @@ function rootsOf({ config }: RunnerContext, option: Option): ReadonlyMap<string,
   );
 }
 
-/** The path of a name below a root, links resolved; undefined for one that leads elsewhere, by itself or by a link, or along a link to nothing. */
+/** The path of a name below a root, links resolved. Undefined if the name or a link leads out of the root, or a link leads to nothing. */
 function pathBelow(root: string, name: string): { readonly path: string; readonly real: string } | undefined {
   const path = join(root, name);
   if (name.includes("\0") || !isBelow(root, path)) return undefined;
@@ -48,7 +48,7 @@ function pathBelow(root: string, name: string): { readonly path: string; readonl
     for (let parent = path; ; parent = dirname(parent)) {
       const real = realOrUndefined(parent);
       if (real === undefined) {
-        // A write would make the file to which the link points.
+        // A write would create the file that the link points to.
         if (lstatSync(parent, { throwIfNoEntry: false })?.isSymbolicLink() === true) return undefined;
         continue;
       }
@@ -75,7 +75,7 @@ function realOrUndefined(path: string): string | undefined {
   }
 }
 
-/** Of each root that has the file: its path and what it holds. @throws SaltworksError FUNCTION_FAILED for a file over the limit */
+/** Path and content of the file in each root that has it. @throws SaltworksError FUNCTION_FAILED for a file over the limit */
 function filesNamed(context: RunnerContext, option: Option, args: ValueMap): { path: string; bytes: Buffer }[] {
   const roots = rootsOf(context, option).get(textArgument(args, "saltenv", "base")) ?? [];
   return roots.flatMap((root) => {
@@ -94,7 +94,7 @@ function isText(bytes: Buffer): boolean {
     new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     return true;
   } catch {
-    // What is no UTF-8 is no text: that is the answer.
+    // A file that is not UTF-8 is not text, which is what the caller asks.
     return false;
   }
 }
@@ -131,7 +131,7 @@ function write(context: RunnerContext, option: Option, args: ValueMap): string {
   const file = pathBelow(root, path);
   if (file === undefined) return option === "file_roots" ? `Invalid path: ${path}` : "Invalid path";
   mkdirSync(dirname(file.real), { recursive: true });
-  // A link that was laid since is not followed.
+  // Does not follow a link that was made since.
   const descriptor = openSync(file.real, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, fileMode);
   try {
     writeFileSync(descriptor, textArgument(args, "data"));
@@ -148,7 +148,7 @@ function functionsOf(option: Option): [string, RunnerFunction][] {
       `${option}.find`,
       {
         parameters: named,
-        doc: "The files of this name in an environment, each as txt or bin.",
+        doc: "The files of this name in an environment, each with its kind: txt or bin.",
         isOffline: true,
         run: (context, args) =>
           filesNamed(context, option, args).map(({ path, bytes }) => ({ [path]: isText(bytes) ? "txt" : "bin" })),
@@ -179,7 +179,7 @@ function functionsOf(option: Option): [string, RunnerFunction][] {
       `${option}.read`,
       {
         parameters: named,
-        doc: "What the files of this name in an environment hold, where it is text.",
+        doc: "The content of the files of this name in an environment, if it is text.",
         isOffline: true,
         run: (context, args) =>
           filesNamed(context, option, args)

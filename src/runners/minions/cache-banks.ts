@@ -1,5 +1,5 @@
 /**
- * Runner `cache`, its banks: `minions/ID` is what the master keeps of a minion (keys `data` and `mine`), any other bank is the operator's own.
+ * Runner `cache`, its banks. `minions/ID` is what the master keeps of a minion (keys `data` and `mine`); any other bank belongs to operators.
  */
 
 import { resolve } from "node:path";
@@ -13,7 +13,7 @@ import { masterOf } from "../contract/run-job.ts";
 
 const minionsBank = "minions";
 
-/** @throws SaltworksError FUNCTION_FAILED for another cache directory than the master's, unless the caller may do everything */
+/** @throws SaltworksError FUNCTION_FAILED if a restricted caller names another cache directory than the master's */
 function banksOf(context: RunnerContext, args: ValueMap): CacheBanks {
   const { config, caller } = context;
   const cachedir = textArgument(args, "cachedir", config.cachedir);
@@ -26,7 +26,7 @@ function isOwnDirectory({ config }: RunnerContext, args: ValueMap): boolean {
   return resolve(textArgument(args, "cachedir", config.cachedir)) === resolve(config.cachedir);
 }
 
-/** The minion whose bank it is; empty for the bank of all minions. Undefined for other banks, and for those of another cache directory. */
+/** The id of the minion whose bank it is; empty for the bank of all minions. Undefined for other banks, and in other cache directories. */
 function minionOf(context: RunnerContext, args: ValueMap): string | undefined {
   const bank = textArgument(args, "bank").replace(/\/+$/, "");
   if (!isOwnDirectory(context, args)) return undefined;
@@ -58,7 +58,7 @@ function fetch(context: RunnerContext, args: ValueMap): Encodable {
 
 function store(context: RunnerContext, args: ValueMap): Encodable {
   if (minionOf(context, args) !== undefined)
-    throw new SaltworksError("FUNCTION_FAILED", "what the master keeps of minions is theirs to send", {});
+    throw new SaltworksError("FUNCTION_FAILED", "only minions send what the master keeps of them", {});
   const value = encode(args.get("data") ?? null, "bin");
   banksOf(context, args).store(textArgument(args, "bank"), textArgument(args, "key"), value);
   return null;
@@ -79,7 +79,7 @@ export const cacheBanksRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
     "cache.list",
     {
       parameters: parametersOf("bank!", "cachedir"),
-      doc: "Keys of a bank, such as minions/ID or one of your own.",
+      doc: "Keys of a bank, such as minions/ID or a bank of your own.",
       isOffline: true,
       shortName: "list_",
       run: list,

@@ -1,4 +1,4 @@
-/** Runner `cache`: grains, pillars and mines as the master keeps them, and forgetting them. Sends nothing to minions. */
+/** Runner `cache`: shows grains, pillars and mines that the master keeps, and forgets them. Sends nothing to minions. */
 
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
@@ -9,14 +9,14 @@ import { masterOf } from "../contract/run-job.ts";
 
 type Part = "grains" | "pillar" | "mine";
 
-/** Data read for one answer, bytes: it is held in memory and travels in one reply. */
+/** Bytes of data read for one answer, because memory holds all of it and one reply carries it. */
 const answerBytesMax = 256 * 1024 * 1024;
 
 async function matched(context: RunnerContext, args: ValueMap): Promise<readonly string[]> {
   return [...(await masterOf(context).match(targetArgument(args, "*")))].sort();
 }
 
-/** Each minion has an entry, as in Salt: an empty one where nothing is kept of it. */
+/** Every minion has an entry, as in Salt; it is empty if nothing is kept of the minion. */
 function show(part: Part): RunnerFunction["run"] {
   return async (context, args) => {
     const found = new Map<string, Encodable>();
@@ -36,7 +36,7 @@ function show(part: Part): RunnerFunction["run"] {
   };
 }
 
-/** What was kept before an option was turned off counts no more. */
+/** Data from before an option was turned off does not count. */
 function isKept(
   part: Part,
   { minion_data_cache: hasData, enforce_mine_cache: hasMine }: RunnerContext["config"],
@@ -76,7 +76,7 @@ export const minionCacheRunner: ReadonlyMap<string, RunnerFunction> = new Map<st
     {
       parameters,
       takes: "keywords",
-      doc: "Mines that the master keeps, by minion, with what limits who may read them.",
+      doc: "Mines that the master keeps, by minion, with the limits on their readers.",
       run: show("mine"),
     },
   ],

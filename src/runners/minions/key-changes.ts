@@ -1,4 +1,4 @@
-/** Changing minions' keys from a runner or wheel function: the directories are the truth, and the bus hears of each change. */
+/** Changes minions' keys for runner and wheel functions. The directories are the truth; an event tells of each change. */
 
 import type { KeyDirectories, KeyState } from "../../store/keys/keys.ts";
 import { isUsableKey } from "../../store/keys/text.ts";
@@ -8,7 +8,7 @@ import type { RunnerContext } from "../contract/contract.ts";
 export type KeyLists = ReadonlyMap<KeyState, readonly string[]>;
 export type KeyAction = "accept" | "reject" | "delete";
 
-/** The master watches the directories: a removed key is refused within a second, and the AES key changes. */
+/** The master watches the directories: it refuses a removed key within a second, and changes the AES key. */
 export async function changeKeys(
   { master }: RunnerContext,
   keys: KeyDirectories,
@@ -24,7 +24,7 @@ export async function changeKeys(
   }
 }
 
-/** @returns false if there was nothing to change, or no usable key to accept */
+/** @returns false if there was nothing to change, or the key to accept cannot be used */
 function changeKey(keys: KeyDirectories, action: KeyAction, state: KeyState, id: string): boolean {
   if (action === "delete") return keys.remove(state, id);
   if (action === "reject") return keys.move(id, state, "rejected");

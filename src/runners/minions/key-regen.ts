@@ -1,4 +1,4 @@
-/** Runner `manage.key_regen`: has the minions make new keys, then removes the master's own and all that it knows of theirs. */
+/** Runner `manage.key_regen`: makes the minions create new keys, then removes the master's keys and the minions' keys that it holds. */
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isDirectory } from "../../config/files/kinds.ts";
@@ -19,7 +19,7 @@ will not be able to reconnect and may require manual
 regeneration via a local call to
     salt-call saltutil.regen_keys`;
 
-/** All but directories, at any depth. A link to a directory counts as one: neither followed nor removed, as in Salt. */
+/** Removes everything but directories, at any depth. As in Salt, a link to a directory is neither followed nor removed. */
 function removeFiles(directory: string, kept: string[]): void {
   // Node's own recursion follows links.
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
@@ -34,7 +34,7 @@ function removeFiles(directory: string, kept: string[]): void {
   }
 }
 
-/** Without a question, as Salt's: whoever did not hear it keeps trusting a master key that is gone. */
+/** Does not ask for confirmation, as Salt does not. A minion that misses the job keeps trusting a master key that is gone. */
 async function regenerate(context: RunnerContext): Promise<string> {
   const { pki_dir: pkiDir } = context.config;
   await runJob(context, { fun: "saltutil.regen_keys", arg: [], target: "*", targetKind: "glob" });

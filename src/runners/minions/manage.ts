@@ -1,4 +1,4 @@
-/** Runner `manage`, the part that asks the minions: who answers, and which version each has. */
+/** Runner `manage`, the part that asks the minions: which minions answer, and which version each has. */
 import { readOwnPackage, saltReleaseFollowed } from "../../config/host/program.ts";
 import { SaltworksError } from "../../errors.ts";
 import { openKeyDirectories } from "../../store/keys/keys.ts";
@@ -37,7 +37,7 @@ async function down(context: RunnerContext, args: ValueMap): Promise<Encodable> 
 const offline = "Minion offline";
 const headings = { older: "Minion requires update", same: "Up to date", newer: "Minion newer than master" };
 
-/** Minions of Salt are measured by the Salt release that this master follows, those of this program by its own version. */
+/** Compares minions of Salt with the Salt release that this master follows, and minions of this program with its own version. */
 async function versions(context: RunnerContext): Promise<Encodable> {
   const own = readOwnPackage().version;
   const { minions, returns, retcodes } = await runJob(context, {
@@ -61,7 +61,7 @@ async function versions(context: RunnerContext): Promise<Encodable> {
   return new Map<string, Encodable>([...groups, ["Master", own]]);
 }
 
-/** What Salt does over salt-ssh, which logs in to machines without a minion: they are there so that whoever calls them hears why not. */
+/** Functions of Salt that use salt-ssh to reach machines without a minion. They exist so that the caller learns why they cannot run. */
 function needsSaltSsh(name: string, instead: string, ...parameters: readonly string[]): [string, RunnerFunction] {
   const refusal = `${name} needs salt-ssh, which this program does not have; ${instead}`;
   const run = () => Promise.reject(new SaltworksError("FUNCTION_FAILED", refusal));

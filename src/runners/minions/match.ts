@@ -1,4 +1,4 @@
-/** Runner `match`: whether a compound names a minion, decided by what the master keeps of it. Made for minions that ask (`peer_run`). Source: Salt 3007. */
+/** Runner `match`: whether a compound names a minion, by what the master keeps of it. Minions ask through `peer_run`. Source: Salt 3007. */
 import { SaltworksError } from "../../errors.ts";
 import { openKeyDirectories } from "../../store/keys/keys.ts";
 import { matchesKnown } from "../../target/expected.ts";
@@ -11,10 +11,10 @@ import { parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 
 const targets = new ParsedTargets();
-/** A pattern over pillar values would let a minion guess them: these are compared whole, in nodegroups, too. */
+/** With patterns over pillar values a minion could guess them, so these are compared whole, in nodegroups too. */
 const kind = "compound_pillar_exact";
 
-/** Nothing that is not known matches: neither another id than an accepted one, nor a term about a minion that has told nothing yet. */
+/** Only what is known matches: the id must be accepted, and the minion must have sent its grains or pillar. */
 function compoundMatches(context: RunnerContext, args: ValueMap): Encodable {
   const id = textArgument(args, "minion_id");
   const isMatch =
@@ -26,7 +26,7 @@ function isAccepted({ config }: RunnerContext, id: string): boolean {
   return openKeyDirectories(config.pki_dir).stampOf("accepted", id) !== undefined;
 }
 
-/** As in Salt, an expression that cannot be read matches nobody. */
+/** As in Salt, an expression that cannot be read does not match. */
 function matches(context: RunnerContext, expression: string, id: string): boolean {
   try {
     const written = expandTarget(kind, expression, readNodegroups(context.config.nodegroups));

@@ -7,7 +7,7 @@ import { masterOf } from "../contract/run-job.ts";
 
 const environments = ["saltenv", "pillarenv"];
 
-/** What is kept of the minion; a stranger has no more than a name. Keywords stand in for grains. */
+/** The grains that the master keeps of the minion, or its id as fqdn. Keywords replace grains. */
 function grainsOf({ minions }: RunnerContext, id: string, keywords: ValueMap): Uint8Array {
   const stored = minions?.get(id);
   const known = stored === undefined ? new Map<Value, Value>([["fqdn", id]]) : decode(stored.grains);
@@ -42,7 +42,7 @@ async function showTop(context: RunnerContext, args: ValueMap): Promise<Encodabl
   return faults.length > 0 ? [...faults] : value;
 }
 
-/** By minion what is kept; nothing is left to show once it is forgotten. As Salt answers, False while `pillar_cache` is off. */
+/** What is kept, by minion; nothing once it is forgotten. As in Salt, False while `pillar_cache` is off. */
 async function keptPillars(
   context: RunnerContext,
   args: ValueMap,
@@ -66,13 +66,13 @@ export const pillarRunner: ReadonlyMap<string, RunnerFunction> = new Map<string,
     {
       parameters: parametersOf("minion"),
       takes: "keywords",
-      doc: "A minion's pillar, rendered now; keywords stand in for its grains, saltenv= and pillarenv= choose the environment.",
+      doc: "A minion's pillar, rendered now; keywords replace its grains, saltenv= and pillarenv= choose the environment.",
       run: showPillar,
     },
   ],
   [
     "pillar.show_top",
-    { parameters: parametersOf("minion", "saltenv"), doc: "The pillars' top files as one.", run: showTop },
+    { parameters: parametersOf("minion", "saltenv"), doc: "The pillars' top files, merged.", run: showTop },
   ],
   [
     "pillar.clear_pillar_cache",

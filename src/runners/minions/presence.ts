@@ -1,6 +1,6 @@
 /**
- * Runner `manage`, the part that sends nothing: who is connected, by verified contact (src/master/upkeep/presence.ts). Behind NAT too, where
- * Salt, which compares addresses, sees nobody. docs/compatibility.md, "Presence".
+ * Runner `manage`, the part that sends nothing: the connected minions, by verified contact (src/master/upkeep/presence.ts). Finds minions behind NAT
+ * too, which Salt does not because it compares addresses. docs/compatibility.md, "Presence".
  */
 import { openKeyDirectories } from "../../store/keys/keys.ts";
 import { decode } from "../../wire/msgpack.ts";
@@ -28,7 +28,7 @@ async function notPresent(context: RunnerContext, args: ValueMap): Promise<Encod
   return accepted.filter((id) => !there.has(id) && (subset === undefined || subset.includes(id)));
 }
 
-/** The address that the minion gave in its grains: ZeroMQ does not tell where a peer comes from. None is an empty text. */
+/** The address in the minion's grains, because ZeroMQ does not tell a peer's address. Empty without one. */
 function addressOf({ minions }: RunnerContext, id: string): string {
   const stored = minions?.get(id);
   const grains = stored === undefined ? undefined : decode(stored.grains);
@@ -46,10 +46,10 @@ function isOutward(address: string): boolean {
 }
 
 const parameters = parametersOf("subset", "show_ip");
-const listing = { parameters, doc: "Ids of the connected minions; nothing is sent.", run: present };
+const listing = { parameters, doc: "Ids of the connected minions; sends nothing.", run: present };
 const counterpart = {
   parameters,
-  doc: "Ids of the accepted minions that are not connected; nothing is sent.",
+  doc: "Ids of the accepted minions that are not connected; sends nothing.",
   run: notPresent,
 };
 

@@ -5,7 +5,7 @@ import { isGivenTrue, parametersOf, secondsArgument, targetArgument, textArgumen
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { runJob } from "../contract/run-job.ts";
 
-/** A job's positional and named arguments, as minions read them. */
+/** A job's positional and named arguments, in the form that minions read. */
 export function jobArguments(positional: readonly Value[], keywords: ValueMap): Encodable[] {
   return keywords.size === 0 ? [...positional] : [...positional, new Map([["__kwarg__", true], ...keywords])];
 }
@@ -64,7 +64,7 @@ export const saltRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
     "mine.update",
     {
       parameters: parametersOf("tgt!", "tgt_type", "clear", "mine_functions"),
-      doc: "Has minions send their mines anew.",
+      doc: "Makes minions send their mines again.",
       run: updateMines,
     },
   ],

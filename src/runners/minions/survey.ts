@@ -1,4 +1,4 @@
-/** Runner `survey`: minions pooled by what they answer, and how the pools differ. */
+/** Runner `survey`: groups minions by their answer, and shows how the groups differ. */
 import { SaltworksError } from "../../errors.ts";
 import { unifiedDiff } from "../../python/difflib.ts";
 import { strOf } from "../../python/repr.ts";

@@ -1,9 +1,9 @@
 /** Versions of minions, older to newer, as `manage.versions` sorts them into groups. Pure. */
 
-/** Salt's releases are numbered by year (2014.1.0) or from 3000 on; smaller ones are this program's own. */
+/** Salt numbers its releases by year (2014.1.0) or from 3000 on; smaller numbers are this program's own. */
 const saltMajorMin = 2_000;
 
-/** What a minion's version is measured by: its own kind of release. */
+/** The version to compare a minion's with: the one of its own kind of release. */
 export function referenceFor(version: string, own: string, saltRelease: string): string {
   return isSaltRelease(version) ? saltRelease : own;
 }

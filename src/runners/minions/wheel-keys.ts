@@ -1,4 +1,4 @@
-/** Wheel functions `key`: minions' keys by state, in Salt's names of the states. */
+/** Wheel functions `key`: minions' keys by state, under Salt's names of the states. */
 import { SaltworksError } from "../../errors.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
 import { idIsValid, openKeyDirectories } from "../../store/keys/keys.ts";
@@ -33,7 +33,7 @@ function all(context: RunnerContext): Listed {
   return listed(context).set("local", localKeyNames(context.config.pki_dir));
 }
 
-/** One state by the word that salt-key takes, or all. */
+/** The ids in one state, by salt-key's word for it, or in all. */
 function list(context: RunnerContext, args: ValueMap): Encodable {
   const word = textArgument(args, "match");
   if (word.startsWith("all")) return all(context);
@@ -48,7 +48,7 @@ const wordsOf: Readonly<Record<KeyState, readonly string[]>> = {
   denied: ["den"],
 };
 
-/** Ids that match a glob, one of several separated by commas, or of a list; states without a match are left out. */
+/** Ids that match a glob, one of several separated by commas, or one of a list. States without a match are left out. */
 function matching(lists: Listed, match: Value | undefined): Listed {
   const globs = (listArgument(match) ?? []).map(compileGlob);
   const found: Listed = new Map();
@@ -59,7 +59,7 @@ function matching(lists: Listed, match: Value | undefined): Listed {
   return found;
 }
 
-/** Where the ids of a map of states are now. @throws SaltworksError FUNCTION_ARGUMENTS for what is no map of lists */
+/** Where the ids of a map of states are now. @throws SaltworksError FUNCTION_ARGUMENTS if it is not a map of lists */
 function whereabouts(context: RunnerContext, named: Listed): Listed {
   const now = listed(context);
   const found: Listed = new Map();
@@ -74,7 +74,7 @@ function namedStates(value: Value | undefined): Listed {
   return new Map([...value].map(([name, ids]) => [String(name), listArgument(ids) ?? []]));
 }
 
-/** @param include by argument, the states that are changed besides those of the action itself */
+/** @param include argument name of each further state whose keys change */
 function change(
   action: KeyAction,
   from: readonly KeyState[],
@@ -93,7 +93,7 @@ function change(
   const past = { accept: "Accepts", reject: "Rejects", delete: "Deletes" }[action];
   return {
     parameters: parametersOf("match!", ...Object.keys(include)),
-    doc: `${past} keys, named by ${what}; answers where they are then.`,
+    doc: `${past} keys, named by ${what}; answers with their new states.`,
     run,
   };
 }
@@ -109,7 +109,7 @@ function texts(context: RunnerContext, lists: Listed, show: (pem: string) => str
   return shown;
 }
 
-/** As salt-key does: fingerprints of the master's own files, too, where the glob matches their names. */
+/** Includes the master's own files if the glob matches their names, as salt-key does. */
 function finger(context: RunnerContext, args: ValueMap): Encodable {
   const hash = textArgument(args, "hash_type", context.config.hash_type);
   return texts(context, matching(all(context), args.get("match")), (pem) => keyFingerprint(pem, hash));
@@ -202,7 +202,7 @@ export const keyWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, Run
     "key.gen",
     {
       parameters: parametersOf("id_", "keysize"),
-      doc: "A new pair of keys; it is kept nowhere.",
+      doc: "A new pair of keys, which the master does not keep.",
       run: (_, args) => generate(args),
     },
   ],
@@ -210,7 +210,7 @@ export const keyWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, Run
     "key.gen_accept",
     {
       parameters: parametersOf("id_!", "keysize", "force"),
-      doc: "A new pair of keys whose public one is accepted for this id; nothing if the id has an accepted key, unless force=True.",
+      doc: "A new pair of keys; its public key is accepted for this id. Without force=True, nothing if the id already has an accepted key.",
       run: generateAccepted,
     },
   ],

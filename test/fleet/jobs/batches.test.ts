@@ -177,7 +177,7 @@ describe("batches", () => {
     const { exitCode, stderr } = await run("jobs.follow", jid);
     assert.equal(exitCode, 1);
     assert.match(stderr, /aborted by \w+, \d+ minions were not started/);
-    assert.match((await run("jobs.abort", jid)).stdout, /no batch \d+ is running/);
+    assert.match((await run("jobs.abort", jid)).stdout, /batch job \d+ is not running/);
     await follower.end("SIGKILL");
   });
 
