@@ -1,4 +1,4 @@
-/** What the minion does about events on its own bus: forwards some to the master, renews what they say has changed. */
+/** What the minion does on events of its own bus: forwards some to the master, renews what others say has changed. */
 import { boolField } from "../wire/fields.ts";
 import type { ValueMap } from "../wire/values.ts";
 import { scheduleReturnTag } from "./schedule/runner.ts";
@@ -6,18 +6,18 @@ import { manageTag } from "./schedule/scheduler.ts";
 import type { MasterLink } from "./session/master-link.ts";
 
 export type BusActions = {
-  /** Undefined while there is no master: what is meant for it is dropped, as in Salt. */
+  /** Undefined without a master. Events for the master are then dropped, as in Salt. */
   readonly link: Pick<MasterLink, "fireEvent" | "fireEvents" | "ask"> | undefined;
   readonly renewModules: () => void;
   /** A question about the schedule, or a change to it. */
   readonly manageSchedule: (data: ValueMap) => void;
   /** The load of a scheduled job's return. */
   readonly sendReturn: (load: ValueMap) => void;
-  /** Resolves when they are renewed. */
+  /** Resolves when the facts are renewed. */
   readonly renewFacts: (wish: { isPillarWanted: boolean; isCacheCleaned: boolean }) => Promise<void>;
 };
 
-/** Other tags are nobody's business here: readers of the bus see them. */
+/** Ignores other tags; they are for readers of the bus. */
 export async function handleBusEvent(tag: string, data: ValueMap, actions: BusActions): Promise<void> {
   const { link, renewModules, renewFacts } = actions;
   const isForced = boolField(data, "force_refresh") === true;

@@ -1,4 +1,4 @@
-/** The scheduled jobs that every minion of Salt gives itself: its mine, and the look for new grains. */
+/** The scheduled jobs that every minion of Salt has: updating its mine and refreshing its grains. */
 import type { MinionConfig } from "../config/schema.ts";
 import type { Value } from "../wire/values.ts";
 import { isEnabled } from "./modules/registry.ts";

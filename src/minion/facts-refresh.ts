@@ -1,4 +1,4 @@
-/** Grains and pillar of the running minion, renewed on request: at most one renewal runs, at most one waits. */
+/** Grains and pillar of the running minion, renewed on request. At most one renewal runs, and at most one waits. */
 import type { Logger } from "pino";
 import { encode } from "../wire/msgpack.ts";
 import type { ValueMap } from "../wire/values.ts";
@@ -7,7 +7,7 @@ import type { MinionFacts } from "./functions/host.ts";
 export type FactsOptions = {
   readonly log: Logger;
   readonly collectGrains: () => Promise<ValueMap>;
-  /** Undefined while there is no master. */
+  /** Undefined without a master. */
   readonly requestPillar: (grains: ValueMap, isCacheCleaned: boolean) => Promise<ValueMap | undefined>;
   readonly onChange: (facts: MinionFacts) => void;
 };
@@ -28,18 +28,18 @@ export class FactsRefresh {
     return this.#facts;
   }
 
-  /** The first grains. */
+  /** Collects the first grains. */
   async collect(): Promise<void> {
     this.#set({ ...this.#facts, grains: await this.#options.collectGrains() });
   }
 
-  /** The first pillar. @throws what the request throws */
+  /** Fetches the first pillar. @throws what the request throws */
   async fetchPillar(): Promise<void> {
     const pillar = await this.#options.requestPillar(this.#facts.grains, false);
     if (pillar !== undefined) this.#set({ ...this.#facts, pillar });
   }
 
-  /** Renews grains, then the pillar: if it is asked for, or the grains have changed. Failures are logged, and what was known stays. */
+  /** Renews the grains, then the pillar if the wish asks for it or the grains have changed. After a failure, which is logged, the old facts stay. */
   async renew(wish: Partial<Wish> = {}): Promise<void> {
     this.#waiting = {
       isPillarWanted: wish.isPillarWanted === true || this.#waiting?.isPillarWanted === true,

@@ -6,16 +6,16 @@ import { rejectedExitDelaySeconds } from "../limits.ts";
 import { exitCodes, Minion } from "./minion.ts";
 import { collectGrains } from "./modules/grains/core.ts";
 
-/** What whoever runs a minion learns of it. */
+/** What the caller learns of its minion. */
 export type MinionHooks = {
-  /** Its bus stands and it looks for its master. */
+  /** The bus is open, and the minion connects to its master. */
   readonly onReady?: (minion: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
   readonly onStopping?: () => void;
 };
 
 /**
- * Runs until TERM or INT (0), or until the master rejects this minion's key (77) or is not the one of `master_finger` (42).
- * Errors of the start (configuration, another minion of this id) are thrown.
+ * Runs until TERM or INT (0), until the master rejects this minion's key (77), or until the master does not match `master_finger` (42).
+ * Throws errors of the start (configuration, another minion of this id).
  */
 export async function runMinion(
   config: MinionConfig,
@@ -34,7 +34,7 @@ export async function runMinion(
     extrasUrl,
     collectGrains: () => collectGrains({ config, environment, log }),
   });
-  // All its work is on this thread: one that can ask has been answered.
+  // The minion works on this thread only, so that a caller which can ask has its answer.
   hooks.onReady?.({ answers: () => Promise.resolve(), state: () => Promise.resolve(minion.state()) });
   const stop = (signal: NodeJS.Signals) => {
     log.info({ signal }, "stopping");
@@ -54,7 +54,7 @@ export async function runMinion(
   }
 }
 
-/** A service manager restarts the minion at once; a rejected fleet must not hammer its master. */
+/** A service manager restarts the minion at once. The wait keeps a fleet of rejected minions from flooding its master. */
 async function waitOrLeave(leaving: AbortSignal): Promise<void> {
   const { min, max } = rejectedExitDelaySeconds;
   const delayMs = (min + Math.random() * (max - min)) * 1_000;

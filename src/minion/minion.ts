@@ -1,5 +1,5 @@
 /**
- * The minion as a daemon: brings itself up to a master, runs what the master publishes, keeps its facts, ends cleanly.
+ * The minion as a daemon: connects to a master, runs what the master publishes, keeps its facts, ends cleanly.
  * Source: docs/protocol.md section 8 (order of bring-up).
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -28,12 +28,12 @@ export type MinionOptions = {
   readonly config: MinionConfig;
   readonly log: Logger;
   readonly environment: Environment;
-  /** The module whose `minionExtras` functions use, by its address: job processes load it. */
+  /** URL of the module that exports `minionExtras`, which job processes import. */
   readonly extrasUrl?: string;
   readonly collectGrains: () => Promise<ValueMap>;
 };
 
-/** Codes that process managers know; 42 and 77 are Salt's. */
+/** Exit codes that process managers know; 42 and 77 are Salt's. */
 export const exitCodes = { stopped: 0, gaveUp: 1, wrongMaster: 42, rejected: 77 } as const;
 
 type Deferred<Result> = {
@@ -82,7 +82,7 @@ export class Minion {
     this.#filter = new PublishFilter(config, () => this.#facts.current, log);
   }
 
-  /** Resolves when bus and processes stand; the master is then sought in the background. */
+  /** Resolves when bus and job processes are ready. Connects to a master in the background. */
   static async start(options: MinionOptions): Promise<Minion> {
     const minion = new Minion(options);
     try {
@@ -94,17 +94,17 @@ export class Minion {
     }
   }
 
-  /** The minion is connected and takes jobs. */
+  /** Resolves when the minion is connected and takes jobs. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** The exit code, when the minion has ended. */
+  /** Resolves to the exit code when the minion has ended. */
   get ended(): Promise<number> {
     return this.#ended.promise;
   }
 
-  /** One line for who looks from outside. */
+  /** One line for operators. */
   state(): string {
     const { config } = this.#options;
     const jobs = this.#pool === undefined ? "no job processes" : `${this.#pool.processCount} job processes`;
@@ -115,7 +115,7 @@ export class Minion {
     const { config, environment, extrasUrl, log } = this.#options;
     const identity = await openIdentity(config);
     const records = await JobRecords.open(config.cachedir);
-    // Asking for what runs clears away what an earlier minion left behind.
+    // Listing the running jobs removes the records of an earlier minion.
     await records.running();
     this.#bus = await MinionBus.open({ config, log, onEvent: (tag, data) => this.#onBusEvent(tag, data) });
     this.#pool = new JobPool({
@@ -132,7 +132,7 @@ export class Minion {
     this.#bringUp(identity).catch((error: unknown) => this.#end(error));
   }
 
-  /** Ends the minion; what runs is killed. Idempotent. */
+  /** Ends the minion and kills its jobs. Idempotent. */
   async stop(code: number = exitCodes.stopped): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
@@ -155,7 +155,7 @@ export class Minion {
     this.stop(code).catch((cause: unknown) => this.#ended.reject(cause));
   }
 
-  /** Tries one master after the other, for ever unless `master_tries` says otherwise. */
+  /** Tries one master after the other, for ever unless `master_tries` limits the rounds. */
   async #bringUp(identity: Identity): Promise<void> {
     const { config, log } = this.#options;
     const { signal } = this.#closing;

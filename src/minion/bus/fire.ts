@@ -1,4 +1,4 @@
-/** Where a minion's bus is, and how another process of this machine fires on it. */
+/** The sockets of a minion's bus, and firing on it from another process of this machine. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -27,7 +27,7 @@ export async function fireOnBus(config: BusPlace, tag: string, data: Encodable):
   await fireEvents(busPaths(config).pull, [stampedEvent(tag, data)]);
 }
 
-/** With the time, as Salt's events have it. */
+/** Adds the time, as Salt's events have it. */
 export function stampedEvent(tag: string, data: Encodable): Uint8Array {
   const members = data instanceof Map ? data : new Map(Object.entries(data ?? {}));
   return encodeEvent(tag, new Map([...members, ["_stamp", stampText(now())]]));

@@ -68,5 +68,5 @@ export class MinionBus {
   }
 }
 
-/** Largest events that may wait for one reader. */
+/** Events of the largest size that may wait for one reader. */
 const subscriberEventsMax = 16;

@@ -1,6 +1,6 @@
 /**
- * An execution function called by a program of the master's machine rather than by a job: no master is asked, nothing is returned to one,
- * grains are of this machine. Source: the runner `salt.cmd`.
+ * Calls an execution function for a program on the master's machine, not for a job. No master is asked, nothing is returned to one, and grains are
+ * this machine's. Source: the runner `salt.cmd`.
  */
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -14,10 +14,10 @@ import type { Environment } from "../modules/machine/environment.ts";
 import { loadModules } from "../modules/registry.ts";
 import { openCallHost } from "./call-host.ts";
 
-/** `failure`: Python's traceback of what the function raised. */
+/** `failure`: Python's traceback of the function's exception. */
 export type CalledHere = { readonly value: Encodable } | { readonly failure: string };
 
-/** As another function calls it: the name is not one of the machine's minion. A function that does not exist is answered with a sentence. */
+/** Calls the function as another function would. A function that does not exist is answered with Salt's sentence. */
 export async function callHere(
   config: MinionConfig,
   surrounding: { readonly log: Logger; readonly environment: Environment; readonly extras: Extras },

@@ -1,4 +1,4 @@
-/** The world around a single call: a master that was authenticated with for it, or none; and the minion's daemon if it runs. */
+/** What surrounds a single call: a session with a master made for the call, or none; and the minion's daemon, if it runs. */
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -14,15 +14,15 @@ import type { Load } from "../session/session.ts";
 
 export type CallHost = Host & {
   readonly pillar: ValueMap;
-  /** The result as a job of its own; without a master nothing. A master that does not take it is logged. */
+  /** Sends the result as a job of its own; does nothing without a master. Logs a failure. */
   sendReturn(members: Load): Promise<void>;
   close(): void;
 };
 
-/** Renders the pillar from this machine's own files, where there is no master. */
+/** Renders the pillar from this machine's own files, for calls without a master. */
 export type LocalPillar = (grains: ValueMap, options: PillarOptions) => ValueMap;
 
-/** @throws SaltworksError of the last master's sign-in or pillar if none takes this minion */
+/** @throws SaltworksError of the last master's sign-in or pillar if no master accepts this minion */
 export async function openCallHost(
   config: MinionConfig,
   grains: ValueMap,
@@ -91,12 +91,12 @@ function localHost(fireMinion: Host["fireMinion"], compile: (options: PillarOpti
   };
 }
 
-/** The daemon hears it if it runs; if not, nothing is lost. */
+/** Fires on the daemon's bus if the daemon runs. Without a daemon the event has no reader. */
 async function fireIfHeard(config: MinionConfig, tag: string, data: Encodable, log: Logger): Promise<void> {
   try {
     await fireOnBus(config, tag, data);
   } catch (error) {
     if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
-    log.debug({ tag }, "no minion daemon runs; an event on its bus is left out");
+    log.debug({ tag }, "no minion daemon runs; an event for its bus is dropped");
   }
 }

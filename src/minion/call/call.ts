@@ -1,6 +1,6 @@
 /**
- * `call`: one function in this process, with the minion's configuration and key. Prints what Salt's salt-call prints.
- * Source: docs/compatibility.md (the command line); with a master, its pillar is used and the result is returned to it as a job.
+ * `call`: runs one function in this process, with the minion's configuration and key. Prints what Salt's salt-call prints.
+ * Source: docs/compatibility.md (the command line). With a master, uses its pillar and returns the result to it as a job.
  */
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -21,10 +21,10 @@ import type { Environment } from "../modules/machine/environment.ts";
 import { loadModules } from "../modules/registry.ts";
 import { type CallHost, type LocalPillar, openCallHost } from "./call-host.ts";
 
-/** What the command line asks for. Without a master: `file_client: local` in the configuration. */
+/** What the command line asks for. `file_client: local` in the configuration means no master. */
 export type CallRequest = {
   readonly fun?: string;
-  /** The words after the function, as typed. */
+  /** The words after the function, unparsed. */
   readonly words: readonly string[];
   /** Print documentation of every function whose name begins with `fun`. */
   readonly isDoc?: boolean;
@@ -37,30 +37,30 @@ export type CallRequest = {
   /** `--no-return-event`. */
   readonly isReturnOff?: boolean;
   readonly isSkippingGrains?: boolean;
-  /** Keywords whose value stays the text that it is (`--no-parse`). */
+  /** Keywords whose value stays text (`--no-parse`). */
   readonly noParse?: readonly string[];
 };
 
 export type CallOutput = {
   /** `value` is a map with the one key `local`; outputter names are Salt's, `nested` unless a function says otherwise. */
   show(value: Value, outputter: string, retcode: number): void;
-  /** To standard output, as it is. */
+  /** Writes to standard output without changes. */
   write(text: string): void;
-  /** To standard error, as it is. */
+  /** Writes to standard error without changes. */
   complain(text: string): void;
-  /** What functions log; shown as the log level says. */
+  /** What functions log; the log level decides what is shown. */
   log(level: "debug" | "info" | "warn" | "error", text: string): void;
 };
 
 export const callExitCodes = { done: 0, failed: 1, notAccepted: 2, noFunction: 255 } as const;
 
-/** What the command line has around the call. */
+/** What the command line passes to the call. */
 export type CallSurrounding = {
   readonly log: Logger;
   readonly environment: Environment;
   readonly localPillar: LocalPillar;
   readonly extras?: Extras;
-  /** Functions beside this program's own, by whole name. */
+  /** Functions beyond this program's own, by whole name. */
   readonly moreFunctions: ModuleTable;
 };
 
@@ -180,12 +180,12 @@ async function callAndShow(
   return retcode === 0 ? callExitCodes.done : callExitCodes.failed;
 }
 
-/** A function may build its result of plain objects; outputters get the values of the wire. */
+/** Functions may build their result from plain objects; outputters take values of the wire. */
 function underLocal(value: Encodable): Value {
   return decode(encode({ local: value }, "bin"));
 }
 
-/** A name that begins others is answered with their documentation. */
+/** If other names begin with this one, the answer is their documentation. */
 async function answerUnknown(surroundings: Surroundings, call: Call, out: CallOutput): Promise<number> {
   const missing = `'${call.fun}' is not available.`;
   if (surroundings.functions.has("sys.doc")) {
@@ -216,7 +216,7 @@ function explain(error: unknown, fun: string, target: ModuleFunction, out: CallO
   return callExitCodes.failed;
 }
 
-/** Words to positional and keyword arguments, in the form in which a publish carries them. */
+/** Words as positional and keyword arguments, in the form that a publish carries. */
 export function parseWords(words: readonly string[], noParse: readonly string[] = []): Value[] {
   const args: Value[] = [];
   const kwargs: ValueMap = new Map<Value, Value>([["__kwarg__", true]]);
@@ -228,7 +228,7 @@ export function parseWords(words: readonly string[], noParse: readonly string[] 
   return kwargs.size > 1 ? [...args, kwargs] : args;
 }
 
-/** What stands behind the first `=`; a line end behind all of it is none of it. */
+/** The text behind the first `=`, without a line end at its end. */
 function textOf(word: string): string {
   return word.slice(word.indexOf("=") + 1).replace(/\n$/, "");
 }

@@ -1,5 +1,5 @@
 /**
- * Binds what a job passes to what a function takes, with Python's rules and Python's messages.
+ * Binds the arguments of a job to the parameters of a function, with Python's rules and messages.
  * Source: docs/protocol.md section 6.1 (`__kwarg__`, `__pub_*`, `k=v` texts) and the call semantics of Python.
  */
 
@@ -13,8 +13,8 @@ import { parseYamlWord } from "./yaml-values.ts";
 export type Passed = { readonly args: Value[]; readonly kwargs: ValueMap };
 
 /**
- * Splits a job's `arg` list into positional and keyword arguments as a minion does: maps marked `__kwarg__` and texts of the
- * form `k=v` are keywords, and a function with `**kwargs` is given the publish's fields as `__pub_<field>`.
+ * Splits a job's `arg` list into positional and keyword arguments. Maps with the mark `__kwarg__` and texts of the form `k=v` are keywords.
+ * A function with `**kwargs` also gets the publish's fields as `__pub_<field>`.
  *
  * @throws SaltworksError FUNCTION_ARGUMENTS listing every keyword that the function does not take
  */
@@ -45,7 +45,7 @@ function addKeywords(keywords: ValueMap, takes: (key: Value) => boolean, kwargs:
   }
 }
 
-/** The keywords that one element of `arg` carries, or undefined for a positional argument. */
+/** The keywords in one element of `arg`; undefined for a positional argument. */
 function keywordsOf(value: Value): ValueMap | undefined {
   if (value instanceof Map) return value.get("__kwarg__") === true ? value : undefined;
   const keyword = typeof value === "string" ? keywordOf(value) : undefined;
@@ -61,7 +61,7 @@ export function keywordOf(text: string): { readonly name: string; readonly value
 /**
  * Binds positional and keyword arguments to a signature, as a Python call does.
  *
- * @param name - the function's whole name; its last part (or `pythonName`) stands in the messages
+ * @param name - the function's whole name; messages show its last part, or `pythonName`
  * @throws SaltworksError FUNCTION_ARGUMENTS with the text of Python's TypeError
  */
 export function bindCall(

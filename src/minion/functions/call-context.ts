@@ -1,4 +1,4 @@
-/** What one function call sees of the minion, made from the host around it. */
+/** What one function call sees of the minion, made from the host that runs it. */
 import type { MinionConfig } from "../../config/schema.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { ValueMap } from "../../wire/values.ts";
@@ -7,7 +7,7 @@ import type { Host, MinionFacts } from "./host.ts";
 import type { JobRecords } from "./job-records.ts";
 import type { CallContext, Extras, ModuleLog, ModuleTable } from "./module-contract.ts";
 
-/** Everything calls need that outlives one call. */
+/** What calls need and what outlives one call. */
 export type Surroundings = {
   readonly config: MinionConfig;
   readonly functions: ModuleTable;
@@ -20,7 +20,7 @@ export type Surroundings = {
 
 export type Call = { readonly jid: string; readonly fun: string; readonly publish: ValueMap };
 
-/** `retcode()` is what the function set last, 0 if nothing. */
+/** `retcode()` is the last code that the function set, or 0. */
 export function makeContext(
   surroundings: Surroundings,
   call: Call,

@@ -1,21 +1,21 @@
-/** The texts that Salt makes of a moment: event stamps, job ids, start messages. The time is an argument. */
+/** Moments in Salt's forms: event stamps, job ids, start messages. The time is an argument. */
 import { jidAt } from "../../wire/jid.ts";
 
 /** Whole milliseconds since 1970, and microseconds within the last one. */
 export type Moment = { readonly epochMs: number; readonly micros: number };
 
-/** Beyond so many milliseconds the system's clock was set since this process began to count: Node's fine clock goes on as if it had not been. */
+/** From 20 ms on, a difference means that the system's clock was set after this process started. Node's fine clock does not follow such a change. */
 const setMsMin = 20;
 const readingsMax = 5;
 let originMs = performance.timeOrigin;
 
-/** The present, to the microsecond as far as the system's clock tells it. */
+/** The present, with the precision of the system's clock, at most a microsecond. */
 export function now(): Moment {
   for (let reading = 0; reading < readingsMax; reading += 1) {
     const beforeMs = performance.now();
     const setByMs = Date.now() - (originMs + beforeMs);
     if (Math.abs(setByMs) <= setMsMin) break;
-    // Held up between two readings, a process knows nothing of the clock.
+    // The process was held up between the two readings, so that their difference says nothing.
     if (performance.now() - beforeMs > setMsMin / 4) continue;
     originMs += setByMs;
     break;

@@ -1,4 +1,4 @@
-/** How an execution function fails: the kinds of exception whose texts Salt tells apart in a job's return (behaviour of `salt`, error texts). */
+/** How an execution function fails: the kinds of exception that Salt shows with different texts in a job's return. */
 import { SaltworksError } from "../../errors.ts";
 
 /** Salt's CommandExecutionError: the return is `ERROR: <text>`. */
@@ -26,7 +26,7 @@ export function pythonException(name: string, text: string): SaltworksError {
   return from(pythonException, new SaltworksError("FUNCTION_FAILED", text, { kind: "python", name }));
 }
 
-/** The traceback starts where the function fails, not in this file. */
+/** Makes the traceback start where the function fails, not in this file. */
 function from(maker: (...texts: string[]) => SaltworksError, error: SaltworksError): SaltworksError {
   Error.captureStackTrace(error, maker);
   return error;

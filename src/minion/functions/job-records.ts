@@ -1,6 +1,6 @@
 /**
- * Which jobs run: one file per job in `<cachedir>/proc`, its content the publish load and the process id, as Salt keeps them.
- * Any process of this minion, `call` included, sees and signals jobs through these files.
+ * Which jobs run: one file per job in `<cachedir>/proc` with the publish load and the process id, as Salt keeps them.
+ * Every process of this minion, `call` included, lists and signals jobs through these files.
  */
 import { mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { RunningJob } from "./module-contract.ts";
 
-/** What a job id may be made of: it is a file name here. */
+/** Characters and length of a job id, which is a file name here. */
 const jidText = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function isUsableJid(jid: Value | undefined): jid is string {
@@ -39,7 +39,7 @@ export class JobRecords {
     await removeIfThere(this.#pathOf(jid));
   }
 
-  /** Jobs whose process lives; records of dead ones are cleared away. The process `exceptPid` is left out. */
+  /** Jobs whose process lives, without the process `exceptPid`. Removes the records of other jobs. */
   async running(exceptPid?: number): Promise<RunningJob[]> {
     const jobs: RunningJob[] = [];
     for (const name of await readdir(this.#directory)) {
@@ -53,13 +53,13 @@ export class JobRecords {
     return jobs;
   }
 
-  /** Signals a running job's process and all that it started. @returns Salt's text; empty when the job does not run */
+  /** Signals a running job's process and all processes that it started. @returns Salt's text; empty when the job does not run */
   async signal(jid: string, signal: number): Promise<string> {
     const job = (await this.running()).find((candidate) => textField(candidate, "jid") === jid);
     const pid = job === undefined ? undefined : intField(job, "pid");
     if (pid === undefined) return "";
     const descendants = await descendantsOf(pid);
-    // The job first: a shell whose command is ended before it would go on with the next one.
+    // The job first: otherwise a shell whose command has ended would start the next one.
     const isSent = sendSignal(pid, signal);
     for (const descendant of descendants) sendSignal(descendant, signal);
     if (isSent) return `Signal ${signal} sent to job ${jid} at pid ${pid}`;
@@ -73,7 +73,7 @@ export class JobRecords {
   }
 }
 
-/** Undefined for a record that is gone, or not written to its end. */
+/** Undefined for a record that is gone, or not yet written completely. */
 async function readRecord(path: string): Promise<ValueMap | undefined> {
   try {
     const record = decode(await readFile(path));
@@ -86,7 +86,7 @@ async function readRecord(path: string): Promise<ValueMap | undefined> {
   }
 }
 
-/** Alive, and not a stranger to whom the system has given an old process id again. */
+/** Whether the process lives and is one of ours; the system may have given the process id to another program since. */
 async function isSaltProcess(pid: number): Promise<boolean> {
   if (pid === process.pid) return true;
   try {

@@ -1,6 +1,6 @@
 /**
  * Runs a publish's function or functions and makes the content of its `_return`, with Salt's fields, order and texts.
- * Source: docs/protocol.md section 9; the texts are those that operators and scripts know.
+ * Source: docs/protocol.md section 9. Operators and scripts know the texts.
  */
 import type { SaltworksError } from "../../errors.ts";
 import { tracebackOf } from "../../python/traceback.ts";
@@ -13,7 +13,7 @@ import { type Outcome, runFunction } from "./run-function.ts";
 /** Members in the order in which they are sent. */
 export type JobReturn = { readonly [field: string]: Encodable };
 
-/** `load` is a publish load without serial, target already matched. Never throws for what the function does. */
+/** `load` is a publish load without serial, whose target matches. Never throws when the function fails. */
 export async function runJob(surroundings: Surroundings, load: ValueMap): Promise<JobReturn> {
   const returners = textField(load, "ret") ?? "";
   if (returners !== "") surroundings.log.error(`Returner ${returners} could not be loaded: this minion has none`);
@@ -49,7 +49,7 @@ async function bodyOfCall(surroundings: Surroundings, load: ValueMap, fun: strin
 
 const exceptionText = "The minion function caused an exception";
 
-/** The text for an operator, by kind of failure (function-errors.ts). */
+/** The text for an operator, by kind of failure (errors.ts). */
 export function failureText(
   error: unknown,
   fun: string,
@@ -77,12 +77,12 @@ export function failureText(
   }
 }
 
-/** The master's event bus hears of a function that broke, as it does of Salt's. */
+/** Tells the master's event bus that a function broke, as Salt's minion does. */
 async function reportException({ host }: Surroundings): Promise<void> {
   await host.fireMinion("_salt_error", { message: exceptionText, args: [exceptionText] });
 }
 
-/** A name that begins others (`test.pin`) is answered with their documentation. */
+/** If other names begin with this one (`test.pin`), the answer is their documentation. */
 async function bodyOfUnknown(surroundings: Surroundings, load: ValueMap, fun: string): Promise<JobReturn> {
   const missing = `'${fun}' is not available.`;
   let value: Encodable = missing;
@@ -100,7 +100,7 @@ function withEntry(docs: Encodable, fun: string, missing: string): Encodable {
   return Object.keys(docs).length === 0 ? missing : { ...docs, [fun]: missing };
 }
 
-/** Several functions in one job: one broken function does not stop the next. */
+/** Several functions in one job. If one fails, the next still runs. */
 async function runSeveral(surroundings: Surroundings, load: ValueMap, names: readonly Value[]): Promise<JobReturn> {
   const isOrdered = surroundings.config.opts.get("multifunc_ordered") === true;
   const argLists = load.get("arg");
@@ -125,7 +125,7 @@ async function runSeveral(surroundings: Surroundings, load: ValueMap, names: rea
   };
 }
 
-/** Without a retcode if the function did not come to one. */
+/** Without a retcode if the function raised. */
 async function outcomeOrTraceback(
   surroundings: Surroundings,
   load: ValueMap,
@@ -140,7 +140,7 @@ async function outcomeOrTraceback(
   }
 }
 
-/** What Python says when Salt calls a name for which there is no function. */
+/** What Python says when Salt calls a name without a function. */
 const notCallable = "Traceback (most recent call last):\nTypeError: 'str' object is not callable\n";
 
 function trailerOf(load: ValueMap, fun: Encodable): JobReturn {

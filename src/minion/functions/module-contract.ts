@@ -1,6 +1,6 @@
 /**
  * What an execution function is, and what it may use while it runs: the seam between the minion and its `modules/`.
- * Types only. Source: Salt's execution-module interface (`__salt__`, `__grains__`, `__pillar__`, `__context__`, `__opts__`), behaviour as docs/compatibility.md says.
+ * Types only. Source: Salt's execution-module interface (`__salt__`, `__grains__`, `__pillar__`, `__context__`, `__opts__`), with the behaviour in docs/compatibility.md.
  */
 import type { MinionConfig } from "../../config/schema.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
@@ -8,33 +8,33 @@ import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 /** One named parameter, in Python's order. Without `default` it is required. */
 export type Parameter = { readonly name: string; readonly default?: Value };
 
-/** A function's signature: what `sys.argspec` shows and what arguments are bound to. */
+/** A function's signature: `sys.argspec` shows it, and arguments are bound to it. */
 export type Signature = {
   readonly params: readonly Parameter[];
   /** Name of the `*args` parameter, if the function takes any number of positional arguments. */
   readonly varargs?: string;
-  /** Name of the `**kwargs` parameter. A function that has one is also given `__pub_<field>` for each field of the publish. */
+  /** Name of the `**kwargs` parameter. A function that has one also gets `__pub_<field>` for each field of the publish. */
   readonly kwargs?: string;
 };
 
-/** Arguments after binding: every parameter of the signature is in `named`, given or by default. */
+/** Arguments after binding: `named` has every parameter of the signature, given or by default. */
 export type BoundArguments = {
   readonly named: { readonly [name: string]: Value };
-  /** What `*args` caught. */
+  /** The arguments for `*args`. */
   readonly rest: readonly Value[];
-  /** What `**kwargs` caught, `__pub_*` included. */
+  /** The arguments for `**kwargs`, `__pub_*` included. */
   readonly extra: ValueMap;
 };
 
 export type ModuleFunction = Signature & {
-  /** Documentation text, shown by `sys.doc` and below "Passed invalid arguments". Written like a Python docstring: starts with a line feed, indented four. */
+  /** Documentation, shown by `sys.doc` and below "Passed invalid arguments". In the form of a Python docstring: starts with a line feed, indented four. */
   readonly doc: string;
-  /** The name that Python's messages show, where it is not the last part of the function's name (`test.false` is `false_`). */
+  /** The name in Python's messages, if it is not the last part of the function's name (`test.false` is `false_`). */
   readonly pythonName?: string;
   /** Outputter hint sent with every return of this function (`out`). */
   readonly outputter?: string;
   /**
-   * Runs it. Failures are thrown with the makers in function-errors.ts; anything else thrown counts as a bug of the
+   * Runs the function. It throws expected failures with the makers in errors.ts; any other exception counts as a bug of the
    * function and is reported as "The minion function caused an exception".
    */
   run(context: CallContext, args: BoundArguments): Encodable | Promise<Encodable>;
@@ -43,7 +43,7 @@ export type ModuleFunction = Signature & {
 /** Keys are whole names: `test.ping`. */
 export type ModuleTable = ReadonlyMap<string, ModuleFunction>;
 
-/** A running job: the publish load without serial, `pid` first. As `saltutil.running` shows it. */
+/** A running job: the publish load without serial, `pid` first, as `saltutil.running` shows it. */
 export type RunningJob = ValueMap;
 
 export type ModuleLog = {
@@ -56,10 +56,10 @@ export type ModuleLog = {
 /** A function that templates may call. */
 export type TemplateFunction = (args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
 
-/** What the program around the minion has beyond it. */
+/** What the program around the minion adds to it. */
 export type Extras = {
   /**
-   * Renders Jinja: a template sees what `namesOf` gives, anew for each of its renderings, and as `salt` the functions that `functionOf` knows.
+   * Renders Jinja. A template sees the names of `namesOf`, asked again for each rendering, and as `salt` the functions of `functionOf`.
    *
    * @throws PILLAR_FAILED
    */
@@ -81,24 +81,24 @@ export type CallContext = {
   readonly jid: string;
   /** The function's whole name as called. */
   readonly fun: string;
-  /** The publish load without serial; for `saltworks call` what it would have been. */
+  /** The publish load without serial; for `saltworks call` the one that a master would have sent. */
   readonly publish: ValueMap;
   grains(): ValueMap;
   /** The pillar in memory; `compilePillar` asks the master for a fresh one. */
   pillar(): ValueMap;
-  /** Asks the master to render the pillar now, without changing the one in memory. Empty when there is no master. */
+  /** Asks the master to render the pillar now; the one in memory stays. Empty without a master. */
   compilePillar(options?: PillarOptions): Promise<ValueMap>;
   /** The job's retcode (Salt's `__context__["retcode"]`); the last call wins. */
   setRetcode(retcode: number): void;
-  /** Calls another function in this same job. Its argument errors and failures are thrown. @throws FUNCTION_UNKNOWN */
+  /** Calls another function in this same job. Throws its argument errors and failures. @throws FUNCTION_UNKNOWN */
   callFunction(name: string, args?: readonly Value[], kwargs?: ValueMap): Promise<Encodable>;
-  /** Sends an event to the master. @returns whether the master took it */
+  /** Sends an event to the master. @returns whether the master accepted it */
   fireMaster(tag: string, data: Encodable): Promise<boolean>;
-  /** Fires on the minion's own bus; `pillar_refresh`, `grains_refresh` and `module_refresh` take effect. */
+  /** Fires on the minion's own bus. The minion acts on `pillar_refresh`, `grains_refresh` and `module_refresh`. */
   fireMinion(tag: string, data: Encodable): Promise<void>;
-  /** One encrypted request to the master, e.g. `{cmd: "_mine_get", ...}`; id, nonce and token are added. @throws MASTER_UNREACHABLE without a master */
+  /** Sends one encrypted request to the master, e.g. `{cmd: "_mine_get", ...}`; adds id, nonce and token. @throws MASTER_UNREACHABLE without a master */
   masterRequest(load: { readonly [key: string]: Encodable }): Promise<Value>;
-  /** Jobs of this minion that are running now, without this one. */
+  /** Jobs of this minion that run now, without this one. */
   runningJobs(): Promise<RunningJob[]>;
   /** Sends `signal` to a running job's process. @returns Salt's text, empty when no such job runs */
   signalJob(jid: string, signal: number): Promise<string>;

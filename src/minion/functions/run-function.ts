@@ -1,4 +1,4 @@
-/** Runs one execution function with a job's arguments, under the rules that hold for every call: blackout, executors, retcode. */
+/** Runs one execution function with a job's arguments, under the rules for every call: blackout, executors, retcode. */
 import { SaltworksError } from "../../errors.ts";
 import { type Encodable, Ext, Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { bindCall, splitJobArguments } from "./binding.ts";
@@ -7,7 +7,7 @@ import { invocationError } from "./errors.ts";
 
 export type Outcome = { readonly value: Encodable; readonly retcode: number };
 
-/** @throws SaltworksError FUNCTION_UNKNOWN, FUNCTION_ARGUMENTS, FUNCTION_FAILED, and whatever else the function throws */
+/** @throws SaltworksError FUNCTION_UNKNOWN, FUNCTION_ARGUMENTS, FUNCTION_FAILED, and what else the function throws */
 export async function runFunction(surroundings: Surroundings, call: Call, arg: readonly Value[]): Promise<Outcome> {
   checkBlackout(surroundings, call.fun);
   const target = surroundings.functions.get(call.fun);
@@ -21,7 +21,7 @@ export async function runFunction(surroundings: Surroundings, call: Call, arg: r
   return { value, retcode: retcode() !== 0 ? retcode() : saysFailure(value) ? 1 : 0 };
 }
 
-/** A map that says `result: False` or `success: False` failed, whatever the function's code. */
+/** A map with `result: False` or `success: False` is a failure, whatever the function's code. */
 function saysFailure(value: Encodable): boolean {
   const fields = ["result", "success"];
   if (value instanceof Map) return fields.some((name) => value.has(name) && !isTruthy(value.get(name)));
@@ -50,7 +50,7 @@ function isPlainObject(value: Encodable): value is { readonly [key: string]: Enc
 const blackoutText =
   "Minion in blackout mode. Set 'minion_blackout' to False in pillar or grains to resume operations. Only saltutil.refresh_pillar allowed in blackout mode.";
 
-/** @throws SaltworksError FUNCTION_ARGUMENTS while the minion is in blackout and the function is not excepted */
+/** @throws SaltworksError FUNCTION_ARGUMENTS if the minion is in blackout and the function is not allowed then */
 export function checkBlackout(surroundings: Surroundings, fun: string): void {
   const { grains, pillar } = surroundings.facts();
   for (const source of [pillar, grains]) {
@@ -61,7 +61,7 @@ export function checkBlackout(surroundings: Surroundings, fun: string): void {
   }
 }
 
-/** Functions are called directly here; Salt's other executors (sudo, splay, docker) are not there, and say so. */
+/** Calls functions directly. Salt's other executors (sudo, splay, docker) do not exist here and are refused. */
 function checkExecutors(publish: ValueMap): void {
   const wanted = publish.get("module_executors");
   const names = Array.isArray(wanted) ? wanted : typeof wanted === "string" ? [wanted] : [];

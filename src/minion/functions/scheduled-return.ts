@@ -1,6 +1,6 @@
 /**
- * Runs the function of a scheduled job and makes the content of its return, with the fields, order and texts of Salt's scheduler:
- * it knows success and "unhandled exception" only. Source: docs/protocol.md section 9.
+ * Runs the function of a scheduled job and makes the content of its return, with the fields, order and texts of Salt's scheduler,
+ * which has success and "unhandled exception" only. Source: docs/protocol.md section 9.
  */
 
 import { strOf } from "../../python/repr.ts";
@@ -12,13 +12,13 @@ import { makeContext, type Surroundings } from "./call-context.ts";
 import type { JobReturn } from "./job-return.ts";
 import { checkBlackout } from "./run-function.ts";
 
-/** `record`: what is known of the job before it runs, `fun` and `jid` among it; its members come first in the return. */
+/** `record`: what is known of the job before it runs, `fun` and `jid` included; the return starts with its members. */
 export type ScheduledCall = { readonly record: ValueMap; readonly args: readonly Value[]; readonly kwargs: ValueMap };
 
-/** What Salt's scheduler gives for anything that goes wrong. */
+/** The retcode of Salt's scheduler for any failure. */
 const failureRetcode = 254;
 
-/** Never throws for what the function does. */
+/** Never throws when the function fails. */
 export async function runScheduled(surroundings: Surroundings, call: ScheduledCall): Promise<JobReturn> {
   const fun = strOf(call.record.get("fun") ?? null);
   const target = surroundings.functions.get(fun);

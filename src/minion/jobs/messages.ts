@@ -1,27 +1,27 @@
-/** The whole contract between the minion and a job process. Types only. Byte strings are msgpack in the bin flavour: it keeps what a structured clone loses. */
+/** The whole contract between the minion and a job process. Types only. Byte strings are msgpack in the bin flavour, which keeps types that a structured clone loses. */
 import type { MinionConfig } from "../../config/schema.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { Environment } from "../modules/machine/environment.ts";
 
 export type ToJobProcess =
-  /** `extrasUrl`: the module that has `minionExtras`. */
+  /** `extrasUrl`: the module that exports `minionExtras`. */
   | {
       readonly kind: "start";
       readonly config: MinionConfig;
       readonly environment: Environment;
       readonly extrasUrl: string | undefined;
     }
-  /** Sent before the first job and whenever they have changed. */
+  /** Sent before the first job, and when the facts have changed. */
   | { readonly kind: "facts"; readonly grains: Uint8Array; readonly pillar: Uint8Array }
-  /** A publish load without serial. Answered with `done`, unless the process is killed. */
+  /** A publish load without serial. The process answers with `done`, unless it is killed. */
   | { readonly kind: "job"; readonly load: Uint8Array }
-  /** A scheduled job (scheduled-return.ts): a map, a list and a map. Answered as a job is. */
+  /** A scheduled job (scheduled-return.ts): a map, a list and a map. The process answers as to a job. */
   | { readonly kind: "scheduled"; readonly record: Uint8Array; readonly args: Uint8Array; readonly kwargs: Uint8Array }
   | { readonly kind: "answer"; readonly number: number; readonly value: Uint8Array }
   | { readonly kind: "refusal"; readonly number: number; readonly code: ErrorCode; readonly message: string };
 
 export type FromJobProcess =
-  /** Modules are loaded; the process takes jobs, one at a time. */
+  /** The process has loaded its modules and takes jobs, one at a time. */
   | { readonly kind: "ready" }
   /** The members of the return. */
   | { readonly kind: "done"; readonly result: Uint8Array }

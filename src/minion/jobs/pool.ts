@@ -1,6 +1,6 @@
 /**
- * Runs jobs in processes of their own, so that each can be killed. A process takes one job after the other; one is kept
- * ready, others are started as jobs come and ended when they are no longer needed.
+ * Runs jobs in processes of their own, so that each can be killed. A process takes one job after the other. The pool keeps one
+ * ready, starts more as jobs come, and ends those that stay idle.
  */
 
 import { fileURLToPath } from "node:url";
@@ -23,7 +23,7 @@ import type { Environment } from "../modules/machine/environment.ts";
 import type { ToJobProcess } from "./messages.ts";
 import { JobProcess } from "./process-handle.ts";
 
-/** What a process is given to do. `onEnd` is told if it goes without an answer: killed by a signal, or broken. */
+/** One task for a process. `onEnd` is called if the process ends without an answer. */
 type Work = {
   readonly name: string;
   readonly begin: (process: JobProcess, pid: number) => Promise<void>;
@@ -34,7 +34,7 @@ type Ending =
   | { readonly kind: "killed"; readonly signal: NodeJS.Signals }
   | { readonly kind: "broken"; readonly text: string };
 
-/** A job as the pool takes it. `record`: what others see while it runs; undefined for one that is not listed. */
+/** A job as the pool takes it. `record`: what `saltutil.running` shows; undefined for a job that is not listed. */
 type Task = {
   readonly jid: string;
   readonly record: ValueMap | undefined;
@@ -47,7 +47,7 @@ type Task = {
 type Slot = {
   readonly process: JobProcess;
   work: Work | undefined;
-  /** Its work has ended, and what follows from that is being done. */
+  /** Its work has ended, and `onDone` or `onEnd` runs. */
   isSettling: boolean;
   isReady: boolean;
   isRetired: boolean;
@@ -60,11 +60,11 @@ export type JobPoolOptions = {
   readonly host: Host;
   readonly records: JobRecords;
   readonly log: Logger;
-  /** The members of a job's return and their size; not called for a job that was killed. */
+  /** The members of a job's return and their size; not called for a killed job. */
   readonly onReturn: (result: ValueMap, bytes: number) => void;
 };
 
-/** How long a job waits for a process at work before another is started; a start takes five times as long. */
+/** How long a job waits for a busy process before another one starts. A start takes five times as long. */
 const startDelayMs = 20;
 
 const entryPath = fileURLToPath(new URL("./process.js", import.meta.url));
@@ -84,12 +84,12 @@ export class JobPool {
     this.#facts = { grains: nothing, pillar: nothing, version: 0 };
   }
 
-  /** Has a process ready for the first job. */
+  /** Starts a process for the first job. */
   warm(): void {
     if (this.#slots.size === 0 && !this.#isClosed) this.#start();
   }
 
-  /** From the next job on, functions see these. */
+  /** Functions see these facts from the next job on. */
   setFacts(facts: MinionFacts): void {
     const version = this.#facts.version + 1;
     this.#facts = { grains: encode(facts.grains, "bin"), pillar: encode(facts.pillar, "bin"), version };
@@ -109,7 +109,7 @@ export class JobPool {
   }
 
   /**
-   * Runs a scheduled job. `isListed`: it shows among running jobs, and can be signalled.
+   * Runs a scheduled job. `isListed`: `saltutil.running` shows it, and it can be signalled.
    *
    * @returns the members of its return; undefined if it was killed
    */
@@ -163,14 +163,14 @@ export class JobPool {
     });
   }
 
-  /** Jobs from now on run in processes that have loaded their modules anew. */
+  /** Runs later jobs in new processes, which load their modules again. */
   renew(): void {
     for (const slot of this.#slots) this.#retire(slot);
     this.#fill();
     this.warm();
   }
 
-  /** Ends every process, jobs under way included. Idempotent. */
+  /** Ends every process and its job. Idempotent. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -194,13 +194,13 @@ export class JobPool {
     this.#fill();
   }
 
-  /** Gives waiting work to idle processes, and starts more if that is not enough. */
+  /** Gives waiting work to idle processes, and starts more processes if work is left. */
   #fill(): void {
     for (const slot of this.#slots) {
       if (this.#queue.length === 0) return;
       if (slot.isReady && slot.work === undefined && !slot.isRetired) this.#give(slot);
     }
-    // A quick job is over before another process could start: the processes at work get a moment to take the next.
+    // A quick job ends before another process could start, so that busy processes get `startDelayMs` to take the next job.
     if (this.#queue.length > 0)
       this.#startTimer ??= setTimeout(() => this.#startMore(), this.#hasReady ? startDelayMs : 0);
   }
@@ -265,7 +265,7 @@ export class JobPool {
     });
   }
 
-  /** The record is removed before the process takes another job: a signal meant for this one must not meet the next. */
+  /** Removes the record before the process takes another job, so that a signal for this job does not reach the next one. */
   #settle(slot: Slot, tell: (work: Work) => Promise<void>): void {
     const { work } = slot;
     if (work === undefined || slot.isSettling) return;

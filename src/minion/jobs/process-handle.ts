@@ -1,4 +1,4 @@
-/** One job process as the pool sees it: what it does, what it answers, and how it ends. */
+/** One job process as the pool sees it: what it is told, what it answers, and how it ends. */
 import { type ChildProcess, fork } from "node:child_process";
 import type { MinionConfig } from "../../config/schema.ts";
 import { SaltworksError } from "../../errors.ts";
@@ -18,12 +18,12 @@ export type JobProcessOptions = {
   readonly onReady: () => void;
   /** `bytes`: size of the packed result. */
   readonly onDone: (result: Value, bytes: number) => void;
-  /** The process is gone, by itself or killed. */
+  /** The process has ended, by itself or killed. */
   readonly onExit: (code: number | null, signal: NodeJS.Signals | null) => void;
   readonly onLog: (level: LogLevel, text: string) => void;
 };
 
-/** Shown by `ps`, and how job-records.ts knows the process for one of ours. */
+/** `ps` shows it, and job-records.ts recognises our processes by it. */
 const commandLineMark = "saltworks-job";
 
 export class JobProcess {
@@ -31,7 +31,7 @@ export class JobProcess {
   readonly #options: JobProcessOptions;
   /** Resolves when the process is gone. */
   readonly ended: Promise<void>;
-  /** Version of the facts that the process has. */
+  /** Version of the facts that the process was last sent. */
   factsVersion = -1;
 
   constructor(options: JobProcessOptions) {
@@ -49,7 +49,7 @@ export class JobProcess {
       this.#child.once("exit", end);
       this.#child.on("error", (error) => {
         options.onLog("error", `a job process: ${error.message}`);
-        // One that never came to be does not exit.
+        // A process that did not start does not emit "exit".
         if (this.#child.pid === undefined) end(1, null);
       });
     });
@@ -63,7 +63,7 @@ export class JobProcess {
   }
 
   send(message: ToJobProcess): void {
-    // A process that is gone reports itself through `onExit`; nothing can be sent to it any more.
+    // `onExit` tells of a process that has ended, so that a message to it can be dropped.
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 
@@ -129,6 +129,6 @@ async function askHost(host: Host, ask: Ask): Promise<Encodable> {
 }
 
 function membersOf(data: Value): { readonly [key: string]: Value } {
-  if (!(data instanceof Map)) throw new SaltworksError("WIRE_MALFORMED", "a question of a job process that is no map");
+  if (!(data instanceof Map)) throw new SaltworksError("WIRE_MALFORMED", "a question of a job process that is not a map");
   return Object.fromEntries(Array.from(data, ([key, value]) => [String(key), value]));
 }

@@ -1,5 +1,5 @@
 /**
- * A process that runs jobs, one at a time. pool.ts starts it, messages.ts is what it is told and tells, and a signal kills it.
+ * A process that runs jobs, one at a time. pool.ts starts it, messages.ts is its contract, and a signal kills it.
  * It lives on between jobs, so that a quick job does not pay for the start of a process.
  */
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -52,7 +52,7 @@ function mapOf(value: Value): ValueMap {
   throw new SaltworksError("WIRE_MALFORMED", "a message to a job process that is not a map");
 }
 
-/** What the program that started the minion lends to its functions. */
+/** What the program that started the minion provides to functions. */
 async function extrasAt(url: string | undefined): Promise<Extras | undefined> {
   if (url === undefined) return undefined;
   const { minionExtras } = (await import(url)) as { readonly minionExtras: Extras };
@@ -71,7 +71,7 @@ async function finish(work: (surroundings: Surroundings) => Promise<Encodable>):
   send({ kind: "done", result: packed(result) });
 }
 
-/** A result that no message can carry is the function's fault, and its caller is told so. */
+/** A result that does not fit into a message is the function's fault, which the return says. */
 function packed(result: Encodable): Buffer {
   try {
     return encode(result, "bin");
@@ -123,7 +123,7 @@ process.on("message", (message: ToJobProcess) => {
     send({ kind: "log", level: "error", text }, () => process.exit(1));
   });
 });
-// Ctrl-C in a terminal reaches every process of the group: the minion decides what ends, and when.
+// Ctrl-C in a terminal reaches every process of the group, but the minion decides what ends, and when.
 process.on("SIGINT", () => undefined);
 // Without a listener Node.js would open a debugger.
 process.on("SIGUSR1", () => undefined);

@@ -1,4 +1,4 @@
-/** The jobs that a minion has to run by the clock: those of its configuration, which operators change and which are kept in a file, over those of its pillar. */
+/** The scheduled jobs of a minion. Its own come from the configuration and from operators, and are kept in a file; they replace jobs of the same name in its pillar. */
 
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -10,10 +10,10 @@ import { writeScheduleFile } from "./file.ts";
 import { ScheduledJob } from "./job.ts";
 import type { ScheduleClock } from "./timing.ts";
 
-/** Names in a schedule that are settings of all of it. */
+/** Members of a schedule that are settings, not jobs. */
 const settingNames = new Set(["enabled", "skip_function", "skip_during_range", "splay"]);
 
-/** `jobs`: `given` is the specification as it came. */
+/** `given`: the specification as it arrived. */
 type Source = {
   readonly settings: ValueMap;
   readonly jobs: Map<string, { readonly job: ScheduledJob; readonly given: Value }>;
@@ -34,17 +34,17 @@ export class ScheduleBook {
     if (configured instanceof Map) this.put(configured);
   }
 
-  /** Jobs and settings of the minion's own, each over one of the same name. */
+  /** Adds jobs and settings of the minion's own; each replaces one of the same name. */
   put(schedule: ValueMap): void {
     for (const [name, spec] of schedule) this.#put(this.#own, strOf(name), spec);
   }
 
-  /** @returns whether there was one of the minion's own */
+  /** @returns whether the minion had one of its own */
   delete(name: string): boolean {
     return this.#own.jobs.delete(name) || this.#own.settings.delete(name);
   }
 
-  /** A job of the minion's own; the pillar's cannot be changed here. */
+  /** A job of the minion's own. Jobs of the pillar cannot be changed here. */
   own(name: string): ScheduledJob | undefined {
     return this.#own.jobs.get(name)?.job;
   }
@@ -53,7 +53,7 @@ export class ScheduleBook {
     return this.#pillar.jobs.has(name);
   }
 
-  /** The job of this name that counts. */
+  /** The job that runs under this name. */
   job(name: string): ScheduledJob | undefined {
     return this.own(name) ?? this.#pillar.jobs.get(name)?.job;
   }
@@ -62,16 +62,16 @@ export class ScheduleBook {
     return Array.from(new Map([...this.#pillar.jobs, ...this.#own.jobs]).values(), ({ job }) => job);
   }
 
-  /** The schedule's own settings. */
+  /** The settings of the whole schedule. */
   get settings(): ValueMap {
     return new Map([...this.#pillar.settings, ...this.#own.settings]);
   }
 
-  /** Takes the schedule of a new pillar; jobs that are the same go on as they were. */
+  /** Takes the schedule of a new pillar; unchanged jobs keep their progress. */
   setPillar(pillar: ValueMap): void {
     const schedule = pillar.get("schedule") ?? new Map<Value, Value>();
     if (!(schedule instanceof Map)) {
-      this.#log.error("the pillar's schedule must be a map; it is left out");
+      this.#log.error("the pillar's schedule must be a map; it is ignored");
       return;
     }
     const { jobs, settings } = this.#pillar;
@@ -85,7 +85,7 @@ export class ScheduleBook {
     }
   }
 
-  /** As events show it; of one source only where that is asked for. */
+  /** The schedule in the form of events; with `where`, of one source only. */
   listed(where?: string): ValueMap {
     const sources = where === "pillar" ? [this.#pillar] : where === "opts" ? [this.#own] : [this.#pillar, this.#own];
     const listed: ValueMap = new Map();
@@ -96,7 +96,7 @@ export class ScheduleBook {
     return listed;
   }
 
-  /** Writes what is the minion's own to its file; a failure is logged. */
+  /** Writes the minion's own jobs and settings to its file; logs a failure. */
   persist(): void {
     const kept: ValueMap = new Map(this.#own.settings);
     for (const [name, { job }] of this.#own.jobs) {
@@ -114,6 +114,6 @@ export class ScheduleBook {
     else if (spec instanceof Map) {
       const job = new ScheduledJob(name, new Map(spec), this.#clock());
       source.jobs.set(name, { job, given: asValue(spec) });
-    } else this.#log.error({ job: name }, "a scheduled job must be a map; it is left out");
+    } else this.#log.error({ job: name }, "a scheduled job must be a map; it is ignored");
   }
 }

@@ -1,4 +1,4 @@
-/** What a scheduled job calls, and the return that goes to the master, as Salt's scheduler makes them. */
+/** The call of a scheduled job, and its return to the master, as Salt's scheduler makes them. */
 
 import type { MinionConfig } from "../../config/schema.ts";
 import { isTrue } from "../../python/values.ts";
@@ -30,7 +30,7 @@ export function scheduledCallOf(id: string, { name, spec }: ScheduledJob, fun: V
   return { record, args, kwargs };
 }
 
-/** What Salt adds to a job's metadata: the zone's offset, and the time in two forms, the second in UTC with the month where minutes seem meant. */
+/** What Salt adds to a job's metadata: the zone's offset and the time in two forms. The second is UTC and has the month in the place of the minutes. */
 function timeFacts(date: Date): [Value, Value][] {
   const two = (value: number) => String(value).padStart(2, "0");
   const offset = -date.getTimezoneOffset();
@@ -44,7 +44,7 @@ function timeFacts(date: Date): [Value, Value][] {
 }
 
 /**
- * The load of the return. The job id `req` has the master make one and keep the job, `nocache` has it tell its bus only; a job with a
+ * The load of the return. With the job id `req` the master makes an id and keeps the job; with `nocache` it only tells its bus. A job with a
  * returner keeps its own.
  *
  * @returns undefined for a job that is not returned

@@ -1,7 +1,7 @@
-/** Tells that the wall clock was set, by comparing it with the time since the machine started, which is never set and counts while it sleeps. */
+/** Detects that the wall clock was set, by comparing it with the machine's uptime, which is never set and counts during suspend. */
 import { uptime } from "node:os";
 
-/** Less is drift, or a moment between two readings. */
+/** A smaller difference is drift, or the time between two readings. */
 const stepMsMin = 1_000;
 
 export class ClockSet {
@@ -11,7 +11,7 @@ export class ClockSet {
     this.#aheadMs = nowMs - uptime() * 1_000;
   }
 
-  /** @returns milliseconds by which the clock was set since the last look; 0 if it was not */
+  /** @returns milliseconds by which the clock was set since the last call; 0 if it was not */
   look(nowMs: number): number {
     const aheadMs = nowMs - uptime() * 1_000;
     const stepMs = aheadMs - this.#aheadMs;

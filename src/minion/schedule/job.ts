@@ -1,5 +1,5 @@
 /**
- * One scheduled job: its specification as operators see it, and where it stands. Looking at it tells whether it runs now and when to look again.
+ * One scheduled job: its specification as operators see it, and its progress. `look` tells whether it runs now, `wakeMs` when to look again.
  * Source: the behaviour and the names (`_next_fire_time`, `_skip_reason`...) of Salt 3007's scheduler.
  */
 
@@ -14,19 +14,19 @@ export type Surrounding = {
   readonly clock: ScheduleClock;
   /** The schedule's own settings: `enabled`, `splay`, `skip_during_range`, `skip_function`. */
   readonly common: ValueMap;
-  /** 0 to below 1. */
+  /** From 0 to below 1. */
   readonly random: () => number;
 };
 
 export type Decision =
   | { readonly kind: "wait" }
-  /** `fun`: what runs in the job's place. `missedMs`: how late it is. */
+  /** `fun`: the function that runs in place of the job's. `missedMs`: how late it is. */
   | { readonly kind: "run"; readonly fun?: Value; readonly missedMs: number }
   | { readonly kind: "skip"; readonly reason: SkipReason }
-  /** `isNew`: it was not told yet. */
+  /** `isNew`: the fault was not reported before. */
   | { readonly kind: "faulty"; readonly fault: string; readonly isNew: boolean };
 
-/** The member in which msgpack of Salt carries a time. */
+/** The extension type of a time in Salt's msgpack. */
 const timeExtension = 78;
 export const timeTextFormat = "%Y%m%dT%H:%M:%S.%f";
 
@@ -34,14 +34,14 @@ function timeValue(epochMs: number): Ext {
   return new Ext(timeExtension, Buffer.from(formatDate(epochMs, timeTextFormat)));
 }
 
-/** The text, of `timeTextFormat`, of what `timeValue` made. */
+/** The text in `timeTextFormat` of a value that `timeValue` made. */
 export function timeTextOf(value: Value): string | undefined {
   return value instanceof Ext && value.type === timeExtension ? Buffer.from(value.data).toString("latin1") : undefined;
 }
 
 export class ScheduledJob {
   readonly name: string;
-  /** As configured, with what the scheduler adds where it is left out: `name`, and when it runs `jid_include` and `maxrunning`. */
+  /** The configured members, and defaults of the scheduler: `name`, and when it runs `jid_include` and `maxrunning`. */
   readonly spec: ValueMap;
   #sinceMs: number;
   #handledMs: number | undefined;
@@ -54,7 +54,7 @@ export class ScheduledJob {
   #skipped: { readonly reason: SkipReason; readonly atMs: number } | undefined;
   #fault: string | undefined;
   #changeMs: number | undefined;
-  /** Of a job with an interval. */
+  /** Only of a job with an interval. */
   #everyMs: number | undefined;
 
   constructor(name: string, spec: ValueMap, clock: ScheduleClock) {
@@ -66,7 +66,7 @@ export class ScheduledJob {
     if (!spec.has("name")) spec.set("name", name);
   }
 
-  /** The function to run; null where the specification names none. */
+  /** The function to run; null if the specification does not name one. */
   get fun(): Value {
     return this.spec.get("function") ?? this.spec.get("func") ?? this.spec.get("fun") ?? null;
   }
@@ -79,25 +79,25 @@ export class ScheduledJob {
     return !this.spec.has("enabled") || isTrue(this.spec.get("enabled") ?? null);
   }
 
-  /** The next moment at which it runs by its timer, splay included. */
+  /** The next moment at which the timer runs the job, splay included. */
   get fireMs(): number | undefined {
     return this.#nextMs === undefined ? undefined : this.#nextMs + (this.#splay?.seconds ?? 0) * 1_000;
   }
 
-  /** When to look at it again; undefined: not before it is changed. Valid after `look`. */
+  /** When to look at the job again; undefined: not until it is changed. Valid after `look`. */
   wakeMs(surrounding: Surrounding): number | undefined {
     const moments = [this.fireMs, this.#nextExplicit(surrounding), this.#changeMs];
     const known = moments.filter((moment) => moment !== undefined);
     return known.length === 0 ? undefined : Math.min(...known);
   }
 
-  /** Finds the next moment at which it runs, so that `fireMs` tells it. */
+  /** Finds the next moment at which the job runs, which `fireMs` then tells. */
   plan(surrounding: Surrounding): void {
     const timing = timingOf(this.name, this.spec, surrounding.clock);
     if (timing.kind !== "faulty") this.#plan(timing, surrounding);
   }
 
-  /** What is to be done with it now. What it answers counts as done: the next look answers for the next moment. */
+  /** What to do with the job now. The answer counts as done: the next call answers for the next moment. */
   look(surrounding: Surrounding): Decision {
     const { clock, common } = surrounding;
     const timing = timingOf(this.name, this.spec, clock);
@@ -119,8 +119,8 @@ export class ScheduledJob {
   }
 
   /**
-   * The clock was set by `stepMs`, to `nowMs`. An interval goes on as if it had not been. By the clock's time it is planned anew: what was dealt with
-   * is not repeated for a clock that is corrected a little, but does not wait for long either.
+   * Call when the clock was set by `stepMs`, to `nowMs`. An interval continues as if the clock had not been set. Other timers are planned by the new
+   * time. Moments dealt with are not repeated if the clock went back by at most `scheduleCorrectionMsMax`; if by more, the job does not wait for the old time.
    */
   noteClockSet(stepMs: number, nowMs: number): void {
     const isInterval = this.#everyMs !== undefined;
@@ -133,7 +133,7 @@ export class ScheduledJob {
     this.#changeMs = undefined;
   }
 
-  /** To be called when it was started. */
+  /** Call when the job was started. */
   noteRun(nowMs: number): void {
     this.#lastRunMs = nowMs;
     this.#skipped = undefined;
@@ -143,7 +143,7 @@ export class ScheduledJob {
     this.#skipped = { reason, atMs: nowMs };
   }
 
-  /** The specification with where the job stands, as Salt's events and `schedule.job_status` show it. */
+  /** The specification with the job's progress, as Salt's events and `schedule.job_status` show it. */
   status(): ValueMap {
     const status: ValueMap = new Map(this.spec);
     const timeOrNull = (ms: number | undefined) => (ms === undefined ? null : timeValue(ms));
@@ -160,7 +160,7 @@ export class ScheduledJob {
     return status;
   }
 
-  /** Finds the next due moment, and its splay, unless they are known. @returns the fault of a splay */
+  /** Finds the next due moment and its splay, unless they are known. @returns the fault of a splay */
   #plan(timing: Timing, { clock, common, random }: Surrounding): string | undefined {
     const isAppointed = timing.kind === "once" || timing.kind === "when";
     if (isAppointed && this.fireMs !== undefined && isMissed(this.fireMs, clock.nowMs)) this.#nextMs = undefined;
@@ -174,7 +174,7 @@ export class ScheduledJob {
     return typeof seconds === "string" ? seconds : undefined;
   }
 
-  /** This moment has been dealt with. `isExtra`: it was none of the timer's. */
+  /** Records that this moment is dealt with. `isExtra`: the timer did not set the moment. */
   #pass(timing: Timing, verdict: Verdict, nowMs: number, isExtra: boolean): void {
     this.#explicitDoneMs = nowMs;
     const isDue = this.fireMs !== undefined && this.fireMs <= nowMs;
@@ -201,7 +201,7 @@ export class ScheduledJob {
     return { kind: "faulty", fault, isNew };
   }
 
-  /** The next of the moments that were set by hand (`run_explicit`), or that follow a `skip_during_range`; missed ones are left out. */
+  /** The next moment set by hand (`run_explicit`), or the next end of a `skip_during_range`. Leaves out missed moments. */
   #nextExplicit({ clock, common }: Surrounding): number | undefined {
     const listed = explicitMoments(this.name, this.spec.get("run_explicit"));
     const afterSkip = endOfSkipRange(this.name, this.spec, common, clock.nowMs);

@@ -1,4 +1,4 @@
-/** Starts scheduled jobs within their bounds, and has their returns sent. */
+/** Starts scheduled jobs within their limits, and sends their returns. */
 
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -17,11 +17,11 @@ export type RunnerOptions = {
   readonly log: Logger;
   /** Fires on the minion's bus. */
   readonly fire: (tag: string, data: Encodable) => void;
-  /** The members of the job's return; undefined if it was killed. `isListed`: it shows among running jobs. */
+  /** Resolves to the members of the job's return; undefined if it was killed. `isListed`: `saltutil.running` shows it. */
   readonly run: (call: ScheduledCall, isListed: boolean) => Promise<ValueMap | undefined>;
 };
 
-/** What the minion sends to its master when it hears it on its bus. */
+/** When the minion reads this tag on its bus, it sends the load to its master. */
 export const scheduleReturnTag = "__schedule_return";
 
 export class ScheduleRunner {
@@ -33,7 +33,7 @@ export class ScheduleRunner {
     this.#options = options;
   }
 
-  /** Runs `fun` as this job, unless too many run. `why` is for the log. */
+  /** Runs `fun` as this job, unless too many run already. The log shows `why`. */
   begin(job: ScheduledJob, fun: Value, why: string, nowMs: number): void {
     const { config, log, run } = this.#options;
     const { name, spec } = job;
@@ -42,7 +42,7 @@ export class ScheduleRunner {
       return;
     }
     if (isTrue(spec.get("dry_run") ?? null)) {
-      log.debug({ job: name }, "a dry run: nothing is called");
+      log.debug({ job: name }, "dry run: the function is not called");
       return;
     }
     job.noteRun(nowMs);
@@ -57,7 +57,7 @@ export class ScheduleRunner {
       .finally(() => this.#count(name, -1));
   }
 
-  /** Salt's `maxrunning`, 1 unless it is said; and a bound over all. */
+  /** Salt's `maxrunning` for the job, by default 1, and a limit for all jobs together. */
   #hasRoom({ name, spec, isListed }: ScheduledJob): boolean {
     const { log } = this.#options;
     if (this.#runningCount >= scheduledJobsRunningMax) {

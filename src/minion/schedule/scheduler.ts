@@ -1,6 +1,6 @@
 /**
- * The minion's scheduler: each job at its time, under one timer. Questions and changes come as `manage_schedule` events on the minion's
- * bus, and answers go back there. Source: Salt 3007's scheduler (events, files, fields); docs/compatibility.md names what differs.
+ * The minion's scheduler: runs each job at its time, with one timer. Questions and changes arrive as `manage_schedule` events on the minion's
+ * bus; answers are events too. Source: Salt 3007's scheduler (events, files, fields); docs/compatibility.md names the differences.
  */
 
 import { scheduleLookMs } from "../../limits.ts";
@@ -17,7 +17,7 @@ import type { ScheduleClock } from "./timing.ts";
 
 type SchedulerOptions = RunnerOptions & { readonly facts: () => MinionFacts };
 
-/** What others ask of the scheduler. */
+/** The tag of questions to the scheduler. */
 export const manageTag = "manage_schedule";
 
 export class Scheduler {
@@ -36,20 +36,20 @@ export class Scheduler {
     this.#book.setPillar(options.facts().pillar);
   }
 
-  /** From here on jobs run, the first ones after one round (`loop_interval`). Idempotent. */
+  /** Starts running jobs, the first ones after one round (`loop_interval`). Idempotent. */
   start(): void {
     if (this.#isStarted || this.#isClosed) return;
     this.#isStarted = true;
     this.#timer = setTimeout(() => this.#tick(), this.#loopMs);
   }
 
-  /** Starts nothing any more. Idempotent. */
+  /** Stops starting jobs. Idempotent. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
   }
 
-  /** Adds a job of the minion's own, over one of the same name. */
+  /** Adds a job of the minion's own; replaces one of the same name. */
   addJob(name: string, spec: ValueMap, isPersisted: boolean): void {
     if (!spec.has("enabled")) spec.set("enabled", true);
     this.#book.put(new Map([[name, spec]]));
@@ -65,13 +65,13 @@ export class Scheduler {
     return this.#book.own(name) !== undefined;
   }
 
-  /** The pillar is another. */
+  /** Takes a new pillar. */
   setPillar(pillar: ValueMap): void {
     this.#book.setPillar(pillar);
     this.#changed(false);
   }
 
-  /** What a `manage_schedule` event asks for. Who asks is told by another event. */
+  /** Does what a `manage_schedule` event asks for, and answers with another event. */
   manage(data: ValueMap): void {
     const func = textField(data, "func") ?? "";
     const name = textField(data, "name") ?? "";
@@ -118,7 +118,7 @@ export class Scheduler {
     }
   }
 
-  /** The questions among them. */
+  /** Answers the functions that are questions. */
   #answer(func: string, name: string, data: ValueMap): void {
     switch (func) {
       case "list":
@@ -139,7 +139,7 @@ export class Scheduler {
         this.#fire("job_status_complete", data, { data: this.#book.job(name)?.status() ?? new Map() });
         break;
       default:
-        this.#options.log.error({ func }, "a function that the scheduler does not have");
+        this.#options.log.error({ func }, "the scheduler does not have this function");
     }
   }
 
@@ -148,7 +148,7 @@ export class Scheduler {
     const [entry] = given instanceof Map && given.size === 1 ? given : [];
     const spec = entry?.[1];
     if (entry === undefined || !(spec instanceof Map)) {
-      log.error("a job that is to be scheduled must be a map of one name to a map");
+      log.error("a job to schedule must be a map of one name to a map");
       return;
     }
     const name = strOf(entry[0]);
@@ -176,7 +176,7 @@ export class Scheduler {
     this.#options.log.warn({ job: name }, "a scheduled job of the pillar cannot be changed here");
   }
 
-  /** `skip_job`, and `postpone_job`, which adds the moment at which it runs instead. */
+  /** `skip_job` and `postpone_job`; the latter adds the moment at which the job runs instead. */
   #appoint(job: ScheduledJob | undefined, data: ValueMap): void {
     const format = textField(data, "time_fmt") ?? standardFormat;
     for (const [list, time] of [
@@ -210,7 +210,7 @@ export class Scheduler {
     this.#fire(what, asked, { schedule: this.#book.listed() });
   }
 
-  /** `request`: who asks may have given one, to know the answer from another's. */
+  /** `request`: an id that the caller may have sent, to tell its answer from another caller's. */
   #fire(what: string, asked: ValueMap, members: { readonly [name: string]: Encodable }): void {
     const request = asked.get("request");
     this.#options.fire(`/salt/minion/minion_schedule_${what}`, { complete: true, ...members, request });
@@ -239,7 +239,7 @@ export class Scheduler {
     return nowMs;
   }
 
-  /** What is new is planned at once, so that it can be asked for; jobs run from the next turn on. */
+  /** Plans new jobs at once, so that questions see their times. Jobs run from the next turn on. */
   #changed(isPersisted: boolean): void {
     if (isPersisted) this.#book.persist();
     const surrounding = this.#surrounding();

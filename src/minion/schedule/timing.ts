@@ -1,6 +1,6 @@
 /**
- * When a scheduled job is due: the timers of its specification, read and applied. Pure: the clock is an argument.
- * Source: the behaviour of Salt 3007's scheduler; docs/compatibility.md names what differs.
+ * When a scheduled job is due: reads and applies the timers of its specification. Pure: the clock is an argument.
+ * Source: the behaviour of Salt 3007's scheduler; docs/compatibility.md names the differences.
  */
 
 import { Cron } from "croner";
@@ -11,12 +11,12 @@ import { parseByFormat, standardFormat } from "../../python/strftime.ts";
 import { isTrue, numberOf } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 
-/** What the rules know beside the job itself. */
+/** What the rules use beyond the job itself. */
 export type ScheduleClock = {
   readonly nowMs: number;
-  /** The grain of time: no job runs more often, and a moment counts for as long. Milliseconds (`loop_interval`). */
+  /** The grain of time, milliseconds (`loop_interval`): a job never runs more often, and a moment lasts this long. */
   readonly loopMs: number;
-  /** Texts for `when` by name: `whens` of pillar and grains, the first that has the name wins. */
+  /** Texts for `when` by name: `whens` of pillar and grains. The first that has the name wins. */
   readonly whens: readonly ValueMap[];
 };
 
@@ -25,15 +25,15 @@ export type Timing =
   | { readonly kind: "once"; readonly atMs: number }
   | { readonly kind: "when"; readonly texts: readonly string[] }
   | { readonly kind: "cron"; readonly cron: Cron }
-  /** No timer: the job runs when it is told to. */
+  /** Without a timer, the job runs only when an operator says so. */
   | { readonly kind: "never" }
   | { readonly kind: "faulty"; readonly fault: string };
 
-/** Where a job stands. */
+/** The progress of a job. */
 export type Progress = {
-  /** When the scheduler met the job. */
+  /** When the scheduler first saw the job. */
   readonly sinceMs: number;
-  /** The moment up to which everything has been dealt with; undefined before the first. */
+  /** All moments up to this one are dealt with; undefined before the first. */
   readonly handledMs: number | undefined;
 };
 
@@ -68,7 +68,7 @@ function intervalOf(name: string, spec: ValueMap, loopMs: number): Timing {
   return { kind: "interval", everyMs: Math.max(everyMs, loopMs) };
 }
 
-/** The whole number that a number or the text of one means; undefined for anything else. */
+/** The whole number of a number or of its text; undefined for anything else. */
 export function wholeOf(value: Value): number | undefined {
   const number = typeof value === "string" && /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : numberOf(value);
   return number === undefined || !Number.isFinite(number) ? undefined : Math.trunc(number);
@@ -114,7 +114,7 @@ const cronFields = [
   { names: "sun mon tue wed thu fri sat".split(" "), first: 0, last: 6 },
 ] as const;
 
-/** Seconds come last where Salt reads them, and first in the library, which knows no range across the end either. @throws TypeError */
+/** Salt puts the seconds last; the library puts them first, and cannot read a range across the end. @throws TypeError */
 function readCron(text: string): Cron {
   const parts = text.trim().split(/\s+/);
   const [seconds] = parts.splice(5, 1);
@@ -141,7 +141,7 @@ function wholeRanges(part: string, index: number): string {
     .join(",");
 }
 
-/** The next moment at which the job is due, which may have passed. Undefined: none that is known yet. */
+/** The next moment at which the job is due, possibly in the past. Undefined if none is known yet. */
 export function nextDue(timing: Timing, progress: Progress, clock: ScheduleClock): number | undefined {
   const { sinceMs, handledMs } = progress;
   switch (timing.kind) {
@@ -164,7 +164,7 @@ export function nextDue(timing: Timing, progress: Progress, clock: ScheduleClock
   }
 }
 
-/** Of appointed moments the first that is neither dealt with nor missed; a job that comes too late for one does not run it. */
+/** The first appointed moment that is neither dealt with nor missed. A job that is added after a moment does not run for it. */
 function firstOpen(moments: readonly number[], progress: Progress, clock: ScheduleClock): number | undefined {
   const { sinceMs, handledMs } = progress;
   const afterMs = handledMs ?? sinceMs - clock.loopMs - 1;
@@ -172,17 +172,17 @@ function firstOpen(moments: readonly number[], progress: Progress, clock: Schedu
   return open.length === 0 ? undefined : Math.min(...open);
 }
 
-/** Appointed moments that were slept through are left out, as Salt does; a busy machine may be late. */
+/** As in Salt, moments during which the machine slept are left out. A busy machine may be late by `scheduleLateMs`. */
 export function isMissed(momentMs: number, nowMs: number): boolean {
   return momentMs < nowMs - scheduleLateMs;
 }
 
-/** When `nextDue` may answer otherwise although nothing ran: texts without a date mean another day from midnight on. */
+/** When `nextDue` may change although the job did not run: texts without a date mean another day after midnight. */
 export function nextChange(timing: Timing, nowMs: number): number | undefined {
   return timing.kind === "when" ? nextMidnight(nowMs) : undefined;
 }
 
-/** Seconds to add to a due moment, drawn anew for each. `random`: 0 to below 1. @returns a fault's text for what is no splay */
+/** Seconds to add to a due moment, drawn for each one. `random`: from 0 to below 1. @returns Salt's text if `splay` is not valid */
 export function drawSplay(splay: Value, random: () => number): number | string {
   if (splay instanceof Map) {
     const start = wholeOf(splay.get("start") ?? null);

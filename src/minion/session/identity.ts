@@ -1,5 +1,5 @@
 /**
- * Who this minion is to a master, on disk: its key pair, and the master key it has pinned.
+ * The minion's identity on disk: its key pair, and the master key that it has pinned.
  * Files, names and modes are Salt's (docs/protocol.md sections 3.5 and 3.6), so that either minion can take over from the other.
  */
 import type { KeyObject } from "node:crypto";
@@ -17,15 +17,15 @@ export type Identity = {
   readonly privateKey: KeyObject;
   /** Cleaned, as current minions send it. */
   readonly publicPem: string;
-  /** Proof of the private key that requests carry: X9.31 over `salt`, the same in every request. */
+  /** Proves in each request that the minion has the private key: X9.31 over `salt`, always the same. */
   readonly token: Buffer;
-  /** Takes the pair that is on disk by now: `saltutil.regen_keys` and operators replace it while the minion runs. */
+  /** Reads the pair from disk again, because `saltutil.regen_keys` and operators replace it while the minion runs. */
   readonly renew: () => Promise<void>;
 };
 
 type KeyConfig = Pick<MinionConfig, "id" | "pki_dir" | "keysize">;
 
-/** Loads the key pair, or makes one at first start. @throws SaltworksError CRYPTO_BAD_KEY for a file that is no key */
+/** Loads the key pair, or makes one at the first start. @throws SaltworksError CRYPTO_BAD_KEY if a file does not hold a key */
 export async function openIdentity(config: KeyConfig): Promise<Identity> {
   let pair = await openPair(config);
   return {
@@ -47,7 +47,7 @@ export async function openIdentity(config: KeyConfig): Promise<Identity> {
 
 type Pair = Pick<Identity, "privateKey" | "publicPem" | "token"> & { readonly privatePem: string };
 
-/** `known` is given back while the files hold that pair. */
+/** Returns `known` while the files hold that pair. */
 async function openPair(config: KeyConfig, known?: Pair): Promise<Pair> {
   await mkdir(config.pki_dir, { recursive: true, mode: 0o700 });
   const privatePath = join(config.pki_dir, "minion.pem");
@@ -76,12 +76,12 @@ export async function readPinnedKey(pkiDir: string): Promise<PinnedKey | undefin
   return { pem: cleanPem(text), key: loadPublicKey(text) };
 }
 
-/** From now on only this master is trusted. */
+/** From now on the minion trusts only this master. */
 export async function pinMasterKey(pkiDir: string, pem: string): Promise<void> {
   await writeWhole(join(pkiDir, pinnedName), pem, 0o644);
 }
 
-/** The key that vouches for master keys, which an operator has put here. @throws SaltworksError AUTH_MASTER_MISMATCH if it is not there */
+/** The key that signs master keys, which an operator has put here. @throws SaltworksError AUTH_MASTER_MISMATCH if the file does not exist */
 export async function readSigningKey(pkiDir: string, name: string): Promise<KeyObject> {
   const text = await readIfThere(join(pkiDir, `${name}.pub`));
   if (text === undefined) {
@@ -102,7 +102,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** A reader sees the former content or the new one, never half of it. */
+/** Replaces the file by renaming, so that readers never see half of it. */
 async function writeWhole(path: string, text: string, mode: number): Promise<void> {
   const draft = `${path}.${process.pid}.new`;
   await writeFile(draft, text, { mode });

@@ -1,4 +1,4 @@
-/** Where the masters of the configuration are. Source: Salt's option `master`: host, host:port, [IPv6]:port, or a list of them. */
+/** Addresses of the configured masters. Source: Salt's option `master`: host, host:port, [IPv6]:port, or a list of them. */
 import type { MinionConfig } from "../../config/schema.ts";
 import { SaltworksError } from "../../errors.ts";
 
@@ -7,7 +7,7 @@ export type MasterAddress = { readonly host: string; readonly port: number };
 const addressPattern =
   /^(?:\[([0-9A-Fa-f:.]+)\]|([^:\s]+)|([0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*))(?::(\d{1,5}))?$/;
 
-/** In the order in which they are tried. @throws SaltworksError CONFIG_INVALID */
+/** In the order in which to try them. @throws SaltworksError CONFIG_INVALID */
 export function masterAddresses(
   config: Pick<MinionConfig, "master" | "master_port" | "random_master">,
 ): MasterAddress[] {

@@ -1,5 +1,5 @@
 /**
- * One master as the minion is connected to it: the session, the publish subscription, and the events and data the minion sends.
+ * The minion's connection to one master: the session, the publish subscription, and the events and data that the minion sends.
  * Source: docs/protocol.md sections 7.1 and 8.
  */
 import type { Logger } from "pino";
@@ -20,13 +20,13 @@ export type MasterLinkOptions = {
   readonly log: Logger;
   readonly address: MasterAddress;
   readonly grains: () => ValueMap;
-  /** What `signIn` threw, if it must end the minion. */
+  /** Called with the error of `signIn` if the minion must end. */
   readonly onEnd: (error: unknown) => void;
   readonly isOneTry?: boolean;
 };
 
 const peerCommands: ReadonlySet<string> = new Set(["minion_pub", "pub_ret", "minion_runner"]);
-/** A caller's event or the reply to it may take this long; it is Salt's time for events. */
+/** Time for an event to reach the master and for its reply; it is Salt's. */
 const eventTimeoutMs = 60_000;
 
 export class MasterLink {
@@ -51,7 +51,7 @@ export class MasterLink {
     });
   }
 
-  /** Authenticates, then connects to the publish port: publishes from then on are kept for `listen`. */
+  /** Authenticates, then connects to the publish port. Publishes wait for `listen` from then on. */
   async connect(): Promise<void> {
     await this.session.authenticate();
     const { config, address } = this.#options;
@@ -59,7 +59,7 @@ export class MasterLink {
     this.#subscriber = new Subscriber(endpointOf(address.host, port), config);
   }
 
-  /** Hands on every publish that opens and verifies, until `close`. */
+  /** Passes on every publish that opens and verifies, until `close`. */
   async listen(onPublish: (load: ValueMap) => void): Promise<void> {
     if (this.#subscriber === undefined) return;
     for await (const frame of this.#subscriber.frames()) {
@@ -74,17 +74,17 @@ export class MasterLink {
     this.session.close();
   }
 
-  /** @returns whether the master took it; why not is logged */
+  /** @returns whether the master accepted it; logs why not */
   async fireEvent(tag: string, data: Encodable, grains?: Encodable): Promise<boolean> {
     return await this.#sendEvent({ pretag: null, data, tag, grains });
   }
 
-  /** As a program sends it that is no minion: on its own. */
+  /** Sends an event in the form of a program that is not a minion. */
   async fireLoneEvent(tag: string, data: Encodable): Promise<boolean> {
     return await this.#sendEvent({ tag, data });
   }
 
-  /** Several events in one request, each under its own tag and, with `pretag`, below that too. */
+  /** Sends several events in one request, each under its own tag; with `pretag`, below that tag too. */
   async fireEvents(events: Encodable, pretag: Encodable): Promise<boolean> {
     return await this.#sendEvent({ pretag, events });
   }
@@ -102,7 +102,7 @@ export class MasterLink {
     }
   }
 
-  /** Tells the master that this minion is up: Salt's old tag, then its own. */
+  /** Tells the master that this minion has started: with Salt's old tag, then with the minion's own. */
   async fireStart(): Promise<void> {
     const { config, grains } = this.#options;
     const text = `Minion ${config.id} started at ${asctime(new Date())}`;
@@ -112,7 +112,7 @@ export class MasterLink {
     await this.fireEvent(`salt/minion/${config.id}/start`, text, shown);
   }
 
-  /** Any other request, as functions make them. Those by which others could be spoken for carry the token in every version. Errors are those of the session. */
+  /** Sends any other request of a function. Requests that act for other minions carry the token in every version. Throws errors of the session. */
   async ask(load: Load): Promise<Value> {
     const { config, identity } = this.#options;
     const cmd = typeof load.cmd === "string" ? load.cmd : "";
@@ -137,7 +137,7 @@ function openRequestChannel(config: MinionConfig, address: MasterAddress): Reque
   });
 }
 
-/** Salt's minions prefer a `publish_port` of their own, unless it is the request port's default. */
+/** Salt's minions prefer a `publish_port` of their own, unless it is the default of the request port. */
 function ownPublishPort(config: MinionConfig): number | undefined {
   const port = config.opts.get("publish_port");
   return typeof port === "number" && port !== 4506 ? port : undefined;

@@ -1,6 +1,6 @@
 /**
- * Whether the master that answered an authentication is the one this minion trusts, and which keys it gave.
- * Source: docs/protocol.md sections 3.4 and 3.5. Unlike Salt, nothing is written before everything has been verified.
+ * Decides whether the master that answered an authentication is the trusted one, and reads its keys.
+ * Source: docs/protocol.md sections 3.4 and 3.5. Unlike Salt, it writes nothing before everything is verified.
  */
 import { createHash, type KeyObject } from "node:crypto";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -12,11 +12,11 @@ import { hasCode, SaltworksError } from "../../errors.ts";
 import type { AuthAccepted, AuthReply } from "../../wire/reply.ts";
 import { type Identity, type PinnedKey, readSigningKey } from "./identity.ts";
 
-/** What an authentication was asked with; the reply is held against it. */
+/** What an authentication sent; the reply must match it. */
 export type AuthAsked = {
   readonly version: number;
   readonly nonce: string;
-  /** The secret that was sent encrypted to the pinned master key, if there was one. */
+  /** The secret that was sent, encrypted to the pinned master key; undefined without a pinned key. */
   readonly challenge: string | undefined;
 };
 
@@ -44,7 +44,7 @@ export type Credentials = {
 /**
  * Verifies a reply that carries keys.
  *
- * @throws SaltworksError AUTH_MASTER_MISMATCH for another master than the trusted one, CRYPTO_BAD_SIGNATURE, CRYPTO_BAD_NONCE, AUTH_FAILED
+ * @throws SaltworksError AUTH_MASTER_MISMATCH if it is not the trusted master, CRYPTO_BAD_SIGNATURE, CRYPTO_BAD_NONCE, AUTH_FAILED
  */
 export async function acceptKeys(
   reply: AuthReply & { accepted: AuthAccepted },
@@ -58,7 +58,7 @@ export async function acceptKeys(
   const isPinned = pinned !== undefined && pinned.pem === masterPem;
   await checkMasterKey(accepted, isPinned, pinned, config);
   if (config.master_finger !== "" && fingerprint(masterPem, config.hash_type) !== config.master_finger) {
-    throw new SaltworksError("AUTH_MASTER_MISMATCH", "the master's key has not the fingerprint of master_finger", {
+    throw new SaltworksError("AUTH_MASTER_MISMATCH", "the master's key does not have the fingerprint of master_finger", {
       isFinger: true,
     });
   }
@@ -78,7 +78,7 @@ export async function acceptKeys(
   return { aes, session, publishPort: accepted.publishPort, masterPem, masterKey };
 }
 
-/** A verdict (pending, refused, full) is believed if signed by the pinned master; before first contact there is nothing to check it with. */
+/** A verdict (pending, refused, full) must be signed by the pinned master. Before the first contact there is no key to check it with. */
 export function checkVerdict(
   reply: AuthReply,
   asked: AuthAsked,
@@ -149,7 +149,7 @@ function tryDecrypt(identity: Identity, sealed: Uint8Array, algorithm: EncAlgori
   }
 }
 
-/** `auth_mode: 2` masters append `_|-` and the token to the key; only what stands before it is the key. */
+/** Masters with `auth_mode: 2` append `_|-` and the token to the key. */
 function openKeyString(identity: Identity, sealed: Uint8Array, algorithm: EncAlgorithm): string {
   return decryptOaep(identity.privateKey, sealed, algorithm).toString("latin1").split("_|-")[0] ?? "";
 }

@@ -5,7 +5,7 @@ import type { ValueMap } from "../../wire/values.ts";
 import type { PillarOptions } from "../functions/module-contract.ts";
 import type { Session } from "./session.ts";
 
-/** @throws SaltworksError REQUEST_REFUSED for an answer that is no pillar, and what the session throws */
+/** @throws SaltworksError REQUEST_REFUSED if the answer is not a pillar, and what the session throws */
 export async function requestPillar(
   session: Pick<Session, "requestPrivate">,
   config: Pick<MinionConfig, "id" | "saltenv" | "pillarenv">,

@@ -1,4 +1,4 @@
-/** Which publishes are jobs for this minion: whole ones, whose target it matches, and none twice. Source: docs/protocol.md section 6. */
+/** Selects the publishes that are jobs for this minion: complete, with a matching target, and not seen before. Source: docs/protocol.md section 6. */
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
 import { hasCode } from "../../errors.ts";
@@ -12,7 +12,7 @@ import type { MinionFacts } from "../functions/host.ts";
 import { isUsableJid } from "../functions/job-records.ts";
 
 const mandatoryFields = ["tgt", "jid", "fun", "arg"];
-/** Kinds whose keys are parted by the publish's delimiter; the others keep to the colon, as in Salt. */
+/** Kinds whose keys are split at the publish's delimiter. The others are split at the colon, as in Salt. */
 const delimitedKinds = new Set(["grain", "grain_pcre", "pillar"]);
 
 type FilterConfig = Pick<MinionConfig, "id" | "minion_jid_queue_hwm" | "cachedir" | "target_parser_release">;
@@ -21,7 +21,7 @@ export class PublishFilter {
   readonly #config: FilterConfig;
   readonly #facts: () => MinionFacts;
   readonly #log: Logger;
-  /** Ids of the last jobs, oldest first. */
+  /** Ids of the latest jobs, oldest first. */
   readonly #seen = new Set<string>();
 
   constructor(config: FilterConfig, facts: () => MinionFacts, log: Logger) {
@@ -34,7 +34,7 @@ export class PublishFilter {
     if (!mandatoryFields.every((name) => load.has(name))) return false;
     const jid = load.get("jid");
     if (!isUsableJid(jid)) {
-      this.#log.warn("a publish with a job id that cannot be one is left out");
+      this.#log.warn("a publish with an invalid job id is ignored");
       return false;
     }
     return this.#matches(load) && this.#isFirst(jid);
@@ -51,7 +51,7 @@ export class PublishFilter {
       return matches(target, { id: this.#config.id, ...this.#facts(), ...data });
     } catch (error) {
       if (!hasCode(error, "TARGET_INVALID")) throw error;
-      this.#log.debug({ err: error, kind }, "a target that this minion does not understand: not for it");
+      this.#log.debug({ err: error, kind }, "this minion does not understand the target, so the job is not for it");
       return false;
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Sends jobs' returns to the master, one after the other, each with its tries.
+ * Sends jobs' returns to the master, one after the other, with several tries each.
  * Source: docs/protocol.md sections 1.3 (`return_retry_*`) and 9.
  */
 import type { Logger } from "pino";
@@ -30,12 +30,12 @@ export class ReturnSender {
     this.#log = log;
   }
 
-  /** Returns that could not be sent, after all tries or for want of room. */
+  /** Returns that were not sent: every try failed, or too many waited. */
   get lostCount(): number {
     return this.#lostCount;
   }
 
-  /** `members`: of the return, in order; `bytes`: about their size. What becomes of it is logged. */
+  /** `members`: of the return, in order. `bytes`: their approximate size. Logs the outcome. */
   send(members: ValueMap, bytes: number): void {
     if (!this.#config.pub_ret) return;
     const jid = String(members.get("jid"));
@@ -75,14 +75,14 @@ export class ReturnSender {
   }
 }
 
-/** At random between both options, so that a fleet's resends spread. */
+/** Random between both options, so that a fleet's retries spread. */
 export function returnTimeoutMs(config: Pick<ReturnConfig, "return_retry_timer" | "return_retry_timer_max">): number {
   const { return_retry_timer: least, return_retry_timer_max: most } = config;
   const seconds = most > least ? least + Math.random() * (most - least) : least;
   return Math.max(1, Math.round(seconds * 1_000));
 }
 
-/** `_stamp` comes last: in Salt the load has passed the minion's event bus. */
+/** `_stamp` comes last, because in Salt the load has passed the minion's event bus. */
 function loadOf(id: string, members: ReadonlyMap<Value, Value>): Load {
   const load: { [key: string]: Value } = { cmd: "_return", id };
   for (const [key, value] of members) load[String(key)] = value;

@@ -1,6 +1,6 @@
 /**
- * The minion's standing with its master: keys, encrypted requests and their replies, publishes opened and verified.
- * Whatever does not open under the keys at hand leads to one authentication, then to one more try of the same message.
+ * The minion's session with its master: keys, encrypted requests and their replies, publishes opened and verified.
+ * A message that does not open under the current keys causes one authentication, then one more try of the same message.
  * Source: docs/protocol.md sections 2, 4 and 6.3.
  */
 import { randomBytes } from "node:crypto";
@@ -24,11 +24,11 @@ export type Load = { readonly [key: string]: Encodable };
 export type RequestOptions = {
   readonly timeoutMs?: number;
   readonly tries?: number;
-  /** Requests that may take long, so that they hold up nobody else's. */
+  /** The request may take long, so it has a channel of its own. */
   readonly isSlow?: boolean;
 };
 
-/** A channel that is opened when first needed. */
+/** Opened when first needed. */
 export type Channel = Pick<RequestChannel, "request" | "close">;
 
 export type SessionOptions = {
@@ -37,14 +37,14 @@ export type SessionOptions = {
   readonly log: Logger;
   readonly openChannel: () => Channel;
   readonly signIn: () => Promise<Credentials>;
-  /** Authentication failed in a way that no retry mends: the minion must end. */
+  /** Authentication failed in a way that a retry cannot mend: the minion must end. */
   readonly onEnd: (error: unknown) => void;
   readonly signal: AbortSignal;
 };
 
 type Keys = Credentials & { readonly publishSeal: Crypticle; readonly requestSeal: Crypticle };
 
-/** These end the minion; anything else may pass. */
+/** With these codes the minion ends; other errors may pass. */
 const finalCodes = ["AUTH_REJECTED"] as const;
 
 export class Session {
@@ -64,7 +64,7 @@ export class Session {
     this.#slowChannel = options.openChannel();
   }
 
-  /** How often this minion has authenticated. */
+  /** The number of authentications so far. */
   get signInCount(): number {
     return this.#signInCount;
   }
@@ -78,7 +78,7 @@ export class Session {
     this.#slowChannel.close();
   }
 
-  /** Authenticates; whoever asks while one is under way waits for that one. Errors are those of `signIn`. */
+  /** Authenticates, or waits for the authentication that runs. Throws errors of `signIn`. */
   async authenticate(): Promise<void> {
     await this.#renewKeys();
   }
@@ -107,7 +107,7 @@ export class Session {
     }
   }
 
-  /** Authentication after a message that did not open. Minions of the first version waited at random before it, to spread a fleet. */
+  /** Authenticates after a message that did not open. Minions of the first version waited at random before it, to spread a fleet. */
   async #authenticateAnew(seen: Keys): Promise<Keys> {
     if (this.#keys !== undefined && this.#keys !== seen) return this.#keys;
     if (this.#version === 0) {
@@ -119,9 +119,9 @@ export class Session {
   }
 
   /**
-   * One encrypted request. `nonce`, `ts`, `tok` and `id` are added as the request version wants them.
+   * One encrypted request. Adds `nonce`, `ts`, `tok` and `id` as the request version requires.
    *
-   * @throws SaltworksError REQUEST_TIMEOUT after all tries, CRYPTO_BAD_MAC if the master refuses it also after authentication, and what `authenticate` throws
+   * @throws SaltworksError REQUEST_TIMEOUT after all tries, CRYPTO_BAD_MAC if the master refuses it after authentication too, and what `authenticate` throws
    */
   async request(load: Load, options: RequestOptions = {}): Promise<Value> {
     return await this.#withTries(options, async (keys, timeoutMs) => {
@@ -141,7 +141,7 @@ export class Session {
     });
   }
 
-  /** Runs one try after the other; a reply that does not open costs one authentication and is asked for once more. */
+  /** Tries one after the other. A reply that does not open causes one authentication and one more request. */
   async #withTries<Result>(
     options: RequestOptions,
     attempt: (keys: Keys, timeoutMs: number) => Promise<Result>,
@@ -165,7 +165,7 @@ export class Session {
     }
   }
 
-  /** The load sealed and enveloped. Extra fields and their order are those of Salt's minions of each version. */
+  /** The load, sealed and enveloped. Extra fields and their order are those of Salt's minions of each version. */
   #pack(load: Load, keys: Keys): { frame: Buffer; nonce: string } {
     const { config, identity } = this.#options;
     const nonce = randomBytes(16).toString("hex");
@@ -186,7 +186,7 @@ export class Session {
     return { frame: encodeSealedRequest(sealed, envelope), nonce };
   }
 
-  /** Over what the master still has of the load when it verifies: nonce and token are gone by then. */
+  /** Signs what the load still has when the master verifies it; the master has removed nonce and token by then. */
   #signatureOf(load: Load): Buffer {
     const { nonce: _nonce, tok: _token, ...kept } = load;
     return sign(this.#options.identity.privateKey, encode(kept, "bin"), this.#options.config.signing_algorithm);
@@ -211,8 +211,8 @@ export class Session {
   }
 
   /**
-   * The load of a publish, or undefined for one that is not to be believed: unsigned where signatures are wanted, not
-   * readable also after authentication, or not newer than the last.
+   * The load of a publish. Undefined if the publish is unsigned where signatures are required, does not open even after an
+   * authentication, or is not newer than the last one.
    */
   async openPublish(frame: Uint8Array): Promise<ValueMap | undefined> {
     const { log } = this.#options;
@@ -226,7 +226,7 @@ export class Session {
         return this.#readPublish(publish, await this.#authenticateAnew(keys));
       }
     } catch (error) {
-      log.warn({ err: error }, "a publish could not be read and is left out");
+      log.warn({ err: error }, "a publish could not be read and is ignored");
       return undefined;
     }
   }
@@ -257,19 +257,19 @@ function isFingerMismatch(error: unknown): boolean {
   return hasCode(error, "AUTH_MASTER_MISMATCH") && error instanceof SaltworksError && error.detail.isFinger === true;
 }
 
-/** The same request would fare no better: the channel is closed, or the master does not take this minion. */
+/** A retry would fail too: the channel is closed, or the master does not accept this minion. */
 function isHopeless(error: unknown): boolean {
   return hasCode(error, "CHANNEL_CLOSED") || (error instanceof SaltworksError && error.code.startsWith("AUTH_"));
 }
 
-/** What a reply under other keys looks like: no seal of ours, no private key of ours, or no reply of the kind at all. */
+/** Signs of a reply under other keys: the seal or the private key does not open it, or it is not a reply of this kind. */
 function isStaleKeys(error: unknown): boolean {
   return (
     hasCode(error, "CRYPTO_BAD_MAC") || hasCode(error, "REQUEST_REFUSED") || hasCode(error, "CRYPTO_BAD_SIGNATURE")
   );
 }
 
-/** An empty reply is taken as it is: that is how masters answer a request that has no result. */
+/** Returns an empty reply as it is, because masters answer so a request without a result. */
 function readSealedReply(frame: Buffer, seal: Crypticle, nonce: string | undefined): Value {
   const sealed = decode(frame, "bytes");
   if (sealed === null) return null;

@@ -1,5 +1,5 @@
 /**
- * Authentication with the master: asks until the key is accepted, verifies the answer, pins the master's key.
+ * Authenticates with the master: asks until the key is accepted, verifies the answer, pins the master's key.
  * Source: docs/protocol.md sections 1.3 and 3; waits and outcomes are those of Salt's minion.
  */
 import { randomBytes } from "node:crypto";
@@ -20,21 +20,21 @@ export type SignInOptions = {
   readonly config: MinionConfig;
   readonly identity: Identity;
   readonly log: Logger;
-  /** Opens the socket that one sign-in uses; closed after it. */
+  /** Opens the channel of one sign-in, which closes it. */
   readonly openChannel: () => Pick<RequestChannel, "request" | "close">;
   /** For `autosign_grains`. */
   readonly grains: () => ValueMap;
   /** Ends the waits between tries. */
   readonly signal: AbortSignal;
-  /** A caller from the command line does not wait for an operator to accept the key. */
+  /** For the command line, which does not wait for an operator to accept the key. */
   readonly isOneTry?: boolean;
 };
 
-/** What a try came to, if not to keys. */
+/** The outcomes of a try without keys. */
 type Again = "pending" | "timeout" | "rejected";
 
 /**
- * Asks until there are keys.
+ * Asks until the master gives keys.
  *
  * @throws SaltworksError AUTH_REJECTED (unless `rejected_retry`), AUTH_FULL, AUTH_MASTER_MISMATCH, AUTH_FAILED, CRYPTO_BAD_SIGNATURE, CRYPTO_BAD_NONCE
  */
@@ -96,10 +96,10 @@ function hasKeys(reply: AuthReply): reply is AuthReply & { accepted: AuthAccepte
   return reply.accepted !== undefined;
 }
 
-/** What a master answers to what it does not read; mostly because its `minimum_auth_version` is higher. */
+/** The master could not read the request, mostly because its `minimum_auth_version` is higher. */
 function refusedUnread(version: number): SaltworksError {
   const hint = version < 3 ? "; its minimum_auth_version may be higher" : "";
-  return new SaltworksError("AUTH_FAILED", `the master takes no authentication of request version ${version}${hint}`);
+  return new SaltworksError("AUTH_FAILED", `the master does not accept an authentication of request version ${version}${hint}`);
 }
 
 function readReply(frame: Buffer): AuthReply {

@@ -1,5 +1,5 @@
 /**
- * The connection to the master's publish port: reconnects by itself, drops what is not for this minion's topics.
+ * The connection to the master's publish port: reconnects by itself, drops publishes for other topics.
  * Source: docs/protocol.md section 1.2.
  */
 import { createHash } from "node:crypto";
@@ -26,7 +26,7 @@ export class Subscriber {
   readonly #socket: SubscribeSocket;
   readonly #topics: ReadonlySet<string>;
 
-  /** Connects in the background; publishes count from when the connection stands. */
+  /** Connects in the background. Publishes from before the connection are lost. */
   constructor(endpoint: string, config: SubscriberConfig) {
     const ownTopic = createHash("sha1").update(config.id).digest("hex");
     this.#topics = new Set([broadcastTopic, ownTopic]);
@@ -60,7 +60,7 @@ export class Subscriber {
   }
 }
 
-/** The first wait is spread at random, so that a restarted master does not see its whole fleet at once. */
+/** Randomises the first wait, so that a restarted master does not see its whole fleet at once. */
 function reconnectTimes(config: SubscriberConfig): { reconnectInterval: number; reconnectMaxInterval: number } {
   const spread = config.recon_randomize ? Math.random() * config.recon_max : 0;
   return {

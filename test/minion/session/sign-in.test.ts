@@ -225,7 +225,7 @@ describe("signIn", () => {
     for (const version of [0, 2]) {
       await assert.rejects(ask(prepare({ request_version: version })), {
         code: "AUTH_FAILED",
-        message: `the master takes no authentication of request version ${version}; its minimum_auth_version may be higher`,
+        message: `the master does not accept an authentication of request version ${version}; its minimum_auth_version may be higher`,
       });
     }
     await ask(prepare());
