@@ -1,4 +1,4 @@
-/** The table of execution functions that this minion offers, less what the configuration disables. */
+/** The table of execution functions that this minion has, without what the configuration disables. */
 import type { MinionConfig } from "../../config/load.ts";
 import type { ModuleFunction, ModuleTable } from "../functions/module-contract.ts";
 import { cmdModule } from "./cmd/cmd.ts";
@@ -30,7 +30,7 @@ import { userModule } from "./system/user.ts";
 import { testModule } from "./test/test.ts";
 
 /**
- * @param environment - variables of the minion's process, which commands inherit: hand in `process.env` at the program's entry
+ * @param environment - variables of the minion's process, which commands inherit; the program's entry passes `process.env`
  */
 export function loadModules(
   config: Pick<MinionConfig, "disable_modules" | "whitelist_modules">,

@@ -149,18 +149,18 @@ function searchFunctions(environment: Environment): ModuleFunctions {
     run,
   });
   return {
-    "cmd.which": one("cmd", describe("The path of a program, None when there is none.", "cmd.which sh"), (_, args) =>
+    "cmd.which": one("cmd", describe("The path of a program, None without one.", "cmd.which sh"), (_, args) =>
       find(argument(args, "cmd")),
     ),
     "cmd.which_bin": one(
       "cmds",
-      describe("The path of the first of several programs that is there.", "cmd.which_bin '[apt, dnf, zypper]'"),
+      describe("The path of the first of several programs that exists.", "cmd.which_bin '[apt, dnf, zypper]'"),
       (_, args) => {
         const names = argument(args, "cmds");
         return (Array.isArray(names) ? names : [names]).map(find).find((path) => path !== null) ?? null;
       },
     ),
-    "cmd.has_exec": one("cmd", describe("Whether a program is there.", "cmd.has_exec cat"), (_, args) => {
+    "cmd.has_exec": one("cmd", describe("Whether a program exists.", "cmd.has_exec cat"), (_, args) => {
       return find(argument(args, "cmd")) !== null;
     }),
     "cmd.shells": one("", describe("The shells that /etc/shells lists.", "cmd.shells"), listShells),

@@ -1,4 +1,4 @@
-/** `cmd_blacklist_glob` and `cmd_whitelist_glob`: which commands a job may run at all. Settings of the minion, its grains or pillar. */
+/** `cmd_blacklist_glob` and `cmd_whitelist_glob`: which commands a job may run. Settings of the minion, its grains or pillar. */
 
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -8,7 +8,7 @@ import { commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { findSetting } from "../declare/settings.ts";
 
-/** @throws SaltworksError FUNCTION_FAILED for a command that is blacklisted or, where there is a whitelist, not on it */
+/** @throws SaltworksError FUNCTION_FAILED if the command is on the blacklist, or not on an existing whitelist */
 export function assertPermitted(context: CallContext, cmd: Value): void {
   const text = Array.isArray(cmd) ? cmd.map(strOf).join(" ") : strOf(cmd);
   const blacklist = findSetting(context, "cmd_blacklist_glob") ?? null;

@@ -1,4 +1,4 @@
-/** The options of `cmd.*` calls: Salt's keyword arguments, checked and made into what a command needs. */
+/** The options of `cmd.*` calls: checks Salt's keyword arguments and turns them into what a command needs. */
 
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";
@@ -9,12 +9,12 @@ import { wholeNumber } from "../../functions/number-words.ts";
 import { readTemplateChoice, type TemplateChoice } from "../declare/text-template.ts";
 
 export type CommandOptions = {
-  /** Undefined: the home directory of whoever runs the command. */
+  /** Undefined: the home directory of the user that runs the command. */
   readonly cwd: string | undefined;
   readonly stdin: string | undefined;
   readonly runas: string | undefined;
   readonly group: string | undefined;
-  /** Undefined: no program stands between the words and the kernel, and a text is one word. */
+  /** Undefined: the words start the program directly, and a text is one word. */
   readonly shell: string | undefined;
   readonly isShellUsed: boolean;
   readonly variables: ReadonlyMap<string, string>;
@@ -36,7 +36,7 @@ export type CommandOptions = {
   readonly isQuiet: boolean;
 };
 
-/** What the functions differ in, over what the caller gave. */
+/** Options in which the functions differ; they win over the caller's. */
 export type OptionChanges = Partial<Pick<CommandOptions, "isMerged" | "isBackground" | "isShellUsed" | "isStripped">>;
 
 export function readOptions(context: CallContext, args: BoundArguments, changes: OptionChanges = {}): CommandOptions {
@@ -72,7 +72,7 @@ export function readOptions(context: CallContext, args: BoundArguments, changes:
 }
 
 /**
- * A job and `call` go through the shell unless told otherwise, as ever in Salt; a call from another function does
+ * A job and `call` use the shell unless the caller says otherwise, as in Salt; a call from another function does so
  * only with `cmd_safe: False`.
  */
 function usesShell(context: CallContext, args: BoundArguments, pythonShell: Value): boolean {
@@ -93,7 +93,7 @@ function readVariables(context: CallContext, env: Value): Map<string, string> {
   return variables;
 }
 
-/** `[{A: 1}, {B: 2}, C]` as one map; a list of anything else counts as nothing. */
+/** `[{A: 1}, {B: 2}, C]` as one map. A list of anything else is an empty map. */
 function mapOfList(list: readonly Value[]): ValueMap {
   const result: ValueMap = new Map();
   for (const member of list) {
@@ -122,7 +122,7 @@ function readRetcodes(value: Value): number[] {
   }
 }
 
-/** A list as it is, anything else as text split at commas. */
+/** A list as it is; any other value as text, split at commas. */
 function splitList(value: Value): Value[] {
   if (value === null) return [];
   if (Array.isArray(value)) return value;
@@ -131,7 +131,7 @@ function splitList(value: Value): Value[] {
     .map((word) => word.trim());
 }
 
-/** Undefined without a deadline. @throws for what is not a number */
+/** Undefined without a deadline. @throws if it is not a number */
 export function timeoutMsOf(timeout: Value): number | undefined {
   if (!isTrue(timeout)) return undefined;
   const seconds = numberOf(timeout);

@@ -1,5 +1,5 @@
 /**
- * One command of `cmd.*`: whose it is, where and with which variables it runs, what its result looks like, what is logged.
+ * One command of `cmd.*`: its user, directory and variables, the shape of its result, and what is logged.
  * Source: behaviour of Salt 3007's cmd module, docs/functions.md.
  */
 
@@ -23,10 +23,10 @@ import { assertPermitted } from "./lists.ts";
 import { type CommandOptions, timeoutMsOf } from "./options.ts";
 import { findIdentity, type Identity, loginVariables } from "./user.ts";
 
-/** What `cmd.run_all` returns. A command in the background has no retcode. */
+/** The result of `cmd.run_all`. A command in the background has no retcode. */
 export type CommandResult = { pid: number; retcode: number | null; stdout: string; stderr: string };
 
-/** Categories that Salt sets to C, so that the output of commands can be relied upon; LC_ALL is left to the caller. */
+/** Categories that Salt sets to C, so that the output of commands is predictable. LC_ALL stays the caller's. */
 const localeVariables = [
   "LC_CTYPE",
   "LC_NUMERIC",
@@ -37,7 +37,7 @@ const localeVariables = [
   "LC_PAPER",
 ].concat(["LC_NAME", "LC_ADDRESS", "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "LANGUAGE"]);
 
-/** Runs `cmd` (a text, a list of words, or anything Python would make a text of) and sets the job's retcode. */
+/** Runs `cmd` (a text, a list of words, or anything that Python would turn into text) and sets the job's retcode. */
 export async function runSaltCommand(
   context: CallContext,
   environment: Environment,
@@ -92,7 +92,7 @@ function resultOf(context: CallContext, cmd: Value, options: CommandOptions, end
   if (end.isTimedOut) {
     const words = options.isShellUsed || Array.isArray(cmd) ? cmd : wordsOf(cmd, options).slice();
     const stdout = `${strOf(words)} : Timed out after ${strOf(options.timeout)} seconds`;
-    // Salt leaves the job's retcode alone here: a job whose command timed out counts as successful.
+    // Salt does not set the job's retcode here, so a job whose command timed out counts as successful.
     return { pid: end.pid, retcode: 1, stdout, stderr: "" };
   }
   const strip = options.isStripped ? stripEnd : (text: string) => text;
@@ -113,7 +113,7 @@ function droppedNote({ droppedBytes }: CommandEnd): string {
   return `\n[output cut: ${droppedBytes} bytes beyond the limit of ${commandOutputBytesMax} were dropped]`;
 }
 
-/** Failures are logged as errors, with everything the command said, whatever `output_loglevel` is. */
+/** Logs a failure as an error, with all output of the command, whatever `output_loglevel` is. */
 function logResult(context: CallContext, cmd: Value, options: CommandOptions, result: CommandResult): void {
   const isFailure = !options.ignoresRetcode && result.retcode !== 0;
   const write = isFailure ? context.log.error : context.log.debug;
@@ -134,7 +134,7 @@ function executionText(cmd: Value, options: CommandOptions, cwd: string): string
   return `Executing command ${quote}${firstWord(cmd)}${quote} ${user}${group}in directory '${cwd}'`;
 }
 
-/** Logs name a command by its first word only: the rest may hold secrets. */
+/** Logs name a command by its first word only, because the rest may hold secrets. */
 function firstWord(cmd: Value): string {
   if (Array.isArray(cmd)) return strOf(cmd[0] ?? null).trim();
   return strOf(cmd).trim().split(/\s+/)[0] ?? "";
@@ -149,7 +149,7 @@ function wordsOf(cmd: Value, options: CommandOptions): readonly [string, ...stri
   return [program, ...rest];
 }
 
-/** The error text names what was tried, but neither variables nor input: both may hold secrets. */
+/** The error text says what failed, but leaves out variables and input, because both may hold secrets. */
 function refuseStart(error: unknown, command: Command, options: CommandOptions): never {
   if (!isFileError(error)) throw error;
   const shown = options.isQuiet ? "REDACTED" : reprOf([...command.argv]);
@@ -173,7 +173,7 @@ function errorText(error: NodeJS.ErrnoException): string {
   return error.code ?? error.message;
 }
 
-/** The home of whoever runs the command, or `/` where it cannot be read. */
+/** The home directory of the user that runs the command, or `/` if it cannot be read. */
 function homeDirectory(identity: Identity | undefined, environment: Environment): string {
   const home = identity?.home ?? environment.HOME ?? "/";
   try {

@@ -1,4 +1,4 @@
-/** `cmd.script` and `cmd.exec_code`: a script that lives in a file of its own only while it runs. */
+/** `cmd.script` and `cmd.exec_code`: run a script from a file that exists only while it runs. */
 
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ import { type CommandResult, runSaltCommand } from "./run.ts";
 
 export type ScriptResult = CommandResult & { cache_error?: true };
 
-/** What Jinja would act upon: a script without these renders to itself. */
+/** Jinja's marks. A script without them renders to itself. */
 const jinjaMark = /\{\{|\{%|\{#/;
 
 export async function runScript(
@@ -37,7 +37,7 @@ export async function runScript(
   const isTemplate = template.engine !== undefined && jinjaMark.test(script.toString("latin1"));
   const content = isTemplate ? await renderedScript(context, { script, source }, template) : script;
   const file = { content, name };
-  // The script was the template; the path under which it runs is none.
+  // The script was the template; the path under which it runs is not.
   const options = { ...others, template: { ...template, engine: undefined } };
   const result = await runFile(context, environment, file, options, (path) => [path, ...wordsOf(words)]);
   return isTrue(argument(args, "hide_output")) ? { ...result, stdout: "", stderr: "" } : result;
@@ -70,7 +70,7 @@ function wordsOf(args: Value): readonly Value[] {
   return Array.isArray(args) ? args : splitShellWords(strOf(args));
 }
 
-/** The script's bytes; undefined where the master has no such file, or this machine none at the path. */
+/** The script's bytes; undefined if the master, or this machine for a path, does not have it. */
 async function readSource(context: CallContext, source: string, saltenv: Value): Promise<Buffer | undefined> {
   if (source.startsWith("salt://")) return await fetchMasterFile(context, source, saltenv);
   const path = source.startsWith("file://") ? source.slice("file://".length) : source;
@@ -79,10 +79,10 @@ async function readSource(context: CallContext, source: string, saltenv: Value):
   return path.startsWith("/") && existsSync(path) ? readFileSync(path) : undefined;
 }
 
-/** Runs the words behind it, then removes the directory that is its `$0`: a script in the background outlives its call. */
+/** Runs the words behind it, then removes the directory in `$0`, because a script in the background outlives its call. */
 const runThenRemove = '"$@"; code=$?; rm -rf -- "$0"; exit $code';
 
-/** Runs words whose program or argument is a file that only its runner may read, and that is gone afterwards. */
+/** Runs words whose program or argument is a file. Only the command's user can read the file, and it is removed afterwards. */
 async function runFile(
   context: CallContext,
   environment: Environment,

@@ -1,4 +1,4 @@
-/** `runas` and `group` of a command: who that is, and the variables a login of that user would have. */
+/** `runas` and `group` of a command: the ids, and the variables that a login of that user would have. */
 import { commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { runProgram } from "../machine/run-program.ts";
@@ -8,11 +8,11 @@ import type { CommandOptions } from "./options.ts";
 export type Identity = {
   readonly name: string;
   readonly home: string;
-  /** Undefined where the minion already is this user and group: nothing to change. */
+  /** Undefined if the minion already runs as this user and group. */
   readonly ids: { readonly uid: number; readonly gid: number } | undefined;
 };
 
-/** @returns undefined when the command runs as the minion does. @throws SaltworksError FUNCTION_FAILED for unknown names, or without the right to change */
+/** @returns undefined if the command runs as the minion does. @throws SaltworksError FUNCTION_FAILED for unknown names, or without the right to change */
 export async function findIdentity(options: Pick<CommandOptions, "runas" | "group">): Promise<Identity | undefined> {
   if (options.runas === undefined && options.group === undefined) return undefined;
   const uid = process.getuid?.() ?? 0;
@@ -28,7 +28,7 @@ export async function findIdentity(options: Pick<CommandOptions, "runas" | "grou
   return { name: user.name, home: user.home, ids: isSame ? undefined : { uid: user.uid, gid } };
 }
 
-/** Variables after a login of the user, asked of `su`; none where that fails, which is logged. */
+/** Variables after a login of the user, from `su`. None if that fails, which is logged. */
 export async function loginVariables(
   context: CallContext,
   identity: Identity,
@@ -51,5 +51,5 @@ export async function loginVariables(
   return new Map(entries.map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)]));
 }
 
-/** Stands around the variables, because a login may print texts of its own. */
+/** Encloses the variables, because a login may print other text. */
 const marker = "<<<saltworks-environment>>>";

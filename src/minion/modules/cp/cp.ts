@@ -71,12 +71,12 @@ const copies: ModuleFunctions = {
   },
   "cp.hash_file": {
     ...signature("path, saltenv=None"),
-    doc: describe("The hash of a file, of the master or of this machine.", "cp.hash_file salt://path/to/file"),
+    doc: describe("The hash of a file of the master or of this machine.", "cp.hash_file salt://path/to/file"),
     run: hashFile,
   },
   "cp.stat_file": {
     ...signature("path, saltenv=None, octal=True"),
-    doc: describe("The mode of a file, of the master or of this machine.", "cp.stat_file salt://path/to/file"),
+    doc: describe("The mode of a file of the master or of this machine.", "cp.stat_file salt://path/to/file"),
     run: statFile,
   },
 };
@@ -112,13 +112,13 @@ const cache: ModuleFunctions = {
   },
   "cp.cache_dest": {
     ...signature("url, saltenv=None"),
-    doc: describe("Where the minion's cache would have a file.", "cp.cache_dest salt://path/to/file"),
+    doc: describe("The path that a file would have in the minion's cache.", "cp.cache_dest salt://path/to/file"),
     run: cacheDestination,
   },
   "cp.is_cached": {
     ...signature("path, saltenv=None"),
     doc: describe(
-      "Where the minion's cache has a file, an empty text without one.",
+      "The path of a file in the minion's cache, an empty text without one.",
       "cp.is_cached salt://path/to/file",
     ),
     run: isCached,
@@ -150,13 +150,13 @@ const lists: ModuleFunctions = {
   },
   "cp.list_master_symlinks": {
     ...signature("saltenv=None, prefix=''"),
-    doc: describe("The links of the master, and where each leads.", "cp.list_master_symlinks"),
+    doc: describe("The links of the master, with their targets.", "cp.list_master_symlinks"),
     run: (context, args) =>
       masterLinks(context, environmentOf(context, argument(args, "saltenv")), strOf(argument(args, "prefix"))),
   },
   "cp.list_states": {
     ...signature("saltenv=None"),
-    doc: describe("The states that the master has files of.", "cp.list_states"),
+    doc: describe("The states of the master, by their files.", "cp.list_states"),
     run: listStates,
   },
 };
@@ -164,7 +164,7 @@ const lists: ModuleFunctions = {
 const pushes: ModuleFunctions = {
   "cp.push": {
     ...signature("path, keep_symlinks=False, upload_path=None, remove_source=False"),
-    doc: describe("Sends a file to the master, if that takes files (`file_recv`).", "cp.push /etc/fstab"),
+    doc: describe("Sends a file to the master, if the master accepts files (`file_recv`).", "cp.push /etc/fstab"),
     run: pushFile,
   },
   "cp.push_dir": {

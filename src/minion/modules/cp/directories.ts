@@ -1,4 +1,4 @@
-/** `cp.get_dir` and its kin: many files of the master at a time, and lists of them. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+/** `cp.get_dir` and similar functions: several files of the master at a time, and lists of them. Source: Salt 3007's `cp` and file client, docs/functions.md. */
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ export async function getDirectory(context: CallContext, args: BoundArguments): 
   return copies.sort((a, b) => (String(a) < String(b) ? -1 : 1));
 }
 
-/** @returns for each its copy, False where there is none */
+/** @returns the path of each copy, False for a file that does not exist */
 export async function cacheFiles(context: CallContext, args: BoundArguments): Promise<Value[]> {
   const paths = argument(args, "paths");
   const sources = Array.isArray(paths) ? paths.map(strOf) : strOf(paths).split(",");
@@ -82,7 +82,7 @@ export async function cacheDirectory(context: CallContext, args: BoundArguments)
   return copies;
 }
 
-/** Patterns are globs, or with `E@` regular expressions found anywhere; of several one has to match. */
+/** Patterns are globs, or with `E@` regular expressions that match anywhere. One match of several is enough. */
 function choice(include: Value, exclude: Value): (name: string) => boolean {
   const [isIncluded, isExcluded] = [matcherOf(include), matcherOf(exclude)];
   return (name) => (isIncluded?.(name) ?? true) && !(isExcluded?.(name) ?? false);
@@ -102,7 +102,7 @@ function matcherOf(patterns: Value): ((name: string) => boolean) | undefined {
   return (name) => matchers.some((matches) => matches(name));
 }
 
-/** Names of state files as states are called. */
+/** Names of states, from the names of their files. */
 export async function listStates(context: CallContext, args: BoundArguments): Promise<Value[]> {
   const files = await masterList(context, "files", environmentOf(context, argument(args, "saltenv")));
   const states = files
@@ -111,14 +111,14 @@ export async function listStates(context: CallContext, args: BoundArguments): Pr
   return [...new Set(states)].sort();
 }
 
-/** Paths of everything that is cached, sorted. */
+/** Paths of all cached files, sorted. */
 export function listMinion(context: CallContext, args: BoundArguments): Value[] {
   const { cachedir } = context.config;
   const environment = environmentOf(context, argument(args, "saltenv"));
   return [...filesBelow(join(cachedir, "files", environment)), ...filesBelow(join(cachedir, "localfiles"))].sort();
 }
 
-/** Nothing where there is no such directory. */
+/** Empty if the directory does not exist. */
 export function filesBelow(directory: string): string[] {
   try {
     const entries = readdirSync(directory, { withFileTypes: true, recursive: true });

@@ -1,4 +1,4 @@
-/** The minion's copies of files from elsewhere, in Salt's layout: `files/ENVIRONMENT/..` of the master's, `extrn_files/..` of other servers', `localfiles/..` of this machine's own. */
+/** The minion's copies of files from elsewhere, in Salt's layout: `files/ENVIRONMENT/..` from the master, `extrn_files/..` from other servers, `localfiles/..` from this machine. */
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -8,7 +8,7 @@ import type { CallContext } from "../../functions/module-contract.ts";
 import { hashLocalFile } from "./local-roots.ts";
 import { type FileHash, type MasterFile, masterFileHash, masterFilePieces } from "./master-file.ts";
 
-/** What is cached is the minion's alone. */
+/** Only the minion may read its cache. */
 const directoryMode = 0o700;
 const fileMode = 0o600;
 /** A file name on Linux has at most 255 bytes; Salt hashes longer ones. */
@@ -22,7 +22,7 @@ export function cachedPath(context: CallContext, { path, environment }: MasterFi
   return join(context.config.cachedir, "files", environment, inside);
 }
 
-/** Where a file of another server is kept. */
+/** The path of the copy of another server's file. */
 export function externalPath(context: CallContext, url: URL, environment: string): string {
   const host = url.host.replaceAll(":", "");
   const name = url.search === "" ? url.pathname : `${url.pathname}-${url.search.slice(1)}`;

@@ -1,4 +1,4 @@
-/** Files of `file_roots` for a minion without a master (`file_client: local`), answered as the master's file server answers. Source: Salt 3007's `roots` backend. */
+/** Files of `file_roots` for a minion without a master (`file_client: local`), with the answers of the master's file server. Source: Salt 3007's `roots` backend. */
 
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, type Stats, statSync } from "node:fs";
@@ -18,7 +18,7 @@ export type LocalLists = {
 };
 
 type Lists = { files: Set<string>; dirs: Set<string>; emptyDirs: Set<string>; links: Map<string, string> };
-/** Directories below a root, deeper than any real tree; links that lead in circles end here. */
+/** Directories below a root. Deeper than any real tree; links that lead in circles end here. */
 const directoryDepthMax = 32;
 const readBytes = 256 * 1024;
 
@@ -26,7 +26,7 @@ export function localEnvironments(config: MinionConfig): string[] {
   return Object.keys(config.file_roots).sort();
 }
 
-/** The file in the first root that has it. A name that leads out of the root is nobody's. */
+/** The file in the first root that has it. Undefined for a name that leads out of the roots. */
 export function findLocalFile(config: MinionConfig, path: string, environment: string): string | undefined {
   const inside = normalize(path);
   if (path.includes("\0") || path.startsWith("/") || path.split("/").includes("..")) return undefined;
@@ -46,7 +46,7 @@ export function readLocalPiece(file: string, start: number, bytesMax: number): B
   }
 }
 
-/** In hexadecimal. @throws the file system's error */
+/** The hash in hexadecimal. @throws the file system's error */
 export function hashLocalFile(file: string, hashType: string): string {
   const hash = createHash(hashType);
   const handle = openSync(file, "r");
@@ -84,7 +84,7 @@ function walk(root: string, prefix: string, depth: number, lists: Lists): void {
   }
 }
 
-/** As in Salt, a root that is not there has no files. */
+/** As in Salt, a root that does not exist has no files. */
 function namesAndKinds(directory: string) {
   try {
     return readdirSync(directory, { withFileTypes: true });
@@ -103,7 +103,7 @@ function statIfAny(path: string): Stats | undefined {
   }
 }
 
-/** An environment without roots of its own has those of `__env__`, with its name in them. */
+/** An environment without roots of its own has the roots of `__env__`, with its own name in their paths. */
 function rootsOf(config: MinionConfig, environment: string): readonly string[] {
   const isListed = Object.hasOwn(config.file_roots, environment);
   const roots = configToValue(config.file_roots[isListed ? environment : anyEnvironment] ?? []);
@@ -112,7 +112,7 @@ function rootsOf(config: MinionConfig, environment: string): readonly string[] {
   return isListed ? directories : (directoriesFor(directories, environment) ?? []);
 }
 
-/** A file of this machine, read whole; undefined where there is none that may be read. */
+/** The content of a file of this machine; undefined if there is no readable file. */
 export function readIfAny(path: string): Buffer | undefined {
   try {
     return readFileSync(path);

@@ -1,5 +1,5 @@
 /**
- * Files by their `salt://` name: from the master's file server, or from `file_roots` with `file_client: local`.
+ * Files by their `salt://` name: from the master's file server, or with `file_client: local` from `file_roots`.
  * Source: docs/protocol.md section 7.1.
  */
 
@@ -29,7 +29,7 @@ const localPieceBytes = 256 * 1024;
 export type MasterFile = { readonly path: string; readonly environment: string };
 export type FileHash = { readonly hashType: string; readonly hash: string };
 
-/** @param saltenv - where the name itself carries none (`salt://path?saltenv=name`). @throws SaltworksError FUNCTION_FAILED for what is no `salt://` name, or an environment that would lead out of the cache */
+/** @param saltenv - used if the name has no environment (`salt://path?saltenv=name`). @throws SaltworksError FUNCTION_FAILED for another kind of name, or an environment that leads out of the cache */
 export function masterFile(context: CallContext, source: string, saltenv: Value): MasterFile {
   if (!source.startsWith(scheme)) throw pythonException("salt.exceptions.MinionError", `Unsupported path: ${source}`);
   const [path = "", query = ""] = source.slice(scheme.length).split("?");
@@ -37,7 +37,7 @@ export function masterFile(context: CallContext, source: string, saltenv: Value)
   return { path: path.replace(/^\|/, ""), environment: environmentOf(context, named ?? saltenv) };
 }
 
-/** @throws SaltworksError FUNCTION_FAILED for a name that would lead out of the cache */
+/** @throws SaltworksError FUNCTION_FAILED for a name that leads out of the cache */
 export function environmentOf(context: CallContext, saltenv: Value): string {
   const environment = isTrue(saltenv) ? strOf(saltenv) : (context.config.saltenv ?? "base");
   if (!isEnvironmentName(environment)) throw commandError(`'${environment}' is no environment`);
@@ -48,7 +48,7 @@ function isLocal(context: CallContext): boolean {
   return context.config.file_client === "local";
 }
 
-/** What the master says of its file; undefined where it has none. */
+/** The hash that the master gives; undefined if it does not have the file. */
 export async function masterFileHash(context: CallContext, file: MasterFile): Promise<FileHash | undefined> {
   const { path, environment: saltenv } = file;
   if (isLocal(context)) {
@@ -62,7 +62,7 @@ export async function masterFileHash(context: CallContext, file: MasterFile): Pr
   return hashType === undefined || hash === undefined ? undefined : { hashType, hash };
 }
 
-/** The mode of the master's file; undefined where it has none, or does not say. */
+/** The mode of the master's file; undefined if the master does not have the file or does not give the mode. */
 export async function masterFileMode(context: CallContext, file: MasterFile): Promise<number | undefined> {
   const { path, environment: saltenv } = file;
   if (isLocal(context)) {
@@ -74,7 +74,7 @@ export async function masterFileMode(context: CallContext, file: MasterFile): Pr
   return typeof mode === "number" ? mode : undefined;
 }
 
-/** @param level - of compression on the way, 1 to 9. @returns undefined where the master has no such file */
+/** @param level - of compression on the way, 1 to 9. @returns undefined if the master does not have the file */
 export async function masterFilePieces(
   context: CallContext,
   file: MasterFile,
@@ -112,9 +112,9 @@ function localReader(context: CallContext, { path, environment }: MasterFile): R
 }
 
 /**
- * The whole of a file.
+ * The whole content of a file.
  *
- * @returns undefined where there is no such file. @throws SaltworksError FUNCTION_FAILED for one over `masterFileBytesMax`
+ * @returns undefined if the file does not exist. @throws SaltworksError FUNCTION_FAILED for one over `masterFileBytesMax`
  */
 export async function fetchMasterFile(
   context: CallContext,
@@ -148,7 +148,7 @@ export async function masterList(
   return Array.isArray(reply) ? reply.map(strOf) : [];
 }
 
-/** Links by their path, and what each leads to. */
+/** Links by their path, with their targets. */
 export async function masterLinks(context: CallContext, saltenv: string, prefix: string): Promise<ValueMap> {
   if (isLocal(context)) {
     const links = [...localLists(context.config, saltenv).links].filter(([path]) => path.startsWith(prefix));

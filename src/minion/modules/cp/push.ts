@@ -1,4 +1,4 @@
-/** `cp.push` and `cp.push_dir`: files sent to the master, which keeps them for its operators. Source: Salt 3007's `cp`, docs/protocol.md section 7.1. */
+/** `cp.push` and `cp.push_dir`: send files to the master, which keeps them for its operators. Source: Salt 3007's `cp`, docs/protocol.md section 7.1. */
 
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, normalize } from "node:path";
@@ -10,7 +10,7 @@ import type { BoundArguments, CallContext } from "../../functions/module-contrac
 import { argument } from "../declare/signature.ts";
 import { filesBelow } from "./directories.ts";
 
-/** What Salt's minions send at once. */
+/** The size of the pieces that Salt's minions send. */
 const pieceBytes = 262_144;
 
 export async function pushFile(context: CallContext, args: BoundArguments): Promise<boolean> {
@@ -24,7 +24,7 @@ export async function pushFile(context: CallContext, args: BoundArguments): Prom
   return isSent;
 }
 
-/** @returns whether there were any and the master took all of them */
+/** @returns whether there were files and the master accepted all of them */
 export async function pushDirectory(context: CallContext, args: BoundArguments): Promise<boolean> {
   const root = pathToSend(strOf(argument(args, "path")), false);
   if (root === undefined) return false;
@@ -41,14 +41,14 @@ export async function pushDirectory(context: CallContext, args: BoundArguments):
   return files.length > 0;
 }
 
-/** @returns undefined for a path that is not absolute, leads upwards, or is not there */
+/** @returns undefined for a path that is not absolute, leads upwards, or does not exist */
 function pathToSend(path: string, keepsLinks: boolean): string | undefined {
   if (!isAbsolute(path) || path.includes("../") || statSync(path, { throwIfNoEntry: false }) === undefined)
     return undefined;
   return keepsLinks ? path : realpathSync(path);
 }
 
-/** A file without content is sent, too. */
+/** Sends an empty file too. */
 async function send(context: CallContext, path: string, name: string): Promise<boolean> {
   if (name.includes("../")) return false;
   const parts = normalize(name)

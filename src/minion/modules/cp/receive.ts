@@ -1,4 +1,4 @@
-/** `cp.recv` and `cp.recv_chunked`: files that a job carries, as `salt-cp` sends them. Source: Salt 3007's `cp`, docs/functions.md. */
+/** `cp.recv` and `cp.recv_chunked`: write the files that a job carries, as `salt-cp` sends them. Source: Salt 3007's `cp`, docs/functions.md. */
 
 import { chmodSync, closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -15,7 +15,7 @@ import { makeDirectories } from "../machine/make-directories.ts";
 
 const fileMode = 0o666;
 
-/** Whole files by their path on the master. @returns which could be written, by path, or that the destination is nowhere */
+/** Writes whole files, by their path on the master. @returns by path whether it was written, or Salt's text for a destination that does not exist */
 export function receiveFiles(args: BoundArguments): string | Map<string, boolean> {
   const files = argument(args, "files");
   const destination = strOf(argument(args, "dest"));
@@ -35,7 +35,7 @@ export function receiveFiles(args: BoundArguments): string | Map<string, boolean
   return written;
 }
 
-/** One piece of a file, in Base64 and, if `compressed`, by itself a gzip file; or, without a piece, an empty directory. */
+/** Writes one piece of a file, in Base64 and, if `compressed`, a gzip file by itself. Without a piece, makes an empty directory. */
 export function receiveChunk(context: CallContext, args: BoundArguments): string | boolean {
   const destination = strOf(argument(args, "dest"));
   const chunk = argument(args, "chunk");
@@ -63,7 +63,7 @@ function makeDirectory(path: string, failed: (text: string) => string): string |
   return problem === undefined ? true : failed(pythonErrorText(problem));
 }
 
-/** @throws SaltworksError FUNCTION_FAILED for what is no gzip file, or one that unfolds to more than `copiedChunkBytesMax` */
+/** @throws SaltworksError FUNCTION_FAILED if it is not a gzip file, or has more than `copiedChunkBytesMax` bytes unpacked */
 function decodeChunk(chunk: unknown, isCompressed: boolean): Buffer {
   const text = chunk instanceof Uint8Array ? Buffer.from(chunk).toString("latin1") : String(chunk);
   const bytes = Buffer.from(text, "base64");
@@ -75,7 +75,7 @@ function decodeChunk(chunk: unknown, isCompressed: boolean): Buffer {
   }
 }
 
-/** Device files and pipes that stand at the path could block for ever: only files are written. */
+/** Writes regular files only, because device files and pipes at the path could block for ever. */
 function write(path: string, flags: "w" | "a", bytes: Uint8Array): void {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats !== undefined && !stats.isFile() && !stats.isDirectory()) throw notAFile(path);
@@ -92,7 +92,7 @@ function notAFile(path: string): NodeJS.ErrnoException {
   return Object.assign(new Error("not a file"), { code: "EINVAL", errno: -22, syscall: "open", path });
 }
 
-/** What the file system refused. */
+/** The error with which the file system refused the step. */
 function fault(step: () => void): NodeJS.ErrnoException | undefined {
   try {
     step();
@@ -115,14 +115,14 @@ const errorTexts: { readonly [code: string]: string } = {
   EROFS: "Read-only file system",
 };
 
-/** As Python writes an OSError. */
+/** The form in which Python writes an OSError. */
 function pythonErrorText(error: NodeJS.ErrnoException): string {
   const code = error.code ?? "";
   const path = error.path === undefined ? "" : `: '${error.path}'`;
   return `[Errno ${Math.abs(error.errno ?? 0)}] ${errorTexts[code] ?? code}${path}`;
 }
 
-/** What stands behind the last slash, as Python's `basename` has it: nothing if the path ends in one. */
+/** The part behind the last slash, as Python's `basename` gives it: empty if the path ends in a slash. */
 function lastPart(path: string): string {
   return path.endsWith("/") ? "" : basename(path);
 }

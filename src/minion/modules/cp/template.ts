@@ -1,4 +1,4 @@
-/** `cp.get_template`: a file that is rendered before it is set down. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+/** `cp.get_template`: renders a file and writes the result. Source: Salt 3007's `cp` and file client, docs/functions.md. */
 
 import { dirname } from "node:path";
 import { isDirectory } from "../../../config/files/kinds.ts";
@@ -15,15 +15,15 @@ import { cached } from "./files.ts";
 import { readIfAny } from "./local-roots.ts";
 import { environmentOf } from "./master-file.ts";
 
-/** What is rendered may hold secrets. */
+/** Rendered files may hold secrets. */
 const fileMode = 0o600;
 const known = new Set(["pillar", "pillarenv"]);
 
-/** @returns the path; an empty text where there is no such file, no directory for it, or it cannot be rendered, which is logged */
+/** @returns the path; an empty text if the file or its directory does not exist, or if it cannot be rendered, which is logged */
 export async function getTemplate(context: CallContext, args: BoundArguments): Promise<string> {
   const unknown = [...ownKeywords(args).keys()].map(strOf).filter((name) => !known.has(name));
   if (unknown.length > 0)
-    throw commandError(`${unknown.join(", ")}: variables of one's own are not supported by this minion`);
+    throw commandError(`${unknown.join(", ")}: variables of the caller's own are not supported by this minion`);
   const source = strOf(argument(args, "path"));
   const saltenv = argument(args, "saltenv");
   const choice = readTemplateChoice(context, (name) => args.named[name] ?? args.extra.get(name) ?? null);

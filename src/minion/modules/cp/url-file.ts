@@ -4,16 +4,16 @@ import { pythonException } from "../../functions/errors.ts";
 
 const schemes = ["http:", "https:"];
 
-/** @throws SaltworksError FUNCTION_FAILED for a scheme that is not served here */
+/** @throws SaltworksError FUNCTION_FAILED for an unsupported scheme */
 export function webAddress(source: string): URL {
   const url = URL.canParse(source) ? new URL(source) : undefined;
   if (url !== undefined && schemes.includes(url.protocol)) return url;
   throw minionError(`${source.split("://")[0]}:// is not supported by this minion`);
 }
 
-/** What stands at the address, as it comes. @throws SaltworksError FUNCTION_FAILED as Salt says it */
+/** The content at the address, in pieces. @throws SaltworksError FUNCTION_FAILED with Salt's text */
 export async function fetchAddress(url: URL): Promise<AsyncIterable<Uint8Array>> {
-  // Name and password go into a header: as part of the address they are refused.
+  // Name and password go into a header, because `fetch` refuses them in the address.
   const plain = new URL(url);
   plain.username = "";
   plain.password = "";

@@ -1,4 +1,4 @@
-/** Merging of nested maps and choosing by a fact: Salt's `dictupdate` and `filter_by`. */
+/** Merges nested maps and chooses by a fact: Salt's `dictupdate` and `filter_by`. */
 
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -7,7 +7,7 @@ import { copyOf, type Value, type ValueMap } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/errors.ts";
 import { traverseOr } from "./traverse.ts";
 
-/** A copy of `base` into which `over` is merged: maps within maps, anything else replaced; lists joined where asked. */
+/** A copy of `base` with `over` merged into it: merges maps in maps, replaces anything else, joins lists with `mergesLists`. */
 export function mergedMaps(base: ValueMap, over: ValueMap, mergesLists = false): ValueMap {
   const result = copyOf(base);
   for (const [key, value] of over) {
@@ -26,7 +26,7 @@ export type FilterOptions = {
   readonly base: Value;
 };
 
-/** The entry of `table` whose key (a text or a glob) suits the fact named `lookup`. Null where none does and there is no default. */
+/** The entry of `table` whose key (a text or a glob) matches the fact named `lookup`. Null without a match and a default. */
 export function filterBy(table: Value, lookup: Value, facts: ValueMap, options: FilterOptions): Value {
   if (!(table instanceof Map)) {
     throw pythonException("AttributeError", `'${strOf(table)}' is not a dictionary`);

@@ -1,10 +1,10 @@
-/** The shape in which each module's file offers its functions, and the names of all modules. */
+/** The form in which each module's file gives its functions, and the names of all modules. */
 import type { ModuleFunction } from "../../functions/module-contract.ts";
 
 /** Functions of one module by whole name, `test.ping`. */
 export type ModuleFunctions = { readonly [name: string]: ModuleFunction };
 
-/** Every module of this program, loaded or disabled. A test compares with the registry. */
+/** Every module of this program, loaded or disabled. A test compares the list with the registry. */
 export const moduleNames = [
   "cmd",
   "config",

@@ -1,4 +1,4 @@
-/** Settings that have a value even where nobody writes one: those that functions of this program look up by `config.option`. */
+/** Defaults of settings that functions of this program look up by `config.option`. */
 import type { Value } from "../../../wire/values.ts";
 
 export const builtInSettings = new Map<Value, Value>([["test.foo", "unconfigured"]]);

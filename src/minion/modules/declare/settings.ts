@@ -1,4 +1,4 @@
-/** A setting wherever it stands: minion configuration, then grains, pillar, the master's configuration in the pillar. Source: Salt's `config.get`. */
+/** Finds a setting in the minion's configuration, its grains, its pillar, or the master's configuration in the pillar. Source: Salt's `config.get`. */
 import { isTrue } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
@@ -12,7 +12,7 @@ export type SettingSources = {
   readonly omitsMaster?: boolean;
 };
 
-/** Options that Salt knows only when they are written: an empty one here must not hide what grains or pillar say. */
+/** Options that do not exist in Salt unless configured. Here an empty one must not hide what grains or pillar say. */
 const absentWhenEmpty = ["mine_functions", "append_domain", "autosign_grains", "include", "output"];
 
 /** The minion's configuration as a map, unknown keys included; its `grains` are all grains. */
@@ -23,7 +23,7 @@ export function optionsOf(context: CallContext): ValueMap {
   return options.set("grains", context.grains());
 }
 
-/** The maps to look into, in order. */
+/** The maps to search, in order. */
 export function sourcesOf(context: CallContext, sources: SettingSources = {}): ValueMap[] {
   const master = context.pillar().get("master");
   return [
@@ -34,7 +34,7 @@ export function sourcesOf(context: CallContext, sources: SettingSources = {}): V
   ];
 }
 
-/** @returns undefined where no source has it */
+/** @returns undefined if no source has it */
 export function findSetting(
   context: CallContext,
   key: Value,

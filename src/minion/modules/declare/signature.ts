@@ -1,10 +1,10 @@
-/** Signatures written as Python writes them, `tgt, fun, tgt_type='glob', *args, **kwargs`, and the reading of bound arguments. */
+/** Reads signatures in Python's form, `tgt, fun, tgt_type='glob', *args, **kwargs`, and bound arguments. */
 import { strOf } from "../../../python/repr.ts";
 import { Float, type Value, type ValueMap } from "../../../wire/values.ts";
 import { invocationError } from "../../functions/errors.ts";
 import type { BoundArguments, Parameter, Signature } from "../../functions/module-contract.ts";
 
-/** Parameters after `*args` can only be given by name. They are bound by `keywordArguments`, through `**kwargs`. */
+/** Parameters after `*args` can be given by name only. `keywordArguments` binds them, through `**kwargs`. */
 export type FullSignature = Signature & { readonly keywordOnly?: readonly Parameter[] };
 
 /** @param source - parameters with literal defaults: None, True, False, numbers, quoted text, `[]`, `{}` */
@@ -49,7 +49,7 @@ export function argument(args: BoundArguments, name: string): Value {
   return args.named[name] ?? null;
 }
 
-/** Keyword arguments of a function with `**kwargs`, without what the publish adds (`__pub_*`). */
+/** Keyword arguments of a function with `**kwargs`, without the fields of the publish (`__pub_*`). */
 export function ownKeywords(args: BoundArguments): ValueMap {
   return new Map(Array.from(args.extra).filter(([name]) => !strOf(name).startsWith("__")));
 }
@@ -62,7 +62,7 @@ export function keywordArguments(args: BoundArguments, from: FullSignature): { r
   return Object.fromEntries(known.map(({ name, default: value }) => [name, own.get(name) ?? value ?? null]));
 }
 
-/** @throws SaltworksError FUNCTION_ARGUMENTS naming the keywords, when there are any */
+/** @throws SaltworksError FUNCTION_ARGUMENTS with the names of the keywords, if there are any */
 export function refuseKeywords(keywords: ValueMap): void {
   if (keywords.size === 0) return;
   const list = Array.from(keywords, ([name, value]) => `${strOf(name)}=${strOf(value)}`).join(", ");

@@ -1,4 +1,4 @@
-/** `template=jinja`: a command or a script is a template, with what Salt's templates see. */
+/** `template=jinja`: renders a command or a script, with the names that Salt's templates see. */
 
 import { hasCode } from "../../../errors.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -8,19 +8,19 @@ import { commandError } from "../../functions/errors.ts";
 import type { CallContext, TemplateFunction } from "../../functions/module-contract.ts";
 import { optionsOf } from "./settings.ts";
 
-/** Salt's engines; of them this minion has the first. */
+/** Salt's engines. This minion has the first one. */
 const engines = ["jinja", "mako", "genshi", "cheetah", "wempy", "py"];
 
-/** What the caller says of templates: `engine` undefined where a text stands for itself. */
+/** What the caller says of templates. `engine` undefined: the text is not a template. */
 export type TemplateChoice = {
   readonly engine: string | undefined;
   readonly saltenv: string;
-  /** The pillar is compiled anew with these; the minion's own without them. */
+  /** The environment to compile the pillar for; undefined takes the minion's pillar. */
   readonly pillarenv: string | undefined;
   readonly pillarOverride: Value;
 };
 
-/** @throws SaltworksError FUNCTION_FAILED for an engine that this minion does not have */
+/** @throws SaltworksError FUNCTION_FAILED if this minion does not have the engine */
 export function readTemplateChoice(context: CallContext, get: (name: string) => Value): TemplateChoice {
   const text = (name: string) => (isTrue(get(name)) ? strOf(get(name)) : undefined);
   const engine = text("template");
@@ -36,7 +36,7 @@ export function readTemplateChoice(context: CallContext, get: (name: string) => 
   };
 }
 
-/** Renders texts, all with one pillar. @throws SaltworksError FUNCTION_FAILED with what is wrong, its line, and `file` where the text is one's */
+/** Renders texts with one pillar. @throws SaltworksError FUNCTION_FAILED with the fault, its line, and `file` if the text is a file's */
 export async function renderer(
   context: CallContext,
   choice: TemplateChoice,

@@ -7,7 +7,7 @@ import { parseYamlWord } from "../../functions/yaml-values.ts";
 
 export const defaultDelimiter = ":";
 
-/** @returns the value found, undefined where a key leads nowhere (a null that is found is null) */
+/** @returns undefined if a key leads nowhere; a null that is found is null */
 export function traverse(data: Value, key: Value, delimiter = defaultDelimiter): Value | undefined {
   let value: Value | undefined = data;
   for (const step of stepsOf(key, delimiter)) {
@@ -19,7 +19,7 @@ export function traverse(data: Value, key: Value, delimiter = defaultDelimiter):
   return value;
 }
 
-/** What is found, also when that is null; `fallback` where a key leads nowhere. */
+/** The value, even a null; `fallback` if a key leads nowhere. */
 export function traverseOr(data: Value, key: Value, fallback: Value, delimiter = defaultDelimiter): Value {
   const found = traverse(data, key, delimiter);
   return found === undefined ? fallback : found;
@@ -30,7 +30,7 @@ function stepsOf(key: Value, delimiter: string): readonly Value[] {
   return typeof key === "string" ? key.split(delimiter) : [key];
 }
 
-/** A key as it stands, else as YAML reads it: that finds numbers and booleans. */
+/** Tries the key as it is, then as YAML reads it, which finds numbers and booleans. */
 function memberOfMap(map: ValueMap, key: Value): Value | undefined {
   const found = mapGet(map, key);
   if (found !== undefined || typeof key !== "string") return found;
@@ -38,7 +38,7 @@ function memberOfMap(map: ValueMap, key: Value): Value | undefined {
   return typed === key ? undefined : mapGet(map, typed);
 }
 
-/** A number picks a map's key or the member of that index; a text picks the first map that has it. */
+/** A number picks a map's key or the member at that index; a text picks the first map that has it. */
 function memberOfList(list: readonly Value[], key: Value): Value | undefined {
   const text = strOf(key).trim();
   const index = /^[-+]?\d+$/.test(text) ? Number(text) : undefined;

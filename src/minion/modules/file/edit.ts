@@ -1,4 +1,4 @@
-/** How functions of `file` change what stands in a file: what they show of it, what they keep beside it, and whose it stays. */
+/** Edits files for functions of `file`: shows the difference, keeps a copy, preserves the owner. */
 
 import { isUtf8 } from "node:buffer";
 import {
@@ -25,18 +25,18 @@ import { commandError, invocationError, pythonException } from "../../functions/
 import { isFileError } from "../machine/file-error.ts";
 import { asPython, expandedPath } from "../machine/file-paths.ts";
 
-/** How much of a file tells whether it is text. */
+/** Bytes that decide whether a file is text. */
 const lookBytes = 512;
 const textBytes = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d, ...Array.from({ length: 95 }, (_, index) => 0x20 + index)]);
 
-/** The file itself, where the path leads over links; the path as it would be where there is nothing. */
+/** The file itself, links resolved; the path as it is if there is no file. */
 export function realPath(value: Value): string {
   const path = expandedPath(value);
   return existsSync(path) ? realpathSync(path) : path;
 }
 
 /**
- * What stands in a file that is text, as bytes, one a character: whatever is not changed stays as it is.
+ * The content of a text file as bytes, one per character, so that an edit does not change other bytes.
  *
  * @throws SaltworksError FUNCTION_ARGUMENTS for a binary file, FUNCTION_FAILED for one that cannot be read
  */
@@ -53,21 +53,21 @@ export function readEditable(path: string): string {
   return content.toString("latin1");
 }
 
-/** @throws SaltworksError FUNCTION_FAILED for one that cannot be read or is not UTF-8 */
+/** @throws SaltworksError FUNCTION_FAILED if it cannot be read or is not UTF-8 */
 export function readTextFile(path: string): string {
   const content = asPython(path, () => readFileSync(path));
   if (isUtf8(content)) return content.toString("utf8");
   throw pythonException("UnicodeDecodeError", `'utf-8' codec can't decode all of '${path}'`);
 }
 
-/** Salt's guess: a zero byte, or more than three tenths that no text has. */
+/** Salt's guess: a zero byte, or more than three tenths of bytes that text does not have. */
 function isBinary(block: Buffer): boolean {
   if (block.length === 0) return false;
   if (block.includes(0)) return true;
   const decoded = new TextDecoder("utf-8", { fatal: true });
   let isDecoded = true;
   try {
-    // As part of a stream: a character that is cut at the end is none that is wrong.
+    // As part of a stream, so that a character cut at the end is not an error.
     decoded.decode(block, { stream: true });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -77,7 +77,7 @@ function isBinary(block: Buffer): boolean {
   return strange.length / block.length > 0.3;
 }
 
-/** Bytes, one a character, of a text; and back. */
+/** The bytes of a text, one per character, and the way back. */
 export function asBytes(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
@@ -87,22 +87,22 @@ export function linesWithEnds(text: string): string[] {
   return text.match(/[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+/g) ?? [];
 }
 
-/** The unified diff that Salt shows. Lines are bytes, one a character. */
+/** The unified diff that Salt shows. Lines are bytes, one per character. */
 export function shownDiff(before: readonly string[], after: readonly string[]): string {
   const lines = unifiedLines(before, after, { from: "", to: "", contextLines: 3, lineEnd: "\n" });
   return Buffer.from(lines.join(""), "latin1").toString("utf8");
 }
 
 export type EditOptions = {
-  /** The ending of the copy that is kept; none where Python takes it for false. */
+  /** The suffix of the copy; no copy if Python takes the value for false. */
   readonly backup: Value;
-  /** The file keeps its inode, and with it its other names; else these stay with the copy. */
+  /** The file keeps its inode, and so its other names; without it these belong to the copy. */
   readonly preservesInode: boolean;
-  /** The path as it was given, where that is a link: then the copy gets a link, too. */
+  /** The caller's path if it is a link. The copy then gets a link too. */
   readonly link?: string;
 };
 
-/** Puts `content` in place of what stands in the file; owner and mode stay. @throws SaltworksError FUNCTION_FAILED */
+/** Replaces the file's content; owner and mode stay. @throws SaltworksError FUNCTION_FAILED */
 export function writeEdited(path: string, content: string, { backup, preservesInode, link }: EditOptions): void {
   const kept = isTrue(backup) ? `${path}${strOf(backup)}` : undefined;
   try {
@@ -124,7 +124,7 @@ export function copyWithTimes(from: string, to: string): void {
   utimesSync(to, atime, mtime);
 }
 
-/** A new file under the old name, whole or not at all. `kept`: the name that the old one gets. */
+/** Replaces the file by renaming a new one, so that readers never see half of it. `kept`: new name of the old file. */
 export function replaceFile(path: string, content: string, kept?: string): void {
   const { mode, uid, gid } = statSync(path);
   const next = `${path}.saltworks-${process.pid}`;
@@ -145,7 +145,7 @@ function linkBackup(link: string, ending: string): void {
   symlinkSync(`${readlinkSync(link)}${ending}`, place);
 }
 
-/** Runs it; a pattern that Python refuses is Python's exception, one that only this program refuses says so. */
+/** Throws Python's exception for a pattern that Python refuses, and an own text for one that only this program refuses. */
 export function withPattern<Result>(use: () => Result): Result {
   try {
     return use();
@@ -157,7 +157,7 @@ export function withPattern<Result>(use: () => Result): Result {
   }
 }
 
-/** Python's words alone. */
+/** Only Python's words. */
 export function withoutPrefix(message: string): string {
   return message.replace(/^(?:regular expression|replacement) invalid: /, "");
 }

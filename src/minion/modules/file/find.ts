@@ -1,4 +1,4 @@
-/** What `file.find` looks for: conditions that must all hold, over a tree that is walked with bounds. Source: Salt 3007's `salt.utils.find`. */
+/** `file.find`: walks a tree, with limits, for entries that meet all conditions. Source: Salt 3007's `salt.utils.find`. */
 
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -28,7 +28,7 @@ function kindOf(
   return entry.isCharacterDevice() ? "c" : "f";
 }
 
-/** @throws SaltworksError naming the condition that this minion does not know */
+/** @throws SaltworksError with the name of an unknown condition */
 export function findOptions(words: readonly Value[], keywords: ValueMap): FindOptions {
   if (words.length > 0) throw invocationError("file.find takes its conditions by name");
   const tests: ((name: string, kind: string) => boolean)[] = [];
@@ -48,7 +48,7 @@ export function findOptions(words: readonly Value[], keywords: ValueMap): FindOp
   return { matches: (name, kind) => tests.every((test) => test(name, kind)), depthMin, depthMax };
 }
 
-/** Sorted paths; none where `path` is not there. @throws SaltworksError FUNCTION_FAILED above `foundFilesMax` */
+/** Sorted paths; none if `path` does not exist. @throws SaltworksError FUNCTION_FAILED above `foundFilesMax` */
 export function findFiles(path: string, options: FindOptions): string[] {
   const top = statSync(path, { throwIfNoEntry: false });
   if (top === undefined) return [];
@@ -71,7 +71,7 @@ export function findFiles(path: string, options: FindOptions): string[] {
   return found.sort();
 }
 
-/** None of a directory that may not be read, as find goes on. */
+/** Empty for a directory that cannot be read, because `find` goes on then. */
 function entriesOf(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true });

@@ -1,4 +1,4 @@
-/** `file.line`: one line in its place. Source: Salt 3007's `file`, whose rules are kept where they surprise, too. */
+/** `file.line`: puts one line in its place. Source: Salt 3007's `file`, whose surprising rules are kept too. */
 
 import { isFile } from "../../../config/files/kinds.ts";
 import { hasCode } from "../../../errors.ts";
@@ -41,7 +41,7 @@ type Edit = {
   readonly content: string;
   readonly location: string | undefined;
   readonly isIndented: boolean;
-  /** The lines that each expression means; undefined where it was not given. */
+  /** The lines that match each expression; undefined if the caller did not give it. */
   readonly match: readonly string[] | undefined;
   readonly before: readonly string[] | undefined;
   readonly after: readonly string[] | undefined;
@@ -60,7 +60,7 @@ function line(context: CallContext, args: BoundArguments): string | boolean {
     throw commandError('Content can only be empty if mode is "delete"');
   const text = readTextFile(path);
   const old = linesWithEnds(text);
-  // A file that ends with a whole line has an empty one behind it as long as lines are put in.
+  // While lines are inserted, a file that ends with a line end has an empty last line.
   const start = endOf(old.at(-1) ?? "") === "" ? old : [...old, ""];
   if (start.length === 0 && (mode === "delete" || mode === "replace"))
     context.log.warn(`Cannot find text to ${mode}. File '${path}' is empty.`);
@@ -99,7 +99,7 @@ function editOf(args: BoundArguments, mode: string, lines: readonly string[]): E
   };
 }
 
-/** Lines in which the expression matches, or stands as it is. */
+/** Lines that match the expression, or contain it as text. */
 function meantLines(lines: readonly string[], given: Value): readonly string[] | undefined {
   if (lines.length === 0 || !isTrue(given)) return undefined;
   const regex = strOf(given);
@@ -184,7 +184,7 @@ function isFound(meant: readonly string[] | undefined): meant is readonly string
   return meant !== undefined && meant.length > 0;
 }
 
-/** @throws SaltworksError FUNCTION_FAILED where the expression means several lines */
+/** @throws SaltworksError FUNCTION_FAILED if several lines match */
 function onlyPlace(lines: readonly string[], meant: readonly string[], name: string): number {
   if (meant.length > 1) throw commandError(`Found more than expected occurrences in "${name}" expression`);
   return lines.indexOf(meant[0] ?? "");
@@ -214,7 +214,7 @@ function withEndOf(model: string, text: string): string {
   return text.trimEnd() + (endOf(model) || "\n");
 }
 
-/** Every line but the last gets an end, that of the line before it. */
+/** Every line but the last gets a line end, the one of the line before it. */
 function withEnds(lines: readonly string[]): string[] {
   const whole = [...lines];
   for (let index = 0; index + 1 < whole.length; index += 1) {

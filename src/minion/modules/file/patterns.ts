@@ -1,4 +1,4 @@
-/** The functions of `file` that search and replace by patterns, in Python's dialect. Source: Salt 3007's `file`, docs/functions.md. */
+/** The functions of `file` that search and replace with Python's regular expressions. Source: Salt 3007's `file`, docs/functions.md. */
 
 import { existsSync, lstatSync, readFileSync } from "node:fs";
 import { isFile } from "../../../config/files/kinds.ts";
@@ -49,13 +49,13 @@ export const filePatternFunctions: ModuleFunctions = {
   "file.comment": commenting("regex", "Puts a mark before the lines that a regular expression matches.", true),
   "file.uncomment": commenting(
     "regex",
-    "Takes the mark from the lines that, without it, a regular expression matches.",
+    "Removes the mark from the lines that a regular expression matches without it.",
     false,
   ),
   "file.comment_line": {
     ...signature("path, regex, char='#', cmnt=True, backup='.bak'"),
     doc: describe(
-      "Puts a mark before the lines that a regular expression matches or, with `cmnt=False`, takes it away.",
+      "Puts a mark before the lines that a regular expression matches or, with `cmnt=False`, removes it.",
       "file.comment_line /etc/modules '^pcspkr'",
     ),
     run: (_, args) => commentLines(args, isTrue(argument(args, "cmnt"))),
@@ -83,7 +83,7 @@ const flagBits: readonly (readonly [bit: number, letter: string, ...names: strin
   [256, "a", "ASCII", "A"],
 ];
 
-/** As letters of `(?im)`. @throws SaltworksError FUNCTION_FAILED for what is no flag or has no effect on bytes */
+/** As letters of `(?im)`. @throws SaltworksError FUNCTION_FAILED if it is not a flag, or has no effect on bytes */
 function flagLetters(flags: Value): string {
   const number = typeof flags === "boolean" ? undefined : numberOf(flags);
   if (number !== undefined) {
@@ -111,7 +111,7 @@ function letterOf(name: string): string {
   return found[1];
 }
 
-/** Undefined where there is none and that is no error. @throws SaltworksError FUNCTION_ARGUMENTS */
+/** Undefined for a missing file if that is not an error. @throws SaltworksError FUNCTION_ARGUMENTS */
 function presentFile(args: BoundArguments): string | undefined {
   const path = realPath(argument(args, "path"));
   if (existsSync(path)) return path;
@@ -152,7 +152,7 @@ function replace(args: BoundArguments): string | boolean {
   return isTrue(argument(args, "show_changes")) ? shownDiff(linesWithEnds(before), lines) : after !== before;
 }
 
-/** Adds `not_found_content`, or else the replacement, as a line of its own; one that an earlier run added is found. */
+/** Adds `not_found_content`, or else the replacement, as a line of its own, unless an earlier run added it. */
 function addIfMissing(args: BoundArguments, before: string, lines: string[], letters: string, isAtEnd: boolean): void {
   const given = argument(args, "not_found_content");
   const repl = argument(args, "repl");
@@ -194,7 +194,7 @@ function withoutStart(line: string, characters: string): string {
   return line.slice(at);
 }
 
-/** The difference that this makes, of the changed lines alone, as Salt shows it; False where no line is meant. */
+/** The difference in the changed lines, as Salt shows it; False if no line matches. */
 function commentLines(args: BoundArguments, isCommenting: boolean): string | boolean {
   const path = realPath(argument(args, "path"));
   const mark = asBytes(strOf(argument(args, "char")));

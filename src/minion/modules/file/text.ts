@@ -1,4 +1,4 @@
-/** The functions of `file` on what stands in files. Source: Salt 3007's `file`, docs/functions.md. */
+/** The functions of `file` on the content of files. Source: Salt 3007's `file`, docs/functions.md. */
 
 import { createHash, getHashes } from "node:crypto";
 import {
@@ -21,13 +21,13 @@ import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, ownKeywords, signature } from "../declare/signature.ts";
 import { asPython, expandedPath } from "../machine/file-paths.ts";
 
-/** Files are read in pieces of this size where only something in them is asked for. */
+/** Bytes read at a time by functions that search or hash. */
 const pieceBytes = 64 * 1024;
 
 export const fileTextFunctions: ModuleFunctions = {
   "file.read": {
     ...signature("path, binary=False"),
-    doc: describe("What stands in a file.", "file.read /path/to/file"),
+    doc: describe("The content of a file.", "file.read /path/to/file"),
     run: (_, args) => {
       const path = expandedPath(argument(args, "path"));
       return asPython(path, () => (isTrue(argument(args, "binary")) ? readFileSync(path) : readFileSync(path, "utf8")));
@@ -36,7 +36,7 @@ export const fileTextFunctions: ModuleFunctions = {
   "file.write": {
     ...signature("path, *args, **kwargs"),
     doc: describe(
-      "Writes lines to a file, in place of what stood in it.",
+      "Writes lines to a file and replaces its content.",
       "file.write /etc/motd 'first line' 'second line'",
     ),
     run: (_, args) => {
@@ -72,7 +72,7 @@ export const fileTextFunctions: ModuleFunctions = {
   "file.contains": {
     ...signature("path, text"),
     doc: describe(
-      "Whether a text, blanks around it aside, stands in a file.",
+      "Whether a file contains a text, without the blanks around the text.",
       "file.contains /etc/crontab 'mymaintenance.sh'",
     ),
     run: (_, args) => {
@@ -83,12 +83,12 @@ export const fileTextFunctions: ModuleFunctions = {
   },
   "file.get_hash": {
     ...signature("path, form='sha256', chunk_size=65536"),
-    doc: describe("The hash of what stands in a file.", "file.get_hash /etc/shadow"),
+    doc: describe("The hash of a file's content.", "file.get_hash /etc/shadow"),
     run: (_, args) => hashOf(expandedPath(argument(args, "path")), strOf(argument(args, "form"))),
   },
   "file.get_sum": {
     ...signature("path, form='sha256'"),
-    doc: describe("The hash of what stands in a file, or that there is no file.", "file.get_sum /etc/passwd sha512"),
+    doc: describe("The hash of a file's content, or a text that there is no file.", "file.get_sum /etc/passwd sha512"),
     run: (_, args) => {
       const path = expandedPath(argument(args, "path"));
       return existsSync(path) && statSync(path).isFile()
@@ -107,7 +107,7 @@ export const fileTextFunctions: ModuleFunctions = {
   },
 };
 
-/** Lines to write: those given one by one, or `args=` with one or a list. */
+/** Lines to write: the positional arguments, or `args=` with one line or a list. */
 function linesOf(args: BoundArguments): readonly string[] {
   const named = ownKeywords(args).get("args");
   const given = named === undefined ? args.rest : Array.isArray(named) ? named : [named];
@@ -118,7 +118,7 @@ function joined(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** Whether the file's last line has no end yet. */
+/** Whether the file's last line has no line end. */
 function endsInMiddle(path: string): boolean {
   if (!existsSync(path)) return false;
   const { size } = statSync(path);
@@ -133,7 +133,7 @@ function endsInMiddle(path: string): boolean {
   }
 }
 
-/** Each piece is searched with the end of the one before, so that nothing is missed on their border. */
+/** Searches each piece together with the end of the one before, so that a match across the border is found. */
 function fileHolds(path: string, wanted: Buffer): boolean {
   const file = openSync(path, "r");
   try {
@@ -167,7 +167,7 @@ function hashOf(path: string, form: string): string {
   });
 }
 
-/** @throws SaltworksError FUNCTION_FAILED where the module `cmd` is disabled */
+/** @throws SaltworksError FUNCTION_FAILED if the module `cmd` is disabled */
 async function grep(context: CallContext, args: BoundArguments): Promise<Encodable> {
   const options = args.rest.map(strOf);
   const split = options.find((option) => /\s/.test(option));

@@ -1,4 +1,4 @@
-/** The functions of `file` on files and directories as such. Source: Salt 3007's `file`, docs/functions.md. */
+/** The functions of `file` on files and directories as a whole. Source: Salt 3007's `file`, docs/functions.md. */
 
 import {
   chmodSync,
@@ -94,7 +94,7 @@ export const fileTreeFunctions: ModuleFunctions = {
   },
   "file.mkdir": {
     ...signature("dir_path, user=None, group=None, mode=None"),
-    doc: describe("Makes a directory, and those above it.", "file.mkdir /opt/jetty/context"),
+    doc: describe("Makes a directory and its missing parents.", "file.mkdir /opt/jetty/context"),
     run: (_, args) => makeDirectory(args),
   },
   "file.copy": {
@@ -120,7 +120,7 @@ export const fileTreeFunctions: ModuleFunctions = {
   "file.remove": {
     ...signature("path, **kwargs"),
     doc: describe(
-      "Removes a file, or a directory with what is in it; False where there is none.",
+      "Removes a file, or a directory with its content; False without one.",
       "file.remove /tmp/foo",
     ),
     run: (_, args) => {
@@ -132,7 +132,7 @@ export const fileTreeFunctions: ModuleFunctions = {
   },
 };
 
-/** Undefined where there is nothing. */
+/** Undefined if the path does not exist. */
 function statusOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
@@ -157,7 +157,7 @@ function touch(args: BoundArguments): boolean {
   return existsSync(path);
 }
 
-/** @throws SaltworksError FUNCTION_FAILED where there is nothing */
+/** @throws SaltworksError FUNCTION_FAILED if the path does not exist */
 function foundStatus(path: string, isFollowed: boolean): Stats {
   const status = (isFollowed ? statusOf(path) : undefined) ?? linkStatusOf(path);
   if (status === undefined) throw commandError(`Path not found: ${path}`);
@@ -219,7 +219,7 @@ async function makeDirectory(args: BoundArguments): Promise<boolean> {
   return true;
 }
 
-/** Numbers of names; what is not named stays this process's own. @throws SaltworksError FUNCTION_FAILED for an unknown name */
+/** The ids for the names; a missing name keeps this process's own. @throws SaltworksError FUNCTION_FAILED for an unknown name */
 async function ownerOf(user: Value, group: Value): Promise<{ readonly uid: number; readonly gid: number } | undefined> {
   if (user === null && group === null) return undefined;
   const uid = user === null ? process.getuid?.() : (await findUser(strOf(user)))?.uid;

@@ -1,4 +1,4 @@
-/** Changes of grains at any depth: lists that grow and shrink, values set under `key:key`. Source: texts and results of Salt 3007. */
+/** Changes grains at any depth: adds to lists, removes from them, sets values under `key:key`. Source: texts and results of Salt 3007. */
 
 import { strOf } from "../../../python/repr.ts";
 import { contains, isEqual } from "../../../python/values.ts";
@@ -42,7 +42,7 @@ function findOr(context: CallContext, { key, delimiter }: Place, fallback: Value
   return traverseOr(context.grains(), key, fallback, delimiter);
 }
 
-/** Puts the value into the maps around it, outwards to the grain itself. */
+/** Puts the value into the maps around it, from the inside to the grain itself. */
 async function storeNested(context: CallContext, place: Place, inner: Value): Promise<Encodable> {
   let value = inner;
   let key = place.key;
@@ -69,7 +69,7 @@ function refused(comment: string): SetResult {
   return { comment, changes: {}, result: false };
 }
 
-/** `grains.set`: refuses to overwrite maps and lists unless forced. A null with `isDestructive` removes the grain. */
+/** `grains.set`: replaces maps and lists only if forced. A null with `isDestructive` removes the grain. */
 export async function setGrain(
   context: CallContext,
   place: Place,
@@ -124,7 +124,7 @@ function nest(
   return { key, value };
 }
 
-/** In a list, the members named `name` and the maps that have it take the value; without any, one is added. */
+/** In a list, the member `name` and the maps that have it take the value. Without any, one is added. */
 function setInList(list: readonly Value[], name: string, value: Value): Value[] {
   const isHit = (member: Value) => isEqual(member, name) || (member instanceof Map && member.has(name));
   const entry = (): ValueMap => new Map([[name, value]]);

@@ -1,5 +1,5 @@
 /**
- * Collects this machine's grains: what is found, then the `grains` file beside the configuration, then `grains:` in it.
+ * Collects this machine's grains: first the detected ones, then the file `grains` beside the configuration, then `grains:` in the configuration.
  * Source: names and values of Salt 3007, docs/functions.md.
  */
 
@@ -74,7 +74,7 @@ export async function collectGrains({ config, environment, log }: GrainsOptions)
   return withOverrides(asValue(found) as ValueMap, config, log);
 }
 
-/** Later sources win: whole grains, or with `grains_deep_merge` their members. */
+/** Later sources win: with whole grains, or with `grains_deep_merge` member by member. */
 function withOverrides(found: ValueMap, config: MinionConfig, log: ModuleLog): ValueMap {
   const file = readGrainsFile(grainsFileOf(config), log);
   const configured = configToValue(config.grains);
@@ -83,12 +83,12 @@ function withOverrides(found: ValueMap, config: MinionConfig, log: ModuleLog): V
   return merge(merge(found, file), configured instanceof Map ? configured : new Map());
 }
 
-/** Where `grains.setval` keeps what it is told. */
+/** The file in which `grains.setval` keeps grains. */
 export function grainsFileOf(config: Pick<MinionConfig, "configDir">): string {
   return join(config.configDir, "grains");
 }
 
-/** On a host of OpenVZ containers the processes inside them are left out. */
+/** On a host of OpenVZ containers, leaves out the processes inside the containers. */
 const psInContainerHost =
   'ps -fH -p $(grep -l "^envID:[[:space:]]*0\\$" /proc/[0-9]*/status | sed -e "s=/proc/\\([0-9]*\\)/.*=\\1=")  ' +
   "| awk '{ $7=\"\"; print }'";
@@ -110,7 +110,7 @@ async function processGrains(environment: Environment): Promise<Grains> {
   };
 }
 
-/** A number below 2^31 made of the id, the same on every run and release. */
+/** A number below 2^31 from the id, the same in every run and release. */
 function serverId(id: string): number {
   const digest = createHash("sha256").update(id).digest("hex");
   return Number(BigInt(`0x${digest}`) % 2n ** 31n);

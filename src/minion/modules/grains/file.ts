@@ -1,4 +1,4 @@
-/** The file `grains` beside the configuration: what operators write there and what `grains.setval` keeps. */
+/** The file `grains` beside the configuration, which operators and `grains.setval` write. */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type Document, isMap, isScalar, isSeq, parseDocument } from "yaml";
 import { plainKind, plainValue } from "../../../config/yaml/yaml11.ts";
@@ -7,7 +7,7 @@ import { Float, type Value, type ValueMap } from "../../../wire/values.ts";
 import type { ModuleLog } from "../../functions/module-contract.ts";
 import { isFileError } from "../machine/file-error.ts";
 
-/** Empty where there is no file; a file that is no YAML map is logged and counts as empty. */
+/** Empty without a file. A file that is not a YAML map is logged and counts as empty. */
 export function readGrainsFile(path: string, log: ModuleLog): ValueMap {
   const read = parseGrainsFile(path);
   if (read instanceof Map) return read;
@@ -15,7 +15,7 @@ export function readGrainsFile(path: string, log: ModuleLog): ValueMap {
   return new Map();
 }
 
-/** The file's map (empty when it holds none), undefined without a file, or a text saying why it cannot be read. */
+/** The file's map, or empty without one in it; undefined without a file; a text with the reason if it cannot be read. */
 export function parseGrainsFile(path: string): ValueMap | string | undefined {
   let source: string;
   try {
@@ -32,7 +32,7 @@ export function parseGrainsFile(path: string): ValueMap | string | undefined {
   return value instanceof Map ? value : new Map();
 }
 
-/** Unlike the general reader, keeps the types of keys and tells 1.0 from 1. */
+/** Keeps the types of keys and tells 1.0 from 1, which the general reader does not. */
 function valueOfNode(node: unknown, document: Document.Parsed): Value {
   if (isMap(node)) {
     const map: ValueMap = new Map();
@@ -48,7 +48,7 @@ function valueOfNode(node: unknown, document: Document.Parsed): Value {
   return kind === "float" && typeof value === "number" && Number.isInteger(value) ? new Float(value) : value;
 }
 
-/** Replaces the file whole, so that a reader never sees half of it. */
+/** Replaces the file by renaming, so that readers never see half of it. */
 export function writeGrainsFile(path: string, grains: ValueMap): void {
   const half = `${path}.${process.pid}.tmp`;
   writeFileSync(half, yamlFileText(grains), { mode: 0o644 });

@@ -1,4 +1,4 @@
-/** Execution module `grains`: what the minion knows of its machine, read and changed. Source: Salt 3007's `grains`, docs/functions.md. */
+/** Execution module `grains`: reads and changes what the minion knows of its machine. Source: Salt 3007's `grains`, docs/functions.md. */
 
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
@@ -17,7 +17,7 @@ import { storeGrains } from "./store.ts";
 const getFunction: ModuleFunction = {
   ...signature("key, default='', delimiter=':', ordered=True"),
   pythonName: "get",
-  doc: describe("One grain, or with `key:key` a member of it; the default where there is none.", "grains.get os"),
+  doc: describe("One grain, or with `key:key` a member of it; the default without one.", "grains.get os"),
   run: (context, args) =>
     traverseOr(context.grains(), argument(args, "key"), argument(args, "default"), delimiterOf(args)),
 };
@@ -31,14 +31,14 @@ const readFunctions: ModuleFunctions = {
   "grains.fetch": getFunction,
   "grains.has_value": {
     ...signature("key"),
-    doc: describe("Whether there is such a grain, whatever its value.", "grains.has_value roles"),
+    doc: describe("Whether the grain exists, whatever its value.", "grains.has_value roles"),
     run: (context, args) => traverse(context.grains(), argument(args, "key")) !== undefined,
   },
   "grains.items": {
     ...signature("sanitize=False"),
     outputter: "nested",
     doc: describe(
-      "All grains. `sanitize` hides what tells machines apart.",
+      "All grains. `sanitize` hides serial numbers and names.",
       "grains.items",
       "grains.items sanitize=True",
     ),
@@ -98,7 +98,7 @@ const hidden = new Map<Value, string>([
   ["nodename", "MINION"],
 ]);
 
-/** The last quarter of a serial number is enough to hide which machine it is. */
+/** Hides the first three quarters of a serial number, which is enough to hide the machine. */
 function sanitized(grains: ValueMap): ValueMap {
   for (const [name, text] of hidden) if (grains.has(name)) grains.set(name, text);
   const serial = grains.get("serialnumber");
@@ -138,7 +138,7 @@ const changeFunctions: ModuleFunctions = {
   },
   "grains.remove": {
     ...signature("key, val, delimiter=':'"),
-    doc: describe("Takes a value out of a grain that is a list.", "grains.remove roles web"),
+    doc: describe("Removes a value from a grain that is a list.", "grains.remove roles web"),
     run: (context, args) => removeFromGrain(context, place(args), argument(args, "val")),
   },
   "grains.set": {
@@ -156,7 +156,7 @@ const changeFunctions: ModuleFunctions = {
   },
   "grains.delval": {
     ...signature("key, destructive=False, force=False"),
-    doc: describe("Empties a grain; with `destructive` the grain itself goes.", "grains.delval key"),
+    doc: describe("Empties a grain; with `destructive` removes the grain.", "grains.delval key"),
     run: (context, args) =>
       setGrain(context, { key: strOf(argument(args, "key")), delimiter: defaultDelimiter }, null, {
         isForced: isTrue(argument(args, "force")),

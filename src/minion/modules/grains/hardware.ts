@@ -31,7 +31,7 @@ export function memoryGrains(meminfo = readTextIfAny("/proc/meminfo") ?? ""): Gr
   return { mem_total: mebibytes("MemTotal"), swap_total: mebibytes("SwapTotal") };
 }
 
-/** Block devices that are no virtual ones, by whether they rotate. */
+/** Physical block devices, by whether they rotate. */
 export function diskGrains(): Grains {
   const disks: string[] = [];
   const ssds: string[] = [];
@@ -55,7 +55,7 @@ const firmwareFiles = {
   serialnumber: "product_serial",
 } as const;
 
-/** What the firmware says, where the kernel shows it and this user may read it; device trees have names of their own. */
+/** Facts of the firmware, if the kernel shows them and this user may read them. Device trees use names of their own. */
 export function firmwareGrains(): Grains {
   const grains: Grains = {};
   for (const [name, file] of Object.entries(firmwareFiles)) {
@@ -109,7 +109,7 @@ export async function graphicsGrains(environment: Environment): Promise<Grains> 
   return { num_gpus: gpus.length, gpus };
 }
 
-/** Software RAIDs, where the kernel knows of any kind. */
+/** Software RAIDs, if the kernel knows of any. */
 export function raidGrains(): Grains {
   const text = readTextIfAny("/proc/mdstat");
   if (text === undefined) return {};

@@ -33,13 +33,13 @@ export async function networkGrains(resolvesFqdns: boolean): Promise<Grains> {
   };
 }
 
-/** The canonical name of this host, which its resolver tells. */
+/** The canonical name of this host, from its resolver. */
 export async function fullHostName(): Promise<string> {
   const asked = await runProgram("hostname", ["-f"]);
   return (asked.exitCode === 0 && asked.stdout.trim()) || hostname() || "localhost.localdomain";
 }
 
-/** Of the names that the resolver has for this host's own address, the first with a dot, else the first. Source: Python's `getfqdn`. */
+/** The first name with a dot that the resolver has for this host's own address, else its first name. Source: Python's `getfqdn`. */
 export async function dottedHostName(): Promise<string> {
   const own = hostname();
   const [address] = (await runProgram("getent", ["hosts", own])).stdout.split(/\s+/);
@@ -62,7 +62,7 @@ function interfaceGrains(interfaces: Interfaces): Grains {
   return { hwaddr_interfaces: hardware, ip4_interfaces: four, ip6_interfaces: six, ip_interfaces: both };
 }
 
-/** Without `ip` nothing is known. A default route without a gateway address counts as True. */
+/** Empty without the program `ip`. A default route without a gateway address counts as True. */
 async function gatewayGrains(): Promise<Grains> {
   const [four, six] = [await defaultGateway("-4"), await defaultGateway("-6")];
   if (four === undefined || six === undefined) return {};
@@ -80,7 +80,7 @@ async function defaultGateway(family: "-4" | "-6"): Promise<string | boolean | u
   return words[1] === "via" ? (words[2] ?? true) : true;
 }
 
-/** A resolver that does not answer must not hold up the minion's start. */
+/** Keeps a resolver that does not answer from delaying the minion's start. */
 async function withinDeadline<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
   const timer = new AbortController();
   const late = delay(probeTimeoutMs, otherwise, { signal: timer.signal, ref: false }).catch(() => otherwise);
@@ -114,7 +114,7 @@ export async function reverseNames(interfaces: Interfaces): Promise<string[]> {
   return [...new Set(found.filter((name) => parseAddress(name) === undefined))].sort();
 }
 
-/** What resolv.conf says; systemd's own file knows the servers behind its stub. */
+/** The settings of systemd's own resolv.conf if it exists, which has the servers behind its stub; else of /etc/resolv.conf. */
 function resolverSettings(): Grains {
   const systemd = "/run/systemd/resolve/resolv.conf";
   return parseResolverFile(readTextIfAny(existsSync(systemd) ? systemd : "/etc/resolv.conf") ?? "");
@@ -152,7 +152,7 @@ export function parseResolverFile(text: string): Grains {
   };
 }
 
-/** `network/netmask`; a network without a mask has the one of its old class. */
+/** `network/netmask`. A network without a mask gets the mask of its old class. */
 function withNetmask(word: string): string[] {
   const first = Number(word.split(".")[0]);
   const natural = word.includes(":") || word.includes("/") ? "" : first >= 192 ? "/24" : first >= 128 ? "/16" : "/8";

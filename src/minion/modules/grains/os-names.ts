@@ -1,6 +1,6 @@
-/** Short names and families by which Salt knows Linux distributions: grains `os` and `os_family`, observed on Salt 3007. */
+/** Salt's short names and families of Linux distributions: grains `os` and `os_family`, observed on Salt 3007. */
 
-/** First ten characters of the name, lower-cased, without blanks and without "(GNU/)Linux": the short name. */
+/** Short names by the first ten characters of the full name, lower-cased, without blanks and "(GNU/)Linux". */
 const shortNames = new Map<string, string>([
   ["redhatente", "RedHat"],
   ["gentoobase", "Gentoo"],
@@ -110,7 +110,7 @@ const familyOfName = new Map(
   Object.entries(families).flatMap(([family, names]) => names.map((name): [string, string] => [name, family])),
 );
 
-/** @param id - the ID of os-release, where there is one */
+/** @param id - the ID of os-release, if there is one */
 export function osName(fullName: string, id?: string): string {
   if (id === "astra") return fullName.includes("Orel") ? "AstraLinuxCE" : "AstraLinuxSE";
   if (id === "pop") return "Pop";
@@ -118,7 +118,7 @@ export function osName(fullName: string, id?: string): string {
   return shortNames.get(plain.replaceAll(" ", "").toLowerCase().slice(0, 10)) ?? plain;
 }
 
-/** A distribution that is nobody's kin is its own family. */
+/** A distribution without relatives is its own family. */
 export function osFamily(name: string): string {
   return familyOfName.get(name) ?? name;
 }

@@ -11,7 +11,7 @@ import { osFamily, osName } from "./os-names.ts";
 
 export type Grains = { [name: string]: Encodable };
 
-/** The distribution as text fields; absent ones are left out. */
+/** The distribution as text fields; missing ones are left out. */
 type Distribution = {
   readonly os: string;
   readonly osfullname: string;
@@ -44,7 +44,7 @@ export async function osGrains(environment: Environment): Promise<Grains> {
   };
 }
 
-/** os-release, corrected by /etc/lsb-release and, for old Red Hat kin, by their release file. */
+/** os-release, corrected by /etc/lsb-release and, for old relatives of Red Hat, by their release file. */
 export function readDistribution(root = ""): Distribution {
   const osRelease = readAssignments(`${root}/etc/os-release`) ?? readAssignments(`${root}/usr/lib/os-release`);
   const lsb = lsbNames(readAssignments(`${root}/etc/lsb-release`) ?? new Map());
@@ -84,12 +84,12 @@ export function readDistribution(root = ""): Distribution {
   };
 }
 
-/** Old CentOS names only its major release there, so the number is taken from its release file and not shown here. */
+/** Old CentOS gives only its major release there, so the number comes from its release file and is left out here. */
 function withoutRelease({ lsb_distrib_release: _release, ...fields }: { readonly [name: string]: string }) {
   return fields;
 }
 
-/** `NAME=value` lines with shell quoting; undefined where the file cannot be read. */
+/** `NAME=value` lines with shell quoting; undefined if the file cannot be read. */
 function readAssignments(path: string): Map<string, string> | undefined {
   const text = readTextIfAny(path);
   if (text === undefined) return undefined;
@@ -109,7 +109,7 @@ function lsbNames(assignments: ReadonlyMap<string, string>): { [name: string]: s
   return names;
 }
 
-/** SUSE's kin are known by their CPE name, and openSUSE's release stands in it. */
+/** SUSE and its relatives are recognised by their CPE name, which has openSUSE's release. */
 function suseNames(
   osRelease: ReadonlyMap<string, string>,
 ): { os: string; fullName?: string; release?: string } | undefined {
@@ -124,7 +124,7 @@ function suseNames(
   };
 }
 
-/** Rocky and its like name the release only in brackets. */
+/** Rocky and its relatives name the release only in brackets. */
 function bracketed(os: string, codename: string): string {
   return ["Rocky", "AlmaLinux", "AstraLinuxSE"].includes(os) ? (bracketedPart(codename) ?? codename) : codename;
 }
@@ -175,7 +175,7 @@ async function systemdGrain(environment: Environment): Promise<Grains> {
 
 const knownInits = ["upstart", "sysvinit", "systemd"] as const;
 
-/** From the command line of process 1, and where that is plain `init`, from what its program file mentions. */
+/** From the command line of process 1; if that is just `init`, from words in its program file. */
 function initSystem(environment: Environment): string {
   if (existsSync("/run/systemd/system")) return "systemd";
   const words = (readTextIfAny("/proc/1/cmdline") ?? "")
@@ -194,7 +194,7 @@ function initSystem(environment: Environment): string {
   return words.join(" ") === "runit" || words.includes("/sbin/my_init") ? "runit" : "unknown";
 }
 
-/** Pairs of name and value; a parameter without a value, or with more than one `=`, has None. */
+/** Pairs of name and value. A parameter without a value, or with more than one `=`, has None. */
 function kernelParameters(): Grains {
   const line = readTextIfAny("/proc/cmdline");
   if (line === undefined) return {};

@@ -1,4 +1,4 @@
-/** Keeps grains that were set: in the file beside the configuration, in this job's own view, and by a refresh in the minion's. */
+/** Keeps grains that functions set: in the file beside the configuration, in this job's own view, and by a refresh in the minion. */
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
@@ -12,7 +12,7 @@ export type StoreOptions = {
   readonly refreshesPillar: boolean;
 };
 
-/** @returns the grains that were set, or a text saying that the file cannot be read */
+/** @returns the grains that were set, or a text if the file cannot be read */
 export async function storeGrains(
   context: CallContext,
   changes: ValueMap,
@@ -38,7 +38,7 @@ export async function storeGrains(
   return changes;
 }
 
-/** Has the minion collect its grains anew; with the pillar's refresh the master renders it with the new grains. */
+/** Makes the minion collect its grains again. If the pillar is refreshed too, the master renders it with the new grains. */
 export async function refreshGrains(context: CallContext, refreshesPillar: boolean): Promise<void> {
   if (refreshesPillar) await context.fireMinion("pillar_refresh", { clean_cache: false });
   else await context.fireMinion("grains_refresh", { force_refresh: false });

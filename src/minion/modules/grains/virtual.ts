@@ -1,4 +1,4 @@
-/** Grains `virtual` and `virtual_subtype`: what kind of machine this is. Source: the order in which Salt 3007 asks programs and the kernel. */
+/** Grains `virtual` and `virtual_subtype`: the kind of machine. Source: the order in which Salt 3007 asks programs and the kernel. */
 import { existsSync, statSync } from "node:fs";
 import type { Environment } from "../machine/environment.ts";
 import { isFileError, readTextIfAny } from "../machine/file-error.ts";
@@ -10,7 +10,7 @@ type Rule = { readonly test: RegExp; readonly is: Partial<Virtual> };
 
 const container = (subtype: string): Partial<Virtual> => ({ virtual: "container", virtual_subtype: subtype });
 
-/** Words of systemd-detect-virt that are taken as they are; others are named by the rules. */
+/** Answers of systemd-detect-virt that are taken unchanged; rules name the others. */
 const plainKinds = /^(qemu|kvm|oracle|xen|bochs|chroot|uml|systemd-nspawn)$/;
 const detectRules: readonly Rule[] = [
   { test: /vmware/, is: { virtual: "VMware" } },
@@ -72,7 +72,7 @@ export async function virtualGrains(environment: Environment): Promise<Virtual> 
   return grains;
 }
 
-/** The first program that knows decides: virt-what alone where it is there, else systemd-detect-virt, dmidecode, lspci. */
+/** The first program with an answer decides: virt-what alone if it exists, else systemd-detect-virt, dmidecode, lspci. */
 async function askPrograms(environment: Environment): Promise<Partial<Virtual>> {
   const hasVirtWhat = which("virt-what", environment) !== undefined;
   for (const name of hasVirtWhat ? ["virt-what", "lspci"] : ["systemd-detect-virt", "dmidecode", "lspci"]) {
@@ -91,7 +91,7 @@ async function askPrograms(environment: Environment): Promise<Partial<Virtual>> 
   return {};
 }
 
-/** What the kernel shows, later findings over earlier ones: a container inside a virtual machine is a container. */
+/** What the kernel shows. Later findings win: a container inside a virtual machine is a container. */
 function askKernel(): Partial<Virtual> {
   const read = (path: string) => readTextIfAny(path) ?? "";
   return {

@@ -1,10 +1,10 @@
-/** Removes the files below a directory and keeps the directories, as Salt clears a cache. Links are removed, not followed. */
+/** Removes the files below a directory and keeps the directories, as Salt clears a cache. Removes links without following them. */
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ModuleLog } from "../../functions/module-contract.ts";
 import { isFileError } from "./file-error.ts";
 
-/** @returns false when a file could not be removed, which is logged */
+/** @returns false if a file could not be removed, which is logged */
 export function clearDirectory(directory: string, log: ModuleLog): boolean {
   try {
     for (const entry of readdirSync(directory, { withFileTypes: true, recursive: true })) {

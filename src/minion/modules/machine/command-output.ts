@@ -1,8 +1,8 @@
-/** Bytes that a command wrote, as the text Salt makes of them. */
+/** The bytes that a command wrote, as the text that Salt makes of them. */
 import { TextDecoder } from "node:util";
 import { pythonException } from "../../functions/errors.ts";
 
-/** Takes away what Python's `str.rstrip` does: all that Unicode counts as blank, and four old separators. */
+/** Removes what Python's `str.rstrip` removes: everything that Unicode counts as blank, and four old separators. */
 export function stripEnd(text: string): string {
   let end = text.length;
   while (end > 0 && isBlank(text.charCodeAt(end - 1))) end -= 1;
@@ -16,14 +16,14 @@ function isBlank(code: number): boolean {
 }
 
 /**
- * Bytes that don't decode become U+FFFD.
+ * Bytes that do not decode become U+FFFD.
  *
  * @param encoding - `output_encoding`
- * @throws SaltworksError FUNCTION_FAILED with Python's LookupError for an encoding that nobody knows
+ * @throws SaltworksError FUNCTION_FAILED with Python's LookupError for an unknown encoding
  */
 export function decodeOutput(bytes: Uint8Array, encoding = "utf-8"): string {
   const name = encoding.toLowerCase().replaceAll("_", "-");
-  // What Python calls Latin-1 and ASCII are other encodings to TextDecoder, which follows browsers.
+  // TextDecoder follows browsers, for which Latin-1 and ASCII are other encodings than for Python.
   if (/^(latin-?1|iso-?8859-1|l1)$/.test(name)) return Buffer.from(bytes).toString("latin1");
   if (/^(us-)?ascii$/.test(name)) return Array.from(bytes, asciiCharacter).join("");
   return decoderOf(encoding).decode(bytes);

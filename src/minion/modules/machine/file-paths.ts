@@ -1,4 +1,4 @@
-/** How the functions of `file` read their arguments, and what they say when the system refuses. */
+/** Reads the path arguments of `file` functions, and words the system's errors for them. */
 
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
@@ -20,7 +20,7 @@ export function absolutePath(value: Value, complaint: (path: string) => string):
   return path;
 }
 
-/** Python's words for the errors that callers meet; others are said in the system's own. */
+/** Python's words for frequent errors; other errors have the system's words. */
 const texts: { readonly [code: string]: readonly [number: number, name: string, text: string] } = {
   EPERM: [1, "PermissionError", "Operation not permitted"],
   ENOENT: [2, "FileNotFoundError", "No such file or directory"],
@@ -33,7 +33,7 @@ const texts: { readonly [code: string]: readonly [number: number, name: string, 
   ENOTEMPTY: [39, "OSError", "Directory not empty"],
 };
 
-/** Runs it; what the system refuses is thrown as Python's exception would be shown. */
+/** Throws errors of the system in the form of Python's exceptions. */
 export function asPython<Result>(path: string, run: () => Result): Result {
   try {
     return run();
@@ -44,7 +44,7 @@ export function asPython<Result>(path: string, run: () => Result): Result {
   }
 }
 
-/** Runs it; what the system refuses is the text of an error. */
+/** Throws errors of the system as command errors with Python's words. */
 export function asCommandError<Result>(run: () => Result): Result {
   try {
     return run();

@@ -1,4 +1,4 @@
-/** The network interfaces of this machine in Salt's shape: from `ip`, else from what Node and the kernel's files show. */
+/** The network interfaces of this machine in Salt's form: from `ip`, else from Node and the kernel's files. */
 
 import { networkInterfaces } from "node:os";
 import { compileGlob } from "../../../python/fnmatch.ts";
@@ -14,7 +14,7 @@ export type Address4 = {
   broadcast: string | null;
   label: string;
 };
-/** `prefixlen` is text, as `ip` prints it; the number 128 where none is printed. */
+/** `prefixlen` is text, as `ip` prints it; the number 128 if `ip` does not print one. */
 export type Address6 = { address: string; prefixlen: string | number; scope: string | null };
 export type Interface = {
   hwaddr?: string;
@@ -67,7 +67,7 @@ function addLine(face: Interface, words: readonly string[]): void {
   }
 }
 
-/** Without `ip`: broadcast addresses are not known then. */
+/** For machines without `ip`: broadcast addresses are unknown then. */
 function interfacesOfKernel(): Interfaces {
   const known = networkInterfaces();
   const interfaces = new Map<string, Interface>();
@@ -96,7 +96,7 @@ function interfacesOfKernel(): Interfaces {
   return interfaces;
 }
 
-/** Interfaces named by a glob, several globs in a list or separated by commas; all without one. */
+/** Interfaces that match a glob, one of a list, or one of several separated by commas; all without a pattern. */
 export function selectInterfaces(interfaces: Interfaces, pattern: Value): Interface[] {
   if (pattern === null) return [...interfaces.values()];
   const words = Array.isArray(pattern) ? pattern.map(strOf) : strOf(pattern).split(",");
@@ -106,7 +106,7 @@ export function selectInterfaces(interfaces: Interfaces, pattern: Value): Interf
     .map(([, face]) => face);
 }
 
-/** Addresses with their masks, secondary ones behind the others. */
+/** Addresses with their masks, secondary ones last. */
 export function addressesOf(face: Interface, kind: "inet" | "inet6"): (Address4 | Address6)[] {
   return [...(face[kind] ?? []), ...(face.secondary ?? []).filter((entry) => entry.type === kind)];
 }
@@ -121,7 +121,7 @@ export function sortedAddresses(
   return [...new Set(all)].filter((address) => includesLoopback || !isLoopback(address)).sort(compareAddresses);
 }
 
-/** Networks of these interfaces in numeric order, without those of the loopback unless asked for. */
+/** Networks of these interfaces in numeric order; networks of the loopback only with `includesLoopback`. */
 export function networksOf(faces: readonly Interface[], kind: "inet" | "inet6", includesLoopback: boolean): string[] {
   const networks = faces
     .flatMap((face) => addressesOf(face, kind))

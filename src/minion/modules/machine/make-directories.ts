@@ -1,10 +1,10 @@
-/** Makes a directory and those above it, one after the other: Node's own way never ends where the kernel refuses, as in /proc. */
+/** Makes a directory and its parents one by one, because Node's own recursion never ends where the kernel refuses, as in /proc. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { isDirectory } from "../../../config/files/kinds.ts";
 import { isFileError } from "./file-error.ts";
 
-/** One that is there, or a link to one, stays. Errors of the file system are thrown. */
+/** Leaves a directory, or a link to one, as it is. Throws errors of the file system. */
 export function makeDirectories(path: string): void {
   if (isDirectory(path)) return;
   const parent = dirname(path);

@@ -1,6 +1,6 @@
 /**
- * Runs one command to its end for `cmd.*`: bounded output, deadline that ends the whole process group, other user, umask.
- * Knows processes only; Salt's options and texts are in cmd-run.ts.
+ * Runs one command to its end for `cmd.*`: limited output, a deadline that ends the whole process group, another user, umask.
+ * Knows processes only; Salt's options and texts are in cmd/run.ts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
@@ -15,7 +15,7 @@ export type Command = {
   readonly environment: Readonly<Record<string, string>>;
   readonly stdin?: Uint8Array;
   readonly timeoutMs?: number;
-  /** stderr goes where stdout goes, in the order of writing. */
+  /** stderr goes to stdout, in the order of writing. */
   readonly isMerged?: boolean;
   /** Octal digits. */
   readonly umask?: string;
@@ -58,7 +58,7 @@ export async function runCommand(command: Command): Promise<CommandEnd> {
     if (command.timeoutMs !== undefined) {
       deadline = setTimeout(() => {
         killGroup(child);
-        // A grandchild that left the group may hold the pipes for ever; the command is over nevertheless.
+        // A grandchild that left the group may hold the pipes open for ever, but the command has ended.
         child.stdout?.destroy();
         child.stderr?.destroy();
         finish(-constants.signals.SIGKILL, true);
@@ -68,7 +68,7 @@ export async function runCommand(command: Command): Promise<CommandEnd> {
   });
 }
 
-/** Starts a command that nobody waits for. @returns its pid */
+/** Starts a command without waiting for it. @returns its pid */
 export async function startInBackground(command: Command): Promise<number> {
   const child = start(command, true);
   return await new Promise((resolve, reject) => {
@@ -87,7 +87,7 @@ function start(command: Command, isBackground: boolean): ChildProcess {
     env: command.environment,
     argv0: argv[0],
     stdio: isBackground ? "ignore" : [command.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-    // A group of its own, so that a deadline reaches every process of the command.
+    // A group of its own, so that a deadline ends every process of the command.
     detached: isBackground || command.timeoutMs !== undefined,
   });
 }
@@ -111,7 +111,7 @@ function setprivWords({ uid, gid }: { readonly uid: number; readonly gid: number
   return ["setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--init-groups", "--"];
 }
 
-/** The programs in front would report a missing command in their own words, so it is looked for first. */
+/** Looks for the command first, because the programs in front would report a missing one in their own words. */
 function assertStartable(command: Command): void {
   const [name] = command.argv;
   if (executableOf(name, command.environment.PATH) !== undefined) return;
@@ -120,7 +120,7 @@ function assertStartable(command: Command): void {
 
 function feed(child: ChildProcess, stdin: Uint8Array | undefined): void {
   if (stdin === undefined || child.stdin === null) return;
-  // A command that ends without reading all of its input is no failure.
+  // A command may end without reading all of its input.
   child.stdin.on("error", (error) => {
     if (!isFileError(error) || (error.code !== "EPIPE" && error.code !== "ECONNRESET")) throw error;
   });
@@ -140,7 +140,7 @@ function signalNumber(signal: NodeJS.Signals | null): number {
   return signal === null ? 0 : constants.signals[signal];
 }
 
-/** Keeps the first bytes of a stream and counts the rest, so that the command can go on writing. */
+/** Keeps the first bytes of a stream and counts the rest, so that the command can keep writing. */
 class CappedOutput {
   readonly #chunks: Buffer[] = [];
   #keptBytes = 0;

@@ -1,18 +1,18 @@
-/** Runs a program of the system quietly and with a deadline, for facts about this machine: `ip`, `getent`, `df` and the like. */
+/** Runs a program of the system, without logging and with a deadline, for facts about this machine: `ip`, `getent`, `df` and others. */
 import { execFile } from "node:child_process";
 import { probeOutputBytesMax, probeTimeoutMs } from "../../../limits.ts";
 import { isFileError } from "./file-error.ts";
 
 export type ProgramResult = {
-  /** Whether there was such a program to run. */
+  /** Whether the program exists. */
   readonly isFound: boolean;
-  /** Its exit code; -1 when it was killed, by the deadline or otherwise. */
+  /** Its exit code; -1 if it was killed, by the deadline or otherwise. */
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 };
 
-/** @param environment - the whole environment of the program; without it, this process's own */
+/** @param environment - all variables of the program; undefined passes this process's own */
 export function runProgram(
   file: string,
   args: readonly string[],

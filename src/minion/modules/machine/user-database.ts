@@ -22,7 +22,7 @@ export async function findUserById(uid: number): Promise<User | undefined> {
   return findUser(String(uid));
 }
 
-/** The group's id, undefined when there is no such group. */
+/** The group's id; undefined for an unknown group. */
 export async function findGroupId(name: string): Promise<number | undefined> {
   const fields = await entryOf("group", name);
   return fields === undefined ? undefined : Number(fields[2]);
@@ -32,7 +32,7 @@ export async function groupNameOf(gid: number): Promise<string | undefined> {
   return (await entryOf("group", String(gid)))?.[0];
 }
 
-/** `key` is a name or, in digits, an id. A name that looks like an option or a path is nobody's. */
+/** `key` is a name or, in digits, an id. Undefined for a name that looks like an option or a path. */
 async function entryOf(database: "passwd" | "group", key: string): Promise<string[] | undefined> {
   if (key === "" || key.startsWith("-") || /[:\n\0]/.test(key)) return undefined;
   const asked = await runProgram("getent", [database, key]);

@@ -1,13 +1,13 @@
-/** Where a program is: the search that Salt makes for `cmd.which`, in PATH and then in the usual directories. */
+/** Finds a program as Salt's `cmd.which` does: in PATH, then in the usual directories. */
 import { accessSync, constants, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "./environment.ts";
 import { isFileError } from "./file-error.ts";
 
-/** Searched too when PATH lacks them, because the PATH of a service is often poor. */
+/** Searched even if PATH lacks them, because the PATH of a service is often short. */
 const usualDirectories = ["/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
 
-/** The path of an executable file, undefined when there is none. A path that is itself executable is its own answer. */
+/** The path of an executable file; undefined without one. A path that is itself executable is its own answer. */
 export function which(name: string, environment: Environment): string | undefined {
   if (name === "") return undefined;
   if (isExecutableFile(name)) return name;
@@ -16,7 +16,7 @@ export function which(name: string, environment: Environment): string | undefine
   return directories.map((directory) => join(directory, name)).find(isExecutableFile);
 }
 
-/** What `execvp` would start: a name with a slash as it is, others by PATH alone. */
+/** The file that `execvp` would start: a name with a slash as it is, others from PATH only. */
 export function executableOf(name: string, path: string | undefined): string | undefined {
   if (name.includes("/")) return isExecutableFile(name) ? name : undefined;
   const directories = (path ?? "/bin:/usr/bin").split(":");

@@ -1,4 +1,4 @@
-/** Execution module `config`: settings of the minion, wherever they stand. Source: Salt 3007's `config`, docs/functions.md. */
+/** Execution module `config`: settings of the minion, from every source. Source: Salt 3007's `config`, docs/functions.md. */
 
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -30,7 +30,7 @@ export const configModule: ModuleFunctions = {
       "value, default=None, omit_opts=False, omit_grains=False, omit_pillar=False, omit_master=False, omit_all=False, wildcard=False",
     ),
     doc: describe(
-      "A setting by its whole name, without looking into maps. With `wildcard` a map of all that match a glob.",
+      "A setting by its whole name, without looking into maps. With `wildcard` a map of all settings that match a glob.",
       "config.option redis.host",
       "config.option 'mysql.*' wildcard=True",
     ),
@@ -51,7 +51,7 @@ export const configModule: ModuleFunctions = {
   },
   "config.dot_vals": {
     ...signature("value"),
-    doc: describe("All settings whose name begins with a word and a dot.", "config.dot_vals mysql"),
+    doc: describe("All settings whose name begins with this prefix and a dot.", "config.dot_vals mysql"),
     run: (context, args) => {
       const start = `${strOf(argument(args, "value"))}.`;
       const found: ValueMap = new Map();
@@ -76,7 +76,7 @@ export const configModule: ModuleFunctions = {
   },
   "config.valid_fileproto": {
     ...signature("uri"),
-    doc: describe("Whether a file can be named by this kind of address.", "config.valid_fileproto salt://path/to/file"),
+    doc: describe("Whether this kind of address can name a file.", "config.valid_fileproto salt://path/to/file"),
     run: (_, args) => {
       const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(strOf(argument(args, "uri")))?.[1]?.toLowerCase();
       return ["http", "https", "salt", "ftp", "s3", "swift", "file"].includes(scheme ?? "");
@@ -104,7 +104,7 @@ function getSetting(context: CallContext, args: BoundArguments): Value {
   return known === undefined ? argument(args, "default") : known;
 }
 
-/** All sources as one map, the minion's configuration over the others. */
+/** All sources as one map; the minion's configuration wins. */
 function everySetting(context: CallContext): ValueMap {
   const [options = new Map(), grains = new Map(), pillar = new Map(), master = new Map()] = sourcesOf(context);
   return [master, pillar, grains, options].reduce((merged, source) => mergedMaps(merged, source), builtInSettings);
@@ -129,7 +129,7 @@ function matchingOptions(context: CallContext, args: BoundArguments): Value {
   return found.size > 0 ? found : (argument(args, "default") ?? new Map());
 }
 
-/** A text ends the search; maps and lists of all sources are joined, the minion's own over the master's over the pillar's. */
+/** A text ends the search. Maps and lists of all sources are merged: the minion's own win over the master's, these over the pillar's. */
 export function mergedSetting(
   context: CallContext,
   args: BoundArguments | undefined,
@@ -153,7 +153,7 @@ export function mergedSetting(
   return result ?? builtInSettings.get(name) ?? fallback;
 }
 
-/** Four digits at least; `keep` and the like stay as they are. */
+/** At least four digits; `keep` and other words stay as they are. */
 function normalizedMode(mode: Value): Value {
   if (mode === null) return null;
   const text = strOf(mode)

@@ -1,4 +1,4 @@
-/** Execution module `data`: what this machine's operators keep with the minion, in one file of its cache. Source: Salt 3007's `data`, docs/functions.md. */
+/** Execution module `data`: values that operators keep with the minion, in one file of its cache. Source: Salt 3007's `data`, docs/functions.md. */
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,33 +16,33 @@ import { isFileError } from "../machine/file-error.ts";
 export const dataModule: ModuleFunctions = {
   "data.load": {
     ...signature(""),
-    doc: describe("Everything that is kept, as a map.", "data.load"),
+    doc: describe("The whole data store, as a map.", "data.load"),
     run: (context) => readStore(context),
   },
   "data.items": {
     ...signature(""),
-    doc: describe("Everything that is kept, as a map.", "data.items"),
+    doc: describe("The whole data store, as a map.", "data.items"),
     run: (context) => readStore(context),
   },
   "data.keys": {
     ...signature(""),
-    doc: describe("The keys that are kept.", "data.keys"),
+    doc: describe("The keys of the data store.", "data.keys"),
     run: (context) => [...readStore(context).keys()],
   },
   "data.values": {
     ...signature(""),
-    doc: describe("The values that are kept.", "data.values"),
+    doc: describe("The values of the data store.", "data.values"),
     run: (context) => [...readStore(context).values()],
   },
   "data.has_key": {
     ...signature("key"),
-    doc: describe("Whether a key is kept.", "data.has_key mykey"),
+    doc: describe("Whether the data store has a key.", "data.has_key mykey"),
     run: (context, args) => readStore(context).has(argument(args, "key")),
   },
   "data.get": {
     ...signature("key, default=None"),
     doc: describe(
-      "The value of a key, or of a list of keys; without a default a list leaves out what is not kept.",
+      "The value of a key, or of a list of keys; without a default a list leaves out missing keys.",
       "data.get mykey",
       "data.get '[key1, key2]' none",
     ),
@@ -83,7 +83,7 @@ export const dataModule: ModuleFunctions = {
   },
   "data.dump": {
     ...signature("new_data"),
-    doc: describe("Replaces everything that is kept by another map.", "data.dump '{eggs: spam}'"),
+    doc: describe("Replaces the whole data store with another map.", "data.dump '{eggs: spam}'"),
     run: (context, args) => {
       const data = argument(args, "new_data");
       if (!(data instanceof Map)) throw pythonException("ValueError", `malformed node or string: ${strOf(data)}`);
@@ -93,7 +93,7 @@ export const dataModule: ModuleFunctions = {
   },
   "data.clear": {
     ...signature(""),
-    doc: describe("Forgets everything that is kept.", "data.clear"),
+    doc: describe("Empties the data store.", "data.clear"),
     run: (context) => {
       writeStore(context, new Map());
       return true;
@@ -111,7 +111,7 @@ function storePath(context: CallContext): string {
   return join(context.config.cachedir, "datastore");
 }
 
-/** Empty where nothing was kept yet. The file is Salt's own: msgpack of one map. */
+/** Empty without a file. The file is Salt's own: msgpack of one map. */
 function readStore(context: CallContext): ValueMap {
   let bytes: Uint8Array;
   try {
@@ -124,7 +124,7 @@ function readStore(context: CallContext): ValueMap {
   return value instanceof Map ? value : new Map();
 }
 
-/** Replaces the file whole, so that a reader never sees half of it. */
+/** Replaces the file by renaming, so that readers never see half of it. */
 function writeStore(context: CallContext, store: ValueMap): void {
   const path = storePath(context);
   mkdirSync(dirname(path), { recursive: true });

@@ -20,7 +20,7 @@ export const keyModule: ModuleFunctions = {
   },
   "key.finger_master": {
     ...signature("hash_type=None"),
-    doc: describe("The fingerprint of the master's public key, as this minion keeps it.", "key.finger_master"),
+    doc: describe("The fingerprint of the master's public key that this minion has pinned.", "key.finger_master"),
     run: (context, args) => fingerprintOf(context, "minion_master.pub", argument(args, "hash_type")),
   },
 };
@@ -30,7 +30,7 @@ export const minionModule: ModuleFunctions = {
     ...signature(""),
     pythonName: "list_",
     doc: describe(
-      "The keys of a master on this machine, by their state; none where there is no master.",
+      "The keys of a master on this machine, by their state; none without a master.",
       "minion.list",
     ),
     run: (context) => {
@@ -42,7 +42,7 @@ export const minionModule: ModuleFunctions = {
   },
 };
 
-/** Empty where there is no such key. */
+/** Empty without a key. */
 function fingerprintOf(context: CallContext, file: string, hashType: Value): string {
   const pem = readTextIfAny(join(context.config.pki_dir, file));
   const hash = hashType === null ? context.config.hash_type : strOf(hashType);

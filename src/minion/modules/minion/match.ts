@@ -1,4 +1,4 @@
-/** Execution module `match`: whether a target means this minion. Source: Salt 3007's `match`, docs/functions.md. */
+/** Execution module `match`: whether a target matches this minion. Source: Salt 3007's `match`, docs/functions.md. */
 
 import { hasCode } from "../../../errors.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -15,10 +15,10 @@ import { mergedMaps } from "../declare/merge.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, keywordArguments, signature } from "../declare/signature.ts";
 
-/** How a kind of target is asked for: by id, which may be another's, or by a key with a delimiter. */
+/** Further arguments of a kind of target: an id, which may be another minion's, or a delimiter of keys. */
 type Form = { readonly takesId?: true; readonly takesDelimiter?: true };
 
-/** Names of functions, which are the kinds of targets. */
+/** The kinds of targets, which are the names of functions. */
 const forms: { readonly [kind: string]: Form } = {
   compound: { takesId: true },
   ipcidr: {},
@@ -34,23 +34,23 @@ const forms: { readonly [kind: string]: Form } = {
 
 const texts: { readonly [kind: string]: readonly [about: string, example: string] } = {
   compound: [
-    "Whether a compound target means this minion, or one with another id.",
+    "Whether a compound target matches this minion, or a minion with another id.",
     "match.compound 'L@cheese,foo and *'",
   ],
-  ipcidr: ["Whether one of the minion's addresses is this one, or in this network.", "match.ipcidr '192.168.44.0/24'"],
+  ipcidr: ["Whether the minion has this address, or one in this network.", "match.ipcidr '192.168.44.0/24'"],
   pillar_pcre: ["Whether a pillar value matches a regular expression.", "match.pillar_pcre 'cheese:(swiss|american)'"],
   pillar: ["Whether a pillar value matches a glob.", "match.pillar 'cheese:foo'"],
   data: ["Whether a value of the minion's data store matches a glob.", "match.data 'spam:eggs'"],
   grain_pcre: ["Whether a grain matches a regular expression.", "match.grain_pcre 'os:Fedo.*'"],
   grain: ["Whether a grain matches a glob.", "match.grain 'os:Ubuntu'"],
-  list: ["Whether the minion, or one with another id, is named in a list.", "match.list 'server1,server2'"],
+  list: ["Whether a list names the minion, or a minion with another id.", "match.list 'server1,server2'"],
   pcre: ["Whether the minion's id, or another one, matches a regular expression.", "match.pcre '.*'"],
   glob: ["Whether the minion's id, or another one, matches a glob.", "match.glob '*'"],
 };
 
 type Question = { readonly kind: string; readonly target: Value; readonly delimiter: string; readonly id: Value };
 
-/** A target that cannot be read is logged and means nobody, as in Salt. */
+/** As in Salt, a target that cannot be read is logged and does not match. */
 function isMeant(context: CallContext, { kind, target, delimiter, id }: Question): boolean {
   const { config } = context;
   const expression = Array.isArray(target) ? target.map(strOf) : strOf(target);
@@ -85,7 +85,7 @@ function matchFunction(kind: string): ModuleFunction {
   };
 }
 
-/** Whether a key of a table means the minion. @throws SaltworksError FUNCTION_FAILED for a kind that does not exist */
+/** Whether a key of a table matches the minion. @throws SaltworksError FUNCTION_FAILED for a kind that does not exist */
 function isKeyMeant(context: CallContext, key: Value, kind: Value, id: Value): boolean {
   const name = strOf(kind);
   const known = name === "list_" ? "list" : name;
@@ -158,7 +158,7 @@ export const matchModule: ModuleFunctions = {
   "match.filter_by": {
     ...signature("lookup, tgt_type='compound', minion_id=None, merge=None, merge_lists=False, default='default'"),
     doc: describe(
-      "The entry of a map whose key is the first target that means the minion; the default where none does.",
+      "The entry of a map whose key is the first target that matches the minion; the default without a match.",
       "match.filter_by '{foo*: Foo!, bar*: Bar!}' minion_id=bar03",
     ),
     run: filterByTarget,
@@ -166,7 +166,7 @@ export const matchModule: ModuleFunctions = {
   "match.search_by": {
     ...signature("lookup, tgt_type='compound', minion_id=None"),
     doc: describe(
-      "The keys of a map under which a target stands that means the minion; None where there is none.",
+      "The keys of a map that have a target which matches the minion; None without a match.",
       "match.search_by '{web: [node1, node2], db: [node2, node]}'",
     ),
     run: searchByTarget,
@@ -174,7 +174,7 @@ export const matchModule: ModuleFunctions = {
   "match.ifelse": {
     ...ifelseSignature,
     doc: describe(
-      "The value behind the first target that means the minion; the last argument where none does.",
+      "The value behind the first target that matches the minion; the last argument without a match.",
       "match.ifelse 'foo*' 'Foo!' 'bar*' 'Bar!' minion_id=bar03",
     ),
     run: ifelse,

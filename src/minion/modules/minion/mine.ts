@@ -1,4 +1,4 @@
-/** Execution module `mine`: values that minions leave with their master for others. Source: Salt 3007's `mine`, docs/functions.md. */
+/** Execution module `mine`: values that a minion sends to its master for other minions. Source: Salt 3007's `mine`, docs/functions.md. */
 
 import { SaltworksError } from "../../../errors.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -14,7 +14,7 @@ export const mineModule: ModuleFunctions = {
   "mine.update": {
     ...signature("clear=False, mine_functions=None"),
     doc: describe(
-      "Runs the functions of `mine_functions`, of configuration and pillar or as given, and sends their results to the master.\n`clear` replaces what the master has.",
+      "Runs the functions of `mine_functions`, as given or from configuration and pillar, and sends their results to the master.\n`clear` replaces what the master has.",
       "mine.update",
       "mine.update mine_functions='[test.ping]'",
     ),
@@ -23,7 +23,7 @@ export const mineModule: ModuleFunctions = {
   "mine.send": {
     ...signature("name, *args, **kwargs"),
     doc: describe(
-      "Sends the result of one function to the master. `mine_function` names it where it is stored under another name.",
+      "Sends the result of one function to the master. `mine_function` names the function if the result has another name.",
       "mine.send network.ip_addrs interface=eth0",
       "mine.send eth0_ips mine_function=network.ip_addrs interface=eth0 allow_tgt='web*'",
     ),
@@ -32,7 +32,7 @@ export const mineModule: ModuleFunctions = {
   "mine.get": {
     ...signature("tgt, fun, tgt_type='glob', exclude_minion=False"),
     doc: describe(
-      "What the targeted minions have sent, by minion; of several functions by function and minion.",
+      "The values of the targeted minions, by minion; with several functions by function and minion.",
       "mine.get '*' network.interfaces",
       "mine.get os:Debian network.ip_addrs grain exclude_minion=True",
     ),
@@ -40,12 +40,12 @@ export const mineModule: ModuleFunctions = {
   },
   "mine.delete": {
     ...signature("fun"),
-    doc: describe("Has the master forget one of this minion's values.", "mine.delete network.interfaces"),
+    doc: describe("Makes the master forget one of this minion's values.", "mine.delete network.interfaces"),
     run: (context, args) => tell(context, { cmd: "_mine_delete", fun: argument(args, "fun") }),
   },
   "mine.flush": {
     ...signature(""),
-    doc: describe("Has the master forget all of this minion's values.", "mine.flush"),
+    doc: describe("Makes the master forget all of this minion's values.", "mine.flush"),
     run: (context) => tell(context, { cmd: "_mine_flush" }),
   },
   "mine.valid": {
@@ -56,13 +56,13 @@ export const mineModule: ModuleFunctions = {
 };
 
 type MineCall = {
-  /** Undefined where the entry's own name is the function's. */
+  /** Undefined if the entry's own name is the function's. */
   readonly fun: string | undefined;
   readonly args: readonly Value[];
   readonly kwargs: ValueMap;
   readonly access: Access;
 };
-/** Who may read an entry: everybody without one. */
+/** Which minions may read an entry; without a target, all. */
 type Access = { readonly allow_tgt?: Value; readonly allow_tgt_type?: Value };
 
 function configuredFunctions(context: CallContext): ValueMap | undefined {

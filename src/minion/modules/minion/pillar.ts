@@ -1,4 +1,4 @@
-/** Execution module `pillar`: what the master tells this minion. Source: Salt 3007's `pillar`, docs/functions.md. */
+/** Execution module `pillar`: the data that the master gives this minion. Source: Salt 3007's `pillar`, docs/functions.md. */
 
 import { strOf } from "../../../python/repr.ts";
 import { contains, isTrue, typeName } from "../../../python/values.ts";
@@ -11,7 +11,7 @@ import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, keywordArguments, signature } from "../declare/signature.ts";
 import { defaultDelimiter, traverse, traverseOr } from "../declare/traverse.ts";
 
-/** Stands for "no default given", because None is one. */
+/** Stands for "no default", because None is a default. */
 const notSet = "<Constant.NOT_SET>";
 
 const getFunction: ModuleFunction = {
@@ -20,7 +20,7 @@ const getFunction: ModuleFunction = {
   ),
   pythonName: "get",
   doc: describe(
-    "A value of the pillar in the minion's memory, with `key:key` from inside maps; the default where there is none.\nWith `merge` a map or list is merged over the default.",
+    "A value of the pillar in the minion's memory, with `key:key` from inside maps; the default without one.\nWith `merge` a map or list is merged over the default.",
     "pillar.get pkg:apache",
     "pillar.get abc::def|ghi delimiter='|'",
   ),
@@ -33,7 +33,7 @@ const itemSignature = signature("*args, default=None, delimiter=None, pillarenv=
 const itemsFunction: ModuleFunction = {
   ...itemsSignature,
   pythonName: "items",
-  doc: describe("The whole pillar, rendered anew by the master, or the named values of it.", "pillar.items"),
+  doc: describe("The whole pillar or the named values of it, freshly rendered by the master.", "pillar.items"),
   run: compiledItems,
 };
 
@@ -54,13 +54,13 @@ export const pillarModule: ModuleFunctions = {
   },
   "pillar.ls": {
     ...itemsSignature,
-    doc: describe("The names at the top of the pillar, rendered anew by the master.", "pillar.ls"),
+    doc: describe("The names at the top of the pillar, freshly rendered by the master.", "pillar.ls"),
     run: async (context, args) => [...(await compiledItems(context, args)).keys()],
   },
   "pillar.obfuscate": {
     ...itemsSignature,
     doc: describe(
-      "The pillar with the type of each value in its place, to show its form but no secrets.",
+      "The pillar with types in place of values, which shows its form without secrets.",
       "pillar.obfuscate",
     ),
     run: async (context, args) => typesInPlace(await compiledItems(context, args)),
@@ -101,7 +101,7 @@ export const pillarModule: ModuleFunctions = {
 
 type Environments = { readonly [name: string]: Value };
 
-/** The pillar in memory, unless another environment is asked for. */
+/** The pillar in memory, unless the caller names another environment. */
 async function pillarFor(context: CallContext, { saltenv = null, pillarenv = null }: Environments): Promise<ValueMap> {
   if (saltenv === null && pillarenv === null) return context.pillar();
   return await context.compilePillar(environmentOptions(context, saltenv, pillarenv));
@@ -149,7 +149,7 @@ async function getValue(context: CallContext, args: BoundArguments): Promise<Val
   return found === undefined ? fallback : found;
 }
 
-/** Undefined where default and value are not of one kind: then nothing is merged, which is logged. */
+/** Undefined if default and value have different types. They are not merged then, which is logged. */
 function mergedDefault(
   context: CallContext,
   args: BoundArguments,

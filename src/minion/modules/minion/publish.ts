@@ -15,14 +15,14 @@ import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 
-/** How often the master is asked what has come back, milliseconds. */
+/** Milliseconds between questions to the master for new returns. */
 const pollMs = 300;
 
 export const publishModule: ModuleFunctions = {
   "publish.publish": {
     ...signature("tgt, fun, arg=None, tgt_type='glob', returner='', timeout=5, via_master=None"),
     doc: describe(
-      "Publishes a function to other minions and shows what they return within `timeout` seconds. The master's option `peer` has to permit it.\nOf pillar values a target can name whole ones only. A function of `publish` can't be published.\nSeveral arguments are a list.",
+      "Publishes a function to other minions and shows what they return within `timeout` seconds. The master's option `peer` must permit it.\nA target can name whole pillar values only. A function of `publish` can't be published.\nSeveral arguments are a list.",
       "publish.publish '*' network.interfaces",
       "publish.publish os:Debian user.add '[foo, 1020, 1020]' tgt_type=grain",
     ),
@@ -39,7 +39,7 @@ export const publishModule: ModuleFunctions = {
   "publish.runner": {
     ...signature("fun, arg=None, timeout=5"),
     doc: describe(
-      "Has the master run a runner and shows its result. The master's option `peer_run` has to permit it.",
+      "Makes the master run a runner and shows its result. The master's option `peer_run` must permit it.",
       "publish.runner manage.down",
     ),
     run: runner,
@@ -73,7 +73,7 @@ async function publish(context: CallContext, args: BoundArguments, isFull: boole
   return job.size === 0 ? job : await gather(context, job, timeout, isFull);
 }
 
-/** None where nobody was expected, as in Salt. */
+/** Empty if the target matched no minion, as in Salt. */
 async function gather(
   context: CallContext,
   job: ReadonlyMap<Value, Value>,
@@ -112,7 +112,7 @@ function hasNoMaster({ config }: CallContext): boolean {
   return config.file_client === "local" || config.master_type === "disable";
 }
 
-/** A minion of ours is connected to one of its masters at a time: another one could not be asked in between. */
+/** A minion of ours is connected to one master at a time, so that it cannot ask another one. */
 function checkMaster({ config }: CallContext, wanted: Value): void {
   if (!isTrue(wanted)) return;
   if (!Array.isArray(config.master))
@@ -145,7 +145,7 @@ function millisecondsOf(timeout: Value): number {
   return seconds * 1_000;
 }
 
-/** A master that does not answer is the answer, in Salt's words. */
+/** If the master does not answer, the answer is Salt's text for that. */
 async function askMaster(
   context: CallContext,
   silence: string,

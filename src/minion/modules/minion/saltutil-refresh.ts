@@ -7,7 +7,7 @@ import { busPaths } from "../../bus/fire.ts";
 
 const completeTag = "/salt/minion/minion_pillar_refresh_complete";
 
-/** @returns false after `timeoutMs`, or when no minion runs that could refresh anything */
+/** @returns false after `timeoutMs`, or if no minion runs */
 export async function awaitPillarRefresh(
   config: MinionConfig,
   fire: () => Promise<void>,

@@ -1,6 +1,6 @@
 /**
- * `saltutil.sync_*`: Salt's minions fetch modules of one's own, written in Python, which this minion cannot run.
- * Where the master serves none there is nothing to fetch, and that is the answer; where it does, the call fails and says so.
+ * `saltutil.sync_*`: in Salt they fetch custom modules, which are in Python and cannot run in this minion. If the master serves none, the
+ * answer is an empty list; otherwise the call fails with their names.
  */
 
 import { strOf } from "../../../python/repr.ts";
@@ -14,12 +14,12 @@ import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { namesIn } from "../machine/file-error.ts";
 
-/** Kinds in the order of `sync_all`, by the name in its result; the directory of `proxymodules` is `_proxy`. */
+/** Kinds in the order of `sync_all`, by their name in its result. The directory of `proxymodules` is `_proxy`. */
 const kinds = [
   ...["clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output", "utils"],
   ...["log_handlers", "executors", "proxymodules", "engines", "thorium", "serializers", "matchers"],
 ];
-/** Kinds that only a minion without a master takes, from its own files. */
+/** Kinds that only a minion without a master fetches, from its own files. */
 const masterlessKinds = ["tops", "pillar", "wrapper"];
 
 function directoryOf(kind: string): string {
@@ -40,7 +40,7 @@ function syncFunction(kind: string): ModuleFunction {
     ...signature(parametersOf(kind)),
     pythonName: `sync_${kind}`,
     doc: describe(
-      `Fetches ${kind} of one's own from the master: an empty list where it has none.`,
+      `Fetches custom ${kind} from the master: an empty list if it has none.`,
       `saltutil.sync_${kind}`,
     ),
     run: async (context, args) => {
@@ -62,7 +62,7 @@ async function refreshAfter(context: CallContext, kind: string, args: BoundArgum
 const syncAll: ModuleFunction = {
   ...signature("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None, clean_pillar_cache=False"),
   doc: describe(
-    "Fetches everything of one's own from the master: a map of empty lists where it has none.",
+    "Fetches all custom modules from the master: a map of empty lists if it has none.",
     "saltutil.sync_all",
   ),
   run: async (context, args) => {
@@ -79,7 +79,7 @@ export const syncFunctions: ModuleFunctions = {
   ...Object.fromEntries([...kinds, ...masterlessKinds].map((kind) => [`saltutil.sync_${kind}`, syncFunction(kind)])),
 };
 
-/** What the file server has in these environments. */
+/** The files that the file server has in these environments. */
 async function servedFiles(context: CallContext, saltenv: Value): Promise<string[]> {
   const asked = Array.isArray(saltenv) ? saltenv.map(strOf) : isTrue(saltenv) ? strOf(saltenv).split(",") : [];
   const environments = asked.length > 0 ? asked : [context.config.saltenv ?? "base"];
@@ -100,7 +100,7 @@ function localFiles(context: CallContext, environment: string): string[] {
   );
 }
 
-/** @throws SaltworksError FUNCTION_FAILED naming what there is */
+/** @throws SaltworksError FUNCTION_FAILED with the names of the files */
 function assertNone(files: readonly string[], wanted: readonly string[]): void {
   const found = files.filter((file) => wanted.some((kind) => file.startsWith(directoryOf(kind))));
   if (found.length === 0) return;

@@ -38,7 +38,7 @@ const jobFunctions: ModuleFunctions = {
   "saltutil.find_job": {
     ...signature("jid"),
     doc: describe(
-      "The running job of that id, an empty map when it does not run.",
+      "The running job of that id, an empty map if it does not run.",
       "saltutil.find_job 20261120155014383034",
     ),
     run: async (context, args) => {
@@ -59,7 +59,7 @@ const jobFunctions: ModuleFunctions = {
   "saltutil.find_cached_job": {
     ...signature("jid"),
     doc: describe(
-      "The result of a job that this minion has kept: it keeps none, the master does.",
+      "The result of a job from this minion's own cache, which it does not have; the master keeps results.",
       "saltutil.find_cached_job 20261120155014383034",
     ),
     run: ({ config }, args) => {
@@ -97,7 +97,7 @@ const refreshPillarFunction: ModuleFunction = {
   ...signature("wait=False, timeout=30, clean_cache=True"),
   pythonName: "refresh_pillar",
   doc: describe(
-    "Has the minion renew its grains and ask the master for its pillar. `wait` returns only when it has come, or after `timeout` seconds.",
+    "Makes the minion renew its grains and ask the master for its pillar. `wait` returns when the pillar has arrived, or after `timeout` seconds.",
     "saltutil.refresh_pillar",
     "saltutil.refresh_pillar wait=True timeout=60",
   ),
@@ -121,7 +121,7 @@ const refreshFunctions: ModuleFunctions = {
   "saltutil.pillar_refresh": refreshPillarFunction,
   "saltutil.refresh_modules": {
     ...signature("**kwargs"),
-    doc: describe("Has the minion load its functions anew.", "saltutil.refresh_modules"),
+    doc: describe("Makes the minion load its functions again.", "saltutil.refresh_modules"),
     run: async (context) => {
       await context.fireMinion("module_refresh", {});
       return true;
@@ -130,7 +130,7 @@ const refreshFunctions: ModuleFunctions = {
   "saltutil.refresh_grains": {
     ...signature("**kwargs"),
     doc: describe(
-      "Has the minion collect its grains anew, and ask for its pillar unless `refresh_pillar=False`.",
+      "Makes the minion collect its grains again, and ask for its pillar unless `refresh_pillar=False`.",
       "saltutil.refresh_grains",
     ),
     run: async (context, args) => {
@@ -151,7 +151,7 @@ const refreshFunctions: ModuleFunctions = {
   "saltutil.regen_keys": {
     ...signature(""),
     doc: describe(
-      "Removes this minion's keys and the master's key that it trusts, and makes new keys: the master has to accept them.",
+      "Removes this minion's keys and the master's key that it trusts, and makes new keys, which the master must accept.",
       "saltutil.regen_keys",
     ),
     run: async ({ config, log }) => {
@@ -170,7 +170,7 @@ const refreshFunctions: ModuleFunctions = {
   },
   "saltutil.revoke_auth": {
     ...signature("preserve_minion_cache=False"),
-    doc: describe("Has the master delete this minion's key.", "saltutil.revoke_auth"),
+    doc: describe("Makes the master delete this minion's key.", "saltutil.revoke_auth"),
     run: async (context, args) => {
       const isKept = isTrue(argument(args, "preserve_minion_cache"));
       await context.masterRequest({ cmd: "revoke_auth", preserve_minion_cache: isKept });

@@ -1,4 +1,4 @@
-/** Execution module `sys`: which functions there are, how they are called and what they do. Source: Salt 3007's `sys`, docs/functions.md. */
+/** Execution module `sys`: the functions, their parameters and their documentation. Source: Salt 3007's `sys`, docs/functions.md. */
 
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -26,7 +26,7 @@ export const sysModule: ModuleFunctions = {
   "sys.doc": {
     ...signature("*args"),
     doc: describe(
-      "Documentation of functions: all, those of a module, one, or those that match a glob.",
+      "Documentation of functions: all, of a module, of one function, or by a glob.",
       "sys.doc",
       "sys.doc sys.doc network",
     ),
@@ -35,14 +35,14 @@ export const sysModule: ModuleFunctions = {
   "sys.argspec": {
     ...signature("module=''"),
     doc: describe(
-      "The parameters of functions: of one, of a module, or of those that match a glob.",
+      "The parameters of functions: of one function, of a module, or by a glob.",
       "sys.argspec test.ping",
     ),
     run: (context, args) => parameterReport(context, strOf(argument(args, "module"))),
   },
   "sys.reload_modules": {
     ...signature(""),
-    doc: describe("Has the minion load its functions anew.", "sys.reload_modules"),
+    doc: describe("Makes the minion load its functions again.", "sys.reload_modules"),
     run: async (context) => {
       await context.fireMinion("module_refresh", {});
       return null;
@@ -51,7 +51,7 @@ export const sysModule: ModuleFunctions = {
   "sys.list_runners": {
     ...signature("*args"),
     doc: describe(
-      "The runners of the program that this minion is part of, all or matching globs.",
+      "The runners of this minion's program, all or by globs.",
       "sys.list_runners 'm*'",
     ),
     run: async (context, args) => modulesAmong(await runnerFunctions(context), args),
@@ -59,36 +59,36 @@ export const sysModule: ModuleFunctions = {
   "sys.list_runner_functions": {
     ...signature("*args, **kwargs"),
     doc: describe(
-      "The functions of those runners, of the named ones only, or matching globs.",
+      "The functions of these runners, of the named ones only, or by globs.",
       "sys.list_runner_functions 'jobs.list_*'",
     ),
     run: async (context, args) => matching(await runnerFunctions(context), args),
   },
   "sys.list_returners": {
     ...signature("*args"),
-    doc: describe("The returners of this minion: it has none beside the master yet.", "sys.list_returners"),
+    doc: describe("The returners of this minion: always an empty list.", "sys.list_returners"),
     run: () => [],
   },
   "sys.list_returner_functions": {
     ...signature("*args, **kwargs"),
-    doc: describe("The functions of the returners of this minion: none yet.", "sys.list_returner_functions"),
+    doc: describe("The functions of this minion's returners: always an empty list.", "sys.list_returner_functions"),
     run: () => [],
   },
 };
 
-/** @throws SaltworksError FUNCTION_FAILED in a program that does not tell */
+/** @throws SaltworksError FUNCTION_FAILED if the program does not provide the names */
 async function runnerFunctions({ extras }: CallContext): Promise<readonly string[]> {
   if (extras === undefined) throw commandError("the names of runners are not known here");
   return await extras.runnerFunctions();
 }
 
-/** Names that the words mean: of a module, or by globs of whole names; all without words. */
+/** The names that the words select: of a module, or by globs of whole names; all without words. */
 function matching(names: readonly string[], { rest }: BoundArguments): string[] {
   const tests = rest.map(strOf).map((word) => (/[*.]/.test(word) ? globTest(word) : moduleTest(word)));
   return names.filter((name) => tests.length === 0 || tests.some((test) => test(name))).sort();
 }
 
-/** Modules of the names that the words mean: names of modules, or globs of whole names. */
+/** The modules of the selected names: names of modules, or globs of whole names. */
 function modulesAmong(names: readonly string[], { rest }: BoundArguments): string[] {
   const tests = rest.map(strOf).map((word) => (word.includes("*") ? globTest(word) : moduleTest(word)));
   const found = names.filter((name) => tests.length === 0 || tests.some((test) => test(name)));
@@ -121,7 +121,7 @@ function documentation(context: CallContext, words: readonly string[]): Encodabl
   return docs;
 }
 
-/** Takes the directive lines out, which only a documentation tool understands. */
+/** Removes directive lines, which only a documentation tool understands. */
 function withoutMarkup(doc: string): string {
   return doc.replace(/ *\.\. code-block:: \S+\n{1,2}/g, "");
 }

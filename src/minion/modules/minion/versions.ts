@@ -1,4 +1,4 @@
-/** Versions of this program, of what it is built on and of the machine: `-V` of every command, `test.versions_report` of the minion. */
+/** Versions of this program, its libraries and the machine: `-V` of every command, `test.versions_report` of the minion. */
 import { machine, release, type } from "node:os";
 import { readOwnPackage, saltReleaseFollowed } from "../../../config/host/program.ts";
 import { readTextIfAny } from "../machine/file-error.ts";
@@ -24,7 +24,7 @@ export function versionsInformation(distribution: string): { readonly [title: st
   };
 }
 
-/** Titles at the margin, below each a block of `name: version` aligned at the colon. */
+/** Titles at the margin, and below each a block of `name: version` aligned at the colon. */
 export function versionsReport(distribution: string): string {
   const sections = Object.entries(versionsInformation(distribution));
   const width = Math.max(...sections.flatMap(([, section]) => Object.keys(section).map((name) => name.length)));

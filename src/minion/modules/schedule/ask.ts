@@ -30,7 +30,7 @@ export async function tellScheduler(context: CallContext, asked: Asked): Promise
   return true;
 }
 
-/** `answer`: the last part of the answering event's tag. @returns its data; undefined if no minion runs, or none answers in time */
+/** `answer`: the last part of the answer's tag. @returns its data; undefined if no minion runs, or it does not answer in time */
 export async function askScheduler(context: CallContext, asked: Asked, answer: string): Promise<ValueMap | undefined> {
   const request = randomUUID();
   const tag = `/salt/minion/minion_schedule_${answer}`;
@@ -70,11 +70,11 @@ type Listing = {
   readonly isHiddenShown?: boolean;
   readonly isDisabledHidden?: boolean;
   readonly where?: "opts" | "pillar" | undefined;
-  /** What the file holds, rather than what runs. */
+  /** The content of the file, not what runs. */
   readonly isOffline?: boolean;
 };
 
-/** The schedule as functions show it. */
+/** The schedule in the form that functions show. */
 export async function listSchedule(context: CallContext, listing: Listing): Promise<ValueMap> {
   const asked = { func: "list", where: listing.where ?? null };
   const all = listing.isOffline
@@ -104,7 +104,7 @@ function shownSpec(spec: ValueMap): ValueMap {
   return spec.has("enabled") ? shown : shown.set("enabled", true);
 }
 
-/** What `_schedule.conf` holds. Empty without the file. */
+/** The content of `_schedule.conf`. Empty without the file. */
 export function savedSchedule({ config, log }: CallContext): ValueMap {
   const read = parseScheduleText(readTextIfAny(scheduleFile(config)) ?? "");
   if (read instanceof Map) return read;
@@ -112,7 +112,7 @@ export function savedSchedule({ config, log }: CallContext): ValueMap {
   return new Map();
 }
 
-/** The file from which `schedule.reload` takes jobs: without underscore, written by operators. Undefined where there is none. */
+/** The file from which `schedule.reload` takes jobs; operators write it, and its name has no underscore. Undefined without it. */
 export function reloadText({ config }: CallContext): string | undefined {
   return readTextIfAny(`${includeDirectory(config)}/schedule.conf`);
 }

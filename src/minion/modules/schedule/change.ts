@@ -19,7 +19,7 @@ export function isGiven(given: ValueMap, name: string): boolean {
   return isTrue(given.get(name) ?? null);
 }
 
-/** Whether a change is to be kept in the file; yes unless `persist=False`. */
+/** Whether the file keeps the change: yes, unless `persist=False`. */
 export function isPersisted(given: ValueMap): boolean {
   return isTrue(given.get("persist") ?? true);
 }
@@ -78,13 +78,13 @@ export async function modify(context: CallContext, args: BoundArguments): Promis
   return { comment: `Modified job: ${name} in schedule.`, changes, result: true };
 }
 
-/** The request, for the source that has the job; a job of the pillar is never written. */
+/** The request for the source that has the job. Jobs of the pillar are never written. */
 async function whereJobIs(context: CallContext, name: string, asked: Asked, given: ValueMap): Promise<Asked> {
   const own = await listSchedule(context, { isHiddenShown: true, where: "opts" });
   return own.has(name) ? { ...asked, persist: isPersisted(given) } : { ...asked, where: "pillar", persist: false };
 }
 
-/** The same; undefined if no source has the job. */
+/** As `whereJobIs`; undefined if no source has the job. */
 export async function requestForJob(
   context: CallContext,
   name: string,

@@ -1,11 +1,11 @@
-/** A scheduled job made of the arguments of `schedule.add` and its kin, with Salt's checks and texts. */
+/** Makes a scheduled job of the arguments of `schedule.add` and similar functions, with Salt's checks and texts. */
 
 import { parseDateText } from "../../../python/dateutil.ts";
 import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/errors.ts";
 
-/** A job, or the answer that says why there is none. */
+/** A job, or the answer with the reason that there is none. */
 type Built = { readonly item: ValueMap } | { readonly refusal: { readonly [name: string]: Encodable } };
 
 const intervals = ["seconds", "minutes", "hours", "days"];
@@ -25,7 +25,7 @@ export function hasBothTimers(given: ValueMap): boolean {
   return given.has("when") && given.has("cron");
 }
 
-/** @throws what Python raises where `function` is missing */
+/** @throws what Python raises if `function` is missing */
 export function buildItem(name: Value, given: ValueMap): Built {
   if (name === null || name === "") return refused("Job name is required.");
   const fun = given.get("function");

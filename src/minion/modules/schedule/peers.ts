@@ -1,4 +1,4 @@
-/** `schedule.copy` and `schedule.move`: a job to other minions, by publishing `schedule.add` to them. Source: Salt 3007's `schedule` module. */
+/** `schedule.copy` and `schedule.move`: send a job to other minions, by publishing `schedule.add` to them. Source: Salt 3007's `schedule` module. */
 
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";

@@ -21,7 +21,7 @@ const changes: ModuleFunctions = {
   "schedule.build_schedule_item": {
     ...ofJob(),
     doc: describe(
-      "The job that `schedule.add` would make of these arguments.",
+      "The job that `schedule.add` would add with these arguments.",
       "schedule.build_schedule_item job1 function='test.ping' seconds=3600",
     ),
     run: (_, args) => build(args),
@@ -38,7 +38,7 @@ const changes: ModuleFunctions = {
   },
   "schedule.modify": {
     ...ofJob(),
-    doc: describe("Replaces a job by another of its name.", "schedule.modify job1 function='test.ping' seconds=3600"),
+    doc: describe("Replaces a job with another of the same name.", "schedule.modify job1 function='test.ping' seconds=3600"),
     run: modify,
   },
   "schedule.delete": {
@@ -48,7 +48,7 @@ const changes: ModuleFunctions = {
   },
   "schedule.purge": {
     ...signature("**kwargs"),
-    doc: describe("Deletes all jobs but the minion's own.", "schedule.purge"),
+    doc: describe("Deletes all jobs but the minion's built-in ones.", "schedule.purge"),
     run: purge,
   },
   "schedule.copy": {
@@ -71,7 +71,7 @@ const switches: ModuleFunctions = {
   },
   "schedule.disable_job": {
     ...ofJob(),
-    doc: describe("Disables a job: it stays, and does not run.", "schedule.disable_job job1"),
+    doc: describe("Disables a job: it stays in the schedule, but does not run.", "schedule.disable_job job1"),
     run: (context, args) => switchJob(context, args, disabling),
   },
   "schedule.enable": {
@@ -86,7 +86,7 @@ const switches: ModuleFunctions = {
   },
   "schedule.save": {
     ...signature("**kwargs"),
-    doc: describe("Writes the jobs, those of the pillar left out, to the minion's configuration.", "schedule.save"),
+    doc: describe("Writes all jobs but the pillar's to the minion's configuration.", "schedule.save"),
     run: (context, args) => save(context, ownKeywords(args)),
   },
   "schedule.reload": {
@@ -110,7 +110,7 @@ const times: ModuleFunctions = {
   "schedule.postpone_job": {
     ...signature("name, current_time, new_time, **kwargs"),
     doc: describe(
-      "Has a job run at another time than the one at which it is due.",
+      "Moves one run of a job to another time.",
       "schedule.postpone_job job current_time new_time",
       "schedule.postpone_job job current_time new_time time_fmt='%Y-%m-%dT%H:%M:%S'",
     ),
@@ -118,7 +118,7 @@ const times: ModuleFunctions = {
   },
   "schedule.skip_job": {
     ...signature("name, current_time, **kwargs"),
-    doc: describe("Leaves out one run of a job.", "schedule.skip_job job time"),
+    doc: describe("Skips one run of a job.", "schedule.skip_job job time"),
     run: skip,
   },
   "schedule.show_next_fire_time": {
@@ -138,7 +138,7 @@ export const scheduleModule: ModuleFunctions = {
     ...signature("show_all=False, show_disabled=True, where=None, return_yaml=True, offline=False"),
     pythonName: "list_",
     doc: describe(
-      "The jobs, as YAML. `show_all` shows those that the minion gives itself, too.",
+      "The jobs, as YAML. `show_all` shows the built-in jobs too.",
       "schedule.list",
       "schedule.list show_all=True",
       "schedule.list show_disabled=False",

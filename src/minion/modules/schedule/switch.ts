@@ -1,4 +1,4 @@
-/** Switching the schedule and its jobs: `schedule.enable`, `disable`, `enable_job`, `disable_job`, `save`, `reload`. Source: Salt 3007's `schedule` module. */
+/** Switches the schedule and its jobs: `schedule.enable`, `disable`, `enable_job`, `disable_job`, `save`, `reload`. Source: Salt 3007's `schedule` module. */
 
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
@@ -22,7 +22,7 @@ export async function switchJob(context: CallContext, args: BoundArguments, word
   const given = ownKeywords(args);
   const name = strOf(argument(args, "name"));
   const { verb, done, wanted } = words;
-  // Salt reads `test` from the configuration for the one and from the arguments for the other.
+  // Salt reads `test` for enabling from the configuration, and for disabling from the arguments.
   const isTest = wanted ? context.config.opts.get("test") === true : isGiven(given, "test");
   if (isTest) return { comment: `Job: ${name} would be ${done} in schedule.`, result: true, changes: {} };
   const asked = await requestForJob(context, name, { name, func: `${verb}_job` }, given);
@@ -56,7 +56,7 @@ export async function save(context: CallContext, given: ValueMap): Promise<Answe
     : { comment: "Schedule (non-pillar items) saved.", result: true };
 }
 
-/** From the pillar, and from the operator's own `schedule.conf` beside the file that the minion writes. */
+/** Reloads jobs from the pillar, and from the operator's `schedule.conf` beside the file that the minion writes. */
 export async function reload(context: CallContext): Promise<Answer> {
   const comment: string[] = [];
   if (context.pillar().has("schedule")) {

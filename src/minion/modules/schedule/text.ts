@@ -1,9 +1,9 @@
-/** A schedule out of a file's YAML. */
+/** Reads a schedule from a file's YAML. */
 import { parseSaltYaml } from "../../../config/yaml/salt-yaml.ts";
 import type { ValueMap } from "../../../wire/values.ts";
 import { configToValue } from "../../functions/yaml-values.ts";
 
-/** Empty where the text has no `schedule`. @returns a text saying why it cannot be read */
+/** Empty if the text has no `schedule`. @returns a text with the reason if it cannot be read */
 export function parseScheduleText(text: string): ValueMap | string {
   const read = parseSaltYaml(text);
   if ("faults" in read) return read.faults.map(({ line, message }) => `line ${line}: ${message}`).join("; ");

@@ -1,4 +1,4 @@
-/** Execution module `disk`: how full the filesystems are, and what is on block devices. Source: Salt 3007's `disk`, docs/functions.md. */
+/** Execution module `disk`: use of the filesystems, and facts of block devices. Source: Salt 3007's `disk`, docs/functions.md. */
 
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
@@ -40,7 +40,7 @@ export const diskModule: ModuleFunctions = {
   },
   "disk.percent": {
     ...signature("args=None"),
-    doc: describe("How full each filesystem is, or the one mounted there.", "disk.percent /var"),
+    doc: describe("The percentage in use of each filesystem, or of the one mounted there.", "disk.percent /var"),
     run: async (context, args) => percentages(context, argument(args, "args")),
   },
   "disk.blkid": {
@@ -64,7 +64,7 @@ function flagsOf(flags: Value, caller: string): string[] {
   return letters.length === 0 ? [] : [`-${letters.join("")}`];
 }
 
-/** Rows of df without its heading: name, four columns, mount point. A name may hold blanks; a mount point ends the row. */
+/** Rows of df without the heading: name, four columns, mount point. A name may hold blanks; the mount point is last. */
 async function filesystems(flags: readonly string[]): Promise<string[][]> {
   const { stdout } = await runProgram("df", flags);
   return stdout.split("\n").flatMap((line) => {

@@ -1,4 +1,4 @@
-/** Execution module `hosts`: what the file of host names says. Source: Salt 3007's `hosts`, docs/functions.md. */
+/** Execution module `hosts`: the content of the hosts file. Source: Salt 3007's `hosts`, docs/functions.md. */
 import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { describe } from "../declare/describe.ts";
@@ -13,14 +13,14 @@ export function hostsModule(hostsFile = "/etc/hosts"): ModuleFunctions {
     "hosts.list_hosts": {
       ...signature(""),
       doc: describe(
-        "The names of each address in the file of hosts, and lines of comment as they are.",
+        "The names of each address in the hosts file, and its comment lines.",
         "hosts.list_hosts",
       ),
       run: () => new Map<Value, Encodable>(readHosts(hostsFile)),
     },
     "hosts.get_ip": {
       ...signature("host"),
-      doc: describe("The address of a name, empty where there is none.", "hosts.get_ip web1"),
+      doc: describe("The address of a name, empty without one.", "hosts.get_ip web1"),
       run: (_, args) => {
         const wanted = strOf(argument(args, "host"));
         const found = [...readHosts(hostsFile)].find(
@@ -51,7 +51,7 @@ function aliasesOf(hostsFile: string, ip: Value): readonly string[] {
   return host === undefined || Array.isArray(host) ? [] : host.aliases;
 }
 
-/** By address; comments by a number of their own. None where there is no file. */
+/** By address; comments under numbers. Empty without the file. */
 function readHosts(hostsFile: string): Map<string, Host | string[]> {
   const hosts = new Map<string, Host | string[]>();
   const text = readTextIfAny(hostsFile) ?? "";

@@ -59,7 +59,7 @@ export const connectionFunctions: ModuleFunctions = {
   },
 };
 
-/** A neighbour without a hardware address is not listed. */
+/** Leaves out neighbours without a hardware address. */
 async function neighbourMap(mark: "." | ":"): Promise<Encodable> {
   const { stdout } = await runProgram("ip", ["neigh", "show"]);
   const rows = stdout.split("\n").map((line) => line.trim().split(/\s+/));

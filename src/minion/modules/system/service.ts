@@ -1,4 +1,4 @@
-/** Execution module `service` for systemd, as far as questions and the plain verbs go. Source: Salt 3007's `systemd_service`, docs/functions.md. */
+/** Execution module `service` for systemd: questions and the plain verbs. Source: Salt 3007's `systemd_service`, docs/functions.md. */
 
 import { strOf } from "../../../python/repr.ts";
 import { commandError } from "../../functions/errors.ts";
@@ -16,12 +16,12 @@ export const serviceModule: ModuleFunctions = {
   },
   "service.available": {
     ...signature("name"),
-    doc: describe("Whether there is such a service.", "service.available sshd"),
+    doc: describe("Whether a service exists.", "service.available sshd"),
     run: (_, args) => isAvailable(args),
   },
   "service.missing": {
     ...signature("name"),
-    doc: describe("Whether there is no such service.", "service.missing sshd"),
+    doc: describe("Whether a service does not exist.", "service.missing sshd"),
     run: async (_, args) => !(await isAvailable(args)),
   },
   "service.enabled": {
@@ -32,7 +32,7 @@ export const serviceModule: ModuleFunctions = {
   "service.start": verb("start", "Starts a service."),
   "service.stop": verb("stop", "Stops a service."),
   "service.restart": verb("restart", "Stops a service and starts it again."),
-  "service.reload": verb("reload", "Has a service read its configuration anew."),
+  "service.reload": verb("reload", "Makes a service read its configuration again."),
 };
 
 function verb(name: "start" | "stop" | "restart" | "reload", about: string): ModuleFunction {
@@ -55,7 +55,7 @@ function unitOf(args: BoundArguments): string {
     : `${name}.service`;
 }
 
-/** @throws SaltworksError FUNCTION_FAILED where there is no systemd to ask */
+/** @throws SaltworksError FUNCTION_FAILED without systemd */
 async function systemctl(command: string, unit: string): Promise<ProgramResult> {
   const result = await runProgram("systemctl", [command, "--", unit]);
   if (!result.isFound) throw commandError("systemctl is not there: this system has no systemd");

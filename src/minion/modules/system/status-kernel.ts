@@ -1,4 +1,4 @@
-/** Execution module `status`: counters and tables that the kernel shows in /proc. */
+/** Execution module `status`: counters and tables of the kernel in /proc. */
 
 import { statfsSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -15,7 +15,7 @@ import { runProgram } from "../machine/run-program.ts";
 
 type Table = Map<Value, Encodable>;
 
-/** A function without parameters over the lines of one file of /proc; empty where the kernel has no such file. */
+/** A function without parameters over the lines of one file of /proc; empty if the kernel does not have the file. */
 function tableFunction(text: string, name: string, file: string, read: (lines: string[]) => Encodable): ModuleFunction {
   return {
     ...signature(""),
@@ -184,7 +184,7 @@ async function uptime(): Promise<Encodable> {
     since_t: Math.trunc(nowMs / 1_000 - seconds),
     days: Math.floor(seconds / 86_400),
     time: `${Math.floor(ofDay / 3_600)}:${Math.floor((ofDay % 3_600) / 60)}`,
-    // Salt counts the lines of `who`, of which an empty output has one.
+    // Salt counts the lines of `who`, and an empty output has one.
     users: who.isFound ? who.stdout.trimEnd().split("\n").length : undefined,
   };
 }
@@ -199,9 +199,9 @@ function diskUsage(context: CallContext, words: readonly string[]): Encodable {
     try {
       usage.set(path, spaceOf(path));
     } catch (error) {
-      // Another user's mount, or one whose server is gone, must not hide the others.
+      // Another user's mount, or one whose server is gone, does not hide the others.
       context.log.warn(
-        `The filesystem at ${path} cannot be looked at: ${error instanceof Error ? error.message : error}`,
+        `The filesystem at ${path} cannot be read: ${error instanceof Error ? error.message : error}`,
       );
     }
   }

@@ -1,4 +1,4 @@
-/** Execution module `user`: who the system knows. Source: Salt 3007's `user` for Linux, docs/functions.md. */
+/** Execution module `user`: the users that the system knows. Source: Salt 3007's `user` for Linux, docs/functions.md. */
 import { strOf } from "../../../python/repr.ts";
 import type { Encodable } from "../../../wire/values.ts";
 import { describe } from "../declare/describe.ts";
@@ -9,7 +9,7 @@ import { runProgram } from "../machine/run-program.ts";
 export const userModule: ModuleFunctions = {
   "user.info": {
     ...signature("name, root=None"),
-    doc: describe("What the system knows of a user, empty where there is none.", "user.info root"),
+    doc: describe("What the system knows of a user, empty for an unknown one.", "user.info root"),
     run: async (_, args) => {
       const [row] = await rowsOf("passwd", strOf(argument(args, "name")));
       return row === undefined ? {} : await userOf(row);
@@ -27,7 +27,7 @@ export const userModule: ModuleFunctions = {
   },
   "user.primary_group": {
     ...signature("name"),
-    doc: describe("The name of a user's primary group, empty where there is no such user.", "user.primary_group root"),
+    doc: describe("The name of a user's primary group, empty for an unknown user.", "user.primary_group root"),
     run: async (_, args) => {
       const [row] = await rowsOf("passwd", strOf(argument(args, "name")));
       return row === undefined ? "" : await groupName(row[3] ?? "");
@@ -35,9 +35,9 @@ export const userModule: ModuleFunctions = {
   },
 };
 
-/** Lines of a database of the system, split at colons. */
+/** Lines of one of the system's databases, split at colons. */
 async function rowsOf(database: "passwd" | "group", ...keys: readonly string[]): Promise<string[][]> {
-  // A name that begins with a dash would be an option.
+  // Without `--`, a name that begins with a dash would be an option.
   const { stdout, exitCode } = await runProgram("getent", [database, "--", ...keys]);
   if (exitCode !== 0) return [];
   return stdout.split("\n").flatMap((line) => (line === "" ? [] : [line.split(":")]));

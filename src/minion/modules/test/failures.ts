@@ -1,4 +1,4 @@
-/** Execution module `test`: functions that fail on purpose, and one that catches. */
+/** Execution module `test`: functions that fail on purpose, and one that catches a failure. */
 
 import { SaltworksError } from "../../../errors.ts";
 import { reprOf, strOf } from "../../../python/repr.ts";
@@ -16,7 +16,7 @@ import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, ownKeywords, signature } from "../declare/signature.ts";
 
-/** Python's own exceptions that can be raised with any arguments. */
+/** Python's exceptions that take any arguments. */
 const builtinExceptions = new Set(
   (
     "ArithmeticError AssertionError AttributeError BufferError EOFError Exception FloatingPointError IOError ImportError " +
@@ -25,7 +25,7 @@ const builtinExceptions = new Set(
   ).split(" "),
 );
 
-/** Salt's, of which the first three have texts of their own in a return. */
+/** Salt's exceptions; a return has texts of its own for the first three. */
 const saltExceptions = new Map<string, (text: string) => SaltworksError>([
   ["CommandExecutionError", commandError],
   ["CommandNotFoundError", commandNotFound],
@@ -67,7 +67,7 @@ export const failureFunctions: ModuleFunctions = {
     ...signature("module, return_try_exception=False, **kwargs"),
     pythonName: "try_",
     doc: describe(
-      "Runs another function with the named arguments; None when it fails, or the error's text with `return_try_exception`.",
+      "Runs another function with the named arguments; None if it fails, or the error's text with `return_try_exception`.",
       "test.try module=test.echo text=hello",
     ),
     run: async (context, args) => {

@@ -1,4 +1,4 @@
-/** Execution module `test`: what this minion is and has loaded. */
+/** Execution module `test`: facts about this minion and its modules. */
 
 import { readOwnPackage } from "../../../config/host/program.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -23,14 +23,14 @@ export const reportFunctions: ModuleFunctions = {
   "test.versions_information": {
     ...signature(""),
     doc: describe(
-      "Versions of this program, of what it is built on and of the machine, as a map.",
+      "Versions of this program, its libraries and the machine, as a map.",
       "test.versions_information",
     ),
     run: (context) => versionsInformation(distributionOf(context)),
   },
   "test.versions_report": {
     ...signature(""),
-    doc: describe("The same as a text.", "test.versions_report"),
+    doc: describe("The versions as a text.", "test.versions_report"),
     run: (context) => versionsReport(distributionOf(context)),
   },
   "test.versions": {
@@ -68,7 +68,7 @@ export const reportFunctions: ModuleFunctions = {
   },
   "test.provider": {
     ...signature("module"),
-    doc: describe("Which file provides a module, an empty text where there is none.", "test.provider cmd"),
+    doc: describe("The file of a module, an empty text without one.", "test.provider cmd"),
     run: (context, args) => {
       const name = strOf(argument(args, "module"));
       return loadedModules(context).includes(name) ? name : "";
@@ -76,7 +76,7 @@ export const reportFunctions: ModuleFunctions = {
   },
   "test.providers": {
     ...signature(""),
-    doc: describe("The modules by the name of the file that provides them.", "test.providers"),
+    doc: describe("The modules by the name of their file.", "test.providers"),
     run: (context) => new Map(loadedModules(context).map((name): [Value, Value] => [name, name])),
   },
   "test.not_loaded": {
@@ -101,7 +101,7 @@ export const reportFunctions: ModuleFunctions = {
   },
   "test.deprecation_warning": {
     ...signature(""),
-    doc: describe("Logs a warning of the kind that names something deprecated.", "test.deprecation_warning"),
+    doc: describe("Logs a deprecation warning.", "test.deprecation_warning"),
     run: (context) => {
       context.log.warn("This is a test deprecation warning");
       return true;
@@ -113,7 +113,7 @@ function loadedModules(context: CallContext): string[] {
   return [...new Set(Array.from(context.functions.keys(), (name) => name.slice(0, name.indexOf("."))))].sort();
 }
 
-/** Salt tells three ways of reaching a function apart; here there is one, so nothing is ever missing. */
+/** Salt distinguishes three ways to reach a function. Here there is one, so that nothing is ever missing. */
 function moduleReport(context: CallContext): Encodable {
   const functions = [...context.functions.keys()];
   const modules = loadedModules(context);

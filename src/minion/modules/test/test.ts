@@ -14,7 +14,7 @@ import { argumentFunctions } from "./arguments.ts";
 import { failureFunctions } from "./failures.ts";
 import { reportFunctions } from "./reports.ts";
 
-/** Largest number of whose range Python's default draws. */
+/** The largest number of the range from which Python draws by default. */
 const randomTop = 9_999_999_999;
 
 const basicFunctions: ModuleFunctions = {
@@ -60,7 +60,7 @@ const basicFunctions: ModuleFunctions = {
   },
   "test.fib": {
     ...signature("num"),
-    doc: describe("Returns the Fibonacci number of that place, and the seconds it took.", "test.fib 3"),
+    doc: describe("Returns the Fibonacci number at that index, and the seconds it took.", "test.fib 3"),
     run: (_, args) => fibonacci(wholeNumber(argument(args, "num"))),
   },
   "test.collatz": {
@@ -101,7 +101,7 @@ function fibonacci(place: number): Encodable {
   return [intItem(current), elapsedSeconds(startNs)];
 }
 
-/** Python's division makes a float of every number after the first even one. */
+/** Python's division turns every number after the first even one into a float. */
 function collatz(start: number): Encodable {
   if (start < 1) throw pythonException("ValueError", "start must be at least 1");
   const startNs = process.hrtime.bigint();
