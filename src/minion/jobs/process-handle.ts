@@ -129,6 +129,7 @@ async function askHost(host: Host, ask: Ask): Promise<Encodable> {
 }
 
 function membersOf(data: Value): { readonly [key: string]: Value } {
-  if (!(data instanceof Map)) throw new SaltworksError("WIRE_MALFORMED", "a question of a job process that is not a map");
+  if (!(data instanceof Map))
+    throw new SaltworksError("WIRE_MALFORMED", "a question of a job process that is not a map");
   return Object.fromEntries(Array.from(data, ([key, value]) => [String(key), value]));
 }

@@ -58,9 +58,13 @@ export async function acceptKeys(
   const isPinned = pinned !== undefined && pinned.pem === masterPem;
   await checkMasterKey(accepted, isPinned, pinned, config);
   if (config.master_finger !== "" && fingerprint(masterPem, config.hash_type) !== config.master_finger) {
-    throw new SaltworksError("AUTH_MASTER_MISMATCH", "the master's key does not have the fingerprint of master_finger", {
-      isFinger: true,
-    });
+    throw new SaltworksError(
+      "AUTH_MASTER_MISMATCH",
+      "the master's key does not have the fingerprint of master_finger",
+      {
+        isFinger: true,
+      },
+    );
   }
   const masterKey = loadPublicKey(masterPem);
   if (asked.version >= 2) checkSigned(reply, asked, masterKey, config.signing_algorithm);

@@ -99,7 +99,10 @@ function hasKeys(reply: AuthReply): reply is AuthReply & { accepted: AuthAccepte
 /** The master could not read the request, mostly because its `minimum_auth_version` is higher. */
 function refusedUnread(version: number): SaltworksError {
   const hint = version < 3 ? "; its minimum_auth_version may be higher" : "";
-  return new SaltworksError("AUTH_FAILED", `the master does not accept an authentication of request version ${version}${hint}`);
+  return new SaltworksError(
+    "AUTH_FAILED",
+    `the master does not accept an authentication of request version ${version}${hint}`,
+  );
 }
 
 function readReply(frame: Buffer): AuthReply {

@@ -64,7 +64,8 @@ export function bindArguments(
     else if (!String(key).startsWith("__pub_")) throw wrong(`got an unexpected keyword argument '${String(key)}'`);
   }
   const jid = bound.get("jid");
-  if (typeof jid === "string" && jid !== "" && !isUsableJid(jid.trim())) throw wrong("takes a job id that is not a path");
+  if (typeof jid === "string" && jid !== "" && !isUsableJid(jid.trim()))
+    throw wrong("takes a job id that is not a path");
   const missing = parameters.filter((parameter) => parameter.isRequired && !bound.has(parameter.name));
   if (missing.length > 0) throw wrong(tooFew(missing.map((parameter) => parameter.name)));
   return { bound, extra: { positional: extraPositional, keywords } };

@@ -95,7 +95,9 @@ function controlling(action: keyof typeof done, doc: string): RunnerFunction {
         throw new SaltworksError("MASTER_UNREACHABLE", "batch jobs run in the master, which is not running");
       const outcome = await context.master.controlBatch({ action, jid });
       if (outcome === "unknown")
-        throw new SaltworksError("FUNCTION_ARGUMENTS", `batch job ${jid} is not running; jobs.batches lists all`, { jid });
+        throw new SaltworksError("FUNCTION_ARGUMENTS", `batch job ${jid} is not running; jobs.batches lists all`, {
+          jid,
+        });
       return outcome === "changed"
         ? `Batch ${jid} is ${done[action]}.`
         : `Batch ${jid} cannot be ${done[action]}: it is ${outcome}.`;

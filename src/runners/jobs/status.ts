@@ -125,8 +125,7 @@ async function cancel(context: RunnerContext, args: ValueMap): Promise<Encodable
 }
 
 function runningMaster({ master }: RunnerContext, name: string): MasterAccess {
-  if (master === undefined)
-    throw new SaltworksError("MASTER_UNREACHABLE", `jobs.${name} needs a running master`);
+  if (master === undefined) throw new SaltworksError("MASTER_UNREACHABLE", `jobs.${name} needs a running master`);
   return master;
 }
 

@@ -76,6 +76,9 @@ export const testRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
       },
     },
   ],
-  ["test.sleep", { parameters: parametersOf("s_time"), doc: "Prints the number of seconds and waits that long.", run: sleep }],
+  [
+    "test.sleep",
+    { parameters: parametersOf("s_time"), doc: "Prints the number of seconds and waits that long.", run: sleep },
+  ],
   ["test.stream", { parameters: [], doc: "Fires 99 progress events, ten a second.", run: stream }],
 ]);

@@ -119,10 +119,7 @@ export const fileTreeFunctions: ModuleFunctions = {
   },
   "file.remove": {
     ...signature("path, **kwargs"),
-    doc: describe(
-      "Removes a file, or a directory with its content; False without one.",
-      "file.remove /tmp/foo",
-    ),
+    doc: describe("Removes a file, or a directory with its content; False without one.", "file.remove /tmp/foo"),
     run: (_, args) => {
       const path = absolutePath(argument(args, "path"), (given) => `File path must be absolute: ${given}`);
       if (linkStatusOf(path) === undefined) return false;

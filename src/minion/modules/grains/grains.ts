@@ -98,7 +98,7 @@ const hidden = new Map<Value, string>([
   ["nodename", "MINION"],
 ]);
 
-/** Hides the first three quarters of a serial number, which is enough to hide the machine. */
+/** Hides the last quarter of a serial number, which is enough to hide the machine. */
 function sanitized(grains: ValueMap): ValueMap {
   for (const [name, text] of hidden) if (grains.has(name)) grains.set(name, text);
   const serial = grains.get("serialnumber");

@@ -29,10 +29,7 @@ export const minionModule: ModuleFunctions = {
   "minion.list": {
     ...signature(""),
     pythonName: "list_",
-    doc: describe(
-      "The keys of a master on this machine, by their state; none without a master.",
-      "minion.list",
-    ),
+    doc: describe("The keys of a master on this machine, by their state; none without a master.", "minion.list"),
     run: (context) => {
       const pkiDir = context.config.pki_dir.replaceAll("minion", "master");
       const directories = ["minions", "minions_pre", "minions_rejected", "minions_denied"];

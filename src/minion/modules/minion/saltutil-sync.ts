@@ -39,10 +39,7 @@ function syncFunction(kind: string): ModuleFunction {
   return {
     ...signature(parametersOf(kind)),
     pythonName: `sync_${kind}`,
-    doc: describe(
-      `Fetches custom ${kind} from the master: an empty list if it has none.`,
-      `saltutil.sync_${kind}`,
-    ),
+    doc: describe(`Fetches custom ${kind} from the master: an empty list if it has none.`, `saltutil.sync_${kind}`),
     run: async (context, args) => {
       const files = await servedFiles(context, argument(args, "saltenv"));
       assertNone(files, [kind]);

@@ -34,10 +34,7 @@ export const sysModule: ModuleFunctions = {
   },
   "sys.argspec": {
     ...signature("module=''"),
-    doc: describe(
-      "The parameters of functions: of one function, of a module, or by a glob.",
-      "sys.argspec test.ping",
-    ),
+    doc: describe("The parameters of functions: of one function, of a module, or by a glob.", "sys.argspec test.ping"),
     run: (context, args) => parameterReport(context, strOf(argument(args, "module"))),
   },
   "sys.reload_modules": {
@@ -50,10 +47,7 @@ export const sysModule: ModuleFunctions = {
   },
   "sys.list_runners": {
     ...signature("*args"),
-    doc: describe(
-      "The runners of this minion's program, all or by globs.",
-      "sys.list_runners 'm*'",
-    ),
+    doc: describe("The runners of this minion's program, all or by globs.", "sys.list_runners 'm*'"),
     run: async (context, args) => modulesAmong(await runnerFunctions(context), args),
   },
   "sys.list_runner_functions": {

@@ -38,7 +38,10 @@ const changes: ModuleFunctions = {
   },
   "schedule.modify": {
     ...ofJob(),
-    doc: describe("Replaces a job with another of the same name.", "schedule.modify job1 function='test.ping' seconds=3600"),
+    doc: describe(
+      "Replaces a job with another of the same name.",
+      "schedule.modify job1 function='test.ping' seconds=3600",
+    ),
     run: modify,
   },
   "schedule.delete": {

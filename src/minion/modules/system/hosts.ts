@@ -12,10 +12,7 @@ export function hostsModule(hostsFile = "/etc/hosts"): ModuleFunctions {
   return {
     "hosts.list_hosts": {
       ...signature(""),
-      doc: describe(
-        "The names of each address in the hosts file, and its comment lines.",
-        "hosts.list_hosts",
-      ),
+      doc: describe("The names of each address in the hosts file, and its comment lines.", "hosts.list_hosts"),
       run: () => new Map<Value, Encodable>(readHosts(hostsFile)),
     },
     "hosts.get_ip": {

@@ -200,9 +200,7 @@ function diskUsage(context: CallContext, words: readonly string[]): Encodable {
       usage.set(path, spaceOf(path));
     } catch (error) {
       // Another user's mount, or one whose server is gone, does not hide the others.
-      context.log.warn(
-        `The filesystem at ${path} cannot be read: ${error instanceof Error ? error.message : error}`,
-      );
+      context.log.warn(`The filesystem at ${path} cannot be read: ${error instanceof Error ? error.message : error}`);
     }
   }
   return usage;

@@ -22,10 +22,7 @@ export const reportFunctions: ModuleFunctions = {
   },
   "test.versions_information": {
     ...signature(""),
-    doc: describe(
-      "Versions of this program, its libraries and the machine, as a map.",
-      "test.versions_information",
-    ),
+    doc: describe("Versions of this program, its libraries and the machine, as a map.", "test.versions_information"),
     run: (context) => versionsInformation(distributionOf(context)),
   },
   "test.versions_report": {
