@@ -32,7 +32,7 @@ function prepare() {
 }
 
 describe("FactsRefresh", () => {
-  it("asks for the pillar when it is wanted or when the grains have changed, and not otherwise", async () => {
+  it("asks for the pillar only on request or when the grains have changed", async () => {
     const { refresh, state } = prepare();
     await refresh.collect();
     await refresh.fetchPillar();
@@ -47,7 +47,7 @@ describe("FactsRefresh", () => {
     assert.deepEqual(state.changes.at(-1), refresh.current);
   });
 
-  it("gathers wishes that come while it is at work into one renewal", async () => {
+  it("joins requests that arrive during a renewal into one more", async () => {
     const { refresh, state } = prepare();
     let open = () => undefined as unknown;
     state.gate = new Promise<void>((resolve) => {
@@ -61,7 +61,7 @@ describe("FactsRefresh", () => {
     assert.equal(state.pillars, 2);
   });
 
-  it("keeps what it knows when the master does not answer", async () => {
+  it("keeps its facts if the master does not answer", async () => {
     const { refresh, state } = prepare();
     await refresh.collect();
     await refresh.fetchPillar();

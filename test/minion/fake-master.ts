@@ -1,4 +1,4 @@
-/** A master of a few lines for the minion's tests: real sockets and keys, answers that a test chooses, every request kept. */
+/** A small master for the minion's tests: real sockets and keys, answers that a test chooses, every request kept. */
 import { createHash, type KeyObject } from "node:crypto";
 import { Router, XPublisher } from "zeromq";
 import { Crypticle, generateKeyString } from "../../src/crypto/crypticle.ts";
@@ -25,7 +25,7 @@ import type { Encodable, ValueMap } from "../../src/wire/values.ts";
 export type Received = { readonly cmd: string; readonly version: number; readonly load: ValueMap };
 export type MasterKeys = { readonly privateKey: KeyObject; readonly publicPem: string };
 
-/** 1,024 bits: made in a moment, and OAEP with SHA-1 still holds a key string. */
+/** 1,024 bits are quick to make, and OAEP with SHA-1 still holds a key string. */
 export async function makeMasterKeys(bits = 1_024): Promise<MasterKeys> {
   const pair = await generateKeyPair(bits);
   return { privateKey: loadPrivateKey(pair.privatePem), publicPem: pair.publicPem.trim() };
@@ -46,17 +46,17 @@ export class FakeMaster {
   keys: MasterKeys;
   aes = generateKeyString();
   serial = 0;
-  /** How the next authentications are answered; the last one stays. */
+  /** Answers to the next authentications; the last one repeats. */
   verdicts: Verdict[] = ["accept"];
   /** Changes members of an acceptance before it is signed. */
   tamper: ((accepted: Parameters<typeof encodeAuthAccepted>[0]) => void) | undefined;
   /** Signs authentication replies in place of the master's own key. */
   replySigner: KeyObject | undefined;
-  /** Answers by command, `null` unless set; a function may look at the load. */
+  /** Answers by command, `null` unless set; a function gets the load. */
   readonly answers = new Map<string, Encodable | ((load: ValueMap) => Encodable)>();
-  /** Commands that get no reply at all. */
+  /** Commands that get no reply. */
   readonly silent = new Set<string>();
-  /** Requests, by command, that are answered `bad load` once each. */
+  /** Commands whose first request is answered `bad load`. */
   readonly refuseOnce: string[] = [];
   /** Its `minimum_auth_version`. */
   versionMin = 0;
@@ -94,7 +94,7 @@ export class FakeMaster {
     this.#publisher.close();
   }
 
-  /** A new AES key: whatever was sealed under the old one no longer opens. */
+  /** Makes a new AES key: data sealed under the old one no longer opens. */
   rotate(): void {
     this.aes = generateKeyString();
     this.serial = 0;
@@ -108,7 +108,7 @@ export class FakeMaster {
     return encodePublish({ load: sealed, ...(isSigned ? signature : {}) });
   }
 
-  /** Resolves when this many subscriptions have come: what is published from then on arrives. There is no replay. */
+  /** Resolves after this many subscriptions. Later publishes arrive; earlier ones are not repeated. */
   async subscribed(count = 1, timeoutMs = answerTimeoutMs): Promise<void> {
     const deadline = Date.now() + timeoutMs;
     while (this.#subscriptionCount < count) {
@@ -132,7 +132,7 @@ export class FakeMaster {
     await this.#publisher.send(frames.map((frame) => (typeof frame === "string" ? frame : Buffer.from(frame))));
   }
 
-  /** The request that comes as number `count` (1-based) with this command. */
+  /** The request with this command that comes as number `count`, counted from 1. */
   async received(cmd: string, count = 1, timeoutMs = answerTimeoutMs): Promise<Received> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
@@ -252,7 +252,7 @@ export class FakeMaster {
     return accepted;
   }
 
-  /** As Salt's master: what it cannot decrypt it does not send back; here random bytes stand for that. */
+  /** Salt's master does not send back what it cannot decrypt; here it sends random bytes instead. */
   #openChallenge(challenge: Uint8Array): Uint8Array {
     try {
       return decryptOaep(this.keys.privateKey, challenge, this.encAlgorithm);

@@ -93,7 +93,7 @@ describe("Minion", { timeout: 120_000 }, () => {
     }
   });
 
-  it("runs only what is meant for it, and nothing twice", async () => {
+  it("runs only jobs that target it, and none twice", async () => {
     const running = await start({}, (master) => master.answers.set("_pillar", { role: "web" }));
     await connected(running);
     const { master } = running;
@@ -117,7 +117,7 @@ describe("Minion", { timeout: 120_000 }, () => {
     for (const load of strange) assert.equal(returnsOf(master, load.jid).length, 0);
   });
 
-  it("keeps to its topics when publishes come with topics", async () => {
+  it("takes only its own topics if publishes have topics", async () => {
     const running = await start({ zmq_filtering: true });
     await running.minion.ready;
     const { master } = running;
@@ -132,7 +132,7 @@ describe("Minion", { timeout: 120_000 }, () => {
     assert.equal(returnsOf(master, foreign.jid).length, 0);
   });
 
-  it("lives through a key rotation: the publish that told of it is run", async () => {
+  it("survives a key rotation, and runs the publish that revealed it", async () => {
     const running = await start();
     await connected(running);
     running.master.rotate();
@@ -152,7 +152,7 @@ describe("Minion", { timeout: 120_000 }, () => {
     assert.equal((await resultOf(master, job("test.echo", ["next"]))).get("return"), "next");
   });
 
-  it("ends with 77 when the master rejects its key, and with 42 for a master of another fingerprint", async () => {
+  it("ends with 77 when the master rejects its key, and with 42 if the master has another fingerprint", async () => {
     const rejected = await start({}, (master) => {
       master.verdicts = [true, false];
     });
@@ -161,7 +161,7 @@ describe("Minion", { timeout: 120_000 }, () => {
     assert.equal(await minion.ended, 42);
   });
 
-  it("goes on asking while the master is full or silent, and tries the next master of the list", async () => {
+  it("keeps asking while the master is full or silent, and tries the next master of the list", async () => {
     const full = await start({}, (master) => {
       master.verdicts = ["full", "full", "accept"];
     });
@@ -224,7 +224,7 @@ describe("Minion", { timeout: 120_000 }, () => {
     assert.deepEqual([second.load.get("pretag"), second.load.has("events")], ["pre", true]);
   });
 
-  it("reports a function that breaks to the master's event bus", async () => {
+  it("tells the master's event bus of a function that raises", async () => {
     const running = await start();
     await connected(running);
     const { master } = running;

@@ -13,7 +13,7 @@ export type Setting = {
   readonly directory: string;
   readonly config: MinionConfig;
   readonly log: Logger;
-  /** What was logged, parsed. */
+  /** The log lines, parsed. */
   readonly lines: LogLine[];
   readonly remove: () => Promise<void>;
 };

@@ -1,4 +1,4 @@
-/** Functions and a host for calls in tests: what is asked of the host is kept. */
+/** Functions and a host for calls in tests; the host keeps what it is asked. */
 import { tmpdir } from "node:os";
 import { loadMinionConfig } from "../../src/config/load.ts";
 import type { ConfigValue } from "../../src/config/yaml/values.ts";

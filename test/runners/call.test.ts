@@ -30,7 +30,7 @@ const rejects = (name: string, args: Value[], kwargs: [Value, Value][], message:
   assert.rejects(call(name, args, kwargs), { code: "FUNCTION_ARGUMENTS", message });
 
 describe("a runner's arguments", () => {
-  it("hold no job id that is a path, a tag of several parts, or longer than any", async () => {
+  it("refuse a job id that is a path, a tag of several parts, or too long", async () => {
     for (const jid of ["../tokens", "a/b", "/etc", "..", ".", "a\\b", "a\nb", "x".repeat(65)]) {
       await rejects("probe.job", [jid], [], "job() takes a job id that is not a path");
       await rejects("probe.job", [], [["jid", jid]], "job() takes a job id that is not a path");
@@ -57,7 +57,7 @@ describe("a runner's arguments", () => {
     assert.deepEqual(await call("probe.plain", [marked]), [[["first", "x"]], [], []]);
   });
 
-  it("go on to a function that takes any", async () => {
+  it("reach a function that takes any", async () => {
     assert.deepEqual(await call("probe.all", [1, 2, 3], [["more", 4]]), [
       [
         ["first", 1],

@@ -1,4 +1,4 @@
-/** Calls a runner function as a caller would see it: what it gives has travelled. */
+/** Calls a runner function as a caller would: the result is encoded and decoded. */
 import type { MasterConfig } from "../../src/config/load.ts";
 import type { JobReader, MasterAccess, MinionReader, RunnerContext } from "../../src/runners/contract/contract.ts";
 import { runRunner } from "../../src/runners/registry.ts";

@@ -1,4 +1,4 @@
-/** A running master as runners see it; what a test does not name must not be asked. */
+/** A running master as runners see it. Questions that the test does not answer fail. */
 import type { MasterAccess } from "../../src/runners/contract/contract.ts";
 
 export function masterAccess(answers: Partial<MasterAccess>): MasterAccess {

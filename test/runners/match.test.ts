@@ -1,4 +1,4 @@
-/** Runner `match.compound_matches`: what a minion may learn by it. The rows of real Salt's own tests of it, and what is not to be guessed. */
+/** Runner `match.compound_matches`: what a minion may learn from it. The cases of real Salt's own tests, and what a minion must not be able to guess. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const facts = (role: string, name: string) => ({
 const known = new Map([
   ["alice", facts("alice", "alice")],
   ["eve", facts("eve", "eve")],
-  // Its key is gone, its data is still there.
+  // Its key is gone, but its data is still there.
   ["carol", facts("alice", "alice")],
 ]);
 const context = (config: object = {}) =>
@@ -36,7 +36,7 @@ const ask = async (expression: string, id: string, config: object = {}) =>
   ((await callRunner(context(config), "match.compound_matches", [expression, id])) as { res: unknown }).res;
 
 describe("match.compound_matches", () => {
-  it("gives the id of a minion that is meant, by id, grains, pillar and node group", async () => {
+  it("gives the id of a minion that matches by id, grains, pillar and node group", async () => {
     for (const expression of [
       "alice",
       "L@alice,bob",
@@ -50,17 +50,17 @@ describe("match.compound_matches", () => {
     ])
       assert.equal(await ask(expression, "alice"), "alice", expression);
     assert.equal(await ask("G@role:alice", "eve"), false);
-    // Of bob nothing is known but the key.
+    // Of bob, only the key is known.
     assert.equal(await ask("bob", "bob"), "bob");
     assert.equal(await ask("G@role:*", "bob"), false);
   });
 
-  it("lets nobody guess pillar values by patterns, in node groups either", async () => {
+  it("does not match pillar values by patterns, in node groups either", async () => {
     for (const expression of ["I@name:ali*", "J@name:ali.*", "N@crypto", "I@secret:d*"])
       assert.equal(await ask(expression, "alice"), false, expression);
   });
 
-  it("gives False where nothing can be known: other ids, no cache, an expression that cannot be read", async () => {
+  it("gives False for unknown ids, without the cache, and for an expression that cannot be read", async () => {
     assert.equal(await ask("*", "carol"), false);
     assert.equal(await ask("*", "../minions/alice"), false);
     assert.equal(await ask("G@role:alice", "alice", { minion_data_cache: false }), false);

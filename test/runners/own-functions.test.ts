@@ -18,7 +18,7 @@ function keptEvents() {
 }
 
 describe("runner test", () => {
-  it("gives arguments back, without those that Salt adds unless they are asked raw", async () => {
+  it("gives arguments back, without the fields that Salt adds unless asked raw", async () => {
     const given = { k: 1, __pub_user: "root" };
     const plain = { args: ["a", 1], kwargs: { k: 1 } };
     assert.deepEqual(await callRunner(runnerContext(), "test.arg", ["a", 1], given), plain);
@@ -26,7 +26,7 @@ describe("runner test", () => {
     assert.deepEqual(await callRunner(runnerContext(), "test.raw_arg", ["a", 1], given), raw);
   });
 
-  it("prints for whoever waits, under a tag of its own, and counts what was told", async () => {
+  it("prints to its caller under a tag of its own, and counts its events", async () => {
     const { fired, fire } = keptEvents();
     const told = { count: 0 };
     const context = { ...runnerContext({ master: masterAccess({ fire }) }), told };
@@ -65,7 +65,7 @@ describe("runner config", () => {
 });
 
 describe("runner event", () => {
-  it("fires a map under the tag, and takes nothing else", async () => {
+  it("fires a map under the tag, and refuses anything else", async () => {
     const { fired, fire } = keptEvents();
     const context = runnerContext({ master: masterAccess({ fire }) });
     assert.equal(await callRunner(context, "event.send", ["my/tag", new Map([["a", 1]])]), true);
@@ -79,7 +79,7 @@ describe("runner event", () => {
 });
 
 describe("runners that this master cannot serve", () => {
-  it("say so by name", async () => {
+  it("fail with their names", async () => {
     const context = runnerContext({ master: masterAccess({}), config: { file_roots: { base: ["/nowhere"] } } });
     const refused = (name: string, args: Value[], message: RegExp) =>
       assert.rejects(callRunner(context, name, args), { code: "FUNCTION_FAILED", message });
@@ -90,7 +90,7 @@ describe("runners that this master cannot serve", () => {
 });
 
 describe("the documentation of functions", () => {
-  it("is there for each, sorted, with its parameters", async () => {
+  it("exists for each, sorted, with its parameters", async () => {
     const docs = (await callRunner(runnerContext(), "doc.runner")) as Record<string, string>;
     assert.deepEqual(Object.keys(docs), [...runnerFunctions.keys()].sort());
     assert.match(docs["cache.fetch"] ?? "", /^\n {4}\S.*\n\n {4}Synopsis: cache\.fetch BANK KEY \[cachedir=\]\n/);

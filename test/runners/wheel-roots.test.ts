@@ -55,7 +55,7 @@ describe("wheel file_roots and pillar_roots", () => {
       assert.equal(readFileSync(join(folder, "outside"), "utf8"), "secret");
     });
 
-    it(`writes along a link within ${option}, and along none that leads to a file outside that is not there`, async () => {
+    it(`writes along a link within ${option}, and not along a link to a missing file outside`, async () => {
       const links = { "web/inside": join(first, "web", "init.sls"), dangling: join(folder, "new"), loop: "loop" };
       for (const [link, target] of Object.entries(links)) symlinkSync(target, join(first, link));
       try {

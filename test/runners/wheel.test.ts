@@ -30,7 +30,7 @@ describe("wheel saltworks.returns", () => {
     assert.equal(answer.get("es1")?.get("return"), "hi");
   });
 
-  it("refuses what is no list of ids", async () => {
+  it("refuses anything but a list of ids", async () => {
     const asked = new Map<Value, Value>([
       ["jid", jid],
       ["ids", "es1"],

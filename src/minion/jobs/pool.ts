@@ -1,6 +1,6 @@
 /**
  * Runs jobs in processes of their own, so that each can be killed. A process takes one job after the other. The pool keeps one
- * ready, starts more as jobs come, and ends those that stay idle.
+ * ready, starts more as jobs come, and ends idle ones.
  */
 
 import { fileURLToPath } from "node:url";

@@ -6,7 +6,7 @@ import type { RunnerParameter } from "./contract.ts";
 
 export type TargetArgument = { readonly target: string | readonly string[]; readonly targetKind: string };
 
-/** Parameters by name; those that end in `!` must be given. */
+/** Parameters by name; names that end in `!` are required. */
 export function parametersOf(...names: readonly string[]): readonly RunnerParameter[] {
   return names.map((name) => ({ name: name.replace(/!$/, ""), isRequired: name.endsWith("!") }));
 }

@@ -76,8 +76,8 @@ describe("a name for which `__env__` stands", () => {
     for (const name of leadingAway.filter((other) => other !== "" && !other.includes("\0"))) {
       const files = ["cp.get_file_str", "cp.cache_file", "cp.hash_file"];
       for (const words of files.map((fun) => [fun, `salt://file.txt?saltenv=${name}`]))
-        assert.match(await call(...words), /is no environment/, `${name} ${words[0]}`);
-      assert.match(await call("cp.list_master", `saltenv='${name}'`), /is no environment/, name);
+        assert.match(await call(...words), /is not an environment/, `${name} ${words[0]}`);
+      assert.match(await call("cp.list_master", `saltenv='${name}'`), /is not an environment/, name);
       for (const words of [`pillarenv='${name}'`, `saltenv='${name}'`])
         assert.doesNotMatch(await call("pillar.items", words), /"of"/, words);
     }

@@ -16,7 +16,7 @@ type Called = {
   readonly logged: string[];
 };
 
-/** What is shown under `local`, by member. */
+/** The value shown under `local`, by member. */
 function localOf({ shown }: Called): ValueMap {
   const value = shown[0]?.value;
   assert.ok(value instanceof Map);
@@ -90,7 +90,7 @@ describe("runCall", () => {
     ]);
   });
 
-  it("ends with 1 for a retcode, or with the code itself where that is asked for", async () => {
+  it("ends with 1 for a retcode, or with the code itself on request", async () => {
     assert.equal((await call("test.retcode", ["42"])).code, 1);
     assert.equal((await call("test.retcode", ["42"], { isRetcodePassedThrough: true })).code, 42);
   });
@@ -100,7 +100,7 @@ describe("runCall", () => {
     assert.deepEqual([code, err, shown], [255, "'nosuch.fun' is not available.\n", []]);
   });
 
-  it("answers the beginning of a name with documentation", async () => {
+  it("answers a prefix of names with documentation", async () => {
     const called = await call("test.pin");
     assert.equal(called.code, 1);
     assert.ok(localOf(called).has("test.ping"));
@@ -176,7 +176,7 @@ describe("runCall", () => {
     assert.match(out, /^Minion failed to authenticate with the master, has the minion key been accepted\?\n$/);
   });
 
-  it("says why when no master takes it", async () => {
+  it("says why if no master accepts it", async () => {
     const master = await FakeMaster.open(keys);
     closers.push(() => master.close());
     master.silent.add("_auth");

@@ -22,12 +22,12 @@ describe("bindCall", () => {
     assert.deepEqual(bindCall(three, "m.three", [1, 2, null], none).named, { a: 1, b: 2, c: null });
   });
 
-  it("catches what is over in *args and **kwargs", () => {
+  it("puts further arguments into *args and **kwargs", () => {
     const bound = bindCall(open, "m.open", [1, 2, 3], new Map<Value, Value>([["x", 4]]));
     assert.deepEqual(bound, { named: { a: 1 }, rest: [2, 3], extra: new Map([["x", 4]]) });
   });
 
-  it("says what Python says", () => {
+  it("fails with Python's messages", () => {
     const cases: [ModuleFunction, Value[], ValueMap, string][] = [
       [echo, [], none, "f() missing 1 required positional argument: 'text'"],
       [three, [], none, "f() missing 2 required positional arguments: 'a' and 'b'"],

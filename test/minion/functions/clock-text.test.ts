@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 import { asctime, jidText, now, stampText } from "../../../src/minion/functions/clock-text.ts";
 
-/** Far from a day, and longer than a busy machine holds a process up. */
+/** Less than a day, and longer than a busy machine delays a process. */
 const heldUpMsMax = 60_000;
 
 describe("clock texts", () => {

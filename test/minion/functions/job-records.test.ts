@@ -13,7 +13,7 @@ const script = 'const { spawn } = require("node:child_process"); const c = spawn
 
 const endTimeoutMs = 20_000;
 
-/** As `ps` shows it; empty for a process that is gone. */
+/** The command line in `ps`; empty for a process that is gone. */
 async function stateOf(pid: number): Promise<string> {
   const state = spawn("ps", ["-o", "stat=", "-p", String(pid)], { stdio: ["ignore", "pipe", "ignore"] });
   const chunks: Buffer[] = [];
@@ -34,7 +34,7 @@ describe("JobRecords", () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** A process that passes for one of ours, with a child of its own. */
+  /** A process that looks like one of ours, with a child of its own. */
   async function startJob(mark = "saltworks-job"): Promise<{ child: ChildProcess; pid: number; childPid: number }> {
     const child = spawn(process.execPath, ["-e", script, mark], { stdio: ["ignore", "pipe", "ignore"] });
     started.push(child);
@@ -61,7 +61,7 @@ describe("JobRecords", () => {
     await records.remove("20260101000000000002");
   });
 
-  it("clears away records of processes that are gone or strangers, and passes over garbage", async () => {
+  it("removes records of processes that are gone or not ours, and ignores garbage", async () => {
     const { child, pid } = await startJob();
     await records.write("20260101000000000003", load("20260101000000000003"), pid);
     const stranger = await startJob("nothing");
@@ -74,20 +74,20 @@ describe("JobRecords", () => {
     assert.ok(!readdirSync(join(directory, "proc")).some((name) => name.endsWith("3") || name.endsWith("4")));
   });
 
-  it("signals a job's process and what it has started, with Salt's text", async () => {
+  it("signals a job's process and its children, with Salt's text", async () => {
     const { child, pid, childPid } = await startJob();
     await records.write("20260101000000000005", load("20260101000000000005"), pid);
     const exited = once(child, "exit");
     const text = await records.signal("20260101000000000005", 9);
     assert.equal(text, `Signal 9 sent to job 20260101000000000005 at pid ${pid}`);
     assert.deepEqual(await exited, [null, "SIGKILL"]);
-    // Killed with its parent: gone, or a zombie that nobody has waited for, as soon as the system gets to it.
+    // Killed with its parent: gone, or a zombie that its parent has not waited for, as soon as the system gets to it.
     const deadlineMs = performance.now() + endTimeoutMs;
     while (!/^(Z.*)?$/.test(await stateOf(childPid))) assert.ok(performance.now() < deadlineMs, "its child runs on");
     assert.equal(await records.signal("20260101999999999999", 9), "");
   });
 
-  it("takes nothing for a job id that could leave the directory", async () => {
+  it("refuses a job id that could lead out of the directory", async () => {
     for (const jid of ["../x", "a/b", "", ".", "a".repeat(65), 5, undefined]) assert.equal(isUsableJid(jid), false);
     assert.equal(isUsableJid("20260101000000000005_77"), true);
     await assert.rejects(records.write("../x", new Map(), 1), { code: "WIRE_MALFORMED" });

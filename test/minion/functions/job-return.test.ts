@@ -75,11 +75,11 @@ describe("runJob", () => {
     assert.deepEqual(plain.order, ["success", "return", "retcode", "jid", "fun", "fun_args", "user"]);
   });
 
-  it("leaves metadata out that is no map, as Salt does", async () => {
+  it("leaves out metadata that is not a map, as Salt does", async () => {
     assert.equal((await run({ fun: "test.ping", metadata: "text" })).sent.has("metadata"), false);
   });
 
-  it("takes the retcode that the function sets, and 1 for a map that says failure", async () => {
+  it("takes the function's retcode, and 1 for a map that says failure", async () => {
     assert.deepEqual(pick((await run({ fun: "test.code" })).result), [false, "out", 3, undefined]);
     assert.equal((await run({ fun: "test.fails" })).result.retcode, 1);
     assert.equal((await run({ fun: "test.unsuccessful" })).result.retcode, 1);
@@ -119,7 +119,7 @@ describe("runJob", () => {
     );
   });
 
-  it("shows other exceptions as a traceback and tells the bus of them", async () => {
+  it("shows other exceptions as a traceback, and fires them on the bus", async () => {
     for (const [fun, last] of [
       ["test.python", "KeyError: 'k'"],
       ["test.bug", "RangeError: oops"],
@@ -218,13 +218,13 @@ describe("runJob", () => {
     }
   });
 
-  it("refuses executors that are not there", async () => {
+  it("refuses executors that do not exist", async () => {
     const { result } = await run({ fun: "test.ping", module_executors: ["sudo"] });
     assert.equal(result.return, "ERROR executing 'test.ping': Executor 'sudo' is not available");
     assert.equal((await run({ fun: "test.ping", module_executors: ["direct_call"] })).result.return, true);
   });
 
-  it("logs that a returner is not there; the job returns all the same", async () => {
+  it("logs that a returner does not exist, and returns the job nevertheless", async () => {
     const { result, logged } = await run({ fun: "test.ping", ret: "redis" });
     assert.equal(result.return, true);
     assert.match(logged.join(), /Returner redis could not be loaded/);

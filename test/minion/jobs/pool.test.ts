@@ -121,7 +121,7 @@ describe("JobPool", { timeout: 180_000 }, () => {
     assert.deepEqual(await records.running(), []);
   });
 
-  it("answers for a function that ends its process by itself", async () => {
+  it("runs the next job after one was ended with SIGTERM", async () => {
     const { pool, returned, records } = await open();
     const sleeper = job("test.sleep", [60]);
     pool.submit(sleeper);
@@ -132,7 +132,7 @@ describe("JobPool", { timeout: 180_000 }, () => {
     assert.equal((await returned(1))[0]?.get("return"), "after");
   });
 
-  it("logs why a process ends that cannot load its functions, and answers for the job", async () => {
+  it("logs why a process could not load its functions, and answers for its job", async () => {
     const { pool, returned, setting } = await open({}, "file:///nowhere/extras.js");
     pool.submit(job("test.ping"));
     assert.match(String((await returned(1))[0]?.get("return")), /the job's process ended with code 1/);
@@ -160,7 +160,7 @@ describe("JobPool", { timeout: 180_000 }, () => {
     assert.deepEqual((await returned(2))[1]?.get("return"), new Map([["fresh", true]]));
   });
 
-  it("runs scheduled jobs, with arguments as they are, and gives Salt's members of their return to who asked", async () => {
+  it("runs scheduled jobs with their arguments unchanged, and gives Salt's members of the return to the caller", async () => {
     const { pool, returns } = await open();
     const record = new Map<Value, Value>([
       ["id", "unit"],
@@ -185,7 +185,7 @@ describe("JobPool", { timeout: 180_000 }, () => {
     assert.deepEqual(returns, []);
   });
 
-  it("lists a scheduled job while it runs, as Salt's proc files do, and only if it is to be listed", async () => {
+  it("lists a scheduled job while it runs, as Salt's proc files do, but only with isListed", async () => {
     const { pool, records, returned } = await open();
     const record = new Map<Value, Value>([
       ["id", "unit"],

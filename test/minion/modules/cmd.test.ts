@@ -58,13 +58,13 @@ describe("cmd.run", () => {
     assert.equal(existsSync(mark), false);
   });
 
-  it("returns at its deadline though a process that left the group holds the pipe", async () => {
+  it("returns at its deadline even if a process that left the group holds the pipe", async () => {
     const startMs = Date.now();
     await run("setsid sleep 3 & sleep 30", "timeout=0.2");
     assert.ok(Date.now() - startMs < 2_500);
   });
 
-  it("takes no offence when a command doesn't read its input", async () => {
+  it("does not fail if a command leaves its input unread", async () => {
     assert.equal(await run("exec true", `stdin=${"x".repeat(300_000)}`), "");
   });
 
@@ -75,11 +75,11 @@ describe("cmd.run", () => {
     );
   });
 
-  it("refuses by name what it does not have yet", async () => {
+  it("refuses unsupported options by name", async () => {
     await assert.rejects(run("ls", "use_vt=True"), /use_vt=True is not supported/);
   });
 
-  it("logs a failing command by its first word, with everything it said", async () => {
+  it("logs a failing command by its first word, with all its output", async () => {
     world.logged.length = 0;
     await run("echo secret; exit 3");
     assert.deepEqual(
@@ -100,7 +100,7 @@ describe("cmd.run", () => {
     assert.deepEqual(world.logged, []);
   });
 
-  it("names neither variables nor input where a program cannot be started", async () => {
+  it("names neither variables nor input if a program cannot be started", async () => {
     const call = run("/nosuch/program", "python_shell=False", "env={PASSWORD: s3cret}", "stdin=s3cret");
     await assert.rejects(
       call,
@@ -125,7 +125,7 @@ describe("the shell default", () => {
     assert.equal(await call(unsafe), "2\nb");
   });
 
-  it("runs through $SHELL where that is set", async () => {
+  it("runs through $SHELL if that is set", async () => {
     const other = join(root, "shell");
     writeFileSync(other, '#!/bin/sh\necho "other: $2"\n', { mode: 0o755 });
     const some = await openWorld(join(root, "other"), { environment: { ...environment, SHELL: other } });
@@ -134,7 +134,7 @@ describe("the shell default", () => {
 });
 
 describe("commands that are not permitted", () => {
-  it("are those on cmd_blacklist_glob, and where there is a cmd_whitelist_glob those not on it", async () => {
+  it("are on cmd_blacklist_glob, or not on an existing cmd_whitelist_glob", async () => {
     const lists = "cmd_blacklist_glob: ['rm *']\ncmd_whitelist_glob: ['echo *', 'rm *']\n";
     const strict = await openWorld(join(root, "strict"), { environment, minion: `root_dir: ${root}\n${lists}` });
     assert.equal(await valueOfCall(strict, "cmd.run", "echo a"), "a");
@@ -162,7 +162,7 @@ describe("runas and group", { skip: isRoot ? false : "only root can become anoth
 });
 
 describe("cmd.run_bg", () => {
-  it("returns at once with the pid of a process that goes on", async () => {
+  it("returns at once with the pid of a process that keeps running", async () => {
     const mark = join(root, "background");
     const { pid } = (await valueOfCall(world, "cmd.run_bg", `sleep 0.3; echo done > ${mark}`)) as { pid: number };
     assert.ok(pid > 1);
@@ -173,7 +173,7 @@ describe("cmd.run_bg", () => {
 });
 
 describe("a script in the background", () => {
-  it("goes on after the call, and its file is removed when it ends", async () => {
+  it("outlives the call, and its file is removed when it ends", async () => {
     const script = join(root, "background.sh");
     const mark = join(root, "background-script");
     writeFileSync(script, '#!/bin/sh\nsleep 0.2\necho "$0" > "$1"\n');
@@ -226,13 +226,13 @@ describe("cmd.script", () => {
     assert.ok(some.asked.length > 3);
   });
 
-  it("asks in the environment that the name carries", async () => {
+  it("asks in the environment of the name", async () => {
     const some = await withMaster({ "check.sh": text });
     await some.call(["cmd.script_retcode", "salt://check.sh?saltenv=dev", "saltenv=qa"]);
     assert.equal(some.asked[0]?.get("saltenv"), "dev");
   });
 
-  it("says cache_error where the master has no such file", async () => {
+  it("says cache_error if the master does not have the file", async () => {
     const { value, retcode } = await (await withMaster({})).call(["cmd.script", "salt://nope.sh"]);
     assert.deepEqual(value, { pid: 0, retcode: 1, stdout: "", stderr: "", cache_error: true });
     assert.equal(retcode, 0);

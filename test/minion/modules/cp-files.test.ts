@@ -49,7 +49,7 @@ const at = (...names: string[]) => join(folder, "out", ...names);
 const commands = () => world.asked.map((load) => load.get("cmd"));
 
 describe("cp.get_file", () => {
-  it("copies a file, large ones piece by piece, and leaves alone what is the same already", async () => {
+  it("copies a file, large ones piece by piece, and leaves unchanged files alone", async () => {
     mkdirSync(at(), { recursive: true });
     assert.equal(await valueOfCall(world, "cp.get_file", "salt://big", at("big")), at("big"));
     assert.equal(readFileSync(at("big"), "utf8"), big);
@@ -63,7 +63,7 @@ describe("cp.get_file", () => {
     assert.equal(statSync(at("empty")).size, 0);
   });
 
-  it("says where there is no such file, or no directory for it", async () => {
+  it("tells a missing file from a missing directory", async () => {
     assert.equal(await valueOfCall(world, "cp.get_file", "salt://nope", at("nope")), "");
     assert.equal(existsSync(at("nope")), false);
     assert.equal(await valueOfCall(world, "cp.get_file", "salt://a.txt", at("no/where")), false);
@@ -79,13 +79,13 @@ describe("cp.get_file", () => {
     await assert.rejects(valueOfCall(world, "cp.get_file", "/etc/hosts", at("x")), /Unsupported path: \/etc\/hosts/);
     await assert.rejects(
       valueOfCall(world, "cp.get_file", "salt://a.txt", at("x"), "saltenv=../x"),
-      /is no environment/,
+      /is not an environment/,
     );
   });
 });
 
 describe("templates", () => {
-  it("are paths where that is asked for, and files that are rendered before they are set down", async () => {
+  it("are paths on request, and files that are rendered before they are written", async () => {
     const words = ["salt://{{ 'a' }}.txt", `${at()}/{{ saltenv }}-copy`, "template=jinja"];
     assert.equal(await valueOfCall(world, "cp.get_file", ...words), at("base-copy"));
     assert.equal(readFileSync(at("base-copy"), "utf8"), "one\n");
@@ -101,7 +101,7 @@ describe("templates", () => {
 });
 
 describe("cp.get_dir", () => {
-  it("copies a directory with what is in it, empty directories too", async () => {
+  it("copies a directory with its content, empty directories too", async () => {
     const copied = await valueOfCall(world, "cp.get_dir", "salt://web/", at("tree"));
     const names = ["web/db.sls", "web/files/conf", "web/hollow", "web/init.sls"];
     assert.deepEqual(
@@ -116,7 +116,7 @@ describe("cp.get_dir", () => {
 });
 
 describe("the minion's cache", () => {
-  it("keeps files where Salt keeps them, for the minion alone, and knows what it has", async () => {
+  it("keeps files in Salt's places, readable by the minion only, and lists them", async () => {
     const path = join(world.config.cachedir, "files/base/web/files/conf");
     assert.equal(await valueOfCall(world, "cp.is_cached", "salt://web/files/conf"), "");
     assert.equal(await valueOfCall(world, "cp.cache_file", "salt://web/files/conf"), path);
@@ -133,7 +133,7 @@ describe("the minion's cache", () => {
     await assert.rejects(valueOfCall(world, "cp.is_cached", "salt://../../x"), /leads out of the file roots/);
   });
 
-  it("takes many files at a time", async () => {
+  it("takes several files at a time", async () => {
     const cached = (...names: string[]) => names.map((name) => join(world.config.cachedir, "files/base", name));
     const some = await valueOfCall(world, "cp.cache_files", "salt://a.txt,salt://nope");
     assert.deepEqual(some, [...cached("a.txt"), false]);
@@ -219,7 +219,7 @@ describe("cp.get_url", () => {
     server.close();
   });
 
-  it("copies a web server's file, to the cache where no destination is named", async () => {
+  it("copies a web server's file, without a destination into the cache", async () => {
     const url = `http://${address}/dir/file.txt?v=1`;
     const cached = join(world.config.cachedir, "extrn_files/base", address.replace(":", ""), "dir/file.txt-v=1");
     assert.equal(await valueOfCall(world, "cp.get_url", url), cached);
@@ -237,7 +237,7 @@ describe("cp.get_url", () => {
     assert.ok(requests >= 5);
   });
 
-  it("gives the path of a file of this machine, and copies the master's", async () => {
+  it("gives the path of this machine's file, and copies the master's", async () => {
     assert.equal(await valueOfCall(world, "cp.get_url", "file:///etc/hostname"), "/etc/hostname");
     await assert.rejects(valueOfCall(world, "cp.get_url", "hosts"), /Path 'hosts' is not absolute/);
     assert.equal(await valueOfCall(world, "cp.get_url", "salt://a.txt", at("url")), at("url"));

@@ -31,7 +31,7 @@ describe("files that travel in jobs", () => {
   }
   const packed = (text: string) => gzipSync(text).toString("base64");
 
-  it("are written under the destination, in it if it is a directory, or nowhere", () => {
+  it("are written to the destination, into it if it is a directory, or not at all", () => {
     const receive = (dest: string, ...sources: string[]) =>
       receiveFiles(bound({ files: new Map(sources.map((source) => [source, `of ${source}`])), dest }));
     assert.deepEqual(receive(at("a.txt"), "/src/small"), new Map([[at("a.txt"), true]]));
@@ -60,7 +60,7 @@ describe("files that travel in jobs", () => {
     assert.equal(chunk({ dest, chunk: null }).value, "Path exists and is a file");
   });
 
-  it("give the system's reason in Python's words, and retcode 1, where they cannot be written", () => {
+  it("give the system's reason in Python's words, and retcode 1, if they cannot be written", () => {
     const fails = (dest: string) => chunk({ dest, chunk: packed("x") });
     assert.deepEqual(fails(folder), { value: `[Errno 21] Is a directory: '${folder}'`, retcode: 1 });
     assert.equal(fails("/dev/null").value, "[Errno 22] Invalid argument: '/dev/null'");
@@ -68,7 +68,7 @@ describe("files that travel in jobs", () => {
     assert.throws(() => chunk({ dest: at("z"), chunk: "bm8gZ3ppcA==" }), { code: "FUNCTION_FAILED" });
   });
 
-  it("are found below a directory and keep their places in it; empty directories count", () => {
+  it("are found below a directory and keep their paths; empty directories count too", () => {
     mkdirSync(at("tree/sub/hollow"), { recursive: true });
     writeFileSync(at("tree/a"), "a");
     writeFileSync(at("tree/sub/b"), "b");
@@ -91,7 +91,7 @@ describe("files that travel in jobs", () => {
     rmSync(at("tree/loop"));
   });
 
-  it("are cut into pieces of the size asked for, an empty one into one piece", async () => {
+  it("are cut into pieces of the wanted size, an empty one into one piece", async () => {
     const lengths = async (size: number, pieceBytes: number) => {
       writeFileSync(at("cut"), Buffer.alloc(size, 7));
       const found: number[] = [];

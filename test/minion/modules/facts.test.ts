@@ -99,7 +99,7 @@ describe("status", () => {
     assert.deepEqual(keysOf(await mapOf("status.all_status")), [...names, "vmstats", "w"]);
   });
 
-  it("ping_master is True of one that answers, and False of one that doesn't within auth_timeout", async () => {
+  it("ping_master is True for a master that answers, and False without an answer within auth_timeout", async () => {
     const master = new Router({ linger: 0 });
     await master.bind("tcp://127.0.0.1:*");
     const port = master.lastEndpoint?.split(":").at(-1) ?? "";
@@ -124,7 +124,7 @@ describe("disk", () => {
     assert.deepEqual(keysOf(inodes), ["inodes", "used", "free", "use", "filesystem"]);
   });
 
-  it("takes no other flags of df than Salt does", async () => {
+  it("refuses flags of df that Salt refuses", async () => {
     await assert.rejects(call("disk.usage", "z"), { message: "Invalid flag passed to disk.usage" });
     assert.equal((await mapOf("disk.usage", "k")).has("/"), true);
   });

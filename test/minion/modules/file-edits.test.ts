@@ -76,7 +76,7 @@ describe("functions of file that edit", () => {
       const { text, ...outcome } = await call(edit.function, join(folder, "f"), edit.kwargs);
       const recorded = edit.error === undefined ? { value: edit.value } : { error: edit.error };
       assert.deepEqual(outcome, recorded, text);
-      // Python says where in a pattern.
+      // Python adds the position in the pattern.
       if (edit.text !== undefined)
         assert.equal(text?.replaceAll(folder, "FOLDER"), edit.text.replace(/ at position \d+/, ""));
       const files = Object.fromEntries(
@@ -86,7 +86,7 @@ describe("functions of file that edit", () => {
     });
   }
 
-  it("leave what is not UTF-8 as it is", async () => {
+  it("keep bytes that are not UTF-8", async () => {
     const folder = folderWith(null);
     const path = join(folder, "f");
     writeFileSync(path, Buffer.from("caf\xe9 x\n", "latin1"));
@@ -95,7 +95,7 @@ describe("functions of file that edit", () => {
     assert.equal(readFileSync(`${path}.bak`, "latin1"), "caf\xe9 x\n");
   });
 
-  it("keep mode and other names of a file, or leave these to the copy", async () => {
+  it("keep mode and other names of a file, or leave the names to the copy", async () => {
     const folder = folderWith("one\n");
     const [path, other] = [join(folder, "f"), join(folder, "other")];
     chmodSync(path, 0o640);
@@ -116,7 +116,7 @@ describe("functions of file that edit", () => {
     );
   });
 
-  it("edit what a link leads to, and link to the copy", async () => {
+  it("edit the target of a link, and link to the copy", async () => {
     const folder = folderWith("one\n");
     const link = join(folder, "link");
     symlinkSync("f", link);
@@ -126,7 +126,7 @@ describe("functions of file that edit", () => {
     assert.equal(readFileSync(`${link}.bak`, "utf8"), "one\n");
   });
 
-  it("change nothing where the minion only tries (test: True)", async () => {
+  it("change nothing with test: True", async () => {
     const other = await openWorld(join(root, "trying"), { minion: `id: unit\nroot_dir: ${root}\ntest: True\n` });
     const folder = folderWith("one\n");
     const kwargs = new Map<Value, Value>([

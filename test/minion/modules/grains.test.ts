@@ -30,7 +30,7 @@ async function collect(minion: string, grainsFile?: string) {
 }
 
 describe("the grains of a machine", () => {
-  it("are those of Salt by name, but for what is about Python", async () => {
+  it("have Salt's names, except those about Python", async () => {
     const grains = await collect("id: es1\nmaster: 127.0.0.1\n");
     const names = [
       ...[
@@ -134,7 +134,7 @@ describe("the grains of a machine", () => {
     );
   });
 
-  it("come without the grains file when that is broken, and a log line says so", async () => {
+  it("come without a broken grains file, which is logged", async () => {
     logged.length = 0;
     assert.equal((await collect("id: es1\n", "a: [1\nb: }\n")).has("a"), false);
     assert.ok(logged.some((line) => line.startsWith("Bad syntax in grains file! Skipping.")));
@@ -173,7 +173,7 @@ describe("the grains file", () => {
     assert.equal(readFileSync(path, "utf8"), "n: {}\n'on':\n- '1'\n- '='\n- !!binary |\n  aGk=\n");
   });
 
-  it("keeps what others wrote into it when a grain is set, and has the minion look again", async () => {
+  it("keeps other grains in it when one is set, and makes the minion refresh", async () => {
     const world = await openWorld(join(root, "set"));
     writeFileSync(join(world.config.configDir, "grains"), "mine: 1\n");
     await world.call(["grains.setval", "role", "[web, db]"]);
@@ -211,7 +211,7 @@ describe("the grains file", () => {
 });
 
 describe("grains.items", () => {
-  it("hides with sanitize what tells machines apart", async () => {
+  it("hides serial numbers and names with sanitize", async () => {
     const grains = new Map<Value, Value>([
       ["id", "es1"],
       ["host", "h"],

@@ -49,7 +49,7 @@ describe("mine", () => {
   missing.fun: []
 `;
 
-  it("update sends every result that it can get, and says who may read it", async () => {
+  it("update sends every result that it gets, with its readers", async () => {
     const world = await open({ master: () => true }, mineFunctions);
     assert.equal(await call(world, "mine.update"), true);
     const data = map(
@@ -63,7 +63,7 @@ describe("mine", () => {
     assert.ok(world.logged.some((line) => line.includes("test.exception in mine.update failed")));
   });
 
-  it("update takes functions that are given, and what stands in the pillar, and replaces with clear", async () => {
+  it("update takes functions from arguments and pillar, and replaces with clear", async () => {
     const pillar = map(["mine_functions", map(["test.true", []])]);
     const world = await open({ pillar, master: () => true });
     await call(world, "mine.update", "clear=True");
@@ -77,13 +77,13 @@ describe("mine", () => {
     );
   });
 
-  it("update without anything configured asks nothing and returns None", async () => {
+  it("update without any configuration sends nothing and returns None", async () => {
     const world = await open({ master: () => true });
     assert.equal(await call(world, "mine.update"), null);
     assert.deepEqual(world.asked, []);
   });
 
-  it("send sends one result under its name, and is False where the function fails", async () => {
+  it("send sends one result under its name, and is False if the function fails", async () => {
     const world = await open({ master: () => true });
     assert.equal(await call(world, "mine.send", "name", "mine_function=test.echo", "hi", "allow_tgt=db*"), true);
     assert.deepEqual(
@@ -94,7 +94,7 @@ describe("mine", () => {
     assert.equal(world.asked.length, 1);
   });
 
-  it("get asks the master, and leaves this minion out where asked", async () => {
+  it("get asks the master, and leaves this minion out on request", async () => {
     const world = await open({ master: () => map(["unit", 1], ["other", 2]) });
     assert.deepEqual(await call(world, "mine.get", "*", "test.ping,x", "exclude_minion=True"), map(["other", 2]));
     assert.deepEqual(world.asked, [
@@ -111,14 +111,14 @@ describe("mine", () => {
 });
 
 describe("event", () => {
-  /** Which job has sent it. */
+  /** The fields of the job that sent the event. */
   const sender: readonly [Value, Value][] = [
     ["__pub_fun", "event.send"],
     ["__pub_jid", "20261120155014383034"],
     ["__pub_tgt", "unit"],
   ];
 
-  it("send carries named arguments and asked facts under the data that is given", async () => {
+  it("send adds named arguments and requested facts to the given data", async () => {
     const world = await open({
       grains: map(["os", "Debian"], ["id", "unit"]),
       environment: { A: "1" },
@@ -143,7 +143,7 @@ describe("saltutil and running jobs", () => {
   let world: World;
   before(async () => {
     world = await open();
-    // The word in its command line marks it as a process of the minion.
+    // This word in its command line makes it one of the minion's processes.
     sleeper = spawn("sh", ["-c", "sleep 60; :", "saltworks job"], { stdio: "ignore" });
     await once(sleeper, "spawn");
     const load = map(["fun", "test.sleep"], ["jid", jid], ["arg", [60]]);
@@ -183,7 +183,7 @@ describe("saltutil.regen_keys", () => {
 });
 
 describe("saltutil refreshes", () => {
-  it("tell the minion what to look at again", async () => {
+  it("tell the minion what to renew", async () => {
     const world = await open();
     for (const words of [
       ["refresh_pillar"],
@@ -208,7 +208,7 @@ describe("saltutil refreshes", () => {
     );
   });
 
-  it("wait for the pillar where asked, and say in the log when it did not come", async () => {
+  it("wait for the pillar on request, and log if it did not arrive", async () => {
     const world = await open();
     const paths = busPaths(world.config);
     mkdirSync(world.config.sock_dir, { recursive: true });
@@ -251,7 +251,7 @@ describe("saltutil.sync_*", () => {
     );
   });
 
-  it("fails and names the files when there is something, but not for another kind", async () => {
+  it("fails with the names of the files if there are any, but not for another kind", async () => {
     const world = await open({ master: () => ["_modules/mine.py", "_proxy/p.py"] });
     const message = (files: string) => ({
       message: `Modules in Python cannot run on this minion and were not fetched: ${files}`,
@@ -264,7 +264,7 @@ describe("saltutil.sync_*", () => {
 });
 
 describe("saltutil.clear_cache", () => {
-  it("removes files below the cache directory, and what links point to stays", async () => {
+  it("removes files below the cache directory, but not the targets of links", async () => {
     const world = await open();
     const outside = join(root, "outside");
     writeFileSync(outside, "stays");
@@ -290,7 +290,7 @@ describe("pillar", () => {
   const memory = map(["a", 1], ["b", map(["c", 2])]);
   const fresh = map(["a", 7], ["new", "x"]);
 
-  it("items, ls and obfuscate are rendered anew; get, item and raw are the minion's memory", async () => {
+  it("items, ls and obfuscate render the pillar; get, item and raw take the minion's memory", async () => {
     const world = await open({ pillar: memory, freshPillar: fresh });
     assert.deepEqual(await call(world, "pillar.items"), fresh);
     assert.deepEqual(await call(world, "pillar.ls"), ["a", "new"]);

@@ -51,7 +51,7 @@ describe("match", () => {
       ["match.data", "word:hel*"],
     );
   });
-  it("answers no to what does not match and to what cannot be read, which is logged", async () => {
+  it("answers False without a match, and for a target that cannot be read, which is logged", async () => {
     await every(
       false,
       ["match.glob", "web*"],

@@ -23,7 +23,7 @@ function open(master?: WorldOptions["master"], minion = "") {
 const map = (fields: { [name: string]: Value }): ValueMap => new Map(Object.entries(fields));
 const jid = "20261120155414147463";
 
-/** A master that knows of one more minion's return at each question. */
+/** A master that has one more minion's return at each question. */
 function masterWith(minions: readonly string[], missing: readonly string[] = []) {
   let polls = 0;
   return ({ cmd }: { readonly [name: string]: Value }): Value => {
@@ -34,7 +34,7 @@ function masterWith(minions: readonly string[], missing: readonly string[] = [])
 }
 
 describe("publish.publish", () => {
-  it("sends the job to the master and collects what comes back", async () => {
+  it("sends the job to the master and collects the returns", async () => {
     const world = await open(masterWith(["es1", "es2"]));
     const { value } = await world.call(["publish.publish", "es*", "test.echo", "hi, there", "tgt_type=glob"]);
     assert.deepEqual(asValue(value), map({ es1: "of es1", es2: "of es2" }));
@@ -48,7 +48,7 @@ describe("publish.publish", () => {
     assert.deepEqual(world.asked.slice(1), [map({ cmd: "pub_ret", jid }), map({ cmd: "pub_ret", jid })]);
   });
 
-  it("makes a list of its argument as YAML says", async () => {
+  it("makes a list of its argument, which is YAML", async () => {
     const world = await open(() => new Map());
     const words = [[], ["''"], ["1,two"], ["[a, 2]"], ["arg=['k=v', x]"], ["{a: 1}"], ["7"]];
     for (const word of words) await world.call(["publish.publish", "*", "test.arg", ...word]);
@@ -58,7 +58,7 @@ describe("publish.publish", () => {
     );
   });
 
-  it("gives up after its time, with what has come, or nothing", async () => {
+  it("gives up after its time, with the returns so far, or none", async () => {
     const some = await open(masterWith(["es1"], ["silent"]));
     const late = await some.call(["publish.publish", "*", "test.ping", "timeout=0.1"]);
     assert.deepEqual(asValue(late.value), map({ es1: "of es1" }));
@@ -67,14 +67,14 @@ describe("publish.publish", () => {
     assert.deepEqual(none.asked.length, 3);
   });
 
-  it("is empty where it is not permitted, and None where nobody matches", async () => {
+  it("is empty without permission, and None if no minion matches", async () => {
     const denied = await open(() => new Map());
     assert.deepEqual(asValue((await denied.call(["publish.publish", "*", "cmd.run", "id"])).value), new Map());
     const nobody = await open(() => map({ jid: 0, minions: [] }));
     assert.equal((await nobody.call(["publish.publish", "nosuch", "test.ping"])).value, null);
   });
 
-  it("shows a sentence of the master, and its own where the master is silent", async () => {
+  it("shows a text of the master, and its own if the master is silent", async () => {
     const busy = await open(() => "refused by the master: too many");
     assert.equal((await busy.call(["publish.publish", "*", "test.ping"])).value, "refused by the master: too many");
     const silent = await open(() => {
@@ -84,7 +84,7 @@ describe("publish.publish", () => {
     assert.equal((await silent.call(["publish.runner", "test.arg"])).value, "'test.arg' runner publish timed out");
   });
 
-  it("does not publish itself, and asks nobody without a master", async () => {
+  it("does not publish itself, and sends nothing without a master", async () => {
     const world = await open(() => true);
     assert.deepEqual(asValue((await world.call(["publish.publish", "*", "publish.publish"])).value), new Map());
     assert.deepEqual(world.asked, []);
@@ -94,7 +94,7 @@ describe("publish.publish", () => {
     assert.match(String((await alone.call(["publish.runner", "manage.up"])).value), /^No access to master\./);
   });
 
-  it("takes via_master only where it makes no difference", async () => {
+  it("takes via_master only if it names the only master", async () => {
     const words = ["publish.publish", "*", "test.ping", "via_master=m1"];
     const single = await open(() => new Map(), "master: m1\n");
     await assert.rejects(single.call(words), /Could not find list of masters in minion configuration/);
@@ -106,7 +106,7 @@ describe("publish.publish", () => {
     assert.deepEqual(asValue((await one.call(words)).value), new Map());
   });
 
-  it("names a time that is none", async () => {
+  it("refuses a time that is not a number", async () => {
     const world = await open(masterWith(["es1"]));
     await assert.rejects(world.call(["publish.publish", "*", "test.ping", "timeout=soon"]), /'float' and 'str'/);
   });
@@ -120,7 +120,7 @@ describe("publish.full_data and publish.runner", () => {
     assert.equal(world.asked[0]?.get("form"), "full");
   });
 
-  it("runner asks for one and shows what it says", async () => {
+  it("runner asks the master for a runner and shows its result", async () => {
     const world = await open(() => map({ args: ["a b"], kwargs: new Map() }));
     const { value } = await world.call(["publish.runner", "test.arg", "a b"]);
     assert.deepEqual(asValue(value), map({ args: ["a b"], kwargs: new Map() }));

@@ -19,7 +19,7 @@ function modulesOf(table: Iterable<string>): string[] {
 }
 
 describe("the table of functions", () => {
-  it("has every module that is named", () => assert.deepEqual(modulesOf(functions.keys()), [...moduleNames]));
+  it("has every module of moduleNames", () => assert.deepEqual(modulesOf(functions.keys()), [...moduleNames]));
 
   it("leaves out what disable_modules names", () => {
     const table = loadModules({ ...everything, disable_modules: ["cmd", "mine"] }, {});
@@ -29,7 +29,7 @@ describe("the table of functions", () => {
     );
   });
 
-  it("has only what whitelist_modules names, where it names any", () => {
+  it("has only the modules in whitelist_modules, if that names any", () => {
     const table = loadModules({ disable_modules: ["sys"], whitelist_modules: ["test", "sys"] }, {});
     assert.deepEqual(modulesOf(table.keys()), ["test"]);
   });
@@ -37,7 +37,7 @@ describe("the table of functions", () => {
   it("documents every function in the form of a Python docstring, with an example", () => {
     for (const [name, { doc }] of functions) {
       assert.match(doc, /^\n {4}\S/, name);
-      // What `saltworks cp` sends is not typed by anybody.
+      // Operators do not type what `saltworks cp` sends.
       if (name.startsWith("cp.recv")) continue;
       assert.ok(doc.includes("CLI Example:\n\n    .. code-block:: bash\n\n        salt '*' "), name);
     }
@@ -48,10 +48,10 @@ describe("signatures", () => {
   const file = readFileSync(join(repositoryRoot, "test/golden/functions.json"), "utf8");
   const packed = (JSON.parse(file) as { signatures: string }).signatures;
   const salts = decode(Buffer.from(packed, "base64")) as ValueMap;
-  /** Salt's own is never called: its minion catches the name before. */
+  /** Salt's minion answers this name before it looks for a function, so its signature is not compared. */
   const differing = new Set(["sys.reload_modules"]);
 
-  it("are those of Salt's functions of the same names", () => {
+  it("are the same as those of Salt's functions", () => {
     for (const [name, definition] of functions) {
       const theirs = salts.get(name);
       assert.ok(theirs instanceof Map, `Salt has no ${name}`);
@@ -75,7 +75,7 @@ function signatureOf(definition: ModuleFunction & FullSignature): { readonly [pa
 describe("docs/functions.md", () => {
   const text = readFileSync(join(repositoryRoot, "docs/functions.md"), "utf8");
 
-  it("lists the functions that there are, with their parameters", () => {
+  it("lists all functions with their parameters", () => {
     const listed = new Map(
       Array.from(text.matchAll(/^\| `([a-z_]+\.[a-z0-9_]+)\((.*?)\)` \|/gm), ([, a = "", b = ""]) => [a, b]),
     );
@@ -84,7 +84,7 @@ describe("docs/functions.md", () => {
   });
 });
 
-/** As Python writes them; of more than ten only those that must be given. */
+/** As Python writes them; of more than ten only the required ones. */
 function parameterText(definition: ModuleFunction & FullSignature): string {
   const named = (list: readonly { readonly name: string; readonly default?: Value }[]) =>
     list.map(({ name, default: value }) => (value === undefined ? name : `${name}=${literal(value)}`));

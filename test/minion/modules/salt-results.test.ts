@@ -37,7 +37,7 @@ function openRecordedWorld(root: string): Promise<World> {
     minion: `${recorded.minion}root_dir: ${root}\nfile_roots: {base: [${root}/files]}\n`,
     grains: mapOf(recorded.grains),
     pillar: mapOf(recorded.pillar),
-    // What the recording's process had.
+    // Values of the process that recorded.
     environment: {
       PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
       HOME: "/usr",
@@ -83,6 +83,6 @@ for (const [name, cases] of Object.entries(recorded.suites)) {
     for (const recording of cases) {
       it(recording.words.join("  "), async () => assert.deepEqual(await answer(world, recording), expected(recording)));
     }
-    it("leaves nothing behind", () => rmSync(root, { recursive: true }));
+    it("leaves no files behind", () => rmSync(root, { recursive: true }));
   });
 }

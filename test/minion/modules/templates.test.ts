@@ -33,20 +33,20 @@ describe("commands as templates", () => {
     assert.equal(await valueOfCall(world, "cmd.run", "echo '{{ grains.id }}'"), "{{ grains.id }}");
   });
 
-  it("call functions once, in order, and go on with what they gave", async () => {
+  it("call functions once, in order, and use their results", async () => {
     const trace = join(root, "trace");
     const cmd = `{% for x in [1, 2] %}{% set y = salt['cmd.run']('echo ' ~ x ~ ' | tee -a ${trace}') %}echo {{ y }}; {% endfor %}{{ salt.test.echo('true') }}`;
     assert.equal(await run(cmd), "1\n2");
     assert.equal(readFileSync(trace, "utf8"), "1\n2\n");
   });
 
-  it("may change what they see without changing the minion", async () => {
+  it("may change their values without changing the minion", async () => {
     const cmd = "{% do grains.update({'id': 'x'}) %}echo {{ grains.id }} {{ salt['grains.get']('id') }}";
     assert.equal(await run(cmd), "x unit");
     assert.equal(world.context.grains().get("id"), "unit");
   });
 
-  it("fail with what is wrong", async () => {
+  it("fail with the reason", async () => {
     const failed = "Failed to execute cmd with error: ";
     const loop = `{% for x in range(${templateCallsMax + 1}) %}{{ salt['test.ping']() }}{% endfor %}`;
     const cases: [string, string][] = [

@@ -1,4 +1,4 @@
-/** A minion's world around the functions under test: configuration, facts, and a host that keeps what it is told. */
+/** A minion's surroundings for functions under test: configuration, facts, and a host that keeps what it is asked. */
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,10 +20,10 @@ export type WorldOptions = {
   readonly minion?: string;
   readonly grains?: ValueMap;
   readonly pillar?: ValueMap;
-  /** What the master renders when it is asked; the same as `pillar` without it. */
+  /** The pillar that the master renders; the same as `pillar` if undefined. */
   readonly freshPillar?: ValueMap;
   readonly environment?: Environment;
-  /** The master's answer to a request. Without it there is no master. */
+  /** The master's answer to a request. Undefined: no master. */
   readonly master?: (load: { readonly [name: string]: Value }) => Value;
 };
 
@@ -89,7 +89,7 @@ function publishOf(fun: string): ValueMap {
   ]);
 }
 
-/** The value alone. */
+/** Only the value. */
 export async function valueOfCall(world: World, ...words: readonly string[]): Promise<Encodable> {
   return (await world.call(words)).value;
 }

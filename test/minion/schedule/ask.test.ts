@@ -1,4 +1,4 @@
-/** A job's question to its minion's scheduler is answered however busy the minion is. */
+/** A job's question to its minion's scheduler gets an answer even if the minion is busy. */
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const asker = fileURLToPath(new URL("./asker.js", import.meta.url));
 /** Long enough for the other process to connect and ask. */
 const busyMs = 500;
 
-it("a question to the scheduler is answered by a minion that was busy while the asker connected", {
+it("a minion that was busy while a job connected answers its question to the scheduler", {
   timeout: 60_000,
 }, async () => {
   const { config, directory, log, remove } = makeSetting();

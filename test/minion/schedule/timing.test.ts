@@ -17,7 +17,7 @@ function specOf(given: unknown): Value {
   return new Map(Object.entries(given).map(([name, value]) => [name, specOf(value)]));
 }
 
-/** A job that a scheduler meets at a moment, and the same looked at later. */
+/** A job from the moment when the scheduler first sees it, for several looks. */
 class Bench {
   readonly job: ScheduledJob;
   readonly common: ValueMap;
@@ -42,13 +42,13 @@ class Bench {
     return this.job.look(this.#around(nowMs));
   }
 
-  /** `run`, `wait`, or why not. */
+  /** `run`, `wait`, or the reason why not. */
   says(nowMs: number): string {
     const decision = this.look(nowMs);
     return decision.kind === "skip" ? decision.reason : decision.kind === "faulty" ? decision.fault : decision.kind;
   }
 
-  /** When it is due, as operators see it. */
+  /** The due moment that operators see. */
   get next(): string | undefined {
     return this.job.fireMs === undefined ? undefined : formatDate(this.job.fireMs, standardFormat);
   }
@@ -60,7 +60,7 @@ class Bench {
 }
 
 describe("a scheduled job", () => {
-  it("runs at its interval, counted from when it was met and then from when it ran", () => {
+  it("runs at its interval, counted from its first look and then from its last run", () => {
     const bench = new Bench({ minutes: 1, seconds: "30" }, at("06:00:00"));
     assert.equal(bench.next, "2026-11-22T06:01:30");
     assert.equal(bench.says(at("06:01:29")), "wait");
@@ -69,7 +69,7 @@ describe("a scheduled job", () => {
     assert.equal(bench.next, "2026-11-22T06:03:02");
   });
 
-  it("catches up once after a sleep if it has an interval or cron's line, and not with an appointed moment", () => {
+  it("catches up once after a sleep with an interval or a cron line, but not with an appointed moment", () => {
     const morning = at("06:00:00");
     for (const [spec, next] of [
       [{ hours: 1 }, "2026-11-23T10:20:00"],
@@ -89,7 +89,7 @@ describe("a scheduled job", () => {
     assert.equal(when.next, "2026-11-23T07:00:00");
   });
 
-  it("goes on with its interval when the clock is set, forward or back", () => {
+  it("keeps its interval when the clock is set, forward or back", () => {
     for (const [date, hours] of [
       ["2026-11-21", -24],
       ["2026-11-23", 24],
@@ -124,7 +124,7 @@ describe("a scheduled job", () => {
     assert.equal(once.says(at("07:00:00")), "wait");
   });
 
-  it("runs each of its appointed times once, also a little late", () => {
+  it("runs once at each appointed time, even if a little late", () => {
     const bench = new Bench(
       { when: ["7:00", "noon", "Monday 5:00am"].filter((text) => text !== "noon") },
       at("06:00:00"),
@@ -140,7 +140,7 @@ describe("a scheduled job", () => {
     assert.equal(new Bench({ once: "2026-11-22T05:59:50" }, at("06:00:00")).says(at("06:00:00")), "wait");
   });
 
-  it("knows times by the names that pillar and grains give them", () => {
+  it("finds times under their names in pillar and grains", () => {
     const bench = new Bench({ when: "tea time" }, at("06:00:00"));
     assert.equal(bench.says(at("06:00:00")), "Invalid date string tea time. Ignoring job job.");
     bench.whens = [new Map([["tea time", "17:00"]])];
@@ -168,7 +168,7 @@ describe("a scheduled job", () => {
     assert.equal(cron.next, "2026-11-22T07:00:00");
   });
 
-  it("is put off by a splay, drawn anew for each run, of its own or of the schedule", () => {
+  it("is delayed by a splay, its own or the schedule's, drawn for each run", () => {
     const bench = new Bench({ hours: 1, splay: { start: 10, end: 20 } }, at("06:00:00"));
     assert.equal(bench.next, "2026-11-22T07:00:10");
     bench.random = 0.99;
@@ -186,7 +186,7 @@ describe("a scheduled job", () => {
     );
   });
 
-  it("runs only in its range, and as soon as that begins", () => {
+  it("runs only in its range, from its beginning on", () => {
     const bench = new Bench({ seconds: 60, range: { start: "8:00", end: "17:00" } }, at("06:00:00"));
     assert.equal(bench.says(at("06:01:00")), "not_in_range");
     assert.equal(bench.next, "2026-11-22T08:00:00");
@@ -201,7 +201,7 @@ describe("a scheduled job", () => {
     assert.match(wrong.says(at("06:01:00")), /end must be larger than start/);
   });
 
-  it("is skipped during a range, and run after it if so told; a skip function takes its place", () => {
+  it("is skipped during a range, and runs after it with run_after_skip_range; a skip function takes its place", () => {
     const spec = { seconds: 60, skip_during_range: { start: "6:00", end: "7:00" } };
     const bench = new Bench({ ...spec, run_after_skip_range: true }, at("05:59:30"));
     assert.equal(bench.says(at("06:00:30")), "in_skip_range");
@@ -216,7 +216,7 @@ describe("a scheduled job", () => {
     assert.deepEqual(replaced.look(at("06:00:30")), { kind: "run", fun: "event.send", missedMs: 0 });
   });
 
-  it("leaves out the moments that it is told to skip, and runs at those set by hand", () => {
+  it("skips the moments of skip_explicit, and runs at those of run_explicit", () => {
     const moment = (time: string) => ({ time: `2026-11-22T${time}`, time_fmt: standardFormat });
     const spec = { hours: 1, skip_explicit: [moment("07:00:00")], run_explicit: [moment("07:20:00")] };
     const bench = new Bench(spec, at("06:00:00"));
@@ -227,7 +227,7 @@ describe("a scheduled job", () => {
     assert.equal(bench.says(at("08:20:00")), "run");
   });
 
-  it("needs everything to allow it: enabled, after, until, its range", () => {
+  it("runs only if all rules allow it: enabled, after, until, its range", () => {
     const saysAt = (spec: object, common: object = {}) =>
       new Bench({ seconds: 60, ...spec }, at("06:00:00"), common).says(at("06:01:00"));
     assert.equal(saysAt({ enabled: false }), "disabled");
@@ -238,7 +238,7 @@ describe("a scheduled job", () => {
     assert.equal(saysAt({ until: "2030-01-01", range: { start: "8:00", end: "9:00" } }), "not_in_range");
   });
 
-  it("says what is wrong with it, once", () => {
+  it("reports its fault once", () => {
     const bench = new Bench({ cron: "@daily", when: "5pm" }, at("06:00:00"));
     const decision = bench.look(at("06:00:00"));
     assert.deepEqual([decision.kind, decision.kind === "faulty" && decision.isNew], ["faulty", true]);

@@ -14,7 +14,7 @@ describe("identity", () => {
   });
   afterEach(() => setting.remove());
 
-  it("makes a key pair at first start, in Salt's files and modes, and keeps to it", async () => {
+  it("makes a key pair at first start, in Salt's files and modes, and keeps it", async () => {
     const { pki_dir: pkiDir } = setting.config;
     const first = await openIdentity(setting.config);
     assert.equal(statSync(join(pkiDir, "minion.pem")).mode & 0o777, 0o400);
@@ -42,7 +42,7 @@ describe("identity", () => {
     assert.equal(recoverX931(pair.privateKey, identity.token).toString(), "salt");
   });
 
-  it("pins a master's key and says when there is none or it is damaged", async () => {
+  it("pins a master's key, and tells if it is missing or damaged", async () => {
     const { pki_dir: pkiDir } = setting.config;
     await openIdentity(setting.config);
     assert.equal(await readPinnedKey(pkiDir), undefined);

@@ -16,13 +16,13 @@ describe("masterAddresses", () => {
     assert.deepEqual(read("::1"), [{ host: "::1", port: 4506 }]);
   });
 
-  it("refuses what is no address, and no address at all", () => {
+  it("refuses a text that is not an address, and an empty list", () => {
     for (const master of ["", "a b", "host:0", "host:99999", "host:port", []]) {
       assert.throws(() => read(master), { code: "CONFIG_INVALID" });
     }
   });
 
-  it("tries a list in random order if asked to, losing none", () => {
+  it("tries a whole list in random order with random_master", () => {
     const names = Array.from({ length: 20 }, (_, index) => `m${index}`);
     const hosts = read(names, true).map(({ host }) => host);
     assert.notDeepEqual(hosts, names);

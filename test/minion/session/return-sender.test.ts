@@ -62,7 +62,7 @@ describe("ReturnSender", () => {
     assert.deepEqual([sent.length, sender.lostCount], [2, 1]);
   });
 
-  it("bounds what waits, by number and by bytes, and counts what it cannot keep", async () => {
+  it("limits waiting returns by number and bytes, and counts lost ones", async () => {
     const { sender, state } = prepare();
     state.answer = () => new Promise(() => undefined);
     for (let count = 0; count <= minionReturnQueueMax + 1; count += 1) sender.send(result("1"), 10);
@@ -81,7 +81,7 @@ describe("ReturnSender", () => {
     assert.equal(sent.length, 0);
   });
 
-  it("waits as long as return_retry_timer says when there is no longer wait", () => {
+  it("waits return_retry_timer if the maximum is not longer", () => {
     assert.equal(returnTimeoutMs({ return_retry_timer: 5, return_retry_timer_max: 5 }), 5_000);
     assert.equal(returnTimeoutMs({ return_retry_timer: 5, return_retry_timer_max: 0 }), 5_000);
   });

@@ -103,7 +103,7 @@ describe("Session", () => {
     assert.equal(ends.length, 1);
   });
 
-  it("takes an empty reply for an answer", async () => {
+  it("takes an empty reply as an answer", async () => {
     const { link } = await open();
     assert.equal(await link.session.request({ cmd: "_none" }), null);
   });
@@ -140,7 +140,7 @@ describe("Session", () => {
     }
   });
 
-  it("drops a publish that came before, and starts over with the master's next key", async () => {
+  it("drops a repeated publish, and counts again under the master's next key", async () => {
     const { link } = await open();
     await link.session.authenticate();
     const first = master.sealPublish({ fun: "one" });
@@ -152,7 +152,7 @@ describe("Session", () => {
     assert.ok(await link.session.openPublish(master.sealPublish({ fun: "three" })));
   });
 
-  it("drops garbage, strangers' publishes and unsigned ones where signatures are wanted", async () => {
+  it("drops garbage, foreign publishes, and unsigned ones if signatures are required", async () => {
     const { link } = await open({ sign_pub_messages: true });
     await link.session.authenticate();
     assert.equal(await link.session.openPublish(Buffer.from("garbage")), undefined);

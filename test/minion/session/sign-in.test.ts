@@ -48,7 +48,7 @@ describe("signIn", () => {
 
   const pinnedPath = (setting: Setting) => join(setting.config.pki_dir, "minion_master.pub");
 
-  it("signs in with the keys that are on disk by then, and makes new ones where they were removed", async () => {
+  it("signs in with the keys that are on disk now, and makes new ones if they were removed", async () => {
     const setting = prepare();
     const identity = await openIdentity(setting.config);
     await ask(setting, identity);
@@ -69,7 +69,7 @@ describe("signIn", () => {
     assert.equal(statSync(join(setting.config.pki_dir, "minion.pem")).mode & 0o777, 0o400);
   });
 
-  it("sends the fields of each request version in Salt's order, with a challenge once the master is known", async () => {
+  it("sends the fields of each request version in Salt's order, with a challenge once the master's key is pinned", async () => {
     const orders = {
       "3": ["cmd", "id", "nonce", "enc_algo", "sig_algo", "autosign_grains", "token", "pub"],
       "2": ["cmd", "id", "nonce", "autosign_grains", "token", "pub"],
@@ -143,7 +143,7 @@ describe("signIn", () => {
     assert.equal(readFileSync(pinnedPath(setting), "utf8"), keys.publicPem);
   });
 
-  it("takes a pinned key that differs only in line ends for the same", async () => {
+  it("takes a pinned key that differs only in line ends as the same key", async () => {
     const setting = prepare();
     const identity = await openIdentity(setting.config);
     await ask(setting, identity);
@@ -159,7 +159,7 @@ describe("signIn", () => {
     await assert.rejects(ask(setting, identity), { code: "AUTH_MASTER_MISMATCH" });
   });
 
-  it("takes any master with open_mode", async () => {
+  it("trusts any master with open_mode", async () => {
     const setting = prepare({ open_mode: true });
     const identity = await openIdentity(setting.config);
     await ask(setting, identity);
@@ -168,7 +168,7 @@ describe("signIn", () => {
     assert.equal(readFileSync(pinnedPath(setting), "utf8"), otherKeys.publicPem);
   });
 
-  it("holds the master's key against master_finger before it pins anything", async () => {
+  it("compares the master's key with master_finger before it pins anything", async () => {
     const right = prepare({ master_finger: fingerprint(keys.publicPem, "sha256") });
     assert.equal((await ask(right)).aes, master.aes);
     const wrong = prepare({ master_finger: fingerprint(otherKeys.publicPem, "sha256") });
@@ -176,7 +176,7 @@ describe("signIn", () => {
     assert.throws(() => readFileSync(pinnedPath(wrong)), { code: "ENOENT" });
   });
 
-  it("believes neither keys nor verdicts with a wrong signature or nonce, and pins nothing", async () => {
+  it("refuses keys and verdicts with a wrong signature or nonce, and pins nothing", async () => {
     master.replySigner = otherKeys.privateKey;
     const setting = prepare();
     await assert.rejects(ask(setting), { code: "CRYPTO_BAD_SIGNATURE" });
@@ -196,7 +196,7 @@ describe("signIn", () => {
     await assert.rejects(ask(prepare()), { code: "CRYPTO_BAD_SIGNATURE" });
   });
 
-  it("refuses a master that gives no session key to requests of version 3, and needs none below", async () => {
+  it("needs a session key for requests of version 3 only", async () => {
     master.tamper = (accepted) => delete accepted.session;
     await assert.rejects(ask(prepare()), { code: "AUTH_FAILED" });
     assert.equal((await ask(prepare({ request_version: "2" }))).session, undefined);
@@ -220,7 +220,7 @@ describe("signIn", () => {
     await assert.rejects(ask(prepare()), { code: "AUTH_MASTER_MISMATCH" }, "signed, but not wanted");
   });
 
-  it("says why a master with a higher minimum_auth_version takes nothing from it", async () => {
+  it("names minimum_auth_version if the master cannot read its request", async () => {
     master.versionMin = 3;
     for (const version of [0, 2]) {
       await assert.rejects(ask(prepare({ request_version: version })), {

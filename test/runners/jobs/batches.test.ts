@@ -1,4 +1,4 @@
-/** Batches as operators see them: from their logs and the returns of their steps, with the master there or not. */
+/** Batch jobs as operators see them: from their logs and the returns of their steps, with and without a running master. */
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ type Statuses = {
   };
 };
 
-describe("batches for operators", () => {
+describe("batch jobs for operators", () => {
   const temporary = temporaryDirectories();
   let cachedir: string;
   before(() => {
@@ -69,7 +69,7 @@ describe("batches for operators", () => {
   const call = (name: string, ...args: string[]) =>
     callRunner(runnerContext({ jobs, config: { cachedir } }), name, args);
 
-  it("are listed with their state, which is interrupted for one that no master works on", async () => {
+  it("are listed with their state, which is interrupted if no master runs them", async () => {
     const listed = (await call("jobs.batches")) as Record<string, Record<string, unknown>>;
     assert.deepEqual(Object.keys(listed), [over, left]);
     const { Function: fun, User, State, Returned, Silent } = listed[over] ?? {};
@@ -80,7 +80,7 @@ describe("batches for operators", () => {
     assert.equal(listed[left]?.State, "interrupted");
   });
 
-  it("are listed beside one whose log is damaged, of which a note tells", async () => {
+  it("are listed if the log of another one is damaged, which a note tells", async () => {
     const damaged = "20261120155555000000";
     const path = join(batchDirectory(cachedir), `${damaged}.log`);
     writeFileSync(path, "\0\0\0\n");
@@ -95,7 +95,7 @@ describe("batches for operators", () => {
     assert.deepEqual(await call("jobs.lookup_jid", over), { a: "of a", b: "of b", c: "of c" });
   });
 
-  it("have a state for each minion, of those under way as the master knows it", async () => {
+  it("have a state for each minion, for running steps the one that the master knows", async () => {
     const minionsOf = async (context: RunnerContext, jid: string) => {
       const { Over, Counts, Minions } = ((await callRunner(context, "jobs.status", [jid])) as Statuses)[jid] ?? {};
       const states = Object.entries(Minions ?? {}).map(([id, { State, Reason }]) => [id, State, Reason ?? ""]);
@@ -135,7 +135,7 @@ describe("batches for operators", () => {
     });
   });
 
-  it("cannot be steered without a master, nor under a job id that is no batch's", async () => {
+  it("cannot be controlled without a master, or by the job id of another job", async () => {
     await assert.rejects(call("jobs.abort", left), { code: "MASTER_UNREACHABLE" });
     await assert.rejects(call("jobs.follow", "20261120155559000000"), { code: "FUNCTION_ARGUMENTS" });
   });

@@ -75,7 +75,7 @@ describe("runner jobs", () => {
     });
   });
 
-  it("brings the outputter that a return names, and takes any value that is not empty for success", async () => {
+  it("brings the outputter that a return names, and takes any value that is not empty as success", async () => {
     const stateJid = "20261120155555511892";
     await putJob(cache, stateJid, { ...asked, fun: "state.single" }, ["a", "b", "c"], {
       a: { return: { x: { result: false } }, out: "highstate", retcode: 2 },
@@ -88,7 +88,7 @@ describe("runner jobs", () => {
     assert.deepEqual(await callRunner(context, "jobs.exit_success", [stateJid]), { a: true, b: false, c: false });
   });
 
-  it("asks the minions what runs, and says who has returned already", async () => {
+  it("asks the minions what runs, and lists the minions that have returned", async () => {
     const requests: JobRequest[] = [];
     const record = pair({ jid, fun: "cmd.run", arg: ["echo hi"], tgt: "es*", tgt_type: "glob", user: "root", pid: 42 });
     const master = masterAccess({
@@ -108,14 +108,14 @@ describe("runner jobs", () => {
     assert.deepEqual(running[jid]?.Returned, ["es1"]);
   });
 
-  it("lists the runner calls that the master works on, but not itself", async () => {
+  it("lists the runner calls that run, but not itself", async () => {
     const own = { jid: runnerContext().caller?.jid ?? "", fun: "runner.jobs.master", user: "root", pid: 1 };
     const other = { jid, fun: "runner.manage.up", user: "anna", pid: 1 };
     const master = masterAccess({ runningCalls: async () => [own, other] });
     assert.deepEqual(await callRunner(runnerContext({ master }), "jobs.master"), [other]);
   });
 
-  it("reads what a Salt master left through ext_source, and names those that are not there", async () => {
+  it("reads a Salt master's job cache through ext_source, and refuses unknown caches by name", async () => {
     const cachedir = temporary();
     const load = encode({ ...asked, jid: "20200102030405060708" }, "bin");
     writeLoadFiles({ cachedir, hashType: "sha256" }, { jid: "20200102030405060708", load, minions: ["x"] });
@@ -134,7 +134,7 @@ describe("runner jobs", () => {
 /** A recorded run of salt-run: its words, and what it printed. */
 type Transcript = { readonly name: string; readonly argv: readonly string[]; readonly stdout: string };
 
-/** Words of a recorded command line, whose values are plain enough to be read here. */
+/** Words of a recorded command line, whose values are simple enough to be parsed here. */
 function keywordsOf(argv: readonly string[]): Record<string, Value> {
   const words = argv.filter((word) => word.includes("=") && !word.startsWith("--"));
   return Object.fromEntries(
@@ -219,7 +219,7 @@ describe("searches recorded from Salt", () => {
     assert.equal(await last({ metadata: "text" }), false);
   });
 
-  it("give pages, of everything and of the newest without find_job", async () => {
+  it("give pages, of all jobs and of the newest without find_job", async () => {
     const context = runnerContext({ jobs: cache });
     const ids = async (keywords: Record<string, Value>) =>
       Object.keys((await callRunner(context, "jobs.list_jobs", [], keywords)) as object).map((id) => id.slice(12));
@@ -235,7 +235,7 @@ describe("searches recorded from Salt", () => {
     assert.deepEqual(await filtered({ filter_find_job: false }), [["20261120161250000000", "saltutil.find_job"]]);
   });
 
-  it("are cut where an answer would not hold all jobs, and say where to go on", async () => {
+  it("are cut if an answer cannot hold all jobs, and say where to continue", async () => {
     const large = openLmdbJobCache({ path: join(temporary(), "jobs"), shards: 1, durability: "commit" });
     const arg = Array.from({ length: 200_000 }, () => 1);
     const ids = Array.from({ length: 10 }, (_, index) => `202601010000000000${10 + index}`);

@@ -26,20 +26,20 @@ async function returnsFor(id: string, form: { [name: string]: boolean }, kwargs:
 }
 const map = (fields: { [name: string]: Encodable }) => new Map(Object.entries(fields));
 
-describe("returns of a job that a minion has published", () => {
-  it("are those that have come, each with its outputter", async () => {
+describe("returns of a job that a minion published", () => {
+  it("are the returns so far, each with its outputter", async () => {
     const returns = await returnsFor("es1", {});
     assert.deepEqual(returns, map({ es1: map({ ret: true }), es2: map({ ret: "x", out: "nested" }) }));
   });
 
-  it("are the bare values where the master has waited for them, or all that is kept", async () => {
+  it("are bare values if the master has waited for them, or whole returns", async () => {
     assert.deepEqual(await returnsFor("es1", { waited: true }), map({ es1: true, es2: "x" }));
     const full = await returnsFor("es1", { waited: true, full: true });
     assert.equal(full.get("__jid__"), jid);
     assert.deepEqual(full.get("es1"), map({ id: "es1", jid, retcode: 0, success: true, ret: true }));
   });
 
-  it("are for nobody else", async () => {
+  it("are for that minion only", async () => {
     assert.deepEqual(await returnsFor("es2", {}), new Map());
     assert.deepEqual(await returnsFor("es1", {}, {}), new Map());
     assert.deepEqual(await returnsFor("", {}, null), new Map());

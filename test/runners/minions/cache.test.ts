@@ -38,7 +38,7 @@ describe("runner cache", () => {
   });
   const context = runnerContext({ config: { cachedir, minion_data_cache: true }, minions, master });
 
-  it("shows what is kept of the minions that the master finds, and asks it with the caller's target", async () => {
+  it("shows what is kept of the minions that match the caller's target", async () => {
     assert.deepEqual(await callRunner(context, "cache.grains", ["role:x", "grain"]), {
       es1: { role: "search" },
       es2: {},
@@ -50,7 +50,7 @@ describe("runner cache", () => {
     assert.deepEqual(mine.es1?.hidden, { __data__: 7, __saltmine_acl__: 1, allow_tgt: "web*" });
   });
 
-  it("shows nothing of before minion_data_cache was turned off, and mines where these are kept all the same", async () => {
+  it("shows nothing once minion_data_cache is off, except mines that are still kept", async () => {
     const off = runnerContext({
       config: { cachedir, minion_data_cache: false, enforce_mine_cache: true },
       minions,
@@ -68,7 +68,7 @@ describe("runner cache", () => {
     assert.deepEqual(await callRunner(none, "cache.mine"), { es1: {}, es2: {} });
   });
 
-  it("reads the banks of minions without a master, and keeps others in files that it alone names", async () => {
+  it("reads the banks of minions without a master, and keeps other banks in files", async () => {
     const offline = runnerContext({ config: { cachedir }, minions });
     assert.deepEqual(await callRunner(offline, "cache.list", ["minions"]), ["es1", "es2"]);
     assert.deepEqual(await callRunner(offline, "cache.list", ["minions/es1"]), ["data", "mine"]);
@@ -84,7 +84,7 @@ describe("runner cache", () => {
     assert.deepEqual(await callRunner(context, "cache.fetch", ["my/bank", "key"]), {});
   });
 
-  it("keeps operators out of the master's own files and of other folders", async () => {
+  it("does not let operators into the master's own files or other folders", async () => {
     for (const bank of ["..", "../x", "/etc", "jobs.lmdb", "minions.lmdb/a", ".", ".root_key"])
       await assert.rejects(callRunner(context, "cache.store", [bank, "key", 1]), { code: "STORE_FAILED" }, bank);
     for (const key of ["", "..", "a/b"])
@@ -94,7 +94,7 @@ describe("runner cache", () => {
     });
   });
 
-  it("lets only a user without restriction name another cachedir", async () => {
+  it("lets only an unrestricted user name another cachedir", async () => {
     const elsewhere = mkdtempSync(join(tmpdir(), "swr-"));
     after(() => rmSync(elsewhere, { recursive: true, force: true }));
     await callRunner(context, "cache.store", ["bank", "key", 1], { cachedir: elsewhere });
@@ -129,7 +129,7 @@ describe("runner cache", () => {
     }
   });
 
-  it("has the master forget what is named, and nothing without a target", async () => {
+  it("makes the master forget what is named, and nothing without a target", async () => {
     assert.equal(await callRunner(context, "cache.clear_all"), false);
     assert.equal(forgotten.length, 0);
     const ids = ["es1", "es2"];
@@ -147,7 +147,7 @@ describe("runner cache", () => {
     assert.deepEqual(forgotten.at(-1), { ids: ["es1"], hasGrains: false, hasPillar: false, mine: "whole" });
   });
 
-  it("mine.get gives values by minion, and those for others only to whom the master's id belongs", async () => {
+  it("mine.get gives values by minion, and guarded ones only if their target matches the master's id", async () => {
     const get = (fun: string) => callRunner(context, "mine.get", ["*", fun]);
     assert.deepEqual(await get("test.ping"), { es1: true, es2: true });
     assert.deepEqual(await get("hidden"), {});

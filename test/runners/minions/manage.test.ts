@@ -12,7 +12,7 @@ import { callRunner, runnerContext } from "../calling.ts";
 import { masterAccess } from "../master-access.ts";
 
 describe("runner manage", () => {
-  it("lists who answered and who did not, sorted", async () => {
+  it("lists the minions that answered and those silent, sorted", async () => {
     const master = masterAccess({
       runJob: async () => ({
         jid: "j",
@@ -30,7 +30,7 @@ describe("runner manage", () => {
     assert.deepEqual(await callRunner(context, "manage.down"), ["b"]);
   });
 
-  it("says, as Salt's client does, that nobody was asked", async () => {
+  it("says, as Salt's client does, that no minion was asked", async () => {
     const printed: unknown[] = [];
     const master = masterAccess({
       runJob: async () => ({ jid: "", minions: [], returns: new Map(), silent: {} }),
@@ -52,7 +52,7 @@ describe("runner manage, what changes keys", () => {
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
   });
 
-  it("has every minion make new keys, then removes all files of the master's key directory", async () => {
+  it("makes every minion create new keys, then removes all files of the master's key directory", async () => {
     const pkiDir = mkdtempSync(join(tmpdir(), "key-regen-"));
     folders.push(pkiDir);
     mkdirSync(join(pkiDir, "minions"));
@@ -72,7 +72,7 @@ describe("runner manage, what changes keys", () => {
     assert.ok(existsSync(join(pkiDir, "minions")), "directories stay");
   });
 
-  it("takes a link to a directory for one, and removes links to anything else themselves", async () => {
+  it("leaves a link to a directory alone, and removes other links but not their targets", async () => {
     const [pkiDir, elsewhere] = [mkdtempSync(join(tmpdir(), "key-regen-")), mkdtempSync(join(tmpdir(), "elsewhere-"))];
     folders.push(pkiDir, elsewhere);
     const kept = [join(elsewhere, "file"), join(pkiDir, "linked")];
@@ -102,7 +102,7 @@ describe("runner manage, what changes keys", () => {
     assert.ok(existsSync(join(pkiDir, "master.pem")));
   });
 
-  it("says why what Salt does over salt-ssh is not there", async () => {
+  it("says why functions that need salt-ssh do not exist", async () => {
     for (const [name, args] of [
       ["manage.bootstrap", []],
       ["manage.safe_accept", ["a"]],
@@ -113,7 +113,7 @@ describe("runner manage, what changes keys", () => {
 });
 
 describe("runner saltworks", () => {
-  it("gives the running master's counters, and says that a stopped one has none", async () => {
+  it("gives the running master's counters, and fails without a running master", async () => {
     const master = masterAccess({ counters: async () => ({ main: { frames: 7 } }) });
     assert.deepEqual(await callRunner(runnerContext({ master }), "saltworks.counters"), { main: { frames: 7 } });
     await assert.rejects(callRunner(runnerContext(), "saltworks.counters"), { code: "MASTER_UNREACHABLE" });
@@ -139,7 +139,7 @@ describe("runner manage, presence and versions", () => {
   });
   afterEach(() => rmSync(pkiDir, { recursive: true, force: true }));
 
-  it("tells who is connected and who of the accepted is not, as the master knows it", async () => {
+  it("lists accepted minions that are connected and that are not, as the master knows them", async () => {
     const master = masterAccess({ connected: async () => ["c", "a"] });
     const grains = encode({ ipv4: ["127.0.0.1", "10.0.0.7"] }, "bin");
     const minions = { get: () => ({ grains, pillar: grains }), getMine: () => undefined, ids: () => [] };
@@ -173,7 +173,7 @@ describe("runner manage, presence and versions", () => {
     ]);
   });
 
-  it("measures Salt's minions by the Salt release, and ours by our own version", async () => {
+  it("compares Salt's minions with the Salt release, and ours with our own version", async () => {
     const own = readOwnPackage().version;
     const returns: [string, Value][] = [
       ["a", "2019.2.8"],

@@ -54,7 +54,7 @@ describe("runner survey", () => {
     assert.deepEqual(requests.at(-1)?.arg, ["id", keywords]);
   });
 
-  it("shows small pools first on request, and keeps its own words from the function", async () => {
+  it("shows small pools first on request, and does not pass its own keywords to the function", async () => {
     const pools = await callRunner(context, "survey.hash", [".*", "test.ping"], {
       survey_sort: "up",
       tgt_type: "pcre",

@@ -42,7 +42,7 @@ describe("wheel key", () => {
     return plain(decode(encode(value, "bin")));
   };
 
-  it("lists ids by state, without regard to case, with the master's own files where Salt does", async () => {
+  it("lists ids by state, without regard to case, with the master's own files where Salt lists them", async () => {
     assert.deepEqual(await wheel("key.list_all"), {
       minions: ["es1", "Es2"],
       minions_pre: ["app1", "bad"],
@@ -58,7 +58,7 @@ describe("wheel key", () => {
     });
   });
 
-  it("accepts what can be used, tells the bus, and answers where the keys are then", async () => {
+  it("accepts usable keys, tells the bus, and answers with the new states", async () => {
     assert.deepEqual(await wheel("key.accept", { match: "*" }), {
       minions: ["app1", "es1", "Es2"],
       minions_pre: ["bad"],
@@ -103,7 +103,7 @@ describe("wheel key", () => {
     assert.deepEqual(await wheel("key.master_key_str"), { local: { "master.pub": publicPem } });
   });
 
-  it("makes pairs of keys, accepted on request, never over one that is accepted unless told", async () => {
+  it("makes pairs of keys, accepted on request, and replaces an accepted key only with force", async () => {
     const pair = (await wheel("key.gen_accept", { id_: "neo" })) as { priv: string; pub: string };
     assert.equal(readFileSync(join(pkiDir, "minions", "neo"), "utf8"), pair.pub);
     assert.match(pair.priv, /PRIVATE KEY/);
@@ -130,18 +130,18 @@ describe("wheel config", () => {
     assert.equal(readFileSync(file, "utf8"), "timeout: 9\nfile_roots:\n  base:\n    - /srv\n");
   });
 
-  it("takes the text of such a file, too, and keeps it as it is", async () => {
+  it("takes the text of such a file too, and keeps it as it is", async () => {
     const write = (contents: Value) => runWheel(context, "config.update_config", ["text", contents], new Map());
     assert.equal(await write("# why\ntimeout: 7"), "Wrote text.conf");
     assert.equal(readFileSync(join(folder, "master.d", "text.conf"), "utf8"), "# why\ntimeout: 7\n");
     await assert.rejects(write("just words"), { code: "FUNCTION_ARGUMENTS" });
     await assert.rejects(write("a: [1"), /./);
     assert.equal(readFileSync(join(folder, "master.d", "text.conf"), "utf8"), "# why\ntimeout: 7\n");
-    // It would go before the file of the next tests.
+    // Would otherwise come before the file of the next tests.
     rmSync(join(folder, "master.d", "text.conf"));
   });
 
-  it("leaves everything as it was where the master could not start with it, or the name leads elsewhere", async () => {
+  it("changes nothing if the master could not start with the file, or the name leads elsewhere", async () => {
     const before = readFileSync(file, "utf8");
     await assert.rejects(update("own", { timeout: "many" }), { code: "FUNCTION_FAILED", message: /timeout/ });
     assert.equal(readFileSync(file, "utf8"), before);

@@ -40,7 +40,7 @@ export function masterFile(context: CallContext, source: string, saltenv: Value)
 /** @throws SaltworksError FUNCTION_FAILED for a name that leads out of the cache */
 export function environmentOf(context: CallContext, saltenv: Value): string {
   const environment = isTrue(saltenv) ? strOf(saltenv) : (context.config.saltenv ?? "base");
-  if (!isEnvironmentName(environment)) throw commandError(`'${environment}' is no environment`);
+  if (!isEnvironmentName(environment)) throw commandError(`'${environment}' is not an environment`);
   return environment;
 }
 

@@ -100,7 +100,7 @@ export const fileTextFunctions: ModuleFunctions = {
     ...signature("path, pattern, *opts"),
     doc: describe(
       "What grep finds in files, with its exit code.",
-      "file.grep /etc/passwd nobody",
+      "file.grep /etc/passwd root",
       "file.grep /etc/sysconfig/network-scripts/ifcfg-eth0 ipaddr -- -i",
     ),
     run: (context, args) => grep(context, args),
