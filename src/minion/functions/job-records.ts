@@ -4,6 +4,7 @@
  */
 import { mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { hasCodeIn } from "../../config/file-errors.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { intField, textField } from "../../wire/fields.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
@@ -79,7 +80,7 @@ async function readRecord(path: string): Promise<ValueMap | undefined> {
     const record = decode(await readFile(path));
     return record instanceof Map ? record : undefined;
   } catch (error) {
-    if (isErrno(error, "ENOENT") || hasCode(error, "WIRE_TRUNCATED") || hasCode(error, "WIRE_MALFORMED")) {
+    if (hasCodeIn(error, "ENOENT") || hasCode(error, "WIRE_TRUNCATED") || hasCode(error, "WIRE_MALFORMED")) {
       return undefined;
     }
     throw error;
@@ -92,7 +93,7 @@ async function isSaltProcess(pid: number): Promise<boolean> {
   try {
     return (await readFile(`/proc/${pid}/cmdline`, "latin1")).includes("salt");
   } catch (error) {
-    if (isErrno(error, "ENOENT") || isErrno(error, "ESRCH")) return false;
+    if (hasCodeIn(error, "ENOENT", "ESRCH")) return false;
     throw error;
   }
 }
@@ -114,7 +115,7 @@ async function parentOf(pid: number): Promise<number | undefined> {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1");
     return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
   } catch (error) {
-    if (isErrno(error, "ENOENT") || isErrno(error, "ESRCH")) return undefined;
+    if (hasCodeIn(error, "ENOENT", "ESRCH")) return undefined;
     throw error;
   }
 }
@@ -124,7 +125,7 @@ function sendSignal(pid: number, signal: number): boolean {
   try {
     return process.kill(pid, signal);
   } catch (error) {
-    if (isErrno(error, "ESRCH")) return false;
+    if (hasCodeIn(error, "ESRCH")) return false;
     throw error;
   }
 }
@@ -133,10 +134,6 @@ async function removeIfThere(path: string): Promise<void> {
   try {
     await unlink(path);
   } catch (error) {
-    if (!isErrno(error, "ENOENT")) throw error;
+    if (!hasCodeIn(error, "ENOENT")) throw error;
   }
-}
-
-function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -114,7 +114,7 @@ export class Session {
       const delayMs = Math.random() * this.#options.config.random_reauth_delay * 1_000;
       await sleep(delayMs, undefined, { signal: this.#options.signal });
     }
-    this.#options.log.info("the master's keys have changed; authenticating anew");
+    this.#options.log.info("the master's keys have changed; authenticating again");
     return await this.#renewKeys();
   }
 

@@ -1,23 +1,17 @@
 /** Jobs that run now, on minions and in the master itself. Minions are asked. */
 
-import { SaltworksError } from "../../errors.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { parametersOf } from "../contract/arguments.ts";
-import type { MasterAccess, RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import { masterOf } from "../contract/run-job.ts";
 import { progress } from "../contract/told.ts";
 import { describe } from "./shape.ts";
-
-function masterOf(context: RunnerContext, name: string): MasterAccess {
-  if (context.master === undefined)
-    throw new SaltworksError("MASTER_UNREACHABLE", `${name} takes a running master`, { name });
-  return context.master;
-}
 
 /** Asks every minion what it runs. One entry per job, with the minions that run it and the minions that have returned. */
 async function active(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const { timeout, gather_job_timeout: gatherSeconds } = context.config;
-  const outcome = await masterOf(context, "jobs.active").runJob({
+  const outcome = await masterOf(context).runJob({
     fun: "saltutil.running",
     arg: [],
     target: "*",
@@ -47,7 +41,7 @@ async function active(context: RunnerContext, args: ValueMap): Promise<Encodable
 
 /** Runner calls that run, without this one. */
 async function master(context: RunnerContext): Promise<Encodable> {
-  const calls = await masterOf(context, "jobs.master").runningCalls();
+  const calls = await masterOf(context).runningCalls();
   return calls
     .filter(({ jid }) => jid !== context.caller?.jid)
     .map(({ jid, fun, user, pid }) => ({ fun, jid, user, pid }));

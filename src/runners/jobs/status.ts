@@ -7,12 +7,12 @@ import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type {
   JobStatus,
   JobStatusQuestion,
-  MasterAccess,
   MinionStatus,
   PendingJobStatus,
   RunnerContext,
   RunnerFunction,
 } from "../contract/contract.ts";
+import { masterOf } from "../contract/run-job.ts";
 import { batchStatus } from "./batch-status.ts";
 import { fieldsOf } from "./stored-body.ts";
 
@@ -96,7 +96,7 @@ function storedStatus(
 }
 
 async function pending(context: RunnerContext, args: ValueMap): Promise<Encodable> {
-  const found = await runningMaster(context, "pending").pendingJobs({ jid: textOrNone(args, "jid") });
+  const found = await masterOf(context).pendingJobs({ jid: textOrNone(args, "jid") });
   return new Map(found.map((job) => [job.jid, shownPending(job)]));
 }
 
@@ -118,15 +118,10 @@ function shownPending(job: PendingJobStatus): Encodable {
 async function cancel(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = String(args.get("jid"));
   const minion = textOrNone(args, "minion");
-  const withdrawn = await runningMaster(context, "cancel").cancelPending({ jid, minion });
+  const withdrawn = await masterOf(context).cancelPending({ jid, minion });
   if (withdrawn === undefined) return `Job ${jid} waits for no minion`;
   if (withdrawn.length === 0) return `Job ${jid} does not wait for ${minion ?? "any minion"}`;
   return new Map([[jid, [...withdrawn]]]);
-}
-
-function runningMaster({ master }: RunnerContext, name: string): MasterAccess {
-  if (master === undefined) throw new SaltworksError("MASTER_UNREACHABLE", `jobs.${name} needs a running master`);
-  return master;
 }
 
 function textOrNone(args: ValueMap, name: string): string | undefined {

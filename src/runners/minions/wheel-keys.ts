@@ -93,7 +93,7 @@ function change(
   const past = { accept: "Accepts", reject: "Rejects", delete: "Deletes" }[action];
   return {
     parameters: parametersOf("match!", ...Object.keys(include)),
-    doc: `${past} keys, named by ${what}; answers with their new states.`,
+    doc: `${past} keys, named by ${what}; answers with their states afterwards.`,
     run,
   };
 }

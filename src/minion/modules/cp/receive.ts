@@ -15,7 +15,7 @@ import { makeDirectories } from "../machine/make-directories.ts";
 
 const fileMode = 0o666;
 
-/** Writes whole files, by their path on the master. @returns by path whether it was written, or Salt's text for a destination that does not exist */
+/** Writes whole files, by their path on the master. @returns by path whether it was written, or Salt's text if the destination's directory does not exist */
 export function receiveFiles(args: BoundArguments): string | Map<string, boolean> {
   const files = argument(args, "files");
   const destination = strOf(argument(args, "dest"));

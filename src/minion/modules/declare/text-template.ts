@@ -15,7 +15,7 @@ const engines = ["jinja", "mako", "genshi", "cheetah", "wempy", "py"];
 export type TemplateChoice = {
   readonly engine: string | undefined;
   readonly saltenv: string;
-  /** The environment to compile the pillar for; undefined takes the minion's pillar. */
+  /** With `pillarenv` or `pillarOverride` the pillar is compiled for the call; without them it is the minion's. */
   readonly pillarenv: string | undefined;
   readonly pillarOverride: Value;
 };

@@ -145,7 +145,7 @@ function linkBackup(link: string, ending: string): void {
   symlinkSync(`${readlinkSync(link)}${ending}`, place);
 }
 
-/** Throws Python's exception for a pattern that Python refuses, and an own text for one that only this program refuses. */
+/** Throws Python's exception for a pattern that Python refuses, and a text of ours for one that only this program refuses. */
 export function withPattern<Result>(use: () => Result): Result {
   try {
     return use();

@@ -129,7 +129,7 @@ function matchingOptions(context: CallContext, args: BoundArguments): Value {
   return found.size > 0 ? found : (argument(args, "default") ?? new Map());
 }
 
-/** A text ends the search. Maps and lists of all sources are merged: the minion's own win over the master's, these over the pillar's. */
+/** A text ends the search. Maps are merged and lists joined: the minion's own come first, then the master's, then the pillar's. */
 export function mergedSetting(
   context: CallContext,
   args: BoundArguments | undefined,
