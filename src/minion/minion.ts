@@ -174,7 +174,8 @@ export class Minion {
           log.error({ err: error, ...address }, "the minion could not connect to this master");
         }
       }
-      if (round === config.master_tries) throw new SaltworksError("MASTER_UNREACHABLE", "no master accepted this minion");
+      if (round === config.master_tries)
+        throw new SaltworksError("MASTER_UNREACHABLE", "no master accepted this minion");
       await sleep(waitMs, undefined, { signal });
       waitMs = Math.min(waitMs * 2, waitMaxMs);
     }
@@ -234,7 +235,9 @@ export class Minion {
         await this.#facts.renew(wish);
         this.#bus?.fire("/salt/minion/minion_pillar_refresh_complete", { complete: true });
       },
-    }).catch((error: unknown) => this.#options.log.warn({ err: error, tag }, "handling an event of the minion's bus failed"));
+    }).catch((error: unknown) =>
+      this.#options.log.warn({ err: error, tag }, "handling an event of the minion's bus failed"),
+    );
   }
 
   #startTimers(link: MasterLink): void {

@@ -4,7 +4,7 @@
  */
 import { mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { hasCodeIn } from "../../config/file-errors.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { intField, textField } from "../../wire/fields.ts";
 import { decode, encode } from "../../wire/msgpack.ts";

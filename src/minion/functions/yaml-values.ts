@@ -1,5 +1,5 @@
 /** Values of the wire from YAML: of words and of configurations. */
-import { parseWord } from "../../config/arguments.ts";
+
 import { type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
 import { parseWord } from "../../config/yaml/word.ts";
 import { Float, type Value } from "../../wire/values.ts";
