@@ -15,7 +15,7 @@ type Told = {
   readonly open: Map<string, string>;
 };
 
-const noPing = "it did not answer the ping that began the batch";
+const noPing = "it did not answer the ping that began the batch job";
 
 /** @returns undefined if the job is not a batch job. @throws SaltworksError STORE_FAILED, TARGET_INVALID for a bad glob */
 export async function batchStatus(context: RunnerContext, question: JobStatusQuestion): Promise<JobStatus | undefined> {
@@ -25,7 +25,7 @@ export async function batchStatus(context: RunnerContext, question: JobStatusQue
   if (told.plan === undefined) return undefined;
   if (told.minions.size === 0) {
     const expected = context.jobs.getLoad(jid)?.minions ?? [];
-    const reason = "the ping that begins the batch is not over";
+    const reason = "the ping that begins the batch job is not over";
     for (const id of expected) told.minions.set(id, { state: "targeted", atMs: told.plan.at, reason });
   }
   if (told.done === undefined) await askMaster(context, told);
@@ -110,9 +110,9 @@ async function askMaster({ master }: RunnerContext, { minions, open }: Told): Pr
 
 /** Minions without a turn will not get one. After failhard, minions that were sent the job run on. */
 function noteEnd(minions: Map<string, Found>, { outcome }: Extract<BatchEntry, { kind: "done" }>): void {
-  const reason = `the batch ended before its turn: ${outcome}`;
+  const reason = `the batch job ended before its turn: ${outcome}`;
   for (const [id, found] of minions) {
     if (found.state === "targeted") minions.set(id, { ...found, reason });
-    if (found.state === "sent") minions.set(id, { ...found, reason: `the batch did not wait for it: ${outcome}` });
+    if (found.state === "sent") minions.set(id, { ...found, reason: `the batch job did not wait for it: ${outcome}` });
   }
 }

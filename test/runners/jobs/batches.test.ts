@@ -108,9 +108,9 @@ describe("batch jobs for operators", () => {
       states: [
         ["a", "returned", ""],
         ["b", "failed", ""],
-        ["c", "sent", "the batch did not wait for it: finished"],
+        ["c", "sent", "the batch job did not wait for it: finished"],
         ["d", "lost", "it did not return; see jobs.status 20261120155553000002"],
-        ["e", "lost", "it did not answer the ping that began the batch"],
+        ["e", "lost", "it did not answer the ping that began the batch job"],
       ],
     });
     const running = { id: "c", state: "running", atMs: 7, reason: "still running" };
@@ -130,7 +130,7 @@ describe("batch jobs for operators", () => {
         ["b", "sent", ""],
         ["c", "running", "still running"],
         ["d", "targeted", "its turn has not come"],
-        ["e", "lost", "it did not answer the ping that began the batch"],
+        ["e", "lost", "it did not answer the ping that began the batch job"],
       ],
     });
   });
