@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { runWheel } from "../../src/runners/wheel.ts";
-import { decode, encode } from "../../src/wire/msgpack.ts";
-import type { Value } from "../../src/wire/values.ts";
-import { plain } from "../plain.ts";
-import { runnerContext } from "./calling.ts";
-import { masterAccess } from "./master-access.ts";
+import { runWheel } from "../../../src/runners/wheel.ts";
+import { decode, encode } from "../../../src/wire/msgpack.ts";
+import type { Value } from "../../../src/wire/values.ts";
+import { plain } from "../../plain.ts";
+import { runnerContext } from "../calling.ts";
+import { masterAccess } from "../master-access.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sw-roots-"));
 after(() => rmSync(folder, { recursive: true }));

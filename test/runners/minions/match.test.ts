@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { encode } from "../../src/wire/msgpack.ts";
-import { callRunner, runnerContext } from "./calling.ts";
+import { encode } from "../../../src/wire/msgpack.ts";
+import { callRunner, runnerContext } from "../calling.ts";
 
 const pkiDir = mkdtempSync(join(tmpdir(), "saltworks-match-"));
 mkdirSync(join(pkiDir, "minions"));

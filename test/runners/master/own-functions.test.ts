@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { runnerFunctions } from "../../src/runners/registry.ts";
-import { wheelFunctions } from "../../src/runners/wheel.ts";
-import { decode } from "../../src/wire/msgpack.ts";
-import type { Value, ValueMap } from "../../src/wire/values.ts";
-import { callRunner, runnerContext } from "./calling.ts";
-import { masterAccess } from "./master-access.ts";
+import { runnerFunctions } from "../../../src/runners/registry.ts";
+import { wheelFunctions } from "../../../src/runners/wheel.ts";
+import { decode } from "../../../src/wire/msgpack.ts";
+import type { Value, ValueMap } from "../../../src/wire/values.ts";
+import { callRunner, runnerContext } from "../calling.ts";
+import { masterAccess } from "../master-access.ts";
 
 const jid = "20260101000000000000";
 
