@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { openMinionData } from "../src/store/minion-data.ts";
+import { openMinionData } from "../src/store/minions/data.ts";
 import { encode } from "../src/wire/msgpack.ts";
 import { MinionFacts } from "../src/workers/holding/facts.ts";
 import { Matcher } from "../src/workers/match/match.ts";

@@ -1,7 +1,8 @@
 /** The returns that the job-cache bench puts, the same in every run: jobs of a fleet, whose minions are dealt out to the writers as the master deals out partitions. */
+
+import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
 import type { JobCache, LoadRecord, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
-import { openLocalCache } from "../../src/store/jobs/local-cache-driver.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
+import { openLocalCache } from "../../src/store/salt/local-cache.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 
 export type StoreLoad = {

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SaltworksError } from "../../src/errors.ts";
-import { openMinionData } from "../../src/store/minion-data.ts";
+import { openMinionData } from "../../src/store/minions/data.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { Packed } from "../../src/wire/values.ts";
 import type { Phase } from "../scenarios/scenario.ts";

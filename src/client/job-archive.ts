@@ -1,8 +1,8 @@
 /** The job cache of this machine's master, for reading only: works with the master down, and beside one that runs. */
 import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
+import { openLmdbJobCache } from "../store/drivers/lmdb/job-cache.ts";
 import type { JobCache } from "../store/jobs/job-cache.ts";
-import { openLmdbJobCache } from "../store/lmdb/job-cache.ts";
 import { withOldJobs } from "../store/salt/job-reader.ts";
 
 /** The part of the job cache that only reads. */

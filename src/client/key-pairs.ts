@@ -9,7 +9,7 @@ import type { MasterConfig } from "../config/load.ts";
 import { cleanPem, fingerprint, loadPrivateKey } from "../crypto/pem.ts";
 import { sign } from "../crypto/rsa.ts";
 import { SaltworksError } from "../errors.ts";
-import { replaceDurably } from "../store/durable-file.ts";
+import { replaceDurably } from "../store/disk/durable-file.ts";
 import { ensureMasterKeys } from "../store/keys/keys.ts";
 
 type KeyConfig = Pick<

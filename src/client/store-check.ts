@@ -15,7 +15,7 @@ import {
 } from "../store/check/lmdb-checks.ts";
 import { checkSaltJobs, checkSaltMinions, leaveRest } from "../store/check/salt-checks.ts";
 import { type Check, Tally } from "../store/check/tally.ts";
-import { instanceOwner } from "../store/instance-lock.ts";
+import { instanceOwner } from "../store/disk/instance-lock.ts";
 import { readMasterKey } from "../store/keys/master-keys.ts";
 import { saltKinds } from "../store/salt/minion-files.ts";
 import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";

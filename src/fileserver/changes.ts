@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { isNotThere } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { listedFilesMax } from "../limits.ts";
-import { replaceFile } from "../store/durable-file.ts";
+import { replaceFile } from "../store/disk/durable-file.ts";
 import { type FileServerSettings, rootsBackend } from "./settings.ts";
 
 /** Paths on the master. */

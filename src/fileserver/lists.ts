@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { isNotThere } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { fileListsKeptMax } from "../limits.ts";
-import { replaceFile } from "../store/durable-file.ts";
+import { replaceFile } from "../store/disk/durable-file.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Value } from "../wire/values.ts";
 import { rootsOfEnvironment } from "./roots.ts";

@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { isAbsolute, join, normalize } from "node:path";
 import { hasCodeIn } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
-import { replaceFile } from "./durable-file.ts";
+import { replaceFile } from "./disk/durable-file.ts";
 
 const fileEnd = ".p";
 const fileMode = 0o600;

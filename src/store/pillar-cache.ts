@@ -9,7 +9,7 @@ import { hasCode } from "../errors.ts";
 import { pillarCacheEnvironmentsMax, pillarCacheFileBytesMax } from "../limits.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import { Float, type Value, type ValueMap } from "../wire/values.ts";
-import { replaceFile } from "./durable-file.ts";
+import { replaceFile } from "./disk/durable-file.ts";
 
 const dataKey = "CacheDisk_data";
 const timeKey = "CacheDisk_cachetime";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { dispatch } from "../../src/cli/dispatch.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../src/wire/values.ts";
 import { FakeMaster } from "../client/fake-master.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { openJobArchive } from "../../src/client/job-archive.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 
 const jid = "20261121070000123456";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
 import { loadOf, returnOf } from "../contract/job-cache.ts";
 import { startOurMaster } from "../fleet/our-master.ts";
 import { runCli } from "../fleet/run-cli.ts";

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { descriptorsForMaster } from "../../bench/fleet/descriptors.ts";
 import { openFleet } from "../../bench/fleet/fleet.ts";
 import { MasterProcess } from "../../bench/master-process.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
 import { returnOf } from "../contract/job-cache.ts";
 import { cliFile } from "../fleet/our-master.ts";
 import { temporaryDirectories } from "../store/temporary.ts";

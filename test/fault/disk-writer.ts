@@ -10,9 +10,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { hasCode } from "../../src/errors.ts";
-import { type DiskFaultKind, diskFaultCounts } from "../../src/store/disk-faults.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
-import { openMinionData } from "../../src/store/minion-data.ts";
+import { type DiskFaultKind, diskFaultCounts } from "../../src/store/disk/faults.ts";
+import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
+import { openMinionData } from "../../src/store/minions/data.ts";
 import { loadOf, returnOf } from "../contract/job-cache.ts";
 
 /** Batches that were acknowledged, as `job/thread/batch`; how many were refused, and faults told of work behind the answer. */

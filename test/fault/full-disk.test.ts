@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { returnLogBytes } from "../../src/limits.ts";
-import { openLmdbJobCache } from "../../src/store/lmdb/job-cache.ts";
+import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
 import { fillLockFile } from "../../src/store/lmdb/room.ts";
 import { returnOf } from "../contract/job-cache.ts";
 import { assertThere, jidOf, minionIdsOf, type Written } from "./disk-writer.ts";

@@ -11,7 +11,7 @@ import { routeOf } from "../../src/master/waiting/route.ts";
 import type { JobCache, LoadRecord, LoadToPut, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
 import { openAutosign } from "../../src/store/keys/autosign.ts";
 import { openKeyDirectories } from "../../src/store/keys/keys.ts";
-import type { MinionData } from "../../src/store/minion-data.ts";
+import type { MinionData } from "../../src/store/minions/data.ts";
 import { openSecretBox } from "../../src/store/secrets/sealed.ts";
 import { tagIn } from "../../src/wire/event.ts";
 import { encode } from "../../src/wire/msgpack.ts";

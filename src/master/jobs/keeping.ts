@@ -10,7 +10,7 @@ import { SaltworksError } from "../../errors.ts";
 import { deliverWithinSecondsMax, listedMinionsMax } from "../../limits.ts";
 import type { PendingJobRecord, PendingJobs } from "../../store/jobs/pending-jobs.ts";
 import { openKeyDirectories } from "../../store/keys/keys.ts";
-import { type MinionData, openMinionData } from "../../store/minion-data.ts";
+import { type MinionData, openMinionData } from "../../store/minions/data.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 import type { BatchResult } from "../../workers/messages/batch.ts";
 import type { ShardStart } from "../../workers/messages/shard.ts";

@@ -1,7 +1,7 @@
 /** One view of every counter of the master: main thread, each worker, each queue. Numbers and names only, never contents. */
 import { openedSealCount } from "../../crypto/crypticle.ts";
 import { metricsWorkerTimeoutMs } from "../../limits.ts";
-import { diskFaultCounts } from "../../store/disk-faults.ts";
+import { diskFaultCounts } from "../../store/disk/faults.ts";
 import type { RouterServer } from "../../transport/zmtp/router-server.ts";
 import type { ShardCounters } from "../../workers/messages/shard.ts";
 import type { MeteredParts } from "./sources.ts";

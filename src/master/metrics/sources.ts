@@ -21,7 +21,7 @@ import {
   trackedJobsMax,
   trackedMinionsMax,
 } from "../../limits.ts";
-import { diskFaultCounts, diskFaultKinds } from "../../store/disk-faults.ts";
+import { diskFaultCounts, diskFaultKinds } from "../../store/disk/faults.ts";
 import type { Tokens } from "../../store/secrets/tokens.ts";
 import { closeReasons } from "../../transport/zmtp/peer.ts";
 import { peerGroupNames } from "../../transport/zmtp/peer-group.ts";

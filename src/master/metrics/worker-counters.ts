@@ -1,5 +1,5 @@
 /** What a worker counted, under the names of the metrics table. */
-import { diskFaultKinds } from "../../store/disk-faults.ts";
+import { diskFaultKinds } from "../../store/disk/faults.ts";
 import type { WorkerMeasures } from "../../workers/measures/measures.ts";
 import type { Samples } from "./samples.ts";
 

@@ -5,7 +5,7 @@
 import type { Logger } from "pino";
 import { logItemsMax } from "../../limits.ts";
 import type { KeyDirectories } from "../../store/keys/keys.ts";
-import type { MinionData } from "../../store/minion-data.ts";
+import type { MinionData } from "../../store/minions/data.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import { openSession, sessionKeyName } from "../../workers/holding/session-record.ts";
 

@@ -14,7 +14,7 @@ import {
   saltMirrorStopMs,
   saltTakeJobsRetryMsMax,
 } from "../../limits.ts";
-import type { MinionData } from "../../store/minion-data.ts";
+import type { MinionData } from "../../store/minions/data.ts";
 import { AliveMark } from "../../store/salt/alive-mark.ts";
 import { findSaltFiles, findSaltPrograms } from "../../store/salt/detect.ts";
 import { SaltFeed, saltFeedFile } from "../../store/salt/feed.ts";

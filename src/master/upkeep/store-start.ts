@@ -7,11 +7,12 @@ import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
-import { walkFile } from "../../store/check/lmdb-walk.ts";
-import { examineFile, storeDamaged, storeFailed, wasNeverWritten } from "../../store/lmdb/env.ts";
-import { readLayout, shardFile } from "../../store/lmdb/layout.ts";
-import { absorbJobLogs, indexJobCache, reshardJobCache } from "../../store/lmdb/reshard.ts";
+import { storeDamaged, storeFailed } from "../../store/disk/store-error.ts";
+import { readLayout, shardFile } from "../../store/drivers/lmdb/layout.ts";
+import { absorbJobLogs, indexJobCache, reshardJobCache } from "../../store/drivers/lmdb/reshard.ts";
+import { examineFile, wasNeverWritten } from "../../store/lmdb/env.ts";
 import { fillLockFile } from "../../store/lmdb/room.ts";
+import { walkFile } from "../../store/lmdb/walk.ts";
 import { SaltFeed, saltFeedFile } from "../../store/salt/feed.ts";
 
 const dataSuffix = ".mdb";

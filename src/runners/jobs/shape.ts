@@ -1,7 +1,7 @@
 /** A stored job under Salt's headings, and the job cache that it is read from. */
 import { SaltworksError } from "../../errors.ts";
 import { defaultUser, jobMetadata } from "../../store/jobs/facts.ts";
-import { openLocalCache } from "../../store/jobs/local-cache-driver.ts";
+import { openLocalCache } from "../../store/salt/local-cache.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { textArgument } from "../contract/arguments.ts";

@@ -7,7 +7,7 @@ import { loadMasterConfig } from "../../config/load.ts";
 import { parseSaltYaml } from "../../config/yaml/salt-yaml.ts";
 import { isConfigMap } from "../../config/yaml/values.ts";
 import { SaltworksError } from "../../errors.ts";
-import { replaceFile } from "../../store/durable-file.ts";
+import { replaceFile } from "../../store/disk/durable-file.ts";
 import { Ext, Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";

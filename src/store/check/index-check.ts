@@ -2,9 +2,9 @@
  * Compares the index of jobs with the loads beside it: each load's terms stand there under its key, and nothing else does. Records of the index have no
  * hash of their own. What is kept meanwhile grows with the number of terms, not of jobs: of each term's jobs a count and the sum of their keys' hashes.
  */
-import { checkOf, openValue } from "../lmdb/checked-value.ts";
-import { idsIn, noCacheFlag, termIdBytes, termKey, termKinds, termsOf, termTextIn } from "../lmdb/job-index.ts";
-import { requestIn } from "../lmdb/records.ts";
+import { checkOf, openValue } from "../disk/checked-value.ts";
+import { idsIn, noCacheFlag, termIdBytes, termKey, termKinds, termsOf, termTextIn } from "../drivers/lmdb/job-index.ts";
+import { requestIn } from "../drivers/lmdb/records.ts";
 
 /** A set of jobs. */
 class Jobs {

@@ -6,14 +6,14 @@ import { hasCode, SaltworksError } from "../../errors.ts";
 import { isJid } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
+import { openValue } from "../disk/checked-value.ts";
+import { indexedVersion, readLayout, shardFile } from "../drivers/lmdb/layout.ts";
 import { openMarks } from "../jobs/pending-jobs.ts";
-import { openValue } from "../lmdb/checked-value.ts";
 import { closeEnvironment, openEnvironment, wasNeverWritten } from "../lmdb/env.ts";
-import { indexedVersion, readLayout, shardFile } from "../lmdb/layout.ts";
+import { type OnRecord, readHead, walkFile } from "../lmdb/walk.ts";
 import { listLogs, rescueFile } from "../log/files.ts";
 import type { SecretBox } from "../secrets/sealed.ts";
 import { IndexCheck } from "./index-check.ts";
-import { type OnRecord, readHead, walkFile } from "./lmdb-walk.ts";
 import type { Check, Look, Tally } from "./tally.ts";
 
 /** What a record must be, by table. @returns what is wrong with it */

@@ -18,7 +18,7 @@ import {
   noCacheFile,
   outFile,
   returnFile,
-} from "../jobs/local-cache-files.ts";
+} from "../salt/job-files.ts";
 import { saltKinds } from "../salt/minion-files.ts";
 import type { Check, Look, Tally } from "./tally.ts";
 

@@ -21,7 +21,7 @@ import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { batchEntryBytesMax } from "../../limits.ts";
 import type { BatchEntry } from "../../wire/batch-options.ts";
-import { syncDirectory } from "../durable-file.ts";
+import { syncDirectory } from "../disk/durable-file.ts";
 
 const suffix = ".log";
 /** A name that is no path: the id comes from whoever asks. */

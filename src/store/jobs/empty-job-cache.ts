@@ -1,6 +1,6 @@
 /** A job cache that isn't there: what readers get where no master has stored a job yet. */
 
-import { storeFailed } from "../lmdb/env.ts";
+import { storeFailed } from "../disk/store-error.ts";
 import type { JobCache } from "./job-cache.ts";
 
 export const emptyJobCache: JobCache = {

@@ -7,16 +7,9 @@ import { join } from "node:path";
 import { SaltworksError } from "../../errors.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
-import { checkBytes, checkedValue, openValue } from "../lmdb/checked-value.ts";
-import {
-  closeEnvironment,
-  makeDatabases,
-  openDatabase,
-  openEnvironment,
-  putLater,
-  storeDamaged,
-  storeFailed,
-} from "../lmdb/env.ts";
+import { checkBytes, checkedValue, openValue } from "../disk/checked-value.ts";
+import { storeDamaged, storeFailed } from "../disk/store-error.ts";
+import { closeEnvironment, makeDatabases, openDatabase, openEnvironment, putLater } from "../lmdb/env.ts";
 
 const dataFile = "data.mdb";
 const directoryMode = 0o700;

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
-import { replaceFile } from "../durable-file.ts";
+import { replaceFile } from "../disk/durable-file.ts";
 import { idIsValid, type KeyState, keyFolders, keyStates } from "./states.ts";
 
 export { ensureMasterKeys } from "./master-keys.ts";

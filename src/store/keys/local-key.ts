@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { generateKeyString } from "../../crypto/crypticle.ts";
 import { SaltworksError } from "../../errors.ts";
-import { createDurably } from "../durable-file.ts";
+import { createDurably } from "../disk/durable-file.ts";
 
 const mode = 0o600;
 

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { loadPrivateKey } from "../../crypto/pem.ts";
 import { SaltworksError } from "../../errors.ts";
-import { createDurably, replaceDurably } from "../durable-file.ts";
+import { createDurably, replaceDurably } from "../disk/durable-file.ts";
 
 const privateMode = 0o400;
 const publicMode = 0o644;

@@ -7,7 +7,7 @@ import { type FSWatcher, mkdirSync, readdirSync, readFileSync, statSync, unlinkS
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { keyRescanFilesMax, keyRescanMs } from "../../limits.ts";
-import { replaceFile } from "../durable-file.ts";
+import { replaceFile } from "../disk/durable-file.ts";
 import { idIsValid, keyFolders } from "./states.ts";
 
 const dropfileName = ".dfn";

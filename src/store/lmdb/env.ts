@@ -6,9 +6,9 @@ import { existsSync, statSync } from "node:fs";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { SaltworksError } from "../../errors.ts";
 import { storeCloseTimeoutMs } from "../../limits.ts";
-import { readHead, walkFile } from "../check/lmdb-walk.ts";
-import { noteDiskFault } from "../disk-faults.ts";
+import { attempt, storeDamaged, storeFailed } from "../disk/store-error.ts";
 import { ensureLockFile, LmdbRoom, roomFor } from "./room.ts";
+import { readHead, walkFile } from "./walk.ts";
 
 export type BinaryDatabase = Database<Buffer, Buffer>;
 export type BinaryEnvironment = RootDatabase<Buffer, Buffer>;
@@ -151,26 +151,6 @@ export async function closeEnvironment(environment: BinaryEnvironment): Promise<
     clearTimeout(timer);
     rooms.get(environment)?.close();
   }
-}
-
-export function storeFailed(message: string, cause: unknown): SaltworksError {
-  noteDiskFault(cause);
-  const reason = cause instanceof Error ? `: ${cause.message}` : "";
-  return new SaltworksError("STORE_FAILED", `${message}${reason}`, {}, { cause });
-}
-
-/** A step at LMDB's files. @throws SaltworksError STORE_FAILED with `failure` and LMDB's reason, counted as a fault of the disk */
-export function attempt<Result>(failure: string, step: () => Result): Result {
-  try {
-    return step();
-  } catch (error) {
-    throw error instanceof SaltworksError ? error : storeFailed(failure, error);
-  }
-}
-
-/** `what` names the file and what is wrong with it. */
-export function storeDamaged(what: string, advice = ""): SaltworksError {
-  return new SaltworksError("STORE_DAMAGED", advice === "" ? what : `${what}. ${advice}`);
 }
 
 /** The reason of a failed commit comes in a promise of its own, which must be awaited or it ends the process. */

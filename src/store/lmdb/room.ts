@@ -7,8 +7,8 @@ import { closeSync, existsSync, fstatSync, openSync, readSync, writeSync } from 
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { lmdbRoomStepBytes } from "../../limits.ts";
-import { noteDiskFault } from "../disk-faults.ts";
-import { createDurably } from "../durable-file.ts";
+import { createDurably } from "../disk/durable-file.ts";
+import { noteDiskFault } from "../disk/faults.ts";
 import { headBytesMax, lastPagePlaces, readMetas } from "./meta.ts";
 
 const defaultPageBytes = 4_096;

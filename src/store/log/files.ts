@@ -14,13 +14,13 @@ import {
   readlinkSync,
   readSync,
   renameSync,
-  unlinkSync,
   writeSync,
 } from "node:fs";
 import { basename, join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
-import { syncDirectory } from "../durable-file.ts";
-import { storeFailed } from "../lmdb/env.ts";
+import { removeIfThere, syncDirectory } from "../disk/durable-file.ts";
+import { storeFailed } from "../disk/store-error.ts";
+import { startTicksOf } from "../disk/thread-start.ts";
 import {
   blockBytes,
   blocksFor,
@@ -41,32 +41,17 @@ const unfinishedEnd = ".new";
 const fileMode = 0o600;
 /** Written at once when a log is made, bytes. */
 const zerosBytes = 1024 * 1024;
-/** Ended, but not yet waited for. */
-const endedStates = new Set(["Z", "X"]);
-
-/** Start of a thread in clock ticks since boot: with it a reused id is told apart. Undefined: it has ended. */
-function startTicksOf(processId: string, threadId: string): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${processId}/task/${threadId}/stat`, "utf8");
-    // The second field, the name in parentheses, may itself hold spaces and parentheses.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return endedStates.has(fields[0] ?? "") ? undefined : fields[19];
-  } catch (error) {
-    if (hasCodeIn(error, "ENOENT", "ESRCH")) return undefined;
-    throw error;
-  }
-}
 
 /** The calling thread as the kernel knows it. The link is resolved in this thread, so it names this one. */
 function ownName(): string {
   const [processId = "", , threadId = ""] = readlinkSync("/proc/thread-self").split("/");
-  return `returns-${processId}-${threadId}-${startTicksOf(processId, threadId) ?? 0}-${randomBytes(randomDigits / 2).toString("hex")}.log`;
+  return `returns-${processId}-${threadId}-${startTicksOf(`${processId}/task/${threadId}`) ?? 0}-${randomBytes(randomDigits / 2).toString("hex")}.log`;
 }
 
 /** Whether nobody writes this log any more. */
 function isAbandoned(path: string): boolean {
   const [, processId = "", threadId = "", startTicks] = namePattern.exec(basename(path, unfinishedEnd)) ?? [];
-  return startTicks !== startTicksOf(processId, threadId);
+  return startTicks !== startTicksOf(`${processId}/task/${threadId}`);
 }
 
 /** All logs in a cache's directory. */
@@ -80,7 +65,7 @@ export function listLogs(directory: string): string[] {
 function removeUnfinished(directory: string): void {
   for (const name of readdirSync(directory)) {
     const isUnfinished = name.endsWith(unfinishedEnd) && namePattern.test(basename(name, unfinishedEnd));
-    if (isUnfinished && isAbandoned(name)) removeLog(join(directory, name));
+    if (isUnfinished && isAbandoned(name)) removeIfThere(join(directory, name));
   }
 }
 
@@ -110,18 +95,10 @@ export function createLog(directory: string, bytes: number): { readonly path: st
     syncDirectory(directory);
   } catch (error) {
     closeSync(file);
-    for (const name of [unfinished, path]) removeLog(name);
+    for (const name of [unfinished, path]) removeIfThere(name);
     throw error;
   }
   return { path, file };
-}
-
-export function removeLog(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch (error) {
-    if (!hasCodeIn(error, "ENOENT")) throw error;
-  }
 }
 
 /** What a log holds that may not be in the store yet, in the order in which it was put. It may be written meanwhile: what is read after in the store completes it. */
@@ -216,7 +193,7 @@ export function absorbLogs(directory: string, store: (entries: readonly LoggedEn
     if (entries.length > 0) store(entries);
     if (!isLeft) continue;
     if (fault === undefined) {
-      removeLog(path);
+      removeIfThere(path);
       continue;
     }
     const aside = join(directory, `damaged-${basename(path)}`);

@@ -7,7 +7,7 @@
  * A value is a body with its own hash, as in the store. The form before, still read, has bodies without, no hash of the head, and a CRC-32 of all that follows it.
  */
 import { crc32 } from "node:zlib";
-import { checkBytes, checkedValue, checkOf, hashIn, openValue, writeCheck } from "../lmdb/checked-value.ts";
+import { checkBytes, checkedValue, checkOf, hashIn, openValue, writeCheck } from "../disk/checked-value.ts";
 
 /** A disk writes blocks: a frame that shared one with its predecessor would rewrite bytes that were acknowledged. */
 export const blockBytes = 4_096;

@@ -5,7 +5,8 @@
 import { closeSync, fdatasync, fdatasyncSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { returnLogBytes } from "../../limits.ts";
-import { createLog, removeLog } from "./files.ts";
+import { removeIfThere } from "../disk/durable-file.ts";
+import { createLog } from "./files.ts";
 import {
   blockBytes,
   blocksFor,
@@ -116,7 +117,7 @@ export class ReturnLog {
   /** Only when nothing waits: the file goes. */
   remove(): void {
     closeSync(this.#file);
-    removeLog(this.path);
+    removeIfThere(this.path);
   }
 
   async #writeSlowly(start: number, end: number): Promise<void> {

@@ -5,8 +5,8 @@
 import { readFileSync, statSync, utimesSync } from "node:fs";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { aliveMarkMarginMs } from "../../limits.ts";
-import { replaceDurably } from "../durable-file.ts";
-import { storeFailed } from "../lmdb/env.ts";
+import { replaceDurably } from "../disk/durable-file.ts";
+import { storeFailed } from "../disk/store-error.ts";
 
 const fileMode = 0o600;
 

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { entriesIfThere } from "../../config/files/missing.ts";
-import { returnFile } from "../jobs/local-cache-files.ts";
+import { returnFile } from "./job-files.ts";
 
 const programs = ["salt-master", "salt-run"] as const;
 /** Where Salt's own packages put it, whatever PATH says. */

@@ -1,5 +1,5 @@
 /** Minions' data whose changes go into the feed as well: before they are stored, so that none is lost, and after, so that the last one counts. */
-import type { MinionData } from "../minion-data.ts";
+import type { MinionData } from "../minions/data.ts";
 import type { SaltFeed } from "./feed.ts";
 
 /** What fails of the feed goes to `onFault`: the data is stored all the same. */

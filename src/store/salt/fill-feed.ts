@@ -1,9 +1,9 @@
 /** Puts all that our store has into a feed that is new: from then on Salt's files become whole, the newest first. */
 import { saltMirrorAtOnce, saltReturnsWaitingMax } from "../../limits.ts";
+import { readLayout } from "../drivers/lmdb/layout.ts";
+import { otherPrefix, type ReadShard, readShards, timePrefix } from "../drivers/lmdb/records.ts";
 import { closeEnvironment } from "../lmdb/env.ts";
-import { readLayout } from "../lmdb/layout.ts";
-import { otherPrefix, type ReadShard, readShards, timePrefix } from "../lmdb/records.ts";
-import type { MinionData } from "../minion-data.ts";
+import type { MinionData } from "../minions/data.ts";
 import type { SaltFeed } from "./feed.ts";
 
 export type FillOptions = {

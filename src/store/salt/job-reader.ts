@@ -1,9 +1,9 @@
 /** Reads our job cache and Salt's files as one: jobs that a Salt master made, and returns that it got for jobs of ours. */
 import { join } from "node:path";
 import { hasCode } from "../../errors.ts";
-import { DamageNotes } from "../check/damage-notes.ts";
+import { DamageNotes } from "../drivers/lmdb/damage-notes.ts";
 import type { JobCache, StoredReturn } from "../jobs/job-cache.ts";
-import { type LocalCacheOptions, openLocalCache } from "../jobs/local-cache-driver.ts";
+import { type LocalCacheOptions, openLocalCache } from "./local-cache.ts";
 import { ReturnFolders } from "./return-folders.ts";
 
 /** Files that cannot be read are told of one by one, up to this number. */

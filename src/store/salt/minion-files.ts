@@ -10,7 +10,7 @@ import { SaltworksError } from "../../errors.ts";
 import { saltFileBytesMax } from "../../limits.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { mapEntries } from "../../wire/walk.ts";
-import { replaceFile } from "../durable-file.ts";
+import { replaceFile } from "../disk/durable-file.ts";
 import { idIsValid } from "../keys/states.ts";
 
 export type MinionLayout = "folders" | "kinds";

@@ -12,8 +12,8 @@ import { textField } from "../../wire/fields.ts";
 import { isJid } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { JobCache, LoadRecord } from "../jobs/job-cache.ts";
-import type { LocalCacheOptions } from "../jobs/local-cache-driver.ts";
-import { jobDirectory, jobsDirectory, loadFile } from "../jobs/local-cache-files.ts";
+import { jobDirectory, jobsDirectory, loadFile } from "./job-files.ts";
+import type { LocalCacheOptions } from "./local-cache.ts";
 
 /** Loads that go into our cache in one transaction. */
 const loadsAtOnce = 64;

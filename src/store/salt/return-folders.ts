@@ -5,9 +5,9 @@
 import { statSync } from "node:fs";
 import { entriesIfThere } from "../../config/files/missing.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
-import type { LocalCacheOptions } from "../jobs/local-cache-driver.ts";
-import { jobDirectory } from "../jobs/local-cache-files.ts";
-import { storeFailed } from "../lmdb/env.ts";
+import { storeFailed } from "../disk/store-error.ts";
+import { jobDirectory } from "./job-files.ts";
+import type { LocalCacheOptions } from "./local-cache.ts";
 
 /** Jobs whose folders are remembered: commands that follow a job ask again and again. */
 const jobsKnownMax = 4;

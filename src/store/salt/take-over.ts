@@ -5,7 +5,7 @@
  */
 import { takeOverAtOnce, takeOverProgressMs } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
-import type { MinionData } from "../minion-data.ts";
+import type { MinionData } from "../minions/data.ts";
 import { type FileTimes, hasMinionFiles, type Kind, readMinionFiles } from "./minion-files.ts";
 
 export type TakeOverOptions = {

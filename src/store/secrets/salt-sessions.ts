@@ -4,7 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { createDurably } from "../durable-file.ts";
+import { createDurably } from "../disk/durable-file.ts";
 import { idIsValid } from "../keys/states.ts";
 
 const folder = "sessions";

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import sodium from "sodium-native";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
-import { createDurably } from "../durable-file.ts";
+import { createDurably } from "../disk/durable-file.ts";
 
 const version = 1;
 const nonceBytes = sodium.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;

@@ -8,7 +8,7 @@ import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { generateKeyString } from "../../crypto/crypticle.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { serialBlockCount } from "../../limits.ts";
-import { replaceDurably } from "../durable-file.ts";
+import { replaceDurably } from "../disk/durable-file.ts";
 import type { SecretBox } from "./sealed.ts";
 
 export { takeOverSessions } from "./salt-sessions.ts";

@@ -12,7 +12,7 @@ import { SaltworksError } from "../../errors.ts";
 import { tokenFileBytesMax, tokensMax } from "../../limits.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { type Encodable, Float, type ValueMap } from "../../wire/values.ts";
-import { replaceFile } from "../durable-file.ts";
+import { replaceFile } from "../disk/durable-file.ts";
 
 const fileMode = 0o600;
 const directoryMode = 0o700;

@@ -3,7 +3,7 @@
  * each refresh. Nothing decoded is kept but what the index holds: a fleet's grains are gigabytes as objects.
  */
 import { SaltworksError } from "../../errors.ts";
-import type { MinionData } from "../../store/minion-data.ts";
+import type { MinionData } from "../../store/minions/data.ts";
 import type { DatumMap, Facts } from "../../target/facts.ts";
 import { FleetIndex } from "../../target/fleet/fleet-index.ts";
 import type { FactsPart, Wanted } from "../../target/fleet/path-store.ts";

@@ -9,7 +9,7 @@ import { hasCode } from "../../errors.ts";
 import { noCacheJobsMax } from "../../limits.ts";
 import type { JobCache } from "../../store/jobs/job-cache.ts";
 import type { KeyDirectories } from "../../store/keys/keys.ts";
-import type { MinionData } from "../../store/minion-data.ts";
+import type { MinionData } from "../../store/minions/data.ts";
 import type { SaltFeed } from "../../store/salt/feed.ts";
 import { hasMinionFiles } from "../../store/salt/minion-files.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";

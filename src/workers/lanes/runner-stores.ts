@@ -3,9 +3,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { join } from "node:path";
 import type { MasterConfig } from "../../config/load.ts";
 import { logItemsMax } from "../../limits.ts";
+import { openLmdbJobCache } from "../../store/drivers/lmdb/job-cache.ts";
 import type { JobCache } from "../../store/jobs/job-cache.ts";
-import { openLmdbJobCache } from "../../store/lmdb/job-cache.ts";
-import { type MinionData, openMinionData } from "../../store/minion-data.ts";
+import { type MinionData, openMinionData } from "../../store/minions/data.ts";
 import { withOldJobs } from "../../store/salt/job-reader.ts";
 
 type Stores = { readonly minions: MinionData; readonly jobs: JobCache };

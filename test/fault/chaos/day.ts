@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { seededRandom } from "../../../bench/load/random.ts";
 import { memoryOf } from "../../../bench/memory.ts";
 import { SaltworksError } from "../../../src/errors.ts";
-import { openLmdbJobCache } from "../../../src/store/lmdb/job-cache.ts";
+import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
 import { cliFile } from "../../fleet/our-master.ts";
 import { runCli } from "../../fleet/run-cli.ts";
 import { Disturbances, type Outage } from "./disturbances.ts";

@@ -7,7 +7,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { loadPrimes, minionKey } from "../../../bench/fleet/keys.ts";
 import { MasterClient } from "../../../src/client/master-client.ts";
 import type { MasterConfig } from "../../../src/config/load.ts";
-import { openLocalCache } from "../../../src/store/jobs/local-cache-driver.ts";
+import { openLocalCache } from "../../../src/store/salt/local-cache.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import { startOurMaster } from "../our-master.ts";
 import { ProbeMinion } from "../probe-minion.ts";

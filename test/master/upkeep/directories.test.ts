@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { prepareDirectories } from "../../../src/master/upkeep/directories.ts";
-import { openLocalCache } from "../../../src/store/jobs/local-cache-driver.ts";
+import { openLocalCache } from "../../../src/store/salt/local-cache.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sw-modes-"));

@@ -7,7 +7,7 @@ import type { Logger } from "pino";
 import { loadMasterConfig } from "../../../src/config/load.ts";
 import { SaltworksError } from "../../../src/errors.ts";
 import { prepareSaltFiles, SaltFiles, type SaltPlan } from "../../../src/master/upkeep/salt-files.ts";
-import { openMinionData } from "../../../src/store/minion-data.ts";
+import { openMinionData } from "../../../src/store/minions/data.ts";
 import { SaltFeed, saltFeedFile } from "../../../src/store/salt/feed.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";

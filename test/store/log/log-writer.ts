@@ -1,6 +1,6 @@
 /** A process that puts returns and says which were acknowledged, for return-log.test.ts, which disturbs its system calls. */
 import { writeSync } from "node:fs";
-import { openLmdbJobCache } from "../../../src/store/lmdb/job-cache.ts";
+import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
 import { returnOf } from "../../contract/job-cache.ts";
 
 const [path = "", jid = "", batches = "1", perBatch = "1", together = "1"] = process.argv.slice(2);

@@ -1,15 +1,13 @@
 /** Secrets at rest: only the same master key, salt and name open what was sealed. */
 import assert from "node:assert/strict";
-import { createPrivateKey, generateKeyPairSync, hkdfSync } from "node:crypto";
+import { createPrivateKey, hkdfSync } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import sodium from "sodium-native";
 import { openSecretBox } from "../../../src/store/secrets/sealed.ts";
 import { temporaryDirectories } from "../temporary.ts";
-
-const newKey = () =>
-  generateKeyPairSync("rsa", { modulusLength: 1_024 }).privateKey.export({ type: "pkcs1", format: "pem" }).toString();
+import { newKey } from "./new-key.ts";
 
 describe("the secret box", () => {
   const temporary = temporaryDirectories();

@@ -1,6 +1,5 @@
 /** Master secrets across restarts, crashes and another master key; Salt's sessions taken over. */
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -9,9 +8,7 @@ import { serialBlockCount } from "../../../src/limits.ts";
 import { openSecretBox } from "../../../src/store/secrets/sealed.ts";
 import { openMasterSecrets, takeOverSessions } from "../../../src/store/secrets/secrets.ts";
 import { temporaryDirectories } from "../temporary.ts";
-
-const newKey = () =>
-  generateKeyPairSync("rsa", { modulusLength: 1_024 }).privateKey.export({ type: "pkcs1", format: "pem" }).toString();
+import { newKey } from "./new-key.ts";
 
 describe("master secrets", () => {
   const temporary = temporaryDirectories();

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type MinionData, openMinionData } from "../../../src/store/minion-data.ts";
+import { type MinionData, openMinionData } from "../../../src/store/minions/data.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { ValueMap } from "../../../src/wire/values.ts";
 import { MinionFacts } from "../../../src/workers/holding/facts.ts";

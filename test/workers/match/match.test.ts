@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, beforeEach, describe, it } from "node:test";
-import type { MinionData } from "../../../src/store/minion-data.ts";
+import type { MinionData } from "../../../src/store/minions/data.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 import type { Encodable } from "../../../src/wire/values.ts";

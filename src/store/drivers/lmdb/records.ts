@@ -1,0 +1,235 @@
+/**
+ * What stands in the files of the LMDB job cache: keys, records, and which file holds which.
+ */
+import { isJid } from "../../../wire/jid.ts";
+import { decode, encode } from "../../../wire/msgpack.ts";
+import { pickEntries } from "../../../wire/pick.ts";
+import { checkedValue, openValue } from "../../disk/checked-value.ts";
+import { storeDamaged } from "../../disk/store-error.ts";
+import type { LoadRecord, LoadToPut } from "../../jobs/job-cache.ts";
+import {
+  type BinaryDatabase,
+  type BinaryEnvironment,
+  makeDatabases,
+  openDatabase,
+  openEnvironment,
+  transact,
+} from "../../lmdb/env.ts";
+import { bodyIn, type LoggedEntry } from "../../log/frames.ts";
+import type { IndexedLoad, JobIndex } from "./job-index.ts";
+import { indexedVersion, type Layout, shardFile } from "./layout.ts";
+
+/** Job ids that are times sort by time. Others, which a user may give, stand apart so that trimming and listing needn't step over them. */
+export const timePrefix = "t";
+export const otherPrefix = "u";
+const otherPrefixByte = otherPrefix.charCodeAt(0);
+const separator = 0;
+const msPerHour = 3_600_000;
+const hourBytes = 4;
+/** What an operator can do about a record that is damaged. */
+export const damagedAdvice = "`saltworks check-store` names all that is damaged";
+const ifAbsent = { noOverwrite: true };
+
+export type Shard = {
+  readonly environment: BinaryEnvironment;
+  readonly loads: BinaryDatabase;
+  readonly returns: BinaryDatabase;
+  /** Hour and id of jobs whose id is no time: what trimming goes by. */
+  readonly others: BinaryDatabase;
+  /** When a job's last return of this file's minions came: 20 digits, as in a job id. Only if they are asked for. */
+  readonly ends: BinaryDatabase;
+  readonly index: JobIndex;
+};
+/** What caches of the first layout have, which was without the rest. */
+export type ReadShard = Omit<Shard, "ends" | "index"> & Partial<Shard>;
+
+export function jobKey(jid: string): string {
+  return (isJid(jid) ? timePrefix : otherPrefix) + jid;
+}
+
+export function loadKey(jid: string): Buffer {
+  return Buffer.from(jobKey(jid), "utf8");
+}
+
+/** Minion ids hold no NUL, so the last one ends the job id, whatever that holds. */
+export function returnKey(jid: string, minionId: string): Buffer {
+  return Buffer.from(`${jobKey(jid)}\0${minionId}`, "utf8");
+}
+
+/** Keys of a job's returns, and of jobs whose id goes on with a NUL. */
+export function returnRange(jid: string): { start: Buffer; end: Buffer } {
+  const start = returnKey(jid, "");
+  const end = Buffer.from(start);
+  end[end.length - 1] = separator + 1;
+  return { start, end };
+}
+
+/** Another job's id may begin with this one's and a NUL. */
+export function isReturnOf(key: Buffer, start: Buffer): boolean {
+  return key.lastIndexOf(separator) === start.length - 1;
+}
+
+export function otherKey(jid: string, nowMs: number): Buffer {
+  const key = Buffer.alloc(hourBytes + Buffer.byteLength(jid));
+  key.writeUInt32BE(Math.floor(nowMs / msPerHour), 0);
+  key.write(jid, hourBytes, "utf8");
+  return key;
+}
+
+/** FNV-1a over UTF-16 units: the same in every release, since it decides where data is. */
+export function shardIndexOf(text: string, count: number): number {
+  if (count === 1) return 0;
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return (hash >>> 0) % count;
+}
+
+/** What was asked, out of a load's record: without decoding the expected minions. Nothing of one that is damaged. */
+export function requestIn(key: Buffer, value: Buffer): Uint8Array {
+  return indexedIn(key, value).request;
+}
+
+const indexedFields: ReadonlySet<string> = new Set(["load", "nocache"]);
+
+/** What the index is made of, out of a load's record. */
+export function indexedIn(key: Buffer, value: Buffer): IndexedLoad {
+  const record = openValue(key, value);
+  const fields = record === undefined ? undefined : pickEntries(record, indexedFields);
+  const request = fields?.get("load");
+  return {
+    request: request instanceof Uint8Array ? request : value.subarray(0, 0),
+    isNoCache: fields?.get("nocache") === true,
+  };
+}
+
+/** @throws SaltworksError STORE_DAMAGED */
+export function decodeLoad(jid: string, value: Buffer): LoadRecord {
+  const bytes = openValue(loadKey(jid), value);
+  if (bytes === undefined) throw storeDamaged(`the record of job ${jid} is not what was stored`, damagedAdvice);
+  const record = decode(bytes) as Map<string, unknown>;
+  const load = record.get("load") as Uint8Array;
+  const minions = record.get("minions") as string[];
+  const missing = record.get("missing") as string[] | undefined;
+  const isNoCache = record.get("nocache") === true;
+  const isTakenOver = record.get("taken") === true;
+  return {
+    jid,
+    load,
+    minions,
+    ...(missing === undefined ? {} : { missing }),
+    ...(isNoCache ? { isNoCache } : {}),
+    ...(isTakenOver ? { isTakenOver } : {}),
+  };
+}
+
+export function encodeLoad({ jid, load, minions, missing, isNoCache, isTakenOver }: LoadToPut): Buffer {
+  const record = encode({ load, minions, missing, nocache: isNoCache, taken: isTakenOver }, "bin");
+  return checkedValue(loadKey(jid), record);
+}
+
+/** Stores each return that isn't there yet, in one transaction per file that they touch; with `isEndKept`, when each job's last one came. */
+export function storeReturns(shards: readonly Shard[], entries: readonly LoggedEntry[], isEndKept = false): void {
+  for (const [index, { environment, returns, others, ends }] of shards.entries()) {
+    const own =
+      shards.length === 1
+        ? entries
+        : entries.filter(({ key }) => shardIndexOf(minionIdIn(key), shards.length) === index);
+    if (own.length === 0) continue;
+    const bytes = own.reduce((sum, { key, value }) => sum + key.byteLength + value.byteLength, 0);
+    transact(environment, { records: own.length, bytes }, () => {
+      for (const { key, value } of own) {
+        returns.putSync(key, value, ifAbsent);
+        if (key[0] === otherPrefixByte) others.putSync(otherKey(jidInReturnKey(key), Date.now()), Buffer.alloc(0));
+      }
+      if (isEndKept) for (const [jid, end] of endsOf(own)) keepEnd(ends, loadKey(jid), end);
+    });
+  }
+}
+
+/** When the last of these returns came, by job. They are in the order in which they came. */
+function endsOf(entries: readonly LoggedEntry[]): Map<string, string> {
+  const last = new Map<string, string>();
+  for (const entry of entries.toReversed()) {
+    const jid = jidInReturnKey(entry.key);
+    if (last.has(jid)) continue;
+    const end = endIn(bodyIn(entry));
+    if (end !== undefined) last.set(jid, end);
+  }
+  return last;
+}
+
+const stampField: ReadonlySet<string> = new Set(["_stamp"]);
+
+/** When a return came, as the 20 digits of a job id. */
+export function endIn(body: Uint8Array): string | undefined {
+  const stamp = pickEntries(body, stampField).get("_stamp");
+  const digits = typeof stamp === "string" ? stamp.replace(/\D/g, "").padEnd(20, "0") : "";
+  return isJid(digits) ? digits : undefined;
+}
+
+/** The end in a record, as 20 digits; undefined for one that is damaged. */
+export function storedEnd(key: Buffer, value: Buffer): string | undefined {
+  const end = openValue(key, value)?.toString("latin1") ?? "";
+  return isJid(end) ? end : undefined;
+}
+
+function keepEnd(ends: BinaryDatabase, key: Buffer, end: string): void {
+  const value = ends.getBinary(key);
+  const present = value === undefined ? undefined : storedEnd(key, value);
+  if (present === undefined || present < end) ends.putSync(key, checkedValue(key, Buffer.from(end, "latin1")));
+}
+
+/** Opens or makes the files `0.mdb` to `<count - 1>.mdb`. */
+export function openShards(path: string, count: number, isSyncedOnCommit: boolean): Shard[] {
+  return Array.from({ length: count }, (_, index): Shard => {
+    const environment = openEnvironment({ file: shardFile(path, index), isReadOnly: false, isSyncedOnCommit });
+    return makeDatabases(environment, () => ({ ...databasesOf(environment), ...laterDatabasesOf(environment) }));
+  });
+}
+
+/** The files for reading. @throws SaltworksError STORE_FAILED if one is not there */
+export function readShards(path: string, { shards, version }: Layout): ReadShard[] {
+  return Array.from({ length: shards }, (_, index): ReadShard => {
+    const environment = openEnvironment({ file: shardFile(path, index), isReadOnly: true, isSyncedOnCommit: true });
+    const isIndexed = version >= indexedVersion;
+    return { ...databasesOf(environment), ...(isIndexed ? laterDatabasesOf(environment) : {}) };
+  });
+}
+
+function databasesOf(environment: BinaryEnvironment) {
+  return {
+    environment,
+    loads: openDatabase(environment, "loads"),
+    returns: openDatabase(environment, "returns"),
+    others: openDatabase(environment, "others"),
+  };
+}
+
+function laterDatabasesOf(environment: BinaryEnvironment) {
+  const index: JobIndex = {
+    termIds: openDatabase(environment, "termIds"),
+    termTexts: openDatabase(environment, "termTexts"),
+    postings: openDatabase(environment, "postings"),
+    jobTerms: openDatabase(environment, "jobTerms"),
+  };
+  return { ends: openDatabase(environment, "ends"), index };
+}
+
+/** The minion id at the end of a return's key. */
+export function minionIdIn(key: Buffer): string {
+  return key.toString("utf8", key.lastIndexOf(separator) + 1);
+}
+
+export function jidInReturnKey(key: Buffer): string {
+  return key.toString("utf8", 1, key.lastIndexOf(separator));
+}
+
+/** The job id in a load's key. */
+export function jidInLoadKey(key: Buffer): string {
+  return key.toString("utf8", 1);
+}
+
+/** The job id in an entry of `others`. */
+export function jidInOtherKey(key: Buffer): string {
+  return key.toString("utf8", hourBytes);
+}

@@ -1,0 +1,45 @@
+/**
+ * Of which minions facts or mine were dropped: that these are absent is then an operator's will, and a takeover of old files does not bring them back.
+ * A table beside the minions' data; a start drops what it no longer needs.
+ */
+import { checkedValue } from "../disk/checked-value.ts";
+import { type BinaryEnvironment, makeDatabases, openDatabase } from "../lmdb/env.ts";
+
+export type ForgottenPart = "facts" | "mine";
+
+const parts: readonly ForgottenPart[] = ["facts", "mine"];
+const nothing = new Uint8Array();
+
+function keyOf(id: string, part: ForgottenPart): Buffer {
+  return Buffer.from(`${part[0]}${id}`, "utf8");
+}
+
+/** Writes are to be given to the environment's room by the caller. */
+export class ForgottenData {
+  readonly #database: ReturnType<typeof openDatabase>;
+
+  /** @throws SaltworksError STORE_FAILED */
+  constructor(environment: BinaryEnvironment) {
+    this.#database = makeDatabases(environment, () => openDatabase(environment, "forgotten"));
+  }
+
+  note(id: string, part: ForgottenPart): Promise<boolean> {
+    const key = keyOf(id, part);
+    return this.#database.put(key, checkedValue(key, nothing));
+  }
+
+  has(id: string, part: ForgottenPart): boolean {
+    this.#database.resetReadTxn();
+    return this.#database.doesExist(keyOf(id, part));
+  }
+
+  /** Each once. */
+  ids(): string[] {
+    this.#database.resetReadTxn();
+    return [...new Set(Array.from(this.#database.getKeys(), (key) => key.toString("utf8", 1)))];
+  }
+
+  async remove(id: string): Promise<void> {
+    await Promise.all(parts.map((part) => this.#database.remove(keyOf(id, part))));
+  }
+}

@@ -1,6 +1,0 @@
-/** A process that claims a directory, says so, and holds it until it is killed; for instance-lock.test.ts. */
-import { claimInstance } from "../../src/store/instance-lock.ts";
-
-claimInstance([process.argv[2] ?? ""]);
-process.stdout.write("held\n");
-setInterval(() => undefined, 60_000);
