@@ -174,6 +174,10 @@ export const reservedDescriptors = 256;
 export const replyLingerMs = 1_000;
 /** The same of subscribers and the last publishes. */
 export const publishLingerMs = 1_000;
+/** How often a lane's thread whose tasks share it counts a turn of its event loop, and how often the main thread looks at that count, milliseconds. */
+export const laneTurnMs = 10_000;
+/** Looks in a row that find no turn. Then the thread hangs: it is ended, and its tasks fail. A minute, because no task holds a thread for more than seconds. */
+export const laneStillLooksMax = 6;
 /** Requests parked for a slow lane (RSA, runners). Over it: refused, with an answer. */
 export const laneQueueMax = 20_000;
 /** Frame of an `_auth`, bytes: key, token and grains take 4,000. Over it: refused unread, since the sender has proved nothing yet. */

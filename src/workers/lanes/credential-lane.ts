@@ -7,12 +7,14 @@ import { answerForMeasures } from "../measures/lane-measures.ts";
 import type { RunnerStart } from "../messages/runner.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
+import { countTurns } from "../threads/turns.ts";
 
 if (isMainThread)
   throw new SaltworksError("WORKER_LOST", "workers/lanes/credential-lane.ts runs in a worker thread only");
 
-const { config, startedThreads } = workerData as RunnerStart & LaneStart;
+const { config, startedThreads, turns } = workerData as RunnerStart & LaneStart;
 answerForMeasures(nameLaneThread("eauth", startedThreads));
+countTurns(turns);
 
 export default async function handle(task: CredentialTask): Promise<CredentialResult> {
   return await checkCredential({ externalAuth: config.external_auth, opts: config.opts }, task);

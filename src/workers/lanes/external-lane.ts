@@ -12,12 +12,14 @@ import type { SourceResult, SourceStart, SourceTask } from "../messages/pillar.t
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
 import { yieldToOthers } from "../threads/priority.ts";
+import { countTurns } from "../threads/turns.ts";
 
 if (isMainThread)
   throw new SaltworksError("WORKER_LOST", "workers/lanes/external-lane.ts runs in a worker thread only");
 
-const { config, environment, startedThreads } = workerData as SourceStart & LaneStart;
+const { config, environment, startedThreads, turns } = workerData as SourceStart & LaneStart;
 answerForMeasures(nameLaneThread("external", startedThreads));
+countTurns(turns);
 yieldToOthers();
 const settings = pillarSettings(config);
 const guard = new CommandGuard();

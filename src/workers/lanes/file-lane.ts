@@ -13,11 +13,13 @@ import type { FileResult, FileStart, FileTask } from "../messages/lanes.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
 import { transferring } from "../threads/pool.ts";
+import { countTurns } from "../threads/turns.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/file-lane.ts runs in a worker thread only");
 
-const { config, startedThreads } = workerData as FileStart & LaneStart;
+const { config, startedThreads, turns } = workerData as FileStart & LaneStart;
 answerForMeasures(nameLaneThread("files", startedThreads));
+countTurns(turns);
 const server = new FileServer(fileServerSettings(config));
 server.countPushed();
 

@@ -24,12 +24,14 @@ import type {
 } from "../messages/runner.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
+import { countTurns } from "../threads/turns.ts";
 import { RunnerStores } from "./runner-stores.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/runner-lane.ts runs in a worker thread only");
 
-const { config, startedThreads } = workerData as RunnerStart & LaneStart;
+const { config, startedThreads, turns } = workerData as RunnerStart & LaneStart;
 answerForMeasures(nameLaneThread("runner", startedThreads));
+countTurns(turns);
 const stores = new RunnerStores(config);
 const files = new FileServer(fileServerSettings(config));
 

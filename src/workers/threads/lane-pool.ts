@@ -1,23 +1,34 @@
-/** Worker threads without an address, for slow work: RSA, pillars, runners. */
+/** Worker threads without an address, for slow work that any of them can do: RSA, pillars, runners. */
+import assert from "node:assert/strict";
 import type { MessagePort } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
+import { laneTurnMs } from "../../limits.ts";
 import { type HeapLimits, openThreads } from "./pool.ts";
+import { TurnWatch } from "./turns.ts";
 
-/** What every lane's threads are started with besides their own: how many threads the lane has started, counted in place. */
-export type LaneStart = { readonly startedThreads: SharedArrayBuffer };
+/** What every lane's threads are started with besides their own. */
+export type LaneStart = {
+  /** How many threads the lane has started, counted in place. */
+  readonly startedThreads: SharedArrayBuffer;
+  /** A thread whose tasks share it counts its turns here (turns.ts). */
+  readonly turns: SharedArrayBuffer;
+};
 
 export type LanePoolOptions = {
   readonly filename: string;
   readonly heap: HeapLimits;
   readonly threadCount: number;
+  /** Over 1: the tasks share their thread, and the lane has one thread. */
+  readonly concurrentTasksPerThread: number;
   /** Threads that stay when the lane has nothing to do; the others start when they are needed, each within a tenth of a second. */
   readonly threadsKept: number;
-  readonly concurrentTasksPerThread: number;
   readonly queueMax: number;
   readonly taskTimeoutMs: number;
   readonly workerData: object;
-  /** A thread of the lane died outside a task. */
+  /** A thread of the lane died outside a task, or hung. */
   readonly onThreadLost: (error: Error) => void;
+  /** Default `laneTurnMs`. */
+  readonly turnMs?: number;
 };
 
 type LaneTask = {
@@ -35,7 +46,7 @@ export type LaneRunOptions = {
   readonly isUrgent?: boolean;
 };
 
-/** Threads without an address, for slow work that any of them can do: RSA, runners. Piscina gets only what they can take now. */
+/** Keeps its own queue: Piscina gets only what the threads can take now. */
 export class LanePool {
   readonly counters = { tasks: 0, refused: 0, failed: 0, timeouts: 0 };
   readonly #options: LanePoolOptions;
@@ -43,7 +54,11 @@ export class LanePool {
   readonly #urgent: LaneTask[] = [];
   readonly #queue: LaneTask[] = [];
   readonly #runningMax: number;
-  #running = 0;
+  readonly #running = new Set<LaneTask>();
+  readonly #turns = new TurnWatch();
+  #turnTimer: NodeJS.Timeout | undefined;
+  /** The shared thread was told to end and has not ended yet. */
+  #isThreadEnding = false;
   #isClosing = false;
 
   constructor(options: LanePoolOptions) {
@@ -54,9 +69,13 @@ export class LanePool {
       ...options,
       threads: options.threadCount,
       tasksPerThread: options.concurrentTasksPerThread,
-      workerData: { ...options.workerData, startedThreads } satisfies LaneStart,
+      workerData: { ...options.workerData, startedThreads, turns: this.#turns.memory } satisfies LaneStart,
     });
     this.#piscina.on("error", options.onThreadLost);
+    if (!this.#isThreadShared) return;
+    assert.equal(options.threadCount, 1, "tasks share the lane's only thread");
+    this.#piscina.on("workerDestroy", () => this.#noteThreadEnd());
+    this.#turnTimer = setInterval(() => this.#endHanging(), options.turnMs ?? laneTurnMs).unref();
   }
 
   get #isThreadShared(): boolean {
@@ -70,7 +89,7 @@ export class LanePool {
 
   /** Tasks offered and not finished. */
   get pending(): number {
-    return this.#urgent.length + this.#queue.length + this.#running;
+    return this.#urgent.length + this.#queue.length + this.#running.size;
   }
 
   /** @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, CHANNEL_CLOSED, or what the task threw */
@@ -109,18 +128,19 @@ export class LanePool {
 
   async close(): Promise<void> {
     this.#isClosing = true;
+    clearInterval(this.#turnTimer);
     for (const waiting of [...this.#urgent.splice(0), ...this.#queue.splice(0)])
       waiting.reject(new SaltworksError("CHANNEL_CLOSED", "the lane is closed"));
     await this.#piscina.destroy();
   }
 
   #pump(): void {
-    while (this.#running < this.#runningMax && !this.#isClosing) {
+    while (this.#running.size < this.#runningMax && !this.#isThreadEnding && !this.#isClosing) {
       const waiting = this.#urgent.shift() ?? this.#queue.shift();
       if (waiting === undefined) return;
       // Its caller has given up in the meantime.
       if (waiting.isSettled) continue;
-      this.#running += 1;
+      this.#running.add(waiting);
       const { task, transfer, abort } = waiting;
       // Piscina gives a thread nothing beside a task that can be aborted: without the signal, tasks share their thread.
       const signal = this.#isThreadShared ? null : abort.signal;
@@ -128,16 +148,48 @@ export class LanePool {
         .run(task, { transferList: [...transfer], signal })
         .then(waiting.resolve, waiting.reject)
         .finally(() => {
-          this.#running -= 1;
+          this.#running.delete(waiting);
           this.#pump();
         });
     }
   }
 
-  /** A thread that runs one task at a time and is still at this one hangs: it is replaced. Others' tasks are never ended with it. */
+  /**
+   * A thread that runs one task at a time is replaced. A shared one is replaced when overdue tasks hold all of its places: until then it serves
+   * others, and a file's hash that takes too long is there for the next request.
+   */
   #endOverdue(waiting: LaneTask): void {
-    this.counters.timeouts += 1;
-    waiting.reject(new SaltworksError("TASK_TIMEOUT", "a lane task took too long"));
+    this.#timeOut(waiting, "a lane task took too long");
     if (!this.#isThreadShared) waiting.abort.abort();
+    else if (this.#running.size >= this.#runningMax && [...this.#running].every(({ isSettled }) => isSettled))
+      this.#endThread();
+  }
+
+  /** A shared thread whose loop does not turn answers none of its tasks, however long they may take. */
+  #endHanging(): void {
+    if (!this.#turns.look(this.#running.size === 0)) return;
+    this.#options.onThreadLost(
+      new SaltworksError("WORKER_LOST", "a lane's thread hangs", { tasks: this.#running.size }),
+    );
+    for (const task of this.#running) if (!task.isSettled) this.#timeOut(task, "the lane's thread hangs");
+    this.#endThread();
+  }
+
+  #timeOut(waiting: LaneTask, reason: string): void {
+    this.counters.timeouts += 1;
+    waiting.reject(new SaltworksError("TASK_TIMEOUT", reason));
+  }
+
+  /** The next task starts another one. */
+  #endThread(): void {
+    if (this.#isThreadEnding) return;
+    this.#isThreadEnding = true;
+    for (const thread of this.#piscina.threads) thread.terminate().catch(this.#options.onThreadLost);
+  }
+
+  #noteThreadEnd(): void {
+    this.#isThreadEnding = false;
+    // Piscina still lists the thread while it tells this.
+    setImmediate(() => this.#pump());
   }
 }

@@ -24,6 +24,8 @@ type Waiting = {
   readonly reject: (error: Error) => void;
   tries: number;
   startedMs: number;
+  /** The thread that has it. */
+  workerId: number | undefined;
 };
 type Slot = {
   readonly index: number;
@@ -157,6 +159,7 @@ export class ShardPool {
         reject,
         tries: 0,
         startedMs: 0,
+        workerId: undefined,
       });
       slot.queuedBytes += job.bytes;
       this.#pump(slot);
@@ -227,6 +230,7 @@ export class ShardPool {
     const { task, transfer } = waiting.job.build();
     waiting.startedMs = performance.now();
     waiting.tries += 1;
+    waiting.workerId = slot.workerId;
     slot.inFlight.add(waiting);
     this.counters.tasks += 1;
     const addressed = { ...task, slot: slot.index, [Piscina.queueOptionsSymbol as symbol]: { slot: slot.index } };
@@ -244,8 +248,8 @@ export class ShardPool {
   }
 
   #fail(slot: Slot, waiting: Waiting, error: Error): void {
-    // An error that the handler threw is its answer; only a dead thread is worth a second try.
-    const isThreadGone = slot.workerId === undefined || /worker exited|Terminating worker/.test(error.message);
+    // An error that the handler threw is its answer; only a dead thread is worth a second try. Its slot is vacated before its tasks fail.
+    const isThreadGone = slot.workerId !== waiting.workerId;
     if (isThreadGone && !this.#isClosing && waiting.tries < triesMax) {
       this.counters.retried += 1;
       slot.inFlight.delete(waiting);

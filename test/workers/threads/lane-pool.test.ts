@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import type { SaltworksError } from "../../../src/errors.ts";
+import { laneStillLooksMax } from "../../../src/limits.ts";
 import { LanePool, type LanePoolOptions } from "../../../src/workers/threads/lane-pool.ts";
 import type { SlotTask } from "./slot-worker.ts";
+
+type Said = { readonly threadId: number };
 
 const opened: LanePool[] = [];
 
@@ -81,6 +86,45 @@ describe("LanePool", () => {
     for (let attempt = 0; attempt < 50 && served === undefined; attempt += 1)
       served = await lane.run(say).catch(() => undefined);
     assert.ok(served, "the lane serves again");
+  });
+
+  it("ends a thread that hangs under tasks that share it, long before they are overdue", async () => {
+    const lost: Error[] = [];
+    const lane = openLane({ concurrentTasksPerThread: 4, turnMs: 500, onThreadLost: (error) => lost.push(error) });
+    const before = (await lane.run(say)) as Said;
+    const hung = lane.run({ slot: 0, act: "hang" });
+    const beside = lane.run(say);
+    const ended = { code: "TASK_TIMEOUT", message: /hangs/ };
+    await Promise.all([assert.rejects(hung, ended), assert.rejects(beside, ended)]);
+    assert.notEqual(((await lane.run(say)) as Said).threadId, before.threadId);
+    assert.deepEqual(
+      lost.map((error) => (error as SaltworksError).code),
+      ["WORKER_LOST"],
+    );
+    assert.equal(lane.counters.timeouts, 2);
+  });
+
+  it("keeps a thread that turns, however long its tasks wait", async () => {
+    const lane = openLane({ concurrentTasksPerThread: 4, turnMs: 100 });
+    const before = (await lane.run(say)) as Said;
+    const flag = new SharedArrayBuffer(4);
+    const held = lane.run({ slot: 0, act: "wait", flag });
+    await pause(2 * laneStillLooksMax * 100);
+    release(flag);
+    assert.deepEqual(await held, before);
+    assert.equal(lane.counters.timeouts, 0);
+  });
+
+  it("ends a shared thread when overdue tasks hold all of its places, and not before", async () => {
+    const lane = openLane({ concurrentTasksPerThread: 2, taskTimeoutMs: 500 });
+    const before = (await lane.run(say)) as Said;
+    const wait = () => lane.run({ slot: 0, act: "wait", flag: new SharedArrayBuffer(4) });
+    await assert.rejects(wait(), { code: "TASK_TIMEOUT" });
+    assert.deepEqual(await lane.run(say), before, "a place is left");
+    await assert.rejects(wait(), { code: "TASK_TIMEOUT" });
+    assert.notEqual(((await lane.run(say)) as Said).threadId, before.threadId);
+    await pause(0);
+    assert.equal(lane.pending, 0, "the ended tasks hold no place");
   });
 
   it("fails what waits when it is closed", async () => {

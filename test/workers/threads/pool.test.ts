@@ -59,6 +59,12 @@ describe("ShardPool", () => {
     assert.equal(pool.counters.retried, 0);
   });
 
+  it("takes an error of the handler for its answer though it reads like the end of a thread", async () => {
+    const pool = openPool();
+    await assert.rejects(say(pool, 1, { act: "throwExit" }), { name: "Error", message: /worker exited/ });
+    assert.equal(pool.counters.retried, 0);
+  });
+
   it("gives back an error of ours with its code, without a second try", async () => {
     const pool = openPool();
     const error = { name: "SaltworksError", code: "STORE_FAILED", message: "told to fail, with a code" };

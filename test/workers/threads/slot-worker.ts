@@ -2,16 +2,20 @@
 import { threadId, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../../src/errors.ts";
 import { failed } from "../../../src/workers/threads/pool.ts";
+import { countTurns } from "../../../src/workers/threads/turns.ts";
 
 export type SlotTask = {
   readonly slot: number;
-  readonly act: "say" | "wait" | "throw" | "fail" | "die" | "dieOnce" | "grow" | "hang" | "hangOnce";
+  readonly act: "say" | "wait" | "throw" | "throwExit" | "fail" | "die" | "dieOnce" | "grow" | "hang" | "hangOnce";
   readonly flag?: SharedArrayBuffer;
 };
 
 /** A module that loads slowly, as on a machine under load. */
 const loadMs = Number((workerData as { loadMs?: number }).loadMs ?? 0);
 for (const untilMs = performance.now() + loadMs; performance.now() < untilMs; );
+
+const { turns } = workerData as { turns?: SharedArrayBuffer };
+if (turns !== undefined) countTurns(turns, 20);
 
 /** As when the process has no files or memory left while modules load. */
 const { cannotLoad } = workerData as { cannotLoad?: SharedArrayBuffer };
@@ -21,6 +25,8 @@ export default async function handle(task: SlotTask): Promise<object> {
   switch (task.act) {
     case "throw":
       throw new Error("told to fail");
+    case "throwExit":
+      throw new Error("worker exited with code: 3");
     case "fail":
       return failed(new SaltworksError("STORE_FAILED", "told to fail, with a code"));
     case "die":
