@@ -1,7 +1,7 @@
 /** The bench program: what `saltworks bench` and `saltworks tune` start, with their name and command line as its arguments. */
 import { answered } from "../src/cli/dispatch.ts";
-import { processHost } from "../src/cli/host.ts";
-import { openProgress } from "../src/cli/progress.ts";
+import { processHost } from "../src/cli/host/host.ts";
+import { openProgress } from "../src/cli/host/progress.ts";
 import { benchCommand } from "./commands/bench.ts";
 import { tuneCommand } from "./commands/tune.ts";
 

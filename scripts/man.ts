@@ -1,5 +1,5 @@
 /** Manual pages of the commands in roff, from the option tables: docs/man. Written by `npm run docs`. */
-import { commandAbouts } from "../src/cli/command-list.ts";
+import { commandAbouts } from "../src/cli/options/command-list.ts";
 import type { AnyOption, CommandTable, OptionGroup } from "../src/cli/options/option.ts";
 import { commands } from "../src/cli/options/parse.ts";
 

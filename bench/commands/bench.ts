@@ -1,6 +1,6 @@
 /** `saltworks bench`: which of its four things a command line asks for. */
-import type { Host } from "../../src/cli/host.ts";
-import type { Progress } from "../../src/cli/progress.ts";
+import type { Host } from "../../src/cli/host/host.ts";
+import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { scenarios } from "../scenarios/registry.ts";
 import { compareFiles } from "./compare.ts";

@@ -1,5 +1,5 @@
 /** `saltworks bench compare`: two results side by side, with the differences and how sure they are. */
-import type { Host } from "../../src/cli/host.ts";
+import type { Host } from "../../src/cli/host/host.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { type Difference, differences, refusals, warnings } from "../report/compare.ts";
 import { formatChange, formatNumber } from "../report/format.ts";

@@ -1,5 +1,5 @@
 /** Ctrl-C in a long run: the first one asks it to stop where it is and to show what is known, the second one ends it at once. */
-import type { Host } from "../../src/cli/host.ts";
+import type { Host } from "../../src/cli/host/host.ts";
 
 /** As a shell counts a program that SIGINT ended. */
 const interruptedExitCode = 130;

@@ -1,6 +1,6 @@
 /** `saltworks bench report`: the page of a result, beside it unless another place is named. */
 import { writeFileSync } from "node:fs";
-import type { Host } from "../../src/cli/host.ts";
+import type { Host } from "../../src/cli/host/host.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { reportHtml } from "../report/page.ts";
 import { readResult } from "../results/files.ts";

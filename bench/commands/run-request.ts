@@ -1,8 +1,8 @@
 /** From the command line of `saltworks bench` to what is to be run; every wrong word is named with what would have been right. */
 import { join } from "node:path";
-import { understand } from "../../src/cli/command-line.ts";
-import type { Host } from "../../src/cli/host.ts";
+import type { Host } from "../../src/cli/host/host.ts";
 import type { OptionsOf } from "../../src/cli/options/parse.ts";
+import { understand } from "../../src/cli/start/command-line.ts";
 import { checkValue } from "../../src/config/check-value.ts";
 import { editDistance } from "../../src/config/edit-distance.ts";
 import type { OptionTable } from "../../src/config/options/option.ts";

@@ -1,6 +1,6 @@
 /** `saltworks bench SCENARIO`: runs it, as often as asked and beside whom, prints what was found, and keeps it in a file. */
-import type { Host } from "../../src/cli/host.ts";
-import type { Progress } from "../../src/cli/progress.ts";
+import type { Host } from "../../src/cli/host/host.ts";
+import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { runAgainst } from "../peers/against.ts";
 import { demandDirectory, writeResult } from "../results/files.ts";

@@ -1,5 +1,5 @@
 /** One run of the return storm for the tuner: a fresh master with the settings, or the point of an earlier tuning that measured the same. */
-import type { Progress } from "../../src/cli/progress.ts";
+import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { machineFingerprint, thisTool } from "../machine.ts";
 import { type ParameterValues, type Point, type RunResult, resultSchema } from "../results/schema.ts";

@@ -1,10 +1,10 @@
 /** `saltworks tune`: finds settings for this machine, prints them as a `master.d` file, and keeps every run in a result. */
 import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { understand } from "../../src/cli/command-line.ts";
-import type { Host } from "../../src/cli/host.ts";
+import type { Host } from "../../src/cli/host/host.ts";
+import type { Progress } from "../../src/cli/host/progress.ts";
 import type { OptionsOf } from "../../src/cli/options/parse.ts";
-import type { Progress } from "../../src/cli/progress.ts";
+import { understand } from "../../src/cli/start/command-line.ts";
 import { masterOptions } from "../../src/config/schema.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { demandDirectory, demandFile, readResult, writeResult } from "../results/files.ts";

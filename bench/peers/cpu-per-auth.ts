@@ -1,6 +1,6 @@
 /** Question: how much CPU does a master spend on one `_auth` of an accepted minion, ours and Salt's, beside what RSA alone costs? Closed loop. */
 import { parseArgs } from "node:util";
-import { openProgress } from "../../src/cli/progress.ts";
+import { openProgress } from "../../src/cli/host/progress.ts";
 import { thisMachine } from "../machine.ts";
 import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
 import { takeTurns } from "./abba.ts";

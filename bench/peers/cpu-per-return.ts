@@ -1,6 +1,6 @@
 /** Question: how much CPU does a master spend on one durable return, ours, Salt's and the C floor side by side? Closed loop unless a rate is given. */
 import { parseArgs } from "node:util";
-import { openProgress } from "../../src/cli/progress.ts";
+import { openProgress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { describeLimits, descriptorLimits } from "../fleet/descriptors.ts";
 import { thisMachine } from "../machine.ts";

@@ -1,6 +1,6 @@
 /** Question: does a return cost a master more CPU as its fleet grows, and how much more when there is so little load that every batch holds one? */
 import { parseArgs } from "node:util";
-import { openProgress } from "../../src/cli/progress.ts";
+import { openProgress } from "../../src/cli/host/progress.ts";
 import { describeLimits, descriptorLimits } from "../fleet/descriptors.ts";
 import { thisMachine } from "../machine.ts";
 import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";

@@ -1,5 +1,5 @@
 /** The tuner's steps: workers first, then each other setting with those before it as chosen, then the highest rate; after every run it says what is known. */
-import type { Progress } from "../../src/cli/progress.ts";
+import type { Progress } from "../../src/cli/host/progress.ts";
 import type { OperationResult, Point } from "../results/schema.ts";
 import { type Choice, chooseByThroughput, chooseLinger, chooseWorkers, type Sample } from "./choose.ts";
 import { type RateSearch, searchHighestRate } from "./search.ts";

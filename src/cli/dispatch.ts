@@ -3,10 +3,10 @@
 import { nearestNames } from "../config/edit-distance.ts";
 import { withSystemReason } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
-import { Exit } from "./command-line.ts";
-import { commandAbouts } from "./command-list.ts";
-import type { Host } from "./host.ts";
-import { programVersion, versionsText } from "./version.ts";
+import { Exit } from "./host/exit.ts";
+import type { Host } from "./host/host.ts";
+import { commandAbouts } from "./options/command-list.ts";
+import { programVersion, versionsText } from "./start/version.ts";
 
 type Command = (argv: readonly string[], host: Host) => Promise<number>;
 

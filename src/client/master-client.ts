@@ -16,37 +16,13 @@ import { BatchFeed } from "./batch-feed.ts";
 import { readReply } from "./command-reply.ts";
 import { type Credentials, type Login, readCredentials } from "./credentials.ts";
 import { type JobEnd, JobFeed, texts, textsById, toJobEnd } from "./job-feed.ts";
+import type { AskedTarget, JobRequest, Published } from "./job-request.ts";
 import { knock, requestEndpoint } from "./request-port.ts";
 import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
 import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
 import { lostBus, notContactedText, notPermittedText, timedOutText } from "./texts.ts";
 
-/** `follow`: the master waits for the job as Salt's command line would (its `timeout` and `gather_job_timeout`) and says when it is over. */
-export type JobRequest = {
-  readonly target: string | readonly string[];
-  readonly targetKind: string;
-  readonly fun: string | readonly string[];
-  readonly args: readonly Encodable[];
-  /** Returners on the minions, separated by commas. */
-  readonly ret?: string;
-  /** What travels beside the job: `show_jid`, `delimiter`, `metadata` and others of Salt's, in the order in which they are stored. */
-  readonly kwargs?: { readonly [name: string]: Encodable };
-  readonly follow?: { readonly timeoutSeconds: number; readonly gatherTimeoutSeconds: number };
-  /** The master runs it on some minions at a time. */
-  readonly batch?: BatchOptions;
-};
-/** What a target is, without a job. */
-export type AskedTarget = Pick<JobRequest, "target" | "targetKind"> & { readonly delimiter: string };
-export type Published = {
-  readonly jid: string;
-  readonly minions: readonly string[];
-  readonly missing: readonly string[];
-  /** Why some of the missing are nobody to send to. */
-  readonly reasons: ReadonlyMap<string, string>;
-  /** Until when the master sends it to minions that come back, by the master's clock; undefined if it does not. */
-  readonly waitsUntilMs: number | undefined;
-};
 /** `isSuccess` false: `value` is what went wrong. */
 export type CommandOutcome = {
   readonly jid: string;

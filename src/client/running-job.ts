@@ -8,7 +8,7 @@ import { decode } from "../wire/msgpack.ts";
 import { highestRetcode } from "../wire/return.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { FeedItem, JobEnd, JobFeed } from "./job-feed.ts";
-import type { Published } from "./master-client.ts";
+import type { Published } from "./job-request.ts";
 
 /**
  * `retcode`: of a job with several functions the highest. `outputter`: how the minion wants its value shown.

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { benchCommand } from "../../bench/commands/bench.ts";
 import { tuneCommand } from "../../bench/commands/tune.ts";
 import { writeResult } from "../../bench/results/files.ts";
 import { noProgress } from "../../bench/scenarios/scenario.ts";
 import { answered } from "../../src/cli/dispatch.ts";
 import { samplePoint, sampleResult } from "../bench/sample-result.ts";
+import { cliFile } from "../fleet/our-master.ts";
+import { runProgram } from "../fleet/run-cli.ts";
 import { TestHost } from "./test-host.ts";
 
 const timeoutMs = 60_000;
@@ -27,36 +27,31 @@ async function run(name: "bench" | "tune", ...argv: string[]): Promise<Ended> {
   return { code, out: host.out, err: host.err };
 }
 
-const program = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
-
-function ended(file: string, args: readonly string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(file, args, { timeout: timeoutMs }, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err });
-    });
-  });
+async function ended(file: string, args: readonly string[]): Promise<Ended> {
+  const { exitCode, stdout, stderr } = await runProgram(file, args, timeoutMs);
+  return { code: exitCode, out: stdout, err: stderr };
 }
 
 /** The real program, which starts the bench program. */
-function runProgram(...argv: string[]): Promise<Ended> {
-  return ended(process.execPath, [program, ...argv]);
+function runSaltworks(...argv: string[]): Promise<Ended> {
+  return ended(process.execPath, [cliFile, ...argv]);
 }
 
-/** The same where a process may have so many descriptors, whatever this machine allows. */
-function runProgramWithin(descriptors: number, ...argv: string[]): Promise<Ended> {
+/** The same in a process that may open at most `descriptors` files. */
+function runSaltworksWithin(descriptors: number, ...argv: string[]): Promise<Ended> {
   const limited = 'ulimit -n "$0" && exec "$@"';
-  return ended("/bin/sh", ["-c", limited, String(descriptors), process.execPath, program, ...argv]);
+  return ended("/bin/sh", ["-c", limited, String(descriptors), process.execPath, cliFile, ...argv]);
 }
 
 describe("saltworks bench", () => {
   it("is a command of the program, which hands on what the bench program says and ends with", async () => {
-    const help = await runProgram("bench", "--help");
+    const help = await runSaltworks("bench", "--help");
     assert.equal(help.code, 0);
     assert.match(help.out, /^Usage: saltworks bench <scenario> \[options\]\n/);
-    const unknown = await runProgram("bench", "nosuch-scenario");
+    const unknown = await runSaltworks("bench", "nosuch-scenario");
     assert.match(unknown.err, /^saltworks bench: error: there is no scenario 'nosuch-scenario'/);
     assert.deepEqual([unknown.code, unknown.out], [64, ""]);
-    const tune = await runProgram("tune", "fast");
+    const tune = await runSaltworks("tune", "fast");
     assert.match(tune.err, /^saltworks tune: error: tune takes no words/);
     assert.equal(tune.code, 64);
   });
@@ -170,7 +165,7 @@ describe("saltworks bench", () => {
 
   it("refuses a fleet whose connections no master could hold, before it starts one", async () => {
     for (const scenario of ["return-storm", "restart-under-load"]) {
-      const { code, out, err } = await runProgramWithin(1_024, "bench", scenario, "--minions", "900000");
+      const { code, out, err } = await runSaltworksWithin(1_024, "bench", scenario, "--minions", "900000");
       assert.match(err, /^saltworks bench: QUEUE_FULL: 900000 minions with 1800000 connections do not fit/);
       assert.equal(err.includes("with connections="), scenario === "return-storm");
       assert.deepEqual([code, out], [1, ""]);

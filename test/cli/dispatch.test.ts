@@ -3,10 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { displayChoice, masterConfig, minionConfig } from "../../src/cli/command-line.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
-import { openDaemonLog, openToolLog } from "../../src/cli/log.ts";
+import { openDaemonLog, openToolLog } from "../../src/cli/log/open-log.ts";
 import { Display } from "../../src/cli/show/display.ts";
+import { displayChoice } from "../../src/cli/show/display-choice.ts";
+import { masterConfig, minionConfig } from "../../src/cli/start/configuration.ts";
 import { repositoryRoot } from "../root.ts";
 import { TestHost } from "./test-host.ts";
 

@@ -1,6 +1,6 @@
 /** A process of a test's own: what commands write is kept, what they read is given. */
-import type { Host } from "../../src/cli/host.ts";
-import type { Screen } from "../../src/cli/top/terminal.ts";
+import type { Host } from "../../src/cli/host/host.ts";
+import type { Screen } from "../../src/cli/host/terminal.ts";
 
 export class TestHost implements Host {
   out = "";

@@ -6,11 +6,16 @@ const outputBytesMax = 256 * 1024 * 1024;
 
 export type CliResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 
-/** Never rejects for an exit code: that is a result. */
+/** An exit code is a result. @throws Error if the program does not end by itself within `timeoutMs` */
 export function runCli(args: readonly string[], timeoutMs: number): Promise<CliResult> {
+  return runProgram(process.execPath, [cliFile, ...args], timeoutMs);
+}
+
+/** The same for any program. @throws Error as `runCli` */
+export function runProgram(file: string, args: readonly string[], timeoutMs: number): Promise<CliResult> {
   return new Promise((resolve, reject) => {
     const options = { timeout: timeoutMs, maxBuffer: outputBytesMax, killSignal: "SIGKILL" as const };
-    execFile(process.execPath, [cliFile, ...args], options, (error, stdout, stderr) => {
+    execFile(file, args, options, (error, stdout, stderr) => {
       const exitCode = error === null ? 0 : error.code;
       if (typeof exitCode === "number") resolve({ exitCode, stdout, stderr });
       else reject(new Error(`${args.join(" ")} did not end: ${stderr}`, { cause: error }));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { describe, it } from "node:test";
-import { commandAbouts } from "../../src/cli/command-list.ts";
+import { commandAbouts } from "../../src/cli/options/command-list.ts";
 import { metricGroups } from "../../src/master/metrics/table.ts";
 import { repositoryRoot } from "../root.ts";
 

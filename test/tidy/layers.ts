@@ -31,7 +31,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that these files alone may name, so that they can be replaced there. */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
-  koffi: ["src/cli/daemon/system-calls.ts", "src/transport/keepalive.ts"],
+  koffi: ["src/cli/host/system-calls.ts", "src/transport/keepalive.ts"],
   piscina: ["src/workers/threads/pool.ts"],
 };
 

@@ -1,5 +1,5 @@
 /** What the options and words of a command line say of a job's target, and of the waiting for it. Source: docs/compatibility.md, target types. */
-import type { JobRequest } from "../../client/master-client.ts";
+import type { JobRequest } from "../../client/job-request.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 
 /** A list is split at commas, blanks around them dropped, or at blanks where there is no comma; every other kind is the word itself. */

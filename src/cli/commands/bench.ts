@@ -1,6 +1,7 @@
 /** `saltworks bench`: scenarios, and what to do with their results. The work is done by the bench program. */
-import { runBenchProgram } from "../bench-program.ts";
-import type { Host } from "../host.ts";
+
+import type { Host } from "../host/host.ts";
+import { runBenchProgram } from "./bench-program.ts";
 
 /** @returns the exit code: 0, 2 if the load generator was the limit, 64 for a command line that means nothing */
 export function runBench(argv: readonly string[], host: Host): Promise<number> {

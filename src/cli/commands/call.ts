@@ -3,16 +3,18 @@ import { resolve } from "node:path";
 import type { MinionConfig } from "../../config/schema.ts";
 import { type CallOutput, type CallRequest, runCall } from "../../minion/call/call.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import { displayChoice, minionConfig, understand } from "../command-line.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
 import { localPillar } from "../input/local-pillar.ts";
 import { minionExtras } from "../input/minion-extras.ts";
 import { loadModuleDirectories } from "../input/module-directory.ts";
 import { becomeUser } from "../input/process-user.ts";
-import { openToolLog } from "../log.ts";
+import { openToolLog } from "../log/open-log.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { Display } from "../show/display.ts";
+import { displayChoice } from "../show/display-choice.ts";
 import { orCrash } from "../show/hard-crash.ts";
+import { understand } from "../start/command-line.ts";
+import { minionConfig } from "../start/configuration.ts";
 
 type CallOptions = OptionsOf<"call">;
 

@@ -1,7 +1,8 @@
 /** `saltworks check-store`: reads what the master has stored, and says what is damaged. */
 import { checkStore, type StorePart } from "../../client/store-check.ts";
-import { masterConfig, understand } from "../command-line.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
+import { understand } from "../start/command-line.ts";
+import { masterConfig } from "../start/configuration.ts";
 
 const exitCodes = { whole: 0, damaged: 1, unreadable: 2 } as const;
 

@@ -1,12 +1,12 @@
 /** `saltworks completion`: the script for a shell, and the candidates that such a script asks for. */
 
 import { SaltworksError } from "../../errors.ts";
-import { understand } from "../command-line.ts";
 import { type Completion, complete } from "../completion/candidates.ts";
 import { machineNames } from "../completion/names.ts";
 import { completionScripts } from "../completion/scripts.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
 import { shells } from "../options/completion-options.ts";
+import { understand } from "../start/command-line.ts";
 
 /** @returns the exit code */
 export function runCompletion(argv: readonly string[], host: Host): Promise<number> {

@@ -1,22 +1,26 @@
 /** `saltworks cp`: copies files of this machine to minions, inside jobs. Source: docs/compatibility.md, the cp command. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { type JobRequest, MasterClient } from "../../client/master-client.ts";
+import type { JobRequest } from "../../client/job-request.ts";
+import { MasterClient } from "../../client/master-client.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { followTimes, targetExpression, targetKindOf } from "../args/targets.ts";
 import { keywordMark } from "../args/words.ts";
-import { displayChoice, Exit, masterConfig, understand } from "../command-line.ts";
-import type { Host } from "../host.ts";
+import { Exit } from "../host/exit.ts";
+import type { Host } from "../host/host.ts";
 import { findSources, firstDirectory, piecesOf, readWhole, type SourceFile } from "../input/copy-sources.ts";
-import { openToolLog } from "../log.ts";
-import { commandLine, noticeLookup, noticeNoMatch, noticePlace } from "../notices.ts";
+import { openToolLog } from "../log/open-log.ts";
 import { copyTargetOptions } from "../options/cp-options.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { Display } from "../show/display.ts";
+import { displayChoice } from "../show/display-choice.ts";
 import { isHardCrash, orCrash } from "../show/hard-crash.ts";
+import { commandLine, noticeLookup, noticeNoMatch, noticePlace } from "../show/notices.ts";
 import { noMatchText, saltExitCodes } from "../show/salt-endings.ts";
 import { namesLookup, silentText } from "../show/silent-texts.ts";
+import { understand } from "../start/command-line.ts";
+import { masterConfig } from "../start/configuration.ts";
 import { explainFailure } from "./salt/job.ts";
 
 type CpOptions = OptionsOf<"cp">;

@@ -10,10 +10,11 @@ import { hasCode, SaltworksError } from "../../errors.ts";
 import { demoMinionsMax, demoStartTimeoutMs } from "../../limits.ts";
 import { EventSubscriber } from "../../transport/event-stream-client.ts";
 import { splitEvent } from "../../wire/event.ts";
-import { Exit, masterConfig } from "../command-line.ts";
 import { Children } from "../demo/children.ts";
 import { createSite, type DemoSite } from "../demo/site.ts";
-import type { Host } from "../host.ts";
+import { Exit } from "../host/exit.ts";
+import type { Host } from "../host/host.ts";
+import { masterConfig } from "../start/configuration.ts";
 import { runKey } from "./key.ts";
 import { runSalt } from "./salt/salt.ts";
 

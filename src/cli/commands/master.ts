@@ -2,10 +2,12 @@
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { runMaster } from "../../master/main.ts";
 import type { OpenedPorts } from "../../master/ports/port-check.ts";
-import { Exit, startingMasterConfig, understand } from "../command-line.ts";
 import { openLowPorts } from "../daemon/low-ports.ts";
 import { runDaemon } from "../daemon/run-daemon.ts";
-import type { Host } from "../host.ts";
+import { Exit } from "../host/exit.ts";
+import type { Host } from "../host/host.ts";
+import { understand } from "../start/command-line.ts";
+import { startingMasterConfig } from "../start/configuration.ts";
 
 const refusedExitCode = 1;
 

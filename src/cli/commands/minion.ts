@@ -1,9 +1,10 @@
 /** `saltworks minion`: a minion until TERM or Ctrl-C, in the foreground or, with `-d`, behind. */
 import { runMinion } from "../../minion/main.ts";
-import { minionConfig, understand } from "../command-line.ts";
 import { runDaemon } from "../daemon/run-daemon.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
 import { minionExtrasUrl } from "../input/minion-extras.ts";
+import { understand } from "../start/command-line.ts";
+import { minionConfig } from "../start/configuration.ts";
 
 /** Sockets to a master, a bus and pipes to job processes: Salt's minions have no option for it. */
 export const minionOpenFiles = 1_024;

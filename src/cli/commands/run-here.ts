@@ -18,7 +18,7 @@ import type { ExtraArguments } from "../../runners/contract/contract.ts";
 import { runnerFunctions } from "../../runners/registry.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
 import { minionExtras } from "../input/minion-extras.ts";
 import { renderJson } from "../outputters/json.ts";
 

@@ -4,13 +4,14 @@ import { MasterClient } from "../../client/master-client.ts";
 import { requestEndpoint } from "../../client/request-port.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { topReplyTimeoutMs } from "../../limits.ts";
-import { masterConfig, understand } from "../command-line.ts";
-import type { Host } from "../host.ts";
-import { noticePlace } from "../notices.ts";
+import type { Host } from "../host/host.ts";
+import type { Screen } from "../host/terminal.ts";
 import { paintFor } from "../outputters/colours.ts";
+import { noticePlace } from "../show/notices.ts";
+import { understand } from "../start/command-line.ts";
+import { masterConfig } from "../start/configuration.ts";
 import { screenLines } from "../top/screen.ts";
 import { Change, Snapshot } from "../top/snapshot.ts";
-import type { Screen } from "../top/terminal.ts";
 import { type View, viewOf } from "../top/view.ts";
 
 type Look = { readonly snapshot: Snapshot; readonly atMs: number };

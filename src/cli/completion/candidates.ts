@@ -1,6 +1,6 @@
 /** What the last word of a command line may become: commands, options, their values, minion ids, functions. From the option tables. */
 import { completionCandidatesMax } from "../../limits.ts";
-import { commandAbouts } from "../command-list.ts";
+import { commandAbouts } from "../options/command-list.ts";
 import { shells } from "../options/completion-options.ts";
 import type { AnyOption, CommandTable } from "../options/option.ts";
 import { commands } from "../options/parse.ts";

@@ -4,7 +4,7 @@ import { loadMasterConfig } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { loadModules } from "../../minion/modules/registry.ts";
 import { runnerFunctions } from "../../runners/registry.ts";
-import { defaultConfigDir } from "../command-line.ts";
+import { defaultConfigDir } from "../start/configuration.ts";
 import type { Names } from "./candidates.ts";
 
 /** Whatever keeps names from being known, the line is typed on without them: an error in the middle of it would help nobody. */

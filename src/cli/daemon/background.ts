@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { backgroundStartTimeoutMs } from "../../limits.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
 
 /** Marks the process in the background, in its environment. */
 const mark = "SALTWORKS_BACKGROUND";

@@ -44,7 +44,7 @@ export async function openLowPorts(config: MasterConfig): Promise<OpenedPorts> {
 
 /** @returns a descriptor, or the system's name of the fault */
 async function listenAtHost(host: string, port: number, backlog: number): Promise<number | string> {
-  const { listenAt } = await import("./system-calls.ts");
+  const { listenAt } = await import("../host/system-calls.ts");
   try {
     const { address: text } = await lookup(hostAddress(host));
     const address = parseAddress(text);

@@ -6,7 +6,7 @@ import { openFilesLimit } from "../../master/ports/open-files.ts";
 /** As root, before it is given up. Node.js has raised the limit to the hard one, which only root can raise. */
 export async function raiseOpenFiles(wanted: number): Promise<void> {
   if (process.platform !== "linux" || process.getuid?.() !== 0 || openFilesLimit() >= wanted) return;
-  const { limitOpenFiles } = await import("./system-calls.ts");
+  const { limitOpenFiles } = await import("../host/system-calls.ts");
   try {
     limitOpenFiles(wanted);
   } catch (error) {

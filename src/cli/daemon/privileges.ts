@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageRoot } from "../../config/host/program.ts";
 import { SaltworksError } from "../../errors.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
 import { changeTo, userToBecome } from "../input/process-user.ts";
 import { giveFiles, type OwnedFiles } from "./own-files.ts";
 
@@ -33,7 +33,7 @@ export async function becomeDaemonUser(
   if (process.platform !== "linux")
     throw new SaltworksError("CONFIG_INVALID", `user: ${daemon.user}: only on Linux can root start it as another user`);
   // It is loaded as root: the new user may not be able to read the program's packages.
-  const { allowOwnProcFiles } = await import("./system-calls.ts");
+  const { allowOwnProcFiles } = await import("../host/system-calls.ts");
   await daemon.asRoot?.();
   giveFiles(daemon.files, user, warn);
   changeTo(user);

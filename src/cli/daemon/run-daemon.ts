@@ -6,8 +6,9 @@ import { close as closeInspector } from "node:inspector";
 import type { Logger } from "pino";
 import type { Overrides } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
-import type { Host } from "../host.ts";
-import { openDaemonLog } from "../log.ts";
+import type { Host } from "../host/host.ts";
+import { openDaemonLog } from "../log/open-log.ts";
+import { syslogPlace } from "../log/syslog.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { foregroundOf, startInBackground } from "./background.ts";
 import { dumpOnSignal } from "./debug-dump.ts";
@@ -17,7 +18,6 @@ import type { OwnedDirectory } from "./own-files.ts";
 import { removePidFile, writePidFile } from "./pid-file.ts";
 import { becomeDaemonUser } from "./privileges.ts";
 import { openServiceManager } from "./service-manager.ts";
-import { syslogPlace } from "./syslog.ts";
 
 /** The options of both configurations that count here. */
 export type DaemonConfig = {

@@ -25,7 +25,7 @@ export async function openServiceManager(
   for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete environment[name];
   // Other kinds of sockets, such as `vsock:`, are those of virtual machines.
   if (!/^[/@]./.test(path)) return { tell: () => undefined, watch: () => undefined, close: () => undefined };
-  const { UnixDatagrams } = await import("./system-calls.ts");
+  const { UnixDatagrams } = await import("../host/system-calls.ts");
   const datagrams = new UnixDatagrams(path);
   const tell = (...lines: readonly string[]): void => {
     const fault = datagrams.send(Buffer.from(lines.join("\n")));

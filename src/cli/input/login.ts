@@ -8,11 +8,12 @@ import { join, resolve } from "node:path";
 import type { Login } from "../../client/credentials.ts";
 import { MasterClient } from "../../client/master-client.ts";
 import { eauthBackends, isEauthBackend } from "../../config/external-auth.ts";
+import { isDirectory } from "../../config/files/kinds.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { ownUserName } from "../../config/host/user.ts";
 import type { MasterConfig } from "../../config/schema.ts";
-import { Exit } from "../command-line.ts";
-import type { Host } from "../host.ts";
+import { Exit } from "../host/exit.ts";
+import type { Host } from "../host/host.ts";
 
 export type LoginOptions = {
   readonly eauth: string | undefined;
@@ -70,8 +71,7 @@ function tokenFile({ opts }: MasterConfig, { environment }: Host): string {
   const given = opts.get("token_file");
   if (typeof given === "string" && given !== "") return resolve(given.replace(/^~(?=\/|$)/, home));
   const directory = join(environment.XDG_CONFIG_HOME || join(home, ".config"), "salt");
-  const isThere = statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true;
-  return join(isThere ? directory : home, "salt_token");
+  return join(isDirectory(directory) ? directory : home, "salt_token");
 }
 
 /** One that is older than `token_expire` is not even tried. */

@@ -2,8 +2,8 @@
 
 import { ownUserName } from "../../config/host/user.ts";
 import { findUser, type User } from "../../minion/modules/machine/user-database.ts";
-import { Exit } from "../command-line.ts";
-import type { Host } from "../host.ts";
+import { Exit } from "../host/exit.ts";
+import type { Host } from "../host/host.ts";
 
 /** Exit codes of sysexits. */
 const noUserExitCode = 67;

@@ -4,7 +4,7 @@ import { sortedAsText } from "../../python/key-order.ts";
 import { reprOf, strOf } from "../../python/repr.ts";
 import { hideEscapes, splitLines } from "../../python/text.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { type Paint, paintFor } from "./colours.ts";
+import { PaintedLines } from "./painted-lines.ts";
 
 type NestedOptions = {
   readonly colour: boolean;
@@ -20,22 +20,25 @@ type NestedOptions = {
 export function renderNested(value: Value, options: NestedOptions): string {
   const writer = new NestedWriter(options);
   writer.write(value, options.indent ?? 0, "");
-  return writer.lines.join("\n");
+  return writer.text();
 }
 
 class NestedWriter {
-  readonly lines: string[] = [];
-  readonly #paint: Paint;
+  readonly #lines: PaintedLines;
   readonly #keyColour: string;
   readonly #markColour: string;
   readonly #isOrdered: boolean;
 
   constructor(options: NestedOptions) {
     this.#isOrdered = options.isOrdered === true;
-    this.#paint = paintFor(options.colour);
+    this.#lines = new PaintedLines(options.colour);
     const isFailed = (options.retcode ?? 0) !== 0;
-    this.#keyColour = isFailed ? this.#paint.red : this.#paint.cyan;
-    this.#markColour = isFailed ? this.#paint.red : this.#paint.green;
+    this.#keyColour = isFailed ? this.#lines.paint.red : this.#lines.paint.cyan;
+    this.#markColour = isFailed ? this.#lines.paint.red : this.#lines.paint.green;
+  }
+
+  text(): string {
+    return this.#lines.text();
   }
 
   /** `lead` is `- ` for a member of a list. */
@@ -43,18 +46,14 @@ class NestedWriter {
     if (typeof value === "string") this.#writeText(value, indent, lead);
     else if (Array.isArray(value)) this.#writeList(value, indent);
     else if (value instanceof Map) this.#writeMap(value, indent);
-    else this.#line(indent, this.#paint.boldYellow, lead + reprOf(value));
-  }
-
-  #line(indent: number, colour: string, text: string, after = ""): void {
-    this.lines.push(" ".repeat(indent) + colour + text + this.#paint.end + after);
+    else this.#lines.add(indent, this.#lines.paint.boldYellow, lead + reprOf(value));
   }
 
   /** Continuation lines stand under the first one's text, not under its mark. */
   #writeText(text: string, indent: number, lead: string): void {
     let mark = lead;
     for (const line of splitLines(text)) {
-      this.#line(indent, this.#paint.green, mark + hideEscapes(line));
+      this.#lines.add(indent, this.#lines.paint.green, mark + hideEscapes(line));
       mark = " ".repeat(lead.length);
     }
   }
@@ -62,7 +61,7 @@ class NestedWriter {
   #writeList(list: readonly Value[], indent: number): void {
     for (const member of list) {
       if (Array.isArray(member) || member instanceof Map) {
-        this.#line(indent, this.#markColour, "|_");
+        this.#lines.add(indent, this.#markColour, "|_");
         this.write(member, indent + 2, "");
       } else {
         this.write(member, indent, "- ");
@@ -71,9 +70,9 @@ class NestedWriter {
   }
 
   #writeMap(map: ValueMap, indent: number): void {
-    if (indent > 0) this.#line(indent, this.#keyColour, "----------");
+    if (indent > 0) this.#lines.add(indent, this.#keyColour, "----------");
     for (const [key, member] of this.#isOrdered ? map : sortedAsText(map)) {
-      this.#line(indent, this.#keyColour, hideEscapes(strOf(key)), ":");
+      this.#lines.add(indent, this.#keyColour, hideEscapes(strOf(key)), ":");
       this.write(member, indent + 4, "");
     }
   }

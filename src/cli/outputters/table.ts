@@ -4,7 +4,7 @@ import { sortedEntries } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
 import { hideEscapes, textLength } from "../../python/text.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { type Paint, paintFor } from "./colours.ts";
+import { PaintedLines } from "./painted-lines.ts";
 
 /** `out.table.*` of the configuration; defaults are Salt's. */
 export type TableOptions = {
@@ -33,22 +33,25 @@ const defaultWidth = 50;
 /** Data that has no rows to show is left out; undefined where a row has no cells, or keys have no order. */
 export function renderTable(value: Value, colour: boolean, options: TableOptions = {}): string | undefined {
   const writer = new TableWriter(colour, options);
-  return writer.write(value, options.indent ?? 0) ? writer.lines.join("\n") : undefined;
+  return writer.write(value, options.indent ?? 0) ? writer.text() : undefined;
 }
 
 class TableWriter {
-  readonly lines: string[] = [];
-  readonly #paint: Paint;
+  readonly #lines: PaintedLines;
   readonly #options: TableOptions;
 
   constructor(colour: boolean, options: TableOptions) {
-    this.#paint = paintFor(colour);
+    this.#lines = new PaintedLines(colour);
     this.#options = options;
     const { title, rowsKey } = options;
-    if (title && rowsKey) this.lines.push(`${this.#paint.white}${hideEscapes(title)}${this.#paint.end}\n`);
+    if (title && rowsKey) this.#lines.add(0, this.#lines.paint.white, hideEscapes(title), "\n");
   }
 
-  /** False where it cannot be shown as tables. */
+  text(): string {
+    return this.#lines.text();
+  }
+
+  /** Returns false for a value that cannot be shown as tables. */
   write(value: Value, indent: number): boolean {
     const { rowsKey } = this.#options;
     if (Array.isArray(value)) return rowsKey !== undefined || this.#rows(value, null, indent);
@@ -61,8 +64,8 @@ class TableWriter {
   }
 
   #entry(key: Value, member: Value, map: ValueMap, indent: number): boolean {
-    this.#line(indent, this.#paint.darkGray, hideEscapes(strOf(key)), ":");
-    this.#line(indent, this.#paint.darkGray, "----------");
+    this.#lines.add(indent, this.#lines.paint.darkGray, hideEscapes(strOf(key)), ":");
+    this.#lines.add(indent, this.#lines.paint.darkGray, "----------");
     return this.#members(member, map, indent);
   }
 
@@ -93,18 +96,14 @@ class TableWriter {
     );
     const inner = widths.reduce((sum, width) => sum + width, 0) + textLength(delim) * (columnCount - 1);
     const rule = rowDelimiter.repeat(textLength(prefix) + textLength(suffix) + inner);
-    if (separateRows) this.#line(indent, this.#paint.lightGray, rule);
+    if (separateRows) this.#lines.add(indent, this.#lines.paint.lightGray, rule);
     wrapped.forEach((physical, index) => {
       for (const row of physical) {
         const cells = widths.map((width, column) => justified(row[column] ?? "", width, this.#options.justify));
-        this.#line(indent, this.#paint.white, hideEscapes(prefix + cells.join(delim) + suffix));
+        this.#lines.add(indent, this.#lines.paint.white, hideEscapes(prefix + cells.join(delim) + suffix));
       }
-      if (separateRows || (hasHeader && index === 0)) this.#line(indent, this.#paint.lightGray, rule);
+      if (separateRows || (hasHeader && index === 0)) this.#lines.add(indent, this.#lines.paint.lightGray, rule);
     });
-  }
-
-  #line(indent: number, colour: string, text: string, after = ""): void {
-    this.lines.push(" ".repeat(indent) + colour + text + this.#paint.end + after);
   }
 }
 

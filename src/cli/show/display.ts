@@ -3,7 +3,7 @@ import { appendFileSync, closeSync, openSync } from "node:fs";
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import type { Value } from "../../wire/values.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
 import { isOutputter, type OutputOptions, renderOutput, unknownOutputterText } from "../outputters/render.ts";
 
 export type DisplayChoice = {

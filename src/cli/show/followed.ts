@@ -1,7 +1,7 @@
 /** What a command shows while it goes on in the master, a job or a batch. Ctrl-C and a lost master end the command only: the user is told how to see the rest. */
 import type { MasterClient } from "../../client/master-client.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
 import { saltExitCodes } from "./salt-endings.ts";
 
 export class Followed<Running extends { readonly jid: string; close(): void }> {

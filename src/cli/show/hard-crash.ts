@@ -1,7 +1,7 @@
 /** `--hard-crash`: an error is shown with the place that it came from and with its causes, instead of in one line. */
 import { inspect } from "node:util";
-import { Exit } from "../command-line.ts";
-import type { Host } from "../host.ts";
+import { Exit } from "../host/exit.ts";
+import type { Host } from "../host/host.ts";
 
 /** As Python counts a program that an exception ended. */
 const crashExitCode = 1;

@@ -5,8 +5,8 @@ import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { commandAbouts } from "../../../src/cli/command-list.ts";
 import { minionOpenFiles } from "../../../src/cli/commands/minion.ts";
+import { commandAbouts } from "../../../src/cli/options/command-list.ts";
 import { masterOptions } from "../../../src/config/options/master.ts";
 import { minionOptions } from "../../../src/config/options/minion.ts";
 import { drainDeadlineMs, saltMirrorStopMs } from "../../../src/limits.ts";

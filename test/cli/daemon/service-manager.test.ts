@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { openServiceManager } from "../../../src/cli/daemon/service-manager.ts";
-import { Datagrams } from "./datagrams.ts";
+import { Datagrams } from "../log/datagrams.ts";
 
 const silent = { warn: () => undefined, error: () => undefined };
 

@@ -1,16 +1,16 @@
 /** `saltworks bench` and `saltworks tune` as an operator runs them: real masters, simulated minions, results in files. */
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { readResult } from "../../../bench/results/files.ts";
 import type { RunResult } from "../../../bench/results/schema.ts";
 import { loadMasterConfig } from "../../../src/config/load.ts";
+import { cliFile } from "../our-master.ts";
+import { runCli } from "../run-cli.ts";
 
-const program = fileURLToPath(new URL("../../../src/cli/main.js", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "saltworks-tuned-"));
 after(() => rmSync(folder, { recursive: true }));
 
@@ -19,17 +19,14 @@ const load = ["--minions", "20", "--set", "returns=10", "--set", "warmUp=5"];
 
 type Ended = { readonly code: number; readonly out: string; readonly err: string };
 
-function run(...argv: string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [program, ...argv], { timeout: timeoutMs }, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err });
-    });
-  });
+async function run(...argv: string[]): Promise<Ended> {
+  const { exitCode, stdout, stderr } = await runCli(argv, timeoutMs);
+  return { code: exitCode, out: stdout, err: stderr };
 }
 
 /** Sends Ctrl-C as soon as standard error holds `words`. */
 function interrupted(words: string, ...argv: string[]): Promise<Ended> {
-  const child = spawn(process.execPath, [program, ...argv], { stdio: ["ignore", "pipe", "pipe"], timeout: timeoutMs });
+  const child = spawn(process.execPath, [cliFile, ...argv], { stdio: ["ignore", "pipe", "pipe"], timeout: timeoutMs });
   let [out, err] = ["", ""];
   let isAsked = false;
   child.stdout.setEncoding("utf8").on("data", (text: string) => {

@@ -2,7 +2,7 @@
  * One command's output beside the recorded one. What varies between two runs of Salt itself is taken out of both: job ids, times,
  * process ids, versions, folders, and the order in which minions answer. Nothing else.
  */
-import { programVersion } from "../../../src/cli/version.ts";
+import { programVersion } from "../../../src/cli/start/version.ts";
 
 export type Printed = { readonly stdout: string; readonly stderr: string; readonly rc: number | null };
 

@@ -1,5 +1,5 @@
 /** Where we do not print what Salt printed: by decision (docs/compatibility.md says so, too), or because something is not there yet. */
-import { programVersion } from "../../../src/cli/version.ts";
+import { programVersion } from "../../../src/cli/start/version.ts";
 import { type Decisions, type Deviation, readTopic } from "./replay.ts";
 import { variations } from "./variations.ts";
 

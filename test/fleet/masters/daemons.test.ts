@@ -18,7 +18,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { Datagrams } from "../../cli/daemon/datagrams.ts";
+import { Datagrams } from "../../cli/log/datagrams.ts";
 import { needsRoot, type OrdinaryUser, ordinaryUser } from "../ordinary-user.ts";
 import { cliFile } from "../our-master.ts";
 

@@ -1,20 +1,21 @@
 /** `saltworks salt -b` and `saltworks run jobs.follow`: shows a batch as it happens. Source: docs/compatibility.md, batches. */
 
 import type { Logger } from "pino";
-import { type JobRequest, MasterClient } from "../../../client/master-client.ts";
+import type { JobRequest } from "../../../client/job-request.ts";
+import { MasterClient } from "../../../client/master-client.ts";
 import { type BatchEvent, exitCodeOf, type RunningBatch } from "../../../client/running-batch.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode } from "../../../errors.ts";
 import { reprText } from "../../../python/repr.ts";
 import { type BatchEntry, type BatchOptions, parseShare } from "../../../wire/batch-options.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import { Exit } from "../../command-line.ts";
-import type { Host } from "../../host.ts";
-import { commandLine, noticeNoMatch } from "../../notices.ts";
+import { Exit } from "../../host/exit.ts";
+import type { Host } from "../../host/host.ts";
 import { usageExitCode } from "../../options/line-reader.ts";
 import type { OptionsOf } from "../../options/parse.ts";
 import type { Display } from "../../show/display.ts";
 import { Followed } from "../../show/followed.ts";
+import { commandLine, noticeNoMatch } from "../../show/notices.ts";
 import { noMatchText, nothingText, saltExitCodes } from "../../show/salt-endings.ts";
 
 type SaltOptions = OptionsOf<"salt">;

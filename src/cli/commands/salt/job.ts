@@ -1,14 +1,15 @@
 /** `saltworks salt`: publishes a job and shows its returns as Salt does. Source: docs/compatibility.md, the command line. */
 import type { Logger } from "pino";
-import type { MasterClient, Published } from "../../../client/master-client.ts";
+import type { Published } from "../../../client/job-request.ts";
+import type { MasterClient } from "../../../client/master-client.ts";
 import type { JobEvent, RunningJob } from "../../../client/running-job.ts";
 import { hasCode, type SaltworksError } from "../../../errors.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import type { Host } from "../../host.ts";
-import { noticeDelivery, noticeLookup, noticeNoMatch } from "../../notices.ts";
+import type { Host } from "../../host/host.ts";
 import type { Display } from "../../show/display.ts";
 import { Followed } from "../../show/followed.ts";
 import { JobBar } from "../../show/job-bar.ts";
+import { noticeDelivery, noticeLookup, noticeNoMatch } from "../../show/notices.ts";
 import { noMatchText, nothingText, saltExitCodes } from "../../show/salt-endings.ts";
 import { lateReturnsText, namesLookup, reasonLine, silentText, unknownNameText } from "../../show/silent-texts.ts";
 import { type SummaryEntry, summaryLines } from "../../show/summary.ts";

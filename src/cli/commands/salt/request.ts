@@ -1,5 +1,5 @@
 /** From the options and words of `saltworks salt` to the job that they ask for. Source: docs/compatibility.md, the command line. */
-import type { JobRequest } from "../../../client/master-client.ts";
+import type { JobRequest } from "../../../client/job-request.ts";
 import { durationForm, parseDuration } from "../../../config/duration.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { SaltworksError } from "../../../errors.ts";
@@ -7,8 +7,8 @@ import type { Encodable, Value } from "../../../wire/values.ts";
 import { parseFunctions } from "../../args/functions.ts";
 import { followTimes, targetExpression, targetKindOf } from "../../args/targets.ts";
 import { valueOfWord } from "../../args/words.ts";
-import { Exit } from "../../command-line.ts";
-import type { Host } from "../../host.ts";
+import { Exit } from "../../host/exit.ts";
+import type { Host } from "../../host/host.ts";
 import type { OptionsOf } from "../../options/parse.ts";
 import { targetOptions } from "../../options/salt-options.ts";
 

@@ -1,18 +1,22 @@
 /** `saltworks salt`: from the command line to the job that it asks for. */
-import { type AskedTarget, MasterClient } from "../../../client/master-client.ts";
+
+import type { AskedTarget } from "../../../client/job-request.ts";
+import { MasterClient } from "../../../client/master-client.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { yamlText } from "../../../python/yaml-writer.ts";
 import type { BatchOptions } from "../../../wire/batch-options.ts";
-import { clientConfig, displayChoice, understand } from "../../command-line.ts";
-import type { Host } from "../../host.ts";
+import type { Host } from "../../host/host.ts";
 import { loginOf } from "../../input/login.ts";
-import { openToolLog } from "../../log.ts";
-import { noticePlace } from "../../notices.ts";
+import { openToolLog } from "../../log/open-log.ts";
 import type { OptionsOf } from "../../options/parse.ts";
+import { configValue } from "../../show/config-value.ts";
 import { Display } from "../../show/display.ts";
+import { displayChoice } from "../../show/display-choice.ts";
 import { isHardCrash, orCrash } from "../../show/hard-crash.ts";
+import { noticePlace } from "../../show/notices.ts";
 import { saltExitCodes } from "../../show/salt-endings.ts";
-import { configValue } from "../config-dump.ts";
+import { understand } from "../../start/command-line.ts";
+import { clientConfig } from "../../start/configuration.ts";
 import { BatchCommand, batchOptionsOf, safeBatchOf } from "./batch.ts";
 import { explainFailure, SaltCommand } from "./job.ts";
 import { toJob } from "./request.ts";

@@ -4,12 +4,13 @@
  */
 
 import type { Logger } from "pino";
-import type { AskedTarget, MasterClient } from "../../../client/master-client.ts";
+import type { AskedTarget } from "../../../client/job-request.ts";
+import type { MasterClient } from "../../../client/master-client.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import { expandTarget, readNodegroups } from "../../../target/nodegroups.ts";
-import { Exit } from "../../command-line.ts";
-import type { Host } from "../../host.ts";
+import { Exit } from "../../host/exit.ts";
+import type { Host } from "../../host/host.ts";
 import { usageExitCode } from "../../options/line-reader.ts";
 import type { OptionsOf } from "../../options/parse.ts";
 import type { Display } from "../../show/display.ts";

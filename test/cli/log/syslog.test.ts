@@ -6,8 +6,8 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { LogFile } from "../../../src/cli/daemon/log-file.ts";
-import { Syslog, syslogPlace } from "../../../src/cli/daemon/syslog.ts";
+import { LogFile } from "../../../src/cli/log/file.ts";
+import { Syslog, syslogPlace } from "../../../src/cli/log/syslog.ts";
 import { syslogLineBytesMax } from "../../../src/limits.ts";
 import { Datagrams } from "./datagrams.ts";
 

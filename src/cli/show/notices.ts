@@ -2,11 +2,13 @@
  * What an operator at a terminal is told beside Salt's own words, on standard error. Where that is not a terminal a script may read it, and
  * gets what Salt prints.
  */
-import type { JobRequest, MasterClient } from "../client/master-client.ts";
-import { requestEndpoint } from "../client/request-port.ts";
-import type { MasterConfig } from "../config/schema.ts";
-import { hasCode, SaltworksError } from "../errors.ts";
-import type { Host } from "./host.ts";
+
+import type { JobRequest } from "../../client/job-request.ts";
+import type { MasterClient } from "../../client/master-client.ts";
+import { requestEndpoint } from "../../client/request-port.ts";
+import type { MasterConfig } from "../../config/schema.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
+import type { Host } from "../host/host.ts";
 
 /** Names in one line. */
 const namesMax = 5;

@@ -3,8 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { clientConfig, Exit, understand } from "../../src/cli/command-line.ts";
-import { TestHost } from "./test-host.ts";
+import { Exit } from "../../../src/cli/host/exit.ts";
+import { understand } from "../../../src/cli/start/command-line.ts";
+import { clientConfig } from "../../../src/cli/start/configuration.ts";
+import { TestHost } from "../test-host.ts";
 
 let folder: string;
 let host: TestHost;

@@ -1,7 +1,7 @@
 /** What the commands use of the process they run in: streams, signals, who the user is. Tests give one of their own. */
-import { ownUserName } from "../config/host/user.ts";
-import { LineInput } from "./input/line-input.ts";
-import { openTerminal, type Screen } from "./top/terminal.ts";
+import { ownUserName } from "../../config/host/user.ts";
+import { LineInput } from "./line-input.ts";
+import { openTerminal, type Screen } from "./terminal.ts";
 
 export type Host = {
   /** To standard output, as it is. */

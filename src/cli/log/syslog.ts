@@ -117,7 +117,7 @@ function timestamp(date: Date): string {
 }
 
 async function toUnix(path: string): Promise<(message: Buffer) => boolean> {
-  const { UnixDatagrams } = await import("./system-calls.ts");
+  const { UnixDatagrams } = await import("../host/system-calls.ts");
   const datagrams = new UnixDatagrams(path);
   return (message) => datagrams.send(message) === undefined;
 }

@@ -2,9 +2,9 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import pino, { type Level, type LevelWithSilent, type Logger, type StreamEntry } from "pino";
-import { LogFile } from "./daemon/log-file.ts";
-import { Syslog, type SyslogPlace } from "./daemon/syslog.ts";
-import type { Host } from "./host.ts";
+import type { Host } from "../host/host.ts";
+import { LogFile } from "./file.ts";
+import { Syslog, type SyslogPlace } from "./syslog.ts";
 
 /** Salt's levels, most talkative first. */
 const levels: { readonly [name: string]: LevelWithSilent } = {

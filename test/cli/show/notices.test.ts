@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { commandLine, noticeDelivery } from "../../src/cli/notices.ts";
-import { TestHost } from "./test-host.ts";
+import { commandLine, noticeDelivery } from "../../../src/cli/show/notices.ts";
+import { TestHost } from "../test-host.ts";
 
 const untilMs = new Date(2026, 10, 23, 4, 5, 6, 789).getTime();
 

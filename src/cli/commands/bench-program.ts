@@ -1,11 +1,11 @@
 /** Starts the bench program, which is a child of its own: it drives masters and fleets and shares nothing with the command line but its options. */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { understand } from "./command-line.ts";
-import { withoutNodeVariables } from "./daemon/node-environment.ts";
-import type { Host } from "./host.ts";
+import { withoutNodeVariables } from "../daemon/node-environment.ts";
+import type { Host } from "../host/host.ts";
+import { understand } from "../start/command-line.ts";
 
-const program = fileURLToPath(new URL("../../bench/main.js", import.meta.url));
+const program = fileURLToPath(new URL("../../../bench/main.js", import.meta.url));
 const passedOn = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** As a shell counts a program that a signal ended. */
 const signalledExitCode = 128;

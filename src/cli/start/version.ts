@@ -1,8 +1,8 @@
 /** The program's version, from the package it runs from, and those of what it is made of. */
 
-import { readOwnPackage } from "../config/host/program.ts";
-import { readDistribution } from "../minion/modules/grains/os.ts";
-import { versionsReport } from "../minion/modules/minion/versions.ts";
+import { readOwnPackage } from "../../config/host/program.ts";
+import { readDistribution } from "../../minion/modules/grains/os.ts";
+import { versionsReport } from "../../minion/modules/minion/versions.ts";
 
 export function programVersion(): string {
   return readOwnPackage().version;

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { MasterProcess } from "../../bench/master-process.ts";
-import { generateKeyPair } from "../../src/crypto/pem.ts";
-import { startOurMaster } from "../fleet/our-master.ts";
-import { runCli } from "../fleet/run-cli.ts";
-import { keys, noTerminal, onTerminal } from "./terminal/on-terminal.ts";
+import type { MasterProcess } from "../../../bench/master-process.ts";
+import { generateKeyPair } from "../../../src/crypto/pem.ts";
+import { startOurMaster } from "../../fleet/our-master.ts";
+import { runCli } from "../../fleet/run-cli.ts";
+import { keys, noTerminal, onTerminal } from "../terminal/on-terminal.ts";
 
 const commandTimeoutMs = 60_000;
 const siteWithinSeconds = 7_200;

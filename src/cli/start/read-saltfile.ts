@@ -1,11 +1,11 @@
 /** Finds and reads the Saltfile: named by option or environment, else in the working directory, else in the home directory. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { isFile } from "../config/files/kinds.ts";
-import { parseSaltYaml } from "../config/yaml/salt-yaml.ts";
-import { isConfigMap } from "../config/yaml/values.ts";
-import type { Host } from "./host.ts";
-import type { SaltfileSection } from "./options/saltfile.ts";
+import { isFile } from "../../config/files/kinds.ts";
+import { parseSaltYaml } from "../../config/yaml/salt-yaml.ts";
+import { isConfigMap } from "../../config/yaml/values.ts";
+import type { Host } from "../host/host.ts";
+import type { SaltfileSection } from "../options/saltfile.ts";
 
 /**
  * @param given the file that the command line names

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
-const cliFile = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
+const cliFile = fileURLToPath(new URL("../../../src/cli/main.js", import.meta.url));
 const timeout = 60_000;
 /** Of no user on any machine that this is likely to run on. */
 const strangerUid = 3_999_999;
@@ -63,7 +63,7 @@ describe("the process that a command runs in", () => {
 
 /** Modules are loaded before the change: the stranger may not be able to read them. */
 const strangerText = `
-  import { ownUserName } from ${JSON.stringify(new URL("../../src/config/host/user.js", import.meta.url).href)};
+  import { ownUserName } from ${JSON.stringify(new URL("../../../src/config/host/user.js", import.meta.url).href)};
   process.setuid(${strangerUid});
   process.stdout.write(ownUserName());
 `;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { LineProgress } from "../../../src/cli/progress.ts";
+import { LineProgress } from "../../../src/cli/host/progress.ts";
 
 describe("LineProgress", () => {
   it("says one line for each outermost phase when it ends, with the time that it took", () => {

@@ -1,0 +1,11 @@
+/** The way out of a command before its end. */
+
+/** Ends a command with this code. Throw it only after everything that the user should read has been written. */
+export class Exit extends Error {
+  override readonly name = "Exit";
+  readonly code: number;
+  constructor(code: number) {
+    super(`exit ${code}`);
+    this.code = code;
+  }
+}

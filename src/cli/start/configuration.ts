@@ -1,0 +1,64 @@
+/** Loads the configuration that a command works with, and reports its faults. */
+import { join, resolve } from "node:path";
+import { isDirectory } from "../../config/files/kinds.ts";
+import { loadMasterConfig, loadMinionConfig, type Overrides, refuseStart } from "../../config/load.ts";
+import type { MasterConfig, MinionConfig } from "../../config/schema.ts";
+import { hasCode, type SaltworksError } from "../../errors.ts";
+import { Exit } from "../host/exit.ts";
+import type { Host } from "../host/host.ts";
+import { usageExitCode } from "../options/line-reader.ts";
+
+export const defaultConfigDir = "/etc/salt";
+
+/** @throws Exit if the configuration has faults */
+export function masterConfig(configDir: string | undefined, host: Host, overrides: Overrides = {}): MasterConfig {
+  const directory = announced(configDir, host);
+  return explained(host, () => loadMasterConfig(directory, overrides));
+}
+
+/** For a master that is to start. @throws Exit also for values with which no master starts */
+export function startingMasterConfig(configDir: string | undefined, host: Host, overrides: Overrides): MasterConfig {
+  const config = masterConfig(configDir, host, overrides);
+  explained(host, () => refuseStart(config));
+  return config;
+}
+
+/** For an operator's command: settings in the operator's own `~/.saltrc` win over the master's file. @throws Exit as `masterConfig` */
+export function clientConfig(configDir: string | undefined, host: Host): MasterConfig {
+  const directory = announced(configDir, host);
+  return explained(host, () => loadMasterConfig(directory, {}, ownFile(host)));
+}
+
+/** Searches Salt's own places. A `salt` directory under XDG's that exists wins over the home directory. */
+function ownFile({ environment }: Host): string | undefined {
+  if (environment.SALT_CLIENT_CONFIG) return environment.SALT_CLIENT_CONFIG;
+  const home = environment.HOME;
+  if (home === undefined) return undefined;
+  const directory = join(environment.XDG_CONFIG_HOME || join(home, ".config"), "salt");
+  return isDirectory(directory) ? join(directory, "saltrc") : join(home, ".saltrc");
+}
+
+/** @throws Exit as `masterConfig` */
+export function minionConfig(configDir: string | undefined, host: Host, overrides: Overrides = {}): MinionConfig {
+  const directory = announced(configDir, host);
+  return explained(host, () => loadMinionConfig(directory, overrides));
+}
+
+/** Warns in Salt's words of a missing directory, because all options would silently have their defaults. */
+function announced(configDir: string | undefined, host: Host): string {
+  const directory = resolve(configDir ?? (host.environment.SALT_CONFIG_DIR || defaultConfigDir));
+  if (!isDirectory(directory)) host.complain(`WARNING: CONFIG '${directory}' directory does not exist.\n`);
+  return directory;
+}
+
+/** @throws Exit with the code of a usage error after every fault has been listed */
+function explained<Config>(host: Host, load: () => Config): Config {
+  try {
+    return load();
+  } catch (error) {
+    if (!hasCode(error, "CONFIG_INVALID") && !hasCode(error, "CONFIG_UNREADABLE")) throw error;
+    const faults = (error as SaltworksError).message.split("\n").map((fault) => `  ${fault}\n`);
+    host.complain(`saltworks: the configuration cannot be used:\n${faults.join("")}`);
+    throw new Exit(usageExitCode);
+  }
+}
