@@ -279,6 +279,8 @@ export const saltMirrorStepMs = 100;
 export const saltMirrorRetryMs = 2_000;
 /** A job id that is taken over from Salt, bytes: with a minion's id it is a key of our store. Over it: named in the log and left out. */
 export const takenJidBytesMax = 1_024;
+/** How often a running master looks for jobs that were copied into Salt's job directory, milliseconds: a look asks the file system for the times of each job directory. */
+export const saltJobsLookEveryMs = 600_000;
 /** The longest wait before the takeover of Salt's jobs is tried again, milliseconds: it begins with `saltMirrorRetryMs` and doubles. */
 export const saltTakeJobsRetryMsMax = 60_000;
 /** Returns taken from the feed at once. */

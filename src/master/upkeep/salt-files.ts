@@ -9,6 +9,8 @@ import type { MasterConfig } from "../../config/load.ts";
 import { hasCode } from "../../errors.ts";
 import {
   aliveMarkEveryMs,
+  aliveMarkMarginMs,
+  saltJobsLookEveryMs,
   saltMirrorEveryMs,
   saltMirrorRetryMs,
   saltMirrorStopMs,
@@ -40,6 +42,8 @@ export type SaltPlan = {
   readonly jobsMark: AliveMark;
   /** Job directories that changed after this are looked into; none if undefined. */
   readonly jobsSinceMs: number | undefined;
+  /** When they were last looked through: before it every job is known, or left out. */
+  readonly jobsLookedMs: number;
 };
 
 /** Looks for Salt and takes over what its master kept of minions. Before any port opens. @throws SaltworksError STORE_FAILED */
@@ -63,6 +67,8 @@ export async function prepareSaltFiles(
   const minionsMark = new AliveMark(join(cachedir, ".saltworks-minions-seen"));
   const jobsMark = new AliveMark(join(cachedir, ".saltworks-jobs-seen"));
   const jobsSinceMs = hasChangedJobs(cachedir, jobsMark.sinceMs) ? jobsMark.sinceMs : undefined;
+  // An earlier release wrote no text: it looked at its start alone.
+  const jobsLookedMs = Math.min(Number(jobsMark.text) || jobsMark.sinceMs, jobsMark.sinceMs);
   const layouts = layoutsIn(cachedir);
   const taken = await takeMinions(config, minions, ids, minionsMark, logger);
   const isSaltsNew = minionsMark.sinceMs === 0 || taken > 0 || jobsSinceMs !== undefined;
@@ -74,7 +80,7 @@ export async function prepareSaltFiles(
   if (isMirrored) await openFeed(feedFile, config, minions, logger);
   // What is stored from now on is in no feed: the next one starts from all that there is.
   else if (existsSync(feedFile)) rmSync(dirname(feedFile), { recursive: true, force: true });
-  return { feedFile, isMirrored, layouts, minionsMark, jobsMark, jobsSinceMs };
+  return { feedFile, isMirrored, layouts, minionsMark, jobsMark, jobsSinceMs, jobsLookedMs };
 }
 
 function mirrors({ salt_files: option, master_job_cache: driver }: MasterConfig, found: string[], logger: Logger) {
@@ -161,7 +167,7 @@ export class SaltFiles {
     this.#lane = parts.saltLane;
     this.#logger = parts.logger;
     this.#areJobsSeen = plan.jobsSinceMs === undefined;
-    if (this.#areJobsSeen) this.#setJobsMark();
+    if (this.#areJobsSeen) this.#setJobsMark(plan.jobsLookedMs);
     this.#marking = setInterval(() => this.#mark(), aliveMarkEveryMs).unref();
     this.#running = this.#run();
   }
@@ -183,8 +189,31 @@ export class SaltFiles {
   }
 
   async #run(): Promise<void> {
-    if (this.#plan.jobsSinceMs !== undefined) await this.#takeJobs(this.#plan.jobsSinceMs);
-    while (this.#plan.isMirrored && !this.#wait.signal.aborted) await this.#mirrorAndRest(Number.POSITIVE_INFINITY);
+    const { isMirrored, jobsSinceMs, jobsLookedMs } = this.#plan;
+    const startMs = Date.now();
+    if (jobsSinceMs !== undefined && (await this.#takeJobs(jobsSinceMs, false))) {
+      this.#areJobsSeen = true;
+      this.#setJobsMark(jobsSinceMs === 0 ? startMs : jobsLookedMs);
+    }
+    let lookedMs = jobsSinceMs === 0 ? startMs : jobsLookedMs;
+    for (let nextMs = 0; !this.#wait.signal.aborted; ) {
+      const restMs = nextMs - performance.now();
+      if (restMs <= 0) {
+        lookedMs = await this.#lookForJobs(lookedMs);
+        nextMs = performance.now() + saltJobsLookEveryMs;
+      } else if (isMirrored) await this.#mirrorAndRest(restMs);
+      else await this.#pause(restMs);
+    }
+  }
+
+  /** For jobs that were copied in while this master ran, or just after it died. @returns when they were last looked through */
+  async #lookForJobs(lookedMs: number): Promise<number> {
+    const startMs = Date.now();
+    // A clock that was set back must hide none.
+    const sinceMs = Math.min(lookedMs, startMs - saltJobsLookEveryMs) - aliveMarkMarginMs;
+    if (!(await this.#takeJobs(sinceMs, true))) return lookedMs;
+    this.#setJobsMark(startMs);
+    return startMs;
   }
 
   async #mirrorAndRest(restMsMax: number): Promise<void> {
@@ -201,13 +230,13 @@ export class SaltFiles {
       await this.#mirrorAndRest(leftMs);
   }
 
-  /** In between Salt's files are kept current: the jobs of a large site take minutes. */
-  async #takeJobs(sinceMs: number): Promise<void> {
+  /** In between Salt's files are kept current: the jobs of a large site take minutes. @returns whether it came to its end */
+  async #takeJobs(sinceMs: number, isBrief: boolean): Promise<boolean> {
     const keepMs = this.#config.keep_jobs_seconds * 1_000;
     const olderThanJid = jidAt(keepMs === 0 ? 0 : Date.now() - keepMs, 0);
-    let leftOut = 0;
+    let [jobs, leftOut] = [0, 0];
     for (let retryMs = saltMirrorRetryMs; !this.#wait.signal.aborted; ) {
-      const step = await this.#ask<TakenJobs>({ kind: "takeJobs", sinceMs, olderThanJid });
+      const step = await this.#ask<TakenJobs>({ kind: "takeJobs", sinceMs, olderThanJid, isBrief });
       if (step === undefined) {
         await this.#mirrorFor(retryMs);
         retryMs = Math.min(2 * retryMs, saltTakeJobsRetryMsMax);
@@ -216,25 +245,24 @@ export class SaltFiles {
         continue;
       }
       retryMs = saltMirrorRetryMs;
+      jobs += step.taken;
       this.counters.jobsTaken += step.taken;
       for (const fault of step.faults.slice(0, Math.max(0, faultsShownMax - leftOut)))
         this.#logger.warn(fault, "a job of a Salt master cannot be taken over and is left out");
       leftOut += step.leftOut;
       if (step.isDone) {
-        this.#areJobsSeen = true;
-        this.#setJobsMark();
-        const { jobsTaken } = this.counters;
-        if (jobsTaken + leftOut > 0) this.#logger.info({ jobs: jobsTaken, leftOut }, "took over jobs of a Salt master");
-        return;
+        if (jobs + leftOut > 0) this.#logger.info({ jobs, leftOut }, "took over jobs of a Salt master");
+        return true;
       }
       if (this.#plan.isMirrored) await this.#mirror();
     }
+    return false;
   }
 
   /** Without it the next start looks through Salt's jobs again. */
-  #setJobsMark(): void {
+  #setJobsMark(lookedMs: number): void {
     try {
-      this.#plan.jobsMark.set("");
+      this.#plan.jobsMark.set(String(lookedMs));
     } catch (error) {
       this.#logger.warn({ err: error }, "the mark of the jobs of a Salt master cannot be written");
     }

@@ -40,6 +40,8 @@ export type OldJobsTask = {
   readonly sinceMs: number;
   /** Jobs older than this one are about to be removed. */
   readonly olderThanJid: string;
+  /** Of folders in which this master writes, too, only job directories that changed themselves: those that are copied or moved in have. */
+  readonly isBrief?: boolean;
 };
 /** `faults`: what is left out, the first few; `leftOut` of all. */
 export type OldJobsStep = {
@@ -95,7 +97,7 @@ type Taking = OldJobsOptions & OldJobsTask;
 /** One by one: each step is a job directory, or a transaction. @returns how many were taken */
 async function* takeOverJobs(o: Taking, onFault: OnFault): AsyncGenerator<number, void, void> {
   let waiting: LoadRecord[] = [];
-  for (const directory of changedJobs(o.cachedir, o.sinceMs, onFault)) {
+  for (const directory of changedJobs(o, onFault)) {
     const record = directory === undefined ? undefined : readOldLoad(o, directory, onFault);
     if (record !== undefined) waiting.push(record);
     if (waiting.length >= loadsAtOnce) {
@@ -137,11 +139,17 @@ export function hasChangedJobs(cachedir: string, sinceMs: number): boolean {
   return folders.next().done !== true || hasFaults;
 }
 
-/** `isTouched`: its own time is old. It was copied or moved with what is in it, or only its owner or mode changed. */
-type ChangedFolder = { readonly folder: string; readonly isTouched: boolean };
+/** What is looked at in a folder: all job directories, those whose load may be new, or those that changed themselves. */
+type Look = "all" | "load" | "directory";
+type ChangedFolder = { readonly folder: string; readonly look: Look };
 
 /** A folder that has a new job has changed; so have those in which this master wrote. One that was copied keeps its former mtime. */
-function* changedFolders(cachedir: string, sinceMs: number, onFault: OnFault): Generator<ChangedFolder> {
+function* changedFolders(
+  cachedir: string,
+  sinceMs: number,
+  onFault: OnFault,
+  isBrief = false,
+): Generator<ChangedFolder> {
   const top = jobsDirectory(cachedir);
   // A folder that came into it from elsewhere keeps its own times. What cannot be read here is named with the names in it.
   const topTimes = reading(
@@ -154,19 +162,31 @@ function* changedFolders(cachedir: string, sinceMs: number, onFault: OnFault): G
     const folder = join(top, head);
     const times = reading(folder, onFault, () => statSync(folder, { throwIfNoEntry: false }));
     if (times === undefined) continue;
+    // Its own time is old: it was copied or moved with what is in it, or only its owner or mode changed.
     const isTouched = times.mtimeMs <= sinceMs;
-    if (!isTouched || times.ctimeMs > sinceMs) yield { folder, isTouched: isTouched && !isTopChanged };
+    if (!isTouched) yield { folder, look: isBrief ? "directory" : "all" };
+    else if (times.ctimeMs > sinceMs) yield { folder, look: isTopChanged ? "all" : "load" };
   }
 }
 
 /** Undefined for one that has not changed. */
-function* changedJobs(cachedir: string, sinceMs: number, onFault: OnFault): Generator<string | undefined> {
-  for (const { folder, isTouched } of changedFolders(cachedir, sinceMs, onFault))
+function* changedJobs({ cachedir, sinceMs, isBrief }: Taking, onFault: OnFault): Generator<string | undefined> {
+  for (const { folder, look } of changedFolders(cachedir, sinceMs, onFault, isBrief))
     for (const rest of namesIn(folder, onFault)) {
       const directory = join(folder, rest);
-      if (!isTouched || mayBeNew(join(directory, loadFile), sinceMs, onFault)) yield directory;
-      else yield undefined;
+      const isMeant =
+        look === "all" ||
+        (look === "load"
+          ? mayBeNew(join(directory, loadFile), sinceMs, onFault)
+          : hasChanged(directory, sinceMs, onFault));
+      yield isMeant ? directory : undefined;
     }
+}
+
+/** Whatever time a copy gives it, the system notes when that was. */
+function hasChanged(directory: string, sinceMs: number, onFault: OnFault): boolean {
+  const times = reading(directory, onFault, () => statSync(directory, { throwIfNoEntry: false }));
+  return times !== undefined && times.ctimeMs > sinceMs;
 }
 
 /**

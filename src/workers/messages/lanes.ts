@@ -32,7 +32,7 @@ export type FileStart = { readonly config: MasterConfig };
 /** `mirror`: bring Salt's files up to date for a while. `takeJobs`: take over jobs of a Salt master for a while, those in directories that changed after `sinceMs`. */
 export type SaltTask =
   | { readonly kind: "mirror" }
-  | { readonly kind: "takeJobs"; readonly sinceMs: number; readonly olderThanJid: string };
+  | { readonly kind: "takeJobs"; readonly sinceMs: number; readonly olderThanJid: string; readonly isBrief?: boolean };
 
 /** `storeFaults`: of our own store, met since the last answer, for the log. */
 export type SaltAnswer<Step> = Step & { readonly storeFaults: readonly string[] };

@@ -90,7 +90,8 @@ describe("Salt's own files at a start", () => {
     let asks = 0;
     let files: SaltFiles | undefined;
     const tried = new Promise<void>((resolve) => {
-      const run = async () => {
+      const run = async ({ isBrief }: Extract<SaltTask, { kind: "takeJobs" }>) => {
+        if (isBrief === true) return { taken: 0, leftOut: 0, isDone: true, faults: [], storeFaults: [] };
         asks += 1;
         if (asks === 1) throw new SaltworksError("STORE_FAILED", "disk full");
         resolve();
@@ -125,5 +126,26 @@ describe("Salt's own files at a start", () => {
     const atRetry = asked.lastIndexOf("takeJobs");
     await files?.close();
     assert.ok(atRetry > 50, `${atRetry} steps until all that waited was written`);
+  });
+
+  it("are looked through for jobs from the last look on, whatever the last sign of life was", async () => {
+    const { config, start, logger } = openSite();
+    const first = await start();
+    const lookedMs = Date.now() - 5_000;
+    first.jobsMark.set(String(lookedMs));
+    const plan = await start();
+    assert.equal(plan.jobsLookedMs, lookedMs);
+    let files: SaltFiles | undefined;
+    const asked = new Promise<SaltTask>((resolve) => {
+      const run = async (task: SaltTask) => {
+        resolve(task);
+        return { taken: 0, leftOut: 0, isDone: true, faults: [], storeFaults: [] };
+      };
+      files = new SaltFiles(plan, { config, saltLane: { run } as unknown as LanePool, logger });
+    });
+    const task = await asked;
+    await files?.close();
+    assert.ok(task.kind === "takeJobs" && task.isBrief === true && task.sinceMs < lookedMs, JSON.stringify(task));
+    assert.ok(Number(plan.jobsMark.text) > lookedMs, "the next start begins with this look");
   });
 });

@@ -1,6 +1,6 @@
 /** The jobs that a Salt master left: which of them are taken over, and when. */
 import assert from "node:assert/strict";
-import { chmodSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { SaltworksError } from "../../../src/errors.ts";
@@ -49,6 +49,17 @@ describe("taking over jobs", () => {
     }
     return [taken, faults];
   }
+  /** Job ids whose directories stand in one folder, and its name. */
+  function sameHead(count: number): string[] {
+    const byHead = new Map<string, string[]>();
+    for (let index = 0; ; index += 1) {
+      const jid = `2026010203040506${String(index).padStart(4, "0")}`;
+      const head = dirname(jobDirectory(cachedir, hashType, jid));
+      const jids = [...(byHead.get(head) ?? []), jid];
+      if (jids.length === count) return [head, ...jids];
+      byHead.set(head, jids);
+    }
+  }
   const reader = () => withOldJobs(jobs, { cachedir, hashType });
   /** The file system's clock goes in steps. @returns its time after this one */
   async function changesLaterThan(ms: number): Promise<number> {
@@ -79,6 +90,31 @@ describe("taking over jobs", () => {
       ["a", "salt's"],
       ["b", "ours"],
     ]);
+  });
+
+  it("briefly looks at directories that changed themselves: a job that was copied in with its old times is found", async () => {
+    const salt = openLocalCache({ cachedir, hashType });
+    // In one folder, as the jobs of a busy site are.
+    const [head, ...jids] = sameHead(3);
+    const [known = "", moved = "", broken = ""] = jids;
+    await salt.putLoad(loadOf(known));
+    put(join(jobDirectory(cachedir, hashType, broken), ".load.p"), Buffer.from([0xc1]));
+    const taking = new OldJobs({ cachedir, hashType, jobs, files: salt });
+    const { ctimeMs } = statSync(jobDirectory(cachedir, hashType, broken));
+    const sinceMs = Math.max(ctimeMs, statSync(jobDirectory(cachedir, hashType, known)).ctimeMs);
+    await changesLaterThan(sinceMs);
+    const elsewhere = temporary();
+    const there = openLocalCache({ cachedir: elsewhere, hashType });
+    await there.putLoad(loadOf(moved));
+    const from = jobDirectory(elsewhere, hashType, moved);
+    utimesSync(join(from, ".load.p"), 1_000_000, 1_000_000);
+    cpSync(from, jobDirectory(cachedir, hashType, moved), { recursive: true, preserveTimestamps: true });
+    const olderThanJid = "20000101000000000000";
+    const step = await taking.step({ sinceMs, olderThanJid, isBrief: true });
+    assert.deepEqual([step.taken, step.faults, step.isDone], [1, [], true], head);
+    assert.deepEqual(reader().findJids({ limit: 10 }), [moved]);
+    const whole = await new OldJobs({ cachedir, hashType, jobs, files: salt }).step({ sinceMs, olderThanJid });
+    assert.deepEqual([whole.taken, whole.faults.length], [1, 1], "the other job of the folder, and the broken one");
   });
 
   it("finds a job by its id before it is taken over, and all before this master has any", async () => {
