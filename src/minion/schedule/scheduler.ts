@@ -232,7 +232,7 @@ export class Scheduler {
     if (stepMs !== 0) {
       this.#options.log.warn(
         { seconds: Math.round(stepMs / 1_000) },
-        "the clock was set; intervals go on as they were",
+        "the clock was set; intervals continue as before",
       );
       for (const job of this.#book.jobs) job.noteClockSet(stepMs, nowMs);
     }

@@ -12,7 +12,7 @@ async function execution(context: RunnerContext): Promise<Encodable> {
   return new Map([...docs].sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
 }
 
-/** The tables are arguments, because this runner stands in one of them. */
+/** The tables are arguments, because this runner is in one of them. */
 export function docRunner(
   runners: () => Iterable<readonly [string, RunnerFunction]>,
   wheels: () => Iterable<readonly [string, RunnerFunction]>,

@@ -75,7 +75,7 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
     "fileserver.symlink_list",
     {
       parameters: parametersOf("saltenv", "backend"),
-      doc: "The links of an environment, and where each leads.",
+      doc: "The links of an environment, with their targets.",
       isOffline: true,
       run: async (context, args) =>
         isMeant(context, args) ? await filesOf(context).symlinks(textArgument(args, "saltenv", "base")) : {},

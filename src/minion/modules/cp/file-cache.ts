@@ -68,7 +68,7 @@ export async function replaceCached(path: string, pieces: AsyncIterable<Uint8Arr
   }
 }
 
-/** @param mode - of a file that is new; one that is there keeps its own */
+/** @param mode - of a new file; an existing one keeps its own */
 export async function writePieces(path: string, pieces: AsyncIterable<Uint8Array>, mode = 0o666): Promise<void> {
   const handle = openSync(path, "w", mode);
   try {
@@ -80,7 +80,7 @@ export async function writePieces(path: string, pieces: AsyncIterable<Uint8Array
   }
 }
 
-/** What is in memory already, as a file that comes in pieces. */
+/** Content in memory, in the form of a file that comes in pieces. */
 export async function* onePiece(content: Uint8Array): AsyncGenerator<Uint8Array> {
   yield content;
 }

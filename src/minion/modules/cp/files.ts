@@ -1,4 +1,4 @@
-/** `cp.get_file` and its kin: single files of the master, of web servers or of this machine. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+/** `cp.get_file` and similar functions: single files of the master, of web servers or of this machine. Source: Salt 3007's `cp` and file client, docs/functions.md. */
 
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
@@ -36,7 +36,7 @@ const hashNames: { readonly [length: number]: string } = {
   128: "sha512",
 };
 
-/** Where from and where to; with `template=jinja` both are templates. @throws SaltworksError FUNCTION_FAILED for one that cannot be rendered */
+/** Source and destination of a copy; with `template=jinja` both are templates. @throws SaltworksError FUNCTION_FAILED if one cannot be rendered */
 export async function copyPaths(
   context: CallContext,
   args: BoundArguments,
@@ -48,7 +48,7 @@ export async function copyPaths(
   return { source: await render(source), destination: await render(destination) };
 }
 
-/** @returns the path of the file; an empty text where the master has none, False where there is no directory for it */
+/** @returns the path of the file; an empty text if the master does not have the file, False if its directory does not exist */
 export async function getFile(context: CallContext, args: BoundArguments): Promise<string | false> {
   const { source, destination } = await copyPaths(context, args);
   const copy = {
@@ -62,7 +62,7 @@ export async function getFile(context: CallContext, args: BoundArguments): Promi
 export type Copy = {
   readonly destination: string;
   readonly makesDirectories: boolean;
-  /** Compression on the way. */
+  /** Level of the compression on the way. */
   readonly level: number | undefined;
 };
 
@@ -71,7 +71,7 @@ export function levelOf(args: BoundArguments): number | undefined {
   return isTrue(level) ? Math.min(9, Math.max(1, Math.trunc(numberOf(level) ?? 1))) : undefined;
 }
 
-/** Results as `getFile`. A file that is there with this content is left alone. */
+/** Returns what `getFile` does. Leaves a file with the same content alone. */
 export async function copyMasterFile(
   context: CallContext,
   source: string,
@@ -92,13 +92,13 @@ export async function copyMasterFile(
   return path;
 }
 
-/** @returns the text, False where there is no such file */
+/** @returns the text, False if the master does not have the file */
 export async function getFileText(context: CallContext, args: BoundArguments): Promise<string | false> {
   const path = await cached(context, strOf(argument(args, "path")), argument(args, "saltenv"), null);
   return path === false ? false : (textOf(path) ?? false);
 }
 
-/** @returns where the copy is, False where there is no such file */
+/** @returns the path of the copy, False without a file */
 export async function cacheFile(context: CallContext, args: BoundArguments): Promise<string | false> {
   const { named } = args;
   if (named.verify_ssl === false) throw commandError("verify_ssl=False is not supported by this minion");
@@ -126,14 +126,14 @@ export async function cached(
   return path;
 }
 
-/** Whether a copy has the hash that the caller knows the file by. */
+/** Whether a copy has the hash that the caller gave. */
 function isKnown(path: string, sourceHash: Value): boolean {
   const hash = isTrue(sourceHash) ? (strOf(sourceHash).split("=").at(-1) ?? "") : "";
   const hashType = hashNames[hash.length];
   return hashType !== undefined && hasContent(path, { hashType, hash });
 }
 
-/** The path of `file://` and of a bare path; undefined for other addresses. @throws SaltworksError FUNCTION_FAILED for one that is not absolute */
+/** The path in `file://` or a bare path; undefined for other addresses. @throws SaltworksError FUNCTION_FAILED if it is not absolute */
 function ownPath(source: string): string | undefined {
   const path = source.startsWith("file://") ? source.slice("file://".length) : source;
   if (path.includes("://")) return undefined;
@@ -141,7 +141,7 @@ function ownPath(source: string): string | undefined {
   return path;
 }
 
-/** @returns the path of the copy; with `dest=None` what is in the file; False, or an empty text without a directory for it, where there is none */
+/** @returns the path of the copy, or with `dest=None` the content; False without a file, and an empty text without a directory for it */
 export async function getUrl(context: CallContext, args: BoundArguments): Promise<Encodable> {
   const source = strOf(argument(args, "path"));
   const [dest, saltenv] = [argument(args, "dest"), argument(args, "saltenv")];
@@ -190,7 +190,7 @@ function textOf(path: string): string | undefined {
   return readIfAny(path)?.toString("utf8");
 }
 
-/** @returns the path of a file that was cached before, an empty text otherwise */
+/** @returns the path of a file that is already cached, otherwise an empty text */
 export function isCached(context: CallContext, args: BoundArguments): string {
   const source = strOf(argument(args, "path"));
   const environment = environmentOf(context, argument(args, "saltenv"));
@@ -207,7 +207,7 @@ export function isCached(context: CallContext, args: BoundArguments): string {
   return paths.find((path) => existsSync(path)) ?? "";
 }
 
-/** Where a copy would be. */
+/** The path that a copy would have. */
 export function cacheDestination(context: CallContext, args: BoundArguments): string {
   const source = strOf(argument(args, "url"));
   const saltenv = argument(args, "saltenv");
@@ -239,7 +239,7 @@ export async function hashFile(context: CallContext, args: BoundArguments): Prom
   return hash === undefined ? "" : { hsum: hash.hash, hash_type: hash.hashType };
 }
 
-/** @returns the mode: its last four octal digits, or with `octal=False` the number; null where there is no such file */
+/** @returns the mode: its last four octal digits, or with `octal=False` the number; null without a file */
 export async function statFile(context: CallContext, args: BoundArguments): Promise<string | number | null> {
   const source = strOf(argument(args, "path"));
   const mode = source.startsWith(scheme)

@@ -71,7 +71,7 @@ export function findFiles(path: string, options: FindOptions): string[] {
   return found.sort();
 }
 
-/** Empty for a directory that cannot be read, because `find` goes on then. */
+/** Empty for a directory that cannot be read, because `find` skips it. */
 function entriesOf(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true });

@@ -12,7 +12,7 @@ export function makeDirectories(path: string): void {
   try {
     mkdirSync(path);
   } catch (error) {
-    // Another process may have made it meanwhile.
+    // Another process may have made it in between.
     if (!isFileError(error) || error.code !== "EEXIST" || !isDirectory(path)) throw error;
   }
 }

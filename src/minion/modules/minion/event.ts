@@ -26,7 +26,7 @@ export function eventModule(environment: Environment): ModuleFunctions {
         "tag, data=None, preload=None, with_env=False, with_grains=False, with_pillar=False, with_env_opts=False, **kwargs",
       ),
       doc: describe(
-        "Sends an event to the master, with the named arguments and, where asked for, facts of the minion as its data.",
+        "Sends an event to the master, with the named arguments and on request facts of the minion as its data.",
         "event.send myco/mytag foo=Foo bar=Bar",
         "event.send myco/mytag '{foo: Foo}' with_grains='[os, id]'",
       ),
