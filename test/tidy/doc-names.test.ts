@@ -97,6 +97,15 @@ describe("documents name what exists", () => {
     none(inDocuments(pattern, (path) => (exists(path) ? undefined : `${path} does not exist`)));
   });
 
+  it("source files, by their whole path or by their name alone", () => {
+    /** `NAME.mjs` is the reader's own. */
+    const isThere = (name: string) =>
+      /^[A-Z]+\./.test(name) || exists(name) || paths.some((path) => path.endsWith(`/${name}`) && !name.includes("/"));
+    none(
+      inDocuments(/`([\w.*{},/-]+\.(?:ts|mjs))`/g, (name) => (isThere(name) ? undefined : `${name} does not exist`)),
+    );
+  });
+
   it("commands of saltworks, and scenarios of its bench", () => {
     const commands = new Set(Object.keys(commandAbouts));
     const scenarios = new Set([...scenarioNames, ...benchWords]);
