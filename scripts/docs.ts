@@ -1,6 +1,6 @@
 /**
- * Writes docs/config.md, errors.md, limits.md, metrics.md, runners.md and the manual pages from the tables of src, so
- * that they list exactly what exists. `npm run docs` runs it; test/tidy.test.ts compares.
+ * Writes docs/config.md, errors.md, limits.md, metrics.md, runners.md, house.svg and the manual pages from the tables
+ * and folders of src, so that they list exactly what exists. `npm run docs` runs it; test/tidy.test.ts compares.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,11 +19,12 @@ import type { RunnerFunction } from "../src/runners/contract/contract.ts";
 import { argumentWords } from "../src/runners/contract/doc-text.ts";
 import { runnerFunctions } from "../src/runners/registry.ts";
 import { wheelFunctions } from "../src/runners/wheel.ts";
+import { houseDrawing } from "./draw-house.ts";
 import { manualPages } from "./man.ts";
 
 const generatedNote = "<!-- Written by `npm run docs`. Change the table in src instead. -->";
 
-/** A value as a master file would have it. */
+/** A default value as it stands in a configuration file. */
 function shownDefault(option: Option<unknown>): string {
   if (option.default === null) return "not set";
   if (option.default === "") return "empty";
@@ -115,7 +116,7 @@ status that the HTTP API answers. \`retry\` says whether the same call may succe
   return `${[generatedNote, errorsIntroduction, "| code | HTTP | retry | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n")}\n`;
 }
 
-/** Name and comment of each limit, in the file's order. A limit without a comment is left out, which the test notices. */
+/** Name and comment of each limit, in the file's order. Leaves out a limit without a comment; the test reports it. */
 export function describedLimits(source: string): Map<string, string> {
   const found = new Map<string, string>();
   for (const [, comment = "", name = ""] of source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*export const (\w+)/g)) {
@@ -242,6 +243,7 @@ export function generatedDocs(root = packageRoot()): Map<string, string> {
     ["docs/errors.md", errorsDoc()],
     ["docs/limits.md", limitsDoc(limitsSource)],
     ["docs/metrics.md", metricsDoc()],
+    ["docs/house.svg", houseDrawing(root)],
     ...manualPages(),
     ["docs/runners.md", runnersDoc()],
   ]);

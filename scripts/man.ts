@@ -1,4 +1,4 @@
-/** Manual pages of the commands in roff, from the option tables: docs/man. Written by `npm run docs`. */
+/** Writes the manual pages of the commands (docs/man) in roff, from the option tables. `npm run docs` runs it. */
 import { commandAbouts } from "../src/cli/options/command-list.ts";
 import type { AnyOption, CommandTable, OptionGroup } from "../src/cli/options/option.ts";
 import { commands } from "../src/cli/options/parse.ts";
@@ -6,7 +6,7 @@ import { commands } from "../src/cli/options/parse.ts";
 const note = '.\\" Written by `npm run docs`. Change the option tables in src/cli instead.';
 
 const exitCodes: readonly (readonly [string, string])[] = [
-  ["0", "Done, as far as Salt's own command of the same name would say."],
+  ["0", "Done, by the rules of Salt's own command of the same name."],
   ["1", "A minion or function failed, or the master could not be asked."],
   ["2", "saltworks salt: nothing returned, or no minion matched."],
   ["64", "The command line or the configuration cannot be understood."],
@@ -14,7 +14,7 @@ const exitCodes: readonly (readonly [string, string])[] = [
 
 const seeAlso = (names: readonly string[]) => names.map((name) => `.BR ${name} (1)`).join(",\n");
 
-/** Text as roff takes it: no line begins a request, quotes and dashes are what they are. */
+/** Escapes text for roff: no line begins a request, and quotes and dashes keep their form. */
 function roff(text: string): string {
   return text
     .replaceAll("\\", "\\e")
@@ -53,7 +53,7 @@ function page(name: string, about: string, lines: readonly string[]): string {
 
 function commandPage(command: keyof typeof commands, table: CommandTable): string {
   const usage = table.usage.split("\n").map((line) => line.trim());
-  // Messages name Salt's own program; what is typed is the subcommand.
+  // Usage texts name Salt's own program; operators type the subcommand.
   const typed = usage.map((line) => `saltworks ${command}${line.replace(/^(?:saltworks )?[\w-]+/, "")}`);
   const synopsis = typed.flatMap((line, index) => [...(index === 0 ? [] : [".br"]), `.B ${roff(line)}`]);
   return page(`saltworks-${command}`, commandAbouts[command], [
