@@ -1,8 +1,10 @@
-// Runs the tests under test/security and test/fault in their long forms, and the programs named `*.soak.ts` there, one file at a time: hours, by hand.
+// Runs the tests under test/security and test/fault in their long forms, the programs named `*.soak.ts` there, one file at a time, and the growth
+// of the master's memory: hours, by hand.
 // Arguments: how many seconds each program may take (default 600), and words that a file's path must hold. SALTWORKS_FAULT_ROUNDS is how often
 // each test is repeated; every test prints the seed of what it draws. Ends with 1 if one of them failed.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -28,7 +30,37 @@ for (const file of files) {
   const flags = ["--enable-source-maps", ...testFlags, file];
   if (spawnSync(process.execPath, flags, { cwd: root, stdio: "inherit", env }).status !== 0) process.exitCode = 1;
 }
-if (files.length === 0) {
-  process.stderr.write("no test or program of that name under test/security or test/fault\n");
+/** Ends with 2 if the generator limited itself, which changes nothing about memory; the check looks at the returns. */
+const limitedExit = 2;
+
+function runsGrowth() {
+  const folder = mkdtempSync(join(tmpdir(), "saltworks-growth-"));
+  const minutes = Math.max(1, Math.round(Number(seconds) / 60));
+  const bench = [
+    "bench",
+    "growth",
+    "--set",
+    `minutes=${minutes}`,
+    "--set",
+    "minions=300",
+    "--set",
+    "rate=500",
+    "--output",
+    folder,
+  ];
+  const asHere = { cwd: root, stdio: "inherit" };
+  try {
+    const { status } = spawnSync(process.execPath, [join(root, "bin", "saltworks"), ...bench], asHere);
+    if (status !== 0 && status !== limitedExit) return false;
+    return spawnSync(process.execPath, [join(root, "scripts", "check-growth.mjs"), folder], asHere).status === 0;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const isGrowthWanted = words.every((word) => "growth".includes(word));
+if (isGrowthWanted && !runsGrowth()) process.exitCode = 1;
+if (files.length === 0 && !isGrowthWanted) {
+  process.stderr.write("no test or program of that name under test/security or test/fault, and not growth\n");
   process.exitCode = 1;
 }

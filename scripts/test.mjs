@@ -1,9 +1,12 @@
-// Runs every compiled test with node's own runner, in two groups: those that share the machine well side by side, then those
-// that start whole masters and fleets, one file at a time, or two where they mostly wait. Arguments: `--group light|heavy`, and words that
-// a file's path must hold. What failed is run once more: what fails then, too, fails the run; what doesn't is named as unsteady, to be mended.
+// Runs compiled tests with node's own runner. `npm test` runs the group "light": files that share the machine well and need nothing but Node.
+// `npm run test:all` adds the group "heavy": whole masters, fleets and real Salt, one file a runner, two at a time where files mostly wait.
+// Arguments: `--group light|heavy|all|node`, and words that a file's path must hold (which look in all groups). "node" are the light files that
+// hang on the version of Node: sockets, threads, processes, files, crypto and native packages. A failed test fails the run;
+// failed files are run once more, alone, only to say whether they fail always. The slowest files are listed at the end.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -11,13 +14,25 @@ import { parseArgs } from "node:util";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const testRoot = join(root, "dist", "test");
 const heavyFolders = ["fault", "fleet", "interop", "security"];
-/** Files that mostly wait for minions and for Salt's own timeouts: two at a time take half as long. The longest first, so that both lanes end together. */
-const waitingFiles = [
-  /interop\/golden\/commands\./,
-  /fleet\/golden\/(?:commands|jobs|masters)\.|interop\/golden\/(?:waits|salt-commands)\./,
-  /fleet\/(?:masters\/daemons|jobs\/(?:jobs|missing-returns|deliver-within|batches|runner-answers|schedules)|rights\/(?:key-removals|forged-events))\./,
-  /interop\/(?:takeover|runners|mines|lookup|accept-missing|deliver-within|pillars|operators\/(?:external-auth|restricted-users|forged-events))\./,
+const nodeFolders = ["client", "crypto", "fileserver", "store", "transport", "wire", "workers"];
+const nodeFiles = [
+  /^(?:cli\/(?:daemon|terminal|host)|master\/(?:ports|upkeep|leave)|minion\/(?:jobs|minion)|config\/yaml|python)/,
 ];
+const slowestShown = 20;
+/** Files that measure, or that need both cores: never beside another. The others mostly wait, for minions and for Salt's own timeouts. */
+const aloneFiles = [
+  /security\/(?:floods|publish-floods|stranger-floods)\./,
+  /fault\/(?:chaos-day|disk-errors|clock-jumps)\./,
+  /fleet\/(?:benches\/|golden\/timing\.|masters\/(?:thousand-minions|worker-loss|slow-subscriber|keepalive)\.)/,
+  /interop\/real-(?:minions|masters)\./,
+];
+/** The longest first, so that lanes end together. */
+const longFiles = [
+  /interop\/golden\/(?:commands|salt-commands)\./,
+  /fleet\/golden\/(?:commands|jobs|masters)\.|interop\/golden\/waits\./,
+  /fleet\/masters\/(?:daemons|kill-nine)\.|interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,
+];
+const lanes = 2;
 
 function testFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -30,7 +45,25 @@ function groupOf(file) {
   return heavyFolders.includes(relative(testRoot, file).split("/")[0] ?? "") ? "heavy" : "light";
 }
 
-const options = ["--enable-source-maps", "--test", "--test-reporter=spec"];
+function isOfNode(file) {
+  const path = relative(testRoot, file);
+  return nodeFolders.includes(path.split("/")[0] ?? "") || nodeFiles.some((pattern) => pattern.test(path));
+}
+
+const timesFolder = mkdtempSync(join(tmpdir(), "saltworks-test-times-"));
+process.once("exit", () => rmSync(timesFolder, { recursive: true, force: true }));
+let timesCount = 0;
+
+/** Flags of one runner: what it prints for people, and its times in a file of their own. */
+function runnerFlags() {
+  timesCount += 1;
+  const times = join(timesFolder, `${timesCount}.json`);
+  return [
+    ...["--enable-source-maps", "--test"],
+    ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
+    ...[`--test-reporter=${join(root, "scripts", "file-times.mjs")}`, `--test-reporter-destination=${times}`],
+  ];
+}
 
 /** Runners under way. Each leads a process group: a signal for this program reaches its tests, too, and what they started ends with them. */
 const runners = new Set();
@@ -68,14 +101,14 @@ for (const [signal, exitCode] of [
 }
 
 async function run(files, concurrency) {
-  const flags = [...options, `--test-concurrency=${concurrency}`, ...files.sort()];
+  const flags = [...runnerFlags(), `--test-concurrency=${concurrency}`, ...files.sort()];
   const [status] = await once(startRunner(flags, ["ignore", "inherit", "inherit"]), "exit");
   return status ?? 1;
 }
 
 /** As `run` for one file, beside others: what it prints comes at its end, in one piece. */
 async function runBesideOthers(file) {
-  const child = startRunner([...options, file], ["ignore", "pipe", "pipe"]);
+  const child = startRunner([...runnerFlags(), file], ["ignore", "pipe", "pipe"]);
   const printed = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => printed.push(chunk));
   const [status] = await once(child, "close");
@@ -83,48 +116,75 @@ async function runBesideOthers(file) {
   return status ?? 1;
 }
 
-const { values, positionals: words } = parseArgs({ allowPositionals: true, options: { group: { type: "string" } } });
-const files = testFiles(testRoot).filter((file) => words.every((word) => relative(root, file).includes(word)));
-const groups = ["light", "heavy"].filter((group) => values.group === undefined || values.group === group);
-const chosen = groups.map((group) => files.filter((file) => groupOf(file) === group));
-if (chosen.every((group) => group.length === 0)) {
-  process.stderr.write(`no test file matches ${process.argv.slice(2).join(" ")}\n`);
-  process.exit(1);
-}
-/** More files than this are not unsteady, they fail. */
+/** More failed files than this need no second look. */
 const secondLooksMax = 3;
 
-async function runOnceMore(files, concurrency, what) {
-  process.stdout.write(`\nOnce more: ${what}\n`);
-  const status = await run(files, concurrency);
-  if (status === 0) process.stdout.write(`\nUnsteady, passed when run once more: ${what}\n`);
-  return status;
+async function lookAgain(failed) {
+  const names = failed.map((file) => relative(testRoot, file));
+  process.stdout.write(`\nFiles with failed tests: ${names.join(" ")}\n`);
+  if (failed.length > secondLooksMax) return;
+  for (const [index, file] of failed.entries()) {
+    process.stdout.write(`\nOnce more, alone: ${names[index]}\n`);
+    const isPassed = (await run([file], 1)) === 0;
+    process.stdout.write(
+      `\n${names[index]} ${isPassed ? "failed once and passed alone: a defect all the same" : "fails always"}\n`,
+    );
+  }
 }
 
-/** Each file of whole fleets in a runner of its own, which tells which one it is that failed. */
 async function runHeavy(files) {
   const failed = [];
-  const waiting = waitingFiles.flatMap((pattern) => files.filter((file) => pattern.test(file)));
-  const queue = [...waiting];
+  const isAlone = (file) => aloneFiles.some((pattern) => pattern.test(file));
+  const beside = files.filter((file) => !isAlone(file));
+  const long = longFiles.flatMap((pattern) => beside.filter((file) => pattern.test(file)));
+  const queue = [...long, ...beside.filter((file) => !long.includes(file))];
   const lane = async () => {
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
       if ((await runBesideOthers(file)) !== 0) failed.push(file);
     }
   };
-  await Promise.all([lane(), lane()]);
-  for (const file of files) if (!waiting.includes(file) && (await run([file], 1)) !== 0) failed.push(file);
-  const names = failed.map((file) => relative(testRoot, file)).join(" ");
-  process.stdout.write(`\nFiles of whole fleets: ${files.length}, with failed tests: ${failed.length} ${names}\n`);
-  if (failed.length === 0) return 0;
-  return failed.length > secondLooksMax ? 1 : await runOnceMore(failed, 1, names);
+  await Promise.all(Array.from({ length: lanes }, lane));
+  for (const file of files.filter(isAlone)) if ((await run([file], 1)) !== 0) failed.push(file);
+  process.stdout.write(`\nFiles of whole fleets: ${files.length}, with failed tests: ${failed.length}\n`);
+  if (failed.length > 0) await lookAgain(failed);
+  return failed.length === 0 ? 0 : 1;
 }
 
-async function runLight(files) {
-  return (await run(files, 2)) === 0 ? 0 : await runOnceMore(files, 2, "all light files, see above for what failed");
+/** All times that runners wrote, the longest first. */
+function fileTimes() {
+  const times = readdirSync(timesFolder).flatMap((name) => {
+    const text = readFileSync(join(timesFolder, name), "utf8");
+    return text === "" ? [] : JSON.parse(text);
+  });
+  return times.sort((one, other) => other.ms - one.ms);
 }
 
+function showSlowest() {
+  const times = fileTimes();
+  const total = times.reduce((sum, { ms }) => sum + ms, 0);
+  process.stdout.write(
+    `\nThe slowest of ${times.length} files, which took ${(total / 1_000).toFixed(0)} s together:\n`,
+  );
+  for (const { file, ms, names } of times.slice(0, slowestShown)) {
+    const seconds = (ms / 1_000).toFixed(1).padStart(6);
+    process.stdout.write(`${seconds} s  ${relative(root, file)}: ${names.join("; ")}\n`);
+  }
+}
+
+const { values, positionals: words } = parseArgs({ allowPositionals: true, options: { group: { type: "string" } } });
+const group = values.group ?? (words.length > 0 ? "all" : "light");
+const groups = group === "node" ? ["light"] : ["light", "heavy"].filter((name) => group === "all" || group === name);
+const files = testFiles(testRoot).filter((file) => words.every((word) => relative(root, file).includes(word)));
+const chosen = groups.map((name) =>
+  files.filter((file) => groupOf(file) === name && (group !== "node" || isOfNode(file))),
+);
+if (groups.length === 0 || chosen.every((list) => list.length === 0)) {
+  process.stderr.write(`no test file matches ${process.argv.slice(2).join(" ")}\n`);
+  process.exit(1);
+}
 let status = 0;
-for (const [index, group] of chosen.entries()) {
-  if (group.length > 0) status = (await (groups[index] === "light" ? runLight(group) : runHeavy(group))) || status;
+for (const [index, list] of chosen.entries()) {
+  if (list.length > 0) status = (await (groups[index] === "light" ? run(list, 2) : runHeavy(list))) || status;
 }
+showSlowest();
 process.exit(status);
