@@ -1,7 +1,6 @@
 /** The recorded command lines on arguments, from argv to what is shown, with Salt's `test.arg_clean` played by the test itself. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 import { parseFunctions } from "../../../src/cli/args/functions.ts";
 import { keywordMark } from "../../../src/cli/args/words.ts";
@@ -9,12 +8,12 @@ import { parseCommandLine } from "../../../src/cli/options/parse.ts";
 import { isOutputter, renderOutput } from "../../../src/cli/outputters/render.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Value } from "../../../src/wire/values.ts";
-import { repositoryRoot } from "../../root.ts";
+import { goldenPath } from "../../golden/path.ts";
 
 type Transcript = { name: string; argv: string[]; stdout: string; stderr: string; rc: number };
 
 function transcripts(topic: string): Transcript[] {
-  return JSON.parse(readFileSync(join(repositoryRoot, `test/golden/${topic}.json`), "utf8")).transcripts;
+  return JSON.parse(readFileSync(goldenPath(`${topic}.json`), "utf8")).transcripts;
 }
 
 /** What the minion's function returns for arguments that came over the wire. */

@@ -1,7 +1,6 @@
 /** Reads transcripts of Salt's programs from test/golden, and tells from one how the minions behaved. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { repositoryRoot } from "../../root.ts";
+import { goldenPath } from "../../golden/path.ts";
 
 export type Transcript = {
   readonly name: string;
@@ -13,8 +12,7 @@ export type Transcript = {
 };
 
 export function readTranscripts(topic: string): Transcript[] {
-  const file = join(repositoryRoot, "test", "golden", `${topic}.json`);
-  return (JSON.parse(readFileSync(file, "utf8")) as { transcripts: Transcript[] }).transcripts;
+  return (JSON.parse(readFileSync(goldenPath(`${topic}.json`), "utf8")) as { transcripts: Transcript[] }).transcripts;
 }
 
 export function transcript(topic: string, name: string): Transcript {

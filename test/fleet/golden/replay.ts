@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { repositoryRoot } from "../../root.ts";
+import { goldenPath } from "../../golden/path.ts";
 import { asRecorded, comparable, type Places, type Printed } from "./compare.ts";
 import { type CommandOptions, type CommandResult, GoldenFleet } from "./fleet.ts";
 
@@ -37,8 +36,7 @@ const lanesMax = 3;
 
 export function readTopic(topic: string): readonly Transcript[] {
   const file = topic === "functions" ? "function_transcripts" : topic;
-  const path = join(repositoryRoot, "test", "golden", `${file}.json`);
-  const { transcripts } = JSON.parse(readFileSync(path, "utf8")) as { transcripts: Transcript[] };
+  const { transcripts } = JSON.parse(readFileSync(goldenPath(`${file}.json`), "utf8")) as { transcripts: Transcript[] };
   const seen = new Map<string, number>();
   return transcripts.map((transcript) => {
     const count = (seen.get(transcript.name) ?? 0) + 1;

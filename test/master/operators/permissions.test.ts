@@ -37,7 +37,7 @@ type Recorded = {
   readonly blacklist: readonly { blacklist: ConfigMap; user: string; fun: string | string[]; refused: boolean }[];
 };
 
-/** What Salt 3007 decided, by test/vectors/permissions.py. */
+/** What Salt 3007 decided, by test/vectors/made/permissions.py. */
 const recorded = JSON.parse(
   readFileSync(join(repositoryRoot, "test/vectors/permissions.json"), "utf8"),
 ) as unknown as Recorded;

@@ -9,7 +9,7 @@ import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
 import { writeLoadFiles } from "../../../src/store/salt/local-cache.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
-import { repositoryRoot } from "../../root.ts";
+import { goldenPath } from "../../golden/path.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { callRunner, runnerContext } from "../calling.ts";
 import { masterAccess } from "../master-access.ts";
@@ -157,7 +157,7 @@ function keywordsOf(argv: readonly string[]): Record<string, Value> {
 
 describe("searches recorded from Salt", () => {
   const temporary = temporaryDirectories();
-  const file = join(repositoryRoot, "test/golden/jobs_search.json");
+  const file = goldenPath("jobs_search.json");
   const { transcripts } = JSON.parse(readFileSync(file, "utf8")) as { transcripts: readonly Transcript[] };
   const jobs: readonly (readonly [string, Fields])[] = [
     ["20261120161241261424", { fun: "test.ping", arg: [], tgt: "es*", tgt_type: "glob" }],

@@ -1,6 +1,6 @@
 """Records what Salt makes of events over max_event_size: run with a release's Python, prints trim.json.
 
-/opt/salt-venvs/3007/bin/python test/vectors/trim.py > test/vectors/trim.json
+/opt/salt-venvs/3007/bin/python test/vectors/made/trim.py > test/vectors/trim.json
 """
 import base64
 import json
