@@ -1,4 +1,4 @@
-/** Which subcommand a command line means, and what becomes of errors that none of them expects. */
+/** Finds the subcommand of a command line, runs it, and reports the errors that it does not handle itself. */
 
 import { nearestNames } from "../config/edit-distance.ts";
 import { withSystemReason } from "../config/files/system-errors.ts";
@@ -10,7 +10,7 @@ import { programVersion, versionsText } from "./start/version.ts";
 
 type Command = (argv: readonly string[], host: Host) => Promise<number>;
 
-/** Loaded when asked for: a key listing needs no master. */
+/** Each is loaded on demand, because a key listing does not need the code of the master. */
 const commands: { readonly [name in keyof typeof commandAbouts]: () => Promise<Command> } = {
   master: async () => (await import("./commands/master.ts")).runMasterCommand,
   minion: async () => (await import("./commands/minion.ts")).runMinionCommand,
@@ -27,10 +27,10 @@ const commands: { readonly [name in keyof typeof commandAbouts]: () => Promise<C
   completion: async () => (await import("./commands/completion.ts")).runCompletion,
 };
 
-/** Those that Salt has, too, but for the daemons, which end in good order. */
+/** Commands of Salt's that Ctrl-C ends at once. Daemons are missing here, because they stop in order. */
 const saltsOwn: ReadonlySet<string> = new Set(["salt", "key", "run", "call", "cp"]);
 
-/** Exit codes of sysexits: a command line that cannot be understood, an error of the program itself. */
+/** Exit codes of sysexits for a usage error and for an error of the program itself. */
 const usageExitCode = 64;
 const softwareExitCode = 70;
 
@@ -55,7 +55,7 @@ export async function dispatch(argv: readonly string[], host: Host): Promise<num
   return await answered(name, host, async () => await (await commands[name]())(rest, host));
 }
 
-/** `saltworks help`, and `saltworks help COMMAND` for what `saltworks COMMAND --help` shows. */
+/** `saltworks help`, and `saltworks help COMMAND`, which shows the same as `saltworks COMMAND --help`. */
 async function help([name]: readonly string[], host: Host): Promise<number> {
   if (name !== undefined && name !== "help")
     return isCommand(name) ? await dispatch([name, "--help"], host) : refuse(name, host);
@@ -75,7 +75,7 @@ function isCommand(name: string | undefined): name is keyof typeof commands {
   return name !== undefined && Object.hasOwn(commands, name);
 }
 
-/** What a command ends with, errors included: those are said in one line where the operator can do something about them. */
+/** Runs a command and turns its errors into an exit code. An error that the operator can mend takes one line. */
 export async function answered(name: string, host: Host, run: () => Promise<number>): Promise<number> {
   try {
     return await run();
@@ -95,7 +95,7 @@ export async function answered(name: string, host: Host, run: () => Promise<numb
   }
 }
 
-/** What the operator can mend: permissions, a full disk. Where in the program it came up says nothing to him. */
+/** Errors that the operator can mend, such as permissions or a full disk. A stack would not help with them. */
 const systemRefusals: ReadonlySet<unknown> = new Set([
   "EACCES",
   "EPERM",

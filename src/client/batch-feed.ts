@@ -1,6 +1,6 @@
 /**
- * What the event bus says about one batch. Each event tells where its entry lies in the batch's log, so that one that was missed or had no
- * room is noticed and read from there. Source: docs/decisions/0020-batches-in-the-master.md.
+ * The events of one batch job. Each event gives the offset of its entry in the batch's log, so that the reader notices a missing entry and
+ * reads it from the log. Source: docs/decisions/0020-batches-in-the-master.md.
  */
 import { SaltworksError } from "../errors.ts";
 import { batchFeedBytesMax, earlyEventsMax } from "../limits.ts";
@@ -40,7 +40,7 @@ export class BatchFeed {
     return feed;
   }
 
-  /** From now on only this batch counts. */
+  /** Drops the events of other batches, also those that have come already. */
   follow(jid: string): void {
     this.#tagStart = Buffer.from(`saltworks/batch/${jid}/`);
     const early = this.#events.splice(0);
@@ -48,7 +48,7 @@ export class BatchFeed {
     for (const body of early) this.#take(body);
   }
 
-  /** The next entry that has come, if there is one. */
+  /** Takes the oldest entry that has come. Returns undefined if there is none. */
   shift(): ValueMap | undefined {
     const body = this.#events.shift();
     if (body === undefined) return undefined;
@@ -78,7 +78,7 @@ export class BatchFeed {
   close(): void {
     this.#subscriber?.close();
     this.#events.length = 0;
-    this.#failure ??= new SaltworksError("CHANNEL_CLOSED", "the batch is followed no longer");
+    this.#failure ??= new SaltworksError("CHANNEL_CLOSED", "this client stopped following the batch");
     this.#wake?.();
   }
 
@@ -86,7 +86,7 @@ export class BatchFeed {
     if (!this.#tagStart.equals(body.subarray(0, this.#tagStart.length))) return;
     this.#events.push(body);
     this.#bytes += body.byteLength;
-    // The oldest are read from the log instead, by whoever finds that they are missing.
+    // The reader notices that the oldest are missing and reads them from the log.
     while (this.#events.length > earlyEventsMax || (this.#bytes > this.#bytesMax && this.#events.length > 1))
       this.#bytes -= this.#events.shift()?.byteLength ?? 0;
     this.#wake?.();

@@ -1,11 +1,11 @@
-/** What a master answers to clear requests of operators: a map, or why it has none. Source: docs/protocol.md sections 7.2 and 11. */
+/** Reads the master's answer to an operator's clear request: a map, or the reason for a refusal. Source: docs/protocol.md sections 7.2 and 11. */
 import { SaltworksError } from "../errors.ts";
 import { textField } from "../wire/fields.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import { notPermittedText } from "./texts.ts";
 
-/** @throws SaltworksError AUTH_FAILED, REQUEST_REFUSED for what is no map */
+/** @throws SaltworksError AUTH_FAILED, REQUEST_REFUSED for an answer that is not a map */
 export function readReply(frame: Uint8Array): ValueMap {
   const reply = decode(frame);
   if (reply instanceof Map) {

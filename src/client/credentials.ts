@@ -1,6 +1,6 @@
 /**
- * How an operator proves to the master who he is: by the content of a key file that only he can read, a token, or his name and password for an eauth
- * system. Source: docs/protocol.md sections 7.2 and 11.1.
+ * An operator's proof of identity to the master: the content of a key file that only this user can read, a token, or a name and password for an
+ * eauth system. Source: docs/protocol.md sections 7.2 and 11.1.
  */
 import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,14 +8,14 @@ import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import { notContactedText, notPermittedText } from "./texts.ts";
 
-/** Of a user whom an eauth system knows. */
+/** Of a user of an eauth system. */
 export type Login =
   | { readonly token: string }
   | { readonly eauth: string; readonly username: string; readonly password: string };
-/** `user`: whose process asks, such as `root` or `sudo_ann`; with a key the master records what is asked as his. */
+/** `user`: the user of the asking process, such as `root` or `sudo_ann`. With a key the master records this name with each request. */
 export type Credentials = { readonly user: string; readonly proof: { readonly key: string } | Login };
 
-/** Root and whoever used sudo have the key of the master's own user. */
+/** Root, also by sudo, uses the key of the master's own user. */
 function keyOwner(user: string, masterUser: string): string {
   return user === "root" || user.startsWith("sudo_") ? masterUser : user;
 }
@@ -25,8 +25,8 @@ function keyFile(config: MasterConfig, owner: string): string {
 }
 
 /**
- * @throws SaltworksError AUTH_FAILED if the key may not be read or this user has none, MASTER_UNREACHABLE if nobody has one because
- * no master ran here
+ * @throws SaltworksError AUTH_FAILED if this user has no key or may not read it, MASTER_UNREACHABLE if no user has one because no master
+ * ever ran here
  */
 export async function readCredentials(config: MasterConfig, user: string): Promise<Credentials> {
   const file = keyFile(config, keyOwner(user, config.user));

@@ -1,4 +1,4 @@
-/** The master's events as they come, through its restarts: what `state.event` shows. Source: docs/protocol.md section 10.2. */
+/** Reads the master's events for `state.event`, also after a restart of the master. Source: docs/protocol.md section 10.2. */
 import { setTimeout as delay } from "node:timers/promises";
 import { SaltworksError } from "../errors.ts";
 import { watchedEventsBytesMax, watchReconnectMs } from "../limits.ts";
@@ -7,9 +7,9 @@ import { splitEvent } from "../wire/event.ts";
 
 export type WatchedEvent = { readonly tag: string; readonly data: Uint8Array };
 
-/** Reads until `signal`. Events that nobody takes in time are dropped, oldest first. */
+/** Reads until `signal`. If the caller is too slow, the oldest events are dropped. */
 export class EventWatch {
-  /** Events for which there was no room. */
+  /** Number of dropped events. */
   dropped = 0;
   readonly #path: string;
   readonly #signal: AbortSignal;
@@ -24,14 +24,14 @@ export class EventWatch {
     signal.addEventListener("abort", () => this.#wake?.());
   }
 
-  /** @throws SaltworksError MASTER_UNREACHABLE if no master is there at first */
+  /** @throws SaltworksError MASTER_UNREACHABLE if no master runs when the watch is opened */
   static async open(path: string, signal: AbortSignal): Promise<EventWatch> {
     const watch = new EventWatch(path, signal);
     await watch.#connect();
     return watch;
   }
 
-  /** Ends with the signal. A master that goes away is waited for. */
+  /** Ends with the signal. Waits for a master that has gone away. */
   async *events(): AsyncGenerator<WatchedEvent, void, void> {
     while (!this.#signal.aborted) {
       const item = this.#items.shift();

@@ -1,7 +1,7 @@
 /**
- * What the event bus says about one job, in order. Connected before the job is published, so that no return is missed;
- * bounded, so that a job with huge returns costs no more memory than its buffer: what has no room is fetched from the store later.
- * What counts is what the master vouches for: a minion's event with another minion's return in it is nothing.
+ * The events of one job, in order. Connects before the job is published, so that no return is missed. The buffer is bounded:
+ * returns that do not fit are read from the store later. Only the master's own events count, because a minion could send an event
+ * with another minion's return in it.
  * Source: docs/protocol.md sections 10.3 and 11.3.
  */
 import { SaltworksError } from "../errors.ts";
@@ -13,7 +13,7 @@ import { decode } from "../wire/msgpack.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import { lostBus } from "./texts.ts";
 
-/** `data` of a return: the event's map, packed; absent if there was no room for it. `silence`: nothing has come for a while. */
+/** `data` of a return: the event's map, packed; undefined if the buffer was full. `silence`: no event came for `silenceMs`. */
 export type FeedItem =
   | { readonly kind: "return"; readonly id: string; readonly data: Uint8Array | undefined }
   | {
@@ -31,15 +31,15 @@ const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|(prog)\/|r
 const lineFeed = 0x0a;
 const tagStarts = [Buffer.from("salt/job/"), Buffer.from("saltworks/job/")];
 
-/** How much may wait, and after which time nothing counts as silence; smaller in tests. */
+/** Bounds of what may wait, and the time without events that counts as silence. Smaller in tests. */
 export type JobFeedRoom = { readonly bytesMax: number; readonly earlyEventsMax: number; readonly silenceMs: number };
 
 export class JobFeed {
-  /** States of a run that minions with `state_events` reported so far. */
+  /** Number of states that minions with `state_events` have reported. */
   stateCount = 0;
-  /** Called after each. */
+  /** Called after each report. */
   onState: (() => void) | undefined;
-  /** Events of before the job was known, for which there was no room. */
+  /** Number of events that were dropped before the job id was known. */
   earlyEventsForgotten = 0;
   readonly #room: JobFeedRoom;
   readonly #early: Uint8Array[] = [];
@@ -63,7 +63,7 @@ export class JobFeed {
     const feed = new JobFeed(room);
     feed.#subscriber = await EventSubscriber.connect(pubPath, {
       onEvent: (body, isMasters) => {
-        // A minion may only tell of its own states.
+        // Of the minions' own events only reports of states count.
         if (isMasters || isProgress(body)) feed.#take(body);
       },
       onClose: (error) => {
@@ -74,13 +74,13 @@ export class JobFeed {
     return feed;
   }
 
-  /** From now on only this job counts; what came for it already is not lost. */
+  /** Drops the events of other jobs. Keeps those of this job that have come already. */
   follow(jid: string): void {
     this.#jid = jid;
     for (const body of this.#early.splice(0)) this.#take(body);
   }
 
-  /** @throws SaltworksError MASTER_UNREACHABLE once the bus is lost and everything that came is read */
+  /** @throws SaltworksError MASTER_UNREACHABLE once the bus is lost and every event that came has been read */
   async next(): Promise<FeedItem> {
     for (;;) {
       const item = this.#items.shift();
@@ -93,7 +93,7 @@ export class JobFeed {
     }
   }
 
-  /** @returns false if nothing came for so long */
+  /** @returns false if no event came for `silenceMs` */
   #isWoken(): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), this.#room.silenceMs);
@@ -104,18 +104,18 @@ export class JobFeed {
     });
   }
 
-  /** Whoever waits in `next` gets CHANNEL_CLOSED. */
+  /** A caller that waits in `next` gets CHANNEL_CLOSED. */
   close(): void {
     this.#subscriber?.close();
     this.#items.length = 0;
-    this.#failure ??= new SaltworksError("CHANNEL_CLOSED", "the job is followed no longer");
+    this.#failure ??= new SaltworksError("CHANNEL_CLOSED", "this client stopped following the job");
     this.#wake?.();
   }
 
   #take(body: Uint8Array): void {
     if (!tagStarts.some((start) => start.equals(body.subarray(0, start.length)))) return;
     if (this.#jid === undefined) {
-      // The reply to the publish is on its way: only a master with very many jobs gets here, and losing the oldest costs a look into the store.
+      // Until the reply to the publish comes, the events of all jobs wait. A busy master can exceed the bounds; lost returns are read from the store.
       this.#early.push(body);
       this.#earlyBytes += body.byteLength;
       while (this.#early.length > this.#room.earlyEventsMax || this.#earlyBytes > this.#room.bytesMax) {
@@ -150,7 +150,7 @@ export class JobFeed {
   }
 }
 
-/** Whether it is `salt/job/JID/prog/..`, which minions send themselves. */
+/** Whether the tag is `salt/job/JID/prog/..`, which minions send themselves. */
 function isProgress(body: Uint8Array): boolean {
   const tagEnd = body.indexOf(lineFeed);
   return tagPattern.exec(Buffer.from(body.buffer, body.byteOffset, Math.max(0, tagEnd)).toString())?.[3] !== undefined;
@@ -160,14 +160,14 @@ function readDone(data: Uint8Array): JobEnd {
   return toJobEnd(decode(data));
 }
 
-/** What the master says of a job that is over, in its event or when asked. */
+/** Reads the master's report of a finished job, from its event or from an answer. */
 export function toJobEnd(fields: Value): JobEnd {
   const map = fields instanceof Map ? fields : new Map();
   const [silent, reasons] = [textsById(mapField(map, "silent")), textsById(mapField(map, "reasons"))];
   return { kind: "done", returned: texts(listField(map, "returned")), silent, reasons };
 }
 
-/** With syndics below, further expected minions become known while the job runs. */
+/** Masters with syndics announce further expected minions while the job runs. */
 function readExpected(data: Uint8Array): FeedItem {
   const fields = decode(data);
   const map = fields instanceof Map ? fields : new Map();

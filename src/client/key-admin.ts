@@ -1,6 +1,6 @@
 /**
- * Minions' keys as an operator manages them: straight in the key directories, so that it works with the master down.
- * A running master sees the change within a second; the event bus is told what was done.
+ * Lists and changes minions' keys in the key directories, so that operators can do so with the master down.
+ * A running master sees a change within a second. Each change is also sent to the event bus.
  * Source: docs/protocol.md sections 6.3 and 10.3.
  */
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -17,7 +17,7 @@ import { encodeEvent } from "../wire/event.ts";
 
 export type { KeyState };
 export type KeyAction = "accept" | "reject" | "delete";
-/** Ids by state. A state that is not of interest is absent; the order of states is Salt's. */
+/** Ids by state, in Salt's order of states. A state that was not asked for is absent. */
 export type KeyLists = ReadonlyMap<KeyState, readonly string[]>;
 /** Texts or fingerprints by state and id. */
 export type KeyTexts = ReadonlyMap<KeyState, ReadonlyMap<string, string>>;
@@ -25,7 +25,7 @@ export type KeyTexts = ReadonlyMap<KeyState, ReadonlyMap<string, string>>;
 /** The order in which Salt lists states; `minions`, `minions_pre` and so on in its data. */
 export const listedStates: readonly KeyState[] = ["accepted", "pending", "rejected", "denied"];
 
-/** What can be done with keys, here or through a master. */
+/** Operations on keys, in the directories here or through a master. */
 export type KeyActions = {
   readonly isThere: boolean;
   list(states?: readonly KeyState[]): KeyLists | Promise<KeyLists>;
@@ -47,7 +47,7 @@ export class KeyAdmin implements KeyActions {
     this.#keys = openKeyDirectories(config.pki_dir);
   }
 
-  /** Whether there is a key directory at all. One that this user may not see is an error of its own, not an absent one. */
+  /** Whether the key directory exists. A directory that this user may not read is an error, not an absent one. */
   get isThere(): boolean {
     return statSync(this.#config.pki_dir, { throwIfNoEntry: false }) !== undefined;
   }
@@ -68,7 +68,7 @@ export class KeyAdmin implements KeyActions {
     return found;
   }
 
-  /** Where these ids are now: each under every state that holds it. */
+  /** The states of these ids now. An id can be in several states. */
   whereabouts(keys: KeyLists): KeyLists {
     const found = new Map<KeyState, string[]>();
     for (const id of [...keys.values()].flat()) {
@@ -102,10 +102,10 @@ export class KeyAdmin implements KeyActions {
   }
 
   /**
-   * Accepts, rejects or deletes these keys. With `isRotating`, a master gets a new AES key, so that whoever was
-   * rejected or deleted reads no further publish. With `isDataKept`, a master keeps what it knows of minions whose key is deleted.
+   * Accepts, rejects or deletes these keys. With `isRotating` the master makes a new AES key, so that rejected and deleted minions
+   * cannot read further publishes. With `isDataKept` the master keeps its data about minions whose key is deleted.
    *
-   * @returns ids that were not accepted because their text is no usable key
+   * @returns ids that were not accepted because their text is not a usable key
    */
   async apply(action: KeyAction, keys: KeyLists, options: KeyChangeOptions): Promise<string[]> {
     if (action === "delete" && options.isDataKept) setKeepMarks(this.#config.cachedir, keys.get("accepted") ?? []);
@@ -150,7 +150,7 @@ export class KeyAdmin implements KeyActions {
     try {
       await fireEvents(join(this.#config.sock_dir, "master_event_pull.ipc"), events);
     } catch (error) {
-      // Nobody listens while the master is down: the directories are the truth.
+      // With the master down no program listens. It reads the directories when it starts.
       if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Key pairs and signatures that an operator asks for: a minion's keys made ahead, the signature of the master's public key.
+ * Makes key pairs and signatures for an operator: keys of a future minion, and the signature of the master's public key.
  * Source: docs/protocol.md section 3.6; files as salt-key writes them.
  */
 import { chownSync, existsSync, readFileSync, statSync } from "node:fs";
@@ -21,19 +21,19 @@ export type NewPair = {
   readonly directory: string;
   readonly name: string;
   readonly bits: number;
-  /** To whom the files are given; undefined leaves them with whoever makes them. */
+  /** The owner of the files. Undefined: the user of this process. */
   readonly ownerUid: number | undefined;
 };
 
-/** Salt signs with this hash whatever the algorithm of its replies is. */
+/** Salt always signs with this hash, also where its replies use another one. */
 const signatureAlgorithm = "PKCS1v15-SHA1";
 const signatureMode = 0o644;
 
 /**
- * Makes a pair; one that is there already stays as it is.
+ * Makes a pair. An existing pair stays as it is.
  *
  * @returns the fingerprint of its public key
- * @throws SaltworksError STORE_FAILED, CRYPTO_BAD_KEY (there is a file that holds no key, or `signing_key_pass` does not open it)
+ * @throws SaltworksError STORE_FAILED, CRYPTO_BAD_KEY (an existing file is not a key, or `signing_key_pass` does not decrypt it)
  */
 export function makeKeyPair({ directory, name, bits, ownerUid }: NewPair, config: KeyConfig): string {
   const privateFile = join(directory, `${name}.pem`);
@@ -55,7 +55,7 @@ function give(file: string, uid: number): void {
 }
 
 export type SignatureRequest = {
-  /** Undefined: the master's own files. */
+  /** Files that are undefined are the master's own. */
   readonly privateFile: string | undefined;
   readonly publicFile: string | undefined;
   readonly directory: string | undefined;
@@ -64,13 +64,13 @@ export type SignatureRequest = {
   readonly ownerUid: number | undefined;
 };
 
-/** `text` in Salt's words says what is missing. `isWritten` false: there is a signature already. */
+/** `text` names what is missing, in Salt's words. `isWritten` is false if a signature exists already. */
 export type SignatureOutcome =
   | { readonly ok: true; readonly isWritten: boolean }
   | { readonly ok: false; readonly text: string };
 
 /**
- * Signs a public key with a signing key and writes the signature, unless there is one.
+ * Signs a public key with a signing key and writes the signature, unless a signature exists.
  *
  * @throws SaltworksError STORE_FAILED, CRYPTO_BAD_KEY
  */

@@ -1,6 +1,6 @@
 /**
- * An operator's connection to a running master of this machine: publish jobs and follow them, call runners and wheel functions.
- * Source: docs/protocol.md sections 7.2 and 11; the command line and the HTTP API are built on it.
+ * An operator's connection to a running master of this machine: publishes and follows jobs, calls runners and wheel functions.
+ * Source: docs/protocol.md sections 7.2 and 11.
  */
 import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
@@ -23,18 +23,18 @@ import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
 import { lostBus, notContactedText, notPermittedText, timedOutText } from "./texts.ts";
 
-/** `isSuccess` false: `value` is what went wrong. */
+/** If `isSuccess` is false, `value` is the error. */
 export type CommandOutcome = {
   readonly jid: string;
   readonly value: Value;
   readonly isSuccess: boolean;
-  /** What the function has to say beside its value. */
+  /** Remarks of the function beside its value. */
   readonly notes: readonly string[];
 };
 
-/** Newest request version: a master with Salt's default `minimum_auth_version` takes no other. */
+/** The newest request version. A master with Salt's default `minimum_auth_version` accepts no other. */
 const requestVersion = 3;
-/** Salt sends a publish three times before it gives up; asked once, for as long, a slow master cannot publish it twice. */
+/** Salt sends a publish up to three times. We send it once and wait as long, so that a slow master cannot publish it twice. */
 const publishTries = 3;
 
 export class MasterClient {
@@ -50,7 +50,7 @@ export class MasterClient {
   }
 
   /**
-   * Reads the user's key, unless he has a login; connects to nothing yet.
+   * Reads the user's key, unless a login is given. Does not connect yet.
    *
    * @throws SaltworksError AUTH_FAILED, MASTER_UNREACHABLE
    */
@@ -59,9 +59,9 @@ export class MasterClient {
   }
 
   /**
-   * Asks for a token in a password's place.
+   * Asks for a token that replaces the password.
    *
-   * @returns undefined if the master does not know the user, or another password
+   * @returns undefined if the master does not know the user or refuses the password
    * @throws SaltworksError REQUEST_TIMEOUT, MASTER_UNREACHABLE
    */
   static async makeToken(
@@ -83,7 +83,7 @@ export class MasterClient {
   /**
    * Publishes a job without waiting for it.
    *
-   * @returns undefined if no minion matched: nothing was sent
+   * @returns undefined if no minion matched, so that nothing was sent
    * @throws SaltworksError REQUEST_TIMEOUT, MASTER_UNREACHABLE, AUTH_FAILED, REQUEST_REFUSED, TARGET_INVALID
    */
   async publish(request: JobRequest): Promise<Published | undefined> {
@@ -103,7 +103,7 @@ export class MasterClient {
         ...request.kwargs,
         batch: request.batch && encodeBatchOptions(request.batch),
         follow: follow && { timeout: follow.timeoutSeconds, gather_job_timeout: follow.gatherTimeoutSeconds },
-        // Where Salt's clients have it.
+        // Salt's clients put the login here, too.
         ...(isKey ? {} : proof),
       },
       user,
@@ -126,7 +126,7 @@ export class MasterClient {
   }
 
   /**
-   * Publishes a job and gives its returns as they come.
+   * Publishes a job and follows it.
    *
    * @returns undefined if no minion matched. Otherwise close it when done.
    * @throws SaltworksError as `publish`
@@ -153,7 +153,7 @@ export class MasterClient {
   }
 
   /**
-   * Begins a batch, which goes on in the master whatever becomes of this client.
+   * Begins a batch job. It goes on in the master also if this client ends.
    *
    * @returns undefined if no minion matched. Otherwise close it when done.
    * @throws SaltworksError as `publish`
@@ -171,7 +171,7 @@ export class MasterClient {
     }
   }
 
-  /** A batch that was begun by whomever, from its beginning. @throws SaltworksError MASTER_UNREACHABLE */
+  /** Follows a batch job of any client from its beginning. @throws SaltworksError MASTER_UNREACHABLE */
   async followBatch(jid: string): Promise<RunningBatch> {
     return this.#following(jid, await this.#contact(() => BatchFeed.open(this.#eventPath())));
   }
@@ -188,8 +188,8 @@ export class MasterClient {
    * Runs a runner function and waits for its result.
    *
    * @param jid its job id instead of a new one
-   * @param listener is told what the function says while it runs
-   * @throws SaltworksError as `publish`; MASTER_UNREACHABLE too if the master goes away meanwhile
+   * @param listener gets lines and progress of the function while it runs
+   * @throws SaltworksError as `publish`; MASTER_UNREACHABLE also if the master goes away meanwhile
    */
   async runner(
     fun: string,
@@ -257,19 +257,19 @@ export class MasterClient {
     return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, ...proof, user, __notes__: true }, timeoutMs));
   }
 
-  /** The minions that a job for the target would be expected of. @throws SaltworksError TARGET_INVALID, and as `publish` */
+  /** The minions that would be expected to answer a job for the target. @throws SaltworksError TARGET_INVALID, and as `publish` */
   async matchTarget(target: AskedTarget): Promise<readonly string[]> {
     const answer = await this.#askTarget("saltworks.match_target", target);
     return texts(listField(answer, "minions"));
   }
 
-  /** How many they are. @throws SaltworksError as `matchTarget` */
+  /** The number of minions in `matchTarget`. @throws SaltworksError as `matchTarget` */
   async countTarget(target: AskedTarget): Promise<number> {
     const answer = await this.#askTarget("saltworks.match_target", target, { is_counted: true });
     return Number(answer.get("count") ?? 0);
   }
 
-  /** What the master knows of them, bounded in size. @throws SaltworksError as `matchTarget` */
+  /** The master's explanation of a target, bounded in size. @throws SaltworksError as `matchTarget` */
   explainTarget(target: AskedTarget): Promise<ValueMap> {
     return this.#askTarget("saltworks.explain_target", target);
   }
@@ -285,7 +285,7 @@ export class MasterClient {
     throw new SaltworksError("TARGET_INVALID", String(value));
   }
 
-  /** Tells at once whether a master is there: its event bus takes a connection. @throws SaltworksError MASTER_UNREACHABLE */
+  /** Connects to the event bus once, which shows at once whether a master runs. @throws SaltworksError MASTER_UNREACHABLE */
   async reach(): Promise<void> {
     const nothing = () => undefined;
     const link = await this.#contact(() =>
@@ -294,7 +294,7 @@ export class MasterClient {
     link.close();
   }
 
-  /** Gives up what is under way; what is asked from now on fails with CHANNEL_CLOSED. */
+  /** Gives up all requests under way. Later requests fail with CHANNEL_CLOSED. */
   close(): void {
     this.#isClosed = true;
     for (const channel of this.#open) channel.close();
@@ -302,7 +302,7 @@ export class MasterClient {
     this.#idle.length = 0;
   }
 
-  /** The whole loads of returns as the store has them, by minion id; undefined if the master cannot answer with so much. */
+  /** Whole loads of stored returns by minion id. Undefined if they are too large for one answer. */
   async #storedReturns(jid: string, ids: readonly string[]): Promise<ValueMap | undefined> {
     const { value, isSuccess } = await this.wheel("saltworks.returns", { jid, ids });
     return isSuccess && value instanceof Map ? value : undefined;
@@ -318,7 +318,7 @@ export class MasterClient {
     return join(this.#config.sock_dir, "master_event_pub.ipc");
   }
 
-  /** Names in Salt's words what keeps a command from reaching the master. */
+  /** Turns a failed connection into Salt's sentence for it. */
   async #contact<Result>(step: () => Promise<Result>): Promise<Result> {
     try {
       return await step();

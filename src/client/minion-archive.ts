@@ -1,9 +1,9 @@
-/** What the master keeps of its minions, read from its store by the master's own machine: works with the master down. */
+/** Opens the master's data about its minions for reading on its own machine, also with the master down. */
 import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
 import { type MinionData, openMinionData } from "../store/minions/data.ts";
 
-/** Close it when done. One that no master has made yet reads as empty. @throws SaltworksError STORE_FAILED */
+/** Close it when done. A store that no master has made yet reads as empty. @throws SaltworksError STORE_FAILED */
 export function openMinionArchive(
   config: Pick<MasterConfig, "cachedir">,
 ): Pick<MinionData, "get" | "getMine" | "ids" | "close"> {

@@ -1,6 +1,6 @@
 /**
- * Minions' keys through a master, by its wheel functions: for those who may not touch the key directories, but are granted these functions by an
- * eauth system. Source: Salt's KeyCLI with `--auth`, docs/external-auth.md.
+ * Manages minions' keys through a master's wheel functions, for users who may not read the key directories but to whom an eauth system grants
+ * these functions. Source: Salt's KeyCLI with `--auth`, docs/external-auth.md.
  */
 import { SaltworksError } from "../errors.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
@@ -16,7 +16,7 @@ import {
 import type { MasterClient } from "./master-client.ts";
 
 const localName = "local";
-/** Of `key.accept_dict` and `key.reject_dict`: without these, keys of such states are left alone. */
+/** Arguments of `key.accept_dict` and `key.reject_dict`. Without them, keys in these states are left alone. */
 const includingStates = {
   include_accepted: "accepted",
   include_rejected: "rejected",
@@ -30,7 +30,7 @@ const includedBy: Readonly<Record<KeyAction, readonly (keyof typeof includingSta
 
 /** Every method throws AUTH_FAILED, REQUEST_TIMEOUT, REQUEST_REFUSED. */
 export class RemoteKeys implements KeyActions {
-  /** Whether there are key directories is the master's own business. */
+  /** The master looks after its own key directories. */
   readonly isThere = true;
   readonly #client: Pick<MasterClient, "wheel">;
 
@@ -66,7 +66,7 @@ export class RemoteKeys implements KeyActions {
     return new Map(local instanceof Map ? [...local].map(([name, text]) => [String(name), String(text)]) : []);
   }
 
-  /** The AES key and what is known of the minions go as the master is configured. */
+  /** The master's configuration decides about a new AES key and about its data of the minions. */
   async apply(action: KeyAction, keys: KeyLists): Promise<string[]> {
     const match = new Map<Encodable, Encodable>([...keys].map(([state, ids]) => [stateName(state), [...ids]]));
     const included = includedBy[action].filter((name) => keys.has(includingStates[name]));
@@ -79,7 +79,9 @@ export class RemoteKeys implements KeyActions {
   async #ask(fun: string, kwargs: { readonly [name: string]: Encodable }): Promise<ValueMap> {
     const { value, isSuccess } = await this.#client.wheel(fun, kwargs);
     if (isSuccess && value instanceof Map) return value;
-    throw new SaltworksError("REQUEST_REFUSED", isSuccess ? `${fun} answered no map` : String(value), { fun });
+    throw new SaltworksError("REQUEST_REFUSED", isSuccess ? `the answer of ${fun} is not a map` : String(value), {
+      fun,
+    });
   }
 }
 
@@ -92,7 +94,7 @@ function listsOf(named: ValueMap): KeyLists {
   );
 }
 
-/** Only of the keys asked for: an id may have one in several states. */
+/** Only the keys asked for, because an id can have keys in several states. */
 function textsOf(named: ValueMap, keys: KeyLists): KeyTexts {
   return new Map(
     [...keys].map(([state, ids]) => {

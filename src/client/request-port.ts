@@ -1,11 +1,11 @@
-/** The request port of the master of this machine: where it is, and whether anything listens there. */
+/** The request port of this machine's master: its endpoint, and whether a program listens there. */
 import { createConnection } from "node:net";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import { requestConnectTimeoutMs } from "../limits.ts";
 import { notContactedText } from "./texts.ts";
 
-/** Where the request port of the master of this machine is: an interface that means all is reached by loopback. */
+/** The endpoint of this machine's master. If the master listens on all interfaces, it is that of the loopback. */
 export function requestEndpoint(config: Pick<MasterConfig, "interface" | "ret_port">): string {
   const address = config.interface;
   const host = address === "0.0.0.0" || address === "" ? "127.0.0.1" : address === "::" ? "::1" : address;
@@ -13,10 +13,10 @@ export function requestEndpoint(config: Pick<MasterConfig, "interface" | "ret_po
 }
 
 /**
- * Connects and leaves again; ZeroMQ would try for as long as an answer may take. Users of an eauth system may not reach the event bus, which
- * tells the same.
+ * Connects once and closes, because ZeroMQ itself would try again until the answer is overdue. Users of an eauth system need this, since
+ * they may not open the event bus.
  *
- * @throws SaltworksError MASTER_UNREACHABLE if nothing listens there or it does not take the connection in time
+ * @throws SaltworksError MASTER_UNREACHABLE if no program accepts the connection in time
  */
 export function knock(config: Pick<MasterConfig, "interface" | "ret_port">): Promise<void> {
   const endpoint = requestEndpoint(config);

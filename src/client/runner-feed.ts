@@ -1,6 +1,6 @@
 /**
- * What a runner function says while it runs, from the event bus: lines that it prints, and its events of progress. In order, and before the
- * result is shown: the reply says how many there were.
+ * The lines and progress events of a running runner function, read in order from the event bus. The reply gives their number, so that all of
+ * them are shown before the result.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { runnerTellingWaitMs } from "../limits.ts";
@@ -11,13 +11,13 @@ import { decode } from "../wire/msgpack.ts";
 import type { ValueMap } from "../wire/values.ts";
 
 export type RunnerListener = {
-  /** Text to be shown as it is. */
+  /** Text that is shown unchanged. */
   readonly onPrint: (text: string) => void;
   /** An event under the call's tag. `suffix`: the rest of its tag. */
   readonly onProgress: (suffix: string, event: ValueMap) => void;
 };
 
-/** A job id of the client's own clock, with `unique_jid` its process id behind: whoever names it before the call misses nothing of it. */
+/** A job id by the client's clock, with `unique_jid` followed by its process id. A client that chooses the id itself misses no event of the call. */
 export function ownJid(isUnique: boolean): string {
   const micros = Math.floor((performance.timeOrigin + performance.now()) * 1_000);
   const jid = jidAt(Math.floor(micros / 1_000), micros % 1_000);
@@ -41,7 +41,7 @@ export class RunnerFeed {
     this.#printStart = Buffer.from(this.#printTag);
   }
 
-  /** One event of the bus, whatever it is about. */
+  /** Takes any event of the bus and ignores those of other calls. */
   take(body: Uint8Array): void {
     const isOurs = [this.#start, this.#printStart].some((start) => start.equals(body.subarray(0, start.length)));
     if (!isOurs) return;
@@ -57,7 +57,7 @@ export class RunnerFeed {
     this.#onTold?.();
   }
 
-  /** Until so many events have come; a bus that lost some is not waited for longer than `runnerTellingWaitMs`. */
+  /** Waits until `count` events have come, but at most `runnerTellingWaitMs`, because the bus may have lost some. */
   async heard(count: number): Promise<void> {
     const abort = new AbortController();
     const late = delay(runnerTellingWaitMs, undefined, { signal: abort.signal }).catch(() => undefined);

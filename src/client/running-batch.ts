@@ -1,4 +1,4 @@
-/** A batch from its beginning until it is over, whenever one begins to look: from its log what has happened, from the event bus what happens. */
+/** Follows a batch job from its first entry to its last: earlier entries come from its log, new ones from the event bus. */
 import { SaltworksError } from "../errors.ts";
 import { batchLookMs } from "../limits.ts";
 import type { BatchEntry } from "../wire/batch-options.ts";
@@ -8,17 +8,17 @@ import type { BatchFeed } from "./batch-feed.ts";
 import { type JobEvent, lostReturn, toEvent } from "./running-job.ts";
 
 export type MinionReturn = Extract<JobEvent, { kind: "return" }>;
-/** `load` of a `new` is left out on the way. `returned`: what the minion of a `return` returned. */
+/** A `new` entry comes without its `load`. `returned`: the return that belongs to a `return` entry. */
 export type BatchEvent = { readonly entry: BatchEntry; readonly returned: MinionReturn | undefined };
 
 export type BatchReader = {
-  /** Wheel `saltworks.batch`. */
+  /** Answer of wheel `saltworks.batch`. */
   readonly page: (jid: string, offset: number) => Promise<ValueMap>;
   /** Whole loads of returns, by minion id. */
   readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap | undefined>;
 };
 
-/** What the master puts in an event in place of a value that made it too large. */
+/** The master's replacement for a value that made an event too large. */
 const trimmed = "VALUE_TRIMMED";
 
 export class RunningBatch {
@@ -38,7 +38,7 @@ export class RunningBatch {
    * To be read once, to its end or until `close`.
    *
    * @throws SaltworksError MASTER_UNREACHABLE if the master goes away meanwhile or has given the batch up, CHANNEL_CLOSED after `close`,
-   * REQUEST_REFUSED if there is no such batch
+   * REQUEST_REFUSED if this batch does not exist
    */
   async *events(): AsyncGenerator<BatchEvent, void, void> {
     let isLooking = true;
@@ -59,7 +59,7 @@ export class RunningBatch {
         yield event;
         if (event.entry.kind === "done") return;
       }
-      // Whoever has missed something reads on until nothing is left.
+      // After a gap the log is read until its end.
       isLooking = !isNext && placed.length > 0;
     }
   }
@@ -95,13 +95,13 @@ export class RunningBatch {
   }
 }
 
-/** Whatever is too large is replaced where it stands, at any depth. */
+/** The master replaces large values in place, at any depth. */
 function isTrimmed(value: Value | undefined): boolean {
   if (value instanceof Map) return [...value.values()].some(isTrimmed);
   return Array.isArray(value) ? value.some(isTrimmed) : value === trimmed;
 }
 
-/** The exit code that a batch deserves: the highest of its minions, and never 0 if it was stopped. */
+/** The exit code of a batch: the highest of its minions, and never 0 if it was stopped. */
 export function exitCodeOf(done: Extract<BatchEntry, { kind: "done" }>): number {
   return done.outcome === "finished" ? done.retcode : Math.max(1, done.retcode);
 }

@@ -1,5 +1,5 @@
 /**
- * A published job until it is over: each return as it comes, then who stayed silent.
+ * Follows a published job to its end: each return as it comes, then the silent minions.
  * Source: docs/protocol.md section 11.3; what is shown of it stands in docs/compatibility.md.
  */
 
@@ -11,8 +11,8 @@ import type { FeedItem, JobEnd, JobFeed } from "./job-feed.ts";
 import type { Published } from "./job-request.ts";
 
 /**
- * `retcode`: of a job with several functions the highest. `outputter`: how the minion wants its value shown.
- * `silent` minions were expected; `unknown` names are in the target list but have no accepted key. `detail`: why, in the master's own words.
+ * `retcode`: the highest of a job with several functions. `outputter`: the minion's wish for its value.
+ * `silent` minions were expected to return. `unknown` names stand in the target list but have no accepted key. `detail`: the master's reason.
  */
 export type JobEvent =
   | {
@@ -26,15 +26,15 @@ export type JobEvent =
   | { readonly kind: "unknown"; readonly id: string; readonly detail?: string };
 
 export type JobReader = {
-  /** Whole loads of returns, by minion id; undefined if there is no answer, as where they are too large for one. */
+  /** Whole loads of returns by minion id. Undefined without an answer, for example if they are too large for one. */
   readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap | undefined>;
   /** How the job has ended: "running" if it has not, "unknown" if the master has forgotten it. */
   readonly end: (jid: string) => Promise<JobEnd | "running" | "unknown">;
 };
 
-/** Returns that are fetched from the store with one question: their sum is an answer, and most are small. */
+/** Returns that one question reads from the store. All of them have to fit into one answer, and most are small. */
 const storedReturnsAtOnce = 50;
-/** What the master puts in an event in place of a value that made it too large. */
+/** The master's replacement for a value that made an event too large. */
 const trimmedMark = Buffer.from("VALUE_TRIMMED");
 
 export class RunningJob implements Published {
@@ -106,16 +106,16 @@ export class RunningJob implements Published {
     this.#feed.close();
   }
 
-  /** The event that says that the job is over may have been lost: whoever stopped reading for a while loses events. */
+  /** Asks whether the job is over, because its last event may be lost: a client that does not read for a while loses events. */
   async #look(outstanding: ReadonlySet<string>): Promise<JobEnd | undefined> {
     if (!this.#mayLook) return undefined;
     let end: JobEnd | "running" | "unknown";
     try {
       end = await this.#reader.end(this.jid);
     } catch (error) {
-      // What could not be told now is asked again after the next silence, and the event may still come; a master that has gone closes the event bus.
+      // The next silence asks again, and the event may still come. If the master has gone, the event bus closes.
       if (!(error instanceof SaltworksError) || error.code === "CHANNEL_CLOSED") throw error;
-      // Whoever is not let in any more must not try again and again: a password may be good for one time only.
+      // A refused login is not tried again, because a password may be valid only once.
       if (hasCode(error, "AUTH_FAILED")) this.#mayLook = false;
       return undefined;
     }
@@ -139,7 +139,7 @@ export class RunningJob implements Published {
     }
   }
 
-  /** One by one where they are too large for one answer. */
+  /** Asks for one return at a time if all are too large for one answer. */
   async #stored(ids: readonly string[]): Promise<Map<string, ValueMap>> {
     const stored = new Map<string, ValueMap>();
     const together = await this.#reader.returns(this.jid, ids);
@@ -151,7 +151,7 @@ export class RunningJob implements Published {
     return stored;
   }
 
-  /** The return as the event has it, or as the store has it where the event was cut or lost. */
+  /** Reads a return from its event, or from the store if the event was cut or lost. */
   async #readReturn(item: Pick<FeedItem & { kind: "return" }, "id" | "data">): Promise<JobEvent> {
     const { id, data } = item;
     const isWhole = data !== undefined && !Buffer.from(data.buffer, data.byteOffset, data.length).includes(trimmedMark);
@@ -166,7 +166,7 @@ function* partsOf(ids: readonly string[]): Generator<readonly string[]> {
     yield ids.slice(start, start + storedReturnsAtOnce);
 }
 
-/** A return's load as it is told. */
+/** The event of a return's load. */
 export function toEvent(id: string, fields: ValueMap): Extract<JobEvent, { kind: "return" }> {
   const outputter = fields.get("out");
   return {
@@ -179,8 +179,8 @@ export function toEvent(id: string, fields: ValueMap): Extract<JobEvent, { kind:
 }
 
 /**
- * A return whose event had no room or did not come, and which the job cache does not keep: with `job_cache: False`, `nocache` or an external job
- * cache there is nobody to ask.
+ * A return whose event was dropped or lost, and which the job cache does not hold because of `job_cache: False`, `nocache` or an external job
+ * cache.
  */
 export function lostReturn(id: string): Extract<JobEvent, { kind: "return" }> {
   const value =

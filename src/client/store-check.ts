@@ -1,4 +1,4 @@
-/** Reads all that a master has stored, with the master running or not, and says what is damaged. Changes nothing. docs/decisions/0024-damaged-stores.md. */
+/** Reads everything that a master has stored and reports damage, whether the master runs or not. Changes nothing. docs/decisions/0024-damaged-stores.md. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { withSystemReason } from "../config/files/system-errors.ts";
@@ -21,7 +21,7 @@ import { saltKinds } from "../store/salt/minion-files.ts";
 import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";
 import { readSecrets } from "../store/secrets/secrets.ts";
 
-/** `records` that were read; `faults`: the first few. `unreadable`: why it was not read, and nothing is known of it. */
+/** `records`: the number that was read. `faults`: the first few. `unreadable`: why the part could not be read at all. */
 export type StorePart = {
   readonly what: string;
   readonly place: string;
@@ -29,13 +29,13 @@ export type StorePart = {
   readonly faults: readonly string[];
   readonly faultCount: number;
   readonly unreadable?: string;
-  /** Files and directories there that nothing reads, the first few. */
+  /** The first few files and directories there that no program reads. */
   readonly leftAlone: readonly string[];
   readonly leftAloneCount: number;
 };
 export type OnProgress = (place: string, share: number) => void;
 
-/** One part after the other, each when it is read. */
+/** Yields each part as soon as it has been read. */
 export function* checkStore(config: MasterConfig, onProgress: OnProgress): Generator<StorePart> {
   const { cachedir, pki_dir: pkiDir } = config;
   let box: SecretBox | undefined;
@@ -76,7 +76,7 @@ export function* checkStore(config: MasterConfig, onProgress: OnProgress): Gener
   }
 }
 
-/** Of the cache directory: what a check reads, and what holds nothing of its own. */
+/** Names in the cache directory that a check reads, or that hold no data. */
 const knownNames: ReadonlySet<string> = new Set([
   ...["jobs.lmdb", "minions.lmdb", "pending-jobs.lmdb", "salt-files.lmdb", "batches", "tokens"],
   ...["jobs", "minions", ...saltKinds],
@@ -92,12 +92,12 @@ function masterKey({ pki_dir: pkiDir, key_pass: passphrase }: MasterConfig, tall
     return readMasterKey(pkiDir, passphrase ?? undefined);
   } catch (error) {
     if (!hasCode(error, "CRYPTO_BAD_KEY")) throw error;
-    tally.fault(`${join(pkiDir, "master.pem")} is no private key, or key_pass does not open it`);
+    tally.fault(`${join(pkiDir, "master.pem")} is not a private key, or key_pass does not decrypt it`);
     return undefined;
   }
 }
 
-/** The box of the master's key, with what it holds opened; undefined if there is none yet or the key is damaged. */
+/** The box that the master's key opens. Undefined if there is no key yet or the key is damaged. */
 function openBox(config: MasterConfig, tally: Tally): SecretBox | undefined {
   const saltFile = join(config.pki_dir, ".seal-salt");
   const file = join(config.pki_dir, ".secrets.sealed");

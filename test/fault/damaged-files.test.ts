@@ -222,7 +222,7 @@ describe("a master on damaged files", () => {
           unread.some((line) => line.includes("EACCES") && line.includes(join(root, path))),
           stdout,
         );
-        assert.match(stdout, /Something could not be read/);
+        assert.match(stdout, /Some data could not be read/);
       });
     }
   });

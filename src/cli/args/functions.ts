@@ -1,17 +1,17 @@
-/** The function word and what follows it: one function, or several with their own arguments. Source: docs/compatibility.md, multi-function calls. */
+/** Reads the function word and its arguments: one function, or several with arguments for each. Source: docs/compatibility.md, multi-function calls. */
 import type { Value } from "../../wire/values.ts";
 import { parseArguments, type WordOptions } from "./words.ts";
 
 /** Exit code of Salt's CLI for words that do not fit together. */
 export const wordsExitCode = 42;
 
-/** `fun` and `arg` as a publish carries them: with several functions, one list of arguments each. */
+/** `fun` and `arg` of a publish. Several functions have one list of arguments each. */
 export type Call =
   | { readonly ok: true; readonly fun: string; readonly arg: Value[] }
   | { readonly ok: true; readonly fun: string[]; readonly arg: Value[][] };
 type Misfit = { readonly ok: false; readonly message: string; readonly exitCode: typeof wordsExitCode };
 
-/** A comma in `functionWord` makes it several; `separator` is the word between the arguments of one and the next. */
+/** A comma in `functionWord` separates functions. `separator` is the word between the arguments of two functions. */
 export function parseFunctions(
   functionWord: string,
   words: readonly string[],
@@ -32,7 +32,7 @@ function misfit(message: string): Misfit {
   return { ok: false, message, exitCode: wordsExitCode };
 }
 
-/** Separators that stand alone, if their number fits; otherwise those inside of words count as well. */
+/** Splits at separators that stand alone if their number fits. Otherwise separators inside words count as well. */
 function groupWords(words: readonly string[], separator: string, groupCount: number): string[][] {
   const isAlone = words.filter((word) => word === separator).length === groupCount - 1;
   let group: string[] = [];

@@ -1,15 +1,15 @@
-/** What the options and words of a command line say of a job's target, and of the waiting for it. Source: docs/compatibility.md, target types. */
+/** Reads a job's target and its times from options and words. Source: docs/compatibility.md, target types. */
 import type { JobRequest } from "../../client/job-request.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 
-/** A list is split at commas, blanks around them dropped, or at blanks where there is no comma; every other kind is the word itself. */
+/** Splits a list at commas without the blanks around them, or at blanks if it has no comma. Any other kind is the word itself. */
 export function targetExpression(kind: string, word: string): string | string[] {
   if (kind !== "list") return word;
   if (word.includes(",")) return word.replaceAll(" ", "").split(",");
   return word.split(/\s+/u).filter((name) => name !== "");
 }
 
-/** The kind of target: that of the flag which is set; the keys of `flags`, a table of options, are the kinds. */
+/** The kind of the flag that is set. `flags` is a table of options with the kinds as keys. */
 export function targetKindOf<Kind extends string>(
   flags: { readonly [kind in Kind]: unknown },
   options: { readonly [kind in NoInfer<Kind>]: boolean },

@@ -1,20 +1,20 @@
-/** Words of a command line as a job's arguments: positional values, then keywords in one map. Source: docs/compatibility.md, words to values. */
+/** Turns words of a command line into a job's arguments: positional values, then one map of keywords. Source: docs/compatibility.md, words to values. */
 import { parseWord } from "../../config/yaml/word.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
-/** `name=value`, but not `name==value`; the value ends before a line end, of which only a last one is allowed. */
+/** `name=value`, but not `name==value`. The value may end with one line end, which is dropped. */
 const keyword = /^((?:[\p{L}\p{Nl}\p{No}_])[\p{L}\p{N}_.-]*)=(?!=)([^\n]*)\n?$/u;
-/** 20 characters that Python's `int` takes: an integer like this is a job id and travels as text. */
+/** An integer of 20 characters is a job id and is sent as text. */
 const jobIdLength = 20;
 /** Marks the last argument as the map of keywords. */
 export const keywordMark = "__kwarg__";
 
 export type WordOptions = {
-  /** Keywords whose value stays the text that it is (`--no-parse`). */
+  /** Keywords whose value stays text (`--no-parse`). */
   readonly noParse?: readonly string[];
 };
 
-/** Values in order; if there are keywords, a map with `__kwarg__: true` first ends the list. The later of two equal names wins. */
+/** Returns the values in order. A map of the keywords, which begins with `__kwarg__: true`, is the last. The later of two equal names wins. */
 export function parseArguments(words: readonly string[], options: WordOptions = {}): Value[] {
   const positional: Value[] = [];
   const named: ValueMap = new Map([[keywordMark, true]]);
@@ -31,7 +31,7 @@ export function parseArguments(words: readonly string[], options: WordOptions = 
   return keywordCount > 0 ? [...positional, named] : positional;
 }
 
-/** One word that is no keyword, and the value of an option that takes YAML. */
+/** The value of a positional word, a keyword or an option with YAML. */
 export function valueOfWord(word: string): Value {
   return parseWord(word, (value) => new Float(value));
 }

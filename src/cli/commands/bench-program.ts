@@ -1,4 +1,4 @@
-/** Starts the bench program, which is a child of its own: it drives masters and fleets and shares nothing with the command line but its options. */
+/** Starts the bench program as a child process, because it drives masters and fleets and shares only its options with the command line. */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { withoutNodeVariables } from "../daemon/node-environment.ts";
@@ -7,7 +7,7 @@ import { understand } from "../start/command-line.ts";
 
 const program = fileURLToPath(new URL("../../../bench/main.js", import.meta.url));
 const passedOn = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** As a shell counts a program that a signal ended. */
+/** Shells add the signal's number to this for a program that a signal ended. */
 const signalledExitCode = 128;
 const signalNumbers: Readonly<Partial<Record<NodeJS.Signals, number>>> = {
   SIGHUP: 1,
@@ -17,14 +17,14 @@ const signalNumbers: Readonly<Partial<Record<NodeJS.Signals, number>>> = {
 };
 
 /**
- * Answers help and a command line that cannot be understood by itself; anything else the program reads again.
+ * Answers help and usage errors itself. The child reads any other command line again.
  *
  * @returns the program's exit code
  * @throws Exit after help, version or a usage error
  */
 export async function runBenchProgram(name: "bench" | "tune", argv: readonly string[], host: Host): Promise<number> {
   understand(name, argv, host);
-  // In a process group of its own, so that Ctrl-C reaches this process only: the fleet must outlive the signal until its master has been stopped.
+  // Its own process group keeps Ctrl-C from the child: the fleet must run until its master has stopped.
   const child = spawn(process.execPath, [...process.execArgv, program, name, ...argv], {
     stdio: ["ignore", "inherit", "inherit"],
     detached: true,

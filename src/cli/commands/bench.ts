@@ -1,9 +1,9 @@
-/** `saltworks bench`: scenarios, and what to do with their results. The work is done by the bench program. */
+/** `saltworks bench`: runs scenarios and reads their results, by the bench program. */
 
 import type { Host } from "../host/host.ts";
 import { runBenchProgram } from "./bench-program.ts";
 
-/** @returns the exit code: 0, 2 if the load generator was the limit, 64 for a command line that means nothing */
+/** @returns the exit code: 0, 2 if the load generator was the limit, 64 for a usage error */
 export function runBench(argv: readonly string[], host: Host): Promise<number> {
   return runBenchProgram("bench", argv, host);
 }

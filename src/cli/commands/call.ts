@@ -34,7 +34,7 @@ async function runOne(options: CallOptions, positionals: readonly string[], host
     file_roots: rootsOf(options.fileRoot),
     pillar_roots: rootsOf(options.pillarRoot),
   });
-  // A directory of the configuration lies under root_dir; one of the command line is taken as it is.
+  // The configuration's directory lies under root_dir; that of the command line does not.
   const config = options.cachedir ? withCacheIn(resolve(options.cachedir), configured) : configured;
   const display = new Display(displayChoice(options, config), host);
   const log = openToolLog(options, config, host);
@@ -60,7 +60,7 @@ function withCacheIn(cachedir: string, config: MinionConfig): MinionConfig {
   return { ...config, cachedir, opts: new Map([...config.opts, ["cachedir", cachedir]]) };
 }
 
-/** Salt's words: with a master, files and pillar are the master's. */
+/** Warns in Salt's words, because with a master files and pillar come from there. */
 function warnOfIgnoredRoots(options: CallOptions, host: Host): void {
   if (options.isLocal) return;
   const given: readonly [string, string | undefined][] = [

@@ -1,4 +1,4 @@
-/** `saltworks check-store`: reads what the master has stored, and says what is damaged. */
+/** `saltworks check-store`: reads everything that the master has stored and reports damage. */
 import { checkStore, type StorePart } from "../../client/store-check.ts";
 import type { Host } from "../host/host.ts";
 import { understand } from "../start/command-line.ts";
@@ -27,8 +27,8 @@ export function runCheckStore(argv: readonly string[], host: Host): Promise<numb
 
 const closing = {
   whole: "All is whole.",
-  damaged: "Something is damaged: what is told above as damaged cannot be read any more; the rest can.",
-  unreadable: "Something could not be read, so that it is not known whether all is whole.",
+  damaged: "Some data is damaged and cannot be read any more. It is listed above. The rest can be read.",
+  unreadable: "Some data could not be read, so this check does not know whether it is whole.",
 } as const;
 
 function stateOf(parts: readonly StorePart[]): keyof typeof exitCodes {

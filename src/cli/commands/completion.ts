@@ -1,4 +1,4 @@
-/** `saltworks completion`: the script for a shell, and the candidates that such a script asks for. */
+/** `saltworks completion`: prints the script for a shell, and the candidates that the script asks for. */
 
 import { SaltworksError } from "../../errors.ts";
 import { type Completion, complete } from "../completion/candidates.ts";

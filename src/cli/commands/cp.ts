@@ -71,7 +71,7 @@ async function runCopy(options: CpOptions, positionals: readonly string[], host:
   }
 }
 
-/** @throws Exit after Salt's words, which stand on standard output */
+/** @throws Exit after Salt's sentence on standard output */
 function refuseDirectories(paths: readonly string[], display: Display): void {
   const directory = firstDirectory(paths);
   if (directory === undefined) return;
@@ -91,14 +91,14 @@ function toCall(options: CpOptions, targetWord: string, config: MasterConfig): C
   };
 }
 
-/** One copy to the minions of a target, and what came of it on each. */
+/** Copies to the minions of a target and collects the result of each minion. */
 class Copy {
   readonly #client: MasterClient;
   readonly #display: Display;
   readonly #call: Call;
-  /** Says why no minion matched. */
+  /** Tells the operator why no minion matched. */
   readonly #explain: () => Promise<void>;
-  /** Of a whole copy the minion's answer; in pieces a map by path. */
+  /** A minion's answer to a whole copy, or a map by path for a copy in pieces. */
   readonly #results = new Map<string, Value>();
   #isComplete = true;
   #lateJid: string | undefined;
@@ -110,7 +110,7 @@ class Copy {
     this.#explain = explain;
   }
 
-  /** False if a minion did not answer. */
+  /** True if every minion answered. */
   get isComplete(): boolean {
     return this.#isComplete;
   }
@@ -124,13 +124,13 @@ class Copy {
     return new Map(this.#results);
   }
 
-  /** All files in one job. */
+  /** Copies all files in one job. */
   async whole(files: ReadonlyMap<string, string>, destination: string): Promise<void> {
     const answers = await this.#run("cp.recv", { files, dest: destination }, this.#call);
     for (const [id, answer] of answers ?? []) this.#results.set(id, answer);
   }
 
-  /** A job for each piece and for each empty directory. */
+  /** Sends a job for each piece and for each empty directory. */
   async inPieces(
     files: readonly SourceFile[],
     directories: readonly string[],
@@ -147,7 +147,7 @@ class Copy {
   }
 
   /**
-   * Further pieces go only to minions that have all former ones: a piece behind a gap would spoil the file without a word.
+   * Sends further pieces only to minions that have all former ones, because a piece after a gap would silently corrupt the file.
    *
    * @returns false if no minion matched
    */
@@ -176,9 +176,9 @@ class Copy {
   }
 
   /**
-   * Values go by name: of those that go by place a minion takes texts such as `abc=`, as Base64 may end, for keywords.
+   * Passes values by name, because minions take a positional text such as `abc=`, which Base64 can end with, for a keyword.
    *
-   * @returns each minion's answer, silent ones told as such; undefined if no minion matched, which is said
+   * @returns the answer of each minion, with a text for silent ones; undefined if no minion matched, after a message
    */
   async #run(
     fun: string,

@@ -1,4 +1,4 @@
-/** `saltworks demo`: a master and some minions in a private directory, three jobs shown as an operator would see them, and what to try next. */
+/** `saltworks demo`: starts a master and minions in a private directory, shows three jobs as an operator sees them, and suggests commands. */
 
 import { join, relative } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -30,11 +30,11 @@ Options:
 `;
 const usageExitCode = 64;
 const failedJobExitCode = 1;
-/** What a shell shows for a program that the signal ended. */
+/** Exit codes of shells for a program that the signal ended. */
 const interruptedExitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 const defaultMinionCount = 5;
 const masterName = "master";
-/** How long to wait before looking again for what has no event: sockets and key files of starting processes. */
+/** The pause between looks for sockets and key files of starting processes, which have no event. */
 const lookIntervalMs = 50;
 
 type DemoOptions = { readonly minionCount: number; readonly isExiting: boolean };
@@ -78,14 +78,14 @@ class Demo {
   readonly #site: DemoSite;
   readonly #host: Host;
   readonly #children = new Children();
-  /** Settled by Ctrl-C (with the exit code) or a process that died (with an error). */
+  /** Resolves with the exit code after Ctrl-C. Rejects if a process died. */
   readonly #ended: Promise<number>;
-  /** Aborted as soon as that is settled: what waits then gives up, and what still runs says nothing more. */
+  /** Aborted as soon as `#ended` settles. Waits give up then, and output of running commands is dropped. */
   readonly #over = new AbortController();
   #end: (outcome: number | Error) => void = () => undefined;
   readonly #ignoreInterrupts: readonly (() => void)[];
   #isUp = false;
-  /** The jobs are done: from here on Ctrl-C is how a demo ends. */
+  /** True after the jobs. From then on Ctrl-C is the normal end of a demo. */
   #isShown = false;
 
   constructor(site: DemoSite, host: Host) {
@@ -98,7 +98,7 @@ class Demo {
         this.#over.abort();
       };
     });
-    // Whoever waits for something else at that time learns of it there.
+    // `#ended` tells callers of this failure, also while they wait for something else.
     this.#ended.catch(() => undefined);
     this.#ignoreInterrupts = (["SIGINT", "SIGTERM", "SIGHUP"] as const).map((signal) =>
       host.onInterrupt(() => this.#end(this.#isShown ? 0 : interruptedExitCodes[signal]), [signal]),
@@ -112,7 +112,7 @@ class Demo {
     return await this.#ended;
   }
 
-  /** What an end in the midst of it makes of the jobs does not matter: `#ended` says how the demo ends. */
+  /** Ignores failures of jobs after the end: `#ended` has the outcome of the demo. */
   async #untilShown(isExiting: boolean): Promise<number> {
     try {
       const code = await this.#show(isExiting);
@@ -123,7 +123,7 @@ class Demo {
     return await this.#ended;
   }
 
-  /** Once everything runs, a minion that is stopped is something to try. */
+  /** A minion that ends after the jobs does not end the demo, because stopping one is something to try. */
   #onDeath(name: string, said: string): void {
     if (!this.#isUp || name === masterName) this.#end(died(name, said));
     else this.#host.complain(`\n${name} ended; the master and the other minions go on.\n`);
@@ -154,7 +154,7 @@ class Demo {
     return code;
   }
 
-  /** The minions count as there once each has told the master that it is up, which it does after it can hear publishes. */
+  /** Waits until each minion has told the master that it has started, which it does only after it can receive publishes. */
   async #acceptKeys(config: MasterConfig): Promise<void> {
     const missing = new Set(this.#site.minions.map(({ id }) => `salt/minion/${id}/start`));
     const { signal } = this.#over;
@@ -182,7 +182,7 @@ class Demo {
     }
   }
 
-  /** Salt's command ends with 0 for some failures, such as a user without permission: whether each minion has answered is seen in what it shows. */
+  /** Looks for each minion in the output, because the command exits with 0 for some failures, such as a user without permission. */
   async #job(...words: readonly string[]): Promise<number> {
     let shown = "";
     const write = (text: string): void => {
@@ -194,16 +194,16 @@ class Demo {
     const text = stripVTControlCharacters(shown);
     const silent = this.#site.minions.filter(({ id }) => !answered(text, id)).map(({ id }) => id);
     if (code !== 0 || silent.length === 0) return code;
-    this.#host.complain(`saltworks demo: ${words[0]} had no answer of ${silent.join(", ")}\n`);
+    this.#host.complain(`saltworks demo: ${words[0]} had no answer from ${silent.join(", ")}\n`);
     return failedJobExitCode;
   }
 
-  /** Runs one command of this program and shows the line that does the same. */
+  /** Runs one command of this program after showing its command line. */
   async #command(name: "salt" | "key", args: readonly string[], host = this.#host): Promise<number> {
     const argv = ["-c", this.#site.masterConfigDir, ...args];
     this.#over.signal.throwIfAborted();
     this.#host.write(`\n$ ${[programName(), name, ...argv].map(quoted).join(" ")}\n`);
-    // Where to look a job up later, or that the master went, is not for a demo that ends and takes both with it.
+    // A demo that ends takes its master along, so hints about late returns and errors after the end are dropped.
     const unlessOver = (say: (text: string) => void) => (text: string) => {
       if (!this.#over.signal.aborted) say(text);
     };
@@ -216,7 +216,7 @@ class Demo {
     return name === "salt" ? await runSalt(argv, ofDemo) : await runKey(argv, ofDemo);
   }
 
-  /** A command is interrupted with the demo, also one that begins to listen when that is over already. @returns how to stop listening */
+  /** Interrupts a command with the demo, also one that begins to listen after the end. @returns a function that stops listening */
   #whenOver(listener: () => void): () => void {
     const { signal } = this.#over;
     if (signal.aborted) queueMicrotask(listener);
@@ -239,7 +239,7 @@ class Demo {
   }
 }
 
-/** @throws SaltworksError MASTER_UNREACHABLE if it does not come in time, and the signal's reason once that is aborted */
+/** @throws SaltworksError MASTER_UNREACHABLE after `demoStartTimeoutMs`, and the signal's reason once it is aborted */
 async function whenThere<Thing>(
   what: string,
   look: () => Promise<Thing | undefined>,
@@ -262,14 +262,14 @@ function died(name: string, said: string): SaltworksError {
   return new SaltworksError("FUNCTION_FAILED", `${name} ended by itself${said === "" ? "" : `: ${said}`}`, { name });
 }
 
-/** Whether the outputter shows a value of this minion, and not why there is none. */
+/** Whether the output holds a value of this minion, and not a reason for its silence. */
 function answered(shown: string, id: string): boolean {
   const lines = shown.split("\n");
   const at = lines.indexOf(`${id}:`);
   return at >= 0 && !/Minion did not return|Minion was not/.test(lines[at + 1] ?? "");
 }
 
-/** As it can be typed from here. */
+/** The directory as an operator can type it in the working directory. */
 function programName(): string {
   const path = join(packageRoot(), "bin", "saltworks");
   const short = relative(process.cwd(), path);

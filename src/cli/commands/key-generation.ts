@@ -1,4 +1,4 @@
-/** `saltworks key --gen-keys` and `--gen-signature`: new key files instead of minions' keys. Source: docs/compatibility.md, the key command. */
+/** `saltworks key --gen-keys` and `--gen-signature`: makes new key files. Source: docs/compatibility.md, the key command. */
 import { mkdirSync } from "node:fs";
 import { makeKeyPair, type SignatureRequest, writeKeySignature } from "../../client/key-pairs.ts";
 import type { MasterConfig } from "../../config/schema.ts";
@@ -12,7 +12,7 @@ type KeyOptions = OptionsOf<"key">;
 const defaultBitsMin = 2_048;
 const defaultDir = ".";
 
-/** @returns whether it was one of these that the command line asks for */
+/** @returns false if the command line asks for neither */
 export async function runKeyGeneration(options: KeyOptions, config: MasterConfig, display: Display): Promise<boolean> {
   const { generatedName: name = "" } = options;
   if (name === "" && !options.isSignatureAsked) return false;

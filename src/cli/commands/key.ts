@@ -35,10 +35,10 @@ type Task = { readonly verb: "list" | "print" | "finger" | KeyAction; readonly g
 
 const pastTense: Readonly<Record<KeyAction, string>> = { accept: "accepted", reject: "rejected", delete: "deleted" };
 
-/** Of a master that is asked. */
+/** Times of requests to a master, for users of an eauth system. */
 const masterRefusals = ["AUTH_FAILED", "REQUEST_REFUSED", "REQUEST_TIMEOUT", "MASTER_UNREACHABLE"] as const;
 
-/** @returns the exit code: as Salt's, 0 even where there was nothing to do */
+/** @returns the exit code. As in Salt it is 0 also if no key was changed. */
 export async function runKey(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("key", argv, host);
   return await orCrash(options.isHardCrash, host, () => runAction(options, host));
@@ -47,14 +47,14 @@ export async function runKey(argv: readonly string[], host: Host): Promise<numbe
 async function runAction(options: KeyOptions, host: Host): Promise<number> {
   const config = clientConfig(configDirectory(options), host);
   const log = openToolLog(options, config, host);
-  // As salt-key: what root changes belongs to the master's user afterwards, too.
+  // As in salt-key, files that root changes belong to the master's user afterwards.
   const user = options.user ?? (process.getuid?.() === 0 && options.eauth === undefined ? config.user : undefined);
   if (user !== undefined) await becomeUser(user, host);
   const display = new Display({ ...displayChoice(options, config), defaultOutputter: "key" }, host);
   let client: MasterClient | undefined;
   try {
     if (await runKeyGeneration(options, config, display)) return 0;
-    // Without an eauth system a token that is kept means nothing to salt-key.
+    // As in salt-key, a kept token counts only with an eauth system.
     const login = options.eauth === undefined ? undefined : await loginOf(options, config, host, false);
     if (login === "failed") {
       log.error("Authentication failed");
@@ -85,7 +85,7 @@ async function runAction(options: KeyOptions, host: Host): Promise<number> {
   return 0;
 }
 
-/** Pairs can be made where there is no configuration, or none that this user may read: Salt then looks beside the new files. */
+/** As in Salt, keys can be made without a readable configuration. The directory of the new files takes its place. */
 function configDirectory(options: KeyOptions): string | undefined {
   const directory = options.configDir ?? defaultConfigDir;
   return options.generatedName === undefined || isReadable(directory) ? directory : generatedDirectory(options);
@@ -100,7 +100,7 @@ function isReadable(directory: string): boolean {
   }
 }
 
-/** Where several actions are given, the first in this order counts. */
+/** If several actions are given, the first in this order wins. */
 function taskOf(options: KeyOptions): Task {
   const given: readonly [Task["verb"], string | undefined, boolean][] = [
     ["list", options.list, false],
@@ -186,7 +186,7 @@ class KeyCommand {
     }
   }
 
-  /** Pending keys, others where asked for; deleting takes whatever matches. */
+  /** Pending keys, and others if asked for. Deleting takes keys in every state. */
   #eligible(action: KeyAction, keys: KeyLists): KeyLists {
     if (action === "delete") return keys;
     const eligible = new Set(["pending", ...this.#included(action)]);
@@ -207,7 +207,7 @@ class KeyCommand {
     return names.length === 1 ? "unaccepted" : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
   }
 
-  /** Enter means yes, except for deleting. */
+  /** Enter means yes, but no for deleting. */
   async #isConfirmed(action: KeyAction): Promise<boolean> {
     this.#host.write(action === "delete" ? "Proceed? [N/y] " : "Proceed? [n/Y] ");
     const answer = await this.#host.readLine();
@@ -219,7 +219,7 @@ class KeyCommand {
   }
 }
 
-/** The parser has let `True` and `False` through only, in any case. */
+/** The parser has accepted only `True` and `False`, in any case of letters. */
 function isTrue(word: string | undefined): boolean | undefined {
   return word === undefined ? undefined : word.toLowerCase() === "true";
 }
@@ -236,7 +236,7 @@ function textsAsValue(texts: KeyTexts): ValueMap {
   return new Map<Value, Value>([...texts].map(([state, byId]) => [stateName(state), new Map(byId)]));
 }
 
-/** What the store could not do and why, as far as the system said. */
+/** The store's error with the system's reason, if it gave one. */
 function explanation(error: Error): string {
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }

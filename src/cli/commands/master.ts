@@ -1,4 +1,4 @@
-/** `saltworks master`: a master until TERM or Ctrl-C, in the foreground or, with `-d`, behind. */
+/** `saltworks master`: runs a master until TERM or Ctrl-C, in the foreground or, with `-d`, in the background. */
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { runMaster } from "../../master/main.ts";
 import type { OpenedPorts } from "../../master/ports/port-check.ts";
@@ -32,7 +32,7 @@ export async function runMasterCommand(argv: readonly string[], host: Host): Pro
   );
 }
 
-/** Another master, or a port that cannot be had, is told in words. @throws Exit */
+/** Explains that another master runs or that a port cannot be used. @throws Exit */
 function refused(host: Host): (error: unknown) => never {
   return (error) => {
     if (!hasCode(error, "MASTER_RUNNING") && !hasCode(error, "PORT_UNUSABLE")) throw error;

@@ -1,4 +1,4 @@
-/** `saltworks minion`: a minion until TERM or Ctrl-C, in the foreground or, with `-d`, behind. */
+/** `saltworks minion`: runs a minion until TERM or Ctrl-C, in the foreground or, with `-d`, in the background. */
 import { runMinion } from "../../minion/main.ts";
 import { runDaemon } from "../daemon/run-daemon.ts";
 import type { Host } from "../host/host.ts";
@@ -6,7 +6,7 @@ import { minionExtrasUrl } from "../input/minion-extras.ts";
 import { understand } from "../start/command-line.ts";
 import { minionConfig } from "../start/configuration.ts";
 
-/** Sockets to a master, a bus and pipes to job processes: Salt's minions have no option for it. */
+/** Enough for sockets to the master, the event bus and pipes to job processes. Salt's minions have no option for this. */
 export const minionOpenFiles = 1_024;
 
 /** @returns the exit code */

@@ -1,6 +1,6 @@
 /**
- * Runner functions that need the operator's own process: `state.event` shows what comes for as long as he looks, `salt.cmd` runs an execution
- * function as him. The master refuses both. Source: docs/compatibility.md, the run command.
+ * Runner functions that need the operator's own process: `state.event` shows events until it is interrupted, `salt.cmd` runs an execution
+ * function as the operator's user. The master refuses both. Source: docs/compatibility.md, the run command.
  */
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -22,7 +22,7 @@ import type { Host } from "../host/host.ts";
 import { minionExtras } from "../input/minion-extras.ts";
 import { renderJson } from "../outputters/json.ts";
 
-/** `exitCode`: of a call that was interrupted. */
+/** `exitCode` is set after an interruption. */
 export type HereOutcome = { readonly value: Value; readonly isSuccess: boolean; readonly exitCode?: number };
 type Here = {
   readonly config: MasterConfig;
@@ -35,9 +35,9 @@ const functionsHere: ReadonlyMap<string, HereFunction> = new Map([
   ["state.event", showEvents],
   ["salt.cmd", callFunctionHere],
 ]);
-/** As shells count a program that Ctrl-C ended. */
+/** Shells report this code for a program that Ctrl-C ended. */
 const interruptedExitCode = 130;
-/** `indent` of Python's one-line JSON. */
+/** The `indent` of one-line JSON. */
 const oneLine = null;
 
 /** @returns undefined for a function that the master runs */
@@ -59,7 +59,7 @@ export async function runHere(
   }
 }
 
-/** Tag and data of each event whose tag matches, until `count` of them or Ctrl-C. */
+/** Shows tag and data of each event with a matching tag, until `count` events or Ctrl-C. */
 async function showEvents({ config, host, log }: Here, args: ValueMap): Promise<HereOutcome> {
   const matches = tagMatcher(textArgument(args, "tagmatch", "*"));
   const isPretty = isGivenTrue(args, "pretty");
@@ -76,7 +76,8 @@ async function showEvents({ config, host, log }: Here, args: ValueMap): Promise<
       left -= 1;
       if (left === 0) break;
     }
-    if (watch.dropped > 0) log.warn(`${watch.dropped} events came faster than they could be shown, and were left out`);
+    if (watch.dropped > 0)
+      log.warn(`${watch.dropped} events were left out, because they came faster than this terminal showed them`);
     return { value: null, isSuccess: true, ...(stop.signal.aborted ? { exitCode: interruptedExitCode } : {}) };
   } catch (error) {
     if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
@@ -87,7 +88,7 @@ async function showEvents({ config, host, log }: Here, args: ValueMap): Promise<
   }
 }
 
-/** As Salt matches: the tag itself, a glob, or a regular expression for the whole of it. */
+/** Matches as Salt does: the exact tag, a glob, or a regular expression for the whole tag. */
 function tagMatcher(expression: string): (tag: string) => boolean {
   const glob = compileGlob(expression);
   const pattern = patternOf(expression);
@@ -98,13 +99,13 @@ function patternOf(expression: string): ReturnType<typeof compilePythonPattern> 
   try {
     return compilePythonPattern(`(?:${expression})\\Z`);
   } catch (error) {
-    // Most globs are no regular expressions.
+    // Most globs are not regular expressions.
     if (!hasCode(error, "TARGET_INVALID")) throw error;
     return undefined;
   }
 }
 
-/** With the master's own folders, as its runner has in Salt; a minion on this machine is another matter. */
+/** Uses the master's own directories, as Salt's runner does, and not those of a minion on this machine. */
 async function callFunctionHere(
   { config, host, log }: Here,
   args: ValueMap,

@@ -1,5 +1,5 @@
 /**
- * `saltworks run`: a runner function, asked of the master, or of the job cache while the master is down.
+ * `saltworks run`: runs a runner function in the master, or reads the job cache itself while the master is down.
  * Source: docs/compatibility.md, the run command.
  */
 
@@ -36,7 +36,7 @@ import { runHere } from "./run-here.ts";
 import { followBatch } from "./salt/batch.ts";
 
 type Outcome = Pick<CommandOutcome, "value" | "isSuccess"> & Partial<Pick<CommandOutcome, "jid" | "notes">>;
-/** `jid`: the job id that the operator wants it to have. */
+/** `jid`: the job id that the operator chose. */
 type RunnerCall = {
   readonly name: string;
   readonly args: readonly Value[];
@@ -45,12 +45,12 @@ type RunnerCall = {
   readonly login: Login | undefined;
 };
 
-/** Their maps are ordered in Salt, which shows them so. */
+/** Functions that return ordered maps in Salt, which are shown in their order. */
 const orderedFunctions: ReadonlySet<string> = new Set(["pillar.show_pillar", "pillar.show_top"]);
 const exceptionStart = "Exception occurred in runner";
 const argumentsStart = "\nPassed invalid arguments:";
 
-/** @returns the exit code: 1 after an exception, as Salt's, and for a function that is not there; otherwise 0 */
+/** @returns the exit code: as in Salt 1 after an exception and for an unknown function, otherwise 0 */
 export async function runRun(argv: readonly string[], host: Host): Promise<number> {
   const { options, positionals } = understand("run", argv, host);
   return await orCrash(options.isHardCrash, host, () => runFunction(options, positionals, host));
@@ -95,7 +95,7 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   const asking = () => (options.isAsync ? start(config, host, call, log) : ask(config, host, call, listener));
   const { value, isSuccess, jid, notes }: Outcome = here ?? (await asking());
   if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);
-  // Of a call that only started there is nothing to show yet.
+  // A call that only started has no result yet.
   if (!options.isQuiet && !(options.isAsync && isSuccess)) {
     if (isSuccess) display.show(...shownBy(value), 0, orderedFunctions.has(name));
     else display.show(explained(withCommandLines(String(value), options.configDir), name), "nested");
@@ -107,7 +107,7 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   return isUnknown || String(value).startsWith(exceptionStart) ? 1 : 0;
 }
 
-/** Of one function or of all whose name it begins, whole words only, or of those that a glob names; of all of them without a name. */
+/** Documents one function, a module, or all functions that match a glob. Without a name it documents all functions. */
 function printDocs(name: string | undefined, display: Display): number {
   const glob = name?.includes("*") ? compileGlob(name) : undefined;
   const start = name?.endsWith(".") ? name : `${name}.`;
@@ -118,14 +118,14 @@ function printDocs(name: string | undefined, display: Display): number {
   return 0;
 }
 
-/** `-t` is the `timeout` of functions that have one, unless that is given, too. */
+/** `-t` sets the `timeout` of functions that have one, unless the arguments set it. */
 function timeoutArgument(name: string, args: readonly Value[], seconds: number | undefined): ValueMap {
   const hasTimeout = runnerFunctions.get(name)?.parameters.some((parameter) => parameter.name === "timeout");
   const isGiven = args.some((arg) => arg instanceof Map && arg.get(keywordMark) === true && arg.has("timeout"));
   return hasTimeout && !isGiven && seconds !== undefined ? new Map([["timeout", seconds]]) : new Map();
 }
 
-/** With `--async`: where the result will be found, in a warning. */
+/** With `--async` a warning names the place of the later result. */
 async function start(config: MasterConfig, host: Host, call: RunnerCall, log: Logger): Promise<Outcome> {
   const { name } = call;
   if (!runnerFunctions.has(name)) return { value: notAvailableText(name), isSuccess: false };
@@ -143,7 +143,7 @@ async function ask(config: MasterConfig, host: Host, call: RunnerCall, listener:
   return await reached(config, host, call, (client) => client.runner(name, args, kwargs, jid, listener));
 }
 
-/** What the function says while it runs is shown at once. */
+/** Shows lines and progress of the function as they come. */
 function listenerOf(display: Display, host: Host, isQuiet: boolean): RunnerListener {
   return {
     onPrint: (text) => host.write(text),
@@ -159,7 +159,7 @@ function listenerOf(display: Display, host: Host, isQuiet: boolean): RunnerListe
   };
 }
 
-/** What was asked of the master, or why it could not be asked in the words that salt-run has for it. */
+/** Runs `step` with a connection to the master. A failure becomes an outcome in salt-run's words. */
 async function reached(
   config: MasterConfig,
   host: Host,
@@ -177,7 +177,7 @@ async function reached(
     const isKnown = ["MASTER_UNREACHABLE", "REQUEST_TIMEOUT", "REQUEST_REFUSED", "AUTH_FAILED"] as const;
     if (!isKnown.some((code) => hasCode(error, code))) throw error;
     noticePlace(error, config, host);
-    // Salt shows these words alone to whom an eauth system, or the master, refuses.
+    // For a refused login Salt shows the message alone.
     if (login !== undefined && hasCode(error, "AUTH_FAILED"))
       return { value: (error as SaltworksError).message, isSuccess: false };
     return { value: `${exceptionStart} ${name}: ${(error as SaltworksError).message}`, isSuccess: false };
@@ -186,7 +186,7 @@ async function reached(
   }
 }
 
-/** With the master down its job cache can still be read. */
+/** Reads the job cache of a master that does not run. */
 async function readOffline(config: MasterConfig, name: string, args: readonly Value[]): Promise<Outcome> {
   const jobs = openJobArchive(config);
   const minions = openMinionArchive(config);
@@ -195,7 +195,7 @@ async function readOffline(config: MasterConfig, name: string, args: readonly Va
     const files = new FileServer(fileServerSettings(config));
     const context = { config, jobs, minions, files, master: undefined, note: (text: string) => void notes.push(text) };
     const value = await runRunner(context, name, args, new Map());
-    // Through the same form in which a master answers, so that what is shown does not depend on who read it.
+    // Encoded as a master's answer, so that both ways show the same.
     return { value: decode(encode(value, "bin")), isSuccess: true, notes };
   } catch (error) {
     if (!hasCode(error, "FUNCTION_ARGUMENTS") && !hasCode(error, "FUNCTION_FAILED")) throw error;
@@ -205,7 +205,7 @@ async function readOffline(config: MasterConfig, name: string, args: readonly Va
   }
 }
 
-/** A result that brings its outputter, in Salt's form for that: the data, and by what it is shown. */
+/** Unpacks Salt's form of a result that names its outputter. */
 function shownBy(value: Value): [value: Value, outputter: string | undefined] {
   if (!(value instanceof Map) || value.size !== 2) return [value, undefined];
   const [outputter, data] = [value.get("outputter"), value.get("data")];
@@ -213,8 +213,8 @@ function shownBy(value: Value): [value: Value, outputter: string | undefined] {
 }
 
 /**
- * A keyword that the function does not know, and a name that is only the beginning of one, are answered with documentation alone, as Salt
- * does: of every function whose name begins so.
+ * As in Salt, an unknown keyword or the beginning of a name is answered with the documentation of every function whose name begins
+ * so.
  */
 function explained(text: string, name: string): Value {
   const isUnknownKeyword = text.startsWith(argumentsStart) && text.includes("unexpected keyword argument");

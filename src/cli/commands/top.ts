@@ -1,4 +1,4 @@
-/** `saltworks top`: the master's metrics, live on a terminal or once in a pipe, asked by the request port with the user's key. */
+/** `saltworks top`: shows the master's metrics, live on a terminal or once in a pipe. It asks the request port with the user's key. */
 import { setTimeout as wait } from "node:timers/promises";
 import { MasterClient } from "../../client/master-client.ts";
 import { requestEndpoint } from "../../client/request-port.ts";
@@ -18,7 +18,7 @@ type Look = { readonly snapshot: Snapshot; readonly atMs: number };
 type Ask = () => Promise<Look>;
 type Lines = (view: View, size: { readonly columns?: number; readonly rows?: number }, trouble?: string) => string[];
 
-/** How often the master is looked at; a view is what lies between two looks. */
+/** The time between two looks at the master. A view shows the change between them. */
 const defaultIntervalSeconds = 1;
 const intervalSecondsMax = 3_600;
 
@@ -69,7 +69,7 @@ function changeBetween(before: Look, now: Look): Change {
   return new Change(before.snapshot, now.snapshot, (now.atMs - before.atMs) / 1_000);
 }
 
-/** Until q, Ctrl-C or TERM. A master that does not answer any more stays on the screen as it was last, and is asked on. */
+/** Refreshes until q, Ctrl-C or TERM. If the master stops answering, its last figures stay on the screen and the questions go on. */
 async function showLive(host: Host, ask: Ask, first: Look, intervalMs: number, lines: Lines): Promise<number> {
   const screen = host.openScreen();
   const end = new AbortController();
@@ -107,7 +107,7 @@ async function refresh(
   };
   screen.onResize(draw);
   const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve(), { once: true }));
-  // A wait that went on would keep the program from ending until it is over.
+  // Without the signal this wait would delay the end of the program.
   const nextLook = () => wait(intervalMs, undefined, { signal: end }).catch(() => undefined);
   const clock = setInterval(draw, 1_000);
   draw();
@@ -126,10 +126,10 @@ async function refresh(
   }
 }
 
-/** A master that answers later than that is said to be silent. */
+/** How late an answer may be before the screen says that the master is silent. */
 const patienceMs = 1_500;
 
-/** @returns undefined if the master does not answer now, or says that it cannot: it may be on its way down or up. @throws SaltworksError anything else */
+/** @returns undefined if the master does not answer or refuses, because it may be stopping or starting. @throws SaltworksError any other error */
 async function answerOf(ask: Ask): Promise<Look | undefined> {
   try {
     return await ask();

@@ -1,9 +1,9 @@
-/** `saltworks tune`: finds settings for this machine. The work is done by the bench program. */
+/** `saltworks tune`: finds settings for this machine, by the bench program. */
 
 import type { Host } from "../host/host.ts";
 import { runBenchProgram } from "./bench-program.ts";
 
-/** @returns the exit code: 0, 2 if the load generator was the limit in every run, 64 for a command line that means nothing */
+/** @returns the exit code: 0, 2 if the load generator was the limit in every run, 64 for a usage error */
 export function runTune(argv: readonly string[], host: Host): Promise<number> {
   return runBenchProgram("tune", argv, host);
 }

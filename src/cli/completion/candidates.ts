@@ -1,4 +1,4 @@
-/** What the last word of a command line may become: commands, options, their values, minion ids, functions. From the option tables. */
+/** Completes the last word of a command line from the option tables: commands, options, their values, minion ids, functions. */
 import { completionCandidatesMax } from "../../limits.ts";
 import { commandAbouts } from "../options/command-list.ts";
 import { shells } from "../options/completion-options.ts";
@@ -6,9 +6,9 @@ import type { AnyOption, CommandTable } from "../options/option.ts";
 import { commands } from "../options/parse.ts";
 import { outputterNames } from "../outputters/render.ts";
 
-/** Names of this machine and of the program's registries. Each may fail to know any; none throws. */
+/** Names on this machine and in the program's registries. Each list can be empty; no function throws. */
 export type Names = {
-  /** `states`: which keys; the words tell where the configuration is. */
+  /** `states`: the states of keys. The configuration's directory comes from the words. */
   minionIds(words: readonly string[], states: readonly string[]): readonly string[];
   nodegroups(words: readonly string[]): readonly string[];
   executionFunctions(): readonly string[];
@@ -16,7 +16,7 @@ export type Names = {
 };
 
 export type Candidate = { readonly word: string; readonly about: string };
-/** `files` and `directories`: the shell knows better. */
+/** `files` and `directories`: the shell completes these itself. */
 export type Completion = readonly Candidate[] | "files" | "directories";
 
 type Options = ReadonlyMap<string, AnyOption>;
@@ -28,7 +28,7 @@ const directories: readonly string[] = [
   ...["CACHEDIR", "CONFIG_DIR", "DIR", "FILE_ROOT", "GEN_KEYS_DIR", "MODULE_DIRS", "PILLAR_ROOT"],
   ...["SIGNATURE_PATH", "STATES_DIR", "VENV"],
 ];
-/** By what stands for the value in help. */
+/** By the option's metavar. */
 const fixedValues: { readonly [metavar: string]: readonly string[] } = {
   ARG: ["accepted", "unaccepted", "rejected", "denied", "all"],
   OUTPUT: outputterNames,
@@ -45,7 +45,7 @@ const keyStates: { readonly [metavar: string]: readonly string[] } = {
   FINGER: anyKey,
 };
 
-/** @param words after the program's name; the last is the one to complete, empty where none is begun */
+/** @param words after the program's name. The last word, possibly empty, is completed. */
 export function complete(words: readonly string[], names: Names): Completion {
   const [command = "", ...rest] = words;
   const last = unquoted(words.at(-1) ?? "");
@@ -70,7 +70,7 @@ function isTabled(name: string): name is keyof typeof commands {
   return Object.hasOwn(commands, name);
 }
 
-/** Shells hand a word over as it was typed. */
+/** Removes quotes and escapes, because shells pass a word as it was typed. */
 function unquoted(word: string): string {
   return word.replace(/^['"]/, "");
 }
@@ -93,7 +93,7 @@ class Line {
   readonly #names: Names;
   readonly #positionals: string[] = [];
   #isOver = false;
-  /** The option whose value the last word is. */
+  /** The option that takes the last word as its value. */
   #pending: AnyOption | undefined;
 
   constructor(
@@ -127,14 +127,14 @@ class Line {
     else if (word === "--" && !this.#isOver) this.#isOver = true;
     else if (this.#isOver || !word.startsWith("-") || word === "-") this.#positionals.push(word);
     else {
-      // Short flags may stand together: the last of them is the one that takes a value.
+      // Short flags can stand together. Only the last of them takes a value.
       const name = word.startsWith("--") ? word : `-${word.at(-1)}`;
       const option = this.#options.get(name);
       if (option !== undefined && option.kind !== "flag") this.#pending = option;
     }
   }
 
-  /** Long ones with `=` where a value follows; short ones only where that is all that was typed. */
+  /** Long names end with `=` if they take a value. Short names are offered only after a single dash. */
   #optionNames(): Completion {
     const named = [...this.#options].filter(([name]) => name.startsWith("--") || !this.#last.startsWith("--"));
     return beginning(
@@ -176,7 +176,7 @@ class Line {
     }
   }
 
-  /** Of other kinds than ids and nodegroups nothing is known here. */
+  /** Only ids and nodegroups are known here. */
   #targets(): Completion {
     const isGiven = (...names: string[]) => this.#former.some((word) => names.includes(word));
     if (isGiven("-N", "--nodegroup")) return beginning(this.#last, asPairs(this.#names.nodegroups(this.#former)));
@@ -188,7 +188,7 @@ class Line {
     return beginning(tail, asPairs(ids)).map(({ word, about }) => ({ word: head + word, about }));
   }
 
-  /** Of several functions the last. */
+  /** Completes the last of several functions. */
   #functions(all: readonly string[]): Completion {
     const comma = this.#last.lastIndexOf(",") + 1;
     const [head, tail] = [this.#last.slice(0, comma), this.#last.slice(comma)];

@@ -1,4 +1,4 @@
-/** The names that completion offers: ids from the key directories, nodegroups from the configuration, functions from the registries. */
+/** Finds the names for completion: ids in the key directories, nodegroups in the configuration, functions in the registries. */
 import { KeyAdmin } from "../../client/key-admin.ts";
 import { loadMasterConfig } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
@@ -7,7 +7,7 @@ import { runnerFunctions } from "../../runners/registry.ts";
 import { defaultConfigDir } from "../start/configuration.ts";
 import type { Names } from "./candidates.ts";
 
-/** Whatever keeps names from being known, the line is typed on without them: an error in the middle of it would help nobody. */
+/** Returns no names after any error, because a message in the middle of a typed line would only disturb. */
 function orNone<Item>(step: () => readonly Item[]): readonly Item[] {
   try {
     return step();

@@ -1,10 +1,10 @@
 /**
- * The shells' side of completion: each hands the words so far to `saltworks completion words` and offers what comes back. A line is a
- * candidate, a tab and what it means, or `:files` or `:directories`, for which the shell has ways of its own.
+ * The completion scripts for shells. Each passes the words so far to `saltworks completion words` and offers the lines of its output. A line
+ * is a candidate, a tab and its meaning. `:files` and `:directories` ask for the shell's own completion.
  */
 import type { shells } from "../options/completion-options.ts";
 
-/** Bash takes `=` for the end of a word: words are put together again, and what stands before it is cut off the candidates. */
+/** Bash ends a word at `=`. The script joins such words again and cuts the part before `=` off the candidates. */
 const bash = `# Completion of saltworks for bash: source <(saltworks completion bash)
 _saltworks() {
   local program="$1" word line last cut="" joined=0 i

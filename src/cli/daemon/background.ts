@@ -1,6 +1,6 @@
 /**
- * `-d`: the command starts itself once more without a terminal, in a session of its own, and returns when that process is up or has failed,
- * with what it said and its exit code. Node.js cannot fork, so the second is a new program that reports over Node's channel.
+ * `-d`: the command starts itself again without a terminal, in its own session. It returns when that process serves or has failed, and passes
+ * on its messages and its exit code. Node.js cannot fork, so the second process is a new program that reports over Node's channel.
  */
 import { spawn } from "node:child_process";
 import { backgroundStartTimeoutMs } from "../../limits.ts";
@@ -13,16 +13,16 @@ const umask = 0o022;
 
 type Report = { readonly kind: "said"; readonly text: string } | { readonly kind: "up" };
 
-/** What a daemon does about its starter, if it has one. */
+/** A daemon's link to the process that started it, if there is one. */
 export type Foreground = {
   readonly isBackground: boolean;
-  /** Host whose complaints reach whoever waits for the start. */
+  /** A host whose complaints also reach the waiting starter. */
   readonly host: Host;
-  /** Lets the starter go. */
+  /** Ends the starter's wait. */
   up(): void;
 };
 
-/** Of this process: whether `startInBackground` started it. */
+/** The link of this process, whether `startInBackground` started it or not. */
 export function foregroundOf(host: Host): Foreground {
   const isBackground = process.env[mark] === "1" && process.send !== undefined;
   delete process.env[mark];
@@ -43,7 +43,7 @@ export function foregroundOf(host: Host): Foreground {
   };
 }
 
-/** @returns the exit code for the command that was typed */
+/** @returns the exit code of the operator's command */
 export async function startInBackground(argv: readonly string[], host: Host): Promise<number> {
   const [, main = ""] = process.argv;
   const child = spawn(process.execPath, [...process.execArgv, main, ...argv], {

@@ -1,6 +1,7 @@
 /**
- * SIGUSR1: where all threads are and how the process stands, for the log and, where no terminal shows it, a file as Salt's: `salt-debug-TIME.log` among the
- * temporary files. Without a listener Node.js would open a debugger on this signal, through which every local user could run code here.
+ * SIGUSR1 writes the stacks of all threads and the state of the process to the log and, without a terminal, to a file named as Salt's:
+ * `salt-debug-TIME.log` in the temporary directory. Without a listener Node.js would open a debugger, through which every local user could
+ * run code here.
  */
 import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,20 +12,20 @@ import { debugDumpBytesMax, debugFileTriesMax } from "../../limits.ts";
 import { threadStacks } from "./thread-stacks.ts";
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-/** Stacks and figures hold no secrets, but are nobody else's business. */
+/** The dump holds no secrets, but other users need not read it. */
 const mode = 0o600;
 
 export type Dumping = {
   /** Such as `master`. */
   readonly role: string;
   readonly log: Pick<Logger, "warn" | "error">;
-  /** What the daemon knows of itself. */
+  /** The daemon's own report. */
   readonly state: () => Promise<string>;
-  /** Undefined where standard error is no terminal. */
+  /** Undefined if standard error is not a terminal. */
   readonly terminal: ((text: string) => void) | undefined;
 };
 
-/** From now on SIGUSR1 makes a dump; signals that come while one is made are answered by it. */
+/** Makes a dump at each SIGUSR1. Signals that come meanwhile are answered by the same dump. */
 export function dumpOnSignal(dumping: Dumping): void {
   let isDumping = false;
   process.on("SIGUSR1", () => {
@@ -32,12 +33,12 @@ export function dumpOnSignal(dumping: Dumping): void {
     isDumping = true;
     const stack = new Error("the main thread at this moment").stack ?? "";
     dump(dumping, stack)
-      .catch((error: unknown) => dumping.log.error({ err: error }, "SIGUSR1: no dump could be made"))
+      .catch((error: unknown) => dumping.log.error({ err: error }, "SIGUSR1: the dump failed"))
       .finally(() => {
         isDumping = false;
       });
   });
-  process.on("SIGUSR2", () => dumping.log.warn("SIGUSR2: this program has no profiler that a signal starts"));
+  process.on("SIGUSR2", () => dumping.log.warn("SIGUSR2: ignored, because this program has no profiler"));
 }
 
 async function dump(dumping: Dumping, stack: string): Promise<void> {
@@ -69,7 +70,7 @@ async function describe({ role, state }: Dumping, stack: string): Promise<string
   return `${parts.join("\n")}\n`;
 }
 
-/** Of metrics those that say something: no explanations, no steps of histograms, no zeros. */
+/** Metrics without explanations, steps of histograms and zeros. */
 function figures(text: string): string {
   return text
     .split("\n")
@@ -77,7 +78,7 @@ function figures(text: string): string {
     .join("\n");
 }
 
-/** Name, state and where in the kernel it waits, as far as this user may know. */
+/** A thread's name, its state and its place in the kernel, if this user may read it. */
 function systemThreads(): string[] {
   const folder = "/proc/self/task";
   return namesIn(folder).map((id) => {
@@ -87,7 +88,7 @@ function systemThreads(): string[] {
   });
 }
 
-/** A new file of this user's: one that is there, link or not, is somebody else's. */
+/** Always makes a new file, because an existing file or link can belong to another user. */
 function writeNew(text: string): string {
   const stem = join(tmpdir(), `salt-debug-${Math.floor(Date.now() / 1_000)}`);
   for (let tried = 0; ; tried += 1) {
@@ -103,7 +104,7 @@ function writeNew(text: string): string {
   }
 }
 
-/** Threads end while we look, and other systems have no such folder. */
+/** Empty for a thread that has ended, and on systems without /proc. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);

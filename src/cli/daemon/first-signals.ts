@@ -1,5 +1,5 @@
 /**
- * Loaded before everything else: until a daemon listens for SIGUSR1 itself, and in all other commands, the signal does nothing. Node.js alone would
- * open a debugger on it. Never removed, since Node's own way would come back with the last listener.
+ * Ignores SIGUSR1 until a daemon listens for it, and in all other commands. Loaded first, because Node.js would open a debugger on this signal.
+ * Never removed, because without any listener Node.js would open it again.
  */
 process.on("SIGUSR1", () => undefined);

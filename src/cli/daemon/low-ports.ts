@@ -1,6 +1,6 @@
 /**
- * Ports that only root may open, for a master that is about to become another user: they are opened while it is root, and the fronts take
- * the open sockets over. Clients that connect meanwhile wait until the master serves.
+ * Opens ports that only root may open, before a master becomes another user. The fronts take the open sockets over. Clients that connect
+ * meanwhile wait until the master serves.
  */
 import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { type OpenedPorts, portFault, portsError, wantedPorts } from "../../mast
 import { parseAddress } from "../../python/ipaddress.ts";
 import { errnoOf } from "../../transport/socket-path.ts";
 
-/** Of Linux, where the machine says nothing else. */
+/** The default of Linux. */
 const usualFirstOpenPort = 1_024;
 const firstOpenPortFile = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 
@@ -37,12 +37,12 @@ export async function openLowPorts(config: MasterConfig): Promise<OpenedPorts> {
     if (typeof found === "number") opened.set(wanted.option, found);
     else faults.push(portFault(wanted, found));
   }
-  // The start ends with the process, which closes what was opened.
+  // The failed start ends the process, which closes the opened sockets.
   if (faults.length > 0) throw portsError(faults);
   return opened;
 }
 
-/** @returns a descriptor, or the system's name of the fault */
+/** @returns a descriptor, or the system's error code */
 async function listenAtHost(host: string, port: number, backlog: number): Promise<number | string> {
   const { listenAt } = await import("../host/system-calls.ts");
   try {

@@ -1,11 +1,11 @@
 /**
- * Variables of the environment that change what Node.js is: code loaded, a debugger opened, certificates not checked. A daemon takes none of them.
- * `bin/saltworks` drops them before Node.js starts; a daemon that is started otherwise refuses `NODE_OPTIONS`, which has acted by then.
+ * Removes environment variables that change Node.js: they load code, open a debugger or skip the check of certificates. `bin/saltworks` drops
+ * them before Node.js starts. A daemon that is started otherwise refuses `NODE_OPTIONS`, which has taken effect by then.
  */
 import { url as inspectorUrl } from "node:inspector";
 import { SaltworksError } from "../../errors.ts";
 
-/** The list in `bin/saltworks` is the same, which a test compares. */
+/** A test compares this with the same list in `bin/saltworks`. */
 export const droppedVariables = [
   "NODE_OPTIONS",
   "NODE_PATH",
@@ -20,9 +20,9 @@ export const droppedVariables = [
 ] as const;
 
 /**
- * Takes them out of `environment`, so that threads and children don't have them.
+ * Removes them from `environment`, so that threads and children do not get them.
  *
- * @returns the names of those that were there
+ * @returns the removed names
  * @throws SaltworksError CONFIG_INVALID if there are `NODE_OPTIONS`. Node.js has read them, in several spellings of each, and they stay in force
  */
 export function dropNodeVariables(environment: Record<string, string | undefined>): string[] {
@@ -45,7 +45,7 @@ export function withoutNodeVariables(
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !dropped.has(name)));
 }
 
-/** Whether somebody asked for a debugger on the command line of Node.js itself, as tests do. */
+/** Whether the command line of Node.js itself asks for a debugger, as tests do. */
 export function isDebuggerWanted(): boolean {
   return process.execArgv.some((option) => /^--inspect(?:-brk|-wait)?(?:=|$)/.test(option));
 }

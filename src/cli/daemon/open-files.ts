@@ -1,16 +1,16 @@
-/** `max_open_files`: how many files and connections this process may have open. Source: Salt's rule, with the limit raised where root may. */
+/** `max_open_files`: limits the open files and connections of this process. Source: Salt's rule; root also raises the system's limit. */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import { openFilesLimit } from "../../master/ports/open-files.ts";
 
-/** As root, before it is given up. Node.js has raised the limit to the hard one, which only root can raise. */
+/** Runs while the process is still root. Node.js has raised the soft limit to the hard one, which only root can raise. */
 export async function raiseOpenFiles(wanted: number): Promise<void> {
   if (process.platform !== "linux" || process.getuid?.() !== 0 || openFilesLimit() >= wanted) return;
   const { limitOpenFiles } = await import("../host/system-calls.ts");
   try {
     limitOpenFiles(wanted);
   } catch (error) {
-    // Containers may keep root from it: the log says what the limit is.
+    // A container can refuse this even to root. The log then names the limit.
     if (!(error instanceof SaltworksError)) throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Gives a daemon's files to the user that it is about to become: directories with what is in them, its log and its process id file.
- * Source: Salt's verify_env for which they are; unlike there no link is followed and no file with a second name changes hands.
+ * Gives a daemon's files to the user that it will become: directories with their content, its log and its process id file.
+ * Source: Salt's verify_env names the files. Unlike Salt, this follows no links and leaves files with a second name alone.
  */
 import { closeSync, constants, fchownSync, fstatSync, lstatSync, openSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -10,23 +10,23 @@ import { entryOf, inDirectory, makeDirectories, type Owner, ownDirectory } from 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const logMode = 0o640;
 const pidMode = 0o644;
-/** Deeper than any file of ours; a descriptor is open for each level. */
+/** Deeper than any file of ours. Bounded because each level keeps a descriptor open. */
 const depthMax = 64;
-/** A job directory of Salt's may hold millions of files: they are looked through only when the directory itself is still another user's. */
+/** Salt's job directory can hold millions of files. They are examined only if the directory itself still belongs to another user. */
 const vast = "jobs";
 
-/** Made with this mode where it is missing. */
+/** `mode`: of a new directory. */
 export type OwnedDirectory = { readonly path: string; readonly mode: number };
 
 export type OwnedFiles = {
   readonly directories: readonly OwnedDirectory[];
-  /** Undefined where the log goes elsewhere. */
+  /** Undefined if the log is not a file. */
   readonly logFile: string | undefined;
-  /** Empty: none. The directory is usually one that only root may write to. */
+  /** Empty: none. Usually only root may write to its directory. */
   readonly pidFile: string;
 };
 
-/** What could not be given away is told by `warn`. */
+/** `warn` gets each file whose owner could not be changed. */
 export function giveFiles(files: OwnedFiles, owner: Owner, warn: (sentence: string) => void): void {
   for (const { path, mode } of files.directories) {
     const isVastOwned = isOwned(`${path}/${vast}`, owner);
@@ -55,7 +55,7 @@ function giveEntries(directory: number, path: string, owner: Owner, depth: numbe
         giveDirectory(entry, `${path}/${name}`, owner, depth + 1, walk);
       } else if (status.isFile() && !isRight) giveFile(entry, `${path}/${name}`, owner, walk.warn);
     } catch (error) {
-      // Links and files come and go: what became a link meanwhile stays as it is.
+      // An entry that has become a link meanwhile stays as it is.
       if (!hasCodeIn(error, "ENOENT", "ELOOP", "ENOTDIR", "ENXIO")) throw error;
     }
   }
@@ -76,7 +76,7 @@ function giveDirectory(entry: string, path: string, owner: Owner, depth: number,
   }
 }
 
-/** A second name may be another user's way to a file that is none of ours. `mode`: of a file that is made. */
+/** Leaves a file with a second name alone, because another user can link a foreign file here. `mode`: of a new file. */
 function giveFile(
   entry: string,
   path: string,
@@ -96,7 +96,7 @@ function giveFile(
   }
 }
 
-/** A file that the daemon writes to later, in a directory that may stay root's. */
+/** Makes a file that the daemon writes later, in a directory that can stay root's. */
 function giveSingle(path: string, mode: number, owner: Owner, warn: (sentence: string) => void): void {
   makeDirectories(dirname(path));
   inDirectory(dirname(path), (directory) => giveFile(entryOf(directory, basename(path)), path, owner, warn, { mode }));

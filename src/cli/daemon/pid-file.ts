@@ -1,4 +1,4 @@
-/** The file with a daemon's process id: written once it is up over whatever an earlier process left, removed at the end if it is still ours. */
+/** The file with a daemon's process id. It replaces an earlier process's content and is removed at the end if it is still ours. */
 import {
   closeSync,
   constants,
@@ -16,7 +16,7 @@ import { SaltworksError } from "../../errors.ts";
 const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants;
 const mode = 0o644;
 
-/** @returns the error where it cannot be written, which keeps no daemon from running: Salt's default place belongs to root */
+/** @returns the error if it cannot be written. The daemon runs anyway, because Salt's default place belongs to root. */
 export function writePidFile(path: string): Error | undefined {
   try {
     mkdirSync(dirname(path), { recursive: true });
@@ -27,13 +27,13 @@ export function writePidFile(path: string): Error | undefined {
   }
 }
 
-/** Not replaced: it may lie in root's directory and belong to the user whom root gave it to. */
+/** Writes in place, because the file can lie in root's directory and belong to the daemon's user. */
 function writeInto(path: string): void {
   const descriptor = openSync(path, O_WRONLY | O_CREAT | O_NOFOLLOW, mode);
   try {
     const status = fstatSync(descriptor);
     if (!status.isFile() || status.nlink !== 1)
-      throw new SaltworksError("STORE_FAILED", `${path} is no file of its own`, { path });
+      throw new SaltworksError("STORE_FAILED", `${path} is not a regular file with one name`, { path });
     ftruncateSync(descriptor);
     writeSync(descriptor, `${process.pid}`);
   } finally {
@@ -41,7 +41,7 @@ function writeInto(path: string): void {
   }
 }
 
-/** @returns the error where it stays: a daemon that gave root up may not remove what lies in root's directory, and the next start writes over it */
+/** @returns the error if the file stays: a daemon that is no longer root may not remove it from root's directory. The next start writes over it. */
 export function removePidFile(path: string): Error | undefined {
   try {
     if (readFileSync(path, "utf8").trim() === `${process.pid}`) unlinkSync(path);

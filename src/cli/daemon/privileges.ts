@@ -1,4 +1,4 @@
-/** How a daemon that root started becomes the user of its `user` option: what only root can do comes before, and nothing leads back. */
+/** Makes a daemon that root started the user of its `user` option, after everything that only root can do, and for good. */
 import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,17 +11,17 @@ import { giveFiles, type OwnedFiles } from "./own-files.ts";
 export type DaemonUser = {
   readonly user: string;
   readonly files: OwnedFiles;
-  /** What else needs root, such as ports below 1024. */
+  /** Other work that needs root, such as ports below 1024. */
   readonly asRoot?: () => Promise<void>;
 };
 
-/** Of Salt's daemons where they may not become their user. */
+/** The code of Salt's daemons that may not become their user. */
 const refusedExitCode = 1;
 
 /**
- * @param warn for what stays another user's
+ * @param warn gets files that keep another owner
  * @returns whether the process has changed its user
- * @throws Exit if there is no such user, or only root could become that
+ * @throws Exit if the user does not exist, or if only root could become it
  */
 export async function becomeDaemonUser(
   daemon: DaemonUser,
@@ -32,7 +32,7 @@ export async function becomeDaemonUser(
   if (user === undefined) return false;
   if (process.platform !== "linux")
     throw new SaltworksError("CONFIG_INVALID", `user: ${daemon.user}: only on Linux can root start it as another user`);
-  // It is loaded as root: the new user may not be able to read the program's packages.
+  // Loaded as root, because the new user may not be able to read the program's packages.
   const { allowOwnProcFiles } = await import("../host/system-calls.ts");
   await daemon.asRoot?.();
   giveFiles(daemon.files, user, warn);
@@ -43,7 +43,7 @@ export async function becomeDaemonUser(
   return true;
 }
 
-/** Threads load the program's files later on. @throws SaltworksError CONFIG_INVALID */
+/** Checks that the user can read the program's files, because threads load them later. @throws SaltworksError CONFIG_INVALID */
 function assertReadable(user: string): void {
   try {
     accessSync(fileURLToPath(import.meta.url), constants.R_OK);
@@ -54,7 +54,7 @@ function assertReadable(user: string): void {
   }
 }
 
-/** Every thread, those of Node.js and of libraries included. @throws SaltworksError SYSTEM_REFUSED */
+/** Checks every thread, also those of Node.js and of libraries. @throws SaltworksError SYSTEM_REFUSED */
 function assertRootIsGone(uid: number): void {
   for (const thread of readdirSync("/proc/self/task")) {
     const status = readFileSync(`/proc/self/task/${thread}/status`, "utf8");

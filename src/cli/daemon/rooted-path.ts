@@ -1,6 +1,6 @@
 /**
- * Paths as root may walk them where another user writes: a link counts only if root laid it, and each step starts from an open directory,
- * so that nothing can be put in its place meanwhile. Linux only: /proc/self/fd stands for the calls with `at` in their names.
+ * Walks paths as root where another user can write. Only links that belong to root are followed. Each step starts from an open directory, so
+ * that no user can replace it meanwhile. Linux only: /proc/self/fd stands in for calls such as openat.
  */
 import {
   closeSync,
@@ -18,21 +18,21 @@ import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
-/** As many as the kernel follows. */
+/** The kernel's own limit of links. */
 const linksMax = 40;
 const directoryMode = 0o755;
 const privateMode = 0o700;
-/** The group may look into a directory of keys, as Salt has it. */
+/** As in Salt, the group may read a directory of keys. */
 const privateModes = [privateMode, 0o750];
 
 export type Owner = { readonly uid: number; readonly gid: number };
 
-/** The name of an entry of an open directory, wherever that directory is by now. */
+/** The path of an entry of an open directory, also if the directory has moved. */
 export function entryOf(directory: number, name: string): string {
   return `/proc/self/fd/${directory}/${name}`;
 }
 
-/** Calls `use` with the directory opened. */
+/** Calls `use` with the open directory. */
 export function inDirectory<Result>(path: string, use: (descriptor: number) => Result): Result {
   const directory = openDirectory(path);
   try {
@@ -43,9 +43,9 @@ export function inDirectory<Result>(path: string, use: (descriptor: number) => R
 }
 
 /**
- * What is missing of the path is made, the last with `mode`; that directory then belongs to `owner`, the others to root.
+ * Makes missing directories of the path. The last gets `mode` and belongs to `owner`, the others belong to root.
  *
- * @throws SaltworksError CONFIG_INVALID if another user laid a link on the way
+ * @throws SaltworksError CONFIG_INVALID if a link on the way belongs to another user
  */
 export function ownDirectory(path: string, owner: Owner, mode: number): void {
   makeDirectories(path, mode);
@@ -86,7 +86,10 @@ function openDirectory(path: string): number {
       if (status.isSymbolicLink()) {
         links += 1;
         if (status.uid !== 0 || links > linksMax)
-          throw new SaltworksError("CONFIG_INVALID", `${path}: "${name}" on the way is a link that root did not lay`);
+          throw new SaltworksError(
+            "CONFIG_INVALID",
+            `${path}: "${name}" on the way is a link that does not belong to root`,
+          );
         const target = readlinkSync(entry);
         rest = [...target.split("/").filter(Boolean), ...rest];
         if (!target.startsWith("/")) continue;

@@ -1,6 +1,6 @@
 /**
- * What master and minion do alike as daemons: background, user, log, process id file, service manager, signals.
- * Source: Salt's daemons for options, files and exit codes; docs/install.md says what operators see.
+ * Runs a master or a minion as a daemon: background, user, log, process id file, service manager, signals.
+ * Source: Salt's daemons for options, files and exit codes; docs/install.md describes what operators see.
  */
 import { close as closeInspector } from "node:inspector";
 import type { Logger } from "pino";
@@ -19,7 +19,7 @@ import { removePidFile, writePidFile } from "./pid-file.ts";
 import { becomeDaemonUser } from "./privileges.ts";
 import { openServiceManager } from "./service-manager.ts";
 
-/** The options of both configurations that count here. */
+/** The options that this file reads, which both configurations have. */
 export type DaemonConfig = {
   readonly user: string;
   readonly pki_dir: string;
@@ -35,11 +35,11 @@ export type DaemonConfig = {
 /** Both daemons have the same options. */
 type DaemonOptions = OptionsOf<"master" | "minion">;
 
-/** A daemon that is up, as those outside of it see it. */
+/** A running daemon. */
 export type RunningDaemon = {
   /** Resolves when all its threads have answered. */
   readonly answers: () => Promise<void>;
-  /** What it knows of itself, as text without secrets. */
+  /** Its own report, as text without secrets. */
   readonly state: () => Promise<string>;
 };
 
@@ -54,7 +54,7 @@ export type Daemon<Config extends DaemonConfig> = {
   readonly options: DaemonOptions;
   readonly load: (configDir: string | undefined, host: Host, overrides: Overrides) => Config;
   readonly openFiles: (config: Config) => number;
-  /** Before root is given up. */
+  /** Runs while the process is still root. */
   readonly asRoot?: (config: Config, host: Host) => Promise<void>;
   /** @returns the exit code */
   readonly run: (config: Config, log: Logger, hooks: DaemonHooks, host: Host) => Promise<number>;
@@ -71,7 +71,7 @@ function overridesOf(options: DaemonOptions): Overrides {
   };
 }
 
-/** Made if they are missing, and given to the daemon's user with what is in them. */
+/** Directories that are made if missing and given, with their content, to the daemon's user. */
 function directoriesOf({ pki_dir, cachedir, sock_dir }: DaemonConfig): OwnedDirectory[] {
   return [
     { path: pki_dir, mode: 0o700 },
@@ -87,7 +87,7 @@ export async function runDaemon<Config extends DaemonConfig>(daemon: Daemon<Conf
   const config = daemon.load(daemon.options.configDir, foreground.host, overridesOf(daemon.options));
   if (daemon.options.isDaemon && !foreground.isBackground)
     return await startInBackground([daemon.role, ...daemon.argv], host);
-  // Every path of the configuration is whole by now.
+  // The configuration holds absolute paths, so the directory can change.
   if (foreground.isBackground) process.chdir("/");
   const place = syslogPlace(config.log_file);
   const sentences: string[] = [];
@@ -169,7 +169,7 @@ async function untilEnd<Config extends DaemonConfig>(
   }
 }
 
-/** A daemon opens its log anew, for logrotate; one on a terminal ends in good order, because the terminal is gone. */
+/** At SIGHUP a daemon reopens its log for logrotate. On a terminal it stops in order, because the terminal is gone. */
 function onHangup(reopen: () => Error | undefined, log: Logger): void {
   const isOnTerminal = process.stdin.isTTY === true || process.stderr.isTTY === true;
   process.on("SIGHUP", () => {
@@ -178,15 +178,15 @@ function onHangup(reopen: () => Error | undefined, log: Logger): void {
       return;
     }
     const fault = reopen();
-    if (fault === undefined) log.info("SIGHUP: the log was opened anew");
-    else log.warn({ err: fault }, "SIGHUP: the log could not be opened anew and goes on where it was");
+    if (fault === undefined) log.info("SIGHUP: the log was reopened");
+    else log.warn({ err: fault }, "SIGHUP: the log could not be reopened and goes on in the old file");
   });
 }
 
-/** One that a signal opened before this program listened for it. */
+/** Closes a debugger that a signal opened before this program listened for the signal. */
 function closeStrangeDebugger(log: Logger): void {
   if (!isDebuggerOpen() || isDebuggerWanted()) return;
   closeInspector();
-  log.warn("a signal had opened Node's debugger: it is closed");
+  log.warn("a signal had opened Node's debugger, which is closed now");
   if (isDebuggerOpen()) throw new SaltworksError("CONFIG_INVALID", "Node's debugger is open and cannot be closed");
 }

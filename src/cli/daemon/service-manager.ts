@@ -1,6 +1,6 @@
 /**
- * Tells the service manager that a daemon is up, alive and ending. Source: sd_notify(3): datagrams to the socket that NOTIFY_SOCKET names,
- * of a path or of Linux' abstract space; WATCHDOG_USEC says how often it wants to hear of a process that is alive.
+ * Tells the service manager that a daemon is ready, alive and stopping. Source: sd_notify(3): datagrams to the socket that NOTIFY_SOCKET names,
+ * a path or an abstract name of Linux; WATCHDOG_USEC is the time within which it expects a sign of life.
  */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
@@ -9,27 +9,27 @@ import { watchdogAnswerShare } from "../../limits.ts";
 export type ServiceManager = {
   /** Sends lines such as `READY=1`. */
   tell(...lines: readonly string[]): void;
-  /** From now on says at half of the time asked for that this process is alive, whenever `isAlive` finds it so. */
+  /** Reports at half of the expected time that this process is alive, if `isAlive` resolves. */
   watch(isAlive: () => Promise<boolean>): void;
   close(): void;
 };
 
 type Environment = Record<string, string | undefined>;
 
-/** The variables are taken out of `environment`: a program that a daemon starts must not speak for it. */
+/** Removes the variables from `environment`, because programs that a daemon starts must not report for it. */
 export async function openServiceManager(
   environment: Environment,
   log: Pick<Logger, "warn" | "error">,
 ): Promise<ServiceManager> {
   const { NOTIFY_SOCKET: path = "", WATCHDOG_USEC: watchdogUs = "", WATCHDOG_PID: watchedPid } = environment;
   for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete environment[name];
-  // Other kinds of sockets, such as `vsock:`, are those of virtual machines.
+  // Other kinds of sockets, such as `vsock:`, belong to virtual machines.
   if (!/^[/@]./.test(path)) return { tell: () => undefined, watch: () => undefined, close: () => undefined };
   const { UnixDatagrams } = await import("../host/system-calls.ts");
   const datagrams = new UnixDatagrams(path);
   const tell = (...lines: readonly string[]): void => {
     const fault = datagrams.send(Buffer.from(lines.join("\n")));
-    if (fault !== undefined) log.warn({ fault, lines }, "the service manager did not take a message");
+    if (fault !== undefined) log.warn({ fault, lines }, "the service manager did not accept a message");
   };
   const isMeant = watchedPid === undefined || Number(watchedPid) === process.pid;
   const intervalMs = isMeant ? Number(watchdogUs) / 2_000 : 0;
@@ -67,7 +67,7 @@ async function answersInTime(
   try {
     return await Promise.race([isAlive(), late]);
   } catch (error) {
-    log.error({ err: error }, "the threads do not answer: the service manager is not told that all is well");
+    log.error({ err: error }, "the threads do not answer, so the service manager gets no sign of life");
     return false;
   } finally {
     clearTimeout(timer);

@@ -1,6 +1,6 @@
 /**
- * Where the worker threads of this process are, asked through Node's inspector from within: no port is opened. A thread that computes is stopped
- * for a moment and goes on. Sources: Chrome DevTools Protocol (Debugger, Runtime), Node's domain `NodeWorker`.
+ * Reads the stacks of this process's worker threads through Node's inspector from within, without opening a port. A busy thread is paused for
+ * a moment. Sources: Chrome DevTools Protocol (Debugger, Runtime), Node's domain `NodeWorker`.
  */
 import { Session } from "node:inspector";
 import { debugPauseTimeoutMs } from "../../limits.ts";
@@ -19,17 +19,17 @@ type Attached = { readonly params: { readonly sessionId: string; readonly worker
 type Received = { readonly params: { readonly sessionId: string; readonly message: string } };
 type Thread = {
   readonly title: string;
-  /** File of each script by its id: frames name no files themselves. */
+  /** The file of each script by its id, because frames hold only ids. */
   readonly files: Map<string, string>;
   name: string | undefined;
   frames: readonly string[] | undefined;
 };
 
-/** Ids of our questions. */
+/** The next id of a question. */
 const ask = { enable: 1, name: 2, pause: 3, resume: 4, disable: 5 } as const;
 const nameExpression = `process.getBuiltinModule("fs").readFileSync("/proc/thread-self/comm", "utf8").trim()`;
 
-/** One text a thread: its name and its stack, or that it is at rest. */
+/** One text for each thread: its name, and its stack or that it is idle. */
 export async function threadStacks(): Promise<string[]> {
   const session = new Session();
   session.connect();
@@ -64,7 +64,7 @@ export async function threadStacks(): Promise<string[]> {
   });
   session.post("NodeWorker.enable", { waitForDebuggerOnStart: false }, () => undefined);
   await new Promise((resolve) => setTimeout(resolve, debugPauseTimeoutMs));
-  // A thread at rest would stop at its next work instead.
+  // Without this an idle thread would pause at its next task.
   for (const sessionId of threads.keys()) send(sessionId, ask.disable, "Debugger.disable");
   session.disconnect();
   return [...threads.values()].map(({ title, name, frames }) =>

@@ -1,4 +1,4 @@
-/** The processes of a demo: each is this program with other arguments, and none outlives the demo. */
+/** The processes of a demo. Each is this program with other arguments and ends with the demo. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { demoStopTimeoutMs } from "../../limits.ts";
@@ -13,16 +13,16 @@ export class Children {
   #isStopping = false;
 
   constructor() {
-    // Whatever ends this process, an uncaught error included, takes the children with it.
+    // The children end with this process, also after an uncaught error.
     process.once("exit", this.#onExit);
   }
 
-  /** Called when a child ends by itself, with what it last wrote to standard error. */
+  /** Called with a child's last lines of standard error if it ends by itself. */
   onDeath(listener: (name: string, said: string) => void): void {
     this.#onDeath = listener;
   }
 
-  /** In a process group of its own, so that Ctrl-C reaches this process only, which then stops them in order. */
+  /** Starts a child in its own process group, so that Ctrl-C reaches only this process, which stops the children in order. */
   start(name: string, args: readonly string[], errorFile: string): void {
     const errors = openSync(errorFile, "a");
     const main = process.argv[1] ?? "";
@@ -43,7 +43,7 @@ export class Children {
     this.#children.push(child);
   }
 
-  /** Asks all to end, last started first, and kills who does not. */
+  /** Stops all children, the last started first, and kills those that do not end in time. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     const alive = this.#children.filter((child) => !child.ended).reverse();

@@ -1,4 +1,4 @@
-/** The private directory of a demo: one master's and several minions' configuration, on free ports of the loopback interface. */
+/** The private directory of a demo: configuration of a master and its minions, on free ports of the loopback interface. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ export type DemoSite = {
   remove(): void;
 };
 
-/** The first minions have names and roles that make targets worth trying. */
+/** Names and roles of the first minions, for targets to try. */
 const known = [
   { id: "web1.example.com", role: "web" },
   { id: "web2.example.com", role: "web" },
@@ -21,7 +21,7 @@ const known = [
   { id: "cache1.example.com", role: "cache" },
   { id: "mail1.example.com", role: "mail" },
 ];
-/** The deepest socket path below the directory. */
+/** The longest socket path below the directory. */
 const socketPathRoom = "/saltworks-demo-XXXXXX/master/run/master_event_pull.ipc".length;
 
 export async function createSite(minionCount: number): Promise<DemoSite> {
@@ -73,7 +73,7 @@ function write(file: string, lines: readonly string[]): void {
   writeFileSync(file, `${lines.join("\n")}\n`);
 }
 
-/** Held open together, so that they differ. */
+/** All ports are held open at once, so that they differ. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(

@@ -1,4 +1,4 @@
-/** The way out of a command before its end. */
+/** Ends a command early, from any depth of calls. */
 
 /** Ends a command with this code. Throw it only after everything that the user should read has been written. */
 export class Exit extends Error {

@@ -1,49 +1,49 @@
-/** What the commands use of the process they run in: streams, signals, who the user is. Tests give one of their own. */
+/** The process as commands use it: streams, signals, the user. Tests use a host without a process. */
 import { ownUserName } from "../../config/host/user.ts";
 import { LineInput } from "./line-input.ts";
 import { openTerminal, type Screen } from "./terminal.ts";
 
 export type Host = {
-  /** To standard output, as it is. */
+  /** Writes the exact text to standard output. */
   write(text: string): void;
-  /** To standard error, as it is. */
+  /** Writes the exact text to standard error. */
   complain(text: string): void;
   readonly isTerminal: boolean;
-  /** Whether somebody types the standard input. */
+  /** Whether standard input is a terminal. */
   readonly isInputTerminal: boolean;
-  /** Standard error, where it is a terminal: what moves is drawn there, so that standard output holds results only. */
+  /** Standard error if it is a terminal. Bars are drawn there, so that standard output holds only results. */
   readonly errorTerminal: NodeJS.WriteStream | undefined;
-  /** The directory that the command was started in; undefined if that is gone. */
+  /** The working directory; undefined if it has been removed. */
   readonly directory: string | undefined;
-  /** Width of the terminal, if there is one. */
+  /** Width of the terminal; undefined without one. */
   readonly columns: number | undefined;
-  /** Takes the terminal over until the screen is closed. Only where `isTerminal`. */
+  /** Takes the terminal over until the screen is closed. Call it only if `isTerminal`. */
   openScreen(): Screen;
-  /** One line of standard input without its end; undefined when there is no more. */
+  /** One line of standard input without its end; undefined at the end of input. */
   readLine(): Promise<string | undefined>;
-  /** The same for a secret: a terminal does not show what is typed. */
+  /** The same for a secret, which a terminal does not show. */
   readSecret(question: string): Promise<string | undefined>;
-  /** As whom the master records what is asked: the user's name, or `sudo_NAME` for root by sudo. */
+  /** The name that the master records with requests: the user's, or `sudo_NAME` for root by sudo. */
   readonly user: string;
   readonly environment: { readonly [name: string]: string | undefined };
   /** Calls `listener` on Ctrl-C (or these signals) instead of ending the process, until the returned function is called. */
   onInterrupt(listener: () => void, signals?: readonly NodeJS.Signals[]): () => void;
-  /** From now on Ctrl-C ends the process with Salt's words and its exit code whenever nobody listens. */
+  /** Makes Ctrl-C end the process with Salt's words and exit code while no listener is set. */
   leaveOnInterrupt(): void;
 };
 
-/** Of sysexits: an error of input or output. */
+/** The code of sysexits for an error of input or output. */
 const unwritableExitCode = 74;
 
 /** The process itself. */
 export function processHost(): Host {
-  // A reader that has seen enough (`| head`) is no error: the rest is written nowhere.
+  // A reader that closes the pipe early, such as `head`, is not an error.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
     process.stderr.write(`saltworks: the output cannot be written: ${error.message}\n`);
     process.exit(unwritableExitCode);
   });
-  // Whoever closed the error output wants the result all the same.
+  // A closed standard error must not lose the result.
   process.stderr.on("error", () => undefined);
   const { interrupt, ...interrupting } = interrupts();
   const input = new LineInput(process.stdin, interrupt);
@@ -68,7 +68,7 @@ export function processHost(): Host {
   };
 }
 
-/** `interrupt` does at once what a SIGINT would. */
+/** `interrupt` acts at once as a SIGINT does. */
 function interrupts(): Pick<Host, "onInterrupt" | "leaveOnInterrupt"> & { readonly interrupt: () => void } {
   const listening = new Set<() => void>();
   let isLeaving = false;

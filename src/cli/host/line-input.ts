@@ -1,22 +1,22 @@
 /**
- * Lines of standard input: answers to questions, shown as they are typed or hidden. The input holds the process only while a line is
- * awaited, so that a command ends after the last answer whatever the terminal or pipe behind it does.
+ * Reads answers to questions from standard input, with or without showing them. The input keeps the process alive only while a line is
+ * awaited, so that a command ends after the last answer also if the pipe stays open.
  */
 import { StringDecoder } from "node:string_decoder";
 import type { ReadStream } from "node:tty";
 
-/** In raw mode the terminal hands these over instead of acting on them. */
+/** In raw mode the terminal passes these on instead of acting on them. */
 const keys = { interrupt: "\u0003", end: "\u0004", backspace: "\b", delete: "\u007f", eraseLine: "\u0015" } as const;
 
-/** `isTTY` and `setRawMode` are a terminal's; a file has neither `ref` nor `unref`. */
+/** Only a terminal has `isTTY` and `setRawMode`. A file has neither `ref` nor `unref`. */
 export type LineSource = NodeJS.ReadableStream & Partial<Pick<ReadStream, "isTTY" | "setRawMode" | "ref" | "unref">>;
 
 export class LineInput {
   readonly #input: LineSource;
-  /** Does what Ctrl-C does where the terminal does not send the signal itself. */
+  /** Acts as Ctrl-C in raw mode, where the terminal does not send the signal. */
   readonly #interrupt: () => void;
   readonly #decoder = new StringDecoder("utf8");
-  /** What has been read and belongs to no line that was asked for. */
+  /** Text that was read beyond the last awaited line. */
   #text = "";
   #isOver = false;
 
@@ -25,7 +25,7 @@ export class LineInput {
     this.#interrupt = interrupt;
   }
 
-  /** @returns the line without its end; undefined when there is no more */
+  /** @returns the line without its end; undefined at the end of input */
   async readLine(): Promise<string | undefined> {
     for (;;) {
       const end = this.#text.indexOf("\n");
@@ -39,11 +39,11 @@ export class LineInput {
     }
   }
 
-  /** The same for a secret: a terminal does not show what is typed. `output` gets the question and, as the terminal does not, the line's end. */
+  /** The same for a secret, which the terminal does not show. `output` gets the question and then the line end. */
   async readSecret(question: string, output: NodeJS.WritableStream): Promise<string | undefined> {
     const { isTTY, setRawMode } = this.#input;
     const isTerminal = isTTY === true && setRawMode !== undefined;
-    // Before the question: a program that sees it may type at once.
+    // Before the question, because a program can answer it at once.
     if (isTerminal) setRawMode.call(this.#input, true);
     output.write(question);
     if (!isTerminal) return await this.readLine();
@@ -64,7 +64,7 @@ export class LineInput {
         if (character === keys.end) {
           if (typed.length === 0) return undefined;
         } else if (character === keys.interrupt) {
-          // First: the command may end here, and the terminal is then given back by the process's end.
+          // First, because the command can end here. The end of the process restores the terminal.
           this.#interrupt();
           return undefined;
         } else if (character === keys.backspace || character === keys.delete) typed.pop();
@@ -82,14 +82,14 @@ export class LineInput {
     return rest === "" ? undefined : rest;
   }
 
-  /** Resolves when something more has been read, or when there is no more; the input rests before and after. */
+  /** Resolves after more has been read or at the end of input. The input is paused before and after. */
   #more(): Promise<void> {
     const input = this.#input;
     return new Promise((resolve) => {
       const stop = (): void => {
         input.off("data", take).off("end", finish).off("close", finish).off("error", finish);
         input.pause();
-        // A pipe reads ahead even while it is paused, and would hold the process.
+        // A paused pipe still reads ahead and would keep the process alive.
         input.unref?.();
         resolve();
       };
@@ -97,7 +97,7 @@ export class LineInput {
         this.#text += typeof part === "string" ? part : this.#decoder.write(part);
         stop();
       };
-      // An error of reading, such as EIO of a terminal that is gone, is the end of what can be read.
+      // A read error, such as EIO of a terminal that is gone, counts as the end of input.
       const finish = (): void => {
         this.#isOver = true;
         stop();

@@ -1,4 +1,4 @@
-/** How far a long run is: a bar for each phase under way on a terminal, one line for each outermost phase in a pipe. */
+/** Shows the progress of a long run: a bar for each phase on a terminal, one line for each outermost phase in a pipe. */
 import { MultiBar, type SingleBar } from "cli-progress";
 
 export type Phase = {
@@ -8,7 +8,7 @@ export type Phase = {
 };
 
 export type Progress = {
-  /** Without a total only the time that it takes is shown. A phase begun before another has ended belongs to that. */
+  /** A phase without a total shows only its time. A phase that begins inside another one belongs to it. */
   phase(name: string, total?: number): Phase;
 };
 
@@ -22,14 +22,14 @@ const redrawMs = 1_000 / redrawsPerSecond;
 const barFormat = "  {bar} {percentage}%  {name}  {value}/{total}  {duration_formatted}";
 const endlessFormat = "  … {name}  {duration_formatted}";
 
-/** `close` ends the phases that an interrupted run left under way: their redrawing keeps the process alive. */
+/** `close` ends the phases of an interrupted run, because their redrawing keeps the process alive. */
 export function openProgress({ stream, isTerminal }: ProgressOutput): Progress & { close(): void } {
   if (isTerminal) return new TerminalProgress(stream);
   const lines = new LineProgress((line) => stream.write(line));
   return { phase: (name) => lines.phase(name), close: () => undefined };
 }
 
-/** One line when an outermost phase ends: a log that is read later needs no more. */
+/** Writes one line at the end of each outermost phase, which is enough for a log. */
 export class LineProgress implements Progress {
   readonly #write: (line: string) => void;
   readonly #nowMs: () => number;
@@ -59,7 +59,7 @@ export class LineProgress implements Progress {
 
 class TerminalProgress implements Progress {
   readonly #stream: NodeJS.WriteStream;
-  /** Only while a phase is under way: its redrawing keeps the process alive. */
+  /** Set only during a phase, because redrawing keeps the process alive. */
   #bars: MultiBar | undefined;
   readonly #active = new Set<SingleBar>();
   readonly #ends = new Set<() => void>();
@@ -78,14 +78,14 @@ class TerminalProgress implements Progress {
       barIncompleteChar: "░",
       hideCursor: true,
       clearOnComplete: true,
-      // Signals are the program's own business: a run that is interrupted still shows what it knows.
+      // The program handles signals itself, because an interrupted run still shows its results.
       gracefulExit: false,
     });
     const bars = this.#bars;
     const options = total === undefined ? { format: endlessFormat } : {};
     const bar = bars.create(total ?? 1, 0, { name }, options);
     this.#active.add(bar);
-    // Without steps nothing would redraw the time that has passed.
+    // Redraws the elapsed time also without steps.
     const timer = setInterval(() => bar.update({ name }), redrawMs);
     timer.unref();
     const end = (): void => {

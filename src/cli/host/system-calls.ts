@@ -1,14 +1,13 @@
 /**
- * What daemons ask of Linux and Node.js has no function for, by way of koffi: datagrams to Unix sockets, ports that
- * another program part takes over, limits.
- * Sources: unix(7), ip(7), ipv6(7), setrlimit(2), prctl(2). Loaded by the few places that need it, so that it costs others nothing.
+ * Calls of Linux that Node.js lacks, by way of koffi: datagrams to Unix sockets, listening sockets for another part of the
+ * program, limits. Sources: unix(7), ip(7), ipv6(7), setrlimit(2), prctl(2). Loaded on demand, because koffi takes time to load.
  */
 import { getSystemErrorName } from "node:util";
 import koffi from "koffi";
 import { SaltworksError } from "../../errors.ts";
 import type { IpAddress } from "../../python/ipaddress.ts";
 
-/** Values of Linux on the machines that Node.js is built for. */
+/** Values of Linux on all architectures of Node.js. */
 const unixFamily = 1;
 const datagramSocket = 2;
 const closeOnExec = 0o2_000_000;
@@ -21,7 +20,7 @@ const inet6Family = 10;
 const streamSocket = 1;
 const socketLevel = 1;
 const reuseAddress = 2;
-/** Of an address of the kernel's: `struct sockaddr_un` has room for so many bytes of path. */
+/** Bytes of a path in the kernel's `struct sockaddr_un`. */
 const unixPathBytesMax = 108;
 
 const library = koffi.load(null);
@@ -38,7 +37,7 @@ const close = library.func("int close(int fd)");
 const setrlimit = library.func("int setrlimit(int resource, const void *limits)");
 const prctl = library.func("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)");
 
-/** Name of the error that the last call left, such as `ENOENT`. */
+/** The error code of the last call, such as `ENOENT`. */
 function lastError(): string {
   return getSystemErrorName(-koffi.errno());
 }
@@ -48,17 +47,17 @@ function checked(result: number, what: string): number {
   return result;
 }
 
-/** As the machine holds it. */
+/** In the machine's byte order. */
 const short = (value: number): Buffer => Buffer.from(Uint16Array.of(value).buffer);
 
-/** `@name` is a name of Linux' abstract space. */
+/** `@name` is an abstract name of Linux. */
 function unixAddress(path: string): Buffer {
   const name = path.startsWith("@") ? Buffer.from(`\0${path.slice(1)}`) : Buffer.from(`${path}\0`);
   if (name.length > unixPathBytesMax) throw new SaltworksError("CONFIG_INVALID", `${path} is too long for a socket`);
   return Buffer.concat([short(unixFamily), name]);
 }
 
-/** `scope`: the number of the network interface to which a link-local address belongs. */
+/** `scope`: the number of a link-local address's network interface. */
 function inetAddress({ family, value }: IpAddress, port: number, scope: number): Buffer {
   const portBytes = Buffer.of(port >> 8, port & 0xff);
   const bytes = Buffer.from(value.toString(16).padStart(family === 4 ? 8 : 32, "0"), "hex");
@@ -67,7 +66,7 @@ function inetAddress({ family, value }: IpAddress, port: number, scope: number):
   return Buffer.concat([short(inet6Family), portBytes, Buffer.alloc(4), bytes, scopeBytes]);
 }
 
-/** @returns a socket that listens, which belongs to the caller, or the system's name of what keeps it from listening */
+/** @returns a listening socket that the caller closes, or the system's error code */
 export function listenAt(address: IpAddress, port: number, backlog: number, scope: number): number | string {
   const family = address.family === 4 ? inet4Family : inet6Family;
   const descriptor = socket(family, streamSocket | closeOnExec, 0);
@@ -85,7 +84,7 @@ export function listenAt(address: IpAddress, port: number, backlog: number, scop
   return name;
 }
 
-/** Sends datagrams to a Unix socket, which may come and go meanwhile. Never waits. */
+/** Sends datagrams to a Unix socket without waiting. The socket may disappear and come back. */
 export class UnixDatagrams {
   readonly #address: Buffer;
   readonly #descriptor: number;
@@ -96,7 +95,7 @@ export class UnixDatagrams {
     this.#descriptor = checked(socket(unixFamily, kind, 0), "a socket");
   }
 
-  /** @returns the error's name where it was not taken: `EAGAIN` where the reader is behind, `ENOENT` or `ECONNREFUSED` where there is none */
+  /** @returns the error code of a failure: `EAGAIN` if the reader is behind, `ENOENT` or `ECONNREFUSED` without a reader */
   send(bytes: Uint8Array): string | undefined {
     const flags = doNotWait | noSignal;
     const sent = sendto(this.#descriptor, bytes, bytes.byteLength, flags, this.#address, this.#address.byteLength);
@@ -108,13 +107,13 @@ export class UnixDatagrams {
   }
 }
 
-/** Both limits of open files. @throws SaltworksError SYSTEM_REFUSED */
+/** Sets the soft and the hard limit of open files. @throws SaltworksError SYSTEM_REFUSED */
 export function limitOpenFiles(count: number): void {
   const limits = Buffer.from(BigUint64Array.of(BigInt(count), BigInt(count)).buffer);
   checked(setrlimit(openFilesLimit, limits), `max_open_files: ${count}`);
 }
 
-/** A process that has changed its user may not look at itself in /proc, until it says that others of that user may look at it, too. */
+/** Lets a process that has changed its user read its own files in /proc, which makes them readable for other processes of that user. */
 export function allowOwnProcFiles(): void {
   checked(prctl(setDumpable, 1, 0, 0, 0), "PR_SET_DUMPABLE");
 }

@@ -1,9 +1,9 @@
-/** A terminal taken over for a while: its other screen, its keys, its size. Whatever ends the program gives it back as it was. */
+/** Takes a terminal over: its alternate screen, its keys, its size. Every end of the program restores it. */
 
 export type Screen = {
   size(): { readonly columns: number; readonly rows: number };
   draw(lines: readonly string[]): void;
-  /** Calls `listener` with each key as the terminal sends it. */
+  /** Calls `listener` with the terminal's sequence for each key. */
   onKey(listener: (key: string) => void): void;
   onResize(listener: () => void): void;
   close(): void;
@@ -13,17 +13,17 @@ export type Screen = {
 const sequence = "\x1b[";
 const enter = `${sequence}?1049h${sequence}?25l`;
 const leave = `${sequence}?25h${sequence}?1049l`;
-/** Of a terminal that does not tell. */
+/** For a terminal that does not report its size. */
 const defaultSize = { columns: 80, rows: 24 };
 
-/** For a process whose standard input and output are a terminal. */
+/** Needs a terminal as standard output. */
 export function openTerminal(input: NodeJS.ReadStream, output: NodeJS.WriteStream): Screen {
   const giveBack = () => {
     if (input.isTTY) input.setRawMode(false);
     output.write(leave);
   };
   process.once("exit", giveBack);
-  // Keys are read one by one; where they come from a pipe there are none, and signals end the program.
+  // Keys are read one by one. If standard input is not a terminal there are no keys, and signals end the program.
   if (input.isTTY) input.setRawMode(true);
   input.setEncoding("utf8");
   input.resume();
@@ -33,10 +33,10 @@ export function openTerminal(input: NodeJS.ReadStream, output: NodeJS.WriteStrea
     resize: [],
   };
   return {
-    // One that nobody has told its size says 0.
+    // A terminal of unknown size reports 0.
     size: () => ({ columns: output.columns || defaultSize.columns, rows: output.rows || defaultSize.rows }),
     draw: (lines) => {
-      // Each line ends with what clears its rest, so that nothing flickers; the last has no end, or the screen would scroll.
+      // Each line clears its own rest, which avoids flicker. The last has no line end, which would scroll the screen.
       output.write(`${sequence}H${lines.map((line) => `${line}${sequence}K`).join("\r\n")}${sequence}J`);
     },
     onKey: (listener) => {

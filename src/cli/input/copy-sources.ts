@@ -1,4 +1,4 @@
-/** What `saltworks cp` is to copy: files and directories of this machine, and where on a minion each belongs. Source: Salt 3007's `salt-cp`. */
+/** Finds the files and directories that `saltworks cp` copies, and the place of each on a minion. Source: Salt 3007's `salt-cp`. */
 import { isUtf8 } from "node:buffer";
 import { createReadStream, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { posix } from "node:path";
@@ -14,9 +14,9 @@ export type SourceFile = { readonly path: string; readonly remotePath: string; r
 export type Sources = { readonly files: readonly SourceFile[]; readonly emptyDirectories: readonly string[] };
 
 /**
- * Whole files by path, as one job carries them; one that is not there is left out.
+ * Reads whole files for one job, by path. A missing file is left out.
  *
- * @throws SaltworksError USAGE for what is no text, no file, or too large
+ * @throws SaltworksError USAGE for a file that is too large or not text, and for other kinds of entries
  */
 export function readWhole(paths: readonly string[], onMissing: (path: string) => void): Map<string, string> {
   const files = new Map<string, string>();
@@ -39,15 +39,15 @@ export function readWhole(paths: readonly string[], onMissing: (path: string) =>
   return files;
 }
 
-/** The first that is a directory. */
+/** The first directory among the paths. */
 export function firstDirectory(paths: readonly string[]): string | undefined {
   return paths.find((path) => look(path)?.isDirectory() === true);
 }
 
 /**
- * All files below these paths, and directories that hold nothing, each with its place below `destination`.
+ * Finds all files and empty directories below these paths, each with its place below `destination`.
  *
- * @throws SaltworksError USAGE for what is not there, or is too much
+ * @throws SaltworksError USAGE for a missing path, and over `copiedFilesMax` or `copiedFilesBytesMax`
  */
 export function findSources(paths: readonly string[], destination: string): Sources {
   const walk = new Walk();
@@ -66,7 +66,7 @@ class Walk {
   readonly emptyDirectories: string[] = [];
   #visited = 0;
 
-  /** Links are followed; one that leads back to its own directory ends at the bound. */
+  /** Follows links. One that leads back to its own directory ends at the bound of files. */
   visit(path: string): void {
     const stats = look(path);
     if (stats === undefined) throw usage(`${path} does not exist`, path);
@@ -93,19 +93,19 @@ function look(path: string): Stats | undefined {
   }
 }
 
-/** A named file keeps its name in a directory and takes the destination's otherwise; what lies in a named directory keeps its path in it. */
+/** A named file keeps its name below a directory and otherwise gets the destination's. Files in a named directory keep their path in it. */
 function remotePath(path: string, named: readonly string[], destination: string, isDirectory: boolean): string {
   if (named.includes(path)) return isDirectory ? join(destination, lastPart(path)) : destination;
   const source = named.find((one) => !relative(one, path).startsWith("../")) ?? path;
   return join(destination, lastPart(source), relative(source, path));
 }
 
-/** Nothing if the path ends in a slash: then it is the content of the directory that is copied. */
+/** Empty if the path ends in a slash, which means the content of the directory. */
 function lastPart(path: string): string {
   return path.endsWith("/") ? "" : basename(path);
 }
 
-/** Pieces of `pieceBytes`; one empty piece of an empty file, so that it is made. */
+/** Yields pieces of `pieceBytes`, and one empty piece for an empty file, so that it is made. */
 export async function* piecesOf(path: string, pieceBytes: number): AsyncGenerator<Buffer, void, void> {
   let isEmpty = true;
   let rest: Buffer[] = [];
@@ -113,7 +113,7 @@ export async function* piecesOf(path: string, pieceBytes: number): AsyncGenerato
   for await (const chunk of createReadStream(path, { highWaterMark: pieceBytes }) as AsyncIterable<Buffer>) {
     rest.push(chunk);
     length += chunk.byteLength;
-    // The stream may give less than it was asked for; a piece is whole or the last.
+    // A stream can give less than asked. Only the last piece may be short.
     while (length >= pieceBytes) {
       const joined = Buffer.concat(rest);
       yield joined.subarray(0, pieceBytes);

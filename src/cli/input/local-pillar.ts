@@ -1,4 +1,4 @@
-/** The pillar of a call without a master, from `pillar_roots` and the options of pillars in the minion's configuration. */
+/** Compiles the pillar of a call without a master from `pillar_roots` and the pillar options in the minion's configuration. */
 import type { Logger } from "pino";
 import { checkValue } from "../../config/check-value.ts";
 import { type MasterConfig, type MinionConfig, masterOptions } from "../../config/schema.ts";
@@ -7,7 +7,7 @@ import { PillarCompiler } from "../../pillar/compile.ts";
 import { pillarSettings } from "../../pillar/input/settings.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 
-/** Options of a master's that shape pillars and that the minion's table lacks; without a master the minion's file has them. */
+/** The master's options for pillars that the minion's table lacks. Without a master the minion's file has them. */
 const pillarOptions = [
   "ext_pillar",
   "ext_pillar_first",
@@ -23,7 +23,7 @@ const pillarOptions = [
   "nodegroups",
 ] as const satisfies readonly (keyof typeof masterOptions)[];
 
-/** What the minion's file says of them. A value of the wrong form is told and leaves the default. */
+/** Reads them from the minion's file. A value of the wrong form is logged, and the default counts. */
 function ownOptions({ opts }: MinionConfig, log: Logger): Record<string, unknown> {
   const own: Record<string, unknown> = {};
   for (const name of pillarOptions) {
@@ -36,7 +36,7 @@ function ownOptions({ opts }: MinionConfig, log: Logger): Record<string, unknown
   return own;
 }
 
-/** Options that are not built leave their error in the pillar, as a master's do. */
+/** As with a master, options that are not built put an error into the pillar. */
 export function localPillar(config: MinionConfig, log: Logger): LocalPillar {
   const defaults = Object.fromEntries(Object.entries(masterOptions).map(([name, option]) => [name, option.default]));
   const { pillar_roots, file_roots, pillarenv, renderer, opts, unbuilt, saltenv: ownEnvironment } = config;

@@ -1,5 +1,5 @@
 /**
- * The login that a command's options ask for: a token that is kept, or name and password for an eauth system, asked for where they are not given.
+ * Finds the login for a command: a kept token, or name and password for an eauth system, which it asks for if they are not given.
  * Source: Salt's Resolver and its commands' use of it; docs/external-auth.md.
  */
 import { accessSync, chmodSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -23,12 +23,12 @@ export type LoginOptions = {
 };
 
 const tokenFileMode = 0o600;
-/** Salt's tools end with a traceback of Python and this code. */
+/** Salt's tools end with a Python traceback and this code. */
 const unansweredExitCode = 1;
 
 /**
- * @param isTokenEnough whether a token that is kept counts without `-a`, too
- * @returns undefined for the user of this machine; "failed" if a login was asked for and there is none, which has been said
+ * @param isTokenEnough whether a kept token counts also without `-a`
+ * @returns undefined for the user of this machine; "failed" if the login failed, after a message
  * @throws Exit if the input ends before the questions are answered
  */
 export async function loginOf(
@@ -39,7 +39,7 @@ export async function loginOf(
 ): Promise<Login | undefined | "failed"> {
   const { eauth } = options;
   const token = isTokenEnough || eauth ? keptToken(config, host) : undefined;
-  // Whoever may read the master's own key needs no token.
+  // A user that can read the master's own key does not need a token.
   if (token !== undefined) return isReadable(join(config.cachedir, ".root_key")) ? undefined : { token };
   if (!eauth) return undefined;
   if (!isEauthBackend(eauth)) {
@@ -65,7 +65,7 @@ async function answerTo(host: Host, question: string): Promise<string | undefine
   return await host.readLine();
 }
 
-/** Salt's own place, and its two others. */
+/** Searches Salt's three places. */
 function tokenFile({ opts }: MasterConfig, { environment }: Host): string {
   const home = environment.HOME ?? homedir();
   const given = opts.get("token_file");
@@ -74,7 +74,7 @@ function tokenFile({ opts }: MasterConfig, { environment }: Host): string {
   return join(isDirectory(directory) ? directory : home, "salt_token");
 }
 
-/** One that is older than `token_expire` is not even tried. */
+/** Skips a token that is older than `token_expire`. */
 function keptToken(config: MasterConfig, host: Host): string | undefined {
   const file = tokenFile(config, host);
   const found = statSync(file, { throwIfNoEntry: false });
@@ -87,7 +87,7 @@ function keptToken(config: MasterConfig, host: Host): string | undefined {
 function keepToken(config: MasterConfig, host: Host, token: string): void {
   const file = tokenFile(config, host);
   try {
-    // Nobody else's before the token is in it, even if it was.
+    // The file must be private before the token is in it, also if it existed.
     writeFileSync(file, "", { mode: tokenFileMode });
     chmodSync(file, tokenFileMode);
     writeFileSync(file, token);

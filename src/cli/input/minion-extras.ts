@@ -1,6 +1,6 @@
 /**
- * What functions of the minion use of folders that its own does not know: templates, and the names of runners. Its job processes load this
- * file by its address (`minionExtrasUrl`), and what stands behind it when it is first used.
+ * Templates and the names of runners for functions of the minion, whose folder may not import these. Job processes load this file by
+ * `minionExtrasUrl`, and its imports at their first use.
  */
 import type { Extras } from "../../minion/functions/module-contract.ts";
 

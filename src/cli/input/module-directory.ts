@@ -1,6 +1,6 @@
 /**
- * Execution modules of an operator's own for one call (`-m`): files `NAME.mjs` or `NAME.js`, whose exported functions are `NAME.function`.
- * A function gets the positional arguments, then, if there are any, the keywords as one object; its property `doc` documents it.
+ * Loads an operator's own execution modules for one call (`-m`): a function that `NAME.mjs` or `NAME.js` exports is `NAME.function`.
+ * It gets the positional arguments, and then the keywords, if there are any, as one object. Its property `doc` documents it.
  */
 import { readdirSync } from "node:fs";
 import { extname, join, resolve } from "node:path";
@@ -12,7 +12,7 @@ import type { Encodable, Value } from "../../wire/values.ts";
 
 const extensions: readonly string[] = [".mjs", ".js"];
 
-/** What is written for Salt's minion is named, since it cannot run here. @throws SaltworksError USAGE for a directory or module that cannot be read */
+/** Logs the names of Python modules, which cannot run here. @throws SaltworksError USAGE for a directory or module that cannot be read */
 export async function loadModuleDirectories(directories: readonly string[], log: Logger): Promise<ModuleTable> {
   const table = new Map<string, ModuleFunction>();
   for (const directory of directories) {
@@ -64,7 +64,7 @@ function wrapped(callable: Callable): ModuleFunction {
   };
 }
 
-/** Maps as objects, which JavaScript is written for. */
+/** Turns maps into plain objects, as JavaScript functions expect. */
 function plain(value: Value): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (!(value instanceof Map)) return value;

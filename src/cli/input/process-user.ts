@@ -1,4 +1,4 @@
-/** Whom a command runs as: `-u` makes root another user before anything is done. Source: salt-key's own way, with its exit codes. */
+/** `-u`: root becomes another user before the command does anything. Source: salt-key, also for exit codes. */
 
 import { ownUserName } from "../../config/host/user.ts";
 import { findUser, type User } from "../../minion/modules/machine/user-database.ts";
@@ -9,13 +9,13 @@ import type { Host } from "../host/host.ts";
 const noUserExitCode = 67;
 const noPermissionExitCode = 77;
 
-/** Node's own typings leave `initgroups` out. */
+/** Node's own types lack `initgroups`. */
 type Changing = NodeJS.Process & { readonly initgroups?: (user: string, group: number) => void };
 
 /**
- * The user of that name, where this process has to change to be it; undefined where it is that user already.
+ * The user that this process has to become; undefined if it is that user already.
  *
- * @throws Exit if there is no such user, or with `refusedExitCode` if this one may not become that
+ * @throws Exit if the user does not exist, or with `refusedExitCode` if this process may not become it
  */
 export async function userToBecome(
   name: string,
@@ -36,7 +36,7 @@ export async function userToBecome(
   return user;
 }
 
-/** For good: groups first, since a user who is not root may not change them. Variables that name the user follow, as Salt has it. */
+/** Changes the user for good. Groups come first, because only root may change them. As in Salt, variables that name the user follow. */
 export function changeTo(user: User): void {
   (process as Changing).initgroups?.(user.name, user.gid);
   process.setgid?.(user.gid);
@@ -45,13 +45,13 @@ export function changeTo(user: User): void {
   for (const [name, value] of Object.entries(names)) if (process.env[name] !== undefined) process.env[name] = value;
 }
 
-/** @throws Exit if there is no such user, or if this one may not become that */
+/** @throws Exit as `userToBecome` */
 export async function becomeUser(name: string, host: Host): Promise<void> {
   const user = await userToBecome(name, host);
   if (user !== undefined) changeTo(user);
 }
 
-/** The user to whom new files are given; undefined where they belong to the right one anyway. */
+/** The owner of new files; undefined if they get the right owner anyway. */
 export async function ownerUid(name: string): Promise<number | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const user = await findUser(name);

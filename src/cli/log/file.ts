@@ -1,6 +1,6 @@
 /**
- * A log file that may be moved away while it is written: it is opened anew when asked, and once another file lies at its path, so that
- * logrotate works with a signal or without one, as with Salt. A full disk loses lines, which are counted, and stops nothing.
+ * A log file that may be moved away while it is written. It is reopened when asked and when another file lies at its path, so that logrotate
+ * works with and without a signal, as with Salt. On a full disk lines are lost and counted, and the program goes on.
  */
 import { closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { logFileLookMs } from "../../limits.ts";
@@ -14,7 +14,7 @@ export class LogFile {
   #lookedMs = 0;
   #lostLines = 0;
 
-  /** @throws what the system says if the file cannot be opened */
+  /** @throws the system's error if the file cannot be opened */
   constructor(path: string, complain: (text: string) => void) {
     this.#path = path;
     this.#complain = complain;
@@ -34,7 +34,7 @@ export class LogFile {
     }
   }
 
-  /** @returns the error where lines still go to the file that was moved away */
+  /** @returns the error if lines still go to the moved file */
   reopen(): Error | undefined {
     try {
       const descriptor = openSync(this.#path, "a", mode);

@@ -1,4 +1,4 @@
-/** The logger of a daemon or a tool: Salt's level names and files, structured lines. */
+/** Opens the log of a daemon or a command: Salt's level names and files, structured lines. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import pino, { type Level, type LevelWithSilent, type Logger, type StreamEntry } from "pino";
@@ -34,8 +34,8 @@ export type DaemonLog = {
 };
 
 /**
- * Lines of JSON to standard error and to the file or the system's log, each at its own level. A file that cannot be opened is reported and
- * done without.
+ * Writes lines of JSON to standard error and to the file or the system's log, each with its own level. A file that cannot be opened is
+ * reported, and the program runs without it.
  */
 export async function openDaemonLog(
   choice: DaemonLog,
@@ -57,7 +57,7 @@ export async function openDaemonLog(
   return { log, reopen: () => file?.reopen() };
 }
 
-/** Undefined where the file cannot be opened, which is said. */
+/** Reports a file that cannot be opened and returns undefined. */
 function logFile(path: string, host: Pick<Host, "complain">): LogFile | undefined {
   try {
     mkdirSync(dirname(path), { recursive: true });
@@ -68,7 +68,7 @@ function logFile(path: string, host: Pick<Host, "complain">): LogFile | undefine
   }
 }
 
-/** What a command line says about the log; undefined where it says nothing. */
+/** The log options of a command line; undefined if not given. */
 export type LogOptions = {
   readonly logLevel: string | undefined;
   readonly logFile: string | undefined;
@@ -76,8 +76,8 @@ export type LogOptions = {
 };
 
 /**
- * The log of a command: lines as Salt's tools show them on a terminal, `[WARNING ] text`; lines of JSON in the file, which there is
- * only where the command line names one.
+ * The log of a command. Standard error gets lines as Salt's tools write them, `[WARNING ] text`. If the command line names a file, it gets
+ * lines of JSON.
  */
 export function openToolLog(
   options: LogOptions,

@@ -1,6 +1,6 @@
 /**
- * The system's log as a place for a daemon's lines: a Unix socket, or a host by UDP or TCP. Sources: RFC 3164 and RFC 6587 section 3.4.2 for
- * the form, Salt's `log_file` for the way it is written: `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, each with `/LOG_FACILITY` behind.
+ * Sends a daemon's lines to the system's log: a Unix socket, or a host by UDP or TCP. Sources: RFC 3164 and RFC 6587 section 3.4.2 for the
+ * form of a line, Salt's `log_file` for the place: `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, each followed by `/LOG_FACILITY`.
  */
 import { createSocket } from "node:dgram";
 import { createConnection, type Socket } from "node:net";
@@ -8,7 +8,7 @@ import { hostname } from "node:os";
 import { SaltworksError } from "../../errors.ts";
 import { syslogLineBytesMax, syslogReconnectMs, syslogWaitingBytesMax } from "../../limits.ts";
 
-/** Numbers of RFC 3164 under the names that Salt takes. */
+/** Numbers of RFC 3164 by Salt's names. */
 const facilities: Readonly<Record<string, number>> = {
   LOG_KERN: 0,
   LOG_USER: 1,
@@ -32,7 +32,7 @@ const facilities: Readonly<Record<string, number>> = {
   LOG_LOCAL7: 23,
 };
 const standardPort = 514;
-/** By the tens of pino's levels: trace and debug, info, warn, error, fatal. */
+/** Severities by a tenth of pino's level: trace and debug, info, warn, error, fatal. */
 const severities: Readonly<Record<string, number>> = { 10: 7, 20: 7, 30: 6, 40: 4, 50: 3, 60: 2 };
 const plainSeverity = 6;
 
@@ -41,7 +41,7 @@ export type SyslogPlace = { readonly facility: number } & (
   | { readonly kind: "udp" | "tcp"; readonly host: string; readonly port: number }
 );
 
-/** @returns undefined for a path @throws SaltworksError CONFIG_INVALID for a facility that there is not */
+/** @returns undefined for a path @throws SaltworksError CONFIG_INVALID for an unknown facility */
 export function syslogPlace(logFile: string): SyslogPlace | undefined {
   const scheme = /^(file|udp|tcp):\/\//.exec(logFile)?.[1];
   if (scheme === undefined) return undefined;
@@ -59,7 +59,7 @@ export function syslogPlace(logFile: string): SyslogPlace | undefined {
 
 function parsed(logFile: string): URL {
   try {
-    // As URLs of a scheme that has hosts and ports.
+    // Read as a URL of a scheme with hosts and ports.
     return new URL(logFile.replace(/^(udp|tcp):/, "ftp:"));
   } catch {
     throw new SaltworksError("CONFIG_INVALID", `log_file: ${logFile} names no host or port`);
@@ -73,7 +73,7 @@ function facilityOf(name: string, logFile: string): number {
   return facility;
 }
 
-/** Takes one line each time. What cannot be sent is counted and told with the next line that can. */
+/** Takes one line a call. Counts lines that cannot be sent, and reports their number before the next line that can. */
 export class Syslog {
   readonly #place: SyslogPlace;
   readonly #tag: string;
@@ -101,7 +101,7 @@ export class Syslog {
 
   #send(severity: number, text: string): boolean {
     const priority = this.#place.facility * 8 + severity;
-    // A local logger knows the host; others are told.
+    // Only a remote logger needs the host's name.
     const host = this.#place.kind === "unix" ? "" : `${hostname()} `;
     const head = `<${priority}>${timestamp(new Date())} ${host}${this.#tag}[${process.pid}]: `;
     return this.#transmit(Buffer.from(head + text).subarray(0, syslogLineBytesMax));
@@ -110,7 +110,7 @@ export class Syslog {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** RFC 3164 section 4.1.2: local time, the day padded by a blank. */
+/** RFC 3164 section 4.1.2: local time, the day padded with a blank. */
 function timestamp(date: Date): string {
   const clock = [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => `${part}`.padStart(2, "0"));
   return `${months[date.getMonth()]} ${`${date.getDate()}`.padStart(2, " ")} ${clock.join(":")}`;
@@ -131,12 +131,12 @@ function toHost(place: Remote): (message: Buffer) => boolean {
 function byUdp({ host, port }: Remote): (message: Buffer) => boolean {
   const socket = createSocket(host.includes(":") ? "udp6" : "udp4").unref();
   let isUsable = false;
-  // Connected, so that the name is looked up once.
+  // A connected socket looks the name up only once.
   const connect = (): void => {
     try {
       socket.connect(port, host);
     } catch {
-      // It is on its way already.
+      // The line has been sent already.
       isUsable = false;
     }
   };
@@ -160,7 +160,7 @@ function byUdp({ host, port }: Remote): (message: Buffer) => boolean {
   };
 }
 
-/** Lines end in a line feed. A connection that fails is tried again, later each time. */
+/** Each line ends in a line feed. A failed connection is tried again after growing pauses. */
 class TcpLog {
   readonly #remote: Remote;
   #socket: Socket | undefined;
@@ -184,7 +184,7 @@ class TcpLog {
     socket.on("connect", () => {
       this.#waitMs = syslogReconnectMs.least;
     });
-    // The end follows.
+    // A `close` event follows.
     socket.on("error", () => undefined);
     socket.on("close", () => {
       this.#socket = undefined;

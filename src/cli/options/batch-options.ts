@@ -5,7 +5,7 @@ export const batchOptions = {
   batch: text(
     ["-b", "--batch", "--batch-size"],
     "BATCH",
-    "Run the job on so many minions at a time: a number, or a percentage of those that answer a ping, '10%'. The batch runs in the master and goes on without this command.",
+    "Run the job on BATCH minions at a time: a number, or a percentage of the minions that answer a ping, '10%'. The batch runs in the master and goes on without this command.",
   ),
   batchWait: text(
     ["--batch-wait"],
@@ -15,7 +15,7 @@ export const batchOptions = {
   batchSafeLimit: int(
     ["--batch-safe-limit"],
     "BATCH_SAFE_LIMIT",
-    "Run the job in batches by itself if at least so many minions match. Default: the configured batch_safe_limit, 0 for never.",
+    "Run the job in batches if at least this many minions match. Default: the configured batch_safe_limit; 0: never.",
   ),
   batchSafeSize: text(
     ["--batch-safe-size"],
@@ -29,11 +29,11 @@ export const saferBatchOptions = {
   canary: int(
     ["--canary"],
     "CANARY",
-    "With -b: run the job on the first so many minions alone, by name or as -L lists them, and on the others only if all of these succeed.",
+    "With -b: run the job first on this many minions alone, the first by name or in the order of -L, and on the others only if all of these succeed.",
   ),
   batchMaxFailures: text(
     ["--batch-max-failures"],
     "FAILURES",
-    "With -b: start no more minions once so many have failed or stayed silent: a number, or a percentage of the batch's minions, '5%'.",
+    "With -b: start no more minions after this many have failed or stayed silent: a number, or a percentage of the batch's minions, '5%'.",
   ),
 };

@@ -6,7 +6,7 @@ const firstOptions = {
   isHelpAsked: flag(["-h", "--help"], "Show this help and exit."),
 };
 
-/** How large the load is; a scenario that has no such parameter refuses it. */
+/** The size of the load. A scenario without the parameter refuses it. */
 const loadOptions = {
   minions: int(["--minions"], "N", "Simulated minions; the same as --set minions=N."),
   rate: int(["--rate"], "R", "Operations a second; the same as --set rate=R."),
@@ -65,7 +65,7 @@ export const benchCommand: CommandTable<BenchOptions> = {
   usage:
     "saltworks bench <scenario> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>",
   about:
-    "Drives a master of its own with simulated minions, measures it, and writes one result file. Nothing that runs on this machine is touched.",
+    "Drives a master of its own with simulated minions, measures it, and writes one result file. It touches no other program on this machine.",
   groups: [
     { title: "", options: { ...firstOptions, ...benchOwnOptions } },
     { title: "Load Options", options: { ...loadOptions, ...repeatOptions } },
@@ -76,7 +76,10 @@ export const benchCommand: CommandTable<BenchOptions> = {
 };
 
 const tuneOptions = {
-  isQuick: flag(["--quick"], "A few minutes: fewer values, shorter spans, one repeat. Trusts its figures less."),
+  isQuick: flag(
+    ["--quick"],
+    "Take only a few minutes: fewer values, shorter spans, one repeat. The figures are less certain.",
+  ),
   p99Ms: int(["--p99-ms"], "MS", "Latency objective: the highest rate whose 99th percentile stays below. Default: 50."),
   workersMax: int(["--workers-max"], "W", "Most worker_threads to try. Default: twice the cores, at least 4."),
   writeFile: text(["--write"], "FILE", "Write the settings to this file, such as /etc/salt/master.d/tuned.conf."),

@@ -41,7 +41,7 @@ const callOptions = {
   isSkippingGrains: flag(["--skip-grains"], "Collect no grains but the id."),
   isGrainsCacheRefreshed: flag(
     ["--refresh-grains-cache"],
-    "Collect grains anew, which is what is done at each call anyway: there is no cache of them.",
+    "Accepted for scripts. Every call collects grains anyway, because they are not cached.",
   ),
   isReturnEventOff: flag(["--no-return-event"], "Do not send the result to the master."),
   authTimeoutSeconds: int(

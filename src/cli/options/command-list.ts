@@ -1,4 +1,4 @@
-/** The subcommands and what each is for: help, completion and manual pages show them. */
+/** The subcommands with a sentence about each, for help, completion and manual pages. */
 export const commandAbouts = {
   master: "Run a master, as salt-master does.",
   minion: "Run a minion, as salt-minion does.",
@@ -11,6 +11,6 @@ export const commandAbouts = {
   demo: "Start a master and minions in a directory of their own, and show some jobs.",
   bench: "Measure a master under simulated load, compare results, write reports.",
   tune: "Find worker_threads and batch limits for this machine.",
-  "check-store": "Read all that the master has stored and say what is damaged.",
+  "check-store": "Read everything that the master has stored and report damage.",
   completion: "Print a script that completes command lines, for bash, zsh or fish.",
 } as const;

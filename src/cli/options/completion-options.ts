@@ -5,7 +5,7 @@ import type { CommandTable } from "./option.ts";
 const { isVersionAsked, isHelpAsked } = generalOptions;
 const completionOptions = { isVersionAsked, isHelpAsked };
 
-/** The shells that there is a script for. */
+/** The shells with a completion script. */
 export const shells = ["bash", "zsh", "fish"] as const;
 
 export const completionCommand: CommandTable<typeof completionOptions> = {

@@ -13,7 +13,7 @@ import { type CommandTable, flag, text } from "./option.ts";
 import { timeoutOptions } from "./salt-job-options.ts";
 import { targetOptions } from "./salt-options.ts";
 
-/** The key of each is the target kind that it chooses. `-C` and its like are not among them, as in Salt. */
+/** The key of each is the target kind that it chooses. As in Salt, `-C` and some others are missing. */
 export const copyTargetOptions = {
   hosts: targetOptions.hosts,
   pcre: targetOptions.pcre,
@@ -31,7 +31,7 @@ const delimiterOptions = {
 const fileOptions = {
   isChunked: flag(
     ["-C", "--chunked"],
-    "Send files in pieces, a job for each: for files of any size and content, and for whole directories, which are made where need be.",
+    "Send files in pieces, a job for each: for files of any size and content, and for whole directories. Missing directories are made.",
   ),
   isCompressionOff: flag(["-n", "--no-compression"], "Do not compress the pieces."),
 };
@@ -56,7 +56,7 @@ export const cpCommand: CommandTable<CpOptions> = {
     { title: "", options: { ...generalOptions, ...timeoutOptions, ...hardCrashOptions } },
     {
       title: "Target Options",
-      about: "What kind of target is given; a glob for minion ids without any.",
+      about: "The kind of the target. Without any it is a glob for minion ids.",
       options: copyTargetOptions,
       isExclusive: true,
     },

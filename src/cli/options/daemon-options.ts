@@ -2,12 +2,12 @@
 import { generalOptions, logFileOptions, loggingAbout, logLevelOption } from "./general-options.ts";
 import { type CommandTable, flag, text } from "./option.ts";
 
-/** Also of Salt's syndic and proxies. */
+/** Salt's syndic and proxies have this option, too. */
 const daemonOptions = {
   user: text(
     ["-u", "--user"],
     "USER",
-    "Become this user, instead of the configured one, once what needs root is done.",
+    "Become this user, instead of the configured one, after all work that needs root.",
   ),
   isDaemon: flag(["-d", "--daemon"], "Run in the background. The command returns when the daemon is up or has failed."),
   pidFile: text(["--pid-file"], "PIDFILE", "Write the process id to this file, instead of the configured one."),

@@ -1,11 +1,11 @@
-/** Options that several commands have: general, output and logging ones, in Salt's order. */
+/** Options of several commands: general, output and logging options in Salt's order. */
 import { outputterNames } from "../outputters/render.ts";
 import { choice, flag, int, text } from "./option.ts";
 
 /** First in every command. The parser itself answers the first three. */
 export const generalOptions = {
   isVersionAsked: flag(["--version"], "Show the version and exit."),
-  isVersionsAsked: flag(["-V", "--versions-report"], "Show the versions of what this program is made of and exit."),
+  isVersionsAsked: flag(["-V", "--versions-report"], "Show the versions of this program and its parts and exit."),
   isHelpAsked: flag(["-h", "--help"], "Show this help and exit."),
   saltfile: text(
     ["--saltfile"],
@@ -25,12 +25,12 @@ export const wordOptions = {
   noParse: text(
     ["--no-parse"],
     "argname1,argname2,...",
-    "Keyword arguments, separated by commas, whose values are passed on as the text that they are.",
+    "Keyword arguments, separated by commas, whose values stay text.",
   ),
 };
 
 export const hardCrashOptions = {
-  isHardCrash: flag(["--hard-crash"], "Show where in the program an error came up, instead of one line about it."),
+  isHardCrash: flag(["--hard-crash"], "Show an error with its place in the program instead of one line."),
 };
 
 /** The group of options that Salt's command of the same name does not have. */
@@ -39,7 +39,7 @@ export const ownAbout = "Options that Salt does not have.";
 
 const outputters = outputterNames.filter((name) => name !== "text").join(", ");
 
-/** How results are shown. */
+/** Options for the display of results. */
 export const outputOptions = {
   output: text(["--out", "--output"], "OUTPUT", `Show results with this outputter: ${outputters}.`),
   outputIndent: int(
@@ -52,15 +52,12 @@ export const outputOptions = {
     "OUTPUT_FILE",
     "Write results to this file instead of the terminal.",
   ),
-  isOutputFileAppended: flag(
-    ["--out-file-append", "--output-file-append"],
-    "Keep what the output file holds and write behind it.",
-  ),
+  isOutputFileAppended: flag(["--out-file-append", "--output-file-append"], "Append to the output file."),
   isColourOff: flag(["--no-color", "--no-colour"], "Show no colours."),
-  isColourForced: flag(["--force-color", "--force-colour"], "Show colours even where the output is no terminal."),
+  isColourForced: flag(["--force-color", "--force-colour"], "Show colours even if the output is not a terminal."),
 };
 
-/** How state runs are shown. */
+/** Options for the display of state runs. */
 export const stateOutputOptions = {
   stateOutput: text(
     ["--state-output", "--state_output"],
@@ -77,9 +74,9 @@ export const stateOutputOptions = {
 export const outputAbout = "How results are shown.";
 export const loggingAbout = "Settings of the log, which go before those in the configuration.";
 
-/** In the order in which Salt lists them to who gave another word. */
+/** In Salt's order of its message about an unknown word. */
 const logLevels = ["all", "debug", "error", "critical", "garbage", "info", "profile", "quiet", "trace", "warning"];
-/** From the most talkative on. */
+/** The most talkative first. */
 const logFileLevels = ["all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"];
 const logLevelList = logFileLevels.map((level) => `'${level}'`).join(", ");
 const insecure = "The levels all, garbage, trace, debug and profile may log sensitive data.";
@@ -90,7 +87,7 @@ export function logLevelOption(names: readonly [string, ...string[]] = ["-l", "-
   return { logLevel: choice(names, "LOG_LEVEL", logLevels, about) };
 }
 
-/** Where the log goes besides the terminal. */
+/** The log's file beside the terminal. */
 export const logFileOptions = {
   logFile: text(["--log-file"], "LOG_FILE", "The file that the log is written to."),
   logFileLevel: choice(
@@ -107,7 +104,7 @@ export function authenticationOptions(
   names: readonly [string, ...string[]] = ["-a", "--auth", "--eauth", "--external-auth"],
 ) {
   return {
-    eauth: text(names, "EAUTH", "Be the user of this eauth system, instead of the one of this machine."),
+    eauth: text(names, "EAUTH", "Log in as a user of this eauth system, instead of the user of this machine."),
     isTokenMade: flag(
       ["-T", "--make-token"],
       "Keep a token in a file, so that the next commands need no password until it expires.",
@@ -116,7 +113,7 @@ export function authenticationOptions(
     password: text(
       ["--password"],
       "PASSWORD",
-      "His password, which others of this machine can see in the list of processes. Asked for if it is not given.",
+      "The user's password. Other users of this machine can see it in the list of processes. Asked for if it is not given.",
     ),
   };
 }

@@ -1,4 +1,4 @@
-/** Usage and help of a command, laid out as Salt's: names up to column 24, what they do behind them. */
+/** Lays out usage and help of a command as Salt does: names up to column 24, then their descriptions. */
 import { wrapWords } from "../outputters/word-wrap.ts";
 import type { AnyOption, CommandTable, OptionGroup } from "./option.ts";
 
@@ -6,12 +6,12 @@ const aboutColumn = 24;
 const defaultWidth = 80;
 const textWidthMin = 11;
 
-/** For stderr, before an error. */
+/** The usage line, which precedes an error on standard error. */
 export function usageText(command: CommandTable): string {
   return `Usage: ${command.usage}\n\n`;
 }
 
-/** `columns`: of the terminal; 0 where it does not say, as in some containers. */
+/** `columns`: of the terminal; 0 if unknown, as in some containers. */
 export function helpText(command: CommandTable, columns = 0): string {
   // Two columns stay free, as in Salt.
   const width = Math.max((columns === 0 ? defaultWidth : columns) - 2, aboutColumn + textWidthMin);

@@ -17,16 +17,16 @@ import { type CommandTable, flag, int, mainName, text } from "./option.ts";
 const loginOptions = authenticationOptions(["--auth", "--eauth", "--external-auth"]);
 
 const userOptions = {
-  user: text(["-u", "--user"], "USER", "Do it as this user, to whom new key files belong."),
+  user: text(["-u", "--user"], "USER", "Run as this user, who owns new key files."),
 };
 
 const promptOptions = {
-  isQuiet: flag(["-q", "--quiet"], "Taken for scripts that give it; as in Salt, it hides neither lists nor results."),
+  isQuiet: flag(["-q", "--quiet"], "Accepted for scripts. As in Salt, it hides neither lists nor results."),
   isYes: flag(["-y", "--yes"], "Answer every question with yes."),
   rotateAesKey: text(
     ["--rotate-aes-key"],
     "ROTATE_AES_KEY",
-    "False: the master keeps its AES key when keys are deleted or rejected, so that those minions can go on reading what it publishes. Default: the configured rotate_aes_key, True.",
+    "False: the master keeps its AES key when keys are deleted or rejected, so that these minions can still read its publishes. Default: the configured rotate_aes_key, True.",
   ),
   preserveMinions: text(
     ["--preserve-minions"],
@@ -41,7 +41,7 @@ const actionOptions = {
     "ARG",
     "List keys of one state: 'un', 'pre' or 'unaccepted'; 'acc' or 'accepted'; 'rej' or 'rejected'; 'den' or 'denied'; or 'all'.",
   ),
-  isListAll: flag(["-L", "--list-all"], "List all keys. This is what is done without any action."),
+  isListAll: flag(["-L", "--list-all"], "List all keys. This is the default action."),
   accept: text(["-a", "--accept"], "ACCEPT", "Accept the pending keys that match this glob."),
   isAcceptAll: flag(["-A", "--accept-all"], "Accept all pending keys."),
   reject: text(["-r", "--reject"], "REJECT", "Reject the pending keys that match this glob."),
@@ -60,7 +60,11 @@ const actionOptions = {
 
 const generationOptions = {
   generatedName: text(["--gen-keys"], "GEN_KEYS", "Make a key pair of this name: NAME.pem and NAME.pub."),
-  generatedDir: text(["--gen-keys-dir"], "GEN_KEYS_DIR", "The directory for that pair, made if need be. Default: '.'."),
+  generatedDir: text(
+    ["--gen-keys-dir"],
+    "GEN_KEYS_DIR",
+    "The directory for that pair, made if it is missing. Default: '.'.",
+  ),
   keySizeBits: int(
     ["--keysize"],
     "KEYSIZE",
@@ -68,12 +72,12 @@ const generationOptions = {
   ),
   isSignatureAsked: flag(
     ["--gen-signature"],
-    "Sign the master's public key, for minions that ask for a signature of it: writes master_pubkey_signature. This takes a signing key pair of its own, see --auto-create.",
+    "Sign the master's public key, for minions that ask for a signature of it: writes master_pubkey_signature. This needs a separate signing key pair, see --auto-create.",
   ),
   signingKeyFile: text(["--priv"], "PRIV", "The private key to sign with. Default: the master's signing key."),
   signatureDir: text(["--signature-path"], "SIGNATURE_PATH", "The directory for the signature. Default: pki_dir."),
   signedKeyFile: text(["--pub"], "PUB", "The public key to sign. Default: the master's."),
-  isSigningKeyMade: flag(["--auto-create"], "Make a signing key pair if there is none."),
+  isSigningKeyMade: flag(["--auto-create"], "Make a signing key pair if none exists."),
 };
 
 type KeyOptions = typeof generalOptions &
@@ -90,11 +94,11 @@ type KeyOptions = typeof generalOptions &
 
 /** `-l` takes any word that begins with one of these. */
 const listPrefixes: readonly string[] = ["acc", "pre", "un", "rej", "den", "all"];
-/** Sizes that Salt makes keys of. */
+/** The sizes of keys that Salt can make. */
 const sizeBitsMin = 2_048;
 const sizeBitsMax = 32_768;
 
-/** What is wrong with the values, in Salt's words where it has them. */
+/** Checks the values. Returns the fault, in Salt's words where it has them. */
 export function keyFault(values: ReadonlyMap<string, unknown>, positionals: readonly string[]): string | undefined {
   const list = values.get("list");
   if (typeof list === "string" && list !== "" && !listPrefixes.some((prefix) => list.startsWith(prefix))) {

@@ -1,6 +1,6 @@
 /**
- * Reads the options of one command line. Node's own `parseArgs` cuts it into tokens; what Salt's users rely on beyond it (long options cut short,
- * values of every form, Salt's messages) is done on these. Source: docs/compatibility.md, the command line.
+ * Reads the options of one command line. Node's own `parseArgs` cuts it into tokens. This file adds what Salt's users rely on: abbreviated long
+ * options, values of every form, Salt's messages. Source: docs/compatibility.md, the command line.
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { nearestNames } from "../../config/edit-distance.ts";
@@ -8,10 +8,10 @@ import { helpText, usageText } from "./help.ts";
 import type { AnyOption, CommandTable } from "./option.ts";
 import type { SaltfileSection } from "./saltfile.ts";
 
-/** Exit code of a command line that cannot be understood. */
+/** Exit code of a usage error. */
 export const usageExitCode = 64;
 
-/** To be written as they are, line ends included. */
+/** Exact texts for both streams, with line ends. */
 export type Answered = {
   readonly ok: false;
   readonly stdout: string;
@@ -21,13 +21,13 @@ export type Answered = {
 
 export type ParseContext = {
   readonly version: string;
-  /** The text that `-V` shows. */
+  /** The text of `-V`. */
   readonly versionsReport: () => string;
-  /** What the Saltfile says to a program; `given` is the file that the command line names. */
+  /** The Saltfile's section for a program. `given` is the file on the command line. */
   readonly readSaltfile?: (program: string, given: string | undefined) => SaltfileSection | undefined;
   /** Width of the terminal, for help. */
   readonly columns?: number | undefined;
-  /** The lines of standard input, read when `--args-stdin` is given. */
+  /** The lines of standard input, for `--args-stdin`. */
   readonly readStdin: () => readonly string[];
 };
 
@@ -36,7 +36,7 @@ export function usageError(command: CommandTable, message: string): Answered {
   return { ok: false, stdout: "", stderr, exitCode: usageExitCode };
 }
 
-/** A shorter name, dashes included, is near to too many. */
+/** Shorter names, counted with dashes, resemble too many others for a suggestion. */
 const suggestedLengthMin = 8;
 
 type Shapes = NonNullable<ParseArgsConfig["options"]>;
@@ -66,7 +66,7 @@ export class LineReader {
     }
   }
 
-  /** Later lines add to the values of earlier ones. An answer ends the reading: an error, or what was asked for. */
+  /** Adds a line's values to those of earlier lines. An error, help or a version ends the reading. */
   read(argv: readonly string[]): Answered | undefined {
     const { tokens } = parseArgs({
       args: [...argv],
@@ -84,7 +84,7 @@ export class LineReader {
     return undefined;
   }
 
-  /** Every name and every beginning of a long one that can mean only one option: that is how far it may be cut short. */
+  /** Every name, and every unambiguous beginning of a long one, which is a valid abbreviation. */
   #shapes(): Shapes {
     const shapes: Shapes = {};
     for (const [name, { option }] of this.#known) {
@@ -101,7 +101,7 @@ export class LineReader {
     return shapes;
   }
 
-  /** Names that a long option stands for: itself, or all of Salt's that begin with it, or else all of our own. */
+  /** The names that a long option can mean: itself, or all of Salt's that begin with it, or else all of our own. */
   #meant(name: string): string[] {
     const names = [...this.#known.keys(), ...this.#unavailable.keys()];
     if (names.includes(name)) return [name];
@@ -149,7 +149,7 @@ export class LineReader {
     return key === "isVersionAsked" ? shown(`${program} ${this.#context.version} (Saltworks)\n`) : undefined;
   }
 
-  /** Salt's line, and below it the option that is probably meant. */
+  /** Salt's line, followed by the option that is probably meant. */
   #unknown(given: string): Answered {
     const [near] =
       given.startsWith("--") && given.length >= suggestedLengthMin ? nearestNames(given, this.#known.keys()) : [];
@@ -166,7 +166,7 @@ function shown(stdout: string): Answered {
   return { ok: false, stdout, stderr: "", exitCode: 0 };
 }
 
-/** As Python's optparse reads numbers: `0x`, `0b` and a leading zero choose the base, `_` may stand between digits. */
+/** Reads a number as Python's optparse: `0x`, `0b` and a leading zero choose the base, `_` may separate digits. */
 function parseInteger(word: string): number | undefined {
   const text = word.trim().toLowerCase();
   if (!/^[-+]?[0-9a-fx]+(?:_[0-9a-f]+)*$/.test(text)) return undefined;

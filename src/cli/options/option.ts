@@ -1,11 +1,11 @@
-/** What an option table is made of: options, groups of them, and commands. The parser, the help and the types of results come from it. */
+/** The parts of option tables: options, groups and commands. Parser, help and the types of results follow from the tables. */
 
-/** `V` is the type of the option's value; a flag is false and any other undefined unless it was given. */
+/** `V` is the type of the option's value. An option that was not given is undefined, a flag is false. */
 export type Option<V extends boolean | string | number | readonly string[] | undefined> = {
   /** Short names first, as Salt writes them: `-t`, `--timeout`. */
   readonly names: readonly [string, ...string[]];
   readonly kind: "flag" | "text" | "texts" | "int" | "choice";
-  /** Stands for the value in help. */
+  /** The value's name in help. */
   readonly metavar: string;
   readonly about: string;
   readonly choices: readonly string[];
@@ -21,23 +21,23 @@ export type AnyOption =
 export type OptionTable = { readonly [key: string]: AnyOption };
 
 export type OptionGroup<T extends OptionTable = OptionTable> = {
-  /** Empty for the options that belong to no group. */
+  /** Empty for options without a group. */
   readonly title: string;
   readonly about?: string;
   readonly options: T;
   /** At most one option of the group may be given. */
   readonly isExclusive?: boolean;
-  /** Options that Salt does not have: they make no beginning of one of Salt's ambiguous. */
+  /** Options that Salt does not have. They make no abbreviation of Salt's options ambiguous. */
   readonly isOwn?: boolean;
 };
 
 export type CommandTable<T extends OptionTable = OptionTable> = {
-  /** The name in messages, which is that of Salt's own program: scripts look for it. */
+  /** The name in messages. It is that of Salt's own program, because scripts look for it. */
   readonly program: string;
   readonly usage: string;
   readonly about: string;
   readonly groups: readonly OptionGroup[];
-  /** Options of Salt's that this version does not have. They are refused by name. */
+  /** Salt's options that this version lacks. They are refused by name. */
   readonly unavailable: readonly (readonly string[])[];
   /** Only there to carry the type. */
   readonly example?: T;
@@ -53,7 +53,7 @@ export function text(names: Names, metavar: string, about: string): Option<strin
   return { names, kind: "text", metavar, about, choices: [] };
 }
 
-/** May be given several times: all values count, in their order. */
+/** Can be given several times. All values count, in their order. */
 export function texts(names: Names, metavar: string, about: string): Option<readonly string[] | undefined> {
   return { names, kind: "texts", metavar, about, choices: [] };
 }
@@ -76,7 +76,7 @@ export type ValuesOf<T extends OptionTable> = {
   readonly [Key in keyof T]: T[Key] extends Option<infer V> ? V : never;
 };
 
-/** How Salt names an option in messages: by its first long name. */
+/** Salt's name for an option in messages: its first long name. */
 export function mainName(option: { readonly names: readonly string[] }): string {
   return option.names.find((name) => name.startsWith("--")) ?? option.names[0] ?? "";
 }

@@ -1,4 +1,4 @@
-/** From a command line to options and words, or to what the user gets to read instead. Source: docs/compatibility.md, the command line. */
+/** Parses a command line into options and words, or into the text that answers it. Source: docs/compatibility.md, the command line. */
 import { isJid } from "../../wire/jid.ts";
 import { wordsExitCode } from "../args/functions.ts";
 import { benchCommand, tuneCommand } from "./bench-options.ts";
@@ -81,7 +81,7 @@ function checkExclusions(command: CommandTable, values: ReadonlyMap<string, unkn
 
 type Check = (command: CommandTable, reader: LineReader, context: ParseContext) => Answered | undefined;
 
-/** What a command demands of its words and values once every option has been read. */
+/** Checks a command's words and values after all options have been read. */
 const checks: Readonly<Partial<Record<CommandName, Check>>> = {
   salt(command, { positionals, values }, { columns }) {
     if (values.has("isConfigDumped")) return undefined;
@@ -123,7 +123,7 @@ const checks: Readonly<Partial<Record<CommandName, Check>>> = {
   },
 };
 
-/** A target, the word sys.doc where somebody writes it, and one function or module. */
+/** Checks for a target, an optional word sys.doc, and one function or module. */
 function docFault(command: CommandTable, positionals: readonly string[]): Answered | undefined {
   const wordsMax = positionals[1] === "sys.doc" ? 3 : 2;
   if (positionals.length <= wordsMax) return undefined;

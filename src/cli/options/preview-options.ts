@@ -5,7 +5,7 @@ export const previewOptions = {
   isPreviewAsked: flag(["--preview-target"], "Show the minions that the target is expected to match; send nothing."),
 };
 
-/** What Salt does not have. */
+/** Options that Salt does not have. */
 export const explainOptions = {
   isExplainAsked: flag(
     ["--explain"],
@@ -14,7 +14,7 @@ export const explainOptions = {
   confirmAbove: int(
     ["--confirm-above"],
     "NUMBER",
-    "Ask before a job is sent to more minions than this; where nobody can be asked, send it only with --yes. Default: the configured confirm_above; 0: never ask.",
+    "Ask before sending a job to more minions than this. Without a terminal, send it only with --yes. Default: the configured confirm_above; 0: never ask.",
   ),
-  isYesSaid: flag(["-y", "--yes"], "Send the job to however many minions without asking."),
+  isYesSaid: flag(["-y", "--yes"], "Send the job to any number of minions without asking."),
 };

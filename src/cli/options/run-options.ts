@@ -18,7 +18,7 @@ const runnerOptions = {
   timeoutSeconds: int(
     ["-t", "--timeout"],
     "TIMEOUT",
-    "Seconds that functions which ask minions wait for them. Default: that of the function.",
+    "Seconds to wait for minions, for functions that ask them. Default: the function's own.",
   ),
   isStdinRead: wordOptions.isStdinRead,
   jid: text(["--jid"], "JID", "The job id to use instead of a new one."),
@@ -26,10 +26,7 @@ const runnerOptions = {
   noParse: wordOptions.noParse,
   isDocAsked: flag(["-d", "--doc", "--documentation"], "Show what a function or runner does, or all of them."),
   isAsync: flag(["--async"], "Start the function and do not wait for it."),
-  isSkippingGrains: flag(
-    ["--skip-grains"],
-    "Taken for scripts that give it: no function here waits for the master's grains.",
-  ),
+  isSkippingGrains: flag(["--skip-grains"], "Accepted for scripts. No function here waits for the master's grains."),
 };
 
 const loginOptions = authenticationOptions();

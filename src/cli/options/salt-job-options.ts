@@ -1,7 +1,7 @@
-/** The options of `saltworks salt` that say what is sent and how it is followed, in Salt's order. */
+/** The options of `saltworks salt` for sending and following a job, in Salt's order. */
 import { flag, int, text } from "./option.ts";
 
-/** Beside the job, for the minions. */
+/** Values that are sent beside the job. */
 export const executorOptions = {
   moduleExecutors: text(
     ["--module-executors"],
@@ -24,7 +24,7 @@ export const timeoutOptions = {
 };
 
 export const followOptions = {
-  isStatic: flag(["-s", "--static"], "Show all returns together once they are there."),
+  isStatic: flag(["-s", "--static"], "Show all returns together at the end."),
   isProgressShown: flag(
     ["-p", "--progress"],
     "Show a bar of minions targeted, running, returned and failed on the terminal, and the summary at the end; returns only with --out.",
@@ -34,7 +34,7 @@ export const followOptions = {
   subset: int(
     ["--subset"],
     "SUBSET",
-    "Run the function on this many minions of the target, chosen at random among those that have it.",
+    "Run the function on this many minions of the target, chosen at random among the minions that have it.",
   ),
   isVerbose: flag(["-v", "--verbose"], "Show the job's id first, and more in the summary."),
   isTimeoutHidden: flag(["--hide-timeout"], "Do not show minions that did not return."),
@@ -79,10 +79,10 @@ export const resultOptions = {
     "Stored with the job and given to the minions: a map in YAML, by which jobs can be searched.",
   ),
   isStateDiffOnly: flag(["--output-diff"], "Show only states that changed something."),
-  isConfigDumped: flag(["--config-dump"], "Show the master's configuration as it is understood, and exit."),
+  isConfigDumped: flag(["--config-dump"], "Show the master's configuration with all defaults and exit."),
 };
 
-/** Salt has no such options. */
+/** Options that Salt does not have. */
 export const gatherOptions = {
   deliverWithin: text(
     ["--deliver-within"],

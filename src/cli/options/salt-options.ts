@@ -55,7 +55,7 @@ const delimiterOptions = {
   delimiter: text(["--delimiter"], "DELIMITER", "What stands between the levels of a grain or pillar. Default: ':'."),
 };
 
-/** In Salt's order, which help keeps: options of batches and previews have their places between these. */
+/** In Salt's order, as in help. Options of batches and previews stand between these. */
 const jobOptions = {
   ...generalOptions,
   ...executorOptions,
@@ -72,7 +72,7 @@ const jobOptions = {
 
 const loginOptions = authenticationOptions();
 
-/** What Salt does not have. */
+/** Options that Salt does not have. */
 const ownOptions = { ...gatherOptions, ...saferBatchOptions, ...explainOptions };
 
 const saltOptions = {

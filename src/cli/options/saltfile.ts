@@ -1,11 +1,11 @@
-/** A Saltfile: options that a command is always given in some directory or by some user. Source: behaviour of Salt 3007. */
+/** Applies a Saltfile, which sets options for every command of a directory or a user. Source: behaviour of Salt 3007. */
 import type { ConfigMap, ConfigValue } from "../../config/yaml/values.ts";
 import { type AnyOption, type CommandTable, mainName } from "./option.ts";
 
-/** What the Saltfile says to one program, or why it cannot be read. */
+/** The Saltfile's section for one program, or why it cannot be read. */
 export type SaltfileSection = { readonly file: string; readonly section: ConfigMap } | { readonly fault: string };
 
-/** Options whose name in a Saltfile is not their long name with `_` for `-`; by their first long name. */
+/** Options whose Saltfile name is not simply their long name with `_` for `-`, by their first long name. */
 const otherNames: Readonly<Record<string, string>> = {
   "--summary": "cli_summary",
   "--output-diff": "state_output_diff",
@@ -13,15 +13,15 @@ const otherNames: Readonly<Record<string, string>> = {
   "--grains": "grains_run",
   "--make-token": "mktoken",
 };
-/** A flag that turns off what its name in a Saltfile turns on. */
+/** A flag with the opposite meaning of its name in a Saltfile. */
 const invertedNames: Readonly<Record<string, string>> = { "--hide-timeout": "show_timeout" };
 
 type Values = Map<string, boolean | string | number | readonly string[]>;
 
 /**
- * Gives every option that the command line left out the value that the Saltfile has for it.
+ * Sets every option that the command line leaves out to its value in the Saltfile.
  *
- * @returns what is wrong with the first value that is
+ * @returns the fault of the first wrong value
  */
 export function applySaltfile(command: CommandTable, values: Values, read: SaltfileSection): string | undefined {
   if ("fault" in read) return read.fault;
@@ -33,7 +33,7 @@ export function applySaltfile(command: CommandTable, values: Values, read: Saltf
     const isInverted = invertedNames[mainName(option)] === name;
     const value = valueFor(option, section[name] ?? null, isInverted);
     if (value === undefined)
-      return `${file}: ${name}: ${JSON.stringify(section[name])} is no value of ${mainName(option)}`;
+      return `${file}: ${name}: ${JSON.stringify(section[name])} is not a value of ${mainName(option)}`;
     if (value !== false) values.set(key, value);
   }
   const refused = command.unavailable.find((option) => fileNames(option).some((name) => names.has(name)));
@@ -47,7 +47,7 @@ function fileNames(names: readonly string[]): string[] {
   return [...own, otherNames[main], invertedNames[main]].filter((name) => name !== undefined);
 }
 
-/** false: a flag that is not set. */
+/** A flag that is not set is false. */
 function valueFor(
   option: AnyOption,
   value: ConfigValue,
@@ -67,7 +67,7 @@ function valueFor(
   }
 }
 
-/** Numbers and booleans as Salt writes them. */
+/** Numbers and booleans in Salt's notation. */
 function textOf(value: ConfigValue): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "boolean") return value ? "True" : "False";

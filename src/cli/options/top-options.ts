@@ -5,17 +5,17 @@ import { type CommandTable, flag, int } from "./option.ts";
 
 const viewOptions = {
   intervalSeconds: int(["-n", "--interval"], "SECONDS", "Look at the master this often. Default: 1."),
-  isOnce: flag(["--once"], "Print one view and end, as where the output is no terminal."),
-  isJson: flag(["--json"], "Print one view as JSON and end. Times in seconds, shares of 1."),
+  isOnce: flag(["--once"], "Print one view and end. This is the default if the output is not a terminal."),
+  isJson: flag(["--json"], "Print one view as JSON and end. Times are in seconds, shares are fractions of 1."),
   isColourOff: flag(["--no-color", "--no-colour"], "Show no colours. The same as NO_COLOR in the environment."),
-  isColourForced: flag(["--force-color", "--force-colour"], "Show colours even where the output is no terminal."),
+  isColourForced: flag(["--force-color", "--force-colour"], "Show colours even if the output is not a terminal."),
 };
 
 export const topCommand: CommandTable<typeof generalOptions & typeof viewOptions> = {
   program: "saltworks top",
   usage: "saltworks top [options]",
   about:
-    "Shows what the master of this machine does, second by second: requests, batches, queues, stages, workers, limits. Keys: q ends it.",
+    "Shows the work of this machine's master, second by second: requests, batches, queues, stages, workers, limits. Keys: q ends it.",
   groups: [{ title: "", options: { ...generalOptions, ...viewOptions } }],
   unavailable: [],
 };

@@ -1,4 +1,4 @@
-/** The colours of Salt's default theme, as terminal sequences. Whether they are wanted is the caller's decision. */
+/** The colours of Salt's default theme as terminal sequences. The caller decides whether to use them. */
 
 export type Colour =
   | "red"
@@ -15,7 +15,7 @@ export type Colour =
   | "darkGray"
   | "white";
 
-/** `paint.red` begins a stretch of red and `paint.end` ends any; all are empty where colours are off. */
+/** `paint.red` starts red text and `paint.end` ends any colour. All are empty without colours. */
 export type Paint = Readonly<Record<Colour | "end", string>>;
 
 const coloured: Paint = {

@@ -28,12 +28,12 @@ export type HighstateOptions = {
   readonly terse?: readonly string[];
 };
 
-/** Whether a map of minions holds results of state runs at all. */
+/** Whether a map of minions holds any results of state runs. */
 export function isHighstate(value: Value): value is ValueMap {
   return value instanceof Map && value.size > 0 && [...value.values()].some(isRun);
 }
 
-/** States that ran, or the texts that say why none could. */
+/** The states of a run, or the texts that explain why none could run. */
 function isRun(data: Value): boolean {
   if (Array.isArray(data)) return data.every((member) => typeof member === "string");
   return data instanceof Map && (data.size === 0 || statesOf(data).length > 0);
@@ -48,7 +48,7 @@ export function renderHighstate(value: ValueMap, colour: boolean, options: Highs
   return hosts.join("\n");
 }
 
-/** Members with a result, in the order in which they ran. */
+/** Members with a result, in their order of running. */
 function statesOf(data: ValueMap): StateResult[] {
   const states: StateResult[] = [];
   for (const [tag, fields] of data) {
@@ -105,7 +105,7 @@ function nameById(state: StateResult): StateResult {
   return { ...state, parts: [module, id, id, ...rest] };
 }
 
-/** `hidden` states leave no trace above the summary; `excluded` ones still colour the minion's name. */
+/** `hidden` states do not show above the summary. `excluded` states still colour the minion's name. */
 function formOf(state: StateResult, options: HighstateOptions): "block" | "line" | "hidden" | "excluded" {
   const result = state.fields.get("result") ?? null;
   const isClean = isTrue(result) && !hasChanges(state);

@@ -1,15 +1,15 @@
-/** The `json` outputter: Python's `json.dumps` with text beyond ASCII left as it is. */
+/** The `json` outputter: Python's `json.dumps` without escapes for text beyond ASCII. */
 
 import { sortedEntries } from "../../python/key-order.ts";
 import { reprFloat, reprOf } from "../../python/repr.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
-/** Columns a level; 0 breaks lines without indenting; negative or null: all on one line; "pretty": 4 and keys sorted. */
+/** Columns of a level. 0 breaks lines without indenting, a negative number or null uses one line, "pretty" means 4 and sorted keys. */
 export type JsonIndent = number | null | "pretty";
 
 const defaultIndent = 4;
 
-/** A map whose keys JSON cannot hold, or cannot be sorted where that is asked, gives `{}` for the whole, as Salt's. */
+/** As in Salt, the whole result is `{}` if JSON cannot hold a key, or if keys cannot be sorted as asked. */
 export function renderJson(value: Value, indent: JsonIndent = defaultIndent): string {
   const isPretty = indent === "pretty";
   const columns = isPretty ? defaultIndent : (indent ?? -1);
@@ -18,7 +18,7 @@ export function renderJson(value: Value, indent: JsonIndent = defaultIndent): st
 
 type Layout = { readonly columns: number; readonly isSorted: boolean };
 
-/** undefined: not representable. */
+/** Returns undefined for a value that JSON cannot hold. */
 function jsonOf(value: Value, layout: Layout, depth: number): string | undefined {
   if (value === null) return "null";
   if (typeof value === "boolean") return value ? "true" : "false";
@@ -31,7 +31,7 @@ function jsonOf(value: Value, layout: Layout, depth: number): string | undefined
   return quoteJson(reprOf(value));
 }
 
-/** JSON has no word for these; Python writes JavaScript's. */
+/** JSON has no form of these numbers. Python writes JavaScript's names. */
 function jsonFloat(value: number): string {
   return Number.isFinite(value) ? reprFloat(value) : String(value);
 }

@@ -8,11 +8,11 @@ import { PaintedLines } from "./painted-lines.ts";
 
 type NestedOptions = {
   readonly colour: boolean;
-  /** Not 0: keys, dashes and list marks turn red. */
+  /** A code other than 0 turns keys, dashes and list marks red. */
   readonly retcode?: number;
-  /** Keys in the order in which they came, as Python keeps those of ordered maps. */
+  /** Keeps the order of keys, as Python does for ordered maps. */
   readonly isOrdered?: boolean;
-  /** Column of the outermost level. */
+  /** The column of the outermost level. */
   readonly indent?: number;
 };
 

@@ -1,17 +1,17 @@
-/** The outputter of minions that did not return: keys as in nested, text in red, everything that is not text left out. */
+/** The outputter of minions that did not return: keys as in nested, texts in red, no other values. */
 
 import { sortedEntries } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
 import type { Value } from "../../wire/values.ts";
 import { type Paint, paintFor } from "./colours.ts";
 
-/** Colour sequences stand before the indentation here, unlike nested's. Undefined where keys cannot be sorted: nested shows it then. */
+/** Colours start before the indentation, unlike in nested. Returns undefined if keys cannot be sorted, so that nested shows the value. */
 export function renderNoReturn(value: Value, options: { readonly colour: boolean }): string | undefined {
   const lines: string[] = [];
   return addLines(lines, value, 0, paintFor(options.colour)) ? lines.join("\n") : undefined;
 }
 
-/** False where keys cannot be sorted. */
+/** Returns false if keys cannot be sorted. */
 function addLines(lines: string[], value: Value, indent: number, paint: Paint): boolean {
   const blanks = " ".repeat(indent);
   if (typeof value === "string") {

@@ -29,12 +29,12 @@ function byteLines(bytes: Uint8Array): Uint8Array[] {
   return lines.map((line) => Buffer.from(line, "latin1"));
 }
 
-/** Python notation of the whole, on one line. */
+/** The whole value in Python notation on one line. */
 export function renderRaw(value: Value): string {
   return strOf(value);
 }
 
-/** Values without ids, members of lists each on their own line; undefined where the data is not keyed by id. */
+/** Values without ids, with one line for each member of a list. Returns undefined for data that is not keyed by id. */
 export function renderNewlineValuesOnly(value: Value): string | undefined {
   if (!(value instanceof Map)) return undefined;
   const members = [...value.values()].flatMap((member) => (Array.isArray(member) ? member : [member]));

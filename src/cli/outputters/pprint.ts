@@ -6,15 +6,15 @@ import { blankClass, compareText, splitLinesWithEnds, textLength } from "../../p
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
 const pageWidth = 80;
-/** Bytes literals are broken between groups of this many. */
+/** The size of a group of bytes. Literals are broken only between groups. */
 const bytesGroup = 4;
 
-/** `indent`: columns a level, 1 by default. */
+/** `indent`: the columns of a level, 1 by default. */
 export function renderPprint(value: Value, indent = 1): string {
   return new Page(Math.max(indent, 0)).format(sortDeep(value), { column: 0, reserved: 0, isTop: true });
 }
 
-/** Where a value starts, and how many columns closing brackets and commas need behind it. */
+/** The column where a value starts, and the columns for closing brackets and commas after it. */
 type Place = { readonly column: number; readonly reserved: number; readonly isTop?: boolean };
 
 class Page {
@@ -58,7 +58,7 @@ class Page {
   }
 }
 
-/** Adjacent literals under each other; at the top, where nothing else encloses them, in parentheses. */
+/** Writes adjacent literals below each other, at the top level in parentheses. */
 function inPlace<T>(
   cut: (value: T, width: number, reserved: number) => string[],
   value: T,
@@ -72,7 +72,7 @@ function inPlace<T>(
   return place.isTop ? `(${literals})` : literals;
 }
 
-/** Lines first, then words within lines that are too long. `reserved` only counts for the last piece. */
+/** Splits at lines, then splits long lines at words. `reserved` counts only for the last piece. */
 function textChunks(text: string, width: number, reserved: number): string[] {
   const chunks: string[] = [];
   const lines = splitLinesWithEnds(text);
@@ -95,12 +95,12 @@ const wordWithBlanks = new RegExp(`[^${blankClass}]+[${blankClass}]*|[${blankCla
 function bytesChunks(bytes: Uint8Array, width: number, reserved: number): string[] {
   const groups: Uint8Array[] = [];
   for (let start = 0; start < bytes.length; start += bytesGroup) groups.push(bytes.subarray(start, start + bytesGroup));
-  // Python takes the columns off at the group that starts at the last multiple of four: none does if the length is one.
+  // Python reserves the columns at the group that starts at the last multiple of four, which no group does for a length of one.
   const counted = bytes.length % bytesGroup === 0 ? 0 : reserved;
   return gather(groups, new Uint8Array(), (left, right) => Buffer.concat([left, right]), reprBytes, width, counted);
 }
 
-/** Greedy filling: pieces are joined as long as their literal fits. */
+/** Joins pieces as long as their literal fits. */
 function gather<T extends { readonly length: number }>(
   pieces: readonly T[],
   empty: T,
@@ -125,14 +125,14 @@ function gather<T extends { readonly length: number }>(
   return chunks;
 }
 
-/** Keys in order at every level, so that a `repr` prints them sorted. */
+/** Sorts keys at every level, so that a `repr` prints them sorted. */
 function sortDeep(value: Value): Value {
   if (Array.isArray(value)) return value.map(sortDeep);
   if (!(value instanceof Map)) return value;
   return new Map((sortedEntries(value) ?? sortedByType(value)).map(([key, member]) => [key, sortDeep(member)]));
 }
 
-/** Keys that cannot be compared are ordered by the names of their types, and within a type by value. */
+/** Orders keys that cannot be compared by the names of their types, and within a type by value. */
 function sortedByType(map: ValueMap): [Value, Value][] {
   const groups = new Map<string, ValueMap>();
   for (const [key, member] of map) {

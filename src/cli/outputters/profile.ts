@@ -1,4 +1,4 @@
-/** The `profile` outputter: the states of a run with how long each took, as a table. Source: behaviour of Salt 3007's. */
+/** The `profile` outputter: a table of a run's states with their durations. Source: behaviour of Salt 3007's. */
 
 import { strOf } from "../../python/repr.ts";
 import { compareText, textLength } from "../../python/text.ts";
@@ -8,10 +8,10 @@ import { renderTable, type TableOptions } from "./table.ts";
 const labels = ["name", "mod.fun", "duration (ms)"];
 const nameColumnsMax = 60;
 const fractionDigits = 4;
-/** Shown for what has no duration. */
+/** Replaces a missing duration. */
 const noDuration = -1;
 
-/** undefined where a minion did not answer with a map: nested says more then. */
+/** Returns undefined if a minion's answer is not a map, which nested shows better. */
 export function renderProfile(value: Value, colour: boolean, options: TableOptions = {}): string | undefined {
   if (!(value instanceof Map)) return undefined;
   const found: { readonly durationText: string; readonly name: string; readonly fun: string }[] = [];

@@ -1,4 +1,4 @@
-/** The outputters by name: one rendered document for one value. Source: docs/compatibility.md, outputters. */
+/** Finds an outputter by name and renders one value as one document. Source: docs/compatibility.md, outputters. */
 
 import { stripEnd } from "../../python/text.ts";
 import { yamlText } from "../../python/yaml-writer.ts";
@@ -16,13 +16,13 @@ import { renderTable, type TableOptions } from "./table.ts";
 
 export type OutputOptions = {
   readonly colour: boolean;
-  /** `--out-indent` or `output_indent`; absent: each outputter's own default. */
+  /** `--out-indent` or `output_indent`. Undefined: the outputter's own default. */
   readonly indent?: JsonIndent;
-  /** The return's code: not 0 makes nested's keys red. */
+  /** The return's exit code. Any but 0 makes nested's keys red. */
   readonly retcode?: number;
-  /** Nested keeps the order in which a map's keys came. */
+  /** Nested keeps the order of a map's keys. */
   readonly isOrdered?: boolean;
-  /** How state runs are shown. */
+  /** Settings for state runs. */
   readonly states?: HighstateOptions;
   /** `out.table.*`, of `table` and `profile`. */
   readonly table?: TableOptions;
@@ -49,10 +49,10 @@ const outputters: Readonly<Record<string, Outputter>> = {
   yaml: (value, o) => yamlText(value, yamlIndent(o.indent)),
 };
 
-/** Every name that `--out` takes. */
+/** Every valid name for `--out`. */
 export const outputterNames: readonly string[] = Object.keys(outputters);
 
-/** What the log says when `--out` names no outputter: nested is used then. */
+/** The log line for an unknown outputter, which nested replaces. */
 export function unknownOutputterText(name: string): string {
   return `Invalid outputter ${name} specified, fall back to nested`;
 }
@@ -62,8 +62,8 @@ export function isOutputter(name: string): boolean {
 }
 
 /**
- * One document, without trailing white space and without a final line end: the caller prints it and a line end, or nothing if it is empty.
- * Data that an outputter has no form for (key lists, state runs) and unknown names are shown as nested.
+ * Renders one document without trailing white space or a final line end. The caller adds a line end, or prints nothing if it is empty.
+ * Nested takes over for an unknown name, and for data that the outputter cannot show.
  */
 export function renderOutput(name: string, value: Value, options: OutputOptions): string {
   const outputter = isOutputter(name) ? outputters[name] : undefined;
@@ -74,7 +74,7 @@ function renderNestedAt(value: Value, { colour, retcode, isOrdered }: OutputOpti
   return renderNested(value, { colour, retcode: retcode ?? 0, isOrdered: isOrdered === true });
 }
 
-/** Negative: brackets instead of blocks. */
+/** A negative indent means brackets instead of blocks. */
 function yamlIndent(indent: JsonIndent | undefined): number | undefined {
   return indent === null ? -1 : indent === "pretty" ? undefined : indent;
 }

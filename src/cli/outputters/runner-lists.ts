@@ -6,7 +6,7 @@ import { hideEscapes } from "../../python/text.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { paintFor } from "./colours.ts";
 
-/** A list of maps from a stage's name to its fields; undefined for anything else. */
+/** Takes a list of maps from a stage's name to its fields. Returns undefined for anything else. */
 export function renderStages(value: Value, options: { readonly colour: boolean }): string | undefined {
   if (!Array.isArray(value)) return undefined;
   const paint = paintFor(options.colour);
@@ -25,7 +25,7 @@ export function renderStages(value: Value, options: { readonly colour: boolean }
   return lines.join("\n");
 }
 
-/** `data` by host, `vm_info` by machine. Salt looks for the machines at another place than where it found their names, and so shows none. */
+/** `data` by host, `vm_info` by machine. As in Salt, machines are looked up in the wrong place, so that none shows. */
 export function renderMachines(value: Value): string | undefined {
   const hosts = memberOf(value, "data");
   if (hosts === undefined) return undefined;

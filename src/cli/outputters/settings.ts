@@ -1,4 +1,4 @@
-/** What a configuration says about outputters beyond the options that the schema names: Salt keeps these free of any form. */
+/** Reads settings of outputters that the schema does not name, because Salt accepts any value for them. */
 
 import { strOf } from "../../python/repr.ts";
 import type { HighstateOptions } from "./highstate.ts";
@@ -7,23 +7,23 @@ import type { TableOptions } from "./table.ts";
 
 type Settings = ReadonlyMap<string, unknown>;
 
-/** `output`, where it says anything: `highstate` is for state runs only, which suggest it themselves. */
+/** `output`, unless it is empty or `highstate`, which state runs suggest themselves. */
 export function outputSetting(output: string): string | undefined {
   return output === "highstate" || output === "" ? undefined : output;
 }
 
-/** `output_indent`: a number of columns, `pretty`, or null for one line; undefined if it is not set or something else. */
+/** `output_indent`: a number of columns, `pretty`, or null for one line. Undefined if it is not set or invalid. */
 export function indentSetting(settings: Settings): JsonIndent | undefined {
   const indent = settings.get("output_indent");
   return typeof indent === "number" || indent === "pretty" || indent === null ? indent : undefined;
 }
 
-/** `color: False` turns colours off where nothing on the command line says otherwise. */
+/** `color: False` turns colours off, unless the command line decides otherwise. */
 export function isColourOffBySetting(settings: Settings): boolean {
   return settings.get("color") === false;
 }
 
-/** `out.table.*`. Empty values count as not set, but for a false. */
+/** `out.table.*`. Empty values count as not set, except false. */
 export function tableSettings(settings: Settings): TableOptions {
   const text = (name: string) => {
     const value = settings.get(`out.table.${name}`);
@@ -54,7 +54,7 @@ export function tableSettings(settings: Settings): TableOptions {
   });
 }
 
-/** How state runs are shown. */
+/** Settings for state runs. */
 export function stateSettings(settings: Settings): HighstateOptions {
   const flag = (name: string) => {
     const value = settings.get(name);
@@ -79,7 +79,7 @@ export function stateSettings(settings: Settings): HighstateOptions {
 
 type Defined<T> = { readonly [Key in keyof T]?: Exclude<T[Key], undefined> };
 
-/** Without the members that are undefined. */
+/** Drops undefined members. */
 function defined<T extends object>(members: T): Defined<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

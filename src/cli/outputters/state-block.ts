@@ -1,4 +1,4 @@
-/** One state of a run: the block of the full display and the line of the terse one. */
+/** Shows one state of a run: as a block in the full display, as a line in the terse one. */
 
 import { strOf } from "../../python/repr.ts";
 import { stripEnd } from "../../python/text.ts";
@@ -98,7 +98,7 @@ function durationOf(fields: ValueMap): string {
   return duration === "" ? "" : `${duration} ms`;
 }
 
-/** Changes stand below the label, indented; nothing follows the label if there are none. */
+/** Changes stand indented below the label. Without changes nothing follows the label. */
 function changesText(state: StateResult, colour: boolean): string {
   if (!hasChanges(state)) return "";
   const changes = state.fields.get("changes") ?? null;
@@ -106,7 +106,7 @@ function changesText(state: StateResult, colour: boolean): string {
   return `\n${stripEnd(renderNested(changes, { colour, indent: valueColumn }))}`;
 }
 
-/** Continuation lines align under the first; a state's `data` is appended. */
+/** Continuation lines align with the first. A state's `data` is appended. */
 function commentOf(fields: ValueMap): string {
   const text = textOf(fields, "comment").trim();
   return text.replaceAll("\n", `\n${" ".repeat(valueColumn)}`) + dataText(fields.get("data"));

@@ -1,4 +1,4 @@
-/** The summary under a minion's states: how many succeeded, changed and failed, and how long they took. */
+/** The summary under a minion's states: the numbers that succeeded, changed and failed, and their time. */
 
 import { reprFloat } from "../../python/repr.ts";
 import { Float, type Value } from "../../wire/values.ts";
@@ -9,12 +9,12 @@ type SummaryOptions = {
   readonly colour: boolean;
   readonly isProfiled: boolean;
   readonly isPercentShown: boolean;
-  /** States shown as blocks with warnings under them: only those are counted. */
+  /** States whose block shows warnings. Only these count. */
   readonly warnedBlockCount: number;
 };
 
 const labelWidth = "Succeeded".length;
-/** A total above this many milliseconds is given in seconds. */
+/** A larger total in milliseconds is shown in seconds. */
 const millisecondsShownMax = 999;
 
 export function summaryLines(host: string, states: readonly StateResult[], options: SummaryOptions): string[] {
@@ -67,7 +67,7 @@ function countsOf(states: readonly StateResult[]): Counts {
   return counts;
 }
 
-/** States that ran in parallel count with the longest of them. */
+/** Of states that ran in parallel only the longest counts. */
 function runTime(states: readonly StateResult[], width: number): string {
   let sumMs = 0;
   let parallelMs = 0;
@@ -81,7 +81,7 @@ function runTime(states: readonly StateResult[], width: number): string {
   return `Total run time: ${threeDecimals(isSeconds ? totalMs / 1000 : totalMs).padStart(width)} ${isSeconds ? "s" : "ms"}`;
 }
 
-/** A number, or text such as `4.649 ms`; anything else counts nothing. */
+/** Reads a number, or text such as `4.649 ms`. Anything else counts as 0. */
 function milliseconds(value: Value): number {
   if (value instanceof Float) return value.value;
   if (typeof value === "string") return Number.parseFloat(value) || 0;

@@ -1,4 +1,4 @@
-/** The `table` outputter: lists of rows as tables under their keys. Source: behaviour of Salt 3007's, but no line of a cell is lost here. */
+/** The `table` outputter: lists of rows as tables under their keys. Source: behaviour of Salt 3007's, but this one loses no line of a cell. */
 
 import { sortedEntries } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
@@ -16,21 +16,21 @@ export type TableOptions = {
   readonly separateRows?: boolean;
   readonly prefix?: string;
   readonly suffix?: string;
-  /** Columns from which on a cell is wrapped at blanks. */
+  /** The width from which a cell is wrapped at blanks. */
   readonly width?: number;
-  /** Only rows under this key are shown. */
+  /** Shows only rows under this key. */
   readonly rowsKey?: string;
-  /** Headers stand under this key, beside the rows. */
+  /** The key of the headers, beside that of the rows. */
   readonly labelsKey?: string;
   readonly title?: string;
-  /** Column at which the outermost key starts. */
+  /** The column of the outermost key. */
   readonly indent?: number;
 };
 
 const levelColumns = 4;
 const defaultWidth = 50;
 
-/** Data that has no rows to show is left out; undefined where a row has no cells, or keys have no order. */
+/** Leaves out data without rows. Returns undefined if a row has no cells or keys cannot be ordered. */
 export function renderTable(value: Value, colour: boolean, options: TableOptions = {}): string | undefined {
   const writer = new TableWriter(colour, options);
   return writer.write(value, options.indent ?? 0) ? writer.text() : undefined;
@@ -75,7 +75,7 @@ class TableWriter {
     return this.#rows(member, labelsKey === undefined ? null : (map.get(labelsKey) ?? null), indent);
   }
 
-  /** Rows of different kinds make no table. */
+  /** Leaves out rows of different kinds. */
   #rows(rows: readonly Value[], given: Value, indent: number): boolean {
     const [first] = rows;
     if (first === undefined || rows.some((row) => kindOf(row) !== kindOf(first))) return true;
@@ -112,7 +112,7 @@ function kindOf(row: Value): string {
   return Array.isArray(row) ? "list" : typeof row;
 }
 
-/** None: empty. undefined: keys without an order. */
+/** Empty without labels. Undefined if keys cannot be ordered. */
 function labelsOf(given: Value, firstRow: Value): string[] | undefined {
   if (Array.isArray(given) && given.length > 0) return given.map(strOf);
   if (given instanceof Map && given.size > 0) return sortedEntries(given)?.map(([, label]) => strOf(label));
@@ -126,19 +126,19 @@ function cellsOf(row: Value): string[] | undefined {
   return typeof row === "string" ? [row] : undefined;
 }
 
-/** Each run of letters with a capital, as Python's `str.title`. */
+/** Starts each run of letters with a capital, as Python's `str.title`. */
 function titled(text: string): string {
   return text.replaceAll(/\p{L}+/gu, ([first = "", ...rest]) => first.toUpperCase() + rest.join("").toLowerCase());
 }
 
-/** A row whose cells have several lines. */
+/** Splits a row with cells of several lines into rows of one line. */
 function physicalRows(row: readonly string[], width: number): string[][] {
   const cells = row.map((cell) => wrapped(cell, width).split("\n"));
   const lineCount = Math.max(...cells.map((lines) => lines.length));
   return Array.from({ length: lineCount }, (_, line) => cells.map((lines) => lines[line] ?? ""));
 }
 
-/** Goes on in a new line at each blank behind which a word would reach the width. */
+/** Starts a new line at each blank before a word that would reach the width. */
 function wrapped(text: string, width: number): string {
   const [first = "", ...words] = text.split(" ");
   return words.reduce((lines, word) => {
@@ -148,7 +148,7 @@ function wrapped(text: string, width: number): string {
   }, first);
 }
 
-/** Where the blanks around a centred text are of odd number, Python's choice of the side of the one more. */
+/** Places an odd blank around a centred text on the same side as Python. */
 function justified(text: string, width: number, justify = "center"): string {
   const blankCount = width - textLength(text);
   const side = justify.toLowerCase();

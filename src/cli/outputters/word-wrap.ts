@@ -1,7 +1,7 @@
-/** Text filled into lines of a width, as Python's textwrap fills it: blanks inside lines stay, words may break at hyphens. */
+/** Fills text into lines as Python's textwrap: blanks inside lines stay, words can break at hyphens. */
 import { textLength } from "../../python/text.ts";
 
-/** `indent` blanks start each line and count into `width`. */
+/** Each line starts with `indent` blanks, which count as part of `width`. */
 export function wrapWords(text: string, width: number, indent: number): string {
   const room = width - indent;
   const lines: string[] = [];
@@ -20,7 +20,7 @@ export function wrapWords(text: string, width: number, indent: number): string {
   return lines.map((full) => " ".repeat(indent) + full.trimEnd()).join("\n");
 }
 
-/** Runs of blanks, and words cut behind a hyphen that stands between letters. */
+/** Splits into runs of blanks and words. Words are cut after a hyphen between letters. */
 function piecesOf(text: string): string[] {
   const blanks = text.replaceAll("\t", " ".repeat(8)).replaceAll(/[\n\v\f\r]/gu, " ");
   return blanks.split(/( +)|(?<=\p{L}{2}-)(?=\p{L}{2})/u).filter((piece) => piece !== undefined && piece !== "");

@@ -1,7 +1,7 @@
-/** The configuration as a value that outputters show. */
+/** Turns a configuration into a value for outputters. */
 import type { Value } from "../../wire/values.ts";
 
-/** Maps of options, lists and scalars; what YAML has no form for becomes its text. */
+/** Keeps maps, lists and scalars, and turns other keys into text. */
 export function configValue(value: unknown): Value {
   if (value === null || value === undefined) return null;
   if (typeof value === "string" || typeof value === "boolean" || typeof value === "bigint") return value;

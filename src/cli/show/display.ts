@@ -1,4 +1,4 @@
-/** Shows values as the operator chose: outputter, colours, file. Source: docs/compatibility.md, outputters. */
+/** Shows values with the operator's choice of outputter, colours and file. Source: docs/compatibility.md, outputters. */
 import { appendFileSync, closeSync, openSync } from "node:fs";
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
@@ -7,32 +7,32 @@ import type { Host } from "../host/host.ts";
 import { isOutputter, type OutputOptions, renderOutput, unknownOutputterText } from "../outputters/render.ts";
 
 export type DisplayChoice = {
-  /** `--out`; wins over what a minion suggests. */
+  /** `--out`. Wins over a minion's suggestion. */
   readonly outputter: string | undefined;
-  /** `output` of the configuration: as in Salt it goes before what a minion suggests, too. */
+  /** `output` of the configuration. As in Salt it also wins over a minion's suggestion. */
   readonly configuredOutputter?: string | undefined;
-  /** Used where nobody says anything. */
+  /** Used without any other choice. */
   readonly defaultOutputter: string;
   readonly indent: OutputOptions["indent"];
   readonly states: OutputOptions["states"];
   readonly table?: OutputOptions["table"];
   readonly file: string | undefined;
   readonly isAppending: boolean;
-  /** Undefined: colours on a terminal, unless NO_COLOR is set. */
+  /** Undefined: colours only on a terminal, unless NO_COLOR is set. */
   readonly isColoured: boolean | undefined;
 };
 
 export class Display {
   readonly #choice: DisplayChoice;
   readonly #host: Host;
-  /** Where there is one it decides what is said about an unknown outputter. */
+  /** Gets the message about an unknown outputter, if it is set. */
   readonly #log: Pick<Logger, "error"> | undefined;
   readonly #isColoured: boolean;
 
   /**
    * Empties the output file, keeping its permissions.
    *
-   * @throws SaltworksError USAGE if it cannot be written: before a job is sent whose results would be lost
+   * @throws SaltworksError USAGE if it cannot be written, before a job whose results would be lost is sent
    */
   constructor(choice: DisplayChoice, host: Host, log?: Pick<Logger, "error">) {
     this.#choice = choice;
@@ -44,12 +44,12 @@ export class Display {
     if (file !== undefined) reported(file, "USAGE", () => closeSync(openSync(file, isAppending ? "a" : "w")));
   }
 
-  /** Whether the operator named an outputter, here or in the configuration. */
+  /** Whether the command line or the configuration names an outputter. */
   get isOutputterChosen(): boolean {
     return (this.#choice.outputter ?? this.#choice.configuredOutputter) !== undefined;
   }
 
-  /** One document. `suggested`: the outputter that comes with the value. */
+  /** Shows one document. `suggested`: the outputter that came with the value. */
   show(value: Value, suggested?: string, retcode = 0, isOrdered = false): void {
     const { outputter, configuredOutputter, defaultOutputter, indent, states, table } = this.#choice;
     const name = this.#known(outputter ?? configuredOutputter ?? suggested ?? defaultOutputter);
@@ -64,14 +64,14 @@ export class Display {
     if (text !== "") this.#print(`${text}\n`);
   }
 
-  /** A line of the command itself: always to standard output, as Salt does. */
+  /** Writes the command's own line. As in Salt it always goes to standard output. */
   line(text: string): void {
     this.#host.write(`${text}\n`);
   }
 
   #known(name: string): string {
     if (isOutputter(name)) return name;
-    // Old minions suggest `grains`, which is nested and needs no word.
+    // Old minions suggest `grains`. It means nested and needs no message.
     if (name === "grains") return "nested";
     if (this.#log === undefined) this.#host.complain(`[ERROR   ] ${unknownOutputterText(name)}\n`);
     else this.#log.error(unknownOutputterText(name));

@@ -1,32 +1,32 @@
-/** What a command shows while it goes on in the master, a job or a batch. Ctrl-C and a lost master end the command only: the user is told how to see the rest. */
+/** Follows a job or a batch that runs in the master. Ctrl-C and a lost master end only the command, after a hint how to see the rest. */
 import type { MasterClient } from "../../client/master-client.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import type { Host } from "../host/host.ts";
 import { saltExitCodes } from "./salt-endings.ts";
 
 export class Followed<Running extends { readonly jid: string; close(): void }> {
-  /** Undefined until something runs; closed with the command. */
+  /** Undefined until a job runs. Closed with the command. */
   running: Running | undefined;
   readonly #client: MasterClient;
   readonly #host: Host;
   readonly #tellLater: (jid: string) => void;
   #isInterrupted = false;
 
-  /** `tellLater`: says how to see the rest. */
+  /** `tellLater`: tells the operator how to see the rest. */
   constructor(client: MasterClient, host: Host, tellLater: (jid: string) => void) {
     this.#client = client;
     this.#host = host;
     this.#tellLater = tellLater;
   }
 
-  /** @returns the exit code, that of `show` if it comes to its end */
+  /** @returns the exit code of `show`, unless it was interrupted */
   async until(show: () => Promise<number>): Promise<number> {
     const ignore = this.#host.onInterrupt(() => this.#interrupt());
     try {
       return await show();
     } catch (error) {
       if (this.#isInterrupted) return this.#sayGoodbye();
-      // Before anything runs this is a failure to publish, which the caller explains.
+      // Before a job runs this is a failed publish, which the caller explains.
       if (this.running === undefined || !hasCode(error, "MASTER_UNREACHABLE")) throw error;
       this.#host.complain(`ERROR: ${(error as SaltworksError).message}\n`);
       this.#tellLater(this.running.jid);

@@ -1,12 +1,12 @@
-/** `--hard-crash`: an error is shown with the place that it came from and with its causes, instead of in one line. */
+/** `--hard-crash`: shows an error with its stack and its causes instead of one line. */
 import { inspect } from "node:util";
 import { Exit } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
 
-/** As Python counts a program that an exception ended. */
+/** Python's exit code after an exception. */
 const crashExitCode = 1;
 
-/** `isAsked`: by the option; `SALT_HARD_CRASH` in the environment means the same. */
+/** `isAsked`: by the option. The variable `SALT_HARD_CRASH` means the same. */
 export async function orCrash(isAsked: boolean, host: Host, run: () => Promise<number>): Promise<number> {
   if (!isHardCrash(isAsked, host)) return await run();
   try {

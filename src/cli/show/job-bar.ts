@@ -1,9 +1,9 @@
-/** The bar of `--progress`: how many minions of a job are targeted, run, have returned, have failed. Drawn on standard error, on a terminal only. */
+/** The bar of `--progress`: the numbers of a job's minions that are targeted, run, have returned and have failed. Drawn only if standard error is a terminal. */
 import { SingleBar } from "cli-progress";
 
 const redrawsPerSecond = 8;
 const barWidth = 24;
-/** Of a terminal that does not say. */
+/** For a terminal that does not report its width. */
 const terminalColumns = 80;
 
 export class JobBar {
@@ -15,26 +15,26 @@ export class JobBar {
   #silentCount = 0;
   #stateCount = 0;
 
-  /** Without a terminal nothing is drawn. */
+  /** Draws nothing without a terminal. */
   constructor(stream: NodeJS.WriteStream | undefined, minions: readonly string[]) {
     this.#minions = new Set(minions);
     if (stream === undefined) return;
     this.#bar = new SingleBar({
       stream,
-      // Asked at each redrawing, so that the time goes on while nothing happens.
+      // Computed at each redraw, so that the time goes on between returns.
       format: () => this.#text().slice(0, (stream.columns || terminalColumns) - 1),
       fps: redrawsPerSecond,
-      // Nothing of the terminal is changed that a killed command would leave so.
+      // Leaves the terminal's modes alone, because a killed command could not restore them.
       hideCursor: false,
       linewrap: true,
       clearOnComplete: true,
-      // Ctrl-C is the command's own business.
+      // The command handles Ctrl-C itself.
       gracefulExit: false,
     });
     this.#bar.start(this.#minions.size, 0);
   }
 
-  /** A minion that syndics reach is not among those known at first. */
+  /** Adds minions below syndics, which become known late. */
   noteReturn(id: string, isFailed: boolean): void {
     this.#minions.add(id);
     this.#returned.add(id);
@@ -48,13 +48,13 @@ export class JobBar {
     this.#draw();
   }
 
-  /** So many states of the run are done on all minions together. */
+  /** Sets the number of finished states on all minions together. */
   noteStates(count: number): void {
     this.#stateCount = count;
     this.#draw();
   }
 
-  /** Takes the bar away from the terminal while `print` writes there. */
+  /** Hides the bar while `print` writes to the terminal. */
   around(print: () => void): void {
     this.#bar?.stop();
     print();

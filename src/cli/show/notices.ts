@@ -1,6 +1,6 @@
 /**
- * What an operator at a terminal is told beside Salt's own words, on standard error. Where that is not a terminal a script may read it, and
- * gets what Salt prints.
+ * Notices for an operator beside Salt's own words, on standard error. They are written only to a terminal, because scripts may expect exactly
+ * Salt's output.
  */
 
 import type { JobRequest } from "../../client/job-request.ts";
@@ -10,24 +10,24 @@ import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import type { Host } from "../host/host.ts";
 
-/** Names in one line. */
+/** The most names in one line. */
 const namesMax = 5;
 
 function notice(host: Host, text: string): void {
   if (host.errorTerminal !== undefined) host.complain(`${text}\n`);
 }
 
-/** Where the master was looked for, if that is what went wrong. */
+/** Names the sockets and ports that were tried, if the master did not answer. */
 export function noticePlace(error: unknown, config: MasterConfig, host: Host): void {
   if (!hasCode(error, "MASTER_UNREACHABLE") && !hasCode(error, "REQUEST_TIMEOUT")) return;
   const { configFile, sock_dir: sockets } = config;
-  notice(host, `Looked for with ${configFile}: event sockets in ${sockets}, requests at ${requestEndpoint(config)}.`);
+  notice(host, `According to ${configFile}: event sockets in ${sockets}, requests at ${requestEndpoint(config)}.`);
 }
 
-/** What shows more of a target, for commands of `saltworks salt`. */
+/** How commands of `saltworks salt` explain a target. */
 const explainHint = "--explain in place of the function";
 
-/** Why the target of a job matches no minion, as far as the master tells it in one line. `hint`: the command that tells more. */
+/** Explains in one line why a target matches no minion. `hint`: the command that explains more. */
 export async function noticeNoMatch(
   { target, targetKind, kwargs }: Pick<JobRequest, "target" | "targetKind" | "kwargs">,
   client: MasterClient,
@@ -46,7 +46,7 @@ export async function noticeNoMatch(
     else if (named instanceof Map && named.size > 0) why = `No accepted key: ${unknownNames(named)}.`;
     else why = "No minion with an accepted key matches.";
   } catch (error) {
-    // A user with few rights, or a master that goes: the line is only a help.
+    // Without the right to ask, or without the master, the notice is left out.
     if (!(error instanceof SaltworksError)) throw error;
     return;
   }
@@ -59,8 +59,8 @@ function unknownNames(states: ReadonlyMap<unknown, unknown>): string {
 }
 
 /**
- * That a job waits for minions that are away, and until when, as the master says. With `--deliver-within`, which only our command line has,
- * scripts are told as well; a job that waits by the site's option `deliver_within` is published by commands that expect Salt's output.
+ * Reports that a job waits for absent minions, and until when. With `--deliver-within`, which Salt lacks, scripts get this, too. Jobs that wait
+ * by the option `deliver_within` come from commands whose scripts expect Salt's output.
  */
 export function noticeDelivery(
   untilMs: number | undefined,
@@ -80,14 +80,14 @@ export function noticeDelivery(
   );
 }
 
-/** Of this machine's clock, to the second. */
+/** The time by this machine's clock, to the second. */
 function clockText(time: Date): string {
   const two = (value: number): string => String(value).padStart(2, "0");
   const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join("-");
   return `${date} ${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
 }
 
-/** A command of ours that reads the same configuration as the one that names it. */
+/** Our command with the `-c` of the current one, so that it reads the same configuration. */
 export function commandLine(words: string, configDir: string | undefined): string {
   const [program = "", command = "", ...rest] = words.split(" ");
   if (configDir === undefined) return words;
@@ -95,12 +95,12 @@ export function commandLine(words: string, configDir: string | undefined): strin
   return [program, command, "-c", quoted, ...rest].join(" ");
 }
 
-/** A text that the master wrote, with its commands of ours (in backticks) as they are typed for this configuration. */
+/** Adds `-c` to the commands in backticks in a text of the master. */
 export function withCommandLines(text: string, configDir: string | undefined): string {
   return text.replace(/`(saltworks [a-z-]+[^`]*)`/g, (_, words: string) => `\`${commandLine(words, configDir)}\``);
 }
 
-/** What comes back of a job later is shown by our own command as well: Salt's, which its words name, may not be installed or reads another configuration. */
+/** Names our own command for late returns, because Salt's, which Salt's sentence names, may be missing or read another configuration. */
 export function noticeLookup(jid: string, configDir: string | undefined, host: Host): void {
   notice(host, `Late returns: ${commandLine(`saltworks run jobs.lookup_jid ${jid}`, configDir)}`);
 }

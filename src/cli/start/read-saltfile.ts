@@ -1,4 +1,4 @@
-/** Finds and reads the Saltfile: named by option or environment, else in the working directory, else in the home directory. */
+/** Finds and reads the Saltfile: by option, environment, working directory or home directory, in this order. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { isFile } from "../../config/files/kinds.ts";
@@ -9,7 +9,7 @@ import type { SaltfileSection } from "../options/saltfile.ts";
 
 /**
  * @param given the file that the command line names
- * @returns undefined if there is none or it says nothing to this program
+ * @returns undefined without a Saltfile, or without a section for this program
  */
 export function readSaltfile(
   program: string,

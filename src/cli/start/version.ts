@@ -1,4 +1,4 @@
-/** The program's version, from the package it runs from, and those of what it is made of. */
+/** The program's version, and those of its parts. */
 
 import { readOwnPackage } from "../../config/host/program.ts";
 import { readDistribution } from "../../minion/modules/grains/os.ts";
@@ -8,7 +8,7 @@ export function programVersion(): string {
   return readOwnPackage().version;
 }
 
-/** Ends, as Salt's report does, with an empty line. */
+/** As Salt's report, it ends with an empty line. */
 export function versionsText(): string {
   const { os, osrelease, oscodename } = readDistribution();
   const distribution = [os.toLowerCase(), osrelease, oscodename].filter((part) => part !== "").join(" ");

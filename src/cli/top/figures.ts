@@ -1,4 +1,4 @@
-/** Numbers as `saltworks top` shows them: short, with their unit, the same width from one second to the next where that is possible. */
+/** Formats numbers for `saltworks top`: short, with their unit, and of a steady width where possible. */
 
 const none = "-";
 
@@ -16,7 +16,7 @@ export function bytes(value: number): string {
   return `${unit === 0 || scaled >= 99.5 ? Math.round(scaled) : scaled.toFixed(1)} ${units[unit]}`;
 }
 
-/** `null`: nothing happened. */
+/** `null` means that nothing was observed. */
 export function duration(seconds: number | null): string {
   if (seconds === null) return none;
   if (seconds === Number.POSITIVE_INFINITY) return "long";

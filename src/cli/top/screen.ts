@@ -1,26 +1,26 @@
-/** Lays a view of the master out in lines. Lines are cut to the screen; what matters most stands first. */
+/** Lays out a view of the master in lines that fit the screen. The most important lines come first. */
 import type { Paint } from "../outputters/colours.ts";
 import { age, bytes, count, duration, microseconds, percent } from "./figures.ts";
 import type { View } from "./view.ts";
 
 export type ScreenOptions = {
-  /** The master that is asked. */
+  /** The master's request port. */
   readonly endpoint: string;
   readonly clock: string;
-  /** Why what is shown is not fresh. */
+  /** Why the figures are old. */
   readonly trouble?: string;
   readonly paint: Paint;
-  /** Undefined: as many as it takes. */
+  /** Undefined: no limit. */
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
 };
 
-/** A piece of a line; `alarm`: something that wants to be seen. */
+/** A piece of a line. `alarm` highlights it. */
 type Piece = { readonly text: string; readonly tone?: "head" | "alarm" };
 type Line = readonly Piece[];
 type Row = readonly (string | Piece)[];
 
-/** A limit this full is worth a look. */
+/** A limit with at least this share in use is highlighted. */
 const nearShare = 0.8;
 const columnGap = 2;
 
@@ -118,7 +118,7 @@ function workerLines({ workers }: View): Line[] {
   ]);
 }
 
-/** One line each, as long as there is something to list. */
+/** One line for each list. */
 function lists(view: View): Line[] {
   const rates = (values: Readonly<Record<string, number>>): Piece[] =>
     Object.entries(values)
@@ -162,7 +162,7 @@ function list(title: string, pieces: readonly Piece[]): Line {
   ];
 }
 
-/** The first column to the left, all others to the right, under the first row as heads. */
+/** Aligns the first column to the left and the others to the right. The first row holds the heads. */
 function table(rows: readonly Row[]): Line[] {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === "string" ? { text: cell } : cell)));
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.text.length ?? 0)));

@@ -1,4 +1,4 @@
-/** One look at a master's metrics, as wheel `saltworks.metrics` answers it, and what lies between two of them. */
+/** One look at a master's metrics, from wheel `saltworks.metrics`, and the change between two looks. */
 import { SaltworksError } from "../../errors.ts";
 import type { LabelsOf, MetricName } from "../../master/metrics/table.ts";
 import type { Value } from "../../wire/values.ts";
@@ -9,7 +9,7 @@ type Where<Name extends MetricName> = Partial<LabelsOf<Name>>;
 export class Snapshot {
   readonly #rows = new Map<string, Row[]>();
 
-  /** @throws SaltworksError REQUEST_REFUSED if the answer has another form: a master of another release */
+  /** @throws SaltworksError REQUEST_REFUSED if the answer has another form, as from a master of another release */
   constructor(answer: Value) {
     if (!Array.isArray(answer)) throw unreadable();
     for (const row of answer) {
@@ -22,18 +22,18 @@ export class Snapshot {
     }
   }
 
-  /** The sum of a metric's values, or of those with these labels. */
+  /** The sum of a metric's values, or only of series with these labels. */
   sum<Name extends MetricName>(name: Name, where: Where<Name> = {}): number {
     return this.#sum(name, where);
   }
 
-  /** Every value that the label has. */
+  /** Every value of the label. */
   valuesOf<Name extends MetricName>(name: Name, label: keyof LabelsOf<Name> & string): string[] {
     const rows = this.#rows.get(name) ?? this.#rows.get(`${name}_sum`) ?? [];
     return [...new Set(rows.flatMap(({ labels }) => labels.get(label) ?? []))];
   }
 
-  /** Each series of a metric that has these labels, by all its labels. `part`: of a histogram. */
+  /** Each series of a metric with these labels, by all its labels. `part`: of a histogram. */
   series<Name extends MetricName>(
     name: Name,
     where: Where<Name> = {},
@@ -43,7 +43,7 @@ export class Snapshot {
     return new Map(rows.map(({ labels, value }) => [seriesKey(labels), value]));
   }
 
-  /** Of each series with these labels the cumulative counts by upper bound, ascending. */
+  /** For each series with these labels: the cumulative counts by ascending upper bound. */
   buckets<Name extends MetricName>(name: Name, where: Where<Name>): ReadonlyMap<string, ReadonlyMap<number, number>> {
     const bySeries = new Map<string, Map<number, number>>();
     for (const { labels, value } of this.#matching(`${name}_bucket`, where)) {
@@ -66,18 +66,21 @@ export class Snapshot {
   }
 }
 
-/** The bound of a bucket is no part of it. */
+/** A bucket's bound is not part of the key. */
 function seriesKey(labels: ReadonlyMap<string, string>): string {
   return JSON.stringify([...labels].filter(([label]) => label !== "le"));
 }
 
 function unreadable(): SaltworksError {
-  return new SaltworksError("REQUEST_REFUSED", "the master's metrics have another form: is it of another release?");
+  return new SaltworksError(
+    "REQUEST_REFUSED",
+    "the master's metrics have an unknown form, so it may be of another release",
+  );
 }
 
 /**
- * What happened between two looks. A master that was started again in between has counted from 0, and so has a worker that was replaced:
- * each series is compared by itself, for the sum over all workers would not show it.
+ * The change between two looks. After a restart a master counts from 0, and so does a replaced worker. Each series is compared alone, because
+ * the sum over all workers would hide that.
  */
 export class Change {
   readonly now: Snapshot;
@@ -102,7 +105,7 @@ export class Change {
     return this.growth(name, where, part) / this.#seconds;
   }
 
-  /** The upper bound of the bucket in which the quantile lies; undefined if nothing was observed. Infinite: over every bound. */
+  /** The upper bound of the quantile's bucket. Undefined if nothing was observed, infinite above the last bound. */
   quantile<Name extends MetricName>(name: Name, quantile: number, where: Where<Name> = {}): number | undefined {
     const before = this.#before.buckets(name, where);
     const grown = new Map<number, number>();

@@ -1,8 +1,8 @@
-/** What `saltworks top` shows, in numbers: from two looks at the metrics. `--json` prints it as it is. */
+/** The numbers of `saltworks top`, computed from two looks at the metrics. `--json` prints them unchanged. */
 import type { MetricName } from "../../master/metrics/table.ts";
 import type { Change } from "./snapshot.ts";
 
-/** Times in seconds, shares of one core or of a limit. `p99` is the upper bound of its bucket; null: nothing happened. */
+/** Times are in seconds, shares are of one core or of a limit. `p99` is the upper bound of its bucket, null if nothing was observed. */
 export type View = {
   readonly upSeconds: number;
   readonly minions: { readonly connected: number; readonly accepted: number };
@@ -65,7 +65,7 @@ export type LimitView = {
   readonly newHits: number;
 };
 
-/** In the order in which a request meets them. */
+/** In the order of a request's way through them. */
 const stages = ["wait", "open", "handle", "commit", "seal", "reply"];
 
 export function viewOf(change: Change): View {

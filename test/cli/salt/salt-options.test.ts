@@ -83,7 +83,7 @@ describe("salt sends what its options say", () => {
     for (const option of ["--metadata", "--return_kwargs", "--executor-opts"]) {
       const { code, err } = await salt([`${option}=text`, "es1", "test.ping"]);
       assert.equal(code, 64);
-      assert.match(err, new RegExp(`error: option ${option}: 'text' is no map; write one in YAML`));
+      assert.match(err, new RegExp(`error: option ${option}: 'text' is not a map; write one in YAML`));
     }
     assert.match((await salt(["--module-executors={a: 1}", "es1", "test.ping"])).err, /is no list of names/);
     assert.equal(master.requests.length, 0);

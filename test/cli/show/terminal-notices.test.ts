@@ -115,7 +115,7 @@ describe("notices at a terminal", { skip: noTerminal, concurrency: testsAtOnce }
       await sideBySide(commands, async ([command, ...words]) => {
         const { shown: text } = await onTerminal([command, "-c", folder, ...words], [], { HOME: folder });
         const place = `event sockets in ${join(folder, "sock")}, requests at tcp://127.0.0.1:1.`;
-        assert.ok(text.includes(`Looked for with ${join(folder, "master")}: ${place}`), text);
+        assert.ok(text.includes(`According to ${join(folder, "master")}: ${place}`), text);
       });
     } finally {
       rmSync(folder, { recursive: true });

@@ -61,7 +61,7 @@ describe("a Saltfile", () => {
   it("that is not there, not YAML or holds a wrong value is named", () => {
     assert.match(refusal(["--saltfile=/no/such", "*", "f.g"]), /salt: error: '\/no\/such' file does not exist\.\n$/);
     const file = put("work/Saltfile", "salt:", "  timeout: soon");
-    assert.ok(refusal(["*", "f.g"]).endsWith(`salt: error: ${file}: timeout: "soon" is no value of --timeout\n`));
+    assert.ok(refusal(["*", "f.g"]).endsWith(`salt: error: ${file}: timeout: "soon" is not a value of --timeout\n`));
     put("work/Saltfile", "salt: [");
     assert.match(refusal(["*", "f.g"]), /Saltfile:2: /);
     put("work/Saltfile", "salt-call: {proxyid: p1}");

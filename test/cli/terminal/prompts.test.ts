@@ -155,7 +155,7 @@ describe("questions of saltworks salt and of logins on a terminal", { skip: noTe
     try {
       const lost = await run("salt", ["--yes", "nosuch", "test.ping"], []);
       const { configFile, sock_dir: sockets, ret_port: port } = master.config;
-      const place = `Looked for with ${configFile}: event sockets in ${sockets}, requests at tcp://127.0.0.1:${port}.\n`;
+      const place = `According to ${configFile}: event sockets in ${sockets}, requests at tcp://127.0.0.1:${port}.\n`;
       assert.ok(lost.shown.endsWith(`\n${place}`), lost.shown);
       assert.equal(lost.exitCode, 0);
     } finally {

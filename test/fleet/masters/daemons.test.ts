@@ -208,7 +208,7 @@ describe("daemons", { skip: needsRoot }, () => {
     const log = join(folder, "master", "log", "file");
     renameSync(log, `${log}.1`);
     process.kill(pids[0], "SIGHUP");
-    await until(() => textOf(log).includes("opened anew"));
+    await until(() => textOf(log).includes("reopened"));
     for (const pid of pids) process.kill(pid, "SIGTERM");
     for (const pid of pids) await until(() => !isRunning(pid));
     assert.ok(!textOf(log).includes('"level":50'), textOf(log));
@@ -347,6 +347,6 @@ describe("daemons", { skip: needsRoot }, () => {
     writeFileSync(key, "another key");
     const [code] = (await once(bad, "exit")) as [number];
     assert.equal(code, 1, out);
-    assert.match(out, /test\.ping had no answer of web1\.example\.com/);
+    assert.match(out, /test\.ping had no answer from web1\.example\.com/);
   });
 });

@@ -1,4 +1,4 @@
-/** `saltworks salt -b` and `saltworks run jobs.follow`: shows a batch as it happens. Source: docs/compatibility.md, batches. */
+/** `saltworks salt -b` and `saltworks run jobs.follow`: shows a batch job while it runs. Source: docs/compatibility.md, batches. */
 
 import type { Logger } from "pino";
 import type { JobRequest } from "../../../client/job-request.ts";
@@ -22,9 +22,9 @@ type SaltOptions = OptionsOf<"salt">;
 type Done = Extract<BatchEntry, { kind: "done" }>;
 
 /**
- * What the options say of batches; undefined if the job is none.
+ * Reads the options of a batch. Returns undefined if the job is not one.
  *
- * @throws Exit if they make no sense
+ * @throws Exit if they are invalid
  */
 export function batchOptionsOf(options: SaltOptions, host: Pick<Host, "write" | "complain">): BatchOptions | undefined {
   if (options.batch === undefined || options.batch === "") {
@@ -41,9 +41,9 @@ export function batchOptionsOf(options: SaltOptions, host: Pick<Host, "write" | 
 }
 
 /**
- * The batch into which a job to at least so many minions turns by itself; undefined if it never does.
+ * The batch that replaces a job to at least `limit` minions. Undefined if a job never turns into one.
  *
- * @throws Exit if the options make no sense
+ * @throws Exit if the options are invalid
  */
 export function safeBatchOf(
   options: SaltOptions,
@@ -51,7 +51,7 @@ export function safeBatchOf(
   host: Pick<Host, "write" | "complain">,
 ): { readonly limit: number; readonly batch: BatchOptions } | undefined {
   const limit = options.batchSafeLimit ?? config.batch_safe_limit;
-  // As in Salt, a limit of one is none.
+  // As in Salt, a limit of 1 turns this off.
   if (limit <= 1) return undefined;
   return { limit, batch: sizedBatch(options, options.batchSafeSize ?? String(config.batch_safe_size), host) };
 }
@@ -96,7 +96,7 @@ export class BatchCommand {
 
   readonly #configDir: string | undefined;
 
-  /** `configDir`: as the command line gives it, for the commands that are suggested. */
+  /** `configDir`: as on the command line, for suggested commands. */
   constructor(client: MasterClient, display: Display, host: Host, log: Logger, configDir?: string) {
     this.#client = client;
     this.#display = display;
@@ -106,7 +106,7 @@ export class BatchCommand {
     this.#followed = new Followed(client, host, (jid) => host.complain(`${followText(jid, configDir)}\n`));
   }
 
-  /** Begins the batch, which goes on in the master, and leaves it. @returns the exit code */
+  /** Begins the batch and leaves it to the master. @returns the exit code */
   async begin({ follow: _, ...request }: JobRequest & { readonly batch: BatchOptions }): Promise<number> {
     const published = await this.#client.publish(request);
     if (published === undefined) await this.#tellNoMatch(request);
@@ -126,7 +126,7 @@ export class BatchCommand {
     });
   }
 
-  /** @returns the exit code that the command which began the batch has */
+  /** @returns the same exit code as the command that began the batch */
   follow(jid: string): Promise<number> {
     return this.#show(() => this.#client.followBatch(jid));
   }
@@ -165,13 +165,13 @@ export class BatchCommand {
         break;
       case "silent":
         for (const id of entry.ids) {
-          // Who answered the ping but not the job is shown with nothing, as for any static job.
+          // As for any static job, a minion that answered the ping but not the job is shown with an empty value.
           if (this.#isStatic) this.#returns.set(id, new Map());
           this.#line(`Minion '${id}' failed to respond to job sent`);
         }
         break;
       case "pause":
-        // Whatever is logged: until it is resumed nothing comes any more.
+        // Shown at every log level, because nothing comes until the batch is resumed.
         this.#host.complain(
           `[WARNING ] The batch was paused by ${entry.user}; ${commandLine(`saltworks run jobs.resume ${this.#followed.running?.jid}`, this.#configDir)} goes on\n`,
         );
@@ -202,7 +202,7 @@ export class BatchCommand {
 
   #end(done: Done): number {
     const reason = reasonOf(done);
-    // Salt has a log line for failhard; why a batch stopped otherwise is told whatever is logged.
+    // Salt logs a failhard. Other reasons are shown at every log level.
     if (done.outcome === "failhard") this.#log.error(reason);
     else if (reason !== undefined) this.#host.complain(`ERROR: ${reason}\n`);
     if (done.minions === 0) return this.#nothing();
@@ -228,9 +228,9 @@ type FollowParts = {
 };
 
 /**
- * Shows a batch as the command that began it.
+ * Shows a batch as the command that began it does.
  *
- * @returns undefined if the words name no batch or the master does not run: then the runner of the same name answers
+ * @returns undefined if the words name no batch or the master does not run. The runner of the same name answers then.
  */
 export async function followBatch(
   words: readonly string[],
@@ -243,7 +243,7 @@ export async function followBatch(
     client = await MasterClient.open(config, host.user);
     return await new BatchCommand(client, display, host, log, configDir).follow(jid);
   } catch (error) {
-    // The runner says in its own form what is wrong with the job id, or reads what is stored.
+    // The runner explains a wrong job id, or reads the stored batch.
     if (hasCode(error, "MASTER_UNREACHABLE") || hasCode(error, "REQUEST_REFUSED")) return undefined;
     throw error;
   } finally {
@@ -251,7 +251,7 @@ export async function followBatch(
   }
 }
 
-/** Salt's words for a batch that failhard ended; undefined if every minion had its turn. */
+/** Why a batch stopped, for failhard in Salt's words. Undefined if every minion had its turn. */
 function reasonOf({ outcome, culprit, failed: failures, queued }: Done): string | undefined {
   const left = `${queued} minion${queued === 1 ? " was" : "s were"} not started`;
   switch (outcome) {

@@ -18,7 +18,7 @@ import { chooseSubset, modulesOf } from "./subset.ts";
 
 const failedText = "ERROR: Minions returned with non-zero exit code\n";
 
-/** One minion's entry as it is shown. */
+/** One minion's entry in the output. */
 type Shown = { readonly id: string; readonly value: Value; readonly retcode: number; readonly outputter?: string };
 
 export class SaltCommand {
@@ -29,7 +29,7 @@ export class SaltCommand {
   readonly #log: Logger;
   readonly #followed: Followed<RunningJob>;
   #bar: JobBar | undefined;
-  /** False once `--subset` has asked and no minion matches; with true those that match lack the function. */
+  /** False if no minion matches the target of `--subset`. True if minions match but lack the function. */
   #isMatching = true;
 
   constructor(job: SaltJob, client: MasterClient, display: Display, host: Host, log: Logger) {
@@ -71,7 +71,7 @@ export class SaltCommand {
     return ids.length === 0 ? undefined : { ...request, target: ids, targetKind: "list" };
   }
 
-  /** What is said, and the exit code, where `narrowed` leaves nobody. */
+  /** Reports that `narrowed` left no minion. @returns the exit code */
   async matchesNobody(): Promise<number> {
     if (this.#isMatching) this.#display.line(noMatchText);
     else await this.#tellNoMatch(this.#job.request);
@@ -118,7 +118,7 @@ export class SaltCommand {
     noticeDelivery(published?.waitsUntilMs, isAsked, away, this.#host);
   }
 
-  /** With `-p` the bar stands for the returns, unless an outputter is asked for: then it makes room for each. */
+  /** With `-p` the bar replaces the returns. If an outputter is asked for, the bar makes room for each return. */
   #showReturn({ id, value, retcode, outputter }: Shown): void {
     if (this.#job.isProgressShown && !this.#display.isOutputterChosen) return;
     const show = () => this.#display.show(new Map([[id, value]]), outputter, retcode);
@@ -126,14 +126,14 @@ export class SaltCommand {
     else this.#bar.around(show);
   }
 
-  /** After a bar the summary is what remains to be seen. In a pipe `-p` shows nothing, as Salt's without its library. */
+  /** A bar is followed by the summary. In a pipe `-p` shows nothing, as Salt does without its library. */
   get #isSummaryWanted(): boolean {
     if (this.#display.isOutputterChosen) return false;
     const hasBar = this.#job.isProgressShown && this.#host.errorTerminal !== undefined;
     return this.#job.isSummarised || hasBar;
   }
 
-  /** A job's events, while the bar of `-p` goes with them. */
+  /** Passes on a job's events and moves the bar of `-p`. */
   async *#events(running: RunningJob): AsyncGenerator<JobEvent, void, void> {
     this.#log.debug(`jid ${running.jid} sent to ${running.minions.length} minions`);
     if (!this.#job.isProgressShown) {
@@ -164,7 +164,7 @@ export class SaltCommand {
     this.#log.debug(`jid ${running.jid} is over`);
   }
 
-  /** Salt makes of `--static` one batch of all: those that answer a ping get the job, and one document shows it. */
+  /** As in Salt, `--static` is one batch of all minions: those that answer a ping get the job, and one document shows it. */
   async #runStatic(request: SaltJob["request"]): Promise<number> {
     const alive: string[] = [];
     const ping = await this.#start({ ...request, fun: "test.ping", args: [] });
@@ -175,7 +175,7 @@ export class SaltCommand {
       const job = await this.#start({ ...request, target: alive, targetKind: "list" });
       for await (const event of job ? this.#events(job) : [])
         if (event.kind === "return") returns.set(event.id, event.value);
-      // Who answered the ping but not the job is shown with nothing, as Salt does.
+      // As in Salt, a minion that answered the ping but not the job is shown with an empty value.
       for (const id of alive) if (!returns.has(id)) returns.set(id, new Map());
     }
     if (request.fun === "sys.doc") return this.#printDocs(returns);
@@ -196,7 +196,7 @@ export class SaltCommand {
     return this.#printDocs(returns);
   }
 
-  /** The union over all minions: which of them documents a function does not matter. */
+  /** Shows the union of all minions' documentation. */
   #printDocs(returns: ValueMap): number {
     if (returns.size === 0) {
       this.#host.complain("No minions found to gather docs from\n");
@@ -236,7 +236,7 @@ export class SaltCommand {
     }
   }
 
-  /** Names without a key are shown even where silent minions are not. */
+  /** Names without a key are shown also if silent minions are not. */
   #toShown(event: JobEvent, jid: string): Shown | undefined {
     const { id } = event;
     if (event.kind === "return") {
@@ -258,9 +258,9 @@ export class SaltCommand {
 }
 
 /**
- * Shows why a job could not be done, where and with the exit code that Salt has for it.
+ * Shows a failure on the stream where Salt shows it.
  *
- * @returns undefined if it is no failure of this kind
+ * @returns Salt's exit code; undefined for other errors
  */
 export function explainFailure(
   error: unknown,

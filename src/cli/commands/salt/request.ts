@@ -1,4 +1,4 @@
-/** From the options and words of `saltworks salt` to the job that they ask for. Source: docs/compatibility.md, the command line. */
+/** Turns the options and words of `saltworks salt` into a job request. Source: docs/compatibility.md, the command line. */
 import type { JobRequest } from "../../../client/job-request.ts";
 import { durationForm, parseDuration } from "../../../config/duration.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
@@ -12,15 +12,15 @@ import type { Host } from "../../host/host.ts";
 import type { OptionsOf } from "../../options/parse.ts";
 import { targetOptions } from "../../options/salt-options.ts";
 
-/** What the words and options of one command line ask for. */
+/** The job that one command line asks for. */
 export type SaltJob = {
   readonly request: JobRequest & { readonly follow: NonNullable<JobRequest["follow"]> };
-  /** As the command line gives it, for the commands that are suggested. */
+  /** As on the command line, for suggested commands. */
   readonly configDir: string | undefined;
   readonly isAsync: boolean;
   readonly isStatic: boolean;
   readonly isProgressShown: boolean;
-  /** Of the target only this many minions, which have the function. */
+  /** The number of random minions of the target, all with the function. */
   readonly subset: number | undefined;
   readonly isVerbose: boolean;
   readonly isJidShown: boolean;
@@ -33,7 +33,7 @@ type SaltOptions = OptionsOf<"salt">;
 
 /**
  * @throws Exit if the words do not fit together
- * @throws SaltworksError USAGE if a value that must be a map is none
+ * @throws SaltworksError USAGE if a value is not a map and has to be one
  */
 export function toJob(
   options: SaltOptions,
@@ -75,7 +75,7 @@ export function toJob(
     isAsync: options.isAsync,
     isStatic: options.isStatic,
     isProgressShown: options.isProgressShown,
-    // As in Salt, 0 means that there is no subset.
+    // As in Salt, 0 turns the subset off.
     subset: options.subset === 0 ? undefined : options.subset,
     isVerbose: options.isVerbose,
     isJidShown,
@@ -84,13 +84,13 @@ export function toJob(
   };
 }
 
-/** `-d` without a target means all minions, and the function word is what is documented. */
+/** `-d` without a target means all minions. The function word names the documentation. */
 function docWords(positionals: readonly string[]): string[] {
   const [target = "*", ...words] = positionals;
   return [target, "sys.doc", ...(words[0] === "sys.doc" ? words.slice(1) : words)];
 }
 
-/** What travels to the minions beside the job, in the order in which Salt stores it; empty values count as not given. */
+/** Values that are sent beside the job, in Salt's stored order. Empty values count as not given. */
 function fieldsForMinions(options: SaltOptions): { [name: string]: Encodable } {
   const fields: { [name: string]: Encodable } = {};
   if (options.returnConfig) fields.ret_config = options.returnConfig;
@@ -102,17 +102,20 @@ function fieldsForMinions(options: SaltOptions): { [name: string]: Encodable } {
   return fields;
 }
 
-/** The master checks it once more; a slip is better told before anything is sent. */
+/** Finds mistakes before anything is sent. The master checks the value again. */
 function durationOf(option: string, written: string): string {
   if (parseDuration(written) !== undefined) return written;
   throw new SaltworksError("USAGE", `option ${option}: '${written}' is not ${durationForm}`);
 }
 
-/** Minions overlook what is no map: whoever wrote it should hear that. */
+/** Refuses a value that is not a map, because minions would ignore it silently. */
 function mapOf(option: string, text: string, example: string): Value {
   const value = valueOfWord(text);
   if (value instanceof Map) return value;
-  throw new SaltworksError("USAGE", `option ${option}: '${text}' is no map; write one in YAML, such as '${example}'`);
+  throw new SaltworksError(
+    "USAGE",
+    `option ${option}: '${text}' is not a map; write one in YAML, such as '${example}'`,
+  );
 }
 
 function executorsOf(text: string): Value {

@@ -1,4 +1,4 @@
-/** `saltworks salt`: from the command line to the job that it asks for. */
+/** `saltworks salt`: reads the command line and runs its job. */
 
 import type { AskedTarget } from "../../../client/job-request.ts";
 import { MasterClient } from "../../../client/master-client.ts";
@@ -70,7 +70,7 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
   }
 }
 
-/** A job to very many minions turns into a batch. */
+/** Turns a job to at least `batch_safe_limit` minions into a batch. */
 async function safeBatch(
   safe: ReturnType<typeof safeBatchOf>,
   target: AskedTarget,
@@ -83,7 +83,7 @@ async function safeBatch(
   return safe.batch;
 }
 
-/** Every option with the value that it has, as Salt's own: whoever may read the file may read them here. */
+/** Shows every option with its value, as Salt does. Users that can read the file can read the values anyway. */
 function dump(config: MasterConfig, host: Host): number {
   host.write(`${yamlText(configValue(config.opts))}\n`);
   return 0;

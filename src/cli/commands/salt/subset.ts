@@ -1,19 +1,19 @@
-/** The random minions of `--subset`: those of the target that have the function, which only they themselves know. */
+/** Chooses random minions for `--subset` among those with the function, which only the minions themselves know. */
 import { randomInt } from "node:crypto";
 import type { JobEvent } from "../../../client/running-job.ts";
 import type { Value } from "../../../wire/values.ts";
 
-/** Minions of every release list the functions of a module: a few names, where all functions would be thousands. */
+/** The modules of the functions. Minions of every release list a module's functions; a list of all would be thousands. */
 export function modulesOf(functions: readonly string[]): string[] {
   return [...new Set(functions.map((name) => name.split(".", 1)[0] ?? ""))];
 }
 
 /**
- * Chooses as if everybody's answer were awaited, each minion that has all functions with the same chance, and stops reading as soon as no
- * later answer can change the choice.
+ * Gives each minion with all functions the same chance. Stops reading as soon as no later answer can change the choice, which is the same as
+ * after all answers.
  *
- * @param minions whom the question was sent to
- * @param events the answers, lists of functions
+ * @param minions the minions that got the question
+ * @param events the answers, which are lists of functions
  * @param below gives a random integer from 0 to below its argument
  */
 export async function chooseSubset(
@@ -32,7 +32,7 @@ export async function chooseSubset(
     if (event.kind === "unknown" || event.kind === "silent") hasThem.set(event.id, false);
     else hasThem.set(event.id, hasAll(event.value, functions));
     if (!listed.has(event.id)) {
-      // Reached by a syndic, so not known before: behind those that are decided already.
+      // A minion below a syndic becomes known late and goes to the end of the order.
       listed.add(event.id);
       order.splice(position + below(order.length - position + 1), 0, event.id);
     }

@@ -1,6 +1,6 @@
 /**
- * What `saltworks salt` does with its target before a job goes out: nodegroups are written out, previews shown, and it is asked whether so many minions
- * are meant. Source: docs/compatibility.md, "Targeting".
+ * Prepares the target of `saltworks salt` before the job: replaces nodegroups, shows previews, and asks before a job to more minions than the
+ * threshold. Source: docs/compatibility.md, "Targeting".
  */
 
 import type { Logger } from "pino";
@@ -20,13 +20,13 @@ type SaltOptions = OptionsOf<"salt">;
 type Target = Pick<AskedTarget, "target" | "targetKind">;
 
 const declinedCode = 1;
-/** A target that no minion matches whatever the master's settings: that of a group which cannot be written out. */
+/** A target that no minion can match, for a nodegroup that cannot be replaced. */
 const nobody: Target = { target: [], targetKind: "list" };
 
 /**
- * Without nodegroups, which only the master's configuration knows.
+ * Replaces nodegroups by their meaning, because only the master's configuration knows them.
  *
- * @throws SaltworksError REQUEST_REFUSED in Salt's words if there is no such group
+ * @throws SaltworksError REQUEST_REFUSED in Salt's words if the group does not exist
  */
 export function writtenTarget(asked: Target, config: MasterConfig, log: Logger): Target {
   try {
@@ -44,7 +44,7 @@ export function writtenTarget(asked: Target, config: MasterConfig, log: Logger):
   }
 }
 
-/** Shows whom the target means, as `--preview-target` or `--explain`. @returns the exit code */
+/** Shows the minions of the target for `--preview-target` and `--explain`. @returns the exit code */
 export async function showTarget(
   target: AskedTarget,
   isExplained: boolean,
@@ -71,9 +71,9 @@ export async function showTarget(
 }
 
 /**
- * Asks the user if more minions are meant than the threshold allows without.
+ * Asks the user before a job to more minions than the threshold.
  *
- * @throws Exit if the job is not to be sent
+ * @throws Exit if the user declines
  */
 export async function confirmTarget(
   target: AskedTarget,
@@ -95,7 +95,7 @@ export async function confirmTarget(
   host.write(`${why}.\nProceed? [N/y] `);
   const answer = await host.readLine();
   if (answer?.toLowerCase().startsWith("y") === true) return;
-  // The end of input leaves the cursor behind the question.
+  // At the end of input the cursor still stands behind the question.
   host.complain(`${answer === undefined ? "\n" : ""}No command was sent.\n`);
   throw new Exit(declinedCode);
 }
