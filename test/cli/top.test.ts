@@ -151,6 +151,6 @@ describe("saltworks top", () => {
     });
     const host = new TestHost();
     assert.equal(await start(host), 1);
-    assert.match(host.err, /REQUEST_REFUSED: the master's metrics have another form/);
+    assert.match(host.err, /REQUEST_REFUSED: the master's metrics have an unknown form/);
   });
 });

@@ -25,7 +25,7 @@ export function renderStages(value: Value, options: { readonly colour: boolean }
   return lines.join("\n");
 }
 
-/** `data` by host, `vm_info` by machine. As in Salt, machines are looked up in the wrong place, so that none shows. */
+/** `data` by host, `vm_info` by machine. Salt itself looks machines up in the wrong place and shows none. */
 export function renderMachines(value: Value): string | undefined {
   const hosts = memberOf(value, "data");
   if (hosts === undefined) return undefined;
