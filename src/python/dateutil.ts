@@ -1,38 +1,87 @@
 /**
- * Times as operators write them, `Monday 5:00pm`, `November 22, 2026 17:30` or `17:30`, in local time; what is left out is today's.
- * Source: the forms that Salt reads through python-dateutil, observed; test/minion/schedule/timing.test.ts.
+ * Reads times as operators write them: `Monday 5:00pm`, `November 22, 2026 17:30`, `20261122T173000`, `17:30`.
+ * Source: the forms that Salt reads through python-dateutil, observed; test/minion/schedule/timing.test.ts, test/runners/jobs/date-text.test.ts.
  */
 
-const dayMs = 86_400_000;
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 const months = [
   ...["january", "february", "march", "april", "may", "june", "july"],
   ...["august", "september", "october", "november", "december"],
 ];
+const shortNames = new Map([
+  ["sept", "sep"],
+  ["tues", "tue"],
+  ["thur", "thu"],
+  ["thurs", "thu"],
+]);
 /** Words that say nothing. */
 const fillers = new Set(["at", "on", "and", "of", "t", "ad", "st", "nd", "rd", "th"]);
+const minuteMs = 60_000;
+const microDigits = 6;
 
-type Clock = { readonly hour: number; readonly minute: number; readonly second: number; readonly ms: number };
-type Day = { readonly year?: number; readonly month?: number; readonly day?: number; readonly weekday?: number };
+/** How a caller reads dates. */
+export type DateReading = {
+  /** The zone of times that name none. */
+  readonly zone: "local" | "utc";
+  /**
+   * `today`: parts of the date that are left out are today's, and a lone weekday is the next one, today included.
+   * `refused`: only a year beside a month's name, or the whole date beside a time, may be left out. Years have four digits.
+   */
+  readonly leftOut: "today" | "refused";
+};
 
-/** Milliseconds since 1970; undefined for a text that names no time. */
+/** Milliseconds since 1970, and the microseconds beyond them. */
+export type Moment = { readonly ms: number; readonly micros: number };
+
+type Clock = { readonly hour: number; readonly minute: number; readonly second: number; readonly micros: number };
+type Day = {
+  readonly yearDigits?: string;
+  readonly month?: number;
+  readonly day?: number;
+  readonly weekday?: number;
+  /** Whether the month stands as its name. */
+  readonly isNamed: boolean;
+};
+/** A day of the calendar; `monthIndex` is 0 to 11. */
+type CalendarDay = { readonly year: number; readonly monthIndex: number; readonly day: number };
+
+const midnight: Clock = { hour: 0, minute: 0, second: 0, micros: 0 };
+
+/** Reads local time, for which missing parts are today's. @returns milliseconds since 1970; undefined for a text that names no time */
 export function parseDateText(text: string, nowMs: number): number | undefined {
-  let rest = text.trim().toLowerCase();
-  if (rest === "") return undefined;
-  const clock = takeClock(rest);
-  if (clock === "invalid") return undefined;
-  if (clock !== undefined) rest = clock.rest;
-  const day = readDay(rest, nowMs);
+  return readDate(text, nowMs, { zone: "local", leftOut: "today" })?.ms;
+}
+
+/** Without a time it is midnight. @returns undefined for a text that names no time, or leaves out more than `leftOut` allows */
+export function readDate(text: string, nowMs: number, { zone, leftOut }: DateReading): Moment | undefined {
+  const whole = text.trim().toLowerCase();
+  if (whole === "") return undefined;
+  const taken = takeClock(whole);
+  if (taken === "invalid") return undefined;
+  const day = readDay(taken?.rest ?? whole);
   if (day === undefined) return undefined;
-  const { hour, minute, second, ms } = clock?.clock ?? { hour: 0, minute: 0, second: 0, ms: 0 };
-  const date = dateOf(day, nowMs);
-  if (date === undefined) return undefined;
-  if (clock?.offsetMinutes !== undefined) {
-    const utc = Date.UTC(date.getFullYear(), date.getMonth(), date.getDate(), hour, minute, second, ms);
-    return utc - clock.offsetMinutes * 60_000;
-  }
-  date.setHours(hour, minute, second, ms);
-  return date.getTime();
+  if (leftOut === "refused" && !isWhole(day, taken !== undefined)) return undefined;
+  const found = calendarDay(day, today(nowMs, zone));
+  if (found === undefined) return undefined;
+  const clock = taken?.clock ?? midnight;
+  const offsetMinutes = taken?.offsetMinutes ?? (zone === "utc" ? 0 : undefined);
+  return { ms: msOf(found, clock, offsetMinutes), micros: clock.micros % 1_000 };
+}
+
+/** `offsetMinutes`: the time's distance from UTC; undefined for local time. */
+function msOf({ year, monthIndex, day }: CalendarDay, clock: Clock, offsetMinutes: number | undefined): number {
+  const time = [clock.hour, clock.minute, clock.second, Math.floor(clock.micros / 1_000)] as const;
+  if (offsetMinutes !== undefined) return utcDay(year, monthIndex, day).setUTCHours(...time) - offsetMinutes * minuteMs;
+  const date = new Date(0);
+  date.setFullYear(year, monthIndex, day);
+  return date.setHours(...time);
+}
+
+/** Midnight. `Date.UTC` would add 1900 to years below 100. */
+function utcDay(year: number, monthIndex: number, day: number): Date {
+  const date = new Date(0);
+  date.setUTCFullYear(year, monthIndex, day);
+  return date;
 }
 
 /** The first moment of the local day after this one. */
@@ -45,22 +94,23 @@ export function nextMidnight(nowMs: number): number {
 type TakenClock = { readonly clock: Clock; readonly offsetMinutes: number | undefined; readonly rest: string };
 
 const colonClock =
-  /(?<![\d:])(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?![\d:])\s*([ap]m?\b)?\s*(z\b|utc\b|gmt\b|[+-]\d{2}:?\d{2}\b)?/;
+  /(?<![\d:])(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?(?![\d:])\s*([ap]m?\b)?\s*(z\b|utc\b|gmt\b|[+-]\d{2}(?::?\d{2})?\b)?/;
 const bareClock = /(?<![\d:])(\d{1,2})\s*([ap]m)\b/;
-const compactClock = /(?<=\d{8})t(\d{2})(\d{2})(\d{2})?(?!\d)(z\b)?/;
+const compactClock = /(?<=(?<!\d)\d{8})t?(\d{2})(\d{2})(?:(\d{2})(?:[.,](\d+))?)?(?!\d)(z\b)?/;
 
+/** Takes the time out of a text: `rest` is what remains. */
 function takeClock(text: string): TakenClock | "invalid" | undefined {
   const colon = colonClock.exec(text);
   const compact = colon ?? compactClock.exec(text);
-  const bare = compact ?? bareClock.exec(text);
-  if (bare === null) return undefined;
-  const [whole, hours = "", second = "", third, fraction, half, zone] = bare;
-  const rest = `${text.slice(0, bare.index)} ${text.slice(bare.index + whole.length)}`;
+  const found = compact ?? bareClock.exec(text);
+  if (found === null) return undefined;
+  const [whole, hours = "", second = "", seconds, fraction, fifth, sixth] = found;
+  const rest = `${text.slice(0, found.index)} ${text.slice(found.index + whole.length)}`;
   const parts: Parts =
     colon !== null
-      ? { hours, minutes: second, seconds: third, fraction, half, zone }
+      ? { hours, minutes: second, seconds, fraction, half: fifth, zone: sixth }
       : compact !== null
-        ? { hours, minutes: second, seconds: third, zone: fraction }
+        ? { hours, minutes: second, seconds, fraction, zone: fifth }
         : { hours, minutes: "0", half: second };
   const clock = clockOf(parts);
   return clock === undefined ? "invalid" : { clock, offsetMinutes: offsetOf(parts.zone), rest };
@@ -75,46 +125,45 @@ type Parts = {
   readonly zone?: string | undefined;
 };
 
-function clockOf({ hours, minutes, seconds = "0", fraction = "0", half }: Parts): Clock | undefined {
+function clockOf({ hours, minutes, seconds = "0", fraction = "", half }: Parts): Clock | undefined {
   let hour = Number(hours);
   if (half !== undefined) {
     if (hour < 1 || hour > 12) return undefined;
     hour = (hour % 12) + (half.startsWith("p") ? 12 : 0);
   }
-  const clock = {
-    hour,
-    minute: Number(minutes),
-    second: Number(seconds),
-    ms: Math.floor(Number(`0.${fraction}`) * 1_000),
-  };
+  const micros = Number(fraction.slice(0, microDigits).padEnd(microDigits, "0"));
+  const clock = { hour, minute: Number(minutes), second: Number(seconds), micros };
   return clock.hour > 23 || clock.minute > 59 || clock.second > 59 ? undefined : clock;
 }
 
 function offsetOf(zone: string | undefined): number | undefined {
   if (zone === undefined) return undefined;
-  const [, sign, hours, minutes] = /^([+-])(\d{2}):?(\d{2})$/.exec(zone) ?? [];
+  const [, sign, hours, minutes] = /^([+-])(\d{2}):?(\d{2})?$/.exec(zone) ?? [];
   const offset = Number(hours ?? 0) * 60 + Number(minutes ?? 0);
   return sign === "-" ? -offset : offset;
 }
 
-/** What the text says of the day, the time taken out; undefined for words that are no part of a date. */
-function readDay(text: string, nowMs: number): Day | undefined {
-  const iso = /^\s*(\d{4})(\d{2})(\d{2})\s*$/.exec(text);
-  if (iso !== null) return { year: Number(iso[1]), month: Number(iso[2]), day: Number(iso[3]) };
+/** What a text without its time says of the day; undefined for words that do not belong to a date. */
+function readDay(text: string): Day | undefined {
+  const [, year, monthDigits, dayDigits] = /^\s*(\d{4})(\d{2})(\d{2})\s*$/.exec(text) ?? [];
+  if (year !== undefined) {
+    return { yearDigits: year, month: Number(monthDigits), day: Number(dayDigits), isNamed: false };
+  }
   const numbers: string[] = [];
   let weekday: number | undefined;
   let month: number | undefined;
   for (const [word] of text.matchAll(/\d+|[a-z]+|[^\s\da-z]/g)) {
     if (/^\d/.test(word)) numbers.push(word);
     else if (/^[a-z]/.test(word)) {
-      const asDay = nameIndex(weekdays, word);
-      const asMonth = nameIndex(months, word === "sept" ? "sep" : word);
+      const name = shortNames.get(word) ?? word;
+      const asDay = nameIndex(weekdays, name);
+      const asMonth = nameIndex(months, name);
       if (asDay !== undefined && weekday === undefined) weekday = asDay;
       else if (asMonth !== undefined && month === undefined) month = asMonth + 1;
       else if (!fillers.has(word)) return undefined;
     } else if (!",.;-/'".includes(word)) return undefined;
   }
-  const day = month === undefined ? fromNumbers(numbers, nowMs) : besideMonth(numbers, month, nowMs);
+  const day = month === undefined ? fromNumbers(numbers) : besideMonth(numbers, month);
   return day === undefined ? undefined : { ...day, ...(weekday === undefined ? {} : { weekday }) };
 }
 
@@ -124,62 +173,76 @@ function nameIndex(names: readonly string[], word: string): number | undefined {
   return index < 0 ? undefined : index;
 }
 
-function besideMonth(numbers: readonly string[], month: number, nowMs: number): Day | undefined {
+function besideMonth(numbers: readonly string[], month: number): Day | undefined {
   if (numbers.length > 2) return undefined;
-  let year: string | undefined;
+  let yearDigits: string | undefined;
   let day: string | undefined;
   for (const number of numbers) {
     const isYear = number.length > 2 || Number(number) > 31 || day !== undefined;
-    if (isYear && year === undefined) year = number;
+    if (isYear && yearDigits === undefined) yearDigits = number;
     else if (!isYear) day = number;
     else return undefined;
   }
   return {
     month,
+    isNamed: true,
     ...(day === undefined ? {} : { day: Number(day) }),
-    ...(year === undefined ? {} : { year: wholeYear(year, nowMs) }),
+    ...(yearDigits === undefined ? {} : { yearDigits }),
   };
 }
 
 /** Month first, as in the United States, unless that cannot be; a year of four digits may come first. */
-function fromNumbers(numbers: readonly string[], nowMs: number): Day | undefined {
+function fromNumbers(numbers: readonly string[]): Day | undefined {
   const [first, second, third] = numbers;
-  if (first === undefined) return {};
+  const isNamed = false;
+  if (first === undefined) return { isNamed };
   if (numbers.length > 3) return undefined;
-  if (second === undefined) return first.length > 2 ? { year: wholeYear(first, nowMs) } : { day: Number(first) };
+  if (second === undefined) return first.length > 2 ? { yearDigits: first, isNamed } : { day: Number(first), isNamed };
   if (first.length > 2 || Number(first) > 31) {
     const month = Number(second);
-    const year = wholeYear(first, nowMs);
-    return third === undefined ? { year, month } : { year, month, day: Number(third) };
+    const start = { yearDigits: first, month, isNamed };
+    return third === undefined ? start : { ...start, day: Number(third) };
   }
-  const year = third === undefined ? {} : { year: wholeYear(third, nowMs) };
-  if (third === undefined && (second.length > 2 || Number(second) > 31)) {
-    return { month: Number(first), year: wholeYear(second, nowMs) };
-  }
+  if (third === undefined && (second.length > 2 || Number(second) > 31))
+    return { month: Number(first), yearDigits: second, isNamed };
+  const year = third === undefined ? {} : { yearDigits: third };
   return Number(first) > 12
-    ? { day: Number(first), month: Number(second), ...year }
-    : { month: Number(first), day: Number(second), ...year };
+    ? { day: Number(first), month: Number(second), ...year, isNamed }
+    : { month: Number(first), day: Number(second), ...year, isNamed };
 }
 
-/** Two digits mean the year of that ending which is less than fifty years away. */
-function wholeYear(digits: string, nowMs: number): number {
+/** Whether the text says the whole date, or leaves out what `DateReading` allows under `refused`. */
+function isWhole({ yearDigits, month, day, weekday, isNamed }: Day, hasClock: boolean): boolean {
+  if (yearDigits === undefined && month === undefined && day === undefined) return hasClock && weekday === undefined;
+  if (month === undefined || day === undefined) return false;
+  return yearDigits === undefined ? isNamed : yearDigits.length === 4;
+}
+
+function today(nowMs: number, zone: DateReading["zone"]): CalendarDay {
+  const now = new Date(nowMs);
+  return zone === "utc"
+    ? { year: now.getUTCFullYear(), monthIndex: now.getUTCMonth(), day: now.getUTCDate() }
+    : { year: now.getFullYear(), monthIndex: now.getMonth(), day: now.getDate() };
+}
+
+/** Two digits mean the year with that ending that is less than fifty years away. */
+function wholeYear(digits: string, present: number): number {
   if (digits.length > 2) return Number(digits);
-  const present = new Date(nowMs).getFullYear();
   const year = present - (present % 100) + Number(digits);
   if (year >= present + 50) return year - 100;
   return year < present - 50 ? year + 100 : year;
 }
 
-/** Midnight of the day; a weekday alone is the next one, today included. */
-function dateOf({ year, month, day, weekday }: Day, nowMs: number): Date | undefined {
-  const today = new Date(nowMs);
-  const wholeYearNumber = year ?? today.getFullYear();
-  const monthIndex = month === undefined ? today.getMonth() : month - 1;
-  if (monthIndex < 0 || monthIndex > 11 || wholeYearNumber < 1 || wholeYearNumber > 9_999) return undefined;
-  const lastDay = new Date(Date.UTC(wholeYearNumber, monthIndex + 1, 1) - dayMs).getUTCDate();
+function calendarDay({ yearDigits, month, day, weekday }: Day, present: CalendarDay): CalendarDay | undefined {
+  const year = yearDigits === undefined ? present.year : wholeYear(yearDigits, present.year);
+  const monthIndex = month === undefined ? present.monthIndex : month - 1;
+  if (monthIndex < 0 || monthIndex > 11 || year < 1 || year > 9_999) return undefined;
+  // Day 0 of the next month is the last one of this month.
+  const lastDay = utcDay(year, monthIndex + 1, 0).getUTCDate();
   if (day !== undefined && (day < 1 || day > lastDay)) return undefined;
-  const date = new Date(wholeYearNumber, monthIndex, day ?? Math.min(today.getDate(), lastDay));
-  date.setFullYear(wholeYearNumber);
-  if (weekday !== undefined && day === undefined) date.setDate(date.getDate() + ((weekday - date.getDay() + 7) % 7));
-  return date;
+  const shown = day ?? Math.min(present.day, lastDay);
+  if (weekday === undefined || day !== undefined) return { year, monthIndex, day: shown };
+  const date = utcDay(year, monthIndex, shown);
+  date.setUTCDate(shown + ((weekday - date.getUTCDay() + 7) % 7));
+  return { year: date.getUTCFullYear(), monthIndex: date.getUTCMonth(), day: date.getUTCDate() };
 }
