@@ -21,6 +21,7 @@ import { runnerFunctions } from "../src/runners/registry.ts";
 import { wheelFunctions } from "../src/runners/wheel.ts";
 import { houseDrawing } from "./draw-house.ts";
 import { manualPages } from "./man.ts";
+import { memorySection } from "./memory.ts";
 
 const generatedNote = "<!-- Written by `npm run docs`. Change the table in src instead. -->";
 
@@ -125,6 +126,38 @@ export function describedLimits(source: string): Map<string, string> {
   return found;
 }
 
+/** Names of limits under each heading of the file, in its order. */
+export function limitHeadings(source: string): Map<string, string[]> {
+  const headings = new Map<string, string[]>();
+  let names: string[] = [];
+  for (const [, heading, name] of source.matchAll(/^\/\/ # (.+)$|^export const (\w+)/gm)) {
+    if (heading !== undefined) {
+      names = [];
+      headings.set(heading, names);
+    } else if (name !== undefined) names.push(name);
+  }
+  return headings;
+}
+
+function limitTables(source: string): string[] {
+  const values: Readonly<Record<string, unknown>> = limits;
+  const described = describedLimits(source);
+  const rowOf = (name: string) =>
+    `| \`${name}\` | ${shownNumber(values[name])} | ${cell(described.get(name) ?? "")} | ${counterCell(name)} |`;
+  return [...limitHeadings(source)].flatMap(([heading, names]) =>
+    names.length === 0
+      ? []
+      : [
+          `## ${heading}`,
+          "",
+          "| limit | value | reason | counter |",
+          "| --- | --- | --- | --- |",
+          ...names.map(rowOf),
+          "",
+        ],
+  );
+}
+
 /** 1048576 as 1,048,576. */
 function shownNumber(value: unknown): string {
   return typeof value === "number" ? value.toLocaleString("en-US") : JSON.stringify(value);
@@ -136,10 +169,6 @@ function counterCell(name: string): string {
 }
 
 export function limitsDoc(source: string): string {
-  const values: Readonly<Record<string, unknown>> = limits;
-  const rows = [...describedLimits(source)].map(
-    ([name, about]) => `| \`${name}\` | ${shownNumber(values[name])} | ${cell(about)} | ${counterCell(name)} |`,
-  );
   const options = Object.keys(limitCounters)
     .filter((name) => Object.hasOwn(masterOptions, name))
     .map((name) => `| \`${name}\` | ${counterCell(name)} |`);
@@ -157,10 +186,9 @@ The same for options of the master.
   return `${[
     generatedNote,
     limitsIntroduction,
-    "| limit | value | reason | counter |",
-    "| --- | --- | --- | --- |",
-    ...rows,
+    ...memorySection(),
     "",
+    ...limitTables(source),
     optionsIntroduction,
     "| option | counter |",
     "| --- | --- |",

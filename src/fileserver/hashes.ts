@@ -2,10 +2,8 @@
 import { createHash } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { fileHashesMax } from "../limits.ts";
+import { fileHashesMax, fileTimesSettledMs } from "../limits.ts";
 
-/** Time stamps are taken for exact from this age on, milliseconds: file systems round them to as much as two seconds. */
-const settledMs = 2_000;
 /** Read at once: large enough to be quick, small enough to let others in between. */
 const readBytes = 256 * 1024;
 
@@ -54,7 +52,8 @@ export class FileHashes {
       const after = await file.stat({ bigint: true });
       const stamp = stampOf(after);
       const changedMs = Math.max(Number(after.mtimeMs), Number(after.ctimeMs));
-      if (stampOf(before) === stamp && this.#nowMs() - changedMs > settledMs) this.#keep(path, { stamp, hash });
+      if (stampOf(before) === stamp && this.#nowMs() - changedMs > fileTimesSettledMs)
+        this.#keep(path, { stamp, hash });
       return hash;
     } finally {
       await file.close();

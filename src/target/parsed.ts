@@ -1,16 +1,13 @@
 /** Targets that were parsed lately: the same few are asked for again and again, and to compile a regular expression takes longer than to match. */
-import { parsedTargetsMax } from "../limits.ts";
+import { parsedTargetLengthMax, parsedTargetsMax } from "../limits.ts";
 import { parseTarget, type Target } from "./parse.ts";
-
-/** Longer expressions are lists, whose parsing costs nothing. */
-const rememberedCharactersMax = 4_096;
 
 export class ParsedTargets {
   readonly #targets = new Map<string, Target>();
 
   /** As `parseTarget`. @throws SaltworksError TARGET_INVALID, each time anew */
   parse(kind: string, expression: string | readonly string[], delimiter: string): Target {
-    if (typeof expression !== "string" || expression.length > rememberedCharactersMax) {
+    if (typeof expression !== "string" || expression.length > parsedTargetLengthMax) {
       return parseTarget(kind, expression, delimiter);
     }
     const name = [kind, delimiter, expression].join("\0");

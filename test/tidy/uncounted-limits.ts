@@ -11,6 +11,7 @@ const remembered = "only what is remembered: it is found again or asked anew";
 const ofLog = "a bound of the log, which says so itself";
 
 export const uncountedLimits: Readonly<Record<string, string>> = {
+  configIncludeDepthMax: "the program does not start, and says why",
   commandOutputBytesMax: ofMinion,
   foundFilesMax: ofMinion,
   minionJobQueueMax: ofMinion,

@@ -2,17 +2,16 @@
  * The settings that stand in a configuration file and all that it includes, each with its file and line.
  * Order as Salt's: the main file, then `default_include` over it, then `include` over both; later files replace whole keys.
  */
+
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { SaltworksError } from "../../errors.ts";
+import { configIncludeDepthMax } from "../../limits.ts";
 import { parseSaltYaml } from "../yaml/salt-yaml.ts";
 import { type ConfigMap, type ConfigValue, isConfigMap } from "../yaml/values.ts";
 import { matchingPaths } from "./path-pattern.ts";
 import { hasCodeIn } from "./system-errors.ts";
-
-/** Files that include each other stop here. */
-const includeDepthMax = 16;
 
 export type Setting = { readonly value: ConfigValue; readonly file: string; readonly line: number };
 export type Settings = Map<string, Setting>;
@@ -76,7 +75,8 @@ function absolutePattern(pattern: string, besideFile: string): string {
 
 /** What a list of included patterns holds, merged among themselves as Salt does (section 8 of the behaviour notes says more). */
 function readIncluded(patterns: string[], besideFile: string, warnings: string[] | undefined, depth: number): Settings {
-  if (depth > includeDepthMax) throw unreadable(besideFile, [`${besideFile}: files include each other without end`]);
+  if (depth > configIncludeDepthMax)
+    throw unreadable(besideFile, [`${besideFile}: files include each other without end`]);
   const merged: Settings = new Map();
   for (const pattern of patterns) {
     const files = matchingPaths(absolutePattern(pattern, besideFile));

@@ -2,15 +2,15 @@
  * The id of a machine that names none in its file: the cached `minion_id`, else the fully qualified host name.
  * Source: Salt's rules, observed on 3007: local names (`localhost`, `ip6-...`) never become an id.
  */
+
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isIPv4 } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
+import { hostNameTimeoutMs } from "../../limits.ts";
 import { hasCodeIn } from "../files/system-errors.ts";
 
-/** A resolver that doesn't answer must not hold up the start. */
-const hostnameTimeoutMs = 10_000;
 /** Salt reads and writes it here, whatever `-c` says. */
 const cachedIdFile = "etc/salt/minion_id";
 const localName = /^(?:localhost|ip6-|127[.]\d|0\.0\.0\.0|::1|ipv6-|fe00::|fe02::|1.0.0.*.ip6.arpa)/;
@@ -26,7 +26,7 @@ export type HostIdRules = {
 
 /** Names of this host, best first, without local ones. */
 function hostNames(): string[] {
-  const asked = spawnSync("hostname", ["-f"], { encoding: "utf8", timeout: hostnameTimeoutMs });
+  const asked = spawnSync("hostname", ["-f"], { encoding: "utf8", timeout: hostNameTimeoutMs });
   const fromSystem = asked.status === 0 ? asked.stdout.trim() : "";
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const outside = addresses.filter(({ internal, family }) => !internal && family === "IPv4");

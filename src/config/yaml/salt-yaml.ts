@@ -2,7 +2,9 @@
  * YAML as Salt reads it: YAML 1.1 by PyYAML's patterns, with Salt's own turns (`0644` is the decimal 644, dates stay text,
  * a key may not come twice). Source: observed on Salt 3007, recorded in test/config/golden/yaml.json.
  */
+
 import { type Document, isMap, isScalar, isSeq, LineCounter, type ScalarTag, type Tags, visit } from "yaml";
+import { configAliasesMax } from "../../limits.ts";
 import { parseYamlDocument } from "./parser.ts";
 import type { ConfigValue } from "./values.ts";
 import { plainPatterns, plainValue } from "./yaml11.ts";
@@ -28,9 +30,6 @@ const binaryTag: ScalarTag = {
   tag: `${tagPrefix}binary`,
   resolve: (source: string) => Buffer.from(source, "base64"),
 };
-
-/** Nested aliases may multiply; a hundred is more than any real file has. */
-const aliasCountMax = 100;
 
 export type YamlFault = { readonly line: number; readonly message: string };
 /** A whole text: either its faults, or its value with the line (1-based) of each top-level key. */
@@ -100,7 +99,7 @@ export function parseSaltYaml(source: string): YamlText {
   const { document, counter, faults } = readSaltYaml(source);
   if (faults.length > 0) return { faults };
   try {
-    return { value: document.toJS({ maxAliasCount: aliasCountMax }), lines: keyLines(document, counter) };
+    return { value: document.toJS({ maxAliasCount: configAliasesMax }), lines: keyLines(document, counter) };
   } catch (error) {
     if (error instanceof ReferenceError)
       return { faults: [{ line: 1, message: "Aliases multiply beyond all bounds" }] };

@@ -3,11 +3,8 @@
  * because an operator may have removed some. The count runs beside pushes, which it may count twice until the next one, and never leaves out.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { pushedCountWaitMs, pushedTotalRecountMs, pushesWaitingMax } from "../../limits.ts";
+import { pushedCountWaitMs, pushedRecountRest, pushedTotalRecountMs, pushesWaitingMax } from "../../limits.ts";
 import { addUsageOfAll, exceeded, type Usage, type UsageBounds } from "./usage.ts";
-
-/** A count takes at most one part in so many of the time. */
-const recountShare = 10;
 
 export class PushedTotal {
   readonly #minions: string;
@@ -54,7 +51,7 @@ export class PushedTotal {
   /** Waits for the first count, and at a bound for a new one if that is due. @throws what the file system refuses */
   async prepare(more: Usage): Promise<void> {
     if (this.#known === undefined || exceeded(this.#known, more, this.#bounds) !== undefined) {
-      const restMs = Math.max(pushedTotalRecountMs, recountShare * this.#tookMs);
+      const restMs = Math.max(pushedTotalRecountMs, pushedRecountRest * this.#tookMs);
       if (this.#nowMs() - this.#countedMs >= restMs) void this.begin();
       await this.#waitForCount();
     }

@@ -6,12 +6,7 @@ import { isUtf8 } from "node:buffer";
 import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { SaltworksError } from "../../errors.ts";
-import { pillarFileBytesMax, pillarFilesMax } from "../../limits.ts";
-
-/** Time stamps are taken for exact from this age on, milliseconds: file systems round them to as much as two seconds. */
-const settledMs = 2_000;
-/** Directories below a root, deeper than any real tree; links that lead in circles end here. */
-const directoryDepthMax = 32;
+import { fileTimesSettledMs, pillarDirectoryDepthMax, pillarFileBytesMax, pillarFilesMax } from "../../limits.ts";
 
 type Stamp = { readonly modifiedMs: number; readonly changedMs: number; readonly inode: number; readonly size: number };
 type Kept<T> = { readonly stamp: Stamp; readonly value: T };
@@ -44,7 +39,7 @@ class FileCache<T> {
       return kept.value;
     }
     const value = make();
-    const isSettled = this.#nowMs() - Math.max(stamp.modifiedMs, stamp.changedMs) > settledMs;
+    const isSettled = this.#nowMs() - Math.max(stamp.modifiedMs, stamp.changedMs) > fileTimesSettledMs;
     if (isSettled) this.#kept.set(path, { stamp, value });
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > pillarFilesMax && oldest !== undefined) this.#kept.delete(oldest);
@@ -100,7 +95,7 @@ export class PillarFiles {
 
   #walk(directory: string, prefix: string, depth: number, names: Set<string>): void {
     const stats = statOf(directory);
-    if (stats?.isDirectory() !== true || depth > directoryDepthMax) return;
+    if (stats?.isDirectory() !== true || depth > pillarDirectoryDepthMax) return;
     const entries = this.#names.get(directory, stats, () => listing(directory));
     for (const { name, isDirectory } of entries) {
       if (isDirectory) this.#walk(join(directory, name), `${prefix}${name}.`, depth + 1, names);

@@ -1,5 +1,6 @@
 /** Python's `text % values`. Source: Python's "printf-style String Formatting". */
 
+import { formatWidthMax } from "../../limits.ts";
 import { raised } from "../errors.ts";
 import { reprOf, strOf } from "../repr.ts";
 import { characters } from "../text.ts";
@@ -7,7 +8,6 @@ import { demand, getKey, type Item, isInteger, isNumber, Tuple, typeName } from 
 import { exponentText, fixedText, generalText, padded } from "./spec.ts";
 
 const directive = /%(?:\(([^)]*)\))?([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?[hlL]?([\s\S])/g;
-const widthMax = 100_000;
 
 type Flags = { readonly text: string; readonly width: number; readonly precision: number | undefined };
 
@@ -71,7 +71,7 @@ export function formatPercent(format: string, values: Item): string {
   const size = (text: string | undefined): number | undefined => {
     if (text === undefined) return undefined;
     const number = Number(text === "*" ? take() : text);
-    if (!(number <= widthMax)) throw raised("ValueError", "width too big");
+    if (!(number <= formatWidthMax)) throw raised("ValueError", "width too big");
     return number;
   };
   const out = format.replaceAll(

@@ -1,5 +1,6 @@
 /** Python's format specification, `[[fill]align][sign][#][0][width][grouping][.precision][type]`, for numbers and text. */
 
+import { formatWidthMax } from "../../limits.ts";
 import type { Float } from "../../wire/values.ts";
 import { raised } from "../errors.ts";
 import { reprFloat, strOf } from "../repr.ts";
@@ -7,8 +8,6 @@ import { characters } from "../text.ts";
 import { asNumber, type Item, isInteger, isNumber, typeName } from "../values.ts";
 
 const specPattern = /^(?:(.)?([<>=^]))?([-+ ])?(#)?(0)?(\d+)?([_,])?(?:\.(\d+))?([a-zA-Z%])?$/su;
-/** A width or precision beyond this makes no text that anybody wants. */
-const widthMax = 100_000;
 
 type Spec = {
   readonly fill: string;
@@ -25,7 +24,7 @@ function readSpec(text: string, isNumeric: boolean): Spec {
   const match = specPattern.exec(text);
   if (match === null) throw raised("ValueError", "Invalid format specifier");
   const [, fill, align, sign = "-", alternate, zero, width = "0", grouping = "", precision, type = ""] = match;
-  if (Number(width) > widthMax || Number(precision ?? 0) > widthMax)
+  if (Number(width) > formatWidthMax || Number(precision ?? 0) > formatWidthMax)
     throw raised("ValueError", "Too many decimal digits in format string");
   return {
     fill: fill ?? (zero !== undefined && align === undefined ? "0" : " "),

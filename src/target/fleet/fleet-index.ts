@@ -3,6 +3,7 @@
  * combined as the target says. Decides as asking each minion in turn does (../expected.ts). Pure; its work can be paused at any step.
  */
 
+import { targetPathsTogetherMax } from "../../limits.ts";
 import { networkHoldsText } from "../../python/ipaddress.ts";
 import type { Tree } from "../compound.ts";
 import type { Facts } from "../facts.ts";
@@ -21,8 +22,6 @@ export type FactsSource = {
 
 /** Minions asked in turn between two chances to pause. */
 const askedPerStep = 4;
-/** Paths of one target that are built by the same reading of all minions. */
-const pathsTogetherMax = 64;
 const admittedPerStep = 512;
 /** Terms that need no work but to be combined. */
 const termsPerStep = 32;
@@ -237,11 +236,11 @@ function addressPath(family: 4 | 6): Path {
 }
 
 function gatherPaths(tree: Tree, into: Map<string, Path>): void {
-  if (into.size >= pathsTogetherMax) return;
+  if (into.size >= targetPathsTogetherMax) return;
   if (tree.kind === "not") gatherPaths(tree.inner, into);
   if (tree.kind === "and" || tree.kind === "or") for (const item of tree.items) gatherPaths(item, into);
   if (tree.kind !== "term") return;
-  for (const path of pathsOf(tree.term)) if (into.size < pathsTogetherMax) into.set(path.text, path);
+  for (const path of pathsOf(tree.term)) if (into.size < targetPathsTogetherMax) into.set(path.text, path);
 }
 
 function pathsOf(term: Term): readonly Path[] {

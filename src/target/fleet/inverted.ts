@@ -1,4 +1,5 @@
 /** For each distinct text the minions that have it: one bitmap, or a short list while they are few. Kept current minion by minion. Pure. */
+import { gatheredVerdictsMax } from "../../limits.ts";
 import { Bitmap } from "./bitmap.ts";
 import { TextTable } from "./text-table.ts";
 
@@ -6,9 +7,6 @@ import { TextTable } from "./text-table.ts";
 const listedMax = 512;
 /** Texts whose minions are gathered between two chances to pause. */
 const gatheredPerStep = 8_192;
-
-/** Results of tests kept beside their verdicts, a bitmap each. */
-const gatheredMax = 16;
 
 type Posting = number | number[] | Bitmap;
 type Gathered = { readonly minions: Bitmap; readonly edition: number };
@@ -90,7 +88,7 @@ export class Inverted {
   #keep(name: string, gathered: Gathered): void {
     this.#gathered.delete(name);
     this.#gathered.set(name, gathered);
-    if (this.#gathered.size <= gatheredMax) return;
+    if (this.#gathered.size <= gatheredVerdictsMax) return;
     const [oldest = ""] = this.#gathered.keys();
     this.#gathered.delete(oldest);
   }

@@ -2,10 +2,9 @@
  * Distinct texts under small numbers, and which of them pass a test. A test's verdicts are kept, so that each text is put to it once:
  * asking again costs only what was numbered since. Pure.
  */
+import { textVerdictsMax } from "../../limits.ts";
 import { Bitmap } from "./bitmap.ts";
 
-/** Verdicts kept per table; the one asked longest ago goes first. */
-const testsMax = 64;
 /** Texts put to a test between two chances to pause. */
 const testsPerStep = 64;
 
@@ -91,7 +90,7 @@ export class TextTable {
       return known;
     }
     const verdicts = { passed: new Bitmap(), position: 0, edition: this.#edition };
-    if (this.#tests.size >= testsMax) {
+    if (this.#tests.size >= textVerdictsMax) {
       const [oldest = ""] = this.#tests.keys();
       this.#tests.delete(oldest);
     }

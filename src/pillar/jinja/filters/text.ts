@@ -1,6 +1,7 @@
 /** Jinja's and Salt's filters that make text of text. */
 
 import { createHash, createHmac } from "node:crypto";
+import { templateWidthMax } from "../../../limits.ts";
 import { formatPercent } from "../../../python/format/percent.ts";
 import { fixedText } from "../../../python/format/spec.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -74,7 +75,7 @@ function camelCased(text: string, isUpper: boolean): string {
 
 function centred(text: string, width: number): string {
   const missing = width - textLength(text);
-  if (missing <= 0 || width > 1_000_000) return text;
+  if (missing <= 0 || width > templateWidthMax) return text;
   const left = (missing >> 1) + (missing & width & 1);
   return " ".repeat(left) + text + " ".repeat(missing - left);
 }

@@ -1,5 +1,6 @@
 /** Python's methods of `str`. Those that need a locale or bytes are left out, and calling them is an error. */
 
+import { templateWidthMax } from "../../../limits.ts";
 import { padded } from "../../../python/format/spec.ts";
 import { formatText } from "../../../python/format/text.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -171,7 +172,7 @@ function justified(align: string) {
     const fill = args.text("fillchar", " ");
     const width = args.integer("width", 0);
     if (textLength(fill) !== 1) throw typeFault("The fill character must be exactly one character long");
-    if (width > 1_000_000) throw typeFault("width too big");
+    if (width > templateWidthMax) throw typeFault("width too big");
     const missing = width - textLength(text);
     if (align !== "^" || missing <= 0) return padded(text, width, align, fill);
     // Python puts the odd blank left of a text of even width, right of others.

@@ -1,6 +1,6 @@
 /** Python's operators on values: arithmetic, joining, items and slices. Integers stay exact, and `/` always gives a float. */
 
-import { pillarTextBytesMax } from "../../../limits.ts";
+import { pillarTextBytesMax, templatePowerBitsMax } from "../../../limits.ts";
 import { formatPercent } from "../../../python/format/percent.ts";
 import { reprOf } from "../../../python/repr.ts";
 import { characters } from "../../../python/text.ts";
@@ -29,13 +29,11 @@ function integerOf(item: Numeric): bigint {
 }
 
 const divisionByZero = () => typeFault("division by zero");
-/** Bits of a power's result: beyond it there is no number that anybody wants in a pillar. */
-const powerBitsMax = 65_536;
 
 function integerPower(base: bigint, exponent: bigint): Item {
   if (exponent < 0n) return floatItem(Number(base) ** Number(exponent));
   const bits = BigInt(base.toString(2).length) * exponent;
-  if (bits > powerBitsMax) throw typeFault("the result of ** is too large");
+  if (bits > templatePowerBitsMax) throw typeFault("the result of ** is too large");
   return intItem(base ** exponent);
 }
 
