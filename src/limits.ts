@@ -43,19 +43,21 @@ export const hostNameTimeoutMs = 10_000;
 // # Unproven requests
 
 /**
- * A clear request without a valid key, token or password, `ping` among them, bytes of the frame: what Salt's tools send unauthenticated has some hundred.
+ * A clear request without a valid key, token or password, `ping` among them, bytes of the frame: what Salt's tools send unauthenticated
+ * has some hundred.
  * Over it: refused. A worker counts it as `refused.clearTooLarge`, the main thread as `saltworks_unproven_refused_total{reason="size"}`.
  */
 export const clearFrameBytesMax = 65_536;
 /** Requests of strangers that wait for one worker, bytes: 16 of the largest, thousands of `ping`. Over it: refused; they never make the master stop reading. */
 export const strangerQueueBytesMax = 1024 * 1024;
 /**
- * Bytes a second of unproven requests that a worker looks at and finds forged, 0.3 % of its time. Over it the next large one waits, and unproven requests
+ * Bytes a second of unproven requests that a worker looks at and finds forged, 0.3 % of its time. Over it the next large one waits, and
+ * unproven requests
  * have half of the queue; proven requests do not count. What the main thread refuses unread has a count of its own with the same bound: over
  * it only huge ones are refused.
  */
 export const forgedBytesPerSecondMax = 1024 * 1024;
-/** What is remembered of forged bytes: after a flood honest large requests on new connections wait 15 s at most. */
+/** Most forged bytes that are remembered: after a flood honest large requests on new connections wait 15 s at most. */
 export const forgedBytesOwedMax = 16 * 1024 * 1024;
 /** An unproven request beyond this, bytes, is refused while forgeries come: neither read to its end nor kept waiting. Below it one waits for its turn. */
 export const hugeRequestBytes = 1024 * 1024;
@@ -70,13 +72,13 @@ export const requestPartsMax = 4;
 export const commandsPerMinuteMax = 1_024;
 /** A command of ZMTP on the request port, bytes: READY names a type of socket and an identity, some 60 bytes. Over it the connection is closed. */
 export const zmtpCommandBytesMax = 4_096;
-/** What one read of a request connection takes at most, bytes. All connections share one such buffer. */
+/** Largest read of a request connection, bytes. All connections share one such buffer. */
 export const readChunkBytes = 128 * 1024;
-/** What one connection that proved nothing may bring in one turn of the event loop: 64 requests take some 4 ms of it. What is beyond waits for the next turn. */
+/** Requests of one unproven connection in one turn of the event loop: 64 take some 4 ms. Further ones wait for the next turn. */
 export const strangerTurn = { messagesMax: 64, bytesMax: 256 * 1024 } as const;
-/** Requests of all such connections in one turn. */
+/** Requests of all unproven connections in one turn. */
 export const strangersTurnMessagesMax = 256;
-/** What one connection that proved something may bring in one turn. */
+/** Requests of one proven connection in one turn. */
 export const provenTurn = { messagesMax: 256, bytesMax: 1024 * 1024 } as const;
 /** A reply of at most this many bytes is copied behind its frame's head: one write of one buffer is cheaper than one write of two. */
 export const smallReplyBytes = 16 * 1024;
@@ -95,20 +97,25 @@ export const strangerUnansweredMax = 1_024;
 /** The same of all such connections together: a fleet of 200,000 that authenticates at once. */
 export const strangersUnansweredMax = 200_000;
 /**
- * Bytes of requests that connections hold which proved nothing, all together: unfinished ones, and while reading is paused what came before it stopped.
+ * Bytes of requests that connections hold which proved nothing, all together: unfinished ones, and while reading is paused what came
+ * before it stopped.
  * One of `request_max_bytes` always fits. Over it the oldest is closed.
  */
 export const strangersHeldBytesMax = 128 * 1024 * 1024;
 /** The same of connections that proved something, to which strangers' bytes do not count; two of `request_max_bytes` always fit. */
 export const provenHeldBytesMax = 384 * 1024 * 1024;
-/** Share of `queue_max_bytes` at which strangers' connections are read no more, when every worker has so much waiting. Proven ones are read until they alone have brought all of it. */
+/**
+ * Share of `queue_max_bytes` at which strangers' connections are read no more, when every worker has so much waiting. Proven ones are read
+ * until they alone have brought all of it.
+ */
 export const strangersPauseShare = 1 / 2;
 /**
- * Bytes a second of messages that one address may begin and not finish, beyond one of `request_max_bytes`. While it owes more, its connections that proved
+ * Bytes a second of messages that one address may begin and not finish, beyond one of `request_max_bytes`. While it owes more, its
+ * connections that proved
  * nothing may send no part beyond `largeRequestBytes`, and are `owingConnectionsMax` at most. Addresses of proven connections owe nothing.
  */
 export const unfinishedBytesPerSecondMax = 1024 * 1024;
-/** What is remembered of these bytes: an address owes for 16 s at most after it has stopped. */
+/** Most such bytes that are remembered: an address owes for 16 s at most after it has stopped. */
 export const unfinishedBytesOwedMax = 16 * 1024 * 1024;
 /** Connections that proved nothing of an address that owes: together they hold 4 MiB at most. */
 export const owingConnectionsMax = 64;
@@ -145,14 +152,18 @@ export const subscriptionBytesMax = 64;
 export const subscriptionsMax = 8;
 /** Copies of one publish that one subscriber gets when its topics match those of several minions (`zmq_filtering`). Over it further ones are dropped for it. */
 export const publishCopiesMax = 16;
-/** Messages and commands of one subscriber in a minute: it says what it wants when it connects, and may then send a sign of life each second. Over it the connection is closed. */
+/**
+ * Messages and commands of one subscriber in a minute: it says what it wants when it connects, and may then send a sign of life each second.
+ * Over it the connection is closed.
+ */
 export const subscriberMessagesPerMinuteMax = 1_024;
-/** What one read of a subscriber's connection takes at most, bytes; that much of a chunk may wait for its turn. All connections share one such buffer. */
+/** Largest read of a subscriber's connection, bytes; this much of a chunk may wait for its turn. All connections share one such buffer. */
 export const subscriberReadBytes = 4_096;
 /** Publishes that one subscriber has not read, bytes. Over it further ones are dropped for it, as they are over `pub_hwm`; one of any size always fits. */
 export const subscriberUnreadBytesMax = 32 * 1024 * 1024;
 /**
- * Publishes that are kept because some subscriber has not read them, bytes, each counted once; two of the largest always fit. Over it the connections are
+ * Publishes that are kept because some subscriber has not read them, bytes, each counted once; two of the largest always fit. Over it the
+ * connections are
  * closed that have not read the oldest.
  */
 export const heldPublishesBytesMax = 256 * 1024 * 1024;
@@ -160,7 +171,7 @@ export const heldPublishesBytesMax = 256 * 1024 * 1024;
 export const catchUpBytes = 256 * 1024;
 /** Publishes that the publish thread was given and has not sent: beyond it the next one waits on the main thread. */
 export const publishesHandedMax = 256;
-/** Bytes of these; one of any size always fits. */
+/** Bytes of those publishes; one of any size always fits. */
 export const publishesHandedBytesMax = 64 * 1024 * 1024;
 /** Heap that the publish thread may have, MiB, also where `worker_heap_mb` is less: 50,000 connections with all the subscriptions they may have take 400. */
 export const publishHeapMbMin = 1_024;
@@ -183,9 +194,9 @@ export const serialBlockCount = 1_024;
 
 /** Tag of a minion's event, bytes: Salt's own stay under 400. */
 export const minionEventTagBytesMax = 1_024;
-/** Events that one request of a minion lists, each fired a second time with its `pretag`; a second's beacons are some tens. What is beyond is dropped and counted. */
+/** Events that one request of a minion lists, each fired a second time with its `pretag`; a second's beacons are some tens. Further ones are dropped and counted. */
 export const minionEventsMax = 1_000;
-/** Bytes that one request of a minion fires, or twice `max_event_size` if that is more. What is beyond is dropped and counted. */
+/** Bytes that one request of a minion fires, or twice `max_event_size` if that is more. Further ones are dropped and counted. */
 export const minionEventBytesMax = 4 * 1024 * 1024;
 /** One event frame on the IPC bus, bytes: the largest event plus its envelope. */
 export const ipcFrameBytesMax = 128 * 1024 * 1024;
@@ -235,10 +246,13 @@ export const authHoldMsMax = 50;
 
 /**
  * One task in a worker thread, milliseconds. Over it: the worker is replaced and its batches are tried once more. A batch takes some 10 ms, and a
- * stall of the disk seconds; a minion waits 5 to 10 s for a return's answer, three times, so that its second try is answered.
+ * stall of the disk seconds; a minion waits 5 to 10 s for a return's answer, three times, so that the second try is answered.
  */
 export const workerTaskTimeoutMs = 10_000;
-/** The first task of a thread waits for its code to load and its stores to open, milliseconds: on a machine under load that is not yet a hang. A shard that has no thread for so long ends the master. */
+/**
+ * The first task of a thread waits for its code to load and its stores to open, milliseconds: on a machine under load that is not yet a hang.
+ * A shard that has no thread for so long ends the master.
+ */
 export const workerStartTimeoutMs = 60_000;
 /** A lane's thread that is not kept ends after this time without work, milliseconds: it holds some 15 MB. */
 export const idleThreadMs = 20_000;
@@ -277,9 +291,15 @@ export const jobRecordKeptMs = 3_600_000;
 export const listedMinionsMax = 1_000;
 /** Jobs with `nocache` that a worker remembers; returns of earlier ones would be kept. Such jobs are over within minutes. */
 export const noCacheJobsMax = 10_000;
-/** Functions, target names or metadata pairs of one job that the job cache's index lists. A job with more is found by looking at its load, so that a target of a whole fleet's names costs no entry each. */
+/**
+ * Functions, target names or metadata pairs of one job that the job cache's index lists. A job with more is found by looking at its load, so
+ * that a target of a whole fleet's names costs no entry each.
+ */
 export const indexedTextsMax = 64;
-/** After the wall clock was set forward, jobs and tokens are not removed for their age for so long, milliseconds: an operator sees the warning, or the clock is set right again. */
+/**
+ * After the wall clock was set forward, jobs and tokens are not removed for their age for so long, milliseconds: an operator sees the
+ * warning, or the clock is set right again.
+ */
 export const clockTrustMs = 3_600_000;
 
 // # Jobs for absent minions
@@ -321,7 +341,10 @@ export const batchLookMs = 5_000;
 export const batchFeedBytesMax = 64 * 1024 * 1024;
 /** After a restart the minions of unfinished batches are pinged: how often, and how long each time, milliseconds. A stock minion connects again within 10 s. */
 export const batchReconnect = { rounds: 5, roundMs: 3_000 } as const;
-/** How long a batch waits each time before it tries again to send a step that the master could not publish, milliseconds. After the last it stops, and the next start takes it up. */
+/**
+ * How long a batch waits each time before it tries again to send a step that the master could not publish, milliseconds. After the last it
+ * stops, and the next start takes it up.
+ */
 export const batchSendWaitsMs: readonly number[] = [1_000, 2_000, 4_000, 8_000, 16_000];
 /** How long a minion that did not answer a batch's ping may still join it, milliseconds. */
 export const batchLateMs = 86_400_000;
@@ -395,7 +418,10 @@ export const rootsFileBytesMax = 16 * 1024 * 1024;
 export const rootsFilesListedMax = 100_000;
 /** Loads of the jobs in one answer of `jobs.list_jobs`, bytes. Over it the list is cut and says so. */
 export const listedBytesMax = 32 * 1024 * 1024;
-/** The same where the caller takes the answer from an event (salt-api's `GET /jobs`): the rest of `runnerEventBytesMax` is for what is around the jobs. Over it the list is cut, and the log says so. */
+/**
+ * The same where the caller takes the answer from an event (salt-api's `GET /jobs`): the rest of `runnerEventBytesMax` is for what is around
+ * the jobs. Over it the list is cut, and the log says so.
+ */
 export const listedInEventBytesMax = 15 * 1024 * 1024;
 /** Values in one answer of `jobs.list_jobs`: what one decoding may build, with room for what is around them. Over it the list is cut and says so. */
 export const listedValuesMax = 1_500_000;
@@ -403,7 +429,10 @@ export const listedValuesMax = 1_500_000;
 export const runnerReplyTimeoutMs = 86_400_000;
 /** One wheel call, milliseconds: it reads or changes what the master holds. */
 export const wheelReplyTimeoutMs = 60_000;
-/** Pairs of equal lines that a comparison of two texts (`survey.diff`, `file.replace`) looks at, half a second. Beyond, the texts differ from their first to their last difference. */
+/**
+ * Pairs of equal lines that a comparison of two texts (`survey.diff`, `file.replace`) looks at, half a second. Beyond, the texts differ from
+ * their first to their last difference.
+ */
 export const diffStepsMax = 5_000_000;
 
 // # Targets
@@ -440,7 +469,10 @@ export const gatheredVerdictsMax = 16;
 export const matchSliceMs = 2;
 /** Minions, unknown names and terms that an explained target shows of each sort; how many there are is counted. */
 export const explainedMax = 50;
-/** CPU time that one target may take in one worker, milliseconds. A first use reads every minion's grains, 1 s for 50,000; over this it is refused, before its client gives up. */
+/**
+ * CPU time that one target may take in one worker, milliseconds. A first use reads every minion's grains, 1 s for 50,000; over this it is
+ * refused, before its client gives up.
+ */
 export const matchCpuMsMax = 10_000;
 /** Parsed targets that a thread remembers: a compiled regular expression holds some 100 KB at most. */
 export const parsedTargetsMax = 128;
@@ -591,7 +623,10 @@ export const credentialCheckTimeoutMs = 30_000;
 export const refusedCredentialMs = { min: 750, max: 1_250 } as const;
 /** Name, password or token in a request, bytes: anybody on the network may send one. */
 export const credentialTextBytesMax = 4_096;
-/** A request that comes with a password, bytes: it is held until that is checked, and lists of 10,000 targets take 200,000. Over it: refused, by the main thread as well; a token is looked up at once. */
+/**
+ * A request that comes with a password, bytes: it is held until that is checked, and lists of 10,000 targets take 200,000. Over it: refused,
+ * by the main thread as well; a token is looked up at once.
+ */
 export const credentialLoadBytesMax = 256 * 1024;
 /** A file of users and passwords, bytes: it is read at each check. */
 export const credentialFileBytesMax = 16 * 1024 * 1024;
@@ -624,7 +659,10 @@ export const jobFeedBytesMax = 64 * 1024 * 1024;
 export const jobLookMs = 10_000;
 /** Sockets of one client to the master's request port: requests under way at once. */
 export const clientChannelsMax = 64;
-/** How long a client waits, after a runner's result, for what the runner said before it, milliseconds: both go different ways, and a new subscriber waits for the master to learn how it reads, seconds on a busy machine. */
+/**
+ * How long a client waits, after a runner's result, for what the runner said before it, milliseconds: both go different ways, and a new
+ * subscriber waits for the master to learn how it reads, seconds on a busy machine.
+ */
 export const runnerTellingWaitMs = 15_000;
 /** Events that wait for the terminal of `state.event`, bytes; beyond it the oldest are left out. */
 export const watchedEventsBytesMax = 64 * 1024 * 1024;

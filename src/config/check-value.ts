@@ -1,5 +1,5 @@
 /**
- * Whether a value read from YAML suits its option, and the value in the option's own form.
+ * Checks a value from YAML against its option, and converts it to the option's form.
  */
 import type { Option, OptionKind } from "./options/option.ts";
 import { type ConfigValue, isConfigMap } from "./yaml/values.ts";

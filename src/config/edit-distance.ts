@@ -1,8 +1,8 @@
 /**
- * How far two names are apart: insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+ * Distance of two names: insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
  */
 
-/** Those of `known` that a mistyped name probably means, nearest first. */
+/** Names of `known` that a mistyped name probably means, nearest first. */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
   const distanceMax = name.length <= shortLength ? 1 : 2;
   return [...known]
@@ -12,7 +12,7 @@ export function nearestNames(name: string, known: Iterable<string>): string[] {
     .map(({ candidate }) => candidate);
 }
 
-/** Of names up to this length, two slips make another name of most. */
+/** Up to this length two mistakes turn most names into another one. */
 const shortLength = 5;
 
 /** The distance, or `max + 1` as soon as it is known to be more than `max`. */

@@ -1,7 +1,7 @@
-/** What `external_auth` says: which backends are asked, with what settings of their own (`^name`), and for whose permissions. */
+/** Reads `external_auth`: enabled backends, their settings (`^name`), and the permissions of their users. */
 import { type ConfigMap, type ConfigValue, isConfigMap } from "./yaml/values.ts";
 
-/** Backends that this program has, in the order in which they are listed. */
+/** Supported backends, in the order of their listing. */
 export const eauthBackends = ["auto", "file", "pam", "rest", "sharedsecret"] as const;
 export type EauthBackend = (typeof eauthBackends)[number];
 
@@ -16,13 +16,13 @@ export function backendConfig(externalAuth: ConfigMap, backend: string): ConfigM
   return isConfigMap(config) ? config : {};
 }
 
-/** A setting of the backend itself, which is written with `^` before its name. */
+/** A setting of the backend itself, whose name starts with `^`. */
 export function backendSetting(externalAuth: ConfigMap, backend: string, name: string): ConfigValue | undefined {
   const config = backendConfig(externalAuth, backend);
   return config !== undefined && Object.hasOwn(config, `^${name}`) ? config[`^${name}`] : undefined;
 }
 
-/** Sentences for the log about backends that are configured and cannot be asked. */
+/** Warnings about configured backends that are not available. */
 export function backendFaults(externalAuth: ConfigMap): string[] {
   const missing = Object.keys(externalAuth).filter((name) => !isEauthBackend(name));
   return missing.map(

@@ -29,7 +29,7 @@ import { type ConfigMap, type ConfigValue, isConfigMap } from "./yaml/values.ts"
 /** Values from the command line, by option name; they win over every file. */
 export type { MasterConfig, MinionConfig };
 export type Overrides = { readonly [name: string]: ConfigValue | undefined };
-/** Values while they are being worked out. */
+/** Values before they are frozen. */
 type Draft = Record<string, unknown>;
 
 const overrideFile = "command line";
@@ -120,7 +120,7 @@ function invalid(faults: readonly Fault[]): SaltworksError {
   return new SaltworksError("CONFIG_INVALID", lines.join("\n"), { faultCount: faults.length });
 }
 
-/** Values with which Salt's master does not start either; its operators' commands do. */
+/** Values with which Salt's master does not start either. Operators' commands still run. */
 function startFaultsOf(settings: Settings): Fault[] {
   const backends = settings.get("fileserver_backend");
   if (backends === undefined || !Array.isArray(backends.value) || backends.value.length > 0) return [];
@@ -128,7 +128,7 @@ function startFaultsOf(settings: Settings): Fault[] {
   return [{ file: backends.file, line: backends.line, message }];
 }
 
-/** Options that no one has accepted to be without. */
+/** Unbuilt options that `accept_missing` does not name. */
 function refused(unbuilt: readonly UnbuiltSetting[]): Fault[] {
   return unbuilt
     .filter(({ isAccepted }) => !isAccepted)
@@ -136,7 +136,7 @@ function refused(unbuilt: readonly UnbuiltSetting[]): Fault[] {
 }
 
 /**
- * What a master asks before it starts. Commands of operators go on: they neither feed minions nor guard anything.
+ * Refuses a master's start. Operators' commands do not call it: they neither feed minions nor guard anything.
  *
  * @throws SaltworksError CONFIG_INVALID with each option that feeds minions or guards something and is not built, unless `accept_missing` names it,
  * and each value with which Salt's master does not start
@@ -151,7 +151,7 @@ function textOf(draft: Draft, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** `log_dir` moves the log file; Salt's own rule for overlong socket paths; then everything goes under `root_dir`. */
+/** Applies `log_dir` and Salt's rule for overlong socket paths, then moves all paths under `root_dir`. */
 function settlePaths(draft: Draft, settings: Settings, table: OptionTable): void {
   const logDir = settings.get("log_dir")?.value;
   if (typeof logDir === "string" && logDir !== "") {
@@ -170,7 +170,7 @@ function settlePaths(draft: Draft, settings: Settings, table: OptionTable): void
   }
 }
 
-/** The id written in the file, or this host's; `suffix` marks a computed one, as Salt's masters do. */
+/** Takes the id from the file or from this host. `suffix` marks a computed id, as in Salt's masters. */
 function settleId(draft: Draft, suffix: string): void {
   const written = textOf(draft, "id");
   const appendDomain = textOf(draft, "append_domain");
@@ -187,7 +187,7 @@ function settleId(draft: Draft, suffix: string): void {
         }) + suffix;
 }
 
-/** Freezes nested values too: everybody gets the same object. */
+/** Freezes nested values too, because all parts share the object. */
 function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
   for (const member of Object.values(value)) deepFreeze(member);
@@ -214,13 +214,13 @@ function load(role: Role, configDir: string, overrides: Overrides, ownFile?: str
   }
   const misspelt = nearMisses(settings, role.table);
   warnings.push(...misspelt.map(({ file, line, message }) => `${file}:${line}: ${message}`));
-  // A minion starts with any of them: they count where it has no master, for the pillar that it then makes itself.
+  // A minion starts with any of them. They matter to a minion without a master, which compiles its own pillar.
   const unbuilt = unbuiltSettings(settings, settings.get("accept_missing")?.value ?? []);
   const startFaults = role.name === "master" ? startFaultsOf(settings) : [];
   const others = role.name === "master" ? refused(unbuilt) : [];
   const draft = checkAll(settings, role.table, [...misspelt, ...others, ...startFaults]);
   const isIdComputed = textOf(draft, "id") === "";
-  // Salt's default is whoever runs the program, which is root only where root does.
+  // Salt's default is the user who runs the program.
   if (!settings.has("user")) draft.user = ownUserName();
   role.settle(draft, settings, warnings);
   settlePaths(draft, settings, role.table);
@@ -250,7 +250,7 @@ const minionRole: Role = { name: "minion", table: minionOptions, settle: (draft)
 /**
  * Reads `<configDir>/master` and what it includes; a missing file means defaults.
  *
- * @param ownFile a user's own file, whose values go before those; it need not be there
+ * @param ownFile a user's own file, whose values win; it may be missing
  * @throws SaltworksError CONFIG_UNREADABLE (not YAML, not readable), CONFIG_INVALID (all wrong values, one a line, `file:line: name: ...`)
  */
 export function loadMasterConfig(configDir: string, overrides: Overrides = {}, ownFile?: string): MasterConfig {

@@ -1,5 +1,5 @@
 /**
- * Names of Salt's further options: kept in `opts` as written, without a meaning here, and so no near miss of another name.
+ * Names of Salt's other options. They are kept in `opts` and have no effect here; they are not reported as misspelt.
  * Source: names accepted by salt.config of 3006, 3007 and 3008.
  */
 const names = `

@@ -15,17 +15,17 @@ export { masterOptions, minionOptions };
 
 /** What is known beside the options themselves. */
 export type ConfigSource = {
-  /** Every key as Salt would see it, known or not: operators keep settings of their own here. */
+  /** Every key as Salt would see it, also unknown ones: operators keep their own settings here. */
   readonly opts: ReadonlyMap<string, ConfigValue>;
   /** Sentences for the log: near misses of known names, ignored values. */
   readonly warnings: readonly string[];
-  /** Sentences for the log: options that somebody has set and that nothing in this release acts upon. */
+  /** Sentences for the log: options that the file sets and that have no effect in this release. */
   readonly inert: readonly string[];
-  /** Options that feed minions or guard something, are set and are not built. A minion's own pillar, without a master, tells of them. */
+  /** Options that feed minions or guard something, are set and are not built. A minion without a master reports them in its own pillar. */
   readonly unbuilt: readonly UnbuiltSetting[];
-  /** Of a master: values with which it does not start. */
+  /** Values with which a master does not start. */
   readonly startFaults: readonly Fault[];
-  /** Nobody wrote an `id`: it comes from this host's name. */
+  /** No file sets `id`: it comes from this host's name. */
   readonly isIdComputed: boolean;
   /** Directory that was named with `-c`. */
   readonly configDir: string;

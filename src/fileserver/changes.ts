@@ -1,4 +1,4 @@
-/** What has changed below the file roots since the last look (`fileserver.update`), remembered in Salt's own file. Source: Salt 3007's `roots` backend. */
+/** Finds changes below the file roots since the last call (`fileserver.update`), and remembers them in Salt's file. Source: Salt 3007's `roots` backend. */
 import { mkdirSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * What the file server answers to the requests of minions and to runners. One per thread or program: it keeps hashes and lists.
+ * Answers requests of minions and runners for files. Each thread or program has one, which keeps hashes and lists.
  * Source: Salt 3007's `Fileserver`, docs/protocol.md section 7.1.
  */
 import type { BigIntStats } from "node:fs";
@@ -50,7 +50,7 @@ export class FileServer {
     this.#pushed = new PushedUsage(receivedOfMinion, new PushedTotal(join(cachedir, "minions"), receivedOfAll));
   }
 
-  /** `id`: of the minion that asks, if it has proved itself. @throws what the file system refuses beyond a name that is not there */
+  /** `id`: the proven id of the minion. @throws the file system's errors, except for a missing file */
   async answer(
     cmd: string,
     load: ValueMap,
@@ -81,12 +81,12 @@ export class FileServer {
     }
   }
 
-  /** Begins to count the pushed files of all minions. Without it the first push does. */
+  /** Begins to count the pushed files of all minions; else the first push does. */
   countPushed(): void {
     if (this.#settings.isReceiving) void this.#pushed.total.begin();
   }
 
-  /** What the pushed files of all minions take. Undefined until they were counted. */
+  /** Size of the pushed files of all minions; undefined until they are counted. */
   get pushed(): Readonly<Usage> | undefined {
     return this.#pushed.total.known;
   }
@@ -103,7 +103,7 @@ export class FileServer {
     return (await this.#lists.lists(environment))?.links ?? new Map();
   }
 
-  /** @returns the environments whose list there was, sorted */
+  /** @returns the sorted names of environments whose list existed */
   async clearLists(environments: readonly string[] | undefined): Promise<readonly string[]> {
     return await this.#lists.clear(environments);
   }
@@ -177,7 +177,7 @@ async function readPiece(path: string, loc: number, bytesMax: number): Promise<U
     let length = 0;
     while (length < piece.length) {
       const { bytesRead } = await file.read(piece, length, piece.length - length, loc + length);
-      // It has become shorter meanwhile.
+      // The file has become shorter meanwhile.
       if (bytesRead === 0) break;
       length += bytesRead;
     }
@@ -187,7 +187,7 @@ async function readPiece(path: string, loc: number, bytesMax: number): Promise<U
   }
 }
 
-/** As Python's `os.stat` lists itself. */
+/** The fields of Python's `os.stat` in its order. */
 function statList(stats: BigIntStats): Value[] {
   const seconds = (ns: bigint) => ns / 1_000_000_000n;
   const { mode, ino, dev, nlink, uid, gid, size, atimeNs, mtimeNs, ctimeNs } = stats;

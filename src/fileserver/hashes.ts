@@ -1,10 +1,10 @@
-/** Hashes of files, kept while the files do not change, and made once however many ask at the same time. */
+/** Keeps hashes of files while the files do not change. Concurrent requests share one computation. */
 import { createHash } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { fileHashesMax, fileTimesSettledMs } from "../limits.ts";
 
-/** Read at once: large enough to be quick, small enough to let others in between. */
+/** Bytes of one read: large enough to be fast, small enough to let other tasks run in between. */
 const readBytes = 256 * 1024;
 
 type Kept = { readonly stamp: string; readonly hash: string };
@@ -13,7 +13,7 @@ export class FileHashes {
   readonly counters = { made: 0, known: 0 };
   readonly #hashType: string;
   readonly #nowMs: () => number;
-  /** By path; those asked for longest ago come first. */
+  /** By path, in order of use, the oldest first. */
   readonly #kept = new Map<string, Kept>();
   readonly #underWay = new Map<string, Promise<string>>();
 
@@ -22,7 +22,7 @@ export class FileHashes {
     this.#nowMs = nowMs;
   }
 
-  /** In hexadecimal. `stats`: of the file now. @throws the file system's error */
+  /** Returns the hash in hexadecimal. `stats`: the file's current ones. @throws the file system's error */
   async hash(path: string, stats: BigIntStats): Promise<string> {
     const stamp = stampOf(stats);
     const kept = this.#kept.get(path);

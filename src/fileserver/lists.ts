@@ -1,6 +1,6 @@
 /**
- * The lists of an environment's files, kept for `fileserver_list_cache_time` in files where Salt keeps them: whoever removes
- * such a file (`fileserver.clear_file_list_cache`, in whichever program) has the list made anew.
+ * Keeps the lists of an environment's files for `fileserver_list_cache_time`, in files at Salt's place. Removing such a file
+ * (`fileserver.clear_file_list_cache`, in any program) makes the list anew.
  */
 import { mkdirSync, type Stats } from "node:fs";
 import { readdir, readFile, stat, unlink } from "node:fs/promises";
@@ -31,7 +31,7 @@ export class FileListCache {
     this.#nowMs = nowMs;
   }
 
-  /** The same object as long as the lists are the same. @returns undefined for an environment that is not there */
+  /** Returns the same object while the lists are unchanged; undefined for an unknown environment. */
   async lists(environment: string): Promise<FileLists | undefined> {
     if (!this.#settings.isServing || rootsOfEnvironment(this.#settings, environment) === undefined) return undefined;
     const underWay = this.#underWay.get(environment);
@@ -45,7 +45,7 @@ export class FileListCache {
     }
   }
 
-  /** Forgets the lists of these environments, or of all. @returns those that there were, sorted */
+  /** Removes the lists of these environments, or of all. @returns the sorted names of environments whose list existed */
   async clear(environments: readonly string[] | undefined): Promise<readonly string[]> {
     const names = (await this.#files()).map((name) => name.slice(0, -extension.length));
     const wanted = names.filter((name) => environments === undefined || environments.map(fileName).includes(name));
@@ -70,7 +70,7 @@ export class FileListCache {
     const path = join(this.#directory, fileName(environment) + extension);
     const stats = await statOf(path);
     const ageMs = stats === undefined ? Number.POSITIVE_INFINITY : this.#nowMs() - stats.mtimeMs;
-    // A file of the future is not younger than any other.
+    // A time in the future does not make a list young.
     const isYoung = ageMs >= -1_000 && ageMs < this.#settings.listAgeMs;
     const known = stats !== undefined && isYoung ? await this.#known(environment, path, stats) : undefined;
     if (known !== undefined) {
@@ -79,7 +79,7 @@ export class FileListCache {
     }
     this.counters.made += 1;
     const lists = await walkRoots(this.#settings, rootsOfEnvironment(this.#settings, environment) ?? []);
-    // With `__env__` clients may ask for any name: what has no files is not kept, so that they cannot fill the disk with lists.
+    // With `__env__` clients may ask for any name. Empty lists are not kept, so that clients cannot fill the disk.
     if (!this.#settings.roots.has(environment) && lists.files.length + lists.dirs.length === 0) return lists;
     mkdirSync(this.#directory, { recursive: true });
     replaceFile(path, encode(recordOf(lists), "bin"), fileMode);
@@ -95,7 +95,7 @@ export class FileListCache {
       if (lists !== undefined) this.#keep(environment, stats, lists);
       return lists;
     } catch (error) {
-      // Another program has removed it, or is writing it: then the list is made here.
+      // Another program removed the file or is writing it: the list is made here.
       if (isNotThere(error) || (error instanceof SaltworksError && error.code.startsWith("WIRE_"))) return undefined;
       throw error;
     }
@@ -109,7 +109,7 @@ export class FileListCache {
   }
 }
 
-/** As Salt writes an environment's name where it is one of a file. */
+/** Salt's form of an environment's name in a file name. */
 function fileName(environment: string): string {
   return environment.replace(/[\\:/*?"<>|]/g, (letter) => {
     const code = letter.charCodeAt(0).toString(16).toUpperCase();

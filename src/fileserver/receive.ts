@@ -1,4 +1,4 @@
-/** `_file_recv`: a piece of a file that a minion sends (`cp.push`), kept below the minion's own directory. Source: Salt 3007's master, docs/protocol.md section 7.1. */
+/** `_file_recv`: writes a piece of a file that a minion sends (`cp.push`) below the minion's own directory. Source: Salt 3007's master, docs/protocol.md section 7.1. */
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { hasCodeIn, isNotThere } from "../config/files/system-errors.ts";
@@ -12,17 +12,17 @@ import type { FileServerSettings } from "./settings.ts";
 
 type ReceiveSettings = Pick<FileServerSettings, "isReceiving" | "receivedBytesMax" | "cachedir">;
 
-/** As the other data of minions. */
+/** Modes of other data of minions. */
 const folderMode = 0o750;
 const fileMode = 0o640;
 
-/** `refusedBy`: the bound for which it is not kept, if it is for one. */
+/** `refusedBy`: the bound that refused the piece, if one did. */
 export type Received = { readonly isKept: boolean; readonly refusedBy?: PushRefusal };
 type Piece = { readonly loc: number; readonly data: Uint8Array };
 
 const notKept: Received = { isKept: false };
 
-/** @param id - of the minion, which has proved itself. @returns whether the piece is on disk */
+/** @param id - the minion's proven id. @returns whether the piece is on disk */
 export async function receivePiece(
   settings: ReceiveSettings,
   usage: PushedUsage,
@@ -45,7 +45,7 @@ export async function receivePiece(
 async function keepPiece(usage: PushedUsage, root: string, name: string, piece: Piece): Promise<Received> {
   const path = join(root, name);
   const present = await sizeOf(path);
-  // A later piece without the first leaves no directories behind.
+  // A later piece without the first does not make directories.
   if (present === undefined && piece.loc > 0) return notKept;
   const bytes = piece.loc + piece.data.byteLength - (present ?? 0);
   const file = { entries: present === undefined ? 1 : 0, bytes };
@@ -57,7 +57,7 @@ async function keepPiece(usage: PushedUsage, root: string, name: string, piece: 
     isKept = await writePiece(root, path, piece);
     return { isKept };
   } finally {
-    // Directories may have been made, and by a write that failed a file, too: they count until all is counted anew.
+    // Directories, and after a failed write a file, may exist: they stay counted until the next count.
     usage.settle(root, growth, isKept === false ? file : undefined);
   }
 }
@@ -65,7 +65,7 @@ async function keepPiece(usage: PushedUsage, root: string, name: string, piece: 
 async function writePiece(root: string, path: string, { loc, data }: Piece): Promise<boolean> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: folderMode });
-    // A link that was left here by hand must not lead the minion's file elsewhere.
+    // A link that an operator made must not lead the minion's file elsewhere.
     if (!(await isBelow(root, dirname(path)))) return false;
     const file = await open(path, loc === 0 ? "w" : "r+", fileMode);
     try {
@@ -83,7 +83,7 @@ async function writePiece(root: string, path: string, { loc, data }: Piece): Pro
   }
 }
 
-/** A disk that fills takes a part of a write without an error; the next write has the error. */
+/** A full disk accepts a part of a write without an error; the next write fails. */
 async function writeAll(file: FileHandle, data: Uint8Array, position: number): Promise<void> {
   let written = 0;
   while (written < data.byteLength) {
@@ -92,7 +92,7 @@ async function writeAll(file: FileHandle, data: Uint8Array, position: number): P
   }
 }
 
-/** How many directories on the way to a file are not there yet. */
+/** Number of missing directories on the way to a file. */
 async function missingDirectories(root: string, path: string): Promise<number> {
   let count = 0;
   let directory = dirname(path);

@@ -1,5 +1,5 @@
 /**
- * A file by its name in an environment: which directory has it, and that nothing else is reached by a name.
+ * Finds a served file by its name in an environment. A name never leads outside the roots.
  * Source: Salt 3007's `roots` backend.
  */
 import type { BigIntStats } from "node:fs";
@@ -14,10 +14,10 @@ type RootSettings = Pick<FileServerSettings, "roots" | "isServing" | "isIgnored"
 /** `name`: relative to the root. */
 export type FoundFile = { readonly path: string; readonly name: string; readonly stats: BigIntStats };
 
-/** What a client may write behind a path: `salt://x?saltenv=dev`, or with `index=` the directory meant. */
+/** A request's path and its options: `salt://x?saltenv=dev`, or `index=` for one directory. */
 type Asked = { readonly name: string; readonly environment: string; readonly rootIndex: number | undefined };
 
-/** Directories of an environment; of one that has none of its own those of `__env__`, with its name in them. Undefined for an environment that is not there. */
+/** Directories of an environment, or those of `__env__` with its name in them. Undefined for an unknown environment. */
 export function rootsOfEnvironment({ roots }: RootSettings, environment: string): readonly string[] | undefined {
   const own = roots.get(environment);
   if (own !== undefined) return own;
@@ -25,7 +25,7 @@ export function rootsOfEnvironment({ roots }: RootSettings, environment: string)
   return directories === undefined ? undefined : directoriesFor(directories, environment);
 }
 
-/** @returns undefined where no directory of the environment has a file of that name that may be served */
+/** @returns undefined if no directory of the environment has such a file to serve */
 export async function findFile(
   settings: RootSettings,
   path: string,
@@ -55,14 +55,14 @@ async function fileIn(settings: RootSettings, root: string, name: string): Promi
   }
 }
 
-/** Whether a path that is there lies in a directory or is it, with all links followed. */
+/** Whether an existing path is the directory or lies below it, with all links followed. */
 export async function isBelow(root: string, path: string): Promise<boolean> {
   const realRoot = await realpath(root);
   const realFile = await realpath(path);
   return realFile === realRoot || realFile.startsWith(realRoot === "/" ? realRoot : `${realRoot}/`);
 }
 
-/** @returns undefined for a name that is none: absolute, leading upwards, or with a NUL */
+/** @returns undefined for an invalid name: absolute, with `..`, or with a NUL */
 function askedFor(path: string, environment: string): Asked | undefined {
   const isEscaped = path.startsWith("|");
   const [written = "", query = ""] = isEscaped ? [path.replace(/^\|+/, "")] : path.split("?");

@@ -1,4 +1,4 @@
-/** The master's options that shape what its file server serves, read once. Source: Salt 3007's configuration and `roots` backend. */
+/** Reads the master's options for its file server. Source: Salt 3007's configuration and `roots` backend. */
 
 import { matchingPaths } from "../config/files/path-pattern.ts";
 import type { MasterConfig } from "../config/load.ts";
@@ -7,7 +7,7 @@ import { compileGlob } from "../python/fnmatch.ts";
 import { compilePythonPattern } from "../python/regex/match.ts";
 import type { UsageBounds } from "./pushed/usage.ts";
 
-/** The one backend that there is. */
+/** The only supported backend. */
 export const rootsBackend = "roots";
 
 export type FileServerSettings = {
@@ -21,16 +21,16 @@ export type FileServerSettings = {
   readonly hashType: string;
   readonly pieceBytes: number;
   readonly cachedir: string;
-  /** How old a list of files may get. */
+  /** Greatest age of a list of files. */
   readonly listAgeMs: number;
   readonly firesEvents: boolean;
   /** Whether minions may send files, and how large one may get. */
   readonly isReceiving: boolean;
   readonly receivedBytesMax: number;
-  /** All of one minion's together, and all of all minions. */
+  /** Bounds for one minion, and for all minions together. */
   readonly receivedOfMinion: UsageBounds;
   readonly receivedOfAll: UsageBounds;
-  /** What the options ask for and is not there: sentences for the log. */
+  /** Warnings for the log about options that cannot be obeyed. */
   readonly faults: readonly string[];
 };
 
@@ -86,7 +86,7 @@ export function fileServerSettings(config: FileServerConfig): FileServerSettings
   };
 }
 
-/** A directory may be a pattern, which is looked up once, as in Salt. */
+/** Expands patterns of directories once, as Salt does. */
 function rootsOf({ file_roots }: FileServerConfig): ReadonlyMap<string, readonly string[]> {
   const written = Object.entries(file_roots as Readonly<Record<string, unknown>>);
   return new Map(
@@ -120,7 +120,7 @@ function ignoreRules(config: FileServerConfig, faults: string[]): ((path: string
   return [...patterns, ...globs];
 }
 
-/** The pattern as Python's `search` takes it. Flags for the whole of it stay in front. */
+/** Makes a pattern match anywhere, as Python's `search` does. Keeps flags for the whole pattern in front. */
 function anywhere(source: string): string {
   const flags = /^\(\?[aiLmsux]+\)/.exec(source)?.[0] ?? "";
   return `${flags}[\\s\\S]*(?:${source.slice(flags.length)})`;

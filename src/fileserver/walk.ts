@@ -1,4 +1,4 @@
-/** Everything below the directories of an environment: files, directories, empty ones, links. Source: Salt 3007's `roots` backend. */
+/** Walks the directories of an environment and lists files, directories, empty directories and links. Source: Salt 3007's `roots` backend. */
 import type { Dirent } from "node:fs";
 import { readdir, readlink, realpath, stat } from "node:fs/promises";
 import { dirname, join, normalize, relative, resolve } from "node:path";
@@ -7,7 +7,7 @@ import { SaltworksError } from "../errors.ts";
 import { listedFilesMax } from "../limits.ts";
 import type { FileServerSettings } from "./settings.ts";
 
-/** Paths relative to the roots, "/" between their parts, sorted. `links`: what each leads to, as it is written. */
+/** Paths relative to the roots, "/" between their parts, sorted. `links`: the target of each link, as written. */
 export type FileLists = {
   readonly files: readonly string[];
   readonly dirs: readonly string[];
@@ -41,7 +41,7 @@ export async function walkRoots(settings: WalkSettings, roots: readonly string[]
   };
 }
 
-/** `above`: the real directories on the way here: one that leads back to them ends there. */
+/** `above`: the real directories on the way. A link back to one of them is not followed. */
 async function walkDirectory(walk: Walk, directory: Directory, above: readonly string[]): Promise<void> {
   const real = await unlessGone(realpath(directory.path));
   const entries = await entriesOf(directory.path);
@@ -86,7 +86,7 @@ async function entriesOf(path: string): Promise<Dirent[] | undefined> {
   return await unlessGone(readdir(path, { withFileTypes: true }));
 }
 
-/** What is not there, or not to be read, is not listed. */
+/** Undefined for a path that is missing or cannot be read: it is not listed. */
 async function unlessGone<Result>(reading: Promise<Result>): Promise<Result | undefined> {
   try {
     return await reading;

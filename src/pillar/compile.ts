@@ -1,5 +1,5 @@
 /**
- * A minion's pillar: top files, the files they name with their includes, merged. What goes wrong stands in `_errors`, as in Salt.
+ * Compiles a minion's pillar: merges the files that top files name, and their includes. Errors go into `_errors`, as in Salt.
  * Source: Salt 3007's pillar compiler, observed; recorded in test/pillar/golden.
  */
 
@@ -20,23 +20,23 @@ import { asFault } from "./jinja/values/objects.ts";
 import { type SlsContext, SlsRenderer } from "./sls.ts";
 import { matchTop, mergeTops, shownTop } from "./top.ts";
 
-/** What a minion's `_pillar` asks. `override` is merged over everything, as `pillar='{...}'` of a command asks. */
+/** A minion's `_pillar` request. `override` (`pillar='{...}'` of a command) is merged over everything. */
 export type PillarRequest = {
   readonly minion: Minion;
   readonly saltenv: string | undefined;
   readonly pillarenv: string | undefined;
   readonly override: ValueMap;
-  /** What the minion sends for external sources, what it asks for by `pillar.ext`, and how the commands of sources ended. */
+  /** For external sources: the minion's data, its sources on demand (`pillar.ext`), and the outcomes of their commands. */
   readonly extraData?: ValueMap | undefined;
   readonly onDemand?: Value | undefined;
   readonly outcomes?: SourceOutcomes | undefined;
 };
-/** `faults` are for the master's log: what is wrong, with file and line, and no values. */
+/** `faults` are for the master's log: errors with file and line, without values. */
 export type CompiledPillar = { readonly pillar: ValueMap; readonly faults: readonly string[] };
 
 type SlsFile = { readonly file: PillarFile; readonly path: string; readonly isInit: boolean };
 
-/** An error of a file in Salt's words, with file and line. */
+/** Salt's text for an error of a file, with file and line. */
 export function faultText(error: SaltworksError): string {
   const prefixes: Readonly<Record<string, string>> = {
     undefined: "Jinja variable ",
@@ -50,7 +50,7 @@ export function faultText(error: SaltworksError): string {
   return `${prefixes[kind] ?? ""}${error.message}${line === undefined ? "" : `; line ${line}${text}`}${file}`;
 }
 
-/** Compiles pillars, one after the other; keeps files and parsed templates between them. */
+/** Compiles one pillar after the other; keeps files and parsed templates. */
 export class PillarCompiler {
   readonly #settings: PillarSettings;
   readonly #files: PillarFiles;
@@ -66,7 +66,7 @@ export class PillarCompiler {
     return new Compilation(this.#settings, this.#files, this.#renderer, request).run();
   }
 
-  /** The top files of all environments as one, before anything is matched: as `pillar.show_top` shows them. */
+  /** Merges the top files of all environments without matching, for `pillar.show_top`. */
   top(request: PillarRequest): CompiledPillar {
     return new Compilation(this.#settings, this.#files, this.#renderer, request).top();
   }
@@ -99,7 +99,7 @@ class Compilation {
 
   run(): CompiledPillar {
     const { addsOptions, errors } = this.#settings;
-    // The master's log has these from its start.
+    // The master logs these at its start.
     this.#errors.push(...errors);
     const topErrors: string[] = [];
     let pillar = this.#settings.sourcesFirst
@@ -118,7 +118,7 @@ class Compilation {
     return { pillar: shownTop(top), faults: this.#faults };
   }
 
-  /** Files, which see what external sources gave, merged over it. */
+  /** Merges files over the values of external sources, which the files see. */
   #aboveSources(topErrors: string[]): ValueMap {
     const pillar = this.#withSources(this.#request.override);
     this.#context = { ...this.#context, minion: { ...this.#context.minion, pillar } };
@@ -183,7 +183,7 @@ class Compilation {
     return tops;
   }
 
-  /** A top file, then those that its `include` names. */
+  /** Reads a top file and the files that its `include` names. */
   #readTop(environment: string, tops: Value[], fail: (message: string) => void): void {
     const path = this.#settings.topFile;
     const file = this.#files.read(this.#roots.get(environment) ?? [], path);
@@ -220,7 +220,7 @@ class Compilation {
     return undefined;
   }
 
-  /** Files that a name with wildcards stands for; a name without any stands for itself. */
+  /** Expands wildcards to names of files; returns other names as they are. */
   #expand(environment: string, pattern: string): readonly string[] {
     if (!/[*?[]/.test(pattern)) return [];
     let names = this.#available.get(environment);
@@ -264,7 +264,7 @@ class Compilation {
     }
   }
 
-  /** `askedBy`: the file that names it. One file with all that it includes; undefined if there is nothing to merge. */
+  /** Compiles one file with its includes; undefined if there is nothing to merge. `askedBy`: the file that names it. */
   #sls(
     { sls, askedBy }: { readonly sls: string; readonly askedBy: string },
     environment: string,
@@ -281,7 +281,7 @@ class Compilation {
       if ((this.#roots.get(environment) ?? []).length === 0) return undefined;
       const sentence = `Specified SLS '${sls}' in environment '${environment}' is not available on the salt master`;
       this.#fail(sentence, `${sentence}; file ${askedBy}`);
-      // As in Salt, where rendering the file that is not there fails as well, but gives an empty map.
+      // As in Salt, a missing file is an error and gives an empty map.
       done.set(sls, new Map());
       return new Map();
     }
@@ -324,7 +324,7 @@ class Compilation {
     this.#fail(this.#settings.hidesErrors ? short : full, full);
   }
 
-  /** Included files first, so that the file's own values win; with `pillar_includes_override_sls` the other way about. */
+  /** Merges included files first, so that the file's own values win; `pillar_includes_override_sls` reverses that. */
   #withIncludes(
     place: {
       readonly sls: string;
@@ -338,7 +338,7 @@ class Compilation {
   ): ValueMap {
     const { done, environment, found } = place;
     const layers: ValueMap[] = [];
-    // As in Salt the defaults of one include hold for those after it, too, until another names its own.
+    // As in Salt, an include's defaults also hold for later includes without defaults.
     let { defaults } = place;
     let lastErrors: readonly string[] = [];
     for (const entry of included) {
@@ -349,7 +349,7 @@ class Compilation {
         const errorCount = this.#errors.length;
         const inner =
           present === undefined ? this.#sls({ sls, askedBy: found.file.path }, environment, done, defaults) : present;
-        // Salt repeats the errors of the file before for one that is there already.
+        // Salt repeats the previous file's errors for a file that was already rendered.
         if (present === undefined) lastErrors = this.#errors.slice(errorCount);
         else this.#errors.push(...lastErrors);
         if (!(inner instanceof Map) || inner.size === 0) continue;
@@ -374,7 +374,7 @@ class Compilation {
     return names.length > 0 ? names : [full];
   }
 
-  /** Like `fnmatch` over all files there are: a name that is there matches itself. */
+  /** Matches all existing files as `fnmatch` does; an existing name matches itself. */
   #existing(environment: string, pattern: string): readonly string[] {
     if (/[*?[]/.test(pattern)) return this.#expand(environment, pattern);
     const isDotted = !pattern.includes("/");
@@ -382,7 +382,7 @@ class Compilation {
   }
 }
 
-/** Errors that a file can cause; everything else is this program's own fault and goes on. */
+/** Returns errors that a file can cause; throws all others, which are our own. */
 function renderError(raised: unknown): SaltworksError {
   const error = asFault(raised);
   if (error instanceof SaltworksError) return error;

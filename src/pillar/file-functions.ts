@@ -1,6 +1,6 @@
 /**
- * `salt['cp.get_file_str']` in a pillar's template: the text of a file of the master, or of one that it serves.
- * The path may be made of grains, which minions choose: one that climbs is refused, where Salt follows it.
+ * `salt['cp.get_file_str']` in a pillar's template: the text of a local or served file of the master.
+ * A path may contain grains, which minions choose. Refuses `..` in it, which Salt follows.
  */
 
 import { demand, type Item } from "../python/values.ts";
@@ -13,7 +13,7 @@ import { fault } from "./jinja/values/objects.ts";
 const served = "salt://";
 const local = "file://";
 
-/** @returns the text, or False where Salt's is False: no such file @throws SaltworksError PILLAR_FAILED for a file that is too large or is not UTF-8 */
+/** @returns the text; False if there is no such file, as in Salt @throws SaltworksError PILLAR_FAILED if the file is too large or not UTF-8 */
 export function fileText(files: PillarFiles, settings: PillarSettings, args: Bound): Item {
   const path = demand(args.need("path"));
   if (typeof path !== "string") throw fault("python", "cp.get_file_str() takes a path");

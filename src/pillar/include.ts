@@ -1,4 +1,4 @@
-/** Entries of `include` in pillar files: what they name, with which defaults, and under which key it goes. */
+/** Reads entries of `include` in pillar files: the file, its defaults and the key for its values. */
 import type { Value, ValueMap } from "../wire/values.ts";
 
 /** `include: [name, {name: {defaults: {...}, key: a:b}}]` */

@@ -1,6 +1,6 @@
 /**
- * What `salt['module.function']` reaches while a pillar is rendered: functions on the minion's grains, on options, and on data.
- * In Salt such functions run on the master itself; those that would touch it are refused by name, but for the reading of files.
+ * Functions that `salt['module.function']` finds while a pillar is rendered: on the minion's grains, on options and on data. In Salt they
+ * run on the master. Functions that would change the master are refused by name; reading files is allowed.
  */
 
 import { SaltworksError } from "../errors.ts";
@@ -25,7 +25,7 @@ export type FunctionContext = {
 };
 type SaltFunction = readonly [signature: string, run: (context: FunctionContext, args: Bound) => Item];
 
-/** What the caller wants where there is nothing, be it None. */
+/** The caller's default, which may be None. */
 function fallbackOf(args: Bound): Item {
   return itemOr(args.get("default"), () => "");
 }
@@ -34,7 +34,7 @@ function lookUp(data: Dict, args: Bound, fallback: Item): Item {
   return traverse(data, args.need("key"), fallback, args.optionalText("delimiter") ?? ":");
 }
 
-/** Without a default a key that is not there may be an error, by an option. */
+/** `pillar_raise_on_missing` makes a missing key without a default an error. */
 function pillarValue({ minion, settings }: FunctionContext, args: Bound): Item {
   const pillar = minion.pillar ?? new Map();
   const joint = isTrue(args.get("merge") ?? false) ? mergedDefault(pillar, args, settings.joinsLists) : undefined;
@@ -46,7 +46,7 @@ function pillarValue({ minion, settings }: FunctionContext, args: Bound): Item {
   return found;
 }
 
-/** Undefined where default and value are not both maps, or both lists: then nothing is merged. */
+/** Undefined unless default and value are both maps or both lists: then nothing is merged. */
 function mergedDefault(pillar: Dict, args: Bound, joinsLists: boolean): Item | undefined {
   const fallback = args.get("default");
   const option = args.get("merge_nested_lists") ?? null;
@@ -61,7 +61,7 @@ function mergedDefault(pillar: Dict, args: Bound, joinsLists: boolean): Item | u
   return undefined;
 }
 
-/** So that what a template changes in the result is not changed in its default. */
+/** Copies the default, because a template may change the result. */
 function copied(item: Item): Item {
   if (Array.isArray(item)) return item.map(copied);
   return item instanceof Map ? new Map(Array.from(item, ([key, value]) => [key, copied(value)])) : item;
@@ -81,7 +81,7 @@ function mergedArguments(args: Bound, below: string, above: string): Item {
   return merged(dictArgument(args, below) as ValueMap, dictArgument(args, above) as ValueMap, joinsLists);
 }
 
-/** The entry whose key is, or as a glob matches, the grain's value; the grain may be a list. */
+/** Returns the entry whose key equals the grain's value or matches it as a glob. The grain may be a list. */
 function filterBy({ minion }: FunctionContext, args: Bound): Item {
   const table = dictArgument(args, "lookup_dict");
   const grain = itemOr(args.get("grain"), () => "os_family");
@@ -92,12 +92,12 @@ function filterBy({ minion }: FunctionContext, args: Bound): Item {
     const name = [...table.keys()].find((key) => isMeant(key, text));
     return name === undefined ? [] : [getKey(table, name) ?? null];
   });
-  // What is None counts as not there.
+  // None counts as missing.
   const chosen = found.find((item) => item !== null) ?? defaultEntry(table, args);
   return withBaseAndMerge(table, chosen, args);
 }
 
-/** None as the default is a key like any other. */
+/** None is a valid key for the default entry. */
 function defaultEntry(table: Dict, args: Bound): Item {
   return (
     getKey(
@@ -129,13 +129,13 @@ function namedGrains({ minion }: FunctionContext, keys: readonly Item[]): Item {
 
 type Expression = string | readonly string[];
 
-/** @throws PILLAR_FAILED for a minion that nobody here knows */
+/** @throws PILLAR_FAILED for another minion, which this pillar knows nothing about */
 function checkMinion({ minion }: FunctionContext, args: Bound): void {
   const other = args.get("minion_id") ?? null;
   if (other !== null && !isEqual(other, minion.id)) throw fault("template", "match of another minion is not supported");
 }
 
-/** What cannot be read matches nobody, as in Salt; what only this program refuses is an error. */
+/** As in Salt, an invalid expression matches no minion. An expression that only this program refuses is an error. */
 function isMinionMeant(context: FunctionContext, kind: string, expression: Expression, delimiter?: string): boolean {
   try {
     return matchesMinion(context.minion, context.settings, kind, expression, delimiter);
@@ -147,7 +147,7 @@ function isMinionMeant(context: FunctionContext, kind: string, expression: Expre
   }
 }
 
-/** `match.*`: each takes the expression, and may be asked about another minion, which nobody here knows. */
+/** `match.*`: each takes an expression. `minion_id` may only name this minion. */
 function matching(kind: string): SaltFunction {
   return [
     kind.startsWith("grain") || kind.startsWith("pillar") ? "tgt delimiter? minion_id?" : "tgt minion_id?",
@@ -160,7 +160,7 @@ function matching(kind: string): SaltFunction {
   ];
 }
 
-/** `match.filter_by`: the value of the first target that means this minion. */
+/** `match.filter_by`: the value of the first target that matches this minion. */
 function filterByTarget(context: FunctionContext, args: Bound): Item {
   checkMinion(context, args);
   const table = dictArgument(args, "lookup");
@@ -177,7 +177,7 @@ function filterByTarget(context: FunctionContext, args: Bound): Item {
   return defaultEntry(table, args);
 }
 
-/** `match.search_by`: all names one of whose targets means this minion; a name for each such target. */
+/** `match.search_by`: names with a target that matches this minion, once for each such target. */
 function searchByTarget(context: FunctionContext, args: Bound): Item {
   checkMinion(context, args);
   const kind = args.text("tgt_type", "compound");
@@ -248,7 +248,7 @@ const functions: Readonly<Record<string, SaltFunction>> = {
   "test.ping": ["", () => true],
 };
 
-/** Every function that templates may call, sorted. */
+/** Sorted names of all functions that templates may call. */
 export function saltFunctionNames(): string[] {
   return [...Object.keys(functions), "grains.item"].sort();
 }

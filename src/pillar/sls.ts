@@ -1,6 +1,6 @@
 /**
- * One pillar file to a value: the pipe of renderers that its first line or the option `renderer` names, Jinja then YAML as a rule.
- * Source: Salt's `compile_template`, observed; renderers other than jinja, yaml and json are refused.
+ * Turns one pillar file into a value by the pipe of renderers that its first line or the option `renderer` names, by default Jinja and YAML.
+ * Source: Salt's `compile_template`, observed; refuses renderers other than jinja, yaml and json.
  */
 
 import { basename, dirname, posix } from "node:path";
@@ -20,10 +20,10 @@ import { readJson } from "./jinja/values/json.ts";
 import { asFault, dataOf, fault } from "./jinja/values/objects.ts";
 import { saltFunctions } from "./salt-functions.ts";
 
-/** Where a file stands: its path below the root, its name and its environment. */
+/** A file's place: its path below the root, its name and its environment. */
 export type SlsPlace = { readonly path: string; readonly sls: string; readonly environment: string };
 
-/** Values of one pillar that its templates share, made when the first of them asks. */
+/** Values that the templates of one pillar share, made at first use. */
 export type SlsContext = {
   readonly minion: Minion;
   readonly saltenv: string | undefined;
@@ -37,7 +37,7 @@ const oldNames: ReadonlyMap<string, string> = new Map([
 ]);
 const renderers = ["jinja", "yaml", "json"];
 
-/** The stages for a file. @throws SaltworksError PILLAR_FAILED for one that is refused */
+/** Returns the stages for a file. @throws SaltworksError PILLAR_FAILED for a renderer that is refused */
 function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
   const [first = ""] = text.split("\n", 1);
   const written = first.startsWith("#!") && !first.startsWith("#!/") ? first.slice(2).trim() : byDefault;
@@ -51,7 +51,7 @@ function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[
   return stages;
 }
 
-/** Adds the file to an error that has none yet, and whether its line counts in the text that an earlier stage made of the file. */
+/** Adds the file to an error without one, and says whether the line counts in the output of an earlier stage. */
 function inStage<T>({ file, text }: { readonly file: PillarFile; readonly text: Item }, run: () => T): T {
   try {
     return run();
@@ -63,7 +63,7 @@ function inStage<T>({ file, text }: { readonly file: PillarFile; readonly text: 
   }
 }
 
-/** Names that follow from where a template stands. */
+/** Variables that follow from a template's place. */
 function placeNames(path: string): [string, Item][] {
   const directory = path.includes("/") ? dirname(path) : "";
   return [
@@ -88,7 +88,7 @@ function slsNames(sls: string, path: string): [string, Item][] {
 export class SlsRenderer {
   readonly #settings: PillarSettings;
   readonly #files: PillarFiles;
-  /** Parsed templates by options and path; one whose text has changed is parsed anew. */
+  /** Parsed templates by options and path. A changed text is parsed again. */
   readonly #parsed = new Map<string, { readonly text: string; readonly template: ParsedTemplate }>();
 
   constructor(settings: PillarSettings, files: PillarFiles) {
@@ -97,7 +97,7 @@ export class SlsRenderer {
   }
 
   /**
-   * `path` is the file's below its root. Text that is empty gives an empty map.
+   * `path` is relative to the root. An empty text gives an empty map.
    *
    * @throws SaltworksError PILLAR_FAILED with `file`, and with `line` where it is known
    */
@@ -107,7 +107,7 @@ export class SlsRenderer {
     return value === null || value === "" || value === false || value === 0 || isEmptyList(value) ? new Map() : value;
   }
 
-  /** A text of an external source through its own pipe, without the renderers that it forbids. As in Salt no pipe at all gives an empty map. */
+  /** Renders an external source's text through its own pipe, without the renderers that the source forbids. As in Salt, an empty pipe gives an empty map. */
   renderText(context: SlsContext, file: PillarFile, pipe: TemplatePipe): Value {
     const { blacklist, whitelist } = pipe;
     const stages = pipeOf(file, pipe.byDefault).filter(
@@ -153,7 +153,7 @@ export class SlsRenderer {
     for (const [name, value] of defaults) if (typeof name === "string") names.push([name, value]);
     if (isPlain) return text;
     const rendered = renderTemplate(this.#environment(context, place.environment, names, options), template, names);
-    // Jinja drops the last line break, and Salt puts it back.
+    // Jinja drops the last line break; Salt adds it again.
     return text.endsWith("\n") ? `${rendered}\n` : rendered;
   }
 
@@ -198,7 +198,7 @@ export class SlsRenderer {
     return context.opts;
   }
 
-  /** A template of the environment: by its path from the root, or from the asking one with `./` or `../`. It has the options of the file that asks. */
+  /** Loads a template of the environment by its path from the root, or with `./` and `../` from the template that loads it, whose options it gets. */
   #load(environment: string, name: string, from: string, options: LexerOptions): ParsedTemplate | undefined {
     const bare = name.replace(/^salt:\/\//, "");
     const isRelative = bare.startsWith("./") || bare.startsWith("../");
@@ -236,7 +236,7 @@ function stripShebang(text: string): string {
   return text.startsWith("#!") ? text.slice(text.indexOf("\n") + 1) : text;
 }
 
-/** A line `#jinja2: {...}` on top sets the options of white space for its own file. */
+/** Reads a first line `#jinja2: {...}`, which sets the white-space options of its own file. */
 function withHeader(text: string, byDefault: LexerOptions): { source: string; options: LexerOptions } {
   const options = { ...byDefault };
   const lines = text.split("\n");

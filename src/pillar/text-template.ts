@@ -1,7 +1,7 @@
 /**
- * A text outside of pillars as a Jinja template: commands and scripts of a minion (`template=jinja`). There `salt[...]` calls real functions, which
- * take their time, while a rendering does not wait: it is given up at a call without an answer, and begun again with the answers so far.
- * A template takes the same way each time, so every function is called once, in order.
+ * Renders texts outside of pillars as Jinja templates: a minion's commands and scripts (`template=jinja`). There `salt[...]` calls
+ * asynchronous functions, and rendering is synchronous. It is therefore given up at a call without an answer and begun again with the
+ * answers so far. Each rendering takes the same path, so every function is called once, in order.
  */
 
 import { hasCode, SaltworksError } from "../errors.ts";
@@ -16,14 +16,14 @@ import { parseTemplate } from "./jinja/syntax/parser.ts";
 import { asFault, type CallArguments, Callable, dataOf, fault, Members } from "./jinja/values/objects.ts";
 
 type TextFunction = (args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
-/** What a template sees, and what it finds in `salt`. */
+/** The template's variables and the functions in `salt`. */
 type Surroundings = {
   readonly namesOf: () => ValueMap;
   readonly functionOf: (name: string) => TextFunction | undefined;
 };
 type Answer = { readonly value: Value } | { readonly failure: string };
 
-/** Ends a rendering that needs an answer. */
+/** Ends a rendering at a call without an answer. */
 class Unanswered extends Error {
   readonly ask: () => Promise<Value>;
   constructor(name: string, ask: () => Promise<Value>) {
@@ -33,9 +33,9 @@ class Unanswered extends Error {
 }
 
 /**
- * `namesOf` is asked for each rendering anew: a template may change what it sees.
+ * Calls `namesOf` for each rendering, because a template may change its variables.
  *
- * @throws SaltworksError PILLAR_FAILED with Salt's text for what is wrong
+ * @throws SaltworksError PILLAR_FAILED with Salt's text for the error
  */
 export async function renderText(
   text: string,
@@ -77,7 +77,7 @@ async function answerOf(ask: () => Promise<Value>): Promise<Answer> {
   try {
     return { value: await ask() };
   } catch (error) {
-    // What fails in a function fails the template, at the place of the call.
+    // A function's failure fails the template at the place of the call.
     return { failure: error instanceof Error ? error.message : String(error) };
   }
 }
@@ -116,7 +116,7 @@ function render(template: ParsedTemplate, { namesOf, functionOf }: Surroundings,
   );
 }
 
-/** Lists and maps of its own: a template may change what a function gave it. */
+/** Copies lists and maps, because a template may change a function's result. */
 function copied(value: Value): Value {
   if (Array.isArray(value)) return value.map(copied);
   return value instanceof Map ? new Map(Array.from(value, ([key, inner]) => [copied(key), copied(inner)])) : value;

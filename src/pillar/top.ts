@@ -1,4 +1,4 @@
-/** Top files: which SLS files of which environment a minion gets. Source: Salt 3007's pillar top files, observed. */
+/** Reads top files, which say which SLS files of which environment a minion gets. Source: Salt 3007's pillar top files, observed. */
 
 import { SaltworksError } from "../errors.ts";
 import { iterate } from "../python/values.ts";
@@ -7,9 +7,9 @@ import { type Minion, matchesMinion } from "./input/minion.ts";
 import type { PillarSettings } from "./input/settings.ts";
 import { typeFault } from "./jinja/values/objects.ts";
 
-/** What a target of a top file says: how it is meant, and which files. */
+/** A target's entry in a top file: kinds of match, and names of files. */
 type Line = { matchers: Value[]; names: string[]; order: number };
-/** By environment and target. Later top files replace a target's whole line. */
+/** By environment and target. Later top files replace the whole entry of a target. */
 type MergedTop = Map<string, Map<string, Line>>;
 
 function orderOf(value: Value): number {
@@ -17,7 +17,7 @@ function orderOf(value: Value): number {
   return Number.isFinite(number) ? Math.trunc(number) : 0;
 }
 
-/** @throws PILLAR_FAILED where Python could not walk through it */
+/** @throws PILLAR_FAILED if Python could not iterate over it */
 function readLine(parts: Value, ignored: Set<string>): Line {
   const line: Line = { matchers: [], names: [], order: 0 };
   let mayBeMissing = false;
@@ -35,7 +35,7 @@ function readLine(parts: Value, ignored: Set<string>): Line {
   return line;
 }
 
-/** All top files as one. @throws PILLAR_FAILED for one that is no map of maps of lists */
+/** Merges all top files. @throws PILLAR_FAILED for a file that is not a map of maps of lists */
 export function mergeTops(tops: readonly Value[], ignored: Map<string, Set<string>>): MergedTop {
   const merged: MergedTop = new Map();
   for (const top of tops) {
@@ -54,7 +54,7 @@ export function mergeTops(tops: readonly Value[], ignored: Map<string, Set<strin
   return merged;
 }
 
-/** By environment and target: how it is meant, then the files. */
+/** By environment and target: kinds of match, then files. */
 export function shownTop(top: MergedTop): ValueMap {
   const shown: ValueMap = new Map();
   for (const [environment, targets] of top) {
@@ -66,7 +66,7 @@ export function shownTop(top: MergedTop): ValueMap {
   return shown;
 }
 
-/** The files that this minion gets. An expression that cannot be read matches nobody and is told. */
+/** Returns the files that this minion gets. An expression that cannot be parsed matches no minion and is reported. */
 export function matchTop(
   top: MergedTop,
   minion: Minion,
@@ -100,7 +100,7 @@ function isMeant(
     return matchesMinion(minion, settings, String(kind), target);
   } catch (error) {
     if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
-    // What Salt itself takes for false needs no word; what only this program refuses does.
+    // Salt takes these for false without a message; expressions that only this program refuses are reported.
     if (error.detail.isRefused === true || String(kind) !== "compound")
       onFault(`Target '${target}' of the pillar top file: ${error.message}`);
     return false;

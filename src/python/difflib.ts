@@ -1,11 +1,11 @@
 /**
- * Two lists of lines' differences as Python's `difflib.unified_diff` finds and prints them: Salt shows these to operators. Pure; bounded, since
- * the time it takes can grow with the product of what differs.
+ * Finds and prints the differences of two lists of lines as Python's `difflib.unified_diff` does. Bounded, because the time can grow with
+ * the product of both lengths. Pure.
  */
 import { diffStepsMax } from "../limits.ts";
 
 type Block = { readonly from: number; readonly to: number; readonly size: number };
-/** Lines `from` to `fromEnd` of the one side stand for `to` to `toEnd` of the other. */
+/** Lines `from` to `fromEnd` of one side correspond to lines `to` to `toEnd` of the other. */
 type Change = {
   readonly isEqual: boolean;
   readonly from: number;
@@ -19,11 +19,11 @@ export type DiffForm = {
   readonly to: string;
   /** Equal lines shown around a difference. */
   readonly contextLines: number;
-  /** Behind the lines of a head; the others keep what they have. */
+  /** Ends the lines of a head; other lines keep their ends. */
   readonly lineEnd: string;
 };
 
-/** Nothing for equal lists. */
+/** Empty for equal lists. */
 export function unifiedLines(before: readonly string[], after: readonly string[], form: DiffForm): string[] {
   const groups = groupsOf(changesOf(before, after), form.contextLines);
   if (groups.length === 0) return [];
@@ -47,7 +47,7 @@ function range(start: number, end: number): string {
   return `${count === 0 ? start : start + 1},${count}`;
 }
 
-/** Differences that are near each other, with the equal lines around them. */
+/** Groups differences that are near each other, with the equal lines around them. */
 function groupsOf(changes: readonly Change[], contextLines: number): Change[][] {
   const groups: Change[][] = [];
   let group: Change[] = [];
@@ -93,7 +93,7 @@ function changesOf(before: readonly string[], after: readonly string[]): Change[
   return changes;
 }
 
-/** What both have, in order: the longest run first, then the same on either side of it. Beyond the bound only their common ends count. */
+/** Equal blocks in order: finds the longest run, then searches on both sides of it. Beyond `diffStepsMax` only the common ends count. */
 function blocksOf(before: readonly string[], after: readonly string[]): Block[] {
   const found: Block[] = [];
   const search = new LongestRuns(before, after);
@@ -111,7 +111,7 @@ function blocksOf(before: readonly string[], after: readonly string[]): Block[] 
   return joined(found.sort((a, b) => a.from - b.from || a.to - b.to));
 }
 
-/** Runs that follow each other are one. */
+/** Joins runs that follow each other. */
 function joined(blocks: readonly Block[]): Block[] {
   const all: Block[] = [];
   for (const block of blocks) {
@@ -136,11 +136,11 @@ function commonEnds(before: readonly string[], after: readonly string[]): Block[
   return ends.filter(({ size }) => size > 0);
 }
 
-/** From how many lines on such as stand in more than a hundredth of all places begin no run. */
+/** From this many lines on, a line that fills more than 1 % of all places does not begin a run. */
 const popularLinesMin = 200;
 
 class LongestRuns {
-  /** Below zero: the bound is met. */
+  /** Below zero the bound is exceeded. */
   stepsLeft = diffStepsMax;
   readonly #before: readonly string[];
   readonly #after: readonly string[];
@@ -159,10 +159,10 @@ class LongestRuns {
     for (const [line, places] of this.#places) if (places.length > most) this.#places.delete(line);
   }
 
-  /** The longest run between these bounds; of equals the first. Empty where there is none. */
+  /** Returns the longest run between these bounds, the first of equal ones. Its size is 0 if there is none. */
   longest(from: number, fromEnd: number, to: number, toEnd: number): Block {
     let best: Block = { from, to, size: 0 };
-    /** How long the run is that ends at a place of `after`. */
+    /** Length of the run that ends at a place of `after`. */
     let lengths = new Map<number, number>();
     for (let at = from; at < fromEnd; at += 1) {
       const next = new Map<number, number>();
@@ -180,7 +180,7 @@ class LongestRuns {
     return this.#extended(best, from, fromEnd, to, toEnd);
   }
 
-  /** Lines that begin no run may still belong to one. */
+  /** Extends a run by popular lines on both sides. */
   #extended(run: Block, from: number, fromEnd: number, to: number, toEnd: number): Block {
     let { from: start, to: place, size } = run;
     while (start > from && place > to && this.#before[start - 1] === this.#after[place - 1]) {
@@ -194,7 +194,7 @@ class LongestRuns {
   }
 }
 
-/** Two texts' differences without context, as `survey.diff` prints them. Each line ends with a line break. Nothing for equal texts. */
+/** Differences of two texts without context, as `survey.diff` prints them. Each line ends with a line break. Empty for equal texts. */
 export function unifiedDiff(a: string, b: string, names: { readonly from: string; readonly to: string }): string {
   const lines = unifiedLines(linesOf(a), linesOf(b), { ...names, contextLines: 0, lineEnd: "" });
   return lines.map((line) => `${line}\n`).join("");

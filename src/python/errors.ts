@@ -1,4 +1,4 @@
-/** How Python's rules refuse: the exception that Python would raise, by its class and its text. */
+/** Makes the error that stands for a Python exception, with its class and text. */
 import { SaltworksError } from "../errors.ts";
 
 export type PythonErrorName =

@@ -1,6 +1,6 @@
 /**
- * Shell globs over whole texts, case-sensitive: `*`, `?`, `[a-z]`, `[!a]`, no escapes. Source: Python's fnmatch.
- * Time is bounded by pattern length times text length, whatever the pattern.
+ * Matches shell globs against whole texts, case-sensitive: `*`, `?`, `[a-z]`, `[!a]`, no escapes. Source: Python's fnmatch. Takes time
+ * proportional to pattern length times text length at most.
  */
 
 export type Glob = { matches(text: string): boolean };
@@ -47,7 +47,7 @@ function parseGlob(codes: readonly number[]): Step[] {
   return steps;
 }
 
-/** Index of the `]` that closes the set whose body begins at `start`, or -1: then the `[` is an ordinary character. */
+/** Index of the `]` that closes the set whose body begins at `start`. Returns -1 if there is none: the `[` is then an ordinary character. */
 function setEnd(codes: readonly number[], start: number): number {
   let from = start;
   if (codes[from] === bang) from += 1;
@@ -66,7 +66,7 @@ function parseSet(body: readonly number[]): Step {
       ranges.push({ first, last: first });
       at += 1;
     } else {
-      // A range that runs backwards holds nothing, as in Python.
+      // As in Python, a backward range is empty.
       if (first <= last) ranges.push({ first, last });
       at += 3;
     }
@@ -82,7 +82,7 @@ function stepAccepts(step: Step, code: number): boolean {
   return true;
 }
 
-/** Only the latest star can usefully give way, so one place to go back to is enough and nothing is exponential. */
+/** Only the latest star needs to give way, so one place to go back to is enough and the time is not exponential. */
 function matchSteps(steps: readonly Step[], text: readonly number[]): boolean {
   let stepIndex = 0;
   let textIndex = 0;

@@ -1,4 +1,4 @@
-/** IPv4 and IPv6 addresses and networks as Python's `ipaddress` reads, writes, orders and judges them: no leading zeros, no host bits set. */
+/** Reads, writes, orders and classifies addresses and networks as Python's `ipaddress` does: no leading zeros, no host bits. */
 import { raised } from "./errors.ts";
 
 export type IpAddress = { readonly family: 4 | 6; readonly value: bigint };
@@ -14,7 +14,7 @@ export function parseAddress(text: string): IpAddress | undefined {
   return v6 === undefined ? undefined : { family: 6, value: v6 };
 }
 
-/** `address/bits`, or for IPv4 also `address/netmask` and `address/hostmask`; undefined where host bits are set. */
+/** `address/bits`, or for IPv4 also `address/netmask` and `address/hostmask`; undefined if host bits are set. */
 export function parseNetwork(text: string): IpNetwork | undefined {
   const [host = "", mask, ...rest] = text.split("/");
   const address = parseAddress(host);
@@ -124,7 +124,7 @@ export function parseInterface(text: string): { address: IpAddress; parsed: IpNe
   const [host = "", mask] = text.split("/");
   const address = parseAddress(host);
   if (address === undefined) return undefined;
-  // Any network of that mask tells the prefix; the address then tells which one.
+  // A network of zeros with that mask gives the prefix.
   const zero = address.family === 4 ? "0.0.0.0" : "::";
   const prefixBits = mask === undefined ? widthOf[address.family] : parseNetwork(`${zero}/${mask}`)?.prefixBits;
   if (prefixBits === undefined) return undefined;
@@ -133,7 +133,7 @@ export function parseInterface(text: string): { address: IpAddress; parsed: IpNe
   return { address, parsed, network: formatNetwork(parsed) };
 }
 
-/** Dotted netmask; empty for a prefix that is none (Salt's answer, also for 0). */
+/** Dotted netmask; empty for a number that is not a prefix and for 0, as in Salt. */
 export function maskOfPrefix(bits: number): string {
   if (!(bits >= 1 && bits <= 32)) return "";
   return formatAddress({ family: 4, value: (0xffff_ffffn << BigInt(32 - bits)) & 0xffff_ffffn });
@@ -167,7 +167,7 @@ export function isLoopback(text: string): boolean {
   return isWithin(text, ["127.0.0.0/8", "::1/128"]);
 }
 
-/** Networks that Python takes for private: what IANA reserves for other than global use. */
+/** Networks that Python calls private: IANA reserves them for uses that are not global. */
 const privateNetworks = (
   "0.0.0.0/8 10.0.0.0/8 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/29 192.0.0.170/31 192.0.2.0/24 192.168.0.0/16 " +
   "198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 255.255.255.255/32 " +
@@ -194,7 +194,7 @@ export function requireAddress(text: string): IpAddress {
   throw raised("ValueError", `'${text}' does not appear to be an IPv4 or IPv6 address`);
 }
 
-/** Name under which the DNS keeps the reverse of an address. */
+/** DNS name of an address's reverse entry. */
 export function reverseName(text: string): string {
   const { family, value } = requireAddress(text);
   if (family === 4) return `${text.split(".").reverse().join(".")}.in-addr.arpa`;

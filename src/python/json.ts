@@ -1,4 +1,4 @@
-/** JSON as Python's `json` module writes and reads it: separators, order of keys, ints apart from floats. */
+/** Reads and writes JSON as Python's `json` module does: separators, order of keys, ints apart from floats. */
 
 import { Float } from "../wire/values.ts";
 import { raised } from "./errors.ts";
@@ -80,7 +80,7 @@ function numberOf(item: number | bigint | Float | boolean): number | bigint | bo
   return item instanceof Float ? item.value : item;
 }
 
-/** Numbers of a JSON text keep whether they are written as ints: they are marked in the text before it is parsed. */
+/** Tells ints from floats: marks the numbers in the text before it is parsed. */
 export function loadJson(text: string): Item {
   const mark = "\u{f8ff}number:";
   const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g, (token) =>

@@ -1,9 +1,9 @@
-/** The order in which Python's `sorted` puts a map's keys, and when it refuses to. */
+/** Sorts a map's keys as Python's `sorted` does, and refuses keys that Python cannot compare. */
 import { strOf } from "./repr.ts";
 import { compareText } from "./text.ts";
 import { isNumber, orderNumbers, type ReadItem } from "./values.ts";
 
-/** Entries by key; undefined where Python cannot compare the keys (text beside numbers, two nils...). */
+/** Entries by key; undefined if Python cannot compare the keys, such as text and numbers. */
 export function sortedEntries<V extends ReadItem>(map: ReadonlyMap<V, V>): [V, V][] | undefined {
   const entries = [...map];
   if (entries.length < 2) return entries;
@@ -20,7 +20,7 @@ function comparison(keys: readonly ReadItem[]): ((left: ReadItem, right: ReadIte
   return undefined;
 }
 
-/** Entries by key; keys that cannot be compared become text first, of which the later wins. */
+/** Entries by key. If Python cannot compare the keys, they become text first; of equal texts the later entry wins. */
 export function sortedAsText<V extends ReadItem>(map: ReadonlyMap<V, V>): [V | string, V][] {
   const sorted = sortedEntries(map);
   if (sorted) return sorted;

@@ -1,4 +1,4 @@
-/** Python's `repr` and `str`: what `--out=raw`, `txt` and `pprint` are made of, how values are compared as texts, and what templates print. */
+/** Python's `repr` and `str`, for `--out=raw`, `txt` and `pprint`, for targets that compare values as texts, and for templates. */
 import { Ext, Float } from "../wire/values.ts";
 import { raised } from "./errors.ts";
 import { isNothing, isReadList, isReadMap, type ReadItem, Series, Tuple } from "./values.ts";
@@ -6,7 +6,7 @@ import { isNothing, isReadList, isReadMap, type ReadItem, Series, Tuple } from "
 /** `str.isprintable` is false for these, and `repr` escapes them. The plain blank is a separator, but printable. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
 
-/** Text without quotes, backslashes or anything beyond printable ASCII: most of all text, and `repr` only puts quotes around it. */
+/** Printable ASCII without quotes and backslashes: most texts, to which `repr` adds only quotes. */
 const ordinary = /^[\x20-\x26\x28-\x5b\x5d-\x7e]*$/;
 
 const shortEscapes: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\" };
@@ -16,7 +16,7 @@ type Style = { readonly isPrinted: boolean };
 const plainStyle: Style = { isPrinted: false };
 const printedStyle: Style = { isPrinted: true };
 
-/** `repr` of a value; containers print their members' `repr`, in the order they arrived in. @throws for what has no stable text */
+/** `repr` of a value; containers print their members' `repr`, in the order they arrived in. @throws for a value without a stable text */
 export function reprOf(item: ReadItem): string {
   return reprIn(item, plainStyle);
 }
@@ -71,7 +71,7 @@ function seriesText(series: Series): string {
   return step === 1 ? `range(${first}, ${end})` : `range(${first}, ${end}, ${step})`;
 }
 
-/** Shortest digits that read back the same, in Python's choice between positional and exponent form. */
+/** Shortest digits that read back the same, in positional or exponent form as Python chooses. */
 export function reprFloat(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value < 0 ? "-inf" : "inf";
@@ -90,7 +90,7 @@ export function reprFloat(value: number): string {
   return `${sign}${whole}.${digits.slice(exponent + 1) || "0"}`;
 }
 
-/** Single quotes unless the text holds a single quote and no double one. */
+/** Uses single quotes unless the text has a single quote and no double one. */
 export function reprText(text: string): string {
   if (ordinary.test(text)) return `'${text}'`;
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";

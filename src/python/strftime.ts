@@ -1,4 +1,4 @@
-/** Times by a format of C's `strptime` and `strftime`, in local time, as far as Salt's schedules use them (`once_fmt`, `time_fmt`). */
+/** Reads and writes local times by formats of C's `strptime` and `strftime`, as far as Salt's schedules use them (`once_fmt`, `time_fmt`). */
 
 const dayNames = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const monthNames = [
@@ -6,7 +6,7 @@ const monthNames = [
   ...["August", "September", "October", "November", "December"],
 ];
 
-/** What Salt writes and reads where nothing else is said. */
+/** Salt's default. */
 export const standardFormat = "%Y-%m-%dT%H:%M:%S";
 
 const namesPattern = (names: readonly string[]) => names.join("|");
@@ -30,14 +30,14 @@ const patterns: Readonly<Record<string, string>> = {
   z: "[+-]\\d{2}:?\\d{2}|Z",
 };
 
-/** Parts that stand for several. */
+/** Directives that stand for several others. */
 const composed: Readonly<Record<string, string>> = { T: "%H:%M:%S", D: "%m/%d/%y", F: "%Y-%m-%d", R: "%H:%M" };
 
 function expanded(format: string): string {
   return format.replaceAll(/%([TDFR])/g, (_, letter: string) => composed[letter] ?? "");
 }
 
-/** Milliseconds since 1970; undefined for a text that is not of this form, or a form that this program does not know. */
+/** Returns milliseconds since 1970; undefined if the text does not have the form, or if the form has an unknown directive. */
 export function parseByFormat(text: string, format: string): number | undefined {
   const letters: string[] = [];
   let pattern = "";
@@ -77,7 +77,7 @@ function momentOf(fields: ReadonlyMap<string, string>): number | undefined {
   return date.getTime() - (date.getTimezoneOffset() + offset) * 60_000;
 }
 
-/** Unknown parts stay as they are. */
+/** Leaves unknown directives as they are. */
 export function formatDate(epochMs: number, format: string): string {
   const date = new Date(epochMs);
   return expanded(format).replaceAll(/%(.)/g, (part, letter: string) => partOf(date, letter) ?? part);

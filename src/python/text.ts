@@ -1,6 +1,6 @@
 /** Text as Python's `str` treats it: characters, line ends, trailing blanks, order. */
 
-/** Line boundaries of Python's `str.splitlines`, which knows more of them than `\n`: members of a character class. */
+/** Line ends of Python's `str.splitlines`, as members of a character class. */
 const lineEnds = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029";
 const lineBoundary = new RegExp(`\\r\\n|[${lineEnds}]`, "u");
 const lineWithEnd = new RegExp(`[^${lineEnds}]*(?:\\r\\n|[${lineEnds}])|[^${lineEnds}]+`, "gu");
@@ -9,19 +9,19 @@ const lineWithEnd = new RegExp(`[^${lineEnds}]*(?:\\r\\n|[${lineEnds}])|[^${line
 export const blankClass = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const blank = new RegExp(`[${blankClass}]`, "u");
 
-/** A final line end makes no empty last line; an empty text has no lines. */
+/** A final line end does not add an empty line; an empty text has no lines. */
 export function splitLines(text: string): string[] {
   const lines = text.split(lineBoundary);
   if (lines.at(-1) === "") lines.pop();
   return lines;
 }
 
-/** The same lines, each with what ended it. */
+/** The same lines with their ends. */
 export function splitLinesWithEnds(text: string): string[] {
   return text.match(lineWithEnd) ?? [];
 }
 
-/** From the end on, so that long runs of blanks inside cost nothing. */
+/** Goes backwards from the end, so that long runs of blanks inside cost nothing. */
 export function stripEnd(text: string): string {
   let end = text.length;
   while (end > 0 && blank.test(text.charAt(end - 1))) end -= 1;
@@ -33,7 +33,7 @@ export function characters(text: string): readonly string[] {
   return Array.from(text);
 }
 
-/** How many characters it has. */
+/** Number of characters. */
 export function textLength(text: string): number {
   let count = text.length;
   for (let index = 0; index < text.length; index += 1) {

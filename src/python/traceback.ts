@@ -1,8 +1,8 @@
-/** Errors as Python's traceback texts, which is how operators see the failure of a function in a job's return. */
+/** Writes errors as Python tracebacks: operators see them in the return of a function that failed. */
 import { fileURLToPath } from "node:url";
 import type { SaltworksError } from "../errors.ts";
 
-/** Names under which Python code knows the kinds of function-errors.ts. */
+/** Python's names for the kinds of function-errors.ts. */
 const pythonNames: { readonly [kind: string]: string } = {
   command: "salt.exceptions.CommandExecutionError",
   "not-found": "salt.exceptions.CommandNotFoundError",
@@ -12,7 +12,7 @@ const pythonNames: { readonly [kind: string]: string } = {
 
 const framePattern = /^\s+at (?:async )?(?:(.+?) \()?((?:file:\/\/)?[^()\s]+):(\d+):\d+\)?$/;
 
-/** Ends in a line feed, as Python's does. */
+/** Ends with a line feed, as in Python. */
 export function tracebackOf(error: unknown): string {
   return `Traceback (most recent call last):\n${framesOf(error).join("")}${summaryOf(error)}\n`;
 }

@@ -8,7 +8,7 @@ import { characters, compareText, textLength } from "./text.ts";
 
 /** Immutable list, printed in parentheses. */
 export class Tuple {
-  /** Names of the items, as those of `groupby` have. */
+  /** Names of the items, as `groupby` gives them. */
   readonly names: readonly string[];
   readonly items: readonly Item[];
   constructor(items: readonly Item[], names: readonly string[] = []) {
@@ -17,10 +17,10 @@ export class Tuple {
   }
 }
 
-/** `set`: what Python would put in no order that lasts; here the items keep theirs. */
+/** `set`: Python gives its items no stable order; here they keep theirs. */
 export type SeriesKind = "dict_keys" | "dict_values" | "dict_items" | "range" | "generator" | "set";
 
-/** What Python iterates over but is no list: views of maps, ranges, and generators, which can be run through once. */
+/** Iterable values that are not lists: views of maps, ranges, sets, and generators, which run once. */
 export class Series {
   readonly kind: SeriesKind;
   readonly items: readonly Item[];
@@ -38,18 +38,18 @@ export class Series {
   }
 }
 
-/** An object with behaviour of its own, such as a function, or a name that is not there. Defaults are those of a plain object. */
+/** An object with its own behaviour, such as a function or an undefined name. Defaults are those of a plain object. */
 export abstract class PythonObject {
   abstract readonly typeName: string;
 
-  /** @throws where touching the object at all is an error */
+  /** @throws if any use of the object is an error */
   demand(): void {}
 
   isTrue(): boolean {
     return true;
   }
 
-  /** True for one that counts as nothing in loops and texts. @throws as `demand` */
+  /** Whether the object counts as empty in loops and texts. @throws as `demand` */
   isNothing(): boolean {
     return false;
   }
@@ -63,7 +63,7 @@ export abstract class PythonObject {
     return undefined;
   }
 
-  /** `repr(object)`. @throws where two runs would not print the same */
+  /** `repr(object)`. @throws if two runs would print different texts */
   repr(): string {
     throw raised("TypeError", `a ${this.typeName} has no text that two runs would share`);
   }
@@ -85,7 +85,7 @@ export type Item =
   | Tuple
   | Series
   | PythonObject;
-/** An `Item` that is only read, as decoded values are. */
+/** A read-only `Item`, such as a decoded value. */
 export type ReadItem = Item | readonly ReadItem[] | ReadonlyMap<ReadItem, ReadItem>;
 
 export function isReadList(item: ReadItem): item is readonly ReadItem[] {
@@ -127,18 +127,18 @@ export function asNumber(item: Numeric): number {
   return item instanceof Float ? item.value : Number(item);
 }
 
-/** The number that a bool, int or float is in Python's arithmetic; undefined for anything else. */
+/** The value of a bool, int or float in Python's arithmetic; undefined for other items. */
 export function numberOf(item: ReadItem): number | undefined {
   return isNumber(item) ? asNumber(item) : undefined;
 }
 
-/** @throws what touching the object throws: it may stand for a name that is not there */
+/** @throws if the item is an undefined name */
 export function demand<T extends Item>(item: T): T {
   if (item instanceof PythonObject) item.demand();
   return item;
 }
 
-/** Whether it stands for nothing at all. @throws where touching it is an error */
+/** Whether the item counts as empty. @throws as `demand` */
 export function isNothing(item: ReadItem): item is PythonObject {
   return item instanceof PythonObject && item.isNothing();
 }
@@ -187,12 +187,12 @@ export function isEqual(a: Item, b: Item): boolean {
   return false;
 }
 
-/** The item, which may well be None; where there is none, what stands in for it. */
+/** Returns the item, also if it is None, or the stand-in if the item is undefined. */
 export function itemOr(item: Item | undefined, standIn: () => Item): Item {
   return item === undefined ? standIn() : item;
 }
 
-/** The value under a key that Python takes for the same; undefined if there is none. @throws for a key that cannot be one */
+/** Returns the value under a key that is equal in Python, or undefined. @throws for a key that Python cannot hash */
 export function getKey(map: Dict, key: Item): Item | undefined {
   checkKey(key);
   const direct = map.get(key);
@@ -201,7 +201,7 @@ export function getKey(map: Dict, key: Item): Item | undefined {
   return undefined;
 }
 
-/** Puts a value, in place of an equal key's. */
+/** Sets a value; an equal key keeps its place. */
 export function setKey(map: Dict, key: Item, value: Item): void {
   map.set(sameKey(map, key) ?? key, value);
 }
@@ -222,7 +222,7 @@ function checkKey(key: Item): void {
   if (Array.isArray(key) || key instanceof Map) throw raised("TypeError", `unhashable type: '${typeName(key)}'`);
 }
 
-/** What a loop runs over. @throws for what has no members */
+/** Returns the items that a loop visits. @throws for an item that Python cannot iterate */
 export function iterate(item: Item): readonly Item[] {
   if (isNothing(item)) return [];
   if (Array.isArray(item)) return item;
@@ -234,7 +234,7 @@ export function iterate(item: Item): readonly Item[] {
   throw raised("TypeError", `'${typeName(item)}' object is not iterable`);
 }
 
-/** `len(item)`. @throws for what has none */
+/** `len(item)`. @throws for an item without a length */
 export function lengthOf(item: Item): number {
   if (isNothing(item)) return 0;
   if (typeof item === "string") return textLength(item);
@@ -246,7 +246,7 @@ export function lengthOf(item: Item): number {
   throw raised("TypeError", `object of type '${typeName(item)}' has no len()`);
 }
 
-/** `item in container`. @throws for what holds nothing */
+/** `item in container`. @throws for an item that is not a container */
 export function contains(container: Item, item: Item): boolean {
   demand(container);
   if (typeof container === "string") {

@@ -1,5 +1,5 @@
 /**
- * How one scalar may be written in YAML, and its writing: the choice between plain, quoted and literal styles that libyaml makes.
+ * Writes one YAML scalar in the style that libyaml chooses: plain, quoted or literal.
  * Source: https://yaml.org/spec/1.1/ chapter 9; choices as measured on libyaml 0.2.5 behind PyYAML (test/golden/outputs.json).
  */
 import { plainKind } from "../config/yaml/yaml11.ts";
@@ -15,10 +15,10 @@ const breaks = "\n\r\x85\u2028\u2029";
 const isBreak = (character: string) => breaks.includes(character);
 const isBlankOrEnd = (character: string | undefined) =>
   character === undefined || character === " " || character === "\t" || isBreak(character);
-/** What may stand in a document as it is. libyaml takes no character beyond U+FFFF, and so no emoji, for printable. */
+/** Characters that need no escape. libyaml does not count characters beyond U+FFFF, such as emoji, as printable. */
 const printable = /^[\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]*$/u;
 
-/** Whether a plain or quoted text of this style choice keeps to one line. */
+/** Whether the text has more than one line. */
 export function isMultiline(text: string): boolean {
   return [...text].some(isBreak);
 }

@@ -1,6 +1,6 @@
 /**
- * Values as YAML text: sorted keys, 80 columns, byte for byte what Salt writes through PyYAML and libyaml.
- * (No library writes the same bytes: `yaml` folds, quotes and indents by other rules.)
+ * Writes values as YAML: sorted keys, 80 columns, byte for byte as Salt does through PyYAML and libyaml. (No library writes the same
+ * bytes: `yaml` folds, quotes and indents by other rules.)
  */
 
 import { Float } from "../wire/values.ts";
@@ -10,7 +10,7 @@ import { reprFloat, reprOf } from "./repr.ts";
 import { isNumber, isReadList, isReadMap, type ReadItem, Tuple, typeName } from "./values.ts";
 import { isMultiline, type ScalarStyle, textStyle, writeText } from "./yaml-scalar.ts";
 
-/** Lines are folded at the first blank beyond this column. */
+/** Folds lines at the first blank beyond this column. */
 const pageWidth = 80;
 const defaultStep = 2;
 /** A longer key is written `? key`. Bytes of UTF-8. */
@@ -20,7 +20,7 @@ const base64LineWidth = 76;
 
 /**
  * @param indent columns a level, 2 to 9; negative: everything in brackets
- * @throws PYTHON_RAISED for what has no form in YAML
+ * @throws PYTHON_RAISED for a value without a form in YAML
  */
 export function yamlText(value: ReadItem, indent = defaultStep): string {
   const emitter = new Emitter(indent >= 2 && indent <= 9 ? indent : defaultStep, indent < 0);
@@ -28,7 +28,7 @@ export function yamlText(value: ReadItem, indent = defaultStep): string {
   return emitter.text();
 }
 
-/** As it stands in a file: with the end of its last line. @throws as `yamlText` */
+/** As a file has it: with a line end at the end. @throws as `yamlText` */
 export function yamlFileText(value: ReadItem): string {
   return `${yamlText(value)}\n`;
 }

@@ -13,13 +13,13 @@ export type Tree =
   | { readonly kind: "and" | "or"; readonly items: readonly Tree[] }
   | { readonly kind: "nothing" };
 
-/** `tree` is undefined for the side that takes the expression for invalid and therefore matches nobody. */
+/** A tree is undefined if that side takes the expression for invalid: it then matches no minion. */
 export type Compound = {
   readonly minionTree: Tree | undefined;
   readonly masterTree: Tree | undefined;
-  /** Names of `L@` terms that are not directly under `not`: those without an accepted key are reported missing. */
+  /** Names of `L@` terms that do not stand directly under `not`. Names without an accepted key are reported missing. */
   readonly listedIds: readonly string[];
-  /** Which side cannot read it, and why. */
+  /** Says which side cannot read the expression, and why. */
   readonly fault: string | undefined;
 };
 
@@ -27,7 +27,7 @@ export type Compound = {
 export type CompoundWord =
   | { readonly kind: "operator"; readonly text: string }
   | { readonly kind: "term"; readonly term: Term };
-/** What one side accepts: the master closes what was left open, the minion evaluates `( )`. */
+/** What one side accepts: the master closes open parentheses at the end, the minion evaluates `( )`. */
 type Rules = { readonly closesUnclosed: boolean; readonly allowsEmpty: boolean };
 
 const minionRules: Rules = { closesUnclosed: false, allowsEmpty: true };
@@ -87,12 +87,12 @@ function invalid(reason: string): SaltworksError {
   return new SaltworksError("TARGET_INVALID", `compound target invalid: ${reason}`, { isRefused: false });
 }
 
-/** What Salt itself would take, given time. */
+/** For expressions that Salt accepts and that exceed one of our bounds. */
 function overLimit(reason: string): SaltworksError {
   return new SaltworksError("TARGET_INVALID", `target refused: ${reason}`, { isRefused: true });
 }
 
-/** Letters as Salt knows them; any other `X@...` is a glob. One character before the `@` of G, P, I and J is a delimiter. */
+/** Reads typed terms by Salt's letters. Any other `X@...` is a glob. One character before the `@` of G, P, I and J is a delimiter. */
 function parseTerm(text: string, isPillarExact: boolean): Term {
   const typed = /^(?:([GPIJ])(.)|([GPIJLNSER]))@(.+)$/u.exec(text);
   if (typed === null) return globTerm(text);
@@ -103,7 +103,7 @@ function parseTerm(text: string, isPillarExact: boolean): Term {
   if (letter === "N") throw refused("nodegroup");
   if (letter === "L") return listTerm(listNames(pattern));
   if (letter === "E") return pcreTerm(pattern);
-  return orNobody(() => {
+  return orNothing(() => {
     if (letter === "S") return ipTerm(pattern);
     if (letter === "G") return nestedTerm("grains", pattern, delimiter, "glob");
     if (letter === "P") return nestedTerm("grains", pattern, delimiter, "pcre");
@@ -112,12 +112,12 @@ function parseTerm(text: string, isPillarExact: boolean): Term {
   });
 }
 
-/** Within a compound Salt takes a wrong value for a term that is false, and goes on; what we refuse stays refused. */
-function orNobody(parse: () => Term): Term {
+/** Within a compound Salt takes a term with a wrong value for false and goes on. Terms that we refuse stay refused. */
+function orNothing(parse: () => Term): Term {
   try {
     return parse();
   } catch (error) {
-    if (error instanceof SaltworksError && error.detail.isRefused === false) return { kind: "nobody" };
+    if (error instanceof SaltworksError && error.detail.isRefused === false) return { kind: "nothing" };
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * How a master decides, at publish time, which minions it will wait for. Greedy as Salt's documentation has it: of a minion whose
- * grains and pillar are not known, every term that asks for them is taken for true.
+ * Decides on the master which minions a publish waits for. Greedy, as Salt documents it: if a minion's grains and pillar are not known,
+ * terms that ask for them count as true.
  */
 import { evaluateTree } from "./compound.ts";
 import type { Facts } from "./facts.ts";
@@ -12,7 +12,7 @@ export function matchesExpected(target: Target, id: string, facts: Facts | undef
   return matches(target, id, facts, true);
 }
 
-/** For rights and what depends on them: of a minion whose facts are not known, no term that asks for them is true. */
+/** For permissions: if a minion's facts are not known, terms that ask for them count as false. */
 export function matchesKnown(target: Target, id: string, facts: Facts | undefined): boolean {
   return matches(target, id, facts, false);
 }
@@ -25,7 +25,7 @@ function matches(target: Target, id: string, facts: Facts | undefined, isGreedy:
   });
 }
 
-/** The names a list target (or the `L@` terms of a compound) gives: those without an accepted key are reported as missing. */
+/** Names of a list target or of a compound's `L@` terms. Names without an accepted key are reported missing. */
 export function listedIds(target: Target): readonly string[] | undefined {
   return target.listedIds;
 }

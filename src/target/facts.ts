@@ -1,11 +1,11 @@
-/** What a target is held against: one minion's id, grains, pillar and data store, as the wire's decoder gives them. */
+/** Facts that a target is held against: one minion's id, grains, pillar and data store, as the decoder returns them. */
 import type { ReadItem } from "../python/values.ts";
 
 /** A decoded value. Maps keep the types of their keys. */
 export type Datum = ReadItem;
 export type DatumMap = ReadonlyMap<Datum, Datum>;
 
-/** `data` is the minion's own data store (`data.setval`); a master never knows it. */
+/** `data` is the minion's own data store (`data.setval`); masters never have it. */
 export type Facts = {
   readonly id: string;
   readonly grains: DatumMap;

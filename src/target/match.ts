@@ -1,4 +1,4 @@
-/** How a minion decides, at receipt, whether a job is for it: every term against its own id and live facts. */
+/** Decides on a minion whether a job is for it: holds every term against its own id and facts. */
 import { evaluateTree } from "./compound.ts";
 import type { Facts } from "./facts.ts";
 import type { Target } from "./parse.ts";

@@ -1,5 +1,5 @@
 /**
- * Matching `key:key:pattern` against nested grains or pillar. Source: docs/compatibility.md, "Targeting"; behaviour of Salt's
+ * Matches `key:key:pattern` against nested grains or pillar. Source: docs/compatibility.md, "Targeting"; behaviour of Salt's
  * `subdict_match`: the longest key is tried first, values compare as lower-cased text, `*:` steps into any child.
  */
 
@@ -16,20 +16,20 @@ export type NestedQuery = {
   readonly expression: string;
   readonly delimiter: string;
   readonly style: MatchStyle;
-  /** Compiled once each: the patterns of an expression are its suffixes, so they are few. */
+  /** Compiled patterns. They are suffixes of the expression, so there are few. */
   readonly tests: Map<string, TextTest>;
-  /** Of the regular expressions of all its readings. */
+  /** Steps of the regular expressions of all readings. */
   readonly stepCount: number;
 };
 type TextTest = (lowerText: string) => boolean;
 
-/** Inside a map that was found, Salt always goes on with this delimiter, whatever the target's own is. */
+/** Salt uses this delimiter inside a map that was found, even if the target has another. */
 export const defaultDelimiter = ":";
-/** As the only key it is never the name of one. */
+/** As the only key it stands for the whole data, never for a key of that name. */
 export const wholeKey = "*";
 
 /**
- * @throws SaltworksError TARGET_INVALID for a regular expression that this engine refuses, or none of whose readings is one
+ * @throws SaltworksError TARGET_INVALID if our engine refuses a regular expression, or if no reading of the text is a valid one
  */
 export function openNestedQuery(expression: string, delimiter: string, style: MatchStyle): NestedQuery {
   const partCount = expression.split(delimiter).length;
@@ -41,7 +41,7 @@ export function openNestedQuery(expression: string, delimiter: string, style: Ma
   return { expression, delimiter, style, tests: new Map(), stepCount };
 }
 
-/** Whether the expression has a value part at all: without a delimiter it matches nobody. */
+/** Whether the expression has a value part. Without a delimiter it matches no minion. */
 export function hasValuePart(query: NestedQuery): boolean {
   return query.expression.includes(query.delimiter);
 }
@@ -50,14 +50,14 @@ export function matchesNested(query: NestedQuery, data: DatumMap): boolean {
   return new NestedMatch(query).matches(data, query.expression, query.delimiter);
 }
 
-/** @returns the steps of all readings together */
+/** @returns the sum of the steps of all readings */
 function checkPatterns(parts: readonly string[], delimiter: string): number {
   let invalid: unknown;
   let validCount = 0;
   let stepCount = 0;
   for (let index = parts.length - 1; index > 0; index -= 1) {
     const pattern = parts.slice(index).join(delimiter).toLowerCase();
-    // Of maps these ask for keys or children, whatever they are as a regular expression.
+    // On maps these ask for keys or children, even if they are not valid as regular expressions.
     if (pattern === "*" || pattern.startsWith("*:")) validCount += 1;
     try {
       stepCount += compilePythonPattern(pattern).stepCount;
@@ -79,7 +79,7 @@ export function tooManySteps(): SaltworksError {
 
 class NestedMatch {
   readonly #query: NestedQuery;
-  /** Maps already found not to match a pattern: `*:` reaches the same map by many ways, and each is tried once. */
+  /** Maps that did not match a pattern. `*:` reaches one map in many ways; each map is tried once. */
   readonly #failed = new Map<string, Set<DatumMap>>();
 
   constructor(query: NestedQuery) {
@@ -95,7 +95,7 @@ class NestedMatch {
       if (index === 1 && parts[0] === wholeKey) continue;
       if (this.#valueMatches(value, parts.slice(index).join(delimiter))) return true;
     }
-    // A single `*` as key stands for the whole of the data, and the expression is then tried on that as it is.
+    // A single `*` as key stands for the whole data; the whole expression is then tried on it.
     return parts.length > 1 && parts[0] === wholeKey && data.size > 0 && this.#mapMatches(data, expression);
   }
 
@@ -138,7 +138,7 @@ class NestedMatch {
   }
 }
 
-/** The test that one reading of the expression puts to texts in lower case. */
+/** Returns the test that one reading applies to lower-case texts. */
 export function testOf(query: NestedQuery, pattern: string): TextTest {
   let test = query.tests.get(pattern);
   if (test === undefined) {
@@ -158,13 +158,13 @@ function compileTest(lowerPattern: string, style: MatchStyle): TextTest {
     const pattern = compilePythonPattern(lowerPattern);
     return (text) => pattern.matchesStart(text);
   } catch (error) {
-    // One reading of the expression that is no regular expression matches nothing, as in Salt; another reading still may.
+    // As in Salt, a reading that is not a valid regular expression matches nothing; other readings may match.
     if (error instanceof SaltworksError && error.code === "TARGET_INVALID") return () => false;
     throw error;
   }
 }
 
-/** What the first 1, 2, 3... parts lead to, at their index; it ends before the first part that leads nowhere or has no pattern left. */
+/** What the first 1, 2, 3 and more parts lead to, by index. Ends before a part that leads nowhere or leaves no pattern. */
 function foundByPrefix(data: DatumMap, parts: readonly string[]): Datum[] {
   const found: Datum[] = [data];
   let value: Datum = data;
@@ -181,13 +181,13 @@ function foundByPrefix(data: DatumMap, parts: readonly string[]): Datum[] {
   return found;
 }
 
-/** The child of that name, or of the number, truth value or null that it spells. */
+/** Returns the child of that name, or of the number, truth value or null that the name spells. */
 export function mapChild(map: DatumMap, key: string): Datum | undefined {
   const child = map.get(key);
   return child !== undefined ? child : typedChild(map, key);
 }
 
-/** A number picks the member of that index, counted from the end when negative; any key is looked up in member maps first. */
+/** Looks the key up in member maps first. A number then picks the member at that index, from the end if negative. */
 export function listChild(list: readonly Datum[], key: string): Datum | undefined {
   const index = /^\s*[-+]?[0-9]+\s*$/.test(key) ? Number(key) : undefined;
   for (const member of list) {

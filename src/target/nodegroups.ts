@@ -1,14 +1,14 @@
 /**
- * Nodegroups written out: what `-N group` means, and each `N@group` within a compound. One expander for command line, master and top files.
+ * Expands nodegroups: `-N group`, and each `N@group` within a compound. One expander for command line, master and top files.
  * Source: docs/protocol.md section 12.3, the form that Salt has had since 3001: words joined by single blanks, inner groups in parentheses.
  */
 import { SaltworksError } from "../errors.ts";
 import { targetDepthMax, targetTermsMax } from "../limits.ts";
 
-/** By name: a compound as text, or a list of its words or of minion ids. */
+/** By name: a compound as text, a list of its words, or a list of minion ids. */
 export type Nodegroups = ReadonlyMap<string, string | readonly string[]>;
 
-/** The option `nodegroups` as it is configured; entries that are neither text nor list are kept as nothing, which expands to nobody. */
+/** Reads the option `nodegroups`. Entries that are neither text nor list expand to no minion. */
 export function readNodegroups(configured: unknown): Nodegroups {
   if (typeof configured !== "object" || configured === null || Array.isArray(configured)) return new Map();
   return new Map(
@@ -19,15 +19,16 @@ export function readNodegroups(configured: unknown): Nodegroups {
   );
 }
 
-/** The words of a target, which are parted by white space. */
+/** Splits a target at white space. */
 export function wordsOf(expression: string | readonly string[]): readonly string[] {
   return typeof expression === "string" ? expression.split(/\s+/).filter((word) => word !== "") : expression;
 }
 
 /**
- * What is published for a target: nodegroups and lists of words become the text of a compound; every other target stays as it is.
+ * Returns the target to publish: nodegroups and lists of words become the text of a compound, other targets stay as they are.
  *
- * @throws SaltworksError TARGET_INVALID: `detail.group` names a group that is not defined, is part of itself or grows too large; `detail.isUndefined` tells the
+ * @throws SaltworksError TARGET_INVALID: `detail.group` names a group that is not defined, is part of itself or grows too large;
+ * `detail.isUndefined` tells the
  *   first of these where the target itself names the group
  */
 export function expandTarget(
@@ -45,14 +46,14 @@ export function expandTarget(
 }
 
 const operators = new Set(["and", "or", "not", "(", ")"]);
-/** As in a compound: letters of typed terms, some with a delimiter behind. */
+/** Typed terms of a compound: a letter, for some letters a delimiter, and `@`. */
 const typedTerm = /^(?:[A-Z]|[GPIJ].)@/u;
 
 function isGroup(word: string): boolean {
   return word.startsWith("N@") && word.length > 2;
 }
 
-/** One target's groups, each written out once: a group that is named a thousand times costs as much as one. */
+/** Expands each group of one target once, however often the target names it. */
 class Expansion {
   readonly #groups: Nodegroups;
   readonly #inner = new Map<string, readonly string[]>();
@@ -62,7 +63,7 @@ class Expansion {
     this.#groups = groups;
   }
 
-  /** A group as the whole target, or as a word of one. */
+  /** Expands a group that is the whole target or one of its words. */
   asked(name: string): readonly string[] {
     const words = this.#wordsOf(name);
     if (words === undefined) {
@@ -118,7 +119,7 @@ class Expansion {
   }
 }
 
-/** A group of bare ids is one list, or one regular expression where a member has a sign of such. An empty one is `L@`, a word that is nobody. */
+/** A group of bare ids becomes one list, or one regular expression if a member looks like a pattern. An empty group becomes `L@`, which matches no minion. */
 function idsOf(words: readonly string[]): readonly string[] | undefined {
   if (words.some((word) => operators.has(word))) return undefined;
   if (words.some((word) => word.includes("*") || typedTerm.test(word))) return undefined;

@@ -1,5 +1,5 @@
 /**
- * Targets as minions of 2014.1, 2014.7 and 2015.5 took them, so that a master can be rehearsed against such a fleet.
+ * Reads targets as minions of 2014.1, 2014.7 and 2015.5 do, so that tests can hold a master against such a fleet.
  * Source: docs/protocol.md section 12.3, and the decisions of those releases in test/vectors/nodegroups.json.
  */
 import { SaltworksError } from "../errors.ts";
@@ -49,10 +49,10 @@ function typedWord(text: string, knowsPillarPcre: boolean): CompoundWord {
   const kind = letter === "J" && knowsPillarPcre ? "pillar_pcre" : letterKinds[letter];
   if (kind === undefined) throw ignored(`the term ${letter}@`);
   const tree = parseTarget(kind, text.slice(2)).minionTree;
-  return { kind: "term", term: tree?.kind === "term" ? tree.term : { kind: "nobody" } };
+  return { kind: "term", term: tree?.kind === "term" ? tree.term : { kind: "nothing" } };
 }
 
-/** A `not` got an `and` before it unless an `and` or `or` stood there, whatever that made of the expression. */
+/** These releases put an `and` before each `not` that has no `and` or `or` before it, even where that breaks the expression. */
 function operatorWords(text: string, before: readonly CompoundWord[], release: OldRelease): CompoundWord[] {
   const last = before.at(-1);
   const isParenthesis = text === "(" || text === ")";

@@ -1,11 +1,11 @@
-/** Targets that were parsed lately: the same few are asked for again and again, and to compile a regular expression takes longer than to match. */
+/** Keeps recently parsed targets: clients ask for the same few again, and compiling a regular expression takes longer than matching it. */
 import { parsedTargetLengthMax, parsedTargetsMax } from "../limits.ts";
 import { parseTarget, type Target } from "./parse.ts";
 
 export class ParsedTargets {
   readonly #targets = new Map<string, Target>();
 
-  /** As `parseTarget`. @throws SaltworksError TARGET_INVALID, each time anew */
+  /** As `parseTarget`. @throws SaltworksError TARGET_INVALID, on each call */
   parse(kind: string, expression: string | readonly string[], delimiter: string): Target {
     if (typeof expression !== "string" || expression.length > parsedTargetLengthMax) {
       return parseTarget(kind, expression, delimiter);

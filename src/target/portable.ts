@@ -1,15 +1,17 @@
 /**
- * The form of a compound target that minions of every release since 2014.1 read alike. Source: docs/protocol.md section 12.3: old ones lose a parenthesis that
- * stands first, take no `not` at the start or behind a parenthesis, and take no list of words. `* and` in front of it says the same to all.
+ * Writes compound targets in the form that minions of every release since 2014.1 read alike. Source: docs/protocol.md section 12.3: old
+ * minions lose a parenthesis that
+ * stands first, take no `not` at the start or behind a parenthesis, and take no list of words. `* and` in front of the expression means
+ * the same to all releases.
  */
 import { SaltworksError } from "../errors.ts";
 import { targetTermsMax } from "../limits.ts";
 import { wordsOf } from "./nodegroups.ts";
 
 /**
- * Only what older minions would read differently is changed: all else goes out as it was asked for.
+ * Changes only what older minions would read differently.
  *
- * @throws SaltworksError TARGET_INVALID where that makes it longer than minions take
+ * @throws SaltworksError TARGET_INVALID if the result has more than `targetTermsMax` words
  */
 export function portableCompound(expression: string | readonly string[]): string {
   const written: string[] = [];

@@ -1,4 +1,4 @@
-/** One term of a target: what it asks of a minion's id or facts. Source: docs/compatibility.md, "Targeting". */
+/** One term of a target, and whether a minion's id or facts match it. Source: docs/compatibility.md, "Targeting". */
 
 import { SaltworksError } from "../errors.ts";
 import { targetPatternLengthMax } from "../limits.ts";
@@ -17,8 +17,8 @@ export type Term =
   | { readonly kind: "address"; readonly address: IpAddress }
   | { readonly kind: "network"; readonly network: IpNetwork }
   | { readonly kind: "data"; readonly key: string; readonly pattern: string }
-  /** A term that Salt logs as wrong and takes for false, such as a network with host bits set. */
-  | { readonly kind: "nobody" };
+  /** Matches no minion: Salt logs such a term as wrong, for example a network with host bits set. */
+  | { readonly kind: "nothing" };
 
 export function globTerm(expression: string): Term {
   checkLength(expression);
@@ -30,12 +30,12 @@ export function pcreTerm(expression: string): Term {
   return { kind: "pcre", text: expression, pattern: compilePythonPattern(expression) };
 }
 
-/** Names as given; the empty ones of stray commas never match. */
+/** Leaves out the empty names that stray commas make. */
 export function listTerm(names: readonly string[]): Term {
   return { kind: "list", ids: new Set(names.filter((name) => name !== "")) };
 }
 
-/** @throws SaltworksError TARGET_INVALID; `detail.isRefused` is false where Salt would take the term for false */
+/** @throws SaltworksError TARGET_INVALID; `detail.isRefused` is false if Salt would take the term for false */
 export function nestedTerm(kind: "grains" | "pillar", expression: string, delimiter: string, style: MatchStyle): Term {
   checkLength(expression);
   const query = openNestedQuery(expression, delimiter, style);
@@ -66,15 +66,15 @@ function checkLength(expression: string): void {
   throw new SaltworksError("TARGET_INVALID", `target refused: ${reason}`, { isRefused: true });
 }
 
-/** Steps of its regular expressions. */
+/** Steps of the term's regular expressions, for `targetPatternStepsMax`. */
 export function patternSteps(term: Term): number {
   if (term.kind === "pcre") return term.pattern.stepCount;
   return term.kind === "grains" || term.kind === "pillar" ? term.query.stepCount : 0;
 }
 
-/** Whether the term can be decided from the id alone. */
+/** Whether the id alone decides the term. */
 export function needsIdOnly(term: Term): boolean {
-  return term.kind === "glob" || term.kind === "pcre" || term.kind === "list" || term.kind === "nobody";
+  return term.kind === "glob" || term.kind === "pcre" || term.kind === "list" || term.kind === "nothing";
 }
 
 export function idMatches(term: Term, id: string): boolean {
@@ -109,7 +109,7 @@ function addressesOf(facts: Facts, family: 4 | 6): IpAddress[] {
   });
 }
 
-/** The minion's data store: list members compare without case, map keys exactly, scalars by glob. */
+/** Matches the minion's data store: list members without regard to case, map keys exactly, scalars by glob. */
 function dataMatches(key: string, pattern: string, facts: Facts): boolean {
   const value: Datum | undefined = facts.data?.get(key);
   if (value === undefined || value === null) return false;

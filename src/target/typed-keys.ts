@@ -1,4 +1,4 @@
-/** Keys of maps that are not text, as an expression spells them: Salt reads such a word as YAML where no key is called so. Pure. */
+/** Keys that are not text, as an expression spells them. Salt reads a word as YAML if the map has no text key of that name. Pure. */
 import type { Datum, DatumMap } from "./facts.ts";
 
 const nulls = new Set(["~", "null", "Null", "NULL", "None"]);
@@ -8,7 +8,7 @@ const decimal = /^[-+]?[0-9]+$/;
 const radix = /^([-+]?)(0x[0-9a-fA-F]+|0b[01]+)$/;
 const fraction = /^[-+]?(?:[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?|\.[0-9]+(?:[eE][-+][0-9]+)?)$/;
 
-/** What a map may hold under the key that `word` spells, most likely one first. Python takes 1 and True for one key, and 0 and False. */
+/** Keys that `word` may spell, the most likely first. Python takes 1 and True for one key, and 0 and False. */
 export function typedKeys(word: string): readonly Datum[] {
   if (nulls.has(word)) return [null];
   if (trues.test(word)) return [true, 1];
@@ -19,12 +19,12 @@ export function typedKeys(word: string): readonly Datum[] {
   return number === 0 ? [0, false] : [number];
 }
 
-/** Whether the key that `word` spells may be a float without a fraction, which `typedKeys` cannot name. */
+/** Whether `word` may spell a float without a fraction, which `typedKeys` cannot return. */
 export function mayBeWholeFloat(word: string): boolean {
   return Number.isInteger(numberOf(word));
 }
 
-/** The child under the key that `word` spells, where there is none that is called so. */
+/** Returns the child under a key that is not text and that `word` spells. */
 export function typedChild(map: DatumMap, word: string): Datum | undefined {
   for (const key of typedKeys(word)) {
     const child = map.get(key);

@@ -1,4 +1,4 @@
-/** External sources of pillar: merged as in Salt, and what becomes of those that fail, hang, write without end or are asked for by a minion. */
+/** External sources of pillar: merged as in Salt; failing, hanging, endless ones, and sources that a minion asks for. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

@@ -28,7 +28,7 @@ export const fleet: readonly Facts[] = Object.entries((readGolden("fleet.json") 
   ([id, minion]) => ({ id, grains: asMap(minion.grains), pillar: asMap(minion.pillar) }),
 );
 
-/** The parsed target, or undefined where parsing refuses it: then nobody is meant. */
+/** The parsed target; undefined if it is refused and so matches no minion. */
 export function parseOrNobody(kind: string, expression: string | readonly string[], delimiter?: string) {
   try {
     return parseTarget(kind, expression, delimiter);

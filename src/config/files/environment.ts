@@ -1,13 +1,13 @@
 /**
- * Directories of an environment of files or pillars, where `__env__` stands for the name of any environment that has none of its own.
- * Clients choose that name, and it becomes part of a path. Source: Salt 3007's `file_roots` and `pillar_roots`.
+ * Directories of an environment of files or pillars. `__env__` stands for any environment without directories. Clients choose that name,
+ * which becomes part of a path. Source: Salt 3007's `file_roots` and `pillar_roots`.
  */
 import { environmentNameBytesMax } from "../../limits.ts";
 
-/** The key under which the directories of all other environments stand, and the word in them that their names replace. */
+/** The key of the directories for all other environments, and the word in them that the environment's name replaces. */
 export const anyEnvironment = "__env__";
 
-/** Whether a name can be one directory's: it neither leads elsewhere nor is longer than a file system allows. */
+/** Whether a name can be the name of one directory: it neither leads elsewhere nor exceeds `environmentNameBytesMax`. */
 export function isEnvironmentName(name: string): boolean {
   return name !== "" && Buffer.byteLength(name) <= environmentNameBytesMax && !/[/\\\0]|^\.\.?$/.test(name);
 }

@@ -1,5 +1,5 @@
 /**
- * File names by pattern, as Salt's includes use them: `*`, `?` and `[...]` within one directory level, dotfiles only if asked for.
+ * Finds files by pattern, as Salt's includes do: `*`, `?` and `[...]` within one directory level, dotfiles only if the pattern names the dot.
  * (Node.js 20 has no `fs.globSync`.)
  */
 import { existsSync } from "node:fs";

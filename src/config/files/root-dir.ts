@@ -1,6 +1,6 @@
 /**
- * Where an option's path really is: Salt puts every directory option under `root_dir`, absolute ones included,
- * unless they are there already. Source: observed on Salt 3007 (test/config/load.test.ts).
+ * Moves paths of options under `root_dir` as Salt does: also absolute ones, unless they are already there. Source: observed on Salt 3007
+ * (test/config/load.test.ts).
  */
 import { posix } from "node:path";
 

@@ -1,5 +1,5 @@
 /**
- * Telling the operating system's errors apart by their code.
+ * Tells the operating system's errors apart by their codes.
  */
 
 /** Whether `error` is a failed system call with one of these codes, such as ENOENT. */
@@ -12,7 +12,7 @@ export function isNotThere(error: unknown): boolean {
   return hasCodeIn(error, "ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "ENAMETOOLONG");
 }
 
-/** An error's sentence, with what the system said of a file where that is its cause and not in the sentence yet. */
+/** An error's message, with the system's message if that is its cause and not part of it. */
 export function withSystemReason({ message, cause }: Error): string {
   const isSystems = cause instanceof Error && "errno" in cause && "syscall" in cause;
   return isSystems && !message.includes(cause.message) ? `${message}: ${cause.message}` : message;

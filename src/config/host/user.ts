@@ -1,7 +1,7 @@
-/** Whom this process runs as. */
+/** The user that runs this process. */
 import { userInfo } from "node:os";
 
-/** The number where the system has no name for it, as in containers that are given any number. */
+/** Returns the number if the system has no name for it, as in containers with an arbitrary user. */
 export function ownUserName(): string {
   try {
     return userInfo().username;

@@ -110,12 +110,12 @@ export const contentOptions = {
   }),
   file_recv_total_max_size: integer(
     10_240,
-    "All such files of all minions together. What would make them more is refused; the minion hears False.",
+    "All such files of all minions together. Over it a push is refused: the minion gets False.",
     { isOurs: true, min: 1, max: 1_073_741_824, unit: "MiB" },
   ),
   file_recv_total_max_files: integer(
     1_000_000,
-    "Such files of all minions, directories counted. They are counted at the start and at the bound, some 20 s for so many.",
+    "Such files of all minions, directories counted. They are counted at the start and at the bound: 1,000,000 files take some 20 s.",
     { isOurs: true, min: 1, max: 100_000_000, unit: "files" },
   ),
   grains_max_bytes: integer(

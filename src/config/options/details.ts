@@ -1,11 +1,11 @@
-/** Details that several option tables share: units with their bounds, marks, the names of log levels. */
+/** Details that several option tables share: units with bounds, marks, log levels. */
 export const mebibyte = 1024 * 1024;
 export const day = 86_400;
 /** Waits in seconds above this do not fit a Node.js timer (2^31 - 1 milliseconds). */
 export const timerSecondsMax = 2_147_483;
 export const seconds = { min: 0, max: timerSecondsMax, unit: "seconds" } as const;
 export const port = { min: 1, max: 65_535, unit: "port" } as const;
-/** Salt does not have it. */
+/** An option that Salt does not have. */
 export const ours = { isOurs: true } as const;
 /** Read, checked and kept; nothing acts upon it. */
 export const kept = { isKept: true } as const;

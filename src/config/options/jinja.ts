@@ -1,8 +1,8 @@
-/** What `jinja_env` and `jinja_sls_env` ask of Jinja that is not built here. Source: names and defaults of Jinja 3.1, as Salt's releases bring it. */
+/** Finds options of Jinja in `jinja_env` and `jinja_sls_env` that are not built here. Source: names and defaults of Jinja 3.1, as Salt's releases bring it. */
 
 import { type ConfigValue, isConfigMap } from "../yaml/values.ts";
 
-/** Salt passes over any other name. `trim_blocks` and `lstrip_blocks` are built, so that they are not here. */
+/** Salt ignores other names. `trim_blocks` and `lstrip_blocks` are built and therefore not listed. */
 export const jinjaDefaults: Readonly<Record<string, ConfigValue>> = {
   block_start_string: "{%",
   block_end_string: "%}",
@@ -16,7 +16,7 @@ export const jinjaDefaults: Readonly<Record<string, ConfigValue>> = {
   keep_trailing_newline: false,
 };
 
-/** The names whose value asks for something. Salt takes a name in any case, and a value that is not a map for none. */
+/** Names whose value asks for something. As in Salt, names have any case, and a value that is not a map counts as empty. */
 export function unbuiltJinja(value: ConfigValue): readonly string[] {
   if (!isConfigMap(value)) return [];
   return Object.entries(value)
@@ -30,7 +30,7 @@ function isAsking(name: string, value: ConfigValue): boolean {
   return usual === false ? value !== false && value !== 0 && value !== "" : value !== usual;
 }
 
-/** What the log says of `jinja_env`, which a master sends to its minions above all; undefined if everything here obeys it. */
+/** The warning about `jinja_env`, which mostly concerns minions; undefined if the master obeys all of it. */
 export function unbuiltJinjaEnv(value: ConfigValue): string | undefined {
   const names = unbuiltJinja(value);
   if (names.length === 0) return undefined;

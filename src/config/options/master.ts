@@ -1,5 +1,5 @@
 /**
- * Every option of the master that this program knows, with Salt's names and defaults.
+ * Every option of the master, with Salt's names and defaults.
  * Source: salt.config of Salt 3007 (checked by test/config/defaults.test.ts against its recorded defaults); docs/config.md is generated.
  */
 import { contentOptions } from "./content.ts";
@@ -85,7 +85,7 @@ const places = {
   include: textOrList([], "Further files or patterns, merged last."),
   accept_missing: list(
     [],
-    "Options that feed minions or guard something, are not built here, and without which the master starts all the same. The list of them stands below.",
+    "Options that feed minions or guard something and are not built here (listed below). The master starts without the ones that this list names.",
     ours,
   ),
   verify_env: boolean(true, "Create missing directories and set their modes.", kept),
@@ -132,7 +132,7 @@ const load = {
   ),
   batches_in_flight: integer(
     1,
-    "Batches handed to one worker at once. With one, batches are larger and cost less; with two, the worker needn't wait for the next.",
+    "Batches handed to one worker at once. With one, batches are larger and cost less; with two, the worker does not wait for the next.",
     {
       ...ours,
       min: 1,
@@ -141,7 +141,7 @@ const load = {
   ),
   queue_max_bytes: integer(
     64 * mebibyte,
-    "Requests waiting for one worker. When proven connections alone have filled all, the master stops receiving; strangers are read no more at half of it.",
+    "Requests waiting for one worker. When proven connections alone have filled it, the master stops reading them. It stops reading strangers at half of it.",
     { ...ours, min: 65_536, max: 64 * 1024 * mebibyte, unit: "bytes" },
   ),
   request_max_bytes: integer(100 * mebibyte, "Largest request; a larger one costs its connection and nothing else.", {
@@ -167,12 +167,12 @@ const load = {
   ),
   auth_client_timeout: integer(
     5,
-    "How long minions wait for the answer to an authentication (their `auth_timeout`); what waited longer is dropped. Too low drops what could still be answered, too high works for minions that have gone.",
+    "How long minions wait for the answer to an authentication (their `auth_timeout`); older ones are dropped. A low value drops authentications that could still be answered, a high one answers minions that have gone.",
     { ...ours, min: 1, max: 3_600, unit: "seconds" },
   ),
   rsa_threads: integer(
     2,
-    "Threads for RSA: authentications, pillars, signatures of publishes. They yield to all others; more than cores help nobody.",
+    "Threads for RSA: authentications, pillars, signatures of publishes. They yield to all others. More threads than cores do not help.",
     { ...ours, min: 1, max: 64, unit: "threads" },
   ),
   max_event_size: integer(
@@ -218,16 +218,16 @@ const minions = {
   enforce_mine_cache: boolean(false, "Store the mine even without `minion_data_cache`."),
   mine_get: any(
     null,
-    "Who may read which functions of mines: patterns of minions, each with a list of patterns of functions. Not set: everybody, everything.",
+    "Which minions may read which functions of mines: patterns of ids, each with a list of patterns of functions. Not set: all minions, all functions.",
   ),
   peer: map(
     {},
-    "Who among minions may publish what: patterns of ids, each with a list of patterns of functions, or of maps from a target to such a list, which then goes for minions of that target only. `True` permits nothing, as in Salt.",
+    "Which minions may publish what: patterns of ids, each with a list of patterns of functions, or of maps from a target to such a list, which then holds for minions of that target only. `True` permits nothing, as in Salt.",
     { asDefault: [true, false] },
   ),
   peer_run: map(
     {},
-    "Who among minions may call which runners: patterns of ids, each with a list of patterns of functions. `True` permits nothing, as in Salt.",
+    "Which minions may call which runners: patterns of ids, each with a list of patterns of functions. `True` permits nothing, as in Salt.",
     { asDefault: [true, false] },
   ),
   nodegroups: listOrMap({}, "Named targets."),
@@ -247,7 +247,7 @@ const trust = {
   minion_event_tags: choice(
     "strict",
     ["strict", "salt"],
-    "Which tags minions' events may not carry. `strict`: those that the master itself fires, unless the tag is about that minion. `salt`: Salt's shorter list, with which one minion can show its own text as another's result; the master warns at its start.",
+    "Which tags minions' events may not carry. `strict`: tags that the master itself fires, unless the tag is about that minion. `salt`: Salt's shorter list, with which one minion can show its own text as another's result; the master warns at its start.",
     ours,
   ),
   open_mode: boolean(false, "Accept any key of any minion. Only `True` itself turns it on."),
@@ -304,28 +304,28 @@ const trust = {
   master_pubkey_signature: text("master_pubkey_signature", "Name of that file."),
   publisher_acl: map(
     {},
-    "Which users of this machine, by name, glob or regular expression, may run which functions: docs/external-auth.md. Each gets a key file of his own.",
+    "Which users of this machine, by name, glob or regular expression, may run which functions: docs/external-auth.md. Each user gets a key file.",
   ),
-  publisher_acl_blacklist: map({}, "`users` and `modules` (functions) that are always refused, whoever asks."),
+  publisher_acl_blacklist: map({}, "`users` and `modules` (functions) that are always refused, for every user."),
   sudo_acl: boolean(false, "`publisher_acl` counts for users of sudo, too."),
   client_acl_verify: boolean(true, "Only users that this machine knows get a key by `publisher_acl`."),
   external_auth: map({}, "Users that an eauth system knows, and what they may run: docs/external-auth.md."),
-  token_expire: integer(43_200, "How long a token of such a user is good for.", seconds),
+  token_expire: integer(43_200, "How long a token of such a user is valid.", seconds),
   token_expire_user_override: any(
     false,
-    "Who may choose that himself: True is everybody, a map lists users by eauth system.",
+    "Which users may choose that time: True allows all, a map lists users by eauth system.",
   ),
   keep_acl_in_token: boolean(
     false,
     "A token keeps the permissions that its user had when it was made. Always so where `external_auth` has `rest`.",
   ),
-  permissive_acl: boolean(false, "As in Salt, permissions of `*` in `external_auth` then count for nobody."),
+  permissive_acl: boolean(false, "As in Salt, permissions of `*` in `external_auth` then have no effect."),
 };
 
 const metrics = {
   metrics_interface: text(
     "127.0.0.1",
-    "Address of the Prometheus endpoint. It asks nobody for a password: elsewhere than on loopback everybody who reaches it may read.",
+    "Address of the Prometheus endpoint. It has no password: everybody who reaches the address may read, so keep it on loopback.",
     ours,
   ),
   metrics_port: integer(0, "Port of the Prometheus endpoint; 0: none. `saltworks top` works without it.", {

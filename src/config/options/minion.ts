@@ -87,7 +87,7 @@ const places = {
     "File with the daemon's process id, written at start and removed at the end; empty: none.",
     path,
   ),
-  extension_modules: text("/var/cache/salt/minion/extmods", "Modules of one's own.", { ...path, ...kept }),
+  extension_modules: text("/var/cache/salt/minion/extmods", "Directories of custom modules.", { ...path, ...kept }),
   log_file: text(
     "/var/log/salt/minion",
     "Log of the daemon: a file, or the system's log as `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, with a facility behind it such as `/LOG_DAEMON`.",
@@ -184,15 +184,15 @@ const work = {
   disable_modules: list([], "Modules that are not loaded."),
   whitelist_modules: list([], "Only these modules."),
   disable_returners: list([], "Returners that are not loaded.", kept),
-  module_dirs: list([], "Modules of one's own.", kept),
-  returner_dirs: list([], "Returners of one's own.", kept),
+  module_dirs: list([], "Directories of custom modules.", kept),
+  returner_dirs: list([], "Directories of custom returners.", kept),
 };
 
 const facts = {
-  grains: map({}, "Grains set here, over those that are found."),
+  grains: map({}, "Grains that override detected ones."),
   grains_cache: boolean(false, "Keep grains between runs.", kept),
   grains_refresh_every: integer(0, "How often to look again; 0: never.", { min: 0, max: 35_000, unit: "minutes" }),
-  grains_deep_merge: boolean(false, "Merge these grains into those that are found."),
+  grains_deep_merge: boolean(false, "Merge these grains into detected ones."),
   enable_fqdns_grains: boolean(false, "Look up all names of this host."),
   file_client: choice("remote", ["remote", "local"], "`local`: files and pillar from this machine, without a master."),
   file_roots: map({ base: ["/srv/salt", "/srv/spm/salt"] }, "Directories of files, with `file_client: local`."),

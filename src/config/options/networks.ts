@@ -3,7 +3,7 @@ import { BlockList, isIP } from "node:net";
 
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
-/** An IPv4 address that comes in the form of an IPv6 one is the IPv4 address. A zone (`%eth0`) is left out. */
+/** Turns an IPv4-mapped IPv6 address into the IPv4 address, and removes a zone (`%eth0`). */
 export function plainAddress(address: string): string {
   const plain = address.split("%")[0] ?? "";
   return mapped.exec(plain)?.[1] ?? plain;
@@ -21,13 +21,13 @@ function parseNetwork(entry: unknown): Network | undefined {
   return bits <= widest ? { address, bits, family: version === 4 ? "ipv4" : "ipv6" } : undefined;
 }
 
-/** @returns what is wrong with the first entry that is neither an address nor a network */
+/** @returns a message about the first entry that is neither an address nor a network */
 export function networksFault(entries: readonly unknown[]): string | undefined {
   const wrong = entries.find((entry) => parseNetwork(entry) === undefined);
   return wrong === undefined ? undefined : `${JSON.stringify(wrong)} is neither an address nor a network`;
 }
 
-/** Whether an address belongs to any of the entries; those that `networksFault` finds belong to none. */
+/** Returns a test for addresses that lie in one of the entries. Ignores entries that `networksFault` reports. */
 export function networkMatcher(entries: readonly unknown[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of entries.map(parseNetwork)) {

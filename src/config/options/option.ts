@@ -1,11 +1,11 @@
 /**
- * What one option is: its form, default, bounds and meaning, and the makers with which the option tables are written.
- * Names, forms and defaults are Salt's, so that an existing file works unchanged; `isOurs` marks what Salt doesn't have.
+ * The description of one option (form, default, bounds, meaning), and the makers for option tables.
+ * Names, forms and defaults are Salt's, so that existing files work unchanged; `isOurs` marks options that Salt does not have.
  */
 
 import type { ConfigMap, ConfigValue } from "../yaml/values.ts";
 
-/** The forms a value may take in YAML. "textOrList" keeps whichever was written. */
+/** Forms of a value in YAML. "textOrList" keeps the written form. */
 export type OptionKind =
   | "text"
   | "integer"
@@ -24,13 +24,13 @@ type Details = {
   readonly choices?: readonly (string | number)[];
   /** A directory or file: relative values and Salt's own defaults move under `root_dir`. */
   readonly isPath?: boolean;
-  /** An option that Salt doesn't have. */
+  /** Salt does not have it. */
   readonly isOurs?: boolean;
   /** Never shown in messages. */
   readonly isSecret?: boolean;
   /** Read, checked and kept, but nothing in this release acts upon it. */
   readonly isKept?: boolean;
-  /** Of a list: what is wrong with its entries, if anything is. */
+  /** For lists: describes the first invalid entry. */
   readonly entriesFault?: (entries: readonly unknown[]) => string | undefined;
   /** Values of another form that count as the default, as in Salt. */
   readonly asDefault?: readonly ConfigValue[];
@@ -50,7 +50,7 @@ export type ValuesOf<Table extends OptionTable> = {
   readonly [Name in keyof Table]: Table[Name] extends Option<infer Value> ? Value : never;
 };
 
-/** Details without the text, which the makers take as an argument of its own. */
+/** Details without the text, which is a separate argument of the makers. */
 type Bounds = Omit<Details, "about">;
 
 function make<Value>(kind: OptionKind, value: Value, about: string, bounds: Bounds, isNullable = false): Option<Value> {
@@ -76,7 +76,7 @@ export const listOrMap = (value: ConfigMap, about: string, bounds: Bounds = {}) 
 export const any = (value: ConfigValue, about: string, bounds: Bounds = {}) =>
   make<ConfigValue>("any", value, about, bounds, true);
 
-/** The same option, where null is a value of its own: "not set". */
+/** The same option with null as a value: "not set". */
 export function optional<Value>(option: Option<Value>): Option<Value | null> {
   return { ...option, default: null, isNullable: true };
 }

@@ -1,5 +1,5 @@
 /**
- * Defaults of those further options of Salt's whose default asks for something: written as they are, such an option needs no word.
+ * Defaults of Salt's other options, as far as they ask for something: a file that sets such a default gets no warning.
  * Source: the defaults of 3007, or of 3008 where it is new; test/config/other-names.test.ts compares them.
  */
 import type { ConfigValue } from "../yaml/values.ts";
@@ -140,13 +140,13 @@ export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
   worker_pools_enabled: true,
 };
 
-/** Those that a master and a minion have each by itself. */
+/** Defaults that differ between master and minion. */
 const ownDefaults: Readonly<Record<"master" | "minion", Readonly<Record<string, ConfigValue>>>> = {
   master: { conf_file: "/etc/salt/master", local: true },
   minion: { conf_file: "/etc/salt/minion", enable_gpu_grains: true },
 };
 
-/** Undefined: it asks for nothing, or is not known. */
+/** Undefined if the default asks for nothing or is not known. */
 export function otherDefaultOf(name: string, role: "master" | "minion"): ConfigValue | undefined {
   const own = ownDefaults[role];
   if (Object.hasOwn(own, name)) return own[name];

@@ -1,31 +1,31 @@
 /**
- * Options of Salt's that feed minions or guard something and that this master does not act upon. Each refuses the start
- * unless `accept_missing` names it: a fleet would otherwise go on with less than its operators believe.
- * docs/config.md lists them. Options that only tune are no part of this; they are named in a warning.
+ * Salt's options that feed minions or guard something and are not built here. Each refuses the start unless `accept_missing` names it,
+ * because a fleet would otherwise silently get less than its operators believe. docs/config.md lists them. Options that only tune are not
+ * among them; a warning names those.
  */
 
 import type { Setting, Settings } from "../files/settings.ts";
 import { type ConfigValue, isConfigMap } from "../yaml/values.ts";
 import { unbuiltJinja } from "./jinja.ts";
 
-/** What becomes of minions that would have got something: their pillar has an error, their highstate, or nothing shows it. */
+/** Where minions see what is missing: an error in their pillar, an error in their highstate, or nowhere. */
 type Warns = "pillar" | "highstate" | undefined;
 
 export type UnbuiltOption = {
-  /** What Salt's master does with it, for messages and docs/config.md. */
+  /** What it does in Salt, for messages and docs/config.md. */
   readonly about: string;
   readonly warns?: Warns;
-  /** The parts of the value that are not built, in words; none if the value, beside all `settings`, asks for nothing. */
+  /** Names the parts of the value that are not built. Empty if the value, together with `settings`, asks for nothing. */
   readonly missing: (value: ConfigValue, settings: Settings) => readonly string[];
 };
 
-/** An option that is set and not built. */
+/** An option that is set and is not built. */
 export type UnbuiltSetting = {
   readonly name: string;
   readonly file: string;
   readonly line: number;
   readonly isAccepted: boolean;
-  /** What of it is missing: names of sources, or none where the option is one thing. */
+  /** Missing parts, such as names of sources; empty if the option has no parts. */
   readonly parts: readonly string[];
   readonly warns: Warns;
 };
@@ -37,7 +37,7 @@ export function isEmpty(value: ConfigValue): boolean {
   return isConfigMap(value) && Object.keys(value).length === 0;
 }
 
-/** One thing that is there or not: any value that is not empty asks for it. */
+/** For options without parts: any value that is not empty asks for them. */
 const whole = (value: ConfigValue) => (isEmpty(value) ? [] : [""]);
 const unless =
   (...harmless: readonly ConfigValue[]) =>
@@ -59,7 +59,7 @@ function keysOf(value: ConfigValue): string[] {
   return isConfigMap(value) ? Object.keys(value) : textsOf(value);
 }
 
-/** Salt passes over an entry whose first name `exclude_ext_pillar` has. */
+/** Salt skips an entry if `exclude_ext_pillar` has its first name. */
 function withoutExcluded(sources: ConfigValue, settings: Settings): ConfigValue {
   const excluded = textsOf(settings.get("exclude_ext_pillar")?.value ?? null);
   if (!Array.isArray(sources)) return sources;
@@ -72,7 +72,7 @@ const builtBackends = ["roots"];
 export const builtPillarSources = ["cmd_yaml", "cmd_json", "file_tree", "extra_minion_data_in_pillar"];
 
 export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
-  // What reaches minions' pillars, files and states:
+  // Feeds minions' pillars, files and states:
   ext_pillar: {
     about: `Further sources of pillar; here ${builtPillarSources.map((name) => `\`${name}\``).join(", ")}.`,
     warns: "pillar",
@@ -115,14 +115,14 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     missing: (value) => keysOf(value).filter((name) => !builtBackends.includes(name)),
   },
   master_tops: { about: "Further sources of what minions' highstates hold.", warns: "highstate", missing: keysOf },
-  // What acts by itself, or on further minions:
+  // Acts without a request, or on further minions:
   reactor: { about: "Starts jobs, runners and wheel functions when events come.", missing: keysOf },
   engines: { about: "Long-running plug-ins.", missing: keysOf },
   schedule: { about: "What the master runs by the clock.", missing: keysOf },
   event_return: { about: "Sends all events to a returner, such as an audit log.", missing: textsOf },
   enable_ssh_minions: { about: "Jobs reach the minions of `salt-ssh`, too.", missing: whole },
   discovery: { about: "Tells minions that look for a master where it is.", missing: whole },
-  // Where Salt keeps what this master keeps elsewhere:
+  // Moves data that this master keeps in its own place:
   master_job_cache: {
     about: "Where jobs are kept; here `lmdb`, which is used instead, and `local_cache`.",
     missing: unless("lmdb", "local_cache"),
@@ -144,7 +144,7 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     about: "Where minions' pillars lie; here in the master's own store.",
     missing: unless("localfs"),
   },
-  // How minions reach this master:
+  // Changes how minions reach the master:
   transport: {
     about: "How bytes travel; here by `zeromq`, which is used instead: minions with another transport do not connect.",
     missing: unless("zeromq"),
@@ -158,14 +158,14 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     about: "How Salt's own programs on this machine hear events; here through sockets in `sock_dir`, not by `tcp`.",
     missing: unless("ipc"),
   },
-  // Masters above, below and beside this one:
+  // Other masters:
   syndic_master: {
     about: "The master above this one, which then publishes to this one's minions.",
     missing: unless("masterofmasters"),
   },
   order_masters: { about: "Masters below this one, whose minions are reached through them.", missing: whole },
   cluster_id: { about: "Several masters that act as one.", missing: whole },
-  // What guards:
+  // Guards something:
   require_minion_sign_messages: { about: "Refuses minions' returns without a signature.", missing: whole },
   drop_messages_signature_fail: { about: "Drops returns whose signature does not verify.", missing: whole },
   request_server_aes_session: { about: "Age at which a minion's session key is replaced.", missing: whole },
@@ -178,13 +178,13 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   eauth_acl_module: { about: "A module that decides what users of `external_auth` may run.", missing: unless() },
 };
 
-/** Whether this value, beside all `settings`, asks for something that is not built. */
+/** Whether this value, together with `settings`, asks for something that is not built. */
 export function isUnbuilt(name: string, { value }: Pick<Setting, "value">, settings: Settings): boolean {
   const option = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
   return value !== null && option !== undefined && option.missing(value, settings).length > 0;
 }
 
-/** What `settings` ask for and is not built, in the table's order. `acceptMissing`: the value of `accept_missing`. */
+/** Options of `settings` that are not built, in the table's order. `acceptMissing`: the value of `accept_missing`. */
 export function unbuiltSettings(settings: Settings, acceptMissing: ConfigValue): readonly UnbuiltSetting[] {
   const accepted = textsOf(acceptMissing);
   return Object.entries(unbuiltOptions).flatMap(([name, option]) => {
@@ -216,7 +216,7 @@ function namedParts({ parts }: UnbuiltSetting): string {
   return parts.length > 0 ? ` (${parts.join(", ")})` : "";
 }
 
-/** Why the start is refused, without file and line. */
+/** The reason for refusing the start, without file and line. */
 export function unbuiltFault(setting: UnbuiltSetting): string {
   const { name, warns } = setting;
   const consequence = warns === undefined ? "" : consequences[warns];
@@ -224,7 +224,7 @@ export function unbuiltFault(setting: UnbuiltSetting): string {
   return `${name}: not built here${namedParts(setting)}. ${about} To start without: accept_missing: [${name}]${consequence}`;
 }
 
-/** What the log says at each start of a master that goes on without it. */
+/** The warning at each start of a master that accepts its absence. */
 export function unbuiltWarning(setting: UnbuiltSetting): string {
   const { file, line, name, warns } = setting;
   const consequence = warns === undefined ? "" : consequences[warns];
@@ -232,7 +232,7 @@ export function unbuiltWarning(setting: UnbuiltSetting): string {
   return `${file}:${line}: ${name}${namedParts(setting)} is missing, as accept_missing allows (${about})${consequence}`;
 }
 
-/** The errors of each pillar: one a source, so that an operator reads on the minion which one it is. */
+/** Errors for each pillar, one for each source, so that operators see on the minion which source is missing. */
 export function pillarErrors(
   settings: readonly UnbuiltSetting[],
   place: "master" | "minion" = "master",
@@ -248,7 +248,7 @@ export function pillarErrors(
     );
 }
 
-/** Names of states that no file has, for each highstate: a minion then says which source its top file lacks, and fails. */
+/** Names of states without a file, for each highstate: the minion then fails and names the source that its top file lacks. */
 export function absentStates(settings: readonly UnbuiltSetting[]): readonly string[] {
   return settings
     .filter(({ warns }) => warns === "highstate")

@@ -1,11 +1,11 @@
 /**
- * The tree of YAML 1.1 on one line: nodes with their tags, aliases resolved, nothing turned into values yet.
+ * Parses one line of YAML 1.1 to a tree: nodes with tags and resolved aliases, without values.
  * Source: https://yaml.org/spec/1.1/ chapters 7 to 9, by the grammar of libyaml.
  */
 import { nestingDepthMax, wordValuesMax } from "../../limits.ts";
 import { type Mark, type Token, tokensOf, Unreadable } from "./tokens.ts";
 
-/** `tag` is absent where the value's form decides. */
+/** `tag` is undefined if the text's form decides the type. */
 export type YamlNode =
   | { readonly kind: "scalar"; readonly tag: string | undefined; readonly text: string; readonly isPlain: boolean }
   | { readonly kind: "list"; readonly tag: string | undefined; readonly items: readonly YamlNode[] }
@@ -25,7 +25,7 @@ type Sized = { readonly node: YamlNode; readonly count: number };
 
 class Parser {
   readonly #tokens: readonly Token[];
-  /** Named nodes, with the number of values that each stands for; undefined while one is still open. */
+  /** Anchored nodes with the number of values of each; undefined while a node is open. */
   readonly #anchors = new Map<string, Sized | undefined>();
   #next = 0;
   #depth = 0;
@@ -53,7 +53,7 @@ class Parser {
     return true;
   }
 
-  /** Everything is counted, aliases with all they stand for: a short word must not unfold into a huge value. */
+  /** Counts all values, also the ones that aliases repeat, so that a short word cannot unfold into a huge value. */
   #grow(count: number): void {
     this.#count += count;
     if (this.#count > wordValuesMax) throw new Unreadable();
@@ -113,7 +113,7 @@ class Parser {
     return { ...empty, tag: ownTag, isPlain: tag === undefined };
   }
 
-  /** A node, or nothing where one of `ends` follows. */
+  /** A node, or an empty one if one of `ends` follows. */
   #nodeUnless(isBlock: boolean, ...ends: readonly Mark[]): YamlNode {
     return this.#is(...ends) ? empty : this.#node(isBlock);
   }
@@ -128,7 +128,7 @@ class Parser {
     return items;
   }
 
-  /** A pair that stands in a list. libyaml drops the mark behind a `?` without key, be it even the end of the list. */
+  /** A pair inside a list. libyaml drops the mark after a `?` without a key, even the end of the list. */
   #listPair(): YamlPair {
     if (!this.#is(":", ",", "]")) return this.#flowPair("]");
     this.#next += 1;

@@ -1,5 +1,5 @@
 /**
- * The parser of the `yaml` package with libyaml's rule for lines that go on: inside quotes and brackets their indentation means nothing.
+ * The parser of the `yaml` package with libyaml's rule for continued lines: inside quotes and brackets indentation has no meaning.
  * Templates write such lines at the margin (a text of several lines in quotes, a dump of JSON), and Salt reads them.
  */
 import {
@@ -14,9 +14,9 @@ import {
   YAMLParseError,
 } from "yaml";
 
-/** What the lexer has inside; test/pillar/input/yaml.test.ts fails should another version of the package have it otherwise. */
+/** Internals of the lexer. test/pillar/input/yaml.test.ts fails if another version of the package changes them. */
 type Inner = {
-  /** Columns by which a line has to be indented to belong to what came before. */
+  /** Least indentation of a continued line. */
   indentNext: number;
   lex(source: string): Generator<string>;
   parseQuotedScalar(): Generator<string, unknown>;
@@ -36,7 +36,7 @@ class MarginLexer extends (Lexer as unknown as new () => Inner) {
     const indent = this.indentNext;
     this.indentNext = 0;
     const next = yield* super.parseFlowCollection();
-    // A line that ends the document inside of brackets has set its own.
+    // A line that ends the document inside of brackets sets it itself.
     if (this.indentNext === 0) this.indentNext = indent;
     return next;
   }
@@ -51,7 +51,7 @@ function* tokensOf(source: string, counter: LineCounter) {
   yield* parser.end();
 }
 
-/** One document; a second one is an error of the first. */
+/** Parses one document; reports a second one as an error of the first. */
 export function parseYamlDocument(source: string, options: Options): Document {
   const tokens = tokensOf(source, options.lineCounter);
   const [first, second] = new Composer(options).compose(tokens, true, source.length);

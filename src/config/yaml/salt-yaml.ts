@@ -1,6 +1,6 @@
 /**
- * YAML as Salt reads it: YAML 1.1 by PyYAML's patterns, with Salt's own turns (`0644` is the decimal 644, dates stay text,
- * a key may not come twice). Source: observed on Salt 3007, recorded in test/config/golden/yaml.json.
+ * Reads YAML as Salt does: YAML 1.1 by PyYAML's patterns, with Salt's exceptions (`0644` is the decimal 644, dates stay text, repeated
+ * keys are errors). Source: observed on Salt 3007, recorded in test/config/golden/yaml.json.
  */
 
 import { type Document, isMap, isScalar, isSeq, LineCounter, type ScalarTag, type Tags, visit } from "yaml";
@@ -11,7 +11,7 @@ import { plainPatterns, plainValue } from "./yaml11.ts";
 
 const tagPrefix = "tag:yaml.org,2002:";
 
-/** Kinds of plain scalars that are more than text. Dates stay text; `=` and a lone `<<` are refused. */
+/** Kinds of plain scalars other than text. Dates stay text; `=` and a lone `<<` are refused. */
 const scalarTags: ScalarTag[] = plainPatterns
   .filter(([kind]) => kind !== "timestamp" && kind !== "merge")
   .map(([kind, test]) => ({
@@ -32,7 +32,7 @@ const binaryTag: ScalarTag = {
 };
 
 export type YamlFault = { readonly line: number; readonly message: string };
-/** A whole text: either its faults, or its value with the line (1-based) of each top-level key. */
+/** The result for a whole text: its faults, or its value with the line (1-based) of each top-level key. */
 export type YamlText =
   | { readonly faults: readonly YamlFault[] }
   | { readonly value: ConfigValue; readonly lines: ReadonlyMap<string, number> };
@@ -46,7 +46,7 @@ function keyLines(document: Document, counter: LineCounter): Map<string, number>
   return lines;
 }
 
-/** What parses but has no value: a map or list as a key (`{{ jinja }}` unquoted), an alias to nothing. */
+/** Finds nodes that parse and have no value: a map or list as a key (unquoted `{{ jinja }}`), an alias without an anchor. */
 function meaninglessNodes(document: Document, counter: LineCounter): YamlFault[] {
   const faults: YamlFault[] = [];
   const lineOf = (range: readonly number[] | null | undefined) => counter.linePos(range?.[0] ?? 0).line;
@@ -69,7 +69,7 @@ export type YamlDocument = {
   readonly faults: readonly YamlFault[];
 };
 
-/** One document as a tree whose plain scalars have Salt's types; `faults` are those of its syntax. */
+/** Parses one document to a tree whose plain scalars have Salt's types. `faults` are errors of syntax. */
 export function readSaltYaml(source: string): YamlDocument {
   const counter = new LineCounter();
   const document = parseYamlDocument(source, {
@@ -81,7 +81,7 @@ export function readSaltYaml(source: string): YamlDocument {
     prettyErrors: false,
     lineCounter: counter,
   });
-  // libyaml wants no space in front of a comment behind quotes or brackets.
+  // libyaml does not require a space between quotes or brackets and a comment.
   const problems = [...document.errors, ...document.warnings].filter(
     ({ message }) => !message.startsWith("Comments must be separated"),
   );

@@ -1,6 +1,6 @@
 /**
- * The tokens of YAML 1.1 on one line, by the rules of libyaml, which both PyYAML and Salt read with.
- * (The `yaml` package reads the same documents, but not the same scraps: `[-]`, `{a:{}}` and `[?a]` mean something else to it.)
+ * Splits one line of YAML 1.1 into tokens by the rules of libyaml, which PyYAML and Salt use.
+ * The `yaml` package reads `[-]`, `{a:{}}` and `[?a]` otherwise: docs/decisions/0026-yaml-words.md.
  * Source: https://yaml.org/spec/1.1/ chapters 5 to 9, and what Salt answered, recorded in test/golden/yamlify.json.
  */
 
@@ -24,15 +24,15 @@ export type Mark =
   | "blockEnd"
   | "end";
 
-/** A text that libyaml, PyYAML or Salt refuse. Never leaves the readers of YAML. */
+/** Thrown for a text that libyaml, PyYAML or Salt refuse. Never leaves this folder. */
 export class Unreadable extends Error {}
 
-/** A key without `?` in front of it can be this long, in characters. */
+/** Longest key without a leading `?`, characters. */
 const simpleKeyMax = 1024;
-/** What libyaml's reader lets through, less line ends: other control characters are refused. */
+/** Characters that libyaml accepts, without line ends. */
 const readable = /^[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]*$/u;
 
-/** Where a key may have started, should a `:` follow: the index of its first token. */
+/** A possible key, if a `:` follows. `tokenIndex`: its first token. */
 type SimpleKey = { tokenIndex: number; at: number; isRequired: boolean };
 
 /** @throws Unreadable */
@@ -44,7 +44,7 @@ export function tokensOf(line: string): Token[] {
 class Scanner {
   readonly #text: readonly string[];
   readonly #tokens: Token[] = [];
-  /** One candidate a level of brackets. */
+  /** One candidate for each level of brackets. */
   readonly #keys: (SimpleKey | undefined)[] = [undefined];
   readonly #indents: number[] = [];
   #indent = -1;
@@ -95,14 +95,14 @@ class Scanner {
     else if (character === "!") this.#tag();
     else if (character === "'" || character === '"') this.#scalar(() => this.#quoted(character), false);
     else if (this.#startsPlain(character)) this.#scalar(() => this.#plain(), true);
-    // Block scalars need a second line: what is left here can hold nothing.
+    // Block scalars need a second line: on one line they are empty.
     else if ((character === "|" || character === ">") && !this.#isFlow) this.#emptyBlockScalar();
     else throw new Unreadable();
   }
 
   #fetchDocumentMark(): boolean {
     const start = this.#text.slice(0, 3).join("");
-    // A directive needs the document that it is for on another line; an ended document has no content before it.
+    // A directive needs its document on another line, and `...` ends a document without content.
     if (start.startsWith("%") || (start === "..." && this.#isBlankAt(3))) throw new Unreadable();
     if (start !== "---" || !this.#isBlankAt(3)) return false;
     this.#tokens.push({ kind: "document" });
@@ -219,7 +219,7 @@ class Scanner {
     }
   }
 
-  /** Leaves off at the last character of the escape. */
+  /** Stops at the last character of the escape. */
   #escape(): string {
     this.#at += 1;
     const letter = this.#peek() ?? "";
@@ -352,6 +352,6 @@ function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (error) {
-    throw new Unreadable("percent escapes that are no UTF-8", { cause: error });
+    throw new Unreadable("percent escapes that are not UTF-8", { cause: error });
   }
 }

@@ -1,13 +1,13 @@
 /**
- * The value of one word of a command line or of a `k=v` text: YAML, with the exceptions by which Salt keeps the text.
+ * Reads one word of a command line or of a `k=v` text as YAML, except where Salt keeps the text.
  * Source: docs/compatibility.md, words to values; what Salt answered is recorded in test/golden/yamlify.json.
  */
 import { readYaml, type YamlValue } from "./yaml11.ts";
 
-/** `name=value`: the name starts with a letter or underscore, the value with anything but `=` and holds no line feed but a last one. */
+/** `name=value`: the name starts with a letter or underscore. The value does not start with `=`, and has a line feed only at its end. */
 const keywordPattern = /^([\p{L}_][\p{L}\p{N}_.-]*)=(?!=)([^\n]*)\n?$/u;
 
-/** A word of the form `name=value`, its value as it is written; undefined for any other. */
+/** Splits a word of the form `name=value` without reading the value; undefined for other words. */
 export function keywordWord(text: string): { readonly name: string; readonly word: string } | undefined {
   const [, name, word] = keywordPattern.exec(text) ?? [];
   return name === undefined || word === undefined ? undefined : { name, word };
@@ -20,7 +20,7 @@ export function parseWord<F>(word: string, floatOf: (value: number) => F): YamlV
   const read = readYaml(word, floatOf);
   if (!read) return word;
   const { value } = read;
-  // What follows a `#` would be lost: only structures and typed values are worth that.
+  // The text after a `#` would be lost, which Salt accepts only for structures and typed values.
   if (word.includes("#")) return typeof value === "string" || value === null ? word : value;
   if (value instanceof Map) return word.startsWith("{") ? value : word;
   if (Array.isArray(value)) return word.startsWith("[") ? value : word;

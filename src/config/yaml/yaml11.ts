@@ -1,5 +1,5 @@
 /**
- * One YAML 1.1 value on one line, as PyYAML and Salt read it: `y` and `n` are text, `010` is 10, dates stay text, a key may not come twice.
+ * Reads one YAML 1.1 value on one line as PyYAML and Salt do: `y` and `n` are text, `010` is 10, dates stay text, repeated keys are errors.
  * Source: https://yaml.org/type/, and what Salt answered, recorded in test/golden/yamlify.json.
  */
 import { parseYamlLine, tagPrefix, type YamlNode, type YamlPair } from "./nodes.ts";
@@ -7,7 +7,7 @@ import { Unreadable } from "./tokens.ts";
 
 type PlainKind = "null" | "bool" | "int" | "float" | "timestamp" | "merge" | "value" | "text";
 
-/** In the order in which they are tried. */
+/** In order of precedence. */
 export const plainPatterns: readonly (readonly [PlainKind, RegExp])[] = [
   ["null", /^(?:~|null|Null|NULL|)$/],
   ["bool", /^(?:yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$/],
@@ -26,16 +26,16 @@ export const plainPatterns: readonly (readonly [PlainKind, RegExp])[] = [
   ["value", /^=$/],
 ];
 
-/** The type of a scalar that is written without quotes and without a tag. */
+/** The kind of a scalar without quotes and without a tag. */
 export function plainKind(text: string): PlainKind {
   return plainPatterns.find(([, pattern]) => pattern.test(text))?.[0] ?? "text";
 }
 
-/** `F` holds floats whose value is integral, so that `1.0` is told from `1`; other floats are numbers. */
+/** `F` holds floats with an integral value, which tells `1.0` from `1`. Other floats are numbers. */
 export type YamlValue<F> = null | boolean | number | bigint | string | Uint8Array | F | YamlValue<F>[] | YamlMap<F>;
 type YamlMap<F> = Map<YamlValue<F>, YamlValue<F>>;
 
-/** Undefined for what PyYAML or Salt refuse: bad syntax, unknown tags, repeated or unhashable keys. `text` is one line. */
+/** Undefined if PyYAML or Salt refuse the text: bad syntax, unknown tags, repeated or unhashable keys. `text` is one line. */
 export function readYaml<F>(text: string, floatOf: (value: number) => F): { value: YamlValue<F> } | undefined {
   try {
     return { value: new Reader(floatOf).read(parseYamlLine(text)) };
@@ -95,7 +95,7 @@ function valueOfKind(kind: ScalarKind, text: string): Scalar["value"] {
   return text;
 }
 
-/** The value of a plain scalar of this kind; undefined for what PyYAML refuses. */
+/** The value of a plain scalar of this kind; undefined if PyYAML refuses it. */
 export function plainValue(kind: PlainKind, text: string): { readonly value: Scalar["value"] } | undefined {
   try {
     return { value: kind === "float" ? floatOfText(text) : valueOfKind(kind, text) };
@@ -112,7 +112,7 @@ function isPlainOf(node: YamlNode, kind: PlainKind): boolean {
   return node.tag === undefined ? node.isPlain && plainKind(node.text) === kind : node.tag === tagPrefix + kind;
 }
 
-/** Puts what `<<` names before the map's own pairs, of which those with the same key win. */
+/** Puts the pairs that `<<` names before the map's own pairs, which win. */
 function mergePairs(pairs: readonly YamlPair[]): readonly YamlPair[] {
   const own = pairs.filter(([key]) => !isPlainOf(key, "merge"));
   if (own.length === pairs.length) return pairs;
@@ -151,12 +151,12 @@ function boolOf(text: string): boolean {
   throw new Unreadable();
 }
 
-/** Digits in base 60 (`1:30`), the last of which may have a fraction. */
+/** Reads base 60 (`1:30`); the last part may have a fraction. */
 function baseSixty(text: string): number {
   return text.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
 }
 
-/** Leading zeros mean nothing to Salt, unless a sign stands before them: then they mean octal. */
+/** Salt ignores leading zeros, except after a sign, where they mean octal. */
 function intOf(source: string): number | bigint {
   const decimal = /^0+(?![bx])/.test(source) ? source.replace(/^0+/, "") || "0" : source;
   const digits = decimal.replaceAll("_", "").trim();
@@ -191,7 +191,7 @@ function bytesOf(text: string): Uint8Array {
   return Buffer.from(digits, "base64");
 }
 
-/** Equal keys, as Python sees them, have one identity: 1, 1.0 and true are one. */
+/** Keys that are equal in Python have one identity: 1, 1.0 and true. */
 function identityOf(key: Scalar["value"]): string {
   if (key instanceof Uint8Array) return `bytes ${Buffer.from(key).toString("latin1")}`;
   if (typeof key === "string" || key === null) return `${typeof key} ${key}`;

@@ -1,4 +1,4 @@
-/** What each minion's pushed files take, so that no minion fills the master's disk: counted at its first push, then kept current. */
+/** Counts each minion's pushed files, so that no minion fills the master's disk: at its first push, then with each push. */
 import { pushedRecountMs, pushedUsagesMax } from "../../limits.ts";
 import type { PushedTotal } from "./total.ts";
 import { addUsage, exceeded, type PushRefusal, type Usage, type UsageBounds } from "./usage.ts";
@@ -15,11 +15,11 @@ const refusals = {
 } as const;
 
 export class PushedUsage {
-  /** Of all minions. */
+  /** The total of all minions. */
   readonly total: PushedTotal;
   readonly #bounds: UsageBounds;
   readonly #nowMs: () => number;
-  /** By the minion's directory; the one asked for longest ago goes first. */
+  /** By the minion's directory, in order of use, the oldest first. */
   readonly #known = new Map<string, Counted>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
@@ -29,7 +29,7 @@ export class PushedUsage {
     this.#nowMs = nowMs;
   }
 
-  /** One push of a minion after the other: what one adds counts for the next. */
+  /** Runs a minion's pushes one after the other, so that each sees the size after the previous one. */
   async inTurn<Result>(root: string, step: () => Promise<Result>): Promise<Result> {
     const before = this.#turns.get(root) ?? Promise.resolve();
     const turn = before.then(step, step);
@@ -41,7 +41,7 @@ export class PushedUsage {
     }
   }
 
-  /** Takes room for so much more. `settle` follows. @returns the bound that refuses it */
+  /** Reserves room for `more`; call `settle` afterwards. @returns the bound that refuses it */
   async take(root: string, more: Usage): Promise<PushRefusal | undefined> {
     let known = this.#known.get(root) ?? (await this.#count(root));
     const isOld = this.#nowMs() - known.countedMs >= pushedRecountMs;
@@ -57,7 +57,7 @@ export class PushedUsage {
     return undefined;
   }
 
-  /** What was taken is on disk, or else `unused` of it is given back. */
+  /** Ends a reservation. `unused` is given back if the push did not reach the disk. */
   settle(root: string, more: Usage, unused?: Usage): void {
     this.total.settle(more, unused);
     const known = this.#known.get(root);

@@ -1,6 +1,6 @@
 /**
- * What the pushed files of all minions take together: counted when the file server starts, then kept current by each push. Counted anew at the bound,
- * because an operator may have removed some. The count runs beside pushes, which it may count twice until the next one, and never leaves out.
+ * Counts the pushed files of all minions: at the start of the file server, then with each push. Counts again at the bound, because an
+ * operator may have removed some. A count runs beside pushes: it may count one twice, and never leaves one out.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { pushedCountWaitMs, pushedRecountRest, pushedTotalRecountMs, pushesWaitingMax } from "../../limits.ts";
@@ -17,9 +17,9 @@ export class PushedTotal {
   #fault: unknown;
   #countedMs = Number.NEGATIVE_INFINITY;
   #tookMs = 0;
-  /** Taken and perhaps not on disk yet. */
+  /** Reserved, and perhaps not on disk yet. */
   readonly #underWay = new Set<Usage>();
-  /** Taken while a count is under way, or before and not on disk when it began. */
+  /** Reserved during a count, or before it and not on disk when it began. */
   #beside: Usage = { entries: 0, bytes: 0 };
 
   /** @param minions `cachedir/minions` */
@@ -35,12 +35,12 @@ export class PushedTotal {
     this.#waitMs = waitMs;
   }
 
-  /** Undefined until it was counted. */
+  /** Undefined until the first count ends. */
   get known(): Readonly<Usage> | undefined {
     return this.#known;
   }
 
-  /** Begins to count. What fails is thrown by the next push. */
+  /** Begins to count. The next push throws its error. */
   begin(): Promise<void> {
     this.#counting ??= this.#count().finally(() => {
       this.#counting = undefined;
@@ -48,7 +48,7 @@ export class PushedTotal {
     return this.#counting;
   }
 
-  /** Waits for the first count, and at a bound for a new one if that is due. @throws what the file system refuses */
+  /** Waits for the first count, and at the bound for a new one if that is due. @throws the file system's error */
   async prepare(more: Usage): Promise<void> {
     if (this.#known === undefined || exceeded(this.#known, more, this.#bounds) !== undefined) {
       const restMs = Math.max(pushedTotalRecountMs, pushedRecountRest * this.#tookMs);
@@ -58,7 +58,7 @@ export class PushedTotal {
     if (this.#known === undefined && this.#fault !== undefined) throw this.#fault;
   }
 
-  /** A few pushes wait; others are answered at once, since each that waits holds one of the places of all requests for files. */
+  /** At most `pushesWaitingMax` pushes wait, because each holds one of the places for requests for files. Others go on at once. */
   async #waitForCount(): Promise<void> {
     if (this.#counting === undefined || this.#waitingCount >= pushesWaitingMax) return;
     this.#waitingCount += 1;
@@ -69,7 +69,7 @@ export class PushedTotal {
     }
   }
 
-  /** Takes room if there is any. `settle` follows. @returns what refuses it */
+  /** Reserves room; call `settle` afterwards. @returns the bound that refuses it */
   take(more: Usage): keyof Usage | "uncounted" | undefined {
     if (this.#known === undefined) return "uncounted";
     const refusal = exceeded(this.#known, more, this.#bounds);
@@ -80,14 +80,14 @@ export class PushedTotal {
     return undefined;
   }
 
-  /** What was taken is on disk, or else `unused` of it is given back. */
+  /** Ends a reservation. `unused` is given back if the push did not reach the disk. */
   settle(more: Usage, unused: Usage | undefined): void {
     this.#underWay.delete(more);
     if (unused !== undefined && this.#known !== undefined)
       add(this.#known, { entries: -unused.entries, bytes: -unused.bytes });
   }
 
-  /** What shrinks is left out, because the count may have met the smaller file. */
+  /** Ignores shrinking, because the count may have seen the smaller file. */
   #addBeside({ entries, bytes }: Usage): void {
     add(this.#beside, { entries: Math.max(0, entries), bytes: Math.max(0, bytes) });
   }

@@ -1,4 +1,4 @@
-/** What pushed files take on the master's disk, and counting it. */
+/** Counts the pushed files on the master's disk. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isNotThere } from "../../config/files/system-errors.ts";
@@ -14,16 +14,16 @@ export const pushBounds = [
   "file_recv_total_max_size",
   "file_recv_total_max_files",
 ] as const;
-/** `uncounted`: after a start the files of all minions were not counted in time. */
+/** `uncounted`: the first count of all minions' files did not end in time. */
 export type PushRefusal = (typeof pushBounds)[number] | "uncounted";
 
-/** Which of the bounds `more` would exceed. What shrinks is never refused. */
+/** Returns the bound that `more` would exceed. Shrinking is never refused. */
 export function exceeded(known: Usage, more: Usage, { entriesMax, bytesMax }: UsageBounds): keyof Usage | undefined {
   if (more.entries > 0 && known.entries + more.entries > entriesMax) return "entries";
   return more.bytes > 0 && known.bytes + more.bytes > bytesMax ? "bytes" : undefined;
 }
 
-/** Adds what is below `directory`. Ends early once a bound is exceeded: how much more there is does not matter. */
+/** Adds the files below `directory`. Ends as soon as a bound is exceeded. */
 export async function addUsage(directory: string, counted: Usage, bounds: UsageBounds): Promise<void> {
   for (const entry of await entriesOf(directory)) {
     if (isOver(counted, bounds)) return;
@@ -34,7 +34,7 @@ export async function addUsage(directory: string, counted: Usage, bounds: UsageB
   }
 }
 
-/** Adds what all minions have pushed. @param minions `cachedir/minions` */
+/** Adds the pushed files of all minions. @param minions `cachedir/minions` */
 export async function addUsageOfAll(minions: string, counted: Usage, bounds: UsageBounds): Promise<void> {
   for (const entry of await entriesOf(minions)) {
     if (isOver(counted, bounds)) return;

@@ -1,9 +1,9 @@
-/** The arguments of an external source as they are written in `ext_pillar`, bound to its parameters as Python binds them. */
+/** Binds the arguments of an external source (`ext_pillar`) to its parameters as Python does. */
 import { SaltworksError } from "../../errors.ts";
 import type { Value } from "../../wire/values.ts";
 import type { ExternalSource, SourceArguments } from "./contract.ts";
 
-/** What is wrong with a source, in the words that follow "Failed to load ext_pillar NAME: ". */
+/** Makes an error whose message follows "Failed to load ext_pillar NAME: ". */
 export function sourceFault(message: string, detail: { readonly isFatal?: boolean } = {}): SaltworksError {
   return new SaltworksError("PILLAR_FAILED", message, { kind: "source", ...detail });
 }
@@ -15,7 +15,7 @@ function quotedNames(names: readonly string[]): string {
   return `${quoted.slice(0, -1).join(", ")}, and ${last}`;
 }
 
-/** A map holds keywords, a list holds arguments in order, and anything else is the first one. @throws SaltworksError PILLAR_FAILED */
+/** A map holds keywords, a list holds arguments in order, any other value is the first argument. @throws SaltworksError PILLAR_FAILED */
 export function boundArguments({ parameters, requiredCount }: ExternalSource, written: Value): SourceArguments {
   const bound = new Map<string, Value>();
   if (written instanceof Map) {
@@ -42,7 +42,7 @@ export function boundArguments({ parameters, requiredCount }: ExternalSource, wr
   return bound;
 }
 
-/** Python counts the minion's id and the pillar, which each source gets in front. */
+/** Python also counts the minion's id and the pillar, which every source gets first. */
 function tooMany(parameterCount: number, requiredCount: number, givenCount: number): SaltworksError {
   const most = parameterCount + 2;
   const least = requiredCount + 2;

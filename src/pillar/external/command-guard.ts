@@ -1,10 +1,10 @@
 /**
- * Ends commands whose thread or master is gone, by SIGKILL, too: a shell that outlives it is told the process group of each command that runs, and kills
- * those that are left when the pipe to it closes. Nothing else tells a process on every system that its parent has died.
+ * Ends commands whose thread or master has died, also by SIGKILL. A shell that outlives the master gets the process group of each running
+ * command, and kills the remaining groups when its pipe closes. No other way of noticing a parent's death works on every system.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 
-/** Signals for a whole group, as systemd sends them at a stop, must not end it before the commands. */
+/** Ignores signals to the whole group, as systemd sends them at a stop: the shell must outlive the commands. */
 const script = `trap '' HUP INT TERM
 running=' '
 while read -r sign pid; do
@@ -19,17 +19,17 @@ export class CommandGuard {
   readonly #groups = new Set<number>();
   #shell: ChildProcess | undefined;
 
-  /** To be called before a command is started: from then on the shell is there. Where no process can be started, commands go without a guard. */
+  /** Starts the shell. Call it before a command starts. If the shell cannot start, commands run without a guard. */
   start(): void {
     if (this.#shell !== undefined) return;
     try {
       this.#spawn();
     } catch {
-      // The command that follows meets the same error, and tells it.
+      // The next command meets the same error and reports it.
     }
   }
 
-  /** `group`: a command's process id, which leads a group of its own. */
+  /** `group`: the process id of a command, which leads its own group. */
   add(group: number): void {
     this.#groups.add(group);
     this.#tell("+", group);
@@ -50,7 +50,7 @@ export class CommandGuard {
       if (this.#shell === shell) this.#shell = undefined;
     };
     shell.once("error", forget).once("exit", forget);
-    // One that was killed is replaced with the next command.
+    // The next command replaces a shell that was killed.
     shell.stdin?.on("error", forget);
     shell.unref();
     this.#shell = shell;
@@ -62,14 +62,14 @@ export class CommandGuard {
   }
 }
 
-/** @returns the system's code if processes run on: those of another user, as of `sudo`, cannot be ended */
+/** @returns the system's error code if processes run on, such as those of another user (`sudo`) */
 export function endGroup(pid: number): string | undefined {
   try {
     process.kill(-pid, "SIGKILL");
     return undefined;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // It has ended in the meantime.
+    // The group has ended in the meantime.
     return code === "ESRCH" ? undefined : (code ?? "an error");
   }
 }

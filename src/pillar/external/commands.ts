@@ -11,14 +11,14 @@ import { dataOf } from "../jinja/values/objects.ts";
 import { sourceFault } from "./arguments.ts";
 import type { ExternalSource, SourceArguments, SourceContext } from "./contract.ts";
 
-/** Stands in a command for the minion's id. */
+/** The minion's id replaces it in a command. */
 const idMark = "%s";
 /**
- * Ids that mean nothing but themselves to a shell, within quotes or not, and are no option to a program. An operator may have written quotes
- * around the mark, so that no quoting of ours would be safe for other ids.
+ * Ids that a shell takes literally, quoted or not, and that a program does not take for an option. Other ids are refused: quotes of ours
+ * could collide with the operator's quotes around the mark.
  */
 const plainId = /^[\p{L}\p{N}_][\p{L}\p{N}_.@:+=,-]*$/u;
-/** Shells that take `-c` and Salt's kind of commands; an account without a login has another program in its place. */
+/** Shells that take `-c`. An account without a login has another program instead. */
 const shells = /^\/(?:.*\/)?(?:sh|bash|dash|ash|ksh|zsh)$/;
 
 function commandText(args: SourceArguments, id: string): string {
@@ -47,7 +47,7 @@ function outputOf({ outcome, note }: SourceContext): string | undefined {
   if (outcome === undefined) throw sourceFault("commands run on a master only");
   if ("fault" in outcome) throw sourceFault(outcome.fault, { isFatal: outcome.isFatal });
   const { stdout, exitCode, complaint } = outcome;
-  // As in Salt, which takes output for text without its end: a block scalar there has no line break.
+  // As in Salt, which strips the output: a block scalar at its end has no line break.
   const text = stdout.trimEnd();
   if (exitCode !== 0) note(`the command ended with ${exitCode}${complaint === "" ? "" : `: ${complaint}`}`);
   if (text !== "") return text;
@@ -62,7 +62,7 @@ function read(format: "YAML" | "JSON", load: (text: string) => Value): ExternalS
     try {
       return load(text);
     } catch (error) {
-      // Neither the parser's words nor the output: both may hold secrets, and the errors reach the minion.
+      // The error names neither the parser's message nor the output: minions see it, and both may hold secrets.
       context.note(`${format} data of the command failed to parse (${text.length} characters)`);
       throw Object.assign(sourceFault(`${format} data of the command failed to parse`), { cause: error });
     }

@@ -16,7 +16,7 @@ import type { ExternalSource, SourceArguments, SourceContext, TemplatePipe } fro
 type Options = {
   readonly followsLinks: boolean;
   readonly keepsNewline: boolean | readonly string[];
-  /** Undefined: files are values as they are. */
+  /** Undefined: files are values without rendering. */
   readonly pipe: TemplatePipe | undefined;
 };
 
@@ -43,7 +43,7 @@ function optionsOf(args: SourceArguments, context: SourceContext, root: string):
   };
 }
 
-/** One directory of a host or nodegroup, read whole. */
+/** Reads one directory of a host or nodegroup. */
 class Tree {
   readonly #context: SourceContext;
   readonly #options: Options;
@@ -55,7 +55,7 @@ class Tree {
     this.#options = options;
   }
 
-  /** `prefix`: the directory below the top one, `.` for that one itself. */
+  /** `prefix`: the path below the top directory, `.` for the top directory. */
   read(directory: string, prefix: string, depth: number): ValueMap {
     if (depth > fileTreeDepthMax) throw sourceFault(`${directory} lies deeper than ${fileTreeDepthMax} directories`);
     const directories: [string, Value][] = [];
@@ -77,7 +77,7 @@ class Tree {
     return new Map([...directories, ...files]);
   }
 
-  /** Sorted, so that the same tree gives the same pillar. */
+  /** Sorted, so that a tree always gives the same pillar. */
   #listing(directory: string): readonly { readonly name: string; readonly isLink: boolean }[] {
     try {
       return readdirSync(directory, { withFileTypes: true })
@@ -116,7 +116,7 @@ function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? String(error);
 }
 
-/** Undefined for what is not there, and for what cannot be looked at: a circle of links, or behind a directory of another user. */
+/** Undefined for a missing path and for one that cannot be read: a circle of links, or a directory of another user. */
 function statsOf({ note }: SourceContext, path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -130,7 +130,7 @@ function isDirectory(context: SourceContext, path: string): boolean {
   return statsOf(context, path)?.isDirectory() === true;
 }
 
-/** @throws SaltworksError PILLAR_FAILED, because a group's data would be missing without a word */
+/** @throws SaltworksError PILLAR_FAILED, because a group's data would silently be missing */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();
@@ -168,7 +168,7 @@ function ofRoot(context: SourceContext, args: SourceArguments, root: string): Va
   return merged(groups, new Tree(context, options).read(host, ".", 0), false);
 }
 
-/** A relative root lies below each directory of the environment that is asked for. */
+/** A relative root lies below each directory of the requested environment. */
 function rootsOf({ pillarenv, roots, note }: SourceContext, root: string): readonly string[] {
   if (isAbsolute(root)) return [root];
   if (pillarenv === undefined) {
@@ -196,7 +196,7 @@ export const fileTree: ExternalSource = {
     "template",
   ],
   requiredCount: 0,
-  // A minion would choose the directory.
+  // Otherwise a minion would choose the directory.
   isForMinions: false,
   read: (context, args) => {
     const root = args.get("root_dir") ?? null;

@@ -1,6 +1,6 @@
 /**
- * Merges the external sources (`ext_pillar`) over a pillar, one after the other. Source: Salt 3007's `Pillar.ext_pillar`, observed.
- * A source that fails leaves an error in `_errors` and the others go on.
+ * Merges external sources (`ext_pillar`) over a pillar, one after the other. A source that fails leaves an error in `_errors`, and the
+ * next one runs. Source: Salt 3007's `Pillar.ext_pillar`, observed.
  */
 
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -15,7 +15,7 @@ import { externalSources } from "./sources.ts";
 
 const malformed = 'The "ext_pillar" option is malformed';
 
-/** How a source is named among the outcomes of commands. */
+/** A source's key in the outcomes of commands. */
 function placeOf(index: number, name: string): string {
   return `${index}/${name}`;
 }
@@ -25,7 +25,7 @@ function isExcluded({ excludedSources }: PillarSettings, entry: ValueMap): boole
   return excludedSources.includes(String(first));
 }
 
-/** Whether a pillar of this master waits for commands. */
+/** Whether pillars of this master wait for commands. */
 export function hasCommands(settings: PillarSettings): boolean {
   return settings.sources.some(
     (entry) =>
@@ -35,7 +35,7 @@ export function hasCommands(settings: PillarSettings): boolean {
   );
 }
 
-/** What has to run before this minion's pillar is compiled, by place; a fault where a command cannot be made. */
+/** Commands to run before this minion's pillar is compiled, by place. A fault stands for a command that cannot be made. */
 export function commandsOf(
   settings: PillarSettings,
   id: string,
@@ -60,7 +60,7 @@ export function commandsOf(
 
 export type SourceMerge = {
   readonly settings: PillarSettings;
-  /** What a minion asks for itself, beside those of the configuration (`pillar.ext`). */
+  /** Sources that the minion asks for (`pillar.ext`), beside the configured ones. */
   readonly onDemand: Value | undefined;
   readonly outcomes: SourceOutcomes;
   readonly contextOf: (note: SourceContext["note"]) => Omit<SourceContext, "outcome">;
@@ -81,7 +81,7 @@ export function withSources(pillar: ValueMap, merge: SourceMerge): ValueMap {
       return new Map();
     }
     if (isExcluded(settings, entry)) continue;
-    // As in Salt: of several sources in one entry the last one that succeeds counts.
+    // As in Salt, the last source that succeeds counts if one entry names several.
     let value: Value = null;
     for (const [key, written] of entry) {
       const read = sourceValue(String(key), written, index, merge);
@@ -94,11 +94,11 @@ export function withSources(pillar: ValueMap, merge: SourceMerge): ValueMap {
   return result;
 }
 
-/** Undefined for a source that failed or is not there. */
+/** Undefined for a source that failed or is unknown. */
 function sourceValue(name: string, written: Value, index: number, merge: SourceMerge): Value | undefined {
   const source = externalSources.get(name);
   if (source === undefined) {
-    // A master's pillars have an error for it already: it was accepted as missing at the start.
+    // The pillar already has an error for a source that `accept_missing` names.
     const isTold = merge.settings.errors.some((error) => error.startsWith(`ext_pillar: ${name} `));
     if (!isTold) merge.fail(`Failed to load ext_pillar ${name}: it is not available here`);
     return undefined;
@@ -118,7 +118,7 @@ function sourceValue(name: string, written: Value, index: number, merge: SourceM
   }
 }
 
-/** One entry, as the minion wrote it, if every source that it names may be asked for; an error for the pillar otherwise. */
+/** Returns the minion's entry if minions may ask for each source that it names; else reports an error. */
 function onDemandEntries({ settings, onDemand, fail }: SourceMerge): readonly ValueMap[] {
   if (onDemand === undefined || !isTrue(onDemand)) return [];
   if (!(onDemand instanceof Map) || onDemand.size > onDemandSourcesMax) {
@@ -134,7 +134,7 @@ function onDemandEntries({ settings, onDemand, fail }: SourceMerge): readonly Va
   return refused.length + unserved.length > 0 ? [] : [onDemand];
 }
 
-/** A minion chooses it, and it goes into the log. */
+/** Shortens the name, because a minion chooses it and the log shows it. */
 function shortName(name: string): string {
   return name.replaceAll(/[^\w.-]/g, "?").slice(0, 64);
 }

@@ -1,5 +1,5 @@
 /**
- * Runs the commands of external pillar sources, one after the other, each with bounded output and all within one deadline, which ends the
+ * Runs the commands of external pillar sources one after the other, with bounded output and one deadline for all. The deadline ends the
  * whole process group.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -16,7 +16,7 @@ type Ending = "ended" | "failed" | "timeout" | "tooLarge";
 /** How the commands of one pillar ended, by number. */
 export type CommandCounts = Readonly<Record<Ending, number>>;
 
-/** Salt's commands speak English whatever the master's own language is. */
+/** As in Salt, commands run with an English locale. */
 const plainLocale: Readonly<Record<string, string>> = Object.fromEntries(
   "CTYPE NUMERIC TIME COLLATE MONETARY MESSAGES PAPER NAME ADDRESS TELEPHONE MEASUREMENT IDENTIFICATION"
     .split(" ")
@@ -26,7 +26,7 @@ const plainLocale: Readonly<Record<string, string>> = Object.fromEntries(
 /** Variables of the environment, handed in by the program's entry. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The master's own environment, without what is meant for the master alone. */
+/** The master's environment without the variables that configure the master itself. */
 function commandEnvironment(environment: Environment): Environment {
   const {
     NOTIFY_SOCKET: _socket,
@@ -38,7 +38,7 @@ function commandEnvironment(environment: Environment): Environment {
   return { ...rest, ...plainLocale, LANGUAGE: "C" };
 }
 
-/** Home, as in Salt, unless it cannot be read. */
+/** The home directory, as in Salt, unless it cannot be read. */
 function workingDirectory(): string {
   try {
     accessSync(homedir(), constants.R_OK);
@@ -48,7 +48,7 @@ function workingDirectory(): string {
   }
 }
 
-/** `guard`: knows each command while it runs. @returns how each command of this minion's pillar ended, and how many ended in which way */
+/** `guard`: gets each command while it runs. @returns the outcome of each command of this minion's pillar, and counts by outcome */
 export async function runSourceCommands(
   settings: PillarSettings,
   id: string,
@@ -103,7 +103,7 @@ function run({ argv }: SourceCommand, env: Environment, limits: RunLimits): Prom
     child.once("error", (error) => end(unstarted(error)));
     const stop = (ending: Ending, fault: string) => {
       const left = pid === undefined ? undefined : endGroup(pid);
-      // A process that left the group may hold the pipes for ever; the command is over nevertheless.
+      // The command is over, although a process that left the group may hold the pipes open.
       child.stdout?.destroy();
       child.stderr?.destroy();
       end({
@@ -115,7 +115,7 @@ function run({ argv }: SourceCommand, env: Environment, limits: RunLimits): Prom
     const chunks: Buffer[] = [];
     let bytes = 0;
     let complaint = "";
-    // Without a free file descriptor there are no pipes, and the error follows.
+    // Without a free file descriptor there are no pipes; the error event follows.
     child.stdout?.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       chunks.push(chunk);
@@ -143,7 +143,7 @@ function started([program, ...args]: SourceCommand["argv"], env: Environment): C
       cwd: workingDirectory(),
       env,
       stdio: ["ignore", "pipe", "pipe"],
-      // A group of its own, so that the deadline reaches every process of the command.
+      // A separate group, so that the deadline ends every process of the command.
       detached: true,
     });
   } catch (error) {

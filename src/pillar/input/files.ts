@@ -1,6 +1,6 @@
 /**
- * Files below the pillar roots: found, read, and kept while they do not change. Nothing outside a root has a name here.
- * A file that changed a moment ago is read again each time: its time stamp could not tell a second change from the first.
+ * Finds and reads files below the pillar roots, and keeps them while they do not change. A path never leads outside a root. A file that
+ * has just changed is read again each time, because its time stamp could hide a second change.
  */
 import { isUtf8 } from "node:buffer";
 import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
@@ -21,7 +21,7 @@ function isSame(a: Stamp, b: Stamp): boolean {
   return a.modifiedMs === b.modifiedMs && a.changedMs === b.changedMs && a.inode === b.inode && a.size === b.size;
 }
 
-/** A place for values made of files, by path, of which those used longest ago go first. */
+/** Keeps values made from files by path; the one used longest ago goes first. */
 class FileCache<T> {
   readonly #kept = new Map<string, Kept<T>>();
   readonly #nowMs: () => number;
@@ -51,7 +51,7 @@ function statOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-/** Whether a path stays below its root: no part of it is empty, `.` or `..`. */
+/** Whether a path stays below its root: none of its parts is empty, `.` or `..`. */
 export function isInside(path: string): boolean {
   return (
     path !== "" && !path.includes("\0") && path.split("/").every((part) => part !== "" && part !== "." && part !== "..")
@@ -67,7 +67,7 @@ export class PillarFiles {
     this.#names = new FileCache(nowMs);
   }
 
-  /** The first root's file of that path; undefined if there is none. @throws SaltworksError PILLAR_FAILED for one that is too large */
+  /** Reads the file from the first root that has it; undefined if none has. @throws SaltworksError PILLAR_FAILED if it is too large */
   read(roots: readonly string[], path: string): PillarFile | undefined {
     if (!isInside(path)) return undefined;
     for (const root of roots) {
@@ -77,7 +77,7 @@ export class PillarFiles {
     return undefined;
   }
 
-  /** As `read` for a file anywhere on this machine. Only templates of the operator name one. */
+  /** Reads any file of this machine. Only the operator's templates may name one. */
   readAt(path: string): PillarFile | undefined {
     const stats = statOf(path);
     if (stats?.isFile() !== true) return undefined;
@@ -86,7 +86,7 @@ export class PillarFiles {
     return { path, text: this.#texts.get(path, stats, () => textOf(path)) };
   }
 
-  /** Names of all SLS files of these roots, `init.sls` by its directory, sorted. */
+  /** Sorted names of all SLS files of these roots; `init.sls` has its directory's name. */
   slsNames(roots: readonly string[]): readonly string[] {
     const names = new Set<string>();
     for (const root of roots) this.#walk(root, "", 0, names);
@@ -129,7 +129,7 @@ function notUtf8(bytes: Buffer): SaltworksError {
   return new SaltworksError("PILLAR_FAILED", "the file is not UTF-8", { line });
 }
 
-/** Links count as what they lead to. */
+/** Follows links. */
 function listing(directory: string): readonly { readonly name: string; readonly isDirectory: boolean }[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const isDirectory = entry.isSymbolicLink()

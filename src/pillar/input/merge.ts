@@ -1,8 +1,8 @@
-/** Merging of pillars: maps key by key, all else replaced, lists joined only if asked. Source: Salt's `recurse` strategy, observed. */
+/** Merges pillars: maps key by key, other values replace, lists are joined only on request. Source: Salt's `recurse` strategy, observed. */
 import { type Item, isEqual } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 
-/** The upper's values win. Neither map is changed. */
+/** Values of `above` win. Changes neither map. */
 export function merged(below: ValueMap, above: ValueMap, joinsLists: boolean): ValueMap {
   const result: ValueMap = new Map(below);
   for (const [key, value] of above) {
@@ -18,7 +18,7 @@ function mergedValue(below: Value, above: Value, joinsLists: boolean): Value {
   return joinedLists(below, above);
 }
 
-/** What the first has already is left out of the second, and no more. */
+/** Appends members of the second that the first does not have; keeps repeats within each. */
 export function joinedLists<Member extends Item>(first: readonly Member[], second: readonly Member[]): Member[] {
   return [...first, ...second.filter((item) => !first.some((other) => isEqual(other, item)))];
 }

@@ -1,14 +1,14 @@
-/** Whether a target means the minion whose pillar is made: lines of the top file, and `salt['match.*']` in templates. */
+/** Matches targets against the minion whose pillar is compiled: for the top file, and for `salt['match.*']` in templates. */
 import { matches } from "../../target/match.ts";
 import { expandTarget } from "../../target/nodegroups.ts";
 import { parseTarget } from "../../target/parse.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import type { PillarSettings } from "./settings.ts";
 
-/** `pillar`: what is known of it while it is being made, which is nothing unless external sources come first. */
+/** `pillar`: the values so far. There are none unless external sources come first. */
 export type Minion = { readonly id: string; readonly grains: ValueMap; readonly pillar?: ValueMap };
 
-/** @throws SaltworksError TARGET_INVALID for a kind or expression that is wrong or refused */
+/** @throws SaltworksError TARGET_INVALID for a kind or expression that is invalid or refused */
 export function matchesMinion(
   minion: Minion,
   settings: PillarSettings,

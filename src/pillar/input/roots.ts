@@ -1,7 +1,7 @@
-/** The directories of pillar files by environment, as one question means them. */
+/** Directories of pillar files by environment, for one request. */
 import { anyEnvironment, directoriesFor } from "../../config/files/environment.ts";
 
-/** `__env__` stands for the environment that is asked for, if that has no directories of its own. */
+/** `__env__` stands for the requested environment if that has no directories. */
 export function dynamicRoots(
   roots: ReadonlyMap<string, readonly string[]>,
   environment: string,
@@ -10,7 +10,7 @@ export function dynamicRoots(
   if (dynamic === undefined) return roots;
   const known = new Map([...roots].filter(([name]) => name !== anyEnvironment));
   if (environment === anyEnvironment || (known.get(environment)?.length ?? 0) > 0) return known;
-  // A name that leads elsewhere is one that is not there.
+  // Names that lead elsewhere are treated as unknown.
   const directories = directoriesFor(dynamic, environment);
   if (directories !== undefined) known.set(environment, directories);
   return known;

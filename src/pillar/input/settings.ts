@@ -1,4 +1,4 @@
-/** The master's options that shape pillars, read once. docs/pillar.md says which are refused. */
+/** Reads the master's options that shape pillars. docs/pillar.md says which are refused. */
 import type { MasterConfig } from "../../config/load.ts";
 import { pillarErrors } from "../../config/options/unbuilt.ts";
 import { masterOptions } from "../../config/schema.ts";
@@ -8,13 +8,13 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import type { LexerOptions } from "../jinja/syntax/lexer.ts";
 
 export type PillarSettings = {
-  /** Directories of each environment, `base` always among them, in the order of the file. */
+  /** Directories by environment, in the order of the file. `base` is always there. */
   readonly roots: ReadonlyMap<string, readonly string[]>;
-  /** Directories of the files that minions are served, for templates that read one. */
+  /** Directories of served files, for templates that read one. */
   readonly fileRoots: ReadonlyMap<string, readonly string[]>;
   readonly topFile: string;
   readonly renderer: string;
-  /** Jinja's options for files of a name (`jinja_sls_env`), and for top files and texts of sources (`jinja_env`). */
+  /** Jinja's options for SLS files (`jinja_sls_env`), and for top files and texts of external sources (`jinja_env`). */
   readonly jinjaOfSls: LexerOptions;
   readonly jinjaOfOthers: LexerOptions;
   readonly nodegroups: Nodegroups;
@@ -24,20 +24,20 @@ export type PillarSettings = {
   readonly joinsLists: boolean;
   readonly includesOverride: boolean;
   readonly hidesErrors: boolean;
-  /** `pillar.get` without a default fails for a key that is not there. */
+  /** `pillar.get` without a default fails for a missing key. */
   readonly raisesOnMissing: boolean;
   readonly addsOptions: boolean;
-  /** `ext_pillar` as it is written: maps of a source's name to its arguments. */
+  /** `ext_pillar` as configured: maps from a source's name to its arguments. */
   readonly sources: readonly Value[];
-  /** The sources come before the files. */
+  /** External sources are merged before files. */
   readonly sourcesFirst: boolean;
   readonly excludedSources: readonly string[];
   readonly onDemandSources: readonly string[];
-  /** As in Salt, a command that fails leaves no error in the pillar. */
+  /** A command that fails leaves no error in the pillar, as in Salt. */
   readonly ignoresFailures: boolean;
-  /** Errors that every pillar has: sources of the configuration that are not there. */
+  /** Errors of every pillar: configured sources that are not built. */
   readonly errors: readonly string[];
-  /** Every option that is no secret, as templates see them. Made anew for each pillar: templates may change it. */
+  /** Returns every option that is not secret, for templates. Makes a new map for each pillar, because templates may change it. */
   readonly opts: () => ValueMap;
 };
 
@@ -61,7 +61,7 @@ const secretOptions = new Set(
   Object.entries(masterOptions).flatMap(([name, option]) => (option.isSecret === true ? [name] : [])),
 );
 
-/** Jinja's two options of white space: under their old names for all files, under the new ones for some. */
+/** Reads Jinja's two white-space options: old names are for all files, new ones for some. */
 function jinjaOptions(opts: ReadonlyMap<string, unknown>, name: "jinja_env" | "jinja_sls_env"): LexerOptions {
   const isSet = (flag: string) =>
     isTrue(toValue(opts.get(`jinja_${flag}`))) ||
@@ -75,7 +75,7 @@ function rootsOf(option: unknown): ReadonlyMap<string, readonly string[]> {
   return roots;
 }
 
-/** `place`: whose configuration it is. A minion without a master compiles its own pillar. */
+/** `place`: the configuration's owner. A minion without a master compiles its own pillar. */
 export function pillarSettings(config: MasterConfig, place: "master" | "minion" = "master"): PillarSettings {
   const opts: ReadonlyMap<string, unknown> = config.opts;
   const visible = [...opts].filter(([name]) => !secretOptions.has(name));

@@ -1,5 +1,5 @@
 /**
- * YAML of pillar files to values: Salt's reading of YAML 1.1 with the types of keys and numbers kept, merges and aliases followed.
+ * Reads YAML of pillar files as Salt reads YAML 1.1: keeps the types of keys and numbers, follows merges and aliases.
  * Source: PyYAML's safe loader as Salt 3007 bends it, observed; test/pillar/golden.
  */
 import {
@@ -79,7 +79,7 @@ class Reader {
     return this.#plain(plainKind(source), source, node);
   }
 
-  /** A block that the text ends in the middle of a line has no line break there either. */
+  /** A block scalar at the end of a text without a final line break has none there either. */
   #block(node: Scalar): string {
     const text = String(node.value ?? "");
     const [start = 0, , end = 0] = node.range ?? [];
@@ -100,7 +100,7 @@ class Reader {
     return kind === "float" && Number.isInteger(read.value) ? new Float(read.value as number) : read.value;
   }
 
-  /** Pairs with those that `<<` names in front, save where the map has the key itself. */
+  /** Puts the pairs that `<<` names in front, except keys that the map has itself. */
   #pairs(items: readonly Pair[]): readonly Pair[] {
     const merges = items.filter(({ key }) => isMergeKey(key));
     if (merges.length === 0) return items;
@@ -140,14 +140,14 @@ class Reader {
 }
 
 /**
- * Whether the last line of a block counts as one though nothing ends it: blanks no wider than the block's indentation do not. `source`
+ * Whether an unended last line belongs to the block. Blanks up to the block's indentation do not. `source`
  * begins with the block's head; `text` has its lines without the indentation.
  */
 function isLineLast(source: string, text: string): boolean {
   const lastLine = source.slice(1 + Math.max(source.lastIndexOf("\n"), source.lastIndexOf("\r")));
   if (/[^ ]/.test(lastLine)) return true;
   const first = /\n( *)[^ \r\n]/.exec(source);
-  // Of nothing but blanks a block has the line breaks, and its head has one of its own.
+  // A block of blanks consists of its line breaks; its head has one more.
   if (first === null) return !/[\r\n] *[\r\n]/.test(source);
   const [, own = ""] = /^( *)[^ \n]/m.exec(text) ?? [];
   return lastLine.length > (first[1] ?? "").length - own.length;
@@ -159,7 +159,7 @@ function isPlainOf(node: unknown, text: string): boolean {
 const isMergeKey = (node: unknown) => isPlainOf(node, "<<");
 const isPlainEquals = (node: unknown) => isPlainOf(node, "=");
 
-/** @throws SaltworksError PILLAR_FAILED whose detail has the line */
+/** @throws SaltworksError PILLAR_FAILED with `line` in its detail */
 export function loadYaml(source: string): Value {
   const { document, counter, faults } = readSaltYaml(source);
   const [first] = faults;

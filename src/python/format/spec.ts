@@ -72,7 +72,7 @@ function integerDigits(value: bigint, spec: Spec): string {
   return (spec.isAlternate ? prefix : "") + grouped(shown, spec.grouping, 4);
 }
 
-/** `%e` of C: the exponent has two digits at least. */
+/** `%e` of C: the exponent has at least two digits. */
 export function exponentText(value: number, precision: number): string {
   const digits = Math.min(precision, mostDigits);
   const [below = "", power = ""] = value.toExponential(Math.min(digits + 1, mostDigits)).split("e");
@@ -101,10 +101,10 @@ export function fixedText(value: number, precision: number): string {
   return isExactHalf(value.toFixed(mostDigits), digits) && isEven(below) ? below : value.toFixed(digits);
 }
 
-/** What `toFixed` and `toExponential` give at most: enough to see whether a number is exactly half way. */
+/** Most digits of `toFixed` and `toExponential`: enough to see whether a number lies exactly half way. */
 const mostDigits = 100;
 
-/** Whether a 5 and nothing else follows so many digits behind the point. */
+/** Whether exactly a 5 follows the first `digits` digits of the fraction. */
 function isExactHalf(exact: string, digits: number): boolean {
   return /^50*$/.test(exact.slice(exact.indexOf(".") + 1 + digits));
 }
@@ -113,7 +113,7 @@ function isEven(digits: string): boolean {
   return /[02468]$/.test(digits);
 }
 
-/** Without the last digit, and the point if nothing is behind it. */
+/** Removes the last digit, and the point if it then ends the text. */
 function cut(digits: string): string {
   return digits.slice(0, -1).replace(/\.$/, "");
 }

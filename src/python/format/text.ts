@@ -8,7 +8,7 @@ import { formatSpec } from "./spec.ts";
 const depthMax = 2;
 
 export type FormatArguments = { readonly positional: readonly Item[]; readonly named: ReadonlyMap<string, Item> };
-/** `item[key]`; undefined where the item has no items at all. */
+/** `item[key]`; undefined if the item has no items. */
 type Subscript = (item: Item, key: Item) => Item | undefined;
 
 class Formatter {
@@ -84,7 +84,7 @@ class Formatter {
   }
 }
 
-/** Members of values are methods, which format to nothing useful: only what has data behind its members is let through. */
+/** Allows only objects whose members are data. Members of other values are methods, which have no useful text. */
 function memberOf(item: Item, name: string): Item {
   const found = item instanceof PythonObject ? item.member(name) : undefined;
   if (found === undefined) throw raised("TypeError", `'${typeName(item)}' object has no attribute '${name}'`);

@@ -1,21 +1,21 @@
 /**
- * Where Python's `\b` and `\B` hold in texts beyond ASCII, for an engine whose own know ASCII words only: a mark before each character and
- * behind the last says which hold at that place, and a pattern asks for the mark that it has just passed. Pure.
+ * Python's `\b` and `\B` in texts beyond ASCII, for an engine that knows ASCII words only. A mark before each character and behind the
+ * last says which boundaries hold there; the pattern tests the mark that it has just passed. Pure.
  */
 import { codeText } from "./classes.ts";
 import type { Anchor } from "./nodes.ts";
 
-/** No character of a text is taken for one: marks and characters take turns. */
+/** A character of the text is never taken for a mark, because marks and characters alternate. */
 const firstMark = 0x10ff00;
 const unicodeBit = 1;
 const asciiBit = 2;
-/** In an empty text Python finds neither. */
+/** In an empty text neither `\b` nor `\B` matches. */
 const emptyMark = firstMark + 4;
 
 /** Any mark. */
 export const markSet = `[${codeText(firstMark)}-${codeText(emptyMark)}]`;
 
-/** The engine's own `\b` and `\B` decide as Python's in texts of ASCII that are not empty. */
+/** In ASCII texts that are not empty the engine's own `\b` and `\B` equal Python's. */
 const ordinaryText = /^[\0-\x7f]+$/;
 
 export function needsMarks(text: string): boolean {
@@ -25,7 +25,7 @@ export function needsMarks(text: string): boolean {
 const unicodeWord = /[\p{L}\p{N}_]/u;
 const asciiWord = /[A-Za-z0-9_]/;
 
-/** `characters` with their marks, as one text. */
+/** Joins `characters` and their marks. */
 export function markedText(characters: readonly string[]): string {
   if (characters.length === 0) return String.fromCodePoint(emptyMark);
   const written: string[] = [];
@@ -39,7 +39,7 @@ export function markedText(characters: readonly string[]): string {
   return written.join("");
 }
 
-/** Behind a mark that says so. */
+/** Each matches behind a mark with that boundary. */
 export const markedBoundaries = {
   boundary: behind((bits) => (bits & unicodeBit) !== 0),
   insideWord: behind((bits) => (bits & unicodeBit) === 0),

@@ -1,5 +1,5 @@
 /**
- * Python's character classes `\d`, `\s`, `\w` as code-point ranges: for text patterns they follow Unicode, not ASCII.
+ * Python's character classes `\d`, `\s`, `\w` as code-point ranges. Patterns of text follow Unicode.
  * Source: Python's `str.isdecimal`, `str.isspace`, `str.isalnum`.
  */
 
@@ -49,7 +49,7 @@ const outsideWords: readonly CodeRange[] = [
   [0xff3f, 0xff3f],
 ];
 
-/** `\D`, `\S`, `\W`: ranges again, because a set of the engine cannot hold the complement of several ranges. */
+/** `\D`, `\S`, `\W`: as ranges, because a set of the engine cannot hold the complement of several ranges. */
 export function complement(members: readonly CodeRange[]): readonly CodeRange[] {
   if (members === unicodeSets.w) return outsideWords;
   const result: CodeRange[] = [];

@@ -1,10 +1,10 @@
 /**
- * Python patterns on a linear-time engine (RE2): matching as `re.match` does, anchored at the start only.
- * No pattern can take more than time proportional to text times pattern, so a target from outside cannot stall a thread.
+ * Matches Python patterns on a linear-time engine (RE2) as `re.match` does, anchored at the start only.
+ * Time is proportional to text times pattern, so that a client's target cannot stall a thread.
  *
- * RE2 looks behind but not ahead. A pattern that looks ahead is therefore turned round as a whole: reversed pattern, reversed
- * text, and each look-ahead has become a look-behind. That is exact, because only whether there is a match is asked.
- * For `\b` and `\B` in texts beyond ASCII the text is marked (python-boundaries.ts), and each character of the pattern passes a mark.
+ * RE2 looks behind but not ahead. A pattern that looks ahead is therefore reversed together with the text, so that each look-ahead becomes
+ * a look-behind. That is exact, because only the existence of a match is asked.
+ * For `\b` and `\B` in texts beyond ASCII the text has marks (boundaries.ts), and each character of the pattern passes a mark.
  */
 import { RE2JS } from "re2js";
 import { SaltworksError } from "../../errors.ts";
@@ -14,7 +14,7 @@ import { codeText, rangeText } from "./classes.ts";
 import type { Anchor, PatternNode } from "./nodes.ts";
 import { parsePythonRegex, refusal } from "./read.ts";
 
-/** `stepCount`: what it costs to compile. */
+/** `stepCount`: the cost of compiling it. */
 export type PythonPattern = { readonly stepCount: number; matchesStart(text: string): boolean };
 
 /** @throws SaltworksError TARGET_INVALID; `detail.isRefused` tells what Python would accept from what it would not */
@@ -28,7 +28,7 @@ export function compilePythonPattern(source: string, options: { ignoreCase?: boo
   const engine = compileEngine(new PatternWriter(isReversed, false).whole(branches));
   const matchesPlain = (text: string) => engine.testExact(isReversed ? Array.from(text).reverse().join("") : text);
   if (!found.hasBoundary) return { stepCount, matchesStart: matchesPlain };
-  // Made at once, so that what the engine refuses is refused here and not in the middle of a match.
+  // Compiled now, so that a refusal of the engine comes here and not during a match.
   const marked = compileEngine(new PatternWriter(isReversed, true).whole(branches));
   const matchesMarked = (text: string) => {
     const characters = Array.from(text);
@@ -53,7 +53,7 @@ function compileEngine(expression: string): RE2JS {
 /** The directions that a pattern looks in (ahead or not), and whether it asks for boundaries of words. */
 type Found = { readonly looks: Set<boolean>; hasBoundary: boolean };
 
-/** Counts the steps that counted repeats unfold to, and notes what is found on the way. */
+/** Counts the steps after counted repeats are written out. Adds looks and boundaries to `found`. */
 function inspect(branches: readonly PatternNode[][], found: Found): number {
   let stepCount = 1;
   for (const branch of branches) for (const node of branch) stepCount += inspectNode(node, found);
@@ -72,7 +72,7 @@ function inspectNode(node: PatternNode, found: Found): number {
 
 class PatternWriter {
   readonly #isReversed: boolean;
-  /** Behind every character: the mark that follows it. */
+  /** Follows every character of the expression: matches the mark behind it. */
   readonly #mark: string;
   readonly #anchors: Readonly<Record<Anchor, string>>;
 
@@ -83,7 +83,7 @@ class PatternWriter {
     this.#anchors = isReversed ? turnedRound(written, this.#mark) : written;
   }
 
-  /** The expression that texts are to match from end to end. */
+  /** Returns the expression for whole texts. */
   whole(branches: readonly PatternNode[][]): string {
     const body = this.#branches(branches);
     return this.#mark + (this.#isReversed ? `(?s:.*)${body}` : `${body}(?s:.*)`);
@@ -114,7 +114,7 @@ class PatternWriter {
       case "group":
         return this.#branches(node.branches);
       case "look": {
-        // Only one direction reaches this point, and turned round it is always behind.
+        // Only one direction reaches this point; in a reversed pattern it is always behind.
         return `(?<${node.isNegated ? "!" : "="}${this.#branches(node.branches)})`;
       }
       case "reference":
@@ -144,7 +144,7 @@ const anchors: Readonly<Record<Anchor, string>> = {
   asciiBoundary: "\\b",
   asciiInsideWord: "\\B",
 };
-/** The first mark is passed before anything else. */
+/** The expression passes the first mark before anything else. */
 const markedAnchors: Readonly<Record<Anchor, string>> = {
   ...anchors,
   ...markedBoundaries,
@@ -153,7 +153,7 @@ const markedAnchors: Readonly<Record<Anchor, string>> = {
   lineStart: `(?<=(?:\\A|\\n)${markSet})`,
 };
 
-/** For a reversed text: its start is the end of the text as it was. */
+/** Anchors for a reversed text, whose start is the end of the original. */
 function turnedRound(written: Readonly<Record<Anchor, string>>, mark: string): Readonly<Record<Anchor, string>> {
   const { textStart, textEnd, lineStart, lineEnd } = written;
   return {

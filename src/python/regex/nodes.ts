@@ -1,7 +1,7 @@
-/** What a Python pattern is made of, once it is read, and how long its matches are. Pure. */
+/** The tree of a Python pattern, and the width of its matches. Pure. */
 import type { CodeRange } from "./classes.ts";
 
-/** The last two are `\b` and `\B` where words are of ASCII, as under `(?a)`. */
+/** The last two are `\b` and `\B` with ASCII words, as under `(?a)`. */
 export type Anchor =
   | "textStart"
   | "textEnd"
@@ -12,7 +12,7 @@ export type Anchor =
   | "insideWord"
   | "asciiBoundary"
   | "asciiInsideWord";
-/** `number`: of a group that captures. */
+/** `number`: set for groups that capture. */
 export type PatternNode =
   | { readonly kind: "char"; readonly code: number; readonly ignoresCase: boolean }
   | {
@@ -39,7 +39,7 @@ export type PatternNode =
       readonly branches: readonly PatternNode[][];
     };
 
-/** Characters that every match takes, or undefined where matches differ in length. */
+/** Number of characters of every match; undefined if matches differ in length. */
 export function branchesWidth(branches: readonly PatternNode[][]): number | undefined {
   const widths = branches.map((branch) => {
     let width: number | undefined = 0;

@@ -1,6 +1,6 @@
 /**
  * Reads Python's regular-expression dialect (Python 3.11, module `re`, text patterns) into a tree.
- * What Python calls an error is TARGET_INVALID; so is what no linear-time engine can do, named by its construct.
+ * Throws TARGET_INVALID for errors of Python, and with the construct's name for constructs that are not supported.
  */
 import { SaltworksError } from "../../errors.ts";
 import { patternRepeatMax, targetDepthMax } from "../../limits.ts";
@@ -25,7 +25,7 @@ export type ParsedPattern = {
 
 /**
  * @param letters - flags that hold for the whole pattern, as `(?im)` in front of it
- * @throws SaltworksError TARGET_INVALID; `detail.isRefused` is true where Python itself would accept the pattern
+ * @throws SaltworksError TARGET_INVALID; `detail.isRefused` is true if Python would accept the pattern
  */
 export function parsePythonRegex(source: string, letters = ""): ParsedPattern {
   return new PatternReader(source).read(withFlags({ a: false, i: false, m: false, s: false, x: false }, letters, true));
@@ -50,7 +50,7 @@ class PatternReader {
   #at = 0;
   #depth = 0;
   #groupCount = 0;
-  /** Groups that are read to their end. */
+  /** Groups whose end was read. */
   readonly #closedGroups = new Set<number>();
   readonly #names = new Map<string, number>();
 
@@ -83,7 +83,7 @@ class PatternReader {
     return true;
   }
 
-  /** `(?ims)` at the very start, which rules the whole pattern; undefined when there is none. */
+  /** Flags of a leading `(?ims)`, which hold for the whole pattern; undefined if there is none. */
   #globalFlags(flags: Flags): Flags | undefined {
     const letters = /^\(\?([aiLmsux]+)\)/.exec(this.#text.slice(this.#at, this.#at + 16).join(""));
     if (letters?.[1] === undefined) return undefined;
@@ -126,7 +126,7 @@ class PatternReader {
     return true;
   }
 
-  /** The repeat that begins here, or undefined where the characters stand for themselves (`x{`, `{a}`). */
+  /** Bounds of the repeat that begins here; undefined if the characters stand for themselves (`x{`, `{a}`). */
   #repeatBounds(): { min: number; max: number | undefined } | undefined {
     if (this.#accept("*")) return { min: 0, max: undefined };
     if (this.#accept("+")) return { min: 1, max: undefined };
@@ -324,7 +324,7 @@ class PatternReader {
   }
 }
 
-/** Under `(?a)` only letters of ASCII have another case. */
+/** Under `(?a)` only ASCII letters have another case. */
 function charNode(code: number, flags: Flags): PatternNode {
   return { kind: "char", code, ignoresCase: flags.i && !(flags.a && code > 0x7f) };
 }

@@ -1,4 +1,4 @@
-/** Python's replacement texts (`re.sub`): `\1`, `\g<name>` and escapes. Pure. */
+/** Parses Python's replacement texts (`re.sub`): `\1`, `\g<name>` and escapes. Pure. */
 import { SaltworksError } from "../../errors.ts";
 
 const escapes: Readonly<Record<string, string>> = {
@@ -15,9 +15,9 @@ const escapes: Readonly<Record<string, string>> = {
 const reference = /\\(?:g<([^>]*)>|g|(0[0-7]{0,2}|[0-3][0-7]{2})|([1-9]\d?)|([\s\S]?))/g;
 
 /**
- * Texts, and between them numbers of groups (0: the whole match).
+ * Returns texts and numbers of groups (0: the whole match).
  *
- * @throws SaltworksError TARGET_INVALID for what Python refuses
+ * @throws SaltworksError TARGET_INVALID if Python refuses the text
  */
 export function parseReplacement(
   template: string,
@@ -51,7 +51,7 @@ function groupNumber(name: string, groupCount: number, names: ReadonlyMap<string
   return number;
 }
 
-/** What a backslash means that stands before any other letter. */
+/** Meaning of a backslash before any other letter. */
 function escaped(letter: string): string {
   const plain = escapes[letter];
   if (plain !== undefined) return plain;

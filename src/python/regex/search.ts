@@ -1,7 +1,6 @@
 /**
- * Python's `re.search` and `re.sub` with groups, on the regular expressions of the language: they capture and look both ways. Like
- * Python's they may take very long for some patterns, so they belong where a job can be killed, not where targets are decided.
- * What would differ without a word is refused. Pure.
+ * Python's `re.search` and `re.sub` with groups, on JavaScript's `RegExp`. Some patterns take very long, as in Python: use it only where a
+ * job can be killed, never for targets. Rejects patterns that JavaScript would silently match differently from Python. Pure.
  */
 import { type CodeRange, rangeText } from "./classes.ts";
 import type { Anchor, PatternNode } from "./nodes.ts";
@@ -9,8 +8,8 @@ import { parsePythonRegex, refusal } from "./read.ts";
 import { parseReplacement } from "./replacement.ts";
 
 /**
- * `letters`: Python's flags, as in `(?im)`. `isBytes`: pattern and texts are bytes, one a character (latin1), and classes know ASCII only, as
- * with a pattern of bytes in Python.
+ * `letters`: Python's flags, as in `(?im)`. `isBytes`: pattern and texts are bytes, one a character (latin1), and classes hold ASCII only,
+ * as in Python's patterns of bytes.
  */
 export type SearchOptions = { readonly letters?: string; readonly isBytes?: boolean };
 
@@ -37,7 +36,7 @@ export class PythonSearch {
     return this.find(text) !== undefined;
   }
 
-  /** `re.search`: what was found, then its groups; undefined for a group that took no part. */
+  /** `re.search`: the match, then its groups; a group that took no part is undefined. */
   find(text: string): readonly (string | undefined)[] | undefined {
     this.#expression.lastIndex = 0;
     return this.#expression.exec(text) ?? undefined;
@@ -49,7 +48,7 @@ export class PythonSearch {
   }
 
   /**
-   * `re.subn`: the text with the first `countMax` matches replaced (0: all), and how many there were.
+   * `re.subn`: replaces the first `countMax` matches (0: all). @returns the text and the number of replacements
    *
    * @param replacement - with Python's `\1`, `\g<name>` and escapes
    * @throws SaltworksError TARGET_INVALID
@@ -74,7 +73,7 @@ export class PythonSearch {
   }
 }
 
-/** `re.escape`: a pattern that matches this text alone. */
+/** `re.escape`: a pattern that matches exactly this text. */
 export function escapePattern(text: string): string {
   return text.replace(/[^\w]/gu, (character) =>
     (character.codePointAt(0) ?? 0) < 0x80 ? `\\${character}` : character,
@@ -83,7 +82,7 @@ export function escapePattern(text: string): string {
 
 type Cased = Extract<PatternNode, { ignoresCase: boolean }>;
 
-/** Every node that may match letters. */
+/** All nodes that may match letters. */
 function leaves(branches: readonly PatternNode[][]): Cased[] {
   const leavesOf = (node: PatternNode): Cased[] => {
     if ("ignoresCase" in node) return [node];
@@ -94,8 +93,8 @@ function leaves(branches: readonly PatternNode[][]): Cased[] {
 }
 
 /**
- * Two sorts of groups are not alike in both languages: a reference to one that took no part (`skippable`) matches nothing in Python and the
- * empty text here; one that a repeat passed over the last time (`forgetful`) keeps its text in Python and loses it here.
+ * Finds groups that behave differently in both languages. `skippable`: may take no part; a reference to it then fails in Python and
+ * matches the empty text here. `forgetful`: skipped in the last round of a repeat; it keeps its text in Python and loses it here.
  */
 function inspectCaptures(branches: readonly PatternNode[][]): { skippable: Set<number>; forgetful: Set<number> } {
   const found = { skippable: new Set<number>(), forgetful: new Set<number>() };
@@ -159,7 +158,7 @@ class PatternWriter {
       case "reference":
         if (this.#skippable.has(node.number)) throw refusal("a back-reference to a group that may take no part");
         if (node.ignoresCase && !this.#isFolded) throw refusal("a back-reference that ignores case");
-        // What follows might be a digit.
+        // Separates the number from a digit that may follow.
         return `\\${node.number}(?:)`;
       default: {
         const never: never = node;
@@ -174,7 +173,7 @@ class PatternWriter {
     return `[${isNegated ? "^" : ""}${body}]`;
   }
 
-  /** Where not all of a pattern ignores case. Bytes: of ASCII letters only. */
+  /** For patterns of which only a part ignores case. Bytes: ASCII letters only. */
   #bothCases(range: CodeRange): CodeRange[] {
     if ("category" in range) return [range];
     const [first, last] = range;

@@ -9,7 +9,7 @@ export class Bitmap {
     this.#words = words;
   }
 
-  /** Not to be written to. */
+  /** Callers must not change it. */
   get words(): Int32Array {
     return this.#words;
   }
@@ -65,7 +65,7 @@ export class Bitmap {
     return new Bitmap(this.#words.slice());
   }
 
-  /** Takes in all members of the other. */
+  /** Adds all members of the other. */
   addAll(other: Bitmap): void {
     const theirs = other.words;
     if (theirs.length > this.#words.length) {
@@ -77,7 +77,7 @@ export class Bitmap {
     for (let index = 0; index < theirs.length; index += 1) own[index] = (own[index] ?? 0) | (theirs[index] ?? 0);
   }
 
-  /** Lets go what is not in the other. */
+  /** Removes members that the other does not have. */
   retainAll(other: Bitmap): void {
     const own = this.#words;
     const theirs = other.words;
@@ -86,7 +86,7 @@ export class Bitmap {
     if (own.length > length) own.fill(0, length);
   }
 
-  /** Lets go what is in the other. */
+  /** Removes members that the other has. */
   removeAll(other: Bitmap): void {
     const own = this.#words;
     const theirs = other.words;

@@ -1,6 +1,6 @@
 /**
- * Targets held against a whole fleet at once: minions have small numbers, each term of a target becomes a set of them, and the sets are
- * combined as the target says. Decides as asking each minion in turn does (../expected.ts). Pure; its work can be paused at any step.
+ * Matches targets against a whole fleet at once: minions have small numbers, each term becomes a set of them, and the target combines the
+ * sets. Its results equal those of asking each minion in turn (../expected.ts). Pure; callers may pause it at any step.
  */
 
 import { targetPathsTogetherMax } from "../../limits.ts";
@@ -15,15 +15,15 @@ import { type FactsPart, PathStore, type Wanted } from "./path-store.ts";
 import { TextTable } from "./text-table.ts";
 
 export type FactsSource = {
-  /** Grains and pillar as far as wanted; undefined if nothing is known of the minion. */
+  /** The wanted grains and pillar; undefined if the minion never sent any. */
   part(id: string, wanted: Wanted): FactsPart;
   whole(id: string): Facts | undefined;
 };
 
-/** Minions asked in turn between two chances to pause. */
+/** Minions asked one by one between two pauses. */
 const askedPerStep = 4;
 const admittedPerStep = 512;
-/** Terms that need no work but to be combined. */
+/** Terms between two pauses, where terms cost nothing but their combination. */
 const termsPerStep = 32;
 
 export class FleetIndex {
@@ -31,9 +31,9 @@ export class FleetIndex {
   readonly #live = new Bitmap();
   readonly #paths: PathStore;
   readonly #source: FactsSource;
-  /** Accepted, but not numbered yet: a fleet of 100,000 takes its time. */
+  /** Accepted ids without a number. Numbering 100,000 takes many steps. */
   readonly #incoming = new Set<string>();
-  /** Those that were accepted when the index was made, as far as not yet numbered. */
+  /** Ids that were accepted before the index was made and have no number yet. */
   #initial: Iterator<string> | undefined;
   #termsAsked = 0;
   #terms = 0;
@@ -49,7 +49,7 @@ export class FleetIndex {
     return { ...this.#paths.counters, termsAskedOfEach: this.#termsAsked };
   }
 
-  /** What there is now; bytes are estimated. */
+  /** Current sizes; bytes are estimated. */
   get gauges() {
     return { minions: this.#ids.size, paths: this.#paths.pathCount, bytes: Math.round(this.#paths.bytes) };
   }
@@ -58,7 +58,7 @@ export class FleetIndex {
     return this.#ids.textOf(minion);
   }
 
-  /** Numbers that were given to a minion since this was asked last. */
+  /** Returns the numbers that were given to minions since the last call. */
   takeNumbered(): readonly number[] {
     const numbered = this.#numbered;
     if (numbered.length > 0) this.#numbered = [];
@@ -78,13 +78,13 @@ export class FleetIndex {
     this.#ids.release(minion);
   }
 
-  /** The minion's grains or pillar are others now. */
+  /** Reads the minion's changed grains or pillar. */
   refresh(id: string): void {
     const minion = this.#ids.find(id);
     if (minion !== undefined) this.#paths.refresh(minion);
   }
 
-  /** Numbers of the minions that the target expects. Greedy: of a minion of whom nothing is known, every term that asks for its facts is true; else none is. */
+  /** Returns the numbers of the minions that match. Terms that ask for unknown facts are true if `isGreedy`, else false. */
   *match(tree: Tree, isGreedy = true): Generator<void, Bitmap> {
     yield* this.#admit();
     const paths = new Map<string, Path>();
@@ -121,7 +121,7 @@ export class FleetIndex {
     return undefined;
   }
 
-  /** The result may be part of an index: not to be written to. */
+  /** The result may be part of an index: callers must not change it. */
   *#evaluate(tree: Tree, isGreedy: boolean): Generator<void, Bitmap> {
     switch (tree.kind) {
       case "term":
@@ -174,7 +174,7 @@ export class FleetIndex {
       case "network":
         return yield* this.#addressed(term, isGreedy);
       case "data":
-        // A minion's own data store is never known here.
+        // The master never has a minion's own data store.
         return isGreedy ? yield* this.#paths.unknown() : new Bitmap();
       default:
         return new Bitmap();
@@ -200,7 +200,7 @@ export class FleetIndex {
     return isGreedy ? unionOf([yield* this.#paths.unknown(), found]) : found;
   }
 
-  /** For what no index holds: reads and decodes the facts of each. */
+  /** For terms that no index answers: reads and decodes each minion's facts. */
   *#askEach(term: Term, isGreedy: boolean): Generator<void, Bitmap> {
     this.#termsAsked += 1;
     const result = new Bitmap();
@@ -218,7 +218,7 @@ export class FleetIndex {
   }
 }
 
-/** One of them as it is where the others are empty. */
+/** Returns the only filled set itself if the others are empty. */
 function unionOf(sets: readonly Bitmap[]): Bitmap {
   const filled = sets.filter((set) => !set.isEmpty);
   const [first, second] = filled;

@@ -1,9 +1,9 @@
-/** For each distinct text the minions that have it: one bitmap, or a short list while they are few. Kept current minion by minion. Pure. */
+/** Holds the minions of each distinct text: a bitmap, or a short list while they are few. Updated minion by minion. Pure. */
 import { gatheredVerdictsMax } from "../../limits.ts";
 import { Bitmap } from "./bitmap.ts";
 import { TextTable } from "./text-table.ts";
 
-/** Minions of one text up to which a list is smaller than a bitmap of a large fleet and still quick to remove from. */
+/** Up to this many minions of one text a list is smaller than a large fleet's bitmap, and removal stays fast. */
 const listedMax = 512;
 /** Texts whose minions are gathered between two chances to pause. */
 const gatheredPerStep = 8_192;
@@ -14,9 +14,9 @@ type Gathered = { readonly minions: Bitmap; readonly edition: number };
 export class Inverted {
   readonly #table = new TextTable();
   readonly #postings: (Posting | undefined)[] = [];
-  /** What each minion has, to take it back at its next refresh. */
+  /** Texts of each minion, removed at its next refresh. */
   readonly #textsOf: (number | number[] | undefined)[] = [];
-  /** Raised by every change: what was gathered before is stale. */
+  /** Raised by every change, which makes gathered sets stale. */
   #edition = 0;
   readonly #gathered = new Map<string, Gathered>();
   #entries = 0;
@@ -34,11 +34,11 @@ export class Inverted {
     return this.#table.bytes + this.#postings.length * 8 + forward + this.#entries * 12 + this.#bitmapBytes + gathered;
   }
 
-  /** What the minion has from now on; each text once. */
+  /** Replaces the minion's texts, which must be distinct. */
   set(minion: number, texts: readonly string[]): void {
     const before = this.#textsOf[minion];
     if (isSame(this.#table, before, texts)) return;
-    // The new ones first, so that a text that stays keeps its number and its verdicts.
+    // Adds new texts first, so that a text that stays keeps its number and verdicts.
     const numbers = texts.map((text) => this.#table.number(text));
     const kept = new Set(numbers);
     for (const number of listOf(before)) if (!kept.delete(number)) this.#remove(number, minion);
@@ -49,7 +49,7 @@ export class Inverted {
     this.#edition += 1;
   }
 
-  /** Minions with exactly this text. Not to be written to. */
+  /** Minions with exactly this text. Callers must not change the result. */
   exactly(text: string): Bitmap {
     const number = this.#table.find(text);
     const posting = number === undefined ? undefined : this.#postings[number];
@@ -59,7 +59,7 @@ export class Inverted {
     return minions;
   }
 
-  /** Minions with any text that passes the test; `name` stands for it. Not to be written to. */
+  /** Minions with a text that passes the test, which `name` identifies. Callers must not change the result. */
   *passing(name: string, test: (text: string) => boolean): Generator<void, Bitmap> {
     const passed = yield* this.#table.passing(name, test);
     const known = this.#gathered.get(name);
@@ -143,7 +143,7 @@ function isSame(table: TextTable, before: number | number[] | undefined, texts: 
   return texts.every((text, index) => table.find(text) === numbers[index]);
 }
 
-/** The members as they are now, even if some come or go while they are stepped through. */
+/** A copy of the members, which may change while a caller steps through them. */
 function membersOf(bitmap: Bitmap): number[] {
   const members: number[] = [];
   bitmap.forEach((member) => {

@@ -1,6 +1,6 @@
 /**
- * The path indexes of a worker's minions: built on first use by reading every minion once, then kept current at each refresh. Bounded:
- * the path asked longest ago goes first. Work is done in small steps, between which whoever drives them may do something else. Pure.
+ * The path indexes of a worker's minions. First use reads every minion once; each refresh updates one minion. When the bound is reached,
+ * the path asked longest ago goes first. Works in small steps, so that the caller can pause. Pure.
  */
 import { targetIndexBytesMax, targetPathsMax } from "../../limits.ts";
 import type { Datum, DatumMap } from "../facts.ts";
@@ -8,15 +8,15 @@ import { Bitmap } from "./bitmap.ts";
 import { firstKeys, type Path, type Root } from "./path.ts";
 import { PathIndex } from "./path-index.ts";
 
-/** Which entries at the top of grains and pillar somebody wants. */
+/** Top-level entries of grains and pillar that some path reads. */
 export type Wanted = Readonly<Record<Root, "all" | ReadonlySet<Datum>>>;
-/** Grains and pillar as far as wanted; undefined if nothing is known of the minion. */
+/** The wanted grains and pillar; undefined if the minion never sent any. */
 export type FactsPart = Readonly<Record<Root, DatumMap>> | undefined;
-/** Where minions' facts come from. */
+/** Reads a minion's facts. */
 export type ReadFacts = (minion: number, wanted: Wanted) => FactsPart;
 
 type Entry = { readonly index: PathIndex; scan: Scan | undefined };
-/** One reading of every minion, for the paths that were asked for together. */
+/** One pass over every minion, for paths that were asked for together. */
 type Scan = { readonly indexes: readonly PathIndex[]; readonly wanted: Wanted; nextMinion: number };
 
 /** Minions read between two chances to pause: about 0.2 ms. */
@@ -27,14 +27,14 @@ export class PathStore {
   readonly counters = { pathsBuilt: 0, pathsEvicted: 0, pathsOverfull: 0 };
   readonly #live: Bitmap;
   readonly #read: ReadFacts;
-  /** The one used last at the end. */
+  /** In order of use, the latest last. */
   readonly #entries = new Map<string, Entry>();
-  /** Minions of whom nothing is known; complete from the first scan on. */
+  /** Minions without known facts. Complete after the first scan. */
   readonly #unknown = new Bitmap();
   #firstScan: Scan | undefined;
   #hasBegun = false;
   #isKnownComplete = false;
-  /** Minions that came after it began: not yet in any index. */
+  /** Minions that were added after the first scan began and are not in any index yet. */
   readonly #unread = new Set<number>();
   #wantedByAll: Wanted | undefined;
   #opens = 0;
@@ -55,7 +55,7 @@ export class PathStore {
     return total;
   }
 
-  /** The indexes of these paths, built where they are not there yet; undefined for one that would hold too much. */
+  /** Returns the indexes of these paths and builds missing ones. An index over its bound is undefined. */
   *open(paths: readonly Path[]): Generator<void, (PathIndex | undefined)[]> {
     yield* this.#readNew();
     const missing = paths.filter((path) => !this.#entries.has(path.text));
@@ -68,7 +68,7 @@ export class PathStore {
     return entries.map((entry) => (entry?.index.isOverfull === false ? entry.index : undefined));
   }
 
-  /** Minions of whom nothing is known. Not to be written to. */
+  /** Minions without known facts. Callers must not change the result. */
   *unknown(): Generator<void, Bitmap> {
     if (!this.#isKnownComplete) {
       this.#firstScan ??= scanFor([]);
@@ -78,7 +78,7 @@ export class PathStore {
     return this.#unknown;
   }
 
-  /** A minion that was not there before. */
+  /** Adds a new minion. */
   add(minion: number): void {
     if (this.#hasBegun) this.#unread.add(minion);
   }
@@ -89,9 +89,9 @@ export class PathStore {
     for (const { index } of this.#entries.values()) index.set(minion, undefined);
   }
 
-  /** What is known of the minion has changed. */
+  /** Reads the minion's changed facts into every index. */
   refresh(minion: number): void {
-    // If the read fails, whoever asks next reads it again.
+    // If the read fails, the next query reads it again.
     if (this.#hasBegun) this.#unread.add(minion);
     this.#wantedByAll ??= wantedBy(Array.from(this.#entries.values(), ({ index }) => index));
     const facts = this.#read(minion, this.#wantedByAll);
@@ -121,7 +121,7 @@ export class PathStore {
     return entry;
   }
 
-  /** Several may drive one scan: each takes the next minions. */
+  /** Several callers may drive one scan; each takes the next minions. */
   *#finish(scan: Scan): Generator<void, void> {
     this.#hasBegun = true;
     while (scan.nextMinion < this.#live.words.length * 32) {
@@ -143,7 +143,7 @@ export class PathStore {
       const minion = scan.nextMinion;
       const isLive = this.#live.has(minion);
       const facts = isLive ? this.#read(minion, scan.wanted) : undefined;
-      // Only now: a read that failed is tried again by whoever asks next.
+      // Only now, so that the next query repeats a read that failed.
       scan.nextMinion += 1;
       if (!isLive) continue;
       minionsLeft -= 1;

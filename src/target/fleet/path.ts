@@ -1,12 +1,11 @@
 /**
- * Ways into nested grains or pillar, and what of a minion's data they reach. The steps are those that matching one minion takes
- * (../nested-match.ts), so that what is said of a path holds for every minion. Pure.
+ * Paths into nested grains or pillar, and the values that they reach. The steps equal those of matching one minion (../nested-match.ts). Pure.
  */
 import { type Datum, type DatumMap, isList, isMap } from "../facts.ts";
 import { listChild, mapChild } from "../nested-match.ts";
 import { mayBeWholeFloat, typedKeys } from "../typed-keys.ts";
 
-/** `key`: that entry, of a map only. `child`: that entry of a map or of a list. `any`: every child of a map. `members`: the maps in a list. */
+/** `key`: an entry of a map. `child`: an entry of a map or list. `any`: every child of a map. `members`: the maps in a list. */
 export type Step =
   | { readonly kind: "key" | "child"; readonly name: string }
   | { readonly kind: "any" }
@@ -23,14 +22,14 @@ export function extended(path: Path, ...steps: readonly Step[]): Path {
   return pathOf(path.root, [...path.steps, ...steps]);
 }
 
-/** The entries at the top of the data that a path begins at; undefined: it takes them all. */
+/** Top-level keys that the path may begin with; undefined if it reads all of them. */
 export function firstKeys(path: Path): readonly Datum[] | undefined {
   const [first] = path.steps;
   if (first === undefined || !("name" in first)) return undefined;
   return mayBeWholeFloat(first.name) ? undefined : [first.name, ...typedKeys(first.name)];
 }
 
-/** Every value that the path leads to. */
+/** Returns every value that the path leads to. */
 export function reach(data: DatumMap, steps: readonly Step[]): readonly Datum[] {
   let reached: readonly Datum[] = [data];
   for (const step of steps) {

@@ -1,11 +1,10 @@
 /**
- * Distinct texts under small numbers, and which of them pass a test. A test's verdicts are kept, so that each text is put to it once:
- * asking again costs only what was numbered since. Pure.
+ * Numbers distinct texts and finds the ones that pass a test. Keeps each test's verdicts, so that a repeated test reads only texts that are new. Pure.
  */
 import { textVerdictsMax } from "../../limits.ts";
 import { Bitmap } from "./bitmap.ts";
 
-/** Texts put to a test between two chances to pause. */
+/** Texts tested between two pauses. */
 const testsPerStep = 64;
 
 type Verdicts = { readonly passed: Bitmap; position: number; edition: number };
@@ -14,9 +13,9 @@ export class TextTable {
   readonly #texts: string[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #free: number[] = [];
-  /** Numbers in the order in which they were given a text; verdicts know how far they have read. */
+  /** Numbers in the order of their assignment. Verdicts keep a position in this list. */
   #assigned: number[] = [];
-  /** Raised when that record is written anew. */
+  /** Raised when that list is rewritten. */
   #edition = 0;
   readonly #tests = new Map<string, Verdicts>();
   #characters = 0;
@@ -25,7 +24,7 @@ export class TextTable {
     return this.#numbers.size;
   }
 
-  /** What this is estimated to hold. */
+  /** Estimated. */
   get bytes(): number {
     return this.#characters + this.#texts.length * 96 + this.#tests.size * (this.#texts.length / 8 + 256);
   }
@@ -38,7 +37,7 @@ export class TextTable {
     return this.#numbers.get(text);
   }
 
-  /** The text's number, a new one if it has none yet. */
+  /** Returns the text's number and assigns one if needed. */
   number(text: string): number {
     const known = this.#numbers.get(text);
     if (known !== undefined) return known;
@@ -51,7 +50,7 @@ export class TextTable {
     return number;
   }
 
-  /** Nobody has this text any more: its number may become another's. */
+  /** Frees the number of a text that no minion has any more. */
   release(number: number): void {
     const text = this.textOf(number);
     this.#numbers.delete(text);
@@ -60,7 +59,7 @@ export class TextTable {
     this.#free.push(number);
   }
 
-  /** Numbers of the texts that pass; those released since may still be among them. `name` stands for the test. Not to be written to. */
+  /** Numbers of the texts that pass the test, which `name` identifies. May still hold released numbers. Callers must not change the result. */
   *passing(name: string, test: (text: string) => boolean): Generator<void, Bitmap> {
     const verdicts = this.#verdicts(name);
     let untilPause = testsPerStep;
@@ -98,7 +97,7 @@ export class TextTable {
     return verdicts;
   }
 
-  /** The numbers in use, once each: a fleet that comes and goes must not make the record endless. Tests then begin again. */
+  /** Keeps each used number once, so that a fleet that comes and goes does not grow the list without end. Tests then begin again. */
   #rewrite(): void {
     this.#edition += 1;
     this.#assigned = [...this.#numbers.values()];

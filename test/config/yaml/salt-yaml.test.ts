@@ -9,7 +9,7 @@ import { repositoryRoot } from "../../root.ts";
 type Recorded = { text: string; value?: unknown; special?: string; refused?: true };
 const golden = JSON.parse(readFileSync(join(repositoryRoot, "test/config/golden/yaml.json"), "utf8"));
 
-/** A number as Python prints it, for those that JSON cannot hold. */
+/** Python's text for numbers that JSON cannot hold. */
 function pythonNumber(value: unknown): string {
   if (value === Infinity) return "inf";
   return value === -Infinity ? "-inf" : String(value);

@@ -15,7 +15,7 @@ class Fleet {
   readonly facts = new Map<string, Facts | undefined>();
   readonly index: FleetIndex;
   reads = 0;
-  /** Of whom the next read fails. */
+  /** The minion whose next read fails. */
   failing = "";
 
   constructor(initial: readonly [string, Facts | undefined][]) {

@@ -1,4 +1,4 @@
-/** Filters of Jinja and Salt between values and their texts in YAML and JSON, on regular expressions, addresses and paths of keys. */
+/** Filters of Jinja and Salt for YAML, JSON, regular expressions, addresses and paths of keys. */
 
 import { isIP } from "node:net";
 import { SaltworksError } from "../../../errors.ts";
@@ -35,7 +35,7 @@ function searching<Result>(args: Bound, use: (search: PythonSearch) => Result): 
   return withSearch(args.text("rgx"), { ignoresCase, isMultiline }, use);
 }
 
-/** The groups of what was found, or the whole where the pattern has none. */
+/** The groups of a match, or the whole match if the pattern has none. */
 function groupsOf(found: Found): Item {
   if (found === undefined) return null;
   const [whole, ...groups] = found;
@@ -44,7 +44,7 @@ function groupsOf(found: Found): Item {
 
 const regexSignature = "rgx ignorecase? multiline?";
 
-/** Looks through `a:b:0`, as Salt does in maps and lists. */
+/** Follows `a:b:0` through maps and lists, as Salt does. */
 export function traverse(data: Item, key: Item, fallback: Item, delimiter: string): Item {
   const parts: readonly Item[] = typeof key === "string" ? key.split(delimiter) : isNumber(key) ? [key] : iterate(key);
   let at = data;
@@ -56,7 +56,7 @@ export function traverse(data: Item, key: Item, fallback: Item, delimiter: strin
   return at;
 }
 
-/** A key that is not there as text may be there as a number. */
+/** Tries the key as text, then as the number, bool or null that it spells. */
 function fromMap(map: Dict, part: Item): Item | undefined {
   const direct = getKey(map, part);
   if (direct !== undefined || typeof part !== "string") return direct;
@@ -77,7 +77,7 @@ function fromList(list: readonly Item[], part: Item): Item | undefined {
   return list[place < 0 ? list.length + place : place];
 }
 
-/** As `safe_dump` with its end left out, which is how both filters show it. */
+/** As `safe_dump`, without the end of its output, as both filters show it. */
 function dumpYaml(item: Item, isFlow: boolean): string {
   return yamlText(item, isFlow ? -1 : undefined);
 }
@@ -97,13 +97,13 @@ const isAddress = (versions: readonly number[]) =>
     return typeof input === "string" && versions.includes(isIP(input));
   });
 
-/** Undefined values pass through these as they are, so that their own message is the one that is seen. */
+/** Returns undefined inputs as they are, so that their own message is shown. */
 function passing(run: (input: Item, args: Bound) => Item): (input: Item, args: Bound) => Item {
   return (input, args) => (input instanceof Undefined ? input : run(input, args));
 }
 
 function plainItem(item: Item): Item {
-  // A block's text as `load_yaml` and its kin get it.
+  // The text of a block for `load_yaml`, `load_json` and `load_text`.
   return typeof item === "string" ? item : strOf(item);
 }
 
@@ -124,7 +124,7 @@ function innerMap(map: Item, parts: readonly string[]): Dict {
   throw typeFault(`'${typeName(at)}' object does not support item assignment`);
 }
 
-/** Filters that change one value inside a map and give the map. */
+/** A filter that changes one value inside a map and returns the map. */
 const changing = (change: (map: Dict, key: string, value: Item) => void) =>
   filter("keys value delimiter?", (input, args) => {
     const { parts, last } = keyParts(args);

@@ -1,4 +1,4 @@
-/** What a filter or test may ask of the template that uses it, and how both are declared. */
+/** The contract of filters and tests: how they are declared, and what they may ask of the template. */
 
 import type { Item } from "../../../python/values.ts";
 import type { Bound } from "../values/arguments.ts";
@@ -11,7 +11,7 @@ export type FilterHost = {
   readonly loadYaml: (text: string) => Item;
 };
 
-/** `signature` is that of `bind`; a filter that takes anything has `run` get the arguments as they are. */
+/** `signature` is that of `bind`. Filters without one get the arguments as they are (`runFree`). */
 export type Filter =
   | { readonly signature: string; readonly run: (input: Item, args: Bound, host: FilterHost) => Item }
   | { readonly signature?: undefined; readonly runFree: (input: Item, args: CallArguments, host: FilterHost) => Item };

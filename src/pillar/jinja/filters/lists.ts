@@ -24,7 +24,7 @@ import type { Bound } from "../values/arguments.ts";
 import { type CallArguments, fault, typeFault, Undefined } from "../values/objects.ts";
 import { type FilterHost, type FilterTable, filter, freeFilter } from "./host.ts";
 
-/** A getter by `a.b.0`, or by number; without an attribute the item itself. */
+/** Returns a getter for `a.b.0` or a number; without an attribute it returns the item itself. */
 function getter(attribute: Item | undefined, fallback?: Item): (item: Item) => Item {
   if (attribute === undefined || attribute === null) return (item) => item;
   const parts: readonly Item[] =
@@ -89,7 +89,7 @@ function unique(items: readonly Item[]): Item[] {
   return kept;
 }
 
-/** Salt's set operations give a set for texts and tuples, which has no order: only lists are taken. */
+/** Salt's set operations return unordered sets for texts and tuples, so only lists are accepted. */
 function listOf(item: Item, name: string): readonly Item[] {
   demand(item);
   if (Array.isArray(item)) return item;
@@ -121,7 +121,7 @@ function flattened(input: Item, levels: number | undefined, keepsNulls: boolean)
   });
 }
 
-/** What `map` and `select` do per item: by attribute, or by a filter's or test's name. */
+/** The operation of `map` and `select` on one item: an attribute, or a filter or test by name. */
 function mapping(input: Item, args: CallArguments, host: FilterHost): Item {
   const attribute = args.named.get("attribute");
   if (args.positional.length === 0 && attribute !== undefined) {
@@ -196,7 +196,7 @@ function rounded(input: Item, args: Bound): Item {
   return isWhole ? result : floatItem(result);
 }
 
-/** Python rounds what is exactly half to the even neighbour, and judges by the exact binary value. */
+/** Rounds exact halves to the even neighbour by the exact binary value, as Python does. */
 function roundHalfEven(value: number, precision: number): number {
   if (!Number.isFinite(value) || precision > 100) return value;
   if (precision <= 0) {
@@ -272,7 +272,7 @@ function exactly(input: Item, wanted: number): boolean {
   return iterate(input).filter(isTrue).length === wanted;
 }
 
-/** Jinja's own form of an item that is not there. */
+/** Jinja's undefined value for a missing item. */
 function endOf(input: Item, isLast: boolean): Item {
   const items = iterate(input);
   const item = isLast ? items.at(-1) : items[0];
@@ -390,7 +390,7 @@ export const listFilters: FilterTable = {
   union: setFilter("union", "lst2", union),
   unique: filter("", (input) => {
     const kept = unique(iterate(input));
-    // In Salt only lists and maps stay in order: what comes from a filter or a text becomes a set.
+    // In Salt only lists and maps keep their order; other inputs become sets.
     return Array.isArray(input) || input instanceof Map ? kept : new Series("set", kept);
   }),
 };

@@ -1,4 +1,4 @@
-/** All filters by name: Jinja 3.1's and Salt 3007's, and those of theirs that are refused. docs/pillar.md lists them. */
+/** All filters of Jinja 3.1 and Salt 3007 by name, refused ones too. docs/pillar.md lists them. */
 
 import type { Item } from "../../../python/values.ts";
 import { bind } from "../values/arguments.ts";
@@ -15,7 +15,7 @@ const aliases: Readonly<Record<string, string>> = {
   str_to_num: "to_num",
 };
 
-/** Names that Salt knows and this program does not. */
+/** Filters that Salt has and we do not. */
 export const refusedFilters: readonly string[] = (
   "check_whitelist_blacklist combinations combinations_with_replacement compress date_format dns_check file_hashsum " +
   "filter_by_networks from_entries gen_mac get_uid http_query ip_host ipaddr ipv4 ipv6 ipwrap is_bin_file is_empty is_text_file " +
@@ -28,7 +28,7 @@ const tables: readonly (readonly [string, Filter][])[] = [textFilters, listFilte
   Object.entries(table),
 );
 const filters: ReadonlyMap<string, Filter> = new Map(tables.flat());
-/** These take an undefined value for what it is. */
+/** Filters that accept an undefined input. */
 const takesUndefined = new Set([
   "default",
   "dict_to_sls_yaml_params",
@@ -41,12 +41,12 @@ const takesUndefined = new Set([
   "yaml",
 ]);
 
-/** Every name that works, sorted. */
+/** Sorted names of supported filters. */
 export function filterNames(): string[] {
   return [...filters.keys(), ...Object.keys(aliases)].sort();
 }
 
-/** @throws PILLAR_FAILED for a filter that there is not, and whatever it raises */
+/** @throws PILLAR_FAILED for an unknown filter, and any error of the filter */
 export function applyFilter(host: FilterHost, name: string, input: Item, args: CallArguments): Item {
   const canonical = Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name;
   const found = filters.get(canonical);

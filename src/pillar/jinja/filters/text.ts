@@ -1,4 +1,4 @@
-/** Jinja's and Salt's filters that make text of text. */
+/** Jinja's and Salt's filters from text to text. */
 
 import { createHash, createHmac } from "node:crypto";
 import { templateWidthMax } from "../../../limits.ts";
@@ -21,7 +21,7 @@ function escaped(text: string): string {
     .replaceAll('"', "&#34;");
 }
 
-/** Jinja's own: a word starts behind a blank, a hyphen or an opening bracket. */
+/** As in Jinja, a word starts after a blank, a hyphen or an opening bracket. */
 function titledWords(text: string): string {
   return text
     .split(/([-\s({[<]+)/)
@@ -113,7 +113,7 @@ const digest = (algorithm: string) =>
 
 const saltNamespace = Buffer.from("91633EBF1C865E33935A28061F4B480E", "hex");
 
-/** Version 5: the name's SHA-1 within Salt's own namespace. */
+/** Version 5: the name's SHA-1 in Salt's namespace. */
 function uuidOf(name: string): string {
   const hash = createHash("sha1").update(saltNamespace).update(name).digest().subarray(0, 16);
   hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x50;
@@ -250,7 +250,7 @@ export const textFilters: FilterTable = {
   wordwrap: filter("width?", (input, args) => splitWords(strOf(input), args.integer("width", 79))),
 };
 
-/** As Python's `re.escape`: only what has a meaning in a pattern. */
+/** As Python's `re.escape`: escapes only characters with a meaning in patterns. */
 function escapedForPattern(letter: string): string {
   return /[!"%',/:;<=>@`]/.test(letter) ? letter : `\\${letter}`;
 }

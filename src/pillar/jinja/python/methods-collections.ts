@@ -1,4 +1,4 @@
-/** Python's methods of `dict`, `list`, `tuple`, `int` and `float`, and how members of any value are found. */
+/** Python's methods of `dict`, `list`, `tuple`, `int` and `float`, and the lookup of members of any value. */
 import { reprOf } from "../../../python/repr.ts";
 import {
   asNumber,
@@ -28,7 +28,7 @@ import { itemOf, missingMember } from "./operators.ts";
 
 type Method<T> = readonly [signature: string, run: (self: T, args: Bound) => Item];
 
-/** Key and value of each entry of what `dict()` and `update()` take: a map, or pairs. */
+/** Entries of an argument of `dict()` and `update()`: a map or pairs. */
 function entriesOf(source: Item): readonly (readonly [Item, Item])[] {
   if (demand(source) instanceof Map) return [...(source as Dict)];
   return iterate(source).map((pair, index) => {
@@ -116,14 +116,14 @@ function indexOf(items: readonly Item[], args: Bound, type: string): number {
 const countOf = (items: readonly Item[], args: Bound) =>
   items.filter((item) => isEqual(item, args.need("value"))).length;
 
-/** Sorted by Python's order; a key function and the direction are options. */
+/** Sorts by Python's order. */
 export function sorted(items: readonly Item[], key: (item: Item) => Item, isReversed: boolean): Item[] {
   const keyed = items.map((item) => ({ item, key: key(item) }));
   keyed.sort((a, b) => (isReversed ? order(b.key, a.key) : order(a.key, b.key)));
   return keyed.map(({ item }) => item);
 }
 
-/** A method that changes its list and gives None. */
+/** A method that changes its list and returns None. */
 function changing(signature: string, change: (list: Item[], args: Bound) => void): Method<Item[]> {
   return [
     signature,
@@ -190,7 +190,7 @@ function numberMember(item: Item, name: string): Callable | undefined {
   return undefined;
 }
 
-/** A method or data member; undefined if the value has none of that name. Names with an underscore in front are Python's own. */
+/** A method or data member; undefined if there is none. Names that begin with an underscore are never found. */
 function memberOf(object: Item, name: string): Item | undefined {
   if (name.startsWith("_")) return undefined;
   if (typeof object === "string") return bound(name, textMethod(object, name));
@@ -207,7 +207,7 @@ function memberOf(object: Item, name: string): Item | undefined {
   return numberMember(object, name);
 }
 
-/** Python has these, and a template that uses one must not silently get an undefined value instead. */
+/** Members that Python has and we do not: using one is an error, so that a template does not silently get an undefined value. */
 const knownElsewhere: Readonly<Record<string, readonly string[]>> = {
   str: ["encode", "format_map", "isprintable", "maketrans", "translate"],
   dict: ["fromkeys"],
@@ -258,7 +258,7 @@ export function subscriptOf(object: Item, key: Item): Item {
   return itemOr(itemOf(object, key), () => missingMember(object, typeof key === "string" ? key : reprOf(key)));
 }
 
-/** Calls an item. @throws PILLAR_FAILED if it is nothing that can be called */
+/** Calls an item. @throws PILLAR_FAILED if it is not callable */
 export function callItem(
   callee: Item,
   positional: readonly Item[],
@@ -269,7 +269,7 @@ export function callItem(
   throw typeFault(`'${typeName(callee)}' object is not callable`);
 }
 
-/** `int(item)`; undefined for what is no number. */
+/** `int(item)`; undefined for an item that is not a number. */
 export function integerFrom(item: Item, base = 10): Item | undefined {
   if (typeof item === "boolean") return Number(item);
   if (isInteger(item)) return item;

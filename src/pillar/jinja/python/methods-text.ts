@@ -1,4 +1,4 @@
-/** Python's methods of `str`. Those that need a locale or bytes are left out, and calling them is an error. */
+/** Python's methods of `str`. Methods that need a locale or bytes are missing, and calling them is an error. */
 
 import { templateWidthMax } from "../../../limits.ts";
 import { padded } from "../../../python/format/spec.ts";
@@ -13,7 +13,7 @@ import { itemOf } from "./operators.ts";
 type Method = readonly [signature: string, run: (text: string, args: Bound) => Item];
 
 const blanks = "[\\s\\x1c-\\x1f\\x85]";
-/** What Python's `splitlines` takes for the end of a line. */
+/** Line ends of Python's `splitlines`. */
 const lineBreak = "\\r\\n|[\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]";
 const leadingBlanks = new RegExp(`^${blanks}+`);
 const trailingBlanks = new RegExp(`${blanks}+$`);
@@ -121,7 +121,7 @@ export function replaceText(text: string, from: string, to: string, count = -1):
   return replaced(text, from, to, count);
 }
 
-/** `start` and `end` of a search, which may be negative, as parts of the text. */
+/** Applies `start` and `end` of a search, which may be negative. */
 function window(text: string, args: Bound): { readonly part: string; readonly offset: number } {
   const all = characters(text);
   const place = (index: number) => Math.max(0, index < 0 ? index + all.length : Math.min(index, all.length));
@@ -283,7 +283,7 @@ function expandTabs(text: string, args: Bound): Item {
   return out;
 }
 
-/** The method of that name; undefined if texts have none such here. */
+/** The method of that name; undefined if there is none here. */
 export function textMethod(text: string, name: string): ((args: CallArguments) => Item) | undefined {
   if (name === "format") return (args) => formatText(text, args, itemOf);
   if (!Object.hasOwn(methods, name)) return undefined;

@@ -1,4 +1,4 @@
-/** Python's operators on values: arithmetic, joining, items and slices. Integers stay exact, and `/` always gives a float. */
+/** Python's operators: arithmetic, concatenation, items and slices. Integers stay exact, and `/` always gives a float. */
 
 import { pillarTextBytesMax, templatePowerBitsMax } from "../../../limits.ts";
 import { formatPercent } from "../../../python/format/percent.ts";
@@ -142,7 +142,7 @@ export function positive(item: Item): Item {
   throw typeFault(`bad operand type for unary +: '${typeName(item)}'`);
 }
 
-/** The object's type as Jinja names it in messages. */
+/** The type's name in Jinja's messages. */
 function objectName(item: Item): string {
   if (item === null) return "None";
   return `${typeName(item)} object`;
@@ -159,7 +159,7 @@ function missingElement(object: Item, key: Item): Undefined {
     : new Undefined(`${objectName(object)} has no element ${reprOf(key)}`);
 }
 
-/** `object[key]` of maps and rows; undefined where the object has no items at all. */
+/** `object[key]` of maps and sequences; undefined if the object has no items. */
 export function itemOf(object: Item, key: Item): Item | undefined {
   if (object instanceof Map) return itemOr(getKey(object, key), () => missingElement(object, key));
   const members = rowOf(object);

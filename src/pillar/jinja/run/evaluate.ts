@@ -1,4 +1,4 @@
-/** The value of an expression. Errors get the line of the innermost expression that raised them. */
+/** Evaluates expressions. Errors get the line of the innermost expression that raised them. */
 
 import { hasCode, type SaltworksError } from "../../../errors.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -27,7 +27,7 @@ import { RecursiveLoop } from "./loop.ts";
 import type { Scope } from "./scope.ts";
 import { applyTest } from "./tests.ts";
 
-/** Adds the line to an error that has none yet. */
+/** Adds the line to an error without one. */
 export function atLine<T>(line: number, run: () => T): T {
   try {
     return run();
@@ -42,7 +42,7 @@ function noteLine(raised: unknown, line: number): unknown {
   return error;
 }
 
-/** The line that an error was raised at; undefined if nobody knows. */
+/** The line that raised an error; undefined if it is not known. */
 export function lineOf(error: SaltworksError): number | undefined {
   return "line" in error && typeof error.line === "number" ? error.line : undefined;
 }
@@ -151,7 +151,7 @@ function dictOf(node: Extract<Expression, { kind: "dict" }>, scope: Scope, host:
   return map;
 }
 
-/** The values of a call's arguments; undefined ones are passed on, as in Jinja. */
+/** Evaluates a call's arguments. As in Jinja, undefined ones are passed on. */
 export function argumentsOf(args: Arguments, scope: Scope, host: FilterHost): CallArguments {
   const positional = args.positional.map((argument) => evaluate(argument, scope, host));
   if (args.spread !== undefined) positional.push(...iterate(evaluate(args.spread, scope, host)));

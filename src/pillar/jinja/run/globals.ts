@@ -1,4 +1,4 @@
-/** Functions that every template has: Jinja's `range`, `dict`, `namespace`, `cycler` and `joiner`, Salt's `raise` and `odict`. */
+/** Functions of every template: Jinja's `range`, `dict`, `namespace`, `cycler` and `joiner`, Salt's `raise` and `odict`. */
 
 import { templateRangeMax } from "../../../limits.ts";
 import { strOf } from "../../../python/repr.ts";

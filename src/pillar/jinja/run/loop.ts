@@ -21,7 +21,7 @@ function changed(state: LoopState): Item {
   });
 }
 
-/** Made when it is asked for: most loops use one member, or none. */
+/** Computed on demand, because most loops use one member or none. */
 function memberOf(
   name: string,
   items: readonly Item[],
@@ -61,7 +61,7 @@ function memberOf(
   }
 }
 
-/** `recurse` is there in a recursive loop: it runs the loop over other items and gives their text. */
+/** `recurse` is set in a recursive loop: it runs the loop over other items and returns their text. */
 export function loopOf(
   items: readonly Item[],
   index: number,
@@ -73,7 +73,7 @@ export function loopOf(
   return recurse === undefined ? new Members("LoopContext", get) : new RecursiveLoop(get, recurse);
 }
 
-/** `loop` that can be called. */
+/** A callable `loop`. */
 export class RecursiveLoop extends Members {
   readonly recurse: (items: Item) => Item;
   constructor(get: (name: string) => Item | undefined, recurse: (items: Item) => Item) {

@@ -1,10 +1,10 @@
-/** Arguments of a macro's call, by Jinja's rules: what is missing is undefined, what is too much is an error unless the macro asks for it. */
+/** Binds a macro's arguments by Jinja's rules: missing ones are undefined, surplus ones are an error unless the macro accepts them. */
 
 import { type Dict, type Item, Tuple } from "../../../python/values.ts";
 import type { MacroParts } from "../syntax/ast.ts";
 import { type CallArguments, typeFault, Undefined } from "../values/objects.ts";
 
-/** Whether a name stands anywhere in a tree. */
+/** Whether a tree mentions a name. */
 export function mentions(tree: unknown, name: string): boolean {
   if (Array.isArray(tree)) return tree.some((part) => mentions(part, name));
   if (typeof tree !== "object" || tree === null) return false;
@@ -12,7 +12,7 @@ export function mentions(tree: unknown, name: string): boolean {
   return Object.values(tree).some((part) => mentions(part, name));
 }
 
-/** Names and values for the macro's scope; `fallbacks` are evaluated by the caller, one after the other, where a parameter is not given. */
+/** Names and values for the macro's scope. The caller evaluates `fallbacks` in order for missing parameters. */
 export function bindMacro(macro: MacroParts, args: CallArguments): ReadonlyMap<string, Item> {
   const values = new Map<string, Item>();
   const names = macro.parameters.map(({ name }) => name);

@@ -25,7 +25,7 @@ export class Scope {
     this.#names.set(name, item);
   }
 
-  /** What an import takes over: names without an underscore in front. */
+  /** Names that an import takes over: those without a leading underscore. */
   *exports(): Generator<readonly [string, Item]> {
     for (const entry of this.#names) if (!entry[0].startsWith("_")) yield entry;
   }

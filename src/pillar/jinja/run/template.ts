@@ -1,5 +1,5 @@
 /**
- * Rendering a template: runs its statements over scopes, gathers its text within bounds, and loads what it includes and imports.
+ * Renders a template: runs its statements, gathers its bounded text, and loads includes and imports.
  * Source: Jinja 3.1 as Salt 3007 sets it up (strict undefined values, `do`, loop controls), observed; docs/pillar.md.
  */
 
@@ -20,27 +20,27 @@ import { assign, Scope } from "./scope.ts";
 import { applyTest } from "./tests.ts";
 
 export type ParsedTemplate = {
-  /** Path below its root, for messages and for what it loads relatively. */
+  /** Path below its root, for messages and relative loads. */
   readonly name: string;
-  /** Where the file lies; undefined for a text that is no file's. */
+  /** The file's path; undefined for a text without a file. */
   readonly path?: string;
   readonly body: readonly Statement[];
 };
 
 export type TemplateEnvironment = {
-  /** The template of that name; undefined if there is none. `from` asks for it. @throws PILLAR_FAILED if it cannot be parsed */
+  /** Loads a template for `from`; undefined if there is none. @throws PILLAR_FAILED if it is invalid */
   readonly load: (name: string, from: string) => ParsedTemplate | undefined;
   readonly loadYaml: (text: string) => Item;
-  /** What every template sees, imported ones without context, too. */
+  /** Variables of every template, also of imports without context. */
   readonly globals: Iterable<readonly [string, Item]>;
-  /** Names that follow from a template's own name. */
+  /** Variables that follow from a template's name. */
   readonly globalsOf: (template: string) => Iterable<readonly [string, Item]>;
 };
 
 type Flow = "next" | "break" | "continue";
 type Loop = { readonly statement: Extract<Statement, { kind: "for" }>; readonly scope: Scope; readonly depth: number };
 
-/** Adds the template's file to an error that has none yet. */
+/** Adds the template's file to an error without one. */
 function inFile<T>({ name, path }: ParsedTemplate, run: () => T): T {
   const file = path ?? name;
   try {
@@ -99,7 +99,7 @@ class Rendering {
     this.#out.push(text);
   }
 
-  /** What `run` writes, instead of writing it. */
+  /** Returns the text that `run` writes. */
   #capture(run: () => void): string {
     const outer = this.#out;
     this.#out = [];
@@ -150,7 +150,7 @@ class Rendering {
     }
   }
 
-  /** Statements out of which no loop is left. */
+  /** Statements that cannot leave a loop. */
   #simple(statement: Statement, scope: Scope, template: ParsedTemplate): void {
     switch (statement.kind) {
       case "do":
@@ -250,7 +250,7 @@ class Rendering {
       ? (inner: Item): Item =>
           this.#deeper(() => this.#capture(() => this.#loopOver(inner, { ...loop, depth: depth + 1 }, template)))
       : undefined;
-    // A list that changes under its loop is followed, as Python does: array iterators look at the length each time.
+    // Follows a list that its loop changes, as Python does: array iterators read the length each time.
     for (const [index, item] of items.entries()) {
       const pass = new Scope(scope);
       pass.set("loop", loopOf(items, index, depth, state, recurse));
@@ -282,7 +282,7 @@ class Rendering {
     );
   }
 
-  /** The first of the named templates that is there. */
+  /** Loads the first existing template of the given names. */
   #load(name: Item, from: ParsedTemplate, isMissingIgnored: boolean): ParsedTemplate | undefined {
     const names = Array.isArray(name) || name instanceof Tuple ? iterate(name).map(strOf) : [strOf(name)];
     for (const candidate of names) {
@@ -296,7 +296,7 @@ class Rendering {
     );
   }
 
-  /** An imported template: what it sets, and its text. */
+  /** An imported template: its variables and its text. */
   #module(
     expression: Parameters<typeof evaluate>[0],
     isWithContext: boolean,
@@ -314,9 +314,9 @@ class Rendering {
 }
 
 /**
- * The text of a template. `names` are its variables, over the environment's own.
+ * Returns a template's text. `names` are its variables, over those of the environment.
  *
- * @throws SaltworksError PILLAR_FAILED, with `line` and `file` where they are known
+ * @throws SaltworksError PILLAR_FAILED, with `line` and `file` if they are known
  */
 export function renderTemplate(
   environment: TemplateEnvironment,

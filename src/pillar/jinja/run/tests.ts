@@ -85,7 +85,7 @@ const tests: Readonly<Record<string, Test>> = {
   upper: ["", (input) => strOf(input) === strOf(input).toUpperCase() && strOf(input) !== strOf(input).toLowerCase()],
 };
 
-/** What has a length and items. */
+/** Whether the input has a length and items. */
 function isSequence(input: Item): boolean {
   if (input instanceof Undefined || input === null || isNumber(input)) return false;
   if (input instanceof Map || typeof input === "string" || Array.isArray(input)) return true;
@@ -94,7 +94,7 @@ function isSequence(input: Item): boolean {
 
 const isKnown = (name: string) => Object.hasOwn(tests, name) || name === "filter" || name === "test";
 
-/** @throws PILLAR_FAILED for a test that there is not, and whatever it raises */
+/** @throws PILLAR_FAILED for an unknown test, and any error of the test */
 export function applyTest(_host: FilterHost, name: string, input: Item, args: CallArguments): boolean {
   if (name === "filter") return filterNames().includes(strOf(input));
   if (name === "test") return isKnown(strOf(input));

@@ -50,7 +50,7 @@ export type Arguments = {
   readonly spreadNamed: Expression | undefined;
 };
 
-/** What can stand left of `=` or behind `for`. */
+/** A target of `=` or `for`. */
 export type AssignTarget =
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "member"; readonly object: string; readonly name: string }
@@ -106,7 +106,7 @@ export type Statement = { readonly line: number } & (
       readonly template: Expression;
       readonly isWithContext: boolean;
       readonly name: string;
-      /** What becomes of the imported text with `import_yaml` and its kin. */
+      /** The format of `import_yaml`, `import_json` and `import_text`. */
       readonly load: string | undefined;
     }
   | {

@@ -1,4 +1,4 @@
-/** Expressions of Jinja: precedence and forms as in Jinja 3.1's parser. */
+/** Parses Jinja's expressions with the precedence and forms of Jinja 3.1. */
 import type { Arguments, BinaryOperator, CompareOperator, Comparison, Expression } from "./ast.ts";
 import { syntaxFault } from "./lexer.ts";
 import type { TokenReader } from "./token-reader.ts";
@@ -99,7 +99,7 @@ function parseProduct(reader: TokenReader): Expression {
   return binaryRow(reader, ["*", "/", "//", "%"], () => binaryRow(reader, ["**"], () => parseUnary(reader, true)));
 }
 
-/** As in Jinja a sign binds tighter than a power, a filter looser than a sign. */
+/** As in Jinja, a sign binds tighter than a power, a filter looser than a sign. */
 function parseUnary(reader: TokenReader, hasFilters: boolean): Expression {
   const { line } = reader.current;
   let node: Expression;
@@ -175,11 +175,11 @@ function parseDict(reader: TokenReader, line: number): Expression {
 type TupleOptions = {
   readonly isConditionAllowed?: boolean;
   readonly isEmptyAllowed?: boolean;
-  /** Names that end the tuple behind a comma, as `in` does. */
+  /** Names that end the tuple after a comma, such as `in`. */
   readonly endNames?: readonly string[];
 };
 
-/** One expression, or several with commas, which make a tuple. */
+/** One expression, or a tuple of several. */
 export function parseTuple(reader: TokenReader, options: TupleOptions = {}): Expression {
   const { line } = reader.current;
   const items: Expression[] = [];
@@ -239,7 +239,7 @@ function parseSubscript(reader: TokenReader, object: Expression, line: number): 
   return { kind: "slice", object, start, stop, step, line };
 }
 
-/** The inside of a call's parentheses, the closing one included. */
+/** Parses a call's arguments and its closing parenthesis. */
 function parseArguments(reader: TokenReader): Arguments {
   const positional: Expression[] = [];
   const named: [string, Expression][] = [];
@@ -266,7 +266,7 @@ function parseArguments(reader: TokenReader): Arguments {
   return { positional, named, spread, spreadNamed };
 }
 
-/** `|name(...)`, `is name`, and calls of what they give. */
+/** Parses `|name(...)`, `is name`, and calls of their results. */
 function parseFilters(reader: TokenReader, start: Expression): Expression {
   let node = start;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Jinja's text to tokens: what is copied, and what stands between `{{ }}` and `{% %}`. Source: Jinja 3.1's lexer, its default delimiters. */
+/** Splits a template into tokens: copied text, and the contents of `{{ }}` and `{% %}`. Source: Jinja 3.1's lexer, its default delimiters. */
 import { fault } from "../values/objects.ts";
 
 export type Token = { readonly line: number } & (
@@ -7,7 +7,7 @@ export type Token = { readonly line: number } & (
   | { readonly kind: "blockBegin" | "blockEnd" | "variableBegin" | "variableEnd" | "end"; readonly text: string }
 );
 
-/** `trim_blocks`: the line break behind a tag goes. `lstrip_blocks`: blanks before a tag that starts its line go. */
+/** `trim_blocks` removes the line break after a tag, `lstrip_blocks` the blanks before a tag that starts its line. */
 export type LexerOptions = { readonly trimBlocks: boolean; readonly lstripBlocks: boolean };
 
 /** An error at a line of the template. */
@@ -26,7 +26,7 @@ const namePattern = /^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*/u;
 const stringPattern = /^(?:'([^'\\]*(?:\\.[^'\\]*)*)'|"([^"\\]*(?:\\.[^"\\]*)*)")/s;
 const closers: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}" };
 
-/** Python's escapes of a literal; unknown ones stay as they are written. */
+/** Resolves Python's escapes; unknown ones stay as they are. */
 function unescaped(text: string): string {
   const named: Readonly<Record<string, string>> = {
     "\n": "",
@@ -80,7 +80,7 @@ class Lexer {
     this.#at += length;
   }
 
-  /** Text up to the next opening mark, then what that opens. */
+  /** Reads text up to the next opening mark, then the tag. */
   #root(): void {
     opener.lastIndex = this.#at;
     const found = opener.exec(this.#source);
@@ -96,7 +96,7 @@ class Lexer {
     else this.#code(kind === "%" ? "block" : "variable");
   }
 
-  /** `{%-` takes the blanks before it; `lstrip_blocks` those from the start of the line, unless `{%+` keeps them. */
+  /** `{%-` removes the blanks before it. `lstrip_blocks` removes those from the start of the line, unless `{%+` keeps them. */
   #data(text: string, kind: string, sign: string): void {
     let kept = text;
     if (sign === "-") kept = text.replace(/\s+$/, "");
@@ -108,7 +108,7 @@ class Lexer {
     if (kept !== "") this.#tokens.push({ kind: "data", text: kept, line: this.#line });
   }
 
-  /** Behind a tag: `-` takes all blanks, `trim_blocks` one line break. */
+  /** After a tag, `-` removes all blanks, `trim_blocks` one line break. */
   #skipAfter(sign: string, isBlock: boolean): void {
     const rest = /^\s+/.exec(this.#source.slice(this.#at))?.[0] ?? "";
     if (sign === "-") this.#advance(rest.length);
@@ -135,7 +135,7 @@ class Lexer {
     this.#skipAfter(close[2] ?? "", true);
   }
 
-  /** Everything up to the closing mark, which inside brackets is none. */
+  /** Reads up to the closing mark; inside brackets it does not close. */
   #code(kind: "block" | "variable"): void {
     this.#tokens.push({ kind: `${kind}Begin`, text: "", line: this.#line });
     const end = kind === "block" ? /^[-+]?%\}/ : /^-?\}\}/;
@@ -188,7 +188,7 @@ function nextToken(rest: string, line: number): Found {
   throw syntaxFault(`unexpected char '${Array.from(rest)[0] ?? ""}'`, line);
 }
 
-/** @throws PILLAR_FAILED with the line, for text that is no template */
+/** @throws PILLAR_FAILED with the line, for an invalid template */
 export function tokenize(source: string, options: LexerOptions): readonly Token[] {
   return new Lexer(source.replaceAll(/\r\n|\r/g, "\n"), options).run();
 }

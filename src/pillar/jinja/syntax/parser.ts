@@ -1,4 +1,4 @@
-/** Statements of Jinja: a template's tree. Source: Jinja 3.1's parser, its `do` and loop controls, and Salt's `load_*` and `import_*` tags. */
+/** Parses Jinja's statements to a template's tree. Source: Jinja 3.1's parser, its `do` and loop controls, and Salt's `load_*` and `import_*` tags. */
 import type { AssignTarget, Branch, Expression, FilterStep, MacroParts, Parameter, Statement } from "./ast.ts";
 import { noArguments, parseExpression, parseFilterName, parseTuple } from "./expressions.ts";
 import { type LexerOptions, syntaxFault, tokenize } from "./lexer.ts";
@@ -23,7 +23,7 @@ const refusedTags: Readonly<Record<string, string>> = {
 
 class StatementParser {
   readonly #reader: TokenReader;
-  /** What the open tags wait for, innermost last. */
+  /** End tags of the open tags, innermost last. */
   readonly #openTags: string[] = [];
   readonly #wanted: (readonly string[])[] = [];
   #loopDepth = 0;
@@ -32,7 +32,7 @@ class StatementParser {
     this.#reader = reader;
   }
 
-  /** Statements up to a tag of one of these names, whose name is the current token then. */
+  /** Parses statements up to a tag with one of these names, which is then the current token. */
   statements(ends: readonly string[]): Statement[] {
     const reader = this.#reader;
     const body: Statement[] = [];
@@ -70,7 +70,7 @@ class StatementParser {
     return open === undefined ? "" : ` The innermost block that needs to be closed is '${open}'.`;
   }
 
-  /** The body of a tag that is open from here on: the rest of the tag itself, then statements up to `ends`. */
+  /** Parses the rest of a tag and its body up to one of `ends`. */
   #body(ends: readonly string[]): Statement[] {
     this.#reader.skip(":");
     this.#reader.expectKind("blockEnd");
@@ -80,7 +80,7 @@ class StatementParser {
     return body;
   }
 
-  /** A body that ends with one tag, which is taken, too. */
+  /** Parses a body and its single end tag. */
   #closedBody(tag: string, end: string): Statement[] {
     this.#openTags.push(tag);
     const body = this.#body([end]);
@@ -114,7 +114,7 @@ class StatementParser {
         return { kind: "filterBlock", filters, body: this.#closedBody(tag, "endfilter"), line };
       }
       case "profile": {
-        // Salt measures the time of such a block; it renders as if the tag were not there.
+        // Salt profiles such a block; its output is that of the body.
         if (!reader.skipName("as")) throw reader.unexpected("as");
         parseExpression(reader);
         return { kind: "if", branches: [], otherwise: this.#closedBody(tag, "endprofile"), line };
@@ -228,7 +228,7 @@ class StatementParser {
     return { kind: "with", assignments, body: this.#closedBody("with", "endwith"), line };
   }
 
-  /** From behind the opening parenthesis to the end of the body. */
+  /** Parses from after the opening parenthesis to the end of the body. */
   #macro(name: string, tag: string, end: string): MacroParts {
     const reader = this.#reader;
     const parameters: Parameter[] = [];
@@ -331,7 +331,7 @@ class StatementParser {
     return { kind: "fromImport", template, names, isWithContext, line };
   }
 
-  /** One name, `namespace.name`, or several in a row with or without parentheses. */
+  /** One name, `namespace.name`, or several with or without parentheses. */
   #assignTarget(endNames: readonly string[]): AssignTarget {
     const reader = this.#reader;
     const items: AssignTarget[] = [];

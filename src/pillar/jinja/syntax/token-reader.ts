@@ -1,4 +1,4 @@
-/** A parser's place in the tokens of one template. */
+/** A parser's position in the tokens of one template. */
 import { nestingDepthMax } from "../../../limits.ts";
 import { syntaxFault, type Token } from "./lexer.ts";
 
@@ -72,13 +72,13 @@ export class TokenReader {
     return syntaxFault(`expected token '${expected}', got '${found}'`, line);
   }
 
-  /** Where an expression should stand, there is the end of its tag. */
+  /** The tag ends where an expression should stand. */
   nothing(): Error {
     const { kind, text, line } = this.current;
     return syntaxFault(`Expected an expression, got '${kindNames[kind] ?? text}'`, line);
   }
 
-  /** Of the last token: Jinja says so where a template ends too early. */
+  /** Line of the last token, which Jinja reports if a template ends too early. */
   get lastLine(): number {
     return this.#tokens.findLast(({ kind }) => kind !== "end")?.line ?? 1;
   }

@@ -1,4 +1,4 @@
-/** Arguments of a built-in function by name and place, with Python's complaints. */
+/** Binds arguments of built-in functions by name and position, with Python's error messages. */
 
 import { demand, type Item, isInteger, typeName } from "../../../python/values.ts";
 import { type CallArguments, typeFault } from "./objects.ts";
@@ -14,7 +14,7 @@ export class Bound {
     return this.#values.get(name);
   }
 
-  /** The argument, which the signature says is there. */
+  /** A required argument. */
   need(name: string): Item {
     return this.#values.get(name) ?? null;
   }
@@ -25,7 +25,7 @@ export class Bound {
     throw typeFault(`${name} must be str, not ${typeName(demand(value))}`);
   }
 
-  /** None counts as not given. */
+  /** None counts as missing. */
   optionalText(name: string): string | undefined {
     const value = this.#values.get(name) ?? null;
     return value === null ? undefined : this.text(name);
@@ -49,7 +49,7 @@ export class Bound {
 }
 
 /**
- * `signature` is names in order; those from the first with `?` on may be left out.
+ * `signature` lists names in order. Names from the first `?` on are optional.
  *
  * @throws PILLAR_FAILED for too many, missing or unknown arguments
  */

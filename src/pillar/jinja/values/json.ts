@@ -1,4 +1,4 @@
-/** JSON of pillar files, of external sources and of templates: read as Python reads it, with Salt's sentence for what is not JSON. */
+/** Reads JSON of pillar files, external sources and templates as Python does, with Salt's error message. */
 import { hasCode } from "../../../errors.ts";
 import { loadJson } from "../../../python/json.ts";
 import type { Item } from "../../../python/values.ts";

@@ -1,31 +1,31 @@
 /**
- * What a template works with beyond Python's own values: names that are not there, functions, objects with members. No value gives access to
- * JavaScript's own objects. Source: Jinja 3.1's `runtime` for undefined values.
+ * Values of templates beyond Python's own: undefined names, functions, objects with members. No value gives access to JavaScript's
+ * objects. Source: Jinja 3.1's `runtime` for undefined values.
  */
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import { type Item, iterate, PythonObject, Series, Tuple, typeName } from "../../../python/values.ts";
 import { Ext, Float, type Value } from "../../../wire/values.ts";
 
-/** Which of Salt's sentences an error gets: a name that is missing, a template that is wrong, or an exception out of Python's own. */
+/** Selects Salt's text for an error: an undefined name, an invalid template, or a Python exception. */
 export type FaultKind = "undefined" | "template" | "python";
 
-/** What a template raises. `file` and `line` are added where they are known first. */
+/** Makes a template's error. Callers that know `file` and `line` add them. */
 export function fault(kind: FaultKind, message: string): SaltworksError {
   return new SaltworksError("PILLAR_FAILED", message, { kind });
 }
 
-/** What Python's rules refuse in a template, as the template's error; any other error is handed back. */
+/** Turns PYTHON_RAISED into a template's error; returns any other error as it is. */
 export function asFault(error: unknown): unknown {
   return hasCode(error, "PYTHON_RAISED") ? fault("python", (error as SaltworksError).message) : error;
 }
 
 export const typeFault = (message: string) => fault("python", message);
 
-/** A name or member that is not there: `message` is raised by what touches it, save `is defined` and `default`. */
+/** An undefined name or member. Using it raises `message`, except in `is defined` and `default`. */
 export class Undefined extends PythonObject {
   readonly typeName = "Undefined";
   readonly message: string;
-  /** That of an `a if b` without `else`: empty and false, where others are errors. */
+  /** Of an `a if b` without `else`: it is empty and false, where others raise. */
   readonly isLenient: boolean;
   constructor(message: string, isLenient = false) {
     super();
@@ -50,7 +50,7 @@ export class Undefined extends PythonObject {
   }
 }
 
-/** `{% set ns.key = value %}` reaches out of loops with it. */
+/** `{% set ns.key = value %}` in a loop changes it for the code after the loop. */
 export class Namespace extends PythonObject {
   readonly typeName = "Namespace";
   readonly members = new Map<string, Item>();
@@ -74,7 +74,7 @@ export class Callable extends PythonObject {
   }
 }
 
-/** Something with members and nothing else: `loop`, an imported template, `salt`. `text` is what printing it gives, if it has any. */
+/** An object that has only members: `loop`, an imported template, `salt`. `text`: its printed form. */
 export class Members extends PythonObject {
   readonly typeName: string;
   readonly text: string | undefined;
@@ -100,12 +100,12 @@ export class Members extends PythonObject {
   }
 }
 
-/** What leaves a template as data: everything that has a place in a pillar. @throws PILLAR_FAILED */
+/** Returns the item as data for a pillar. @throws PILLAR_FAILED */
 export function dataOf(item: Item): Value {
   if (item === null || typeof item !== "object" || item instanceof Float || item instanceof Ext) return item;
   if (item instanceof Uint8Array) return item;
   if (item instanceof Tuple || item instanceof Series || Array.isArray(item)) return iterate(item).map(dataOf);
   if (item instanceof Map) return new Map(Array.from(item, ([key, value]) => [dataOf(key), dataOf(value)]));
   item.demand();
-  throw typeFault(`a ${typeName(item)} is no data`);
+  throw typeFault(`a ${typeName(item)} is not data`);
 }
