@@ -39,7 +39,7 @@ export class FileServer {
   readonly #hashes: FileHashes;
   readonly #lists: FileListCache;
   readonly #pushed: PushedUsage;
-  /** Whole lists as they go out, made once however many minions ask. */
+  /** Packed lists, made once for all minions. */
   readonly #packed = new WeakMap<FileLists, Map<ListName, Packed>>();
 
   constructor(settings: FileServerSettings) {

@@ -7,7 +7,7 @@ describe("durations", () => {
     const read = ["90s", "30m", "2h", "1d", "45", "1.5h", " 2 h "].map(parseDuration);
     assert.deepEqual(read, [90, 1_800, 7_200, 86_400, 45, 5_400, 7_200]);
   });
-  it("are nothing else", () => {
+  it("are refused in any other form", () => {
     for (const wrong of ["", "h", "2x", "-1h", "1h30m", "soon", "1e3"])
       assert.equal(parseDuration(wrong), undefined, wrong);
   });

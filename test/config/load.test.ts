@@ -1,4 +1,4 @@
-/** Configuration directories as operators have them, and what becomes of them. Values of real Salt: test/config/golden/loaded.json. */
+/** Configuration directories as operators have them, and the loaded values. Values of real Salt: test/config/golden/loaded.json. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
@@ -68,7 +68,7 @@ describe("loadMasterConfig", () => {
     assert.match(warnings[2] ?? "", /:6: "ret_portt".*"ret_port"/);
   });
 
-  it("names options that somebody set and that nothing acts upon, but not those left at their defaults", () => {
+  it("names options that are set and have no effect, but not the ones left at their defaults", () => {
     put("master", "timeout: 7\narchive_jobs: true\nzmq_monitor: false\nrunner_dirs: [/srv/runners]\npeer:\n");
     assert.deepEqual(loadMasterConfig(root).inert, [
       `${root}/master:2: archive_jobs is kept, but nothing acts on it yet`,
@@ -76,7 +76,7 @@ describe("loadMasterConfig", () => {
     ]);
   });
 
-  it("names in one line the options of Salt's that nothing reads, but not those that ask for nothing", () => {
+  it("names in one line Salt's options that are not read, but not the ones that ask for nothing", () => {
     const files = ["log_rotate_max_bytes: 10000000", "log_granular_levels: {salt: warning}", "mworker_niceness: 5"];
     const quiet = [
       "fileserver_interval: 3600",
@@ -101,7 +101,7 @@ describe("loadMasterConfig", () => {
     assert.deepEqual(loadMasterConfig(root).inert, []);
   });
 
-  it("does so for a minion, whose own pillar tells of what shapes it", () => {
+  it("does so for a minion, whose own pillar reports options that shape it", () => {
     const lines = ["fips_mode: true", "discovery: true", "engines: []", "cache: redis", "decrypt_pillar: [a]"];
     const more = [
       "test: true",
@@ -146,7 +146,7 @@ describe("loadMasterConfig", () => {
     );
   });
 
-  it("names misspelt options among the wrong values: one look at the list must be enough", () => {
+  it("names misspelt options among the wrong values, so that one list shows all", () => {
     put("master", "auto_acept: true\nret_port: 0\n");
     assert.throws(() => loadMasterConfig(root), {
       message: /:1: "auto_acept" is not an option; did you mean "auto_accept"\?\n.*:2: ret_port: /,

@@ -1,4 +1,4 @@
-/** Salt's further options, on which nothing here acts: whose defaults need no word. */
+/** Salt's other options, which have no effect here: defaults that need no warning. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ describe("options of Salt's on which nothing here acts", () => {
     }
   });
 
-  it("are told of at no start where they have the default of the newest release", () => {
+  it("are never reported with the default of the newest release", () => {
     const folder = mkdtempSync(join(tmpdir(), "sw-"));
     try {
       for (const [role, load] of [

@@ -76,7 +76,7 @@ describe("options that feed minions or guard something and are not built", () =>
     }
   });
 
-  it("start once accept_missing names them, and are told in the log", () => {
+  it("start once accept_missing names them, with a warning in the log", () => {
     const names = Object.keys(asking);
     const lines = Object.entries(asking).map(([name, value]) => `${name}: ${value}`);
     put(`${lines.join("\n")}\n`);
@@ -124,7 +124,7 @@ describe("options that feed minions or guard something and are not built", () =>
     assert.deepEqual(refusals(), []);
   });
 
-  it("are told beside a list of sources of files that is empty, as in Salt, which no one can accept", () => {
+  it("are reported beside an empty list of file sources, which accept_missing cannot accept, as in Salt", () => {
     put("x_y: 1\nfileserver_backend: []\naccept_missing: [fileserver_backend]\n");
     assert.deepEqual(refusals(), [
       `${join(root, "master")}:2: fileserver_backend: names no source of files. Write [roots], or leave it out`,

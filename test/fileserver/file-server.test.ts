@@ -47,7 +47,7 @@ describe("a name", () => {
     assert.deepEqual(await find(files, "sub"), missing);
   });
 
-  it("never leads out of its root", async () => {
+  it("never leads outside its root", async () => {
     const files = open({}, { secret: "s", "base/a": "1", "base/sub/b": "2" });
     const outside = join(files.folder, "secret");
     for (const path of [
@@ -84,7 +84,7 @@ describe("a name", () => {
     }
   });
 
-  it("means nothing where it is ignored, or in what `__env__` cannot stand for", async () => {
+  it("finds no ignored file, and none in an environment that `__env__` cannot stand for", async () => {
     const roots = { file_roots: { base: ["FOLDER/base"], __env__: ["FOLDER/envs/__env__"] } };
     const ignoring = { file_ignore_regex: ["/\\.git($|/)", "(?i)BACKUP"], file_ignore_glob: "*.pyc" };
     const files = open(
@@ -122,7 +122,7 @@ describe("a name", () => {
     assert.deepEqual(lists, ["qa.p"], "names that minions invent leave no files behind");
   });
 
-  it("is nobody's while `roots` is not among the backends, and what is not there is said", async () => {
+  it("finds nothing while `roots` is not among the backends, and missing backends are reported", async () => {
     const files = open({ fileserver_backend: ["git"] }, { "base/a": "1" });
     assert.deepEqual(await find(files, "a"), missing);
     assert.deepEqual(await files.ask({ cmd: "_file_list", saltenv: "base" }), []);
@@ -187,7 +187,7 @@ describe("lists of files", () => {
   const list = async (files: OpenFiles, cmd: string, more = {}) =>
     plain(await files.ask({ cmd, saltenv: "base", prefix: "", ...more }));
 
-  it("name files, directories, empty ones and links, those that begin with the prefix", async () => {
+  it("name files, directories, empty directories and links that begin with the prefix", async () => {
     const files = open({ file_ignore_glob: ["*.pyc"] }, { ...tree, "base/x.pyc": "" });
     mkdirSync(join(files.folder, "base/hollow"));
     symlinkSync("a", join(files.folder, "base/in"));
@@ -203,7 +203,7 @@ describe("lists of files", () => {
     assert.deepEqual(await list(files, "_symlink_list", { saltenv: "nosuch" }), {});
   });
 
-  it("leave links out, or do not follow them, as the options say", async () => {
+  it("leave out links or do not follow them, as configured", async () => {
     const hiding = open({ fileserver_ignoresymlinks: true }, tree);
     symlinkSync("a", join(hiding.folder, "base/in"));
     assert.deepEqual(await list(hiding, "_file_list"), ["a", "sub/b", "sub/deep/c"]);
@@ -213,7 +213,7 @@ describe("lists of files", () => {
     assert.deepEqual(await list(staying, "_symlink_list"), { etc: "/etc" });
   });
 
-  it("are kept for their time, where Salt keeps them, and made anew when that file is gone or old", async () => {
+  it("are kept at Salt's place for their time, and made again when that file is missing or old", async () => {
     const files = open({ fileserver_list_cache_time: 3_600 }, tree);
     const kept = join(files.folder, "cache/file_lists/roots/base.p");
     assert.deepEqual(await list(files, "_file_list"), ["a", "sub/b", "sub/deep/c"]);
@@ -235,7 +235,7 @@ describe("lists of files", () => {
 });
 
 describe("changes of files", () => {
-  it("are told since the last look", async () => {
+  it("are reported since the last call", async () => {
     const files = open({}, { "base/a": "1", "base/b": "1" });
     const at = (name: string) => join(files.folder, "base", name);
     assert.deepEqual((await files.server.update()).added.toSorted(), [at("a"), at("b")]);
@@ -251,7 +251,7 @@ describe("changes of files", () => {
 describe("files from minions", () => {
   const piece = { cmd: "_file_recv", path: ["etc", "fstab"], loc: 0, data: Buffer.from("one "), size: 7 };
 
-  it("are taken where that is allowed, from minions that have proved themselves, below their directory", async () => {
+  it("are accepted, if allowed, from proven minions, below their directory", async () => {
     const files = open({ file_recv: true, file_recv_max_size: 1 });
     const path = join(files.folder, "cache/minions/web1/files/etc/fstab");
     assert.equal(await files.ask(piece), false);

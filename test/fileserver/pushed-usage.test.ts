@@ -64,7 +64,7 @@ describe("a minion's pushed files", () => {
     assert.equal(await push(files, ["b"], mebibyte / 2), true);
   });
 
-  it("are counted anew at the bound, since an operator may have removed some", async () => {
+  it("are counted again at the bound, because an operator may have removed some", async () => {
     const files = open({});
     let nowMs = 0;
     const total = new PushedTotal(join(files.config.cachedir, "minions"), ample);
@@ -103,7 +103,7 @@ describe("the pushed files of all minions", () => {
     assert.equal(await refusalOf(files, ["a"], 50), undefined);
   });
 
-  it("count a piece that could not be kept no longer", async () => {
+  it("no longer count a piece that could not be kept", async () => {
     const files = open({ file_recv_total_max_size: 1 });
     assert.equal(await push(files, ["d", "a"], 1), true);
     for (let turn = 0; turn < 4; turn += 1) {
@@ -114,7 +114,7 @@ describe("the pushed files of all minions", () => {
     assert.equal(await push(files, ["c"], mebibyte / 2), true);
   });
 
-  it("are counted anew at the bound, for what an operator removed", async () => {
+  it("are counted again at the bound, because an operator may have removed some files", async () => {
     const files = open({});
     const minions = join(files.config.cachedir, "minions");
     assert.equal(await push(files, ["a"], 1_000), true);
@@ -137,7 +137,7 @@ describe("the pushed files of all minions", () => {
     assert.equal(await take(1), "bytes");
   });
 
-  it("refuse pushes until they are counted, and what was taken meanwhile is never left out", async () => {
+  it("refuse pushes until they are counted, and never leave out a push during a count", async () => {
     const files = open({});
     assert.equal(await push(files, ["a"], 1_000), true);
     const total = new PushedTotal(join(files.config.cachedir, "minions"), ample);

@@ -1,4 +1,4 @@
-/** A disk that takes a part of a pushed file's piece: the minion hears of success only when all of it is written. */
+/** A disk that takes a part of a pushed file's piece: the minion gets success only after all of it is written. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";

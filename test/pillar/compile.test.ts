@@ -90,7 +90,7 @@ describe("a pillar whose sources are not all there", () => {
     }
   };
 
-  it("has what there is, and an error for each that is missing", () => {
+  it("has all existing files, and an error for each missing one", () => {
     const pillar = compiled({ ext_pillar: [{ vault: "x" }, { git: [] }], pillar_source_merging_strategy: "aggregate" });
     assert.equal(pillar.get("a"), 1);
     assert.deepEqual(pillar.get("_errors"), [
@@ -100,7 +100,7 @@ describe("a pillar whose sources are not all there", () => {
     ]);
   });
 
-  it("has none for sources that are empty, nor for what feeds no pillar", () => {
+  it("has none for empty sources, nor for options that do not feed pillars", () => {
     const pillar = compiled({ ext_pillar: [], fileserver_backend: ["git"], fips_mode: true });
     assert.deepEqual([...pillar.keys()], ["a"]);
   });

@@ -8,7 +8,7 @@ import { renderOne } from "./rendering.ts";
 
 type Answer = { readonly text?: string; readonly error?: string };
 
-/** What comes out, or what is raised, in Salt's words. */
+/** The output, or the error in Salt's words. */
 function ours(template: string): { text?: string; error?: string } {
   try {
     return { text: renderOne(template) };

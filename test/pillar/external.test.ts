@@ -117,13 +117,13 @@ describe("commands of external sources", () => {
       "Failed to load ext_pillar cmd_json: No closing quotation",
     ]);
     assert.deepEqual([result.pillar.get("a"), result.pillar.get("b")], [1, 2]);
-    // What a program complains about is for the master's log; what it printed is for neither.
+    // The program's stderr is for the master's log only; its output is for neither.
     assert.ok(result.faults.includes("ext_pillar cmd_yaml: the command ended with 7: oops"));
     assert.doesNotMatch(result.faults.join() + String(errorsOf(result)), /secret/);
     assert.deepEqual(result.counts, { ended: 3, failed: 3, timeout: 0, tooLarge: 0 });
   });
 
-  it("that end well without a word give nothing, and no error", async () => {
+  it("that succeed without output give nothing, and no error", async () => {
     const { pillar } = await compiled({ ext_pillar: [{ cmd_json: "true" }, { cmd_yaml: "echo" }] });
     assert.deepEqual(pillar, new Map());
   });
@@ -174,7 +174,7 @@ describe("commands of external sources", () => {
     assert.match(stdout, /ext_pillar_timeout \(3 seconds\); it could not be ended: EPERM/, stderr);
   });
 
-  it("may not write without end", async () => {
+  it("end when they write more than extPillarBytesMax", async () => {
     const result = await compiled({ ext_pillar: [{ cmd_yaml: "yes 'a: 1'" }] });
     assert.deepEqual(errorsOf(result), [
       `Failed to load ext_pillar cmd_yaml: the command wrote more than ${extPillarBytesMax} bytes`,
@@ -243,7 +243,7 @@ describe("file_tree", () => {
     assert.match(String(errorsOf(result)), new RegExp(`deeper than ${fileTreeDepthMax} directories`));
   });
 
-  it("leaves out what cannot be looked at, and gives the rest", async () => {
+  it("leaves out files that cannot be read, and returns the rest", async () => {
     write("tree/hosts/web1.example.org/a", "x");
     symlinkSync("circle", join(root, "tree/hosts/web1.example.org/circle"));
     symlinkSync("hosts", join(root, "tree/hosts/hosts"));
@@ -285,7 +285,7 @@ describe("what a minion asks for itself", () => {
     assert.deepEqual(errorsOf(await ask({}, {})), undefined);
   });
 
-  it("never runs a command or reads a directory that the minion chose, nor what is not there", async () => {
+  it("never runs a command or reads a directory that the minion chose, and refuses unknown sources", async () => {
     const names = ["cmd_yaml", "cmd_json", "file_tree", "virtkey"];
     for (const name of names) {
       const result = await ask({ on_demand_ext_pillar: names }, { [name]: `touch ${join(root, "touched")}` });

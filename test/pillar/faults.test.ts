@@ -1,4 +1,4 @@
-/** What a fault in a pillar's files says, to the minion and to the master's log: compared with Salt 3007.15 fault by fault, but for the source that Salt shows. */
+/** Messages about faults in pillar files, for the minion and the master's log: compared with Salt 3007.15 one by one, without the source that Salt shows. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ const top = "base:\n  '*': [a]\n";
 const failed = "Rendering SLS 'a' failed, render error:\n";
 const failedTop = "Rendering Primary Top file failed, render error:\n";
 
-/** `ROOT` stands for the pillar root. `log`: where the log says more than the minion hears. */
+/** `ROOT` stands for the pillar root. `log`: set if the log says more than the minion gets. */
 type Fault = { files: Record<string, string | Buffer>; error: string; log?: string; options?: Overrides };
 
 const faults: Record<string, Fault> = {

@@ -1,4 +1,4 @@
-/** `cp.get_file_str` in pillars: the answers are those of Salt 3006.28 and 3007.15, but for `..` and for bytes that are not text. */
+/** `cp.get_file_str` in pillars: the answers are those of Salt 3006.28 and 3007.15, except for `..` and for bytes that are not text. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** One that has ended may still stand in the table as a zombie, until its parent asks for it. */
+/** A process that has ended stays a zombie until its parent waits for it. */
 export async function processEnded(pid: number): Promise<void> {
   const stateOf = async () =>
     (await run("ps", ["-o", "stat=", "-p", String(pid)]).catch(() => ({ stdout: "" }))).stdout;

@@ -1,12 +1,12 @@
-/** What real Salt renders and this program refuses with an error, and errors that are told in other words. docs/pillar.md says so, too. */
+/** Cases that real Salt renders and this program refuses, and errors with another wording. docs/pillar.md says so, too. */
 export const refusedHere: Readonly<
   Record<"expressions" | "templates" | "documents" | "otherWords" | "unordered", readonly string[]>
 > = {
   expressions: ['{"items": 5}.items', '"aab"|unique', '"x" is sameas "x"', "[1,2,3]|random is defined"],
   templates: ["block tag", "autoescape tag"],
-  /** YAML that is not read alike. */
+  /** YAML that both read differently. */
   documents: ["a: !!str 12\nb: !!int '12'\nc: !!float 1\nd: !!bool yes\ne: !!null ''\n", "=: a\n"],
-  /** Both raise, with other words. */
+  /** Both raise, with another wording. */
   otherWords: [
     '"{}".format()',
     '"{0.x}".format("a")',

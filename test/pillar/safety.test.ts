@@ -52,14 +52,14 @@ describe("templates", () => {
     failing("{{ salt.cmd.run('id') }}", /salt\['cmd.run'\] is not supported/);
   });
 
-  it("end at a text that is too long", () => {
+  it("end if their text is too long", () => {
     failing(`{{ 'x' * ${pillarTextBytesMax + 1} }}`, /too large/);
     failing("{% set x = 'x' * 1000000 %}{% for a in range(100) %}{{ x }}{% endfor %}", /renders to more than/);
     failing("{{ '%0999999999d' % 1 }}", /too big/);
     failing("{{ 10 ** 1000000 }}", /too large/);
   });
 
-  it("end at a range or a recursion that is too large", () => {
+  it("end if a range or recursion is too large", () => {
     failing(`{% for a in range(${templateRangeMax + 1}) %}{% endfor %}`, /Range too big/);
     failing("{% include 'a' %}", /recursion depth/, { a: "{% include 'a' %}" });
     const deep = Array.from({ length: templateDepthMax - 2 }, (_, index): [string, string] => [

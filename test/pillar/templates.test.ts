@@ -9,7 +9,7 @@ import { renderOne } from "./rendering.ts";
 type Case = { readonly name: string; readonly template: string; readonly files?: Readonly<Record<string, string>> };
 type Answer = { readonly text?: string; readonly error?: string };
 
-/** The files' own header of white space is the SLS renderer's affair. */
+/** The SLS renderer handles the files' own white-space header. */
 const byRenderer = /jinja header/;
 
 describe("templates render as in Salt", () => {

@@ -15,8 +15,8 @@ describe("unifiedLines", () => {
     assert.ok(diffs.filter(([, , , lines]) => lines.length > 0).length > 100);
   });
 
-  it("takes texts beyond its bound as different from the first difference to the last", () => {
-    // Each of few lines stands in as many places as just do not count as too many.
+  it("shows texts beyond its bound as different from the first difference to the last", () => {
+    // Few distinct lines, each in as many places as popular lines just do not reach.
     const lineCount = Math.ceil(Math.sqrt(diffStepsMax * 100)) * 2;
     const first = Array.from({ length: lineCount }, (_, index) => `line ${index % 101}`);
     const second = first.map((line, index) => (index % 3 === 1 ? `${line}!` : line));

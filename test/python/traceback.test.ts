@@ -13,7 +13,7 @@ describe("python tracebacks", () => {
     assert.equal(summaryOf("thrown text"), "Exception: thrown text");
   });
 
-  it("shows frames with the innermost last, and none of the makers of errors", () => {
+  it("shows frames with the innermost last, without the functions that make errors", () => {
     function innermost(): Error {
       return pythonException("Exception", "deep");
     }

@@ -1,4 +1,4 @@
-/** The recorded fleet of test/golden/fleet.json as facts, and who of it a target finds. */
+/** The recorded fleet of test/golden/fleet.json as facts, and the minions that a target finds. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { matchesExpected } from "../../src/target/expected.ts";

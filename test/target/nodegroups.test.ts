@@ -38,7 +38,7 @@ describe("nodegroups", () => {
     assert.deepEqual(written, { kind: "compound", expression: "web* and not L@es1,db1.example.com" });
     assert.equal(expandTarget("compound", ["L@a", "or", "N@ELK"], golden).expression, "L@a or L@es1,es2,");
   });
-  it("are nobody while they are empty, so that all but them are all", () => {
+  it("match no minion while they are empty, so that their negation matches all", () => {
     const written = expandTarget("compound", "web* and not N@spare", readNodegroups({ spare: [] }));
     assert.equal(written.expression, "web* and not L@");
     const target = parseTarget("compound", written.expression);
@@ -60,7 +60,7 @@ describe("nodegroups", () => {
 
   const refuses = (groups: unknown, name: string, message: RegExp) =>
     assert.throws(() => expansion(groups, name), { code: "TARGET_INVALID", message });
-  it("refuse a loop by its name, and a group that is not there", () => {
+  it("refuse a loop and an unknown group, and name them", () => {
     const groups = { a: "N@b", b: "N@a or es1", c: "N@none or es1", self: "N@self" };
     refuses(groups, "a", /illegal nested nodegroup "a"/);
     refuses(groups, "b", /illegal nested nodegroup "b"/);
@@ -74,7 +74,7 @@ describe("nodegroups", () => {
       },
     );
   });
-  it("grow no larger and no deeper than a target may, and take no longer for it", () => {
+  it("stay within a target's bounds on size, depth and time", () => {
     const doubling = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [
         `g${index}`,

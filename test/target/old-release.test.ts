@@ -133,7 +133,7 @@ describe("what a compound goes out as", () => {
     assert.ok(yes > 400 && yes < 1_600, `${yes} of 2000 mean the minion`);
   });
 
-  it("is refused where it grows beyond what minions take", () => {
+  it("is refused if it grows beyond targetTermsMax", () => {
     const most = `${"( not a ) or ".repeat(targetTermsMax / 5 - 1)}b`;
     assert.throws(() => portableCompound(most), { code: "TARGET_INVALID", message: /words/ });
   });

@@ -18,13 +18,13 @@ const isMatch = (kind: string, expression: string | string[], delimiter?: string
   matches(parseTarget(kind, expression, delimiter), facts);
 
 describe("parseTarget", () => {
-  it("refuses ranges and nodegroups by their word", () => {
+  it("refuses ranges and nodegroups and names them", () => {
     assert.throws(() => parseTarget("range", "%web"), { code: "TARGET_INVALID", message: /range refused/ });
     assert.throws(() => parseTarget("nodegroup", "WEB"), { code: "TARGET_INVALID", message: /nodegroup refused/ });
     assert.throws(() => parseTarget("compound", "R@x or es1"), { code: "TARGET_INVALID", message: /range refused/ });
     assert.throws(() => parseTarget("compound", "es1 or N@x"), { message: /nodegroup refused/ });
   });
-  it("refuses kinds that nobody knows", () => {
+  it("refuses unknown kinds", () => {
     assert.throws(() => parseTarget("compass", "x"), { code: "TARGET_INVALID", message: /unknown kind "compass"/ });
   });
   it("says what is wrong with an expression", () => {
@@ -44,7 +44,7 @@ describe("parseTarget", () => {
     }
   });
 
-  it("finds keys that are no text by how YAML spells them, and takes 1 and true for one key, as Python does", () => {
+  it("finds keys that are not text by their spelling in YAML, and treats 1 and true as one key, as Python does", () => {
     const pillar = new Map<Datum, Datum>([
       [null, "none"],
       [true, "yes"],
@@ -58,7 +58,7 @@ describe("parseTarget", () => {
     for (const found of ["-2:negative", "1000000000000000000:big"]) assert.ok(finds(found), found);
     for (const missed of ["none:none", "0:yes", "31:7.5:*", "1_0:*", "017:*"]) assert.ok(!finds(missed), missed);
   });
-  it("takes a lone * for the whole of the data, never for a key of that name", () => {
+  it("takes a lone * for the whole data, never for a key of that name", () => {
     const pillar = new Map<Datum, Datum>([["*", [[]]]]);
     const finds = (expression: string, delimiter: string) =>
       matches(parseTarget("pillar", expression, delimiter), { ...facts, pillar });
@@ -117,7 +117,7 @@ describe("parseTarget", () => {
     assert.throws(() => parseTarget("compound", nested(targetDepthMax + 1)), { message: /parentheses deep/ });
   });
 
-  it("names those whose keys may be missing, but not those that a compound excludes", () => {
+  it("lists ids whose keys may be missing, without the ids that a compound excludes", () => {
     assert.deepEqual(listedIds(parseTarget("list", ["a", "b", ""])), ["a", "b", ""]);
     assert.deepEqual(listedIds(parseTarget("list", "a,b,")), ["a", "b"]);
     assert.deepEqual(listedIds(parseTarget("compound", "L@a,b or not L@c")), ["a", "b"]);
@@ -126,7 +126,7 @@ describe("parseTarget", () => {
 });
 
 describe("matches", () => {
-  it("compares pillar exactly where a minion supplied the target, so that it cannot fish for values", () => {
+  it("compares pillar exactly if a minion supplied the target, so that it cannot probe for values", () => {
     assert.ok(isMatch("pillar", "secret:s*"));
     assert.ok(!isMatch("pillar_exact", "secret:s*"));
     assert.ok(isMatch("pillar_exact", "secret:s3cret"));
@@ -170,7 +170,7 @@ describe("matches", () => {
     assert.ok(isMatch("pillar", "app/name/shop", "/") && !isMatch("pillar", "app:name/shop", "/"));
     assert.ok(isMatch("compound", "I|@app|name|shop and G@os:debian"));
   });
-  it("tries each nested map once, however many wildcards ask for it", () => {
+  it("tries each nested map once for any number of wildcards", () => {
     let nested: Record<string, unknown> = { leaf: 1 };
     for (let depth = 0; depth < 10; depth += 1) nested = { a: nested, b: { ...nested } };
     const grains = asMap(nested);

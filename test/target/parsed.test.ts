@@ -4,7 +4,7 @@ import { parsedTargetsMax } from "../../src/limits.ts";
 import { ParsedTargets } from "../../src/target/parsed.ts";
 
 describe("ParsedTargets", () => {
-  it("gives the same target for the same kind, text and delimiter only", () => {
+  it("returns a kept target only for the same kind, text and delimiter", () => {
     const targets = new ParsedTargets();
     const first = targets.parse("grain", "a:b/c", ":");
     assert.equal(targets.parse("grain", "a:b/c", ":"), first);
@@ -12,7 +12,7 @@ describe("ParsedTargets", () => {
     assert.notEqual(targets.parse("pillar", "a:b/c", ":"), first);
   });
 
-  it("lets go what was asked for longest ago", () => {
+  it("removes the target that was asked for longest ago", () => {
     const targets = new ParsedTargets();
     const kept = targets.parse("glob", "kept", ":");
     const first = targets.parse("glob", "first", ":");
@@ -23,7 +23,7 @@ describe("ParsedTargets", () => {
     assert.notEqual(targets.parse("glob", "first", ":"), first);
   });
 
-  it("refuses what is wrong each time", () => {
+  it("refuses an invalid expression on each call", () => {
     const targets = new ParsedTargets();
     for (let time = 0; time < 2; time += 1)
       assert.throws(() => targets.parse("pcre", "(", ":"), { code: "TARGET_INVALID" });

@@ -23,7 +23,7 @@ const recorded = (readGolden("targeting.json") as { expressions: Recorded[] }).e
 const groups = readNodegroups((readGolden("fleet.json") as { nodegroups: unknown }).nodegroups);
 const accepted = fleet.map((facts) => facts.id).sort();
 
-/** The target with its nodegroups written out; undefined where there is no such group. */
+/** The target with its nodegroups expanded; undefined for an unknown group. */
 function parseWritten(kind: string, asked: string | string[], delimiter: string | undefined) {
   try {
     const written = expandTarget(kind, asked, groups);

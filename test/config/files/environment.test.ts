@@ -47,7 +47,7 @@ describe("a name for which `__env__` stands", () => {
     assert.equal(isEnvironmentName("x".repeat(environmentNameBytesMax + 1)), false);
   });
 
-  it("leads a pillar nowhere else: one that does is an environment that is not there, as in Salt", () => {
+  it("never leads a pillar elsewhere: such an environment is unknown, as in Salt", () => {
     const roots = { __env__: [join(folder, "envs/__env__")] };
     const compile = (asked: { saltenv?: string; pillarenv?: string }, options = {}): ValueMap => {
       const minion = { id: "m", grains: grains() };
@@ -65,7 +65,7 @@ describe("a name for which `__env__` stands", () => {
     }
   });
 
-  it("leads a minion without a master nowhere else, for files, pillars and its own copies", async () => {
+  it("never leads a minion without a master elsewhere, for files, pillars and its own copies", async () => {
     const call = async (...words: string[]): Promise<string> => {
       const host = new TestHost();
       await dispatch(["call", "-c", folder, "--local", "--skip-grains", "--out=json", ...words], host);

@@ -15,7 +15,7 @@ function pythonNumber(value: unknown): string {
   return value === -Infinity ? "-inf" : String(value);
 }
 
-/** JSON, in which both sides have lost what JSON's numbers lose. */
+/** JSON, in which both sides lose the same precision of numbers. */
 function numbersOnly(value: unknown): string {
   return JSON.stringify(value, (_, member) => (typeof member === "bigint" ? Number(member) : member));
 }

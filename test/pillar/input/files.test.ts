@@ -29,7 +29,7 @@ describe("files below the pillar roots", () => {
     }
   });
 
-  it("are read again though time and length are set back to what they were", () => {
+  it("are read again even if time and length are set back", () => {
     const file = join(root, "kept.sls");
     const past = new Date(Date.now() - hourMs);
     const files = new PillarFiles(() => Date.now() + hourMs);
@@ -53,7 +53,7 @@ describe("files below the pillar roots", () => {
     assert.throws(() => read(new PillarFiles(), "large.sls"), { code: "PILLAR_FAILED", message: /bytes/ });
   });
 
-  it("are listed through links, but not round in circles", () => {
+  it("are listed through links, and circles of links end", () => {
     const tree = join(root, "tree");
     mkdirSync(join(tree, "app"), { recursive: true });
     writeFileSync(join(tree, "app", "init.sls"), "");

@@ -11,7 +11,7 @@ const { texts, regexes, globs } = readGolden("decisions.json") as {
   globs: [string, number[]][];
 };
 
-/** Indexes of accepted texts; null for a pattern that is invalid; "refused" for one that only we do not take. */
+/** Indexes of accepted texts; null for a pattern that is invalid; "refused" for a pattern that only we refuse. */
 function decide(source: string): number[] | null | "refused" {
   try {
     const pattern = compilePythonPattern(source);
@@ -23,7 +23,7 @@ function decide(source: string): number[] | null | "refused" {
   }
 }
 
-/** Where the two are known to differ: `$` followed by what takes a final newline. */
+/** Leaves out the known difference: `$` followed by an item that takes a final newline. */
 function isComparable(source: string): boolean {
   return !/\$[^|)]/.test(source) && !source.startsWith("(?#c)(?x)");
 }

@@ -15,7 +15,7 @@ type Case = [
 ];
 const { replacements } = readGolden("text_edits.json") as { replacements: Case[] };
 
-/** Null for what Python refuses, too. */
+/** Null for a pattern that Python refuses. */
 function replaced([pattern, template, letters, text, countMax, isBytes]: Case): [string, number] | null | "refused" {
   const coded = (value: string) => (isBytes ? Buffer.from(value).toString("latin1") : value);
   try {
@@ -39,7 +39,7 @@ describe("PythonSearch", () => {
     });
   }
 
-  it("names what would differ without a word", () => {
+  it("refuses patterns that would silently differ, and names the construct", () => {
     assert.throws(() => new PythonSearch("(a)?b\\1"), /back-reference to a group that may take no part/);
     assert.throws(() => new PythonSearch("(?:(a)|b)+").replace("ab", "\\1"), /group 1/);
     assert.equal(new PythonSearch("(?:(a)|b)+").replace("ab", "x").text, "x");

@@ -101,7 +101,7 @@ describe("FleetIndex", () => {
     assert.ok(compared > 300);
   });
 
-  it("decides as asking each minion does, over random fleets, targets, refreshes, removals and newcomers", (test) => {
+  it("decides as asking each minion does, over random fleets, targets, refreshes, removals and additions", (test) => {
     const seed = seedFromClock();
     test.diagnostic(`seed ${seed}`);
     const random = new Random(seed);
@@ -179,14 +179,14 @@ describe("FleetIndex", () => {
     assert.deepEqual(minions.found(target), minions.asked(target));
   });
 
-  it("asks each minion where a target has more readings than it follows", () => {
+  it("asks each minion if a target has more readings than targetReadingsMax", () => {
     const minions = randomFleet(new Random(3), 40);
     const target = parseTarget("grain", `${"*:".repeat(40)}x`);
     assert.deepEqual(minions.found(target), minions.asked(target));
     assert.equal(minions.index.counters.termsAskedOfEach, 1);
   });
 
-  it("lets the path go that was asked longest ago", () => {
+  it("removes the path that was asked longest ago", () => {
     const facts = (id: string): Facts => ({ id, grains: new Map<Datum, Datum>([["k1", "v"]]), pillar: new Map() });
     const minions = new Fleet([["a", facts("a")]]);
     for (let path = 0; path < 200; path += 1) minions.found(parseTarget("grain", `k${path}:v`));

@@ -1,4 +1,4 @@
-/** Random facts and target expressions from a seed, out of few words, so that they meet: nested, listed, typed and strangely cased. */
+/** Random facts and target expressions from a seed, out of few words, so that they often match: nested, listed, typed and in mixed case. */
 
 import type { Datum, DatumMap, Facts } from "../../../src/target/facts.ts";
 import { Float } from "../../../src/wire/values.ts";
