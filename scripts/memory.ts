@@ -103,7 +103,7 @@ export function memorySection(): string[] {
     `- \`event_subscriber_max_bytes\` (${shown(masterOptions.event_subscriber_max_bytes.default)} MiB) for each reader of the event bus that does not keep up;`,
     `- ${shown(2 * limits.runnerAnswerBytesMax)} MiB for each answer of \`runnerAnswerBytesMax\` that is on its way;`,
     `- ${shown(limits.pillarCacheMemoryBytesMax)} MiB (\`pillarCacheMemoryBytesMax\`) with \`pillar_cache_backend: memory\`;`,
-    `- up to ${shown(limits.pillarFilesMax * limits.pillarFileBytesMax)} MiB for each of \`pillar_threads\` if ${limits.pillarFilesMax.toLocaleString("en-US")} pillar files had their largest size: in practice a few times the size of the pillar roots.`,
+    "- for each of `pillar_threads` a few times the size of the pillar roots.",
     "",
     "`worker_heap_mb` ends a thread whose heap grows beyond all of these. It is a guard against a runaway, not a plan.",
   ];
