@@ -18,11 +18,11 @@ export const mapEntriesMax = 65_536;
 export const envelopeMembersMax = 16;
 /** Members of a request's load: Salt's have some twenty. Over it: refused from its header, because each that is listed becomes an object of the worker. */
 export const loadMembersMax = 256;
-/** Members of a clear load that the main thread looks through for its command, id and key: Salt's have some fifteen. With more it is read by a worker alone. */
+/** Members of a clear load that the main thread looks through for its command, id and key: Salt's have some fifteen. With more only a worker reads it. */
 export const headMembersMax = 64;
-/** Values within one such member: lists of 4,000 targets. With more the load is read by a worker alone; a walk through all of them takes 40 µs. */
+/** Values within one member of a clear load that the main thread reads: lists of 4,000 targets, which take 40 µs. With more only a worker reads the load. */
 export const headValuesMax = 4_096;
-/** Command, id or user in such a head, bytes. A longer one counts as absent. */
+/** Command, id or user that the main thread reads, bytes. A longer one counts as absent. */
 export const headTextBytesMax = 1_024;
 /** Values that one word of a command line may hold once its YAML aliases are followed: aliases of aliases would double without end. */
 export const wordValuesMax = 100_000;
@@ -82,27 +82,26 @@ export const strangersTurnMessagesMax = 256;
 export const provenTurn = { messagesMax: 256, bytesMax: 1024 * 1024 } as const;
 /** A reply of at most this many bytes is copied behind its frame's head: one write of one buffer is cheaper than one write of two. */
 export const smallReplyBytes = 16 * 1024;
-/** A request part beyond this, bytes, is looked at when its first bytes are there, unless its connection has proved something. */
+/** A request part beyond this, bytes, is checked at its first bytes, unless its connection is proven. */
 export const largeRequestBytes = 65_536;
-/** How long a connection may take to say what it is, milliseconds. libzmq says it within a round trip. */
+/** How long a connection may take for its greeting, milliseconds. libzmq sends it within a round trip. */
 export const greetingTimeoutMs = 15_000;
 /** How long a request may take from its first byte to its last, milliseconds. Salt's clients give up after 60 s at most. */
 export const messageTimeoutMs = 60_000;
-/** How often the request port looks for what is overdue, milliseconds. */
+/** How often the request port looks for overdue connections, milliseconds. */
 export const overdueLookMs = 1_000;
-/** Requests of one connection that wait for their reply. A REQ socket has one; programs that pipeline, such as a load generator, have some hundred. */
+/** Requests of one proven connection that wait for their reply. A REQ socket has one; programs that pipeline, such as a load generator, have some hundred. */
 export const provenUnansweredMax = 16_384;
-/** The same of a connection that proved nothing yet. */
+/** Requests of one unproven connection that wait for their reply. */
 export const strangerUnansweredMax = 1_024;
-/** The same of all such connections together: a fleet of 200,000 that authenticates at once. */
+/** Requests of all unproven connections that wait for their reply: a fleet of 200,000 that authenticates at once. */
 export const strangersUnansweredMax = 200_000;
 /**
- * Bytes of requests that connections hold which proved nothing, all together: unfinished ones, and while reading is paused what came
- * before it stopped.
+ * Bytes of requests that all unproven connections hold: unfinished ones, and those read before reading was paused.
  * One of `request_max_bytes` always fits. Over it the oldest is closed.
  */
 export const strangersHeldBytesMax = 128 * 1024 * 1024;
-/** The same of connections that proved something, to which strangers' bytes do not count; two of `request_max_bytes` always fit. */
+/** Bytes of requests that all proven connections hold; two of `request_max_bytes` always fit. */
 export const provenHeldBytesMax = 384 * 1024 * 1024;
 /**
  * Share of `queue_max_bytes` at which strangers' connections are read no more, when every worker has so much waiting. Proven ones are read
@@ -110,28 +109,26 @@ export const provenHeldBytesMax = 384 * 1024 * 1024;
  */
 export const strangersPauseShare = 1 / 2;
 /**
- * Bytes a second of messages that one address may begin and not finish, beyond one of `request_max_bytes`. While it owes more, its
- * connections that proved
- * nothing may send no part beyond `largeRequestBytes`, and are `owingConnectionsMax` at most. Addresses of proven connections owe nothing.
+ * Bytes a second of messages that one address may begin and not finish, beyond one of `request_max_bytes`. While it owes more, its unproven connections may send no part beyond `largeRequestBytes`, and are `owingConnectionsMax` at most. Addresses of proven connections owe nothing.
  */
 export const unfinishedBytesPerSecondMax = 1024 * 1024;
 /** Most such bytes that are remembered: an address owes for 16 s at most after it has stopped. */
 export const unfinishedBytesOwedMax = 16 * 1024 * 1024;
-/** Connections that proved nothing of an address that owes: together they hold 4 MiB at most. */
+/** Unproven connections of an address that owes: together they hold 4 MiB at most. */
 export const owingConnectionsMax = 64;
 /** Addresses whose unfinished bytes are remembered, 150 bytes each; beyond it the one that was charged longest ago is forgotten. */
 export const owingAddressesMax = 16_384;
-/** Addresses of proven connections that are remembered, 150 bytes each; beyond it the one that proved something longest ago is forgotten. */
+/** Addresses of proven connections that are remembered, 150 bytes each; beyond it the one whose proof is oldest is forgotten. */
 export const provenAddressesMax = 65_536;
 /** How long an address counts as proven after its last proven connection is gone, milliseconds: minions make connections for single returns. */
 export const provenAddressMs = 3_600_000;
 /** Replies that one connection has not read, bytes: the largest answer of a runner, twice. Over it the connection is closed. */
 export const provenUnreadBytesMax = 128 * 1024 * 1024;
-/** The same of a connection that proved nothing, which gets replies of 3 KB. */
+/** Replies that one unproven connection has not read, bytes; one has 3 KB. */
 export const strangerUnreadBytesMax = 1024 * 1024;
-/** The same of all such connections together: 3 KB for each of 20,000 minions that authenticate. */
+/** Replies that all unproven connections have not read, bytes: 3 KB for each of 20,000 minions that authenticate. */
 export const strangersUnreadBytesMax = 64 * 1024 * 1024;
-/** The same of all connections. Over it the one that holds most is closed. */
+/** Replies that all connections have not read, bytes. Over it the connection that holds most is closed. */
 export const allUnreadRepliesBytesMax = 512 * 1024 * 1024;
 /** File descriptors that connections leave to files, stores and programs; of the rest each port may take half, since each minion has a connection of each kind. */
 export const reservedDescriptors = 256;
@@ -183,7 +180,7 @@ export const publishThreadLookMs = 10_000;
 export const publishThreadEndMs = 10_000;
 /** A publish thread that ends sooner than this after its start ends the master, milliseconds: a new one would end, too. */
 export const publishThreadSettleMs = 10_000;
-/** The same of subscribers and the last publishes. */
+/** How long subscribers are given to take the last publishes when the master stops, milliseconds. */
 export const publishLingerMs = 1_000;
 /** Publishes waiting to be sealed. Over it: QUEUE_FULL to the client. */
 export const publishQueueMax = 10_000;
@@ -225,7 +222,7 @@ export const keyRecountMs = 1_000;
 export const keyChangeSettleMs = 200;
 /** The key directory is listed again this often, milliseconds, in case the kernel lost an event. */
 export const keyRescanMs = 10_000;
-/** Key files whose size and time are looked at again at each of those, in turn: 2 ms for 1,000. */
+/** Key files whose size and time are read at each `keyRescanMs`, in turn: 2 ms for 1,000. */
 export const keyRescanFilesMax = 1_000;
 /** A mark that keeps a deleted minion's data counts for so long, milliseconds: a master that runs sees the deletion within a second or two. */
 export const keepMarkMs = 60_000;
@@ -262,9 +259,9 @@ export const idleCiphersMs = 15_000;
 export const idleLookMs = 5_000;
 /** Heap for young objects of a shard worker or runner thread, MiB: V8's own 48 stays resident once used, and a batch makes little garbage. */
 export const workerYoungHeapMb = 12;
-/** The same of an RSA thread, which makes next to none. */
+/** Heap for young objects of an RSA thread, MiB: it makes next to no garbage. */
 export const laneYoungHeapMb = 6;
-/** Heap for what stays in an RSA thread, MiB: some keys. */
+/** Old heap of an RSA thread, MiB: some keys. */
 export const laneOldHeapMb = 256;
 /** One RSA task, milliseconds: a private operation takes 0.3 ms, so this only catches a hung thread. */
 export const laneTaskTimeoutMs = 60_000;
@@ -283,9 +280,9 @@ export const trackedJobsMax = 10_000;
 export const jobRecordsMax = 20_000;
 /** Rounds of a job in which find_job may fail to be published (a full disk, too many publishes) before silence counts as an answer. */
 export const unaskedRoundsMax = 5;
-/** Minions of those jobs, ten bytes for each of its jobs; beyond it the oldest jobs go first. */
+/** Minions of jobs in `jobRecordsMax`, ten bytes for each job of each; beyond it the oldest jobs go first. */
 export const trackedMinionsMax = 2_000_000;
-/** How long those states are kept, milliseconds; after it there is what the job cache holds. */
+/** How long the states of a job's minions are kept, milliseconds; later only the job cache has them. */
 export const jobRecordKeptMs = 3_600_000;
 /** Minions that `jobs.status` and `jobs.pending` name of one job, unless told otherwise: more would fill the terminal. */
 export const listedMinionsMax = 1_000;
@@ -306,7 +303,7 @@ export const clockTrustMs = 3_600_000;
 
 /** Jobs that wait for minions which are away. Over it: QUEUE_FULL to the client; each is looked at for every minion that comes back. */
 export const pendingJobsMax = 1_000;
-/** Minions of those jobs, some 100 bytes in memory and on disk for each of its jobs. Over it: QUEUE_FULL to the client. */
+/** Minions of jobs in `pendingJobsMax`, some 100 bytes in memory and on disk for each job of each. Over it: QUEUE_FULL to the client. */
 export const pendingMinionsMax = 1_000_000;
 /** Longest time that a job may wait for minions, seconds: a month; later the job is unlikely to be wanted still. */
 export const deliverWithinSecondsMax = 30 * 86_400;
@@ -372,7 +369,7 @@ export const knownReturnsMax = 50_000;
 
 /** One file of Salt's that is taken over, bytes: grains and pillar of one minion, or a job's load. Over it: named in the log and left out. */
 export const saltFileBytesMax = 128 * 1024 * 1024;
-/** Minions whose files are read before what they hold is stored: bounds what a takeover has in memory. */
+/** Minions whose files are read before what they hold is stored: bounds the memory of a takeover. */
 export const takeOverAtOnce = 64;
 /** How often a takeover tells how far it is, milliseconds. */
 export const takeOverProgressMs = 2_000;
@@ -386,19 +383,19 @@ export const takenJidBytesMax = 1_024;
 export const saltJobsLookEveryMs = 600_000;
 /** The longest wait before the takeover of Salt's jobs is tried again, milliseconds: it begins with `saltMirrorRetryMs` and doubles. */
 export const saltTakeJobsRetryMsMax = 60_000;
-/** Returns stay in a worker's log at most so long where Salt's files are kept current, milliseconds: these appear within a second. */
+/** Longest time of a return in a worker's log if Salt's files are kept current, milliseconds, so that it appears in them within a second. */
 export const saltReturnDelayMs = 500;
-/** How often the lane looks for what is to be written into Salt's files, milliseconds. */
+/** How often the salt lane looks for returns to write into Salt's files, milliseconds. */
 export const saltMirrorEveryMs = 200;
-/** One step of that lane, milliseconds: bounds what a thread that is lost has to do again. */
+/** One step of the salt lane, milliseconds: bounds what must be done again after its thread dies. */
 export const saltMirrorStepMs = 100;
-/** How long the lane waits after a disk took nothing, milliseconds. */
+/** How long the salt lane waits after a failed write, milliseconds. */
 export const saltMirrorRetryMs = 2_000;
 /** Returns taken from the feed at once. */
 export const saltMirrorAtOnce = 256;
 /** Returns that wait to be written into Salt's files, 100 bytes each. Over it the oldest are left out there and counted: our store has them. */
 export const saltReturnsWaitingMax = 1_000_000;
-/** Time that a master which stops gives to Salt's files, milliseconds; what is left then is written at the next start. */
+/** Time that a stopping master gives to Salt's files, milliseconds; the next start writes the rest. */
 export const saltMirrorStopMs = 20_000;
 
 // # Runners and wheel functions
@@ -564,17 +561,17 @@ export const fileBytesOnTheirWayMax = 256 * 1024 * 1024;
 export const fileDeliveryMs = 2_000;
 /** One piece of a file that a master sends compressed, unfolded, bytes: the largest that `file_buffer_size` may be set to. */
 export const filePieceBytesMax = 64 * 1024 * 1024;
-/** Minions whose pushed files' number and size are remembered; those of others are counted at their next push. */
+/** Minions whose pushed files' number and size are remembered; others are counted at their next push. */
 export const pushedUsagesMax = 1_000;
 /** How often a minion's pushed files are counted anew while they are at their bound, milliseconds: an operator may have removed some. */
 export const pushedRecountMs = 5_000;
 /** How often the pushed files of all minions are counted anew while they are at their bound, milliseconds, unless that takes a tenth of the time. */
 export const pushedTotalRecountMs = 30_000;
-/** Rest between two such counts, as a multiple of the time that the last one took. */
+/** Rest between two counts of all pushed files, as a multiple of the time of the last count. */
 export const pushedRecountRest = 10;
-/** How long a push waits for such a count, milliseconds: it takes some 20 s for 1,000,000 files. Over it the push is refused and counted. */
+/** How long a push waits for a count of all pushed files, milliseconds: 1,000,000 files take some 20 s. Over it the push is refused and counted. */
 export const pushedCountWaitMs = 5_000;
-/** Pushes that wait so at once, of all minions: each holds one of the places of `fileRequestsMax`. Over it a push is refused and counted. */
+/** Pushes of all minions that wait for a count: each holds one of the places of `fileRequestsMax`. Over it a push is refused and counted. */
 export const pushesWaitingMax = 4;
 
 // # Mines
@@ -591,7 +588,7 @@ export const mineReadsWaitingMax = 20_000;
 export const mineWaitMs = 60_000;
 /** Time that reading mines may keep a worker from its batches, milliseconds; one batch takes some 10. */
 export const mineSliceMs = 2;
-/** What one such slice gathers, bytes. */
+/** Mines that one slice gathers, bytes. */
 export const mineSliceBytes = 256 * 1024;
 /** Ids that a worker is given for one slice, bytes: a few hundred, which is what 2 ms suffice for. */
 export const mineWindowBytes = 4_096;
@@ -600,7 +597,7 @@ export const mineWindowBytes = 4_096;
 
 /** Arguments that a minion may send with a publish or a runner call, bytes: their texts are read as YAML between others' requests. Over it: refused. */
 export const peerArgumentBytesMax = 64 * 1024;
-/** Names in such a request, characters: of a function, a returner. Over it: refused. */
+/** Name of a function or returner in a minion's publish or runner call, characters. Over it: refused. */
 export const peerNameLengthMax = 256;
 /** Requests of minions for publishes, runners and returns that are under way at once, a few kB each. Over it they are answered with a sentence. */
 export const peerRequestsMax = 1_000;
@@ -608,7 +605,7 @@ export const peerRequestsMax = 1_000;
 export const peerRunsMax = 32;
 /** How long `minion_publish` waits for returns at most, milliseconds: its minion asks again after 60 s. */
 export const peerWaitMsMax = 55_000;
-/** How often refused publishes and runner calls of minions are written to the log, milliseconds; those in between are counted. */
+/** How often refused publishes and runner calls of minions are written to the log, milliseconds; others are counted. */
 export const peerRefusalLogMs = 1_000;
 
 // # Credentials and tokens
@@ -617,7 +614,7 @@ export const peerRefusalLogMs = 1_000;
 export const credentialChecksMax = 32;
 /** Credentials that wait for their check, by address and user in turn. Over it: one of the address with the most is refused unasked. */
 export const credentialChecksWaitingMax = 256;
-/** One such check, milliseconds: a web service or a login rule that takes longer has not agreed. */
+/** One check of credentials, milliseconds: a web service or a login rule that takes longer has not agreed. */
 export const credentialCheckTimeoutMs = 30_000;
 /** How long a refusal of credentials takes, milliseconds, at random: the same for a wrong name as for a wrong password. */
 export const refusedCredentialMs = { min: 750, max: 1_250 } as const;
@@ -634,15 +631,15 @@ export const credentialFileBytesMax = 16 * 1024 * 1024;
 export const cryptRoundsMax = 1_000_000;
 /** A web service that is asked for a user, milliseconds. */
 export const restTimeoutMs = 20_000;
-/** What it may answer, bytes: a list of permissions. */
+/** Answer of such a web service, bytes: a list of permissions. */
 export const restAnswerBytesMax = 1024 * 1024;
 /** The system's own login rules for one user, milliseconds: some wait two seconds after a wrong password. */
 export const pamTimeoutMs = 20_000;
-/** What the program that asks them may print, characters: a user's groups. */
+/** Output of the program that checks a login, characters: a user's groups. */
 export const pamOutputBytesMax = 65_536;
 /** Tokens that are kept. Over it: no more are made until some have expired. */
 export const tokensMax = 100_000;
-/** What is kept of one token, bytes: names and, with `keep_acl_in_token`, permissions. */
+/** File of one token, bytes: names and, with `keep_acl_in_token`, permissions. */
 export const tokenFileBytesMax = 4 * 1024 * 1024;
 /** Compiled patterns of permissions that are remembered; over it all are forgotten. */
 export const permissionPatternsMax = 1_000;
@@ -683,7 +680,7 @@ export const commandOutputBytesMax = 40 * 1024 * 1024;
 export const foundFilesMax = 100_000;
 /** A system program asked for facts (`ip`, `getent`, `df`), milliseconds: local, so only a hung one needs longer. */
 export const probeTimeoutMs = 10_000;
-/** What such a program may print, bytes: `ps` of a large machine prints some megabytes. */
+/** Output of a system program, bytes: `ps` of a large machine prints some megabytes. */
 export const probeOutputBytesMax = 32 * 1024 * 1024;
 /** What one compressed piece of a copied file may unfold to on a minion, bytes: `salt_cp_chunk_size` is 98,304 unless an operator raises it. */
 export const copiedChunkBytesMax = 64 * 1024 * 1024;
@@ -737,7 +734,7 @@ export const topReplyTimeoutMs = 5_000;
 
 /** Lines of one sentence that the master's log takes at once; strangers and minions can cause some of them. Over it: counted as `logLinesSuppressed`. */
 export const logBurstLines = 10;
-/** After those, one line of that sentence in this time, milliseconds, with the number of lines left out. */
+/** After `logBurstLines` one line of a sentence in this time, milliseconds, with the number of suppressed lines. */
 export const logLineMs = 1_000;
 /** Sentences with an allowance of their own. The master has some 80, and refusals, which hold a stranger's text, take none of these places. Beyond it all others share one. */
 export const logSentencesMax = 512;
@@ -757,7 +754,7 @@ export const syslogReconnectMs = { least: 1_000, most: 60_000 } as const;
 export const backgroundStartTimeoutMs = 300_000;
 /** Answers of the threads before systemd is told that a master is alive, at most this part of the time between two messages. */
 export const watchdogAnswerShare = 0.9;
-/** How long a thread may take to say where it is, milliseconds: one that waits for work, or is in native code, says nothing. */
+/** How long a thread may take to report its stack, milliseconds: a thread that waits or runs native code does not report. */
 export const debugPauseTimeoutMs = 1_000;
 /** One dump of stacks and state, bytes; the rest is cut. */
 export const debugDumpBytesMax = 1024 * 1024;

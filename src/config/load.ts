@@ -43,7 +43,7 @@ function isKnownAnywhere(name: string): boolean {
 function nearMisses(settings: Settings, table: OptionTable): Fault[] {
   const misses: Fault[] = [];
   for (const [name, { file, line }] of settings) {
-    // A dot marks a plug-in's setting such as `mysql.host`.
+    // A dot marks a setting of a plug-in, such as `mysql.host`.
     if (isKnownAnywhere(name) || name.includes(".")) continue;
     const [near] = nearestNames(name, Object.keys(table));
     if (near !== undefined) misses.push({ file, line, message: `"${name}" is not an option; did you mean "${near}"?` });
@@ -51,7 +51,7 @@ function nearMisses(settings: Settings, table: OptionTable): Fault[] {
   return misses;
 }
 
-/** Operators should hear of an option that they set and that does nothing yet, above all if they trust in it. */
+/** Finds options that are set and have no effect, so that operators do not rely on them. */
 function inertSettings(settings: Settings, { name: role, table }: Role): string[] {
   const inert: string[] = [];
   const ignored: string[] = [];
@@ -61,7 +61,7 @@ function inertSettings(settings: Settings, { name: role, table }: Role): string[
     if (jinja !== undefined) inert.push(`${file}:${line}: ${name}: ${jinja}`);
     const option = Object.hasOwn(table, name) ? table[name] : undefined;
     const unbuilt = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
-    // A master tells of what is not built by itself; a minion's own pillar has an error for what shapes it.
+    // A master reports unbuilt options separately; a minion's own pillar has an error for each that shapes it.
     if (unbuilt !== undefined && (role === "master" || (option === undefined && unbuilt.warns === "pillar"))) continue;
     if (option !== undefined) {
       const isDefault = value === null || isDeepStrictEqual(value, option.default);
@@ -78,20 +78,20 @@ function inertSettings(settings: Settings, { name: role, table }: Role): string[
   return inert;
 }
 
-/** Where Salt's default is not known it asks for nothing. */
+/** An unknown default counts as asking for nothing. */
 function isDefaultOf(name: string, role: "master" | "minion", value: ConfigValue): boolean {
   if (value === null) return true;
   const usual = otherDefaultOf(name, role);
   return usual === undefined ? isEmpty(value) : isDeepStrictEqual(value, usual);
 }
 
-/** `nodegroups` may be written as a list of maps: folded into one. */
+/** Folds a list of maps, as `nodegroups` may be written, into one map. */
 function foldedMap(value: unknown): unknown {
   if (!Array.isArray(value)) return value;
   return Object.assign({}, ...value.filter(isConfigMap)) as ConfigMap;
 }
 
-/** @throws SaltworksError CONFIG_INVALID; its reader learns of the `others`, too: misspelt names, what is not built */
+/** @throws SaltworksError CONFIG_INVALID; its message also lists `others`: misspelt names and unbuilt options */
 function checkAll(settings: Settings, table: OptionTable, others: readonly Fault[]): Draft {
   const draft: Draft = {};
   const faults: Fault[] = [];
@@ -102,7 +102,7 @@ function checkAll(settings: Settings, table: OptionTable, others: readonly Fault
       continue;
     }
     const checked = checkValue(option, setting.value);
-    // What is not built is told of by itself, and can be accepted.
+    // Unbuilt options are reported separately and can be accepted.
     if ("fault" in checked && table === masterOptions && isUnbuilt(name, setting, settings))
       draft[name] = option.default;
     else if ("fault" in checked) faults.push({ ...setting, message: `${name}: ${checked.fault}` });
@@ -112,7 +112,7 @@ function checkAll(settings: Settings, table: OptionTable, others: readonly Fault
   return draft;
 }
 
-/** In the order in which an operator meets them: the main file, then the others by name, each from top to bottom. */
+/** Sorted as operators read: the main file, then others by name, each from top to bottom. */
 function invalid(faults: readonly Fault[]): SaltworksError {
   const depth = ({ file }: Fault) => file.split("/").length;
   const byPlace = (a: Fault, b: Fault) => depth(a) - depth(b) || a.file.localeCompare(b.file) || a.line - b.line;

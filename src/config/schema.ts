@@ -1,6 +1,5 @@
 /**
- * The typed shape of a loaded configuration, for both roles. The tables themselves: master-options.ts, minion-options.ts.
- * docs/config.md is generated from them.
+ * The typed shape of a loaded configuration, for both roles. The tables: options/master.ts, options/minion.ts. docs/config.md is generated from them.
  */
 import { masterOptions } from "./options/master.ts";
 import { minionOptions } from "./options/minion.ts";
@@ -8,12 +7,12 @@ import type { ValuesOf } from "./options/option.ts";
 import type { UnbuiltSetting } from "./options/unbuilt.ts";
 import type { ConfigValue } from "./yaml/values.ts";
 
-/** A value that is wrong, and where it was written. */
+/** An invalid value and its place. */
 export type Fault = { readonly file: string; readonly line: number; readonly message: string };
 
 export { masterOptions, minionOptions };
 
-/** What is known beside the options themselves. */
+/** Facts about a loaded configuration beside its options. */
 export type ConfigSource = {
   /** Every key as Salt would see it, also unknown ones: operators keep their own settings here. */
   readonly opts: ReadonlyMap<string, ConfigValue>;
@@ -29,7 +28,7 @@ export type ConfigSource = {
   readonly isIdComputed: boolean;
   /** Directory that was named with `-c`. */
   readonly configDir: string;
-  /** The main file in it; it need not exist. */
+  /** The main file in it, which may be missing. */
   readonly configFile: string;
 };
 export type MasterConfig = ValuesOf<typeof masterOptions> & ConfigSource;

@@ -1,4 +1,4 @@
-/** Whether a path leads to a file or to a directory. Links are followed; a path that leads nowhere is neither. */
+/** Whether a path leads to a file or to a directory. Follows links; a missing path is neither. */
 import { statSync } from "node:fs";
 
 export function isFile(path: string): boolean {

@@ -1,4 +1,4 @@
-/** Reading files and directories that need not be there. Any other failure is thrown. */
+/** Reads files and directories that may be missing. Throws any other failure. */
 import { type Dirent, readdirSync, readFileSync } from "node:fs";
 import { hasCodeIn } from "./system-errors.ts";
 
@@ -12,7 +12,7 @@ export function readIfThere(file: string): Buffer | undefined {
   }
 }
 
-/** Names of a directory's entries; none if there is no such directory. */
+/** Names of a directory's entries; empty if it does not exist. */
 export function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
@@ -22,7 +22,7 @@ export function namesIn(directory: string): string[] {
   }
 }
 
-/** What stands in a directory; nothing in one that is not there. @throws what the file system refuses otherwise */
+/** Entries of a directory; empty if it does not exist. @throws other errors of the file system */
 export function entriesIfThere(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true });

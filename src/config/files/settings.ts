@@ -1,6 +1,6 @@
 /**
- * The settings that stand in a configuration file and all that it includes, each with its file and line.
- * Order as Salt's: the main file, then `default_include` over it, then `include` over both; later files replace whole keys.
+ * Reads the settings of a configuration file and its includes, each with its file and line. Order as in Salt: the main file, then
+ * `default_include` over it, then `include` over both; later files replace whole keys.
  */
 
 import { readFileSync } from "node:fs";
@@ -20,7 +20,7 @@ function unreadable(file: string, faults: readonly string[], cause?: unknown): S
   return new SaltworksError("CONFIG_UNREADABLE", faults.join("\n"), { file }, cause === undefined ? {} : { cause });
 }
 
-/** The settings of one file; none if it doesn't exist. */
+/** The settings of one file; empty if it does not exist. */
 function readOne(file: string): Settings {
   let source: string;
   try {
@@ -49,7 +49,7 @@ function readOne(file: string): Settings {
   return settings;
 }
 
-/** Lists of files that Salt merges: maps key by key, lists appended without repeats, all else replaced. */
+/** Merges values of included files as Salt does: maps key by key, lists without repeats; other values replace. */
 function mergeValues(below: ConfigValue, above: ConfigValue): ConfigValue {
   if (isConfigMap(below) && isConfigMap(above)) {
     const merged: Record<string, ConfigValue> = { ...(below as ConfigMap) };
@@ -73,7 +73,7 @@ function absolutePattern(pattern: string, besideFile: string): string {
   return isAbsolute(home) ? home : join(dirname(besideFile), home);
 }
 
-/** What a list of included patterns holds, merged among themselves as Salt does (section 8 of the behaviour notes says more). */
+/** Reads the files of included patterns and merges them with one another, as Salt does. */
 function readIncluded(patterns: string[], besideFile: string, warnings: string[] | undefined, depth: number): Settings {
   if (depth > configIncludeDepthMax)
     throw unreadable(besideFile, [`${besideFile}: files include each other without end`]);
@@ -98,7 +98,7 @@ function readIncluded(patterns: string[], besideFile: string, warnings: string[]
  * Reads `file` and its includes.
  *
  * @param defaultInclude pattern used unless the file names its own
- * @param warnings receives a sentence for each `include` that matches nothing
+ * @param warnings receives a warning for each `include` that matches no file
  * @throws SaltworksError CONFIG_UNREADABLE with every fault of the first file that is not YAML
  */
 export function readSettings(file: string, defaultInclude: string, warnings: string[]): Settings {

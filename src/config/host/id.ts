@@ -1,6 +1,6 @@
 /**
- * The id of a machine that names none in its file: the cached `minion_id`, else the fully qualified host name.
- * Source: Salt's rules, observed on 3007: local names (`localhost`, `ip6-...`) never become an id.
+ * Finds the id of a machine whose file has none: the cached `minion_id`, else the fully qualified host name. Local names (`localhost`,
+ * `ip6-...`) never become an id. Source: Salt 3007, observed.
  */
 
 import { spawnSync } from "node:child_process";
@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import { hostNameTimeoutMs } from "../../limits.ts";
 import { hasCodeIn } from "../files/system-errors.ts";
 
-/** Salt reads and writes it here, whatever `-c` says. */
+/** Salt reads and writes it here, even with `-c`. */
 const cachedIdFile = "etc/salt/minion_id";
 const localName = /^(?:localhost|ip6-|127[.]\d|0\.0\.0\.0|::1|ipv6-|fe00::|fe02::|1.0.0.*.ip6.arpa)/;
 

@@ -1,5 +1,5 @@
 /**
- * A nested expression as the readings that Salt would try (../nested-match.ts), each held against all minions at once: a minion matches if
+ * Expands a nested expression to the readings that Salt tries (../nested-match.ts), and matches each against all minions at once: a minion matches if
  * any reading finds something at its path. Readings that lead into maps or lists follow only where some minion has such there. Pure.
  */
 import { targetReadingsMax } from "../../limits.ts";
@@ -8,25 +8,24 @@ import type { Bitmap } from "./bitmap.ts";
 import { extended, type Path, pathOf, type Root, type Step } from "./path.ts";
 import type { PathIndex } from "./path-index.ts";
 
-/** Paths as far as they are wanted; undefined for one that is not indexed because it holds too much. */
+/** Opens the indexes of paths; undefined for a path over the index's bound. */
 export type OpenPaths = (paths: readonly Path[]) => Generator<void, readonly (PathIndex | undefined)[]>;
 
 /**
- * `found`: what a walk by names led to; empty maps count for nothing. `child`: what a `*:` stepped into; maps in lists are not looked into.
- * `member`: a map in a list.
+ * `found`: reached by names; empty maps do not match. `child`: reached by `*:`; does not look into maps in lists. `member`: a map in a list.
  */
 type Place = "found" | "child" | "member";
 type Reading = {
   readonly path: Path;
   readonly place: Place;
   readonly pattern: string;
-  /** The readings by names of what follows, below this path, are among those of the expression anyhow. */
+  /** The expression's own readings already contain the readings by names below this path. */
   readonly isCovered: boolean;
-  /** Only maps there are asked, not texts. */
+  /** Tests only maps there, not texts. */
   readonly isMapOnly: boolean;
 };
 
-/** @returns the minions that match; undefined if there are too many readings or too many values: then each minion must be asked */
+/** @returns the minions that match; undefined if there are too many readings or values: the caller must then ask each minion */
 export function* matchReadings(root: Root, query: NestedQuery, open: OpenPaths): Generator<void, Bitmap[] | undefined> {
   const results: Bitmap[] = [];
   const seen = new Set<string>();
@@ -48,7 +47,7 @@ export function* matchReadings(root: Root, query: NestedQuery, open: OpenPaths):
   return results;
 }
 
-/** The paths that any evaluation begins with. */
+/** Paths that every evaluation begins with. */
 export function firstPaths(root: Root, query: NestedQuery): Path[] {
   return firstReadings(pathOf(root, []), query.expression, query.delimiter).map((reading) => reading.path);
 }
@@ -60,7 +59,7 @@ function isFirst(seen: Set<string>, { path, place, pattern, isMapOnly }: Reading
   return true;
 }
 
-/** The walks by names from a map: the more names, the shorter the pattern that is left; and `*` for the whole of the map. */
+/** Readings that walk by names from a map: each further name shortens the remaining pattern. Also `*` for the whole map. */
 function firstReadings(path: Path, expression: string, delimiter: string): Reading[] {
   const parts = expression.split(delimiter);
   const isCovered = delimiter === defaultDelimiter;
@@ -78,13 +77,13 @@ function firstReadings(path: Path, expression: string, delimiter: string): Readi
   return readings;
 }
 
-/** What comes after `*:`, or the pattern itself. */
+/** Splits off a leading `*:`. */
 function innerPattern(pattern: string): { readonly isWild: boolean; readonly inner: string } {
   const isWild = pattern.startsWith("*:");
   return { isWild, inner: isWild ? pattern.slice(2) : pattern };
 }
 
-/** Readings that go further down, as far as any minion has something to go into. */
+/** Readings one level deeper, if any minion has a map or list there. */
 function following(index: PathIndex, reading: Reading): Reading[] {
   const { path, place, pattern } = reading;
   const readings: Reading[] = [];

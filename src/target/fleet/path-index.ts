@@ -1,4 +1,4 @@
-/** What all minions have at one path: texts of values, keys of maps, and where maps are. Pure. */
+/** The values of all minions at one path: texts, keys of maps, and which minions have maps. Pure. */
 
 import { targetPathEntriesMax } from "../../limits.ts";
 import { strOf } from "../../python/repr.ts";
@@ -7,21 +7,21 @@ import { Bitmap } from "./bitmap.ts";
 import { Inverted } from "./inverted.ts";
 import { type Path, reach } from "./path.ts";
 
-/** How keys stand in the index, so that a key that is text is told from a number that reads the same. */
+/** Prefixes of keys in the index, which tell a text key from a number with the same digits. */
 const textKey = "t";
 const otherKey = "o";
 
 export class PathIndex {
   readonly path: Path;
-  /** Values that are neither map nor list, and members of lists, as texts in lower case. */
+  /** Lower-case texts of scalars and of members of lists. */
   texts = new Inverted();
   keys = new Inverted();
-  /** Minions with a map there, be it empty. */
+  /** Minions with a map there, also an empty one. */
   readonly maps = new Bitmap();
   readonly filledMaps = new Bitmap();
   /** Minions with a list there that holds a map. */
   readonly listedMaps = new Bitmap();
-  /** More than is worth keeping: the path is then looked up minion by minion. */
+  /** Over `targetPathEntriesMax`: each minion is then asked in turn. */
   isOverfull = false;
 
   constructor(path: Path) {
@@ -32,7 +32,7 @@ export class PathIndex {
     return this.texts.bytes + this.keys.bytes + this.maps.byteLength * 3;
   }
 
-  /** What the minion has there from now on; undefined: nothing is known of it. */
+  /** Replaces the minion's values; `data` is undefined if it has no known facts. */
   set(minion: number, data: DatumMap | undefined): void {
     if (this.isOverfull) return;
     const found = new Found();
@@ -51,7 +51,7 @@ export class PathIndex {
     this.keys = new Inverted();
   }
 
-  /** Minions with a key there that passes, or that is exactly the pattern. */
+  /** Minions with a key that passes the test or equals the pattern. */
   *withKey(name: string, pattern: string, test: (lowerText: string) => boolean): Generator<void, Bitmap> {
     const exact = textKey + pattern;
     return yield* this.keys.passing(name, (key) => key === exact || test(key.slice(1).toLowerCase()));
