@@ -40,7 +40,7 @@ export class BatchFeed {
     return feed;
   }
 
-  /** Drops the events of other batches, also those that have come already. */
+  /** Drops the events of other batches, also earlier ones. */
   follow(jid: string): void {
     this.#tagStart = Buffer.from(`saltworks/batch/${jid}/`);
     const early = this.#events.splice(0);

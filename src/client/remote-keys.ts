@@ -1,6 +1,6 @@
 /**
- * Manages minions' keys through a master's wheel functions, for users who may not read the key directories but to whom an eauth system grants
- * these functions. Source: Salt's KeyCLI with `--auth`, docs/external-auth.md.
+ * Manages minions' keys through a master's wheel functions, for users without access to the key directories. An eauth system grants them these
+ * functions. Source: Salt's KeyCLI with `--auth`, docs/external-auth.md.
  */
 import { SaltworksError } from "../errors.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";

@@ -172,7 +172,7 @@ describe("saltworks bench", () => {
     }
   });
 
-  it("says what is wrong with a file that is no result", async () => {
+  it("explains why a file is not a result", async () => {
     writeFileSync(join(folder, "text.json"), "not json");
     writeFileSync(join(folder, "other.json"), '{"schema":"other/1"}');
     assert.match((await run("bench", "report", join(folder, "text.json"))).err, /text\.json: it is not JSON/);

@@ -118,7 +118,7 @@ describe("saltworks call without a master", () => {
     assert.match(host.err, /^Warning: --file-root, --pillar-root are ignored because --local was not specified; /);
   });
 
-  it("runs functions of modules in another directory, and names those that it cannot run", async () => {
+  it("runs functions of modules in another directory, and names modules that it cannot run", async () => {
     const { out, err } = await call("-m", `${folder}/modules`, "shop.price", "salt", "factor=3");
     assert.deepEqual(JSON.parse(out), { local: { item: "salt", price: 6 } });
     assert.equal(err, `[WARNING ] ${folder}/modules: modules in Python cannot run here: old.py\n`);

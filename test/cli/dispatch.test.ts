@@ -38,7 +38,7 @@ describe("saltworks", () => {
     assert.equal((await run("--help")).code, 0);
   });
 
-  it("shows help when it is asked for it in words, of a command what the command's --help shows", async () => {
+  it("shows help for `help`, and for `help COMMAND` the same as the command's --help", async () => {
     assert.deepEqual(await answerOf("help"), await answerOf("--help"));
     assert.deepEqual(await answerOf("help", "key"), await answerOf("key", "--help"));
     const unknown = await answerOf("help", "kye");

@@ -106,7 +106,7 @@ describe("saltworks run, live", () => {
     assert.equal(host.out.match(/my\/tag/g)?.length, 2);
   });
 
-  it("says that there is no master, and explains wrong arguments", async () => {
+  it("reports that no master runs, and explains wrong arguments", async () => {
     await master.closeBus();
     const { host, ended } = start("state.event", "count=1");
     assert.equal(await ended, 1);

@@ -62,7 +62,7 @@ describe("saltworks top", () => {
     });
   }
 
-  it("prints one plain view where the output is no terminal", async () => {
+  it("prints one plain view if the output is not a terminal", async () => {
     const host = new TestHost();
     assert.equal(await start(host), 0);
     assert.match(host.out, /^Minions {3}790 of 800 connected /m);
@@ -126,7 +126,7 @@ describe("saltworks top", () => {
     assert.equal(host.screen?.isClosed, true);
   });
 
-  it("ends with the usual error where there is no master", async () => {
+  it("ends with the usual error without a master", async () => {
     await master.closeBus();
     const host = new TestHost();
     assert.equal(await start(host), 1);

@@ -143,7 +143,7 @@ describe("KeyAdmin", () => {
     assert.deepEqual(admin.localFingerprints("es1"), new Map());
   });
 
-  it("knows that there is no key directory", async () => {
+  it("notices a missing key directory", async () => {
     assert.ok(admin.isThere);
     assert.ok(!new KeyAdmin({ ...config(), pki_dir: join(folder, "nowhere") }).isThere);
   });

@@ -86,7 +86,7 @@ describe("MasterClient", () => {
     assert.equal(await client.run(ping), undefined);
   });
 
-  it("gives returns as they come, also one that came before the reply to the publish, and one that nobody expected", async () => {
+  it("gives returns as they come, also one before the reply to the publish, and an unexpected one", async () => {
     const client = await start({
       publish: (_, fake) => {
         fake.fireReturn(jid, "early", true);
@@ -209,7 +209,7 @@ describe("MasterClient", () => {
     await assert.rejects(client.publish(ping), { code: "REQUEST_REFUSED", message: "no jid" });
   });
 
-  it("publishes once, and gives up after three times the timeout when nobody answers", async () => {
+  it("publishes once, and gives up after three times the timeout without an answer", async () => {
     const client = await start({ publish: () => undefined });
     const begunMs = performance.now();
     const request = { ...ping, follow: { timeoutSeconds: 0.1, gatherTimeoutSeconds: 1 } };

@@ -102,7 +102,7 @@ describe("RunningJob, when nothing is heard for a while", () => {
     );
   });
 
-  it("takes an answer without returns for one: nobody is asked about alone", async () => {
+  it("accepts an answer without returns, and asks about no minion alone", async () => {
     const asked: string[] = [];
     await eventsWith({
       returns: async (_, ids) => {

@@ -43,7 +43,7 @@ export class Children {
     this.#children.push(child);
   }
 
-  /** Stops all children, the last started first, and kills those that do not end in time. */
+  /** Stops all children, the last started first, and kills any child that does not end in time. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     const alive = this.#children.filter((child) => !child.ended).reverse();

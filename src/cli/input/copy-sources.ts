@@ -33,7 +33,7 @@ export function readWhole(paths: readonly string[], onMissing: (path: string) =>
       throw usage(`${path} is too large for one job, which carries ${copiedFilesBytesMax} bytes: use --chunked`, path);
     }
     const content = readFileSync(path);
-    if (!isUtf8(content)) throw usage(`${path} is no text in UTF-8: use --chunked`, path);
+    if (!isUtf8(content)) throw usage(`${path} is not text in UTF-8: use --chunked`, path);
     files.set(path, content.toString("utf8"));
   }
   return files;

@@ -121,7 +121,7 @@ describe("a process id file", () => {
 });
 
 describe("variables that change Node.js", () => {
-  it("are those that bin/saltworks drops", () => {
+  it("are the same as in bin/saltworks", () => {
     const lines = readFileSync(join(repositoryRoot, "bin/saltworks"), "utf8").matchAll(/unset ([A-Z0-9_ ]+?) ;;/g);
     assert.deepEqual(
       [...lines].flatMap((line) => line[1]?.split(" ")),

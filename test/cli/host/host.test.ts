@@ -52,7 +52,7 @@ describe("the process that a command runs in", () => {
     }
   });
 
-  it("works for a user whom the system does not know by name", {
+  it("works for a user without a name", {
     skip: process.getuid?.() === 0 ? false : "only root can be somebody else",
   }, () => {
     const ran = spawnSync(process.execPath, ["--input-type=module", "-e", strangerText], { encoding: "utf8", timeout });

@@ -50,7 +50,7 @@ describe("saltworks key makes key files and knows its options", () => {
     assert.deepEqual(JSON.parse(again.out), { return: fingerprint(pem) });
   });
 
-  it("makes pairs where there is no configuration", async () => {
+  it("makes pairs without a configuration", async () => {
     const host = new TestHost();
     const directory = join(folder, "without");
     const words = ["-c", join(folder, "nowhere"), "--gen-keys=a", `--gen-keys-dir=${directory}`, "--keysize=3072"];

@@ -58,7 +58,7 @@ describe("saltworks key shows what salt-key showed", () => {
     assert.match(host.out, /Key for minion 10\.40\.0\.21 accepted\.\nKey for minion batch-07 accepted\.\n$/);
   });
 
-  it("does not accept what is no key, and says so", async () => {
+  it("refuses a file that is not a key, with a message", async () => {
     reset();
     writeFileSync(join(folder, "keylab/pki/minions_pre/batch-07"), "no key");
     const { host, code } = await run({ argv: ["salt-key", "-y", "-a", "batch-07"] });

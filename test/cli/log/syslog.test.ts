@@ -36,7 +36,7 @@ describe("log_file as the system's log", () => {
       assert.throws(() => syslogPlace(wrong), { code: "CONFIG_INVALID" }, wrong);
   });
 
-  it("goes to a Unix socket, with priority and program, and tells how many lines nobody took", async () => {
+  it("goes to a Unix socket, with priority and program, and reports the number of lost lines", async () => {
     const path = join(folder, "log.sock");
     const log = await Syslog.open({ kind: "unix", path, facility: 3 }, "saltworks-master");
     log.write(line(30, "nobody listens yet"));

@@ -63,7 +63,7 @@ describe("renderOutput beside Salt", () => {
       assert.ok(count > 0);
     });
   }
-  it("has an answer of Salt for every outputter but those that show nothing or bear another's name", () => {
+  it("has an answer of Salt for every outputter, except empty ones and aliases", () => {
     assert.deepEqual([...outputters].sort(), [
       "highstate",
       "json",

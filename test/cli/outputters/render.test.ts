@@ -7,7 +7,7 @@ const map = (members: Record<string, Value>): Value => new Map(Object.entries(me
 const plain = { colour: false };
 
 describe("renderOutput", () => {
-  it("falls back to nested for a name that is no outputter", () => {
+  it("falls back to nested for an unknown outputter", () => {
     assert.equal(renderOutput("bogus", map({ es1: true }), plain), "es1:\n    True");
     assert.equal(unknownOutputterText("bogus"), "Invalid outputter bogus specified, fall back to nested");
     assert.equal(isOutputter("toString"), false);
@@ -22,12 +22,12 @@ describe("renderOutput", () => {
   it("takes text for txt", () => {
     assert.equal(renderOutput("text", map({ es1: "a\nb" }), plain), "es1: a\nes1: b");
   });
-  it("shows data that is no state run as nested with highstate, minion by minion", () => {
+  it("highstate shows data other than state runs as nested, minion by minion", () => {
     assert.equal(renderOutput("highstate", map({ es1: "text", es2: [1] }), plain), "es1:\n    text\nes2:\n    - 1");
     const mixed = renderOutput("highstate", map({ es1: "text", es2: ["no such sls"] }), plain);
     assert.equal(mixed, "es1:\n    text\nes2:\n    Data failed to compile:\n----------\n    no such sls");
   });
-  it("shows data that is no key list as nested with key", () => {
+  it("key shows data other than key lists as nested", () => {
     assert.equal(renderOutput("key", map({ es1: map({ a: 1 }) }), plain), "es1:\n    ----------\n    a:\n        1");
     assert.equal(renderOutput("key", map({ toString: ["a"] }), plain), "toString:\n    - a");
   });

@@ -78,14 +78,14 @@ describe("salt sends what its options say", () => {
     ]);
   });
 
-  it("nothing if a value that must be a map is none: it says which", async () => {
+  it("nothing for a value that has to be a map and is not: the message names it", async () => {
     await startMaster(["es1"], () => true);
     for (const option of ["--metadata", "--return_kwargs", "--executor-opts"]) {
       const { code, err } = await salt([`${option}=text`, "es1", "test.ping"]);
       assert.equal(code, 64);
       assert.match(err, new RegExp(`error: option ${option}: 'text' is not a map; write one in YAML`));
     }
-    assert.match((await salt(["--module-executors={a: 1}", "es1", "test.ping"])).err, /is no list of names/);
+    assert.match((await salt(["--module-executors={a: 1}", "es1", "test.ping"])).err, /is not a list of names/);
     assert.equal(master.requests.length, 0);
   });
 
@@ -103,7 +103,7 @@ describe("salt --subset", () => {
   const functions: Answer = (id, load) =>
     load.get("fun") === "sys.list_functions" ? (id === "web1" ? [] : ["test.ping", "test.echo"]) : true;
 
-  it("sends the job to so many minions that have the function, having asked for its module only", async () => {
+  it("sends the job to the given number of minions with the function, and asks only for its module before", async () => {
     await startMaster(["web1", "es1", "es2", "es3"], functions);
     const { out, code } = await salt(["--subset=2", "*", "test.ping", "--out=txt"]);
     assert.equal(code, 0);

@@ -28,7 +28,7 @@ async function choose(ids: string[], events: JobEvent[], count: number, below = 
 }
 
 describe("chooseSubset", () => {
-  it("waits for those that stand before in the order, and for nobody behind the last that is chosen", async () => {
+  it("waits for minions earlier in the order, and for none after the last chosen one", async () => {
     const { chosen, readCount } = await choose(["a", "b", "c", "d"], [has("c"), has("b"), has("a"), silent("d")], 2);
     assert.deepEqual(chosen, ["a", "b"]);
     assert.equal(readCount, 3);

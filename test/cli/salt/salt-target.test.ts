@@ -44,7 +44,7 @@ describe("saltworks salt and its target", () => {
   }
   const published = () => master.requests.filter((load) => load.get("cmd") === "publish");
 
-  it("says at once that there is no master to ask about a target", async () => {
+  it("reports at once that no master runs", async () => {
     await master.closeBus();
     try {
       for (const option of ["--preview-target", "--explain"]) {
@@ -76,7 +76,7 @@ describe("saltworks salt and its target", () => {
     assert.deepEqual(fixed, { rc: 1, out: "", err: `Node group nosuch unavailable in ${master.folder}/master\n` });
     assert.equal(published().length, 0);
   });
-  it("finds nobody through a group that is part of itself", async () => {
+  it("matches no minion by a group that is part of itself", async () => {
     const { rc, out, err } = await salt(new TestHost(), "-N", "loop", "test.ping");
     assert.deepEqual([rc, out], [2, noMatch]);
     assert.match(err, /illegal nested nodegroup "loop"\nERROR: No return received\n$/);
@@ -111,7 +111,7 @@ describe("saltworks salt and its target", () => {
     await salt(typed("y"), "*", "test.ping");
     assert.equal(published().length, 1);
   });
-  it("does not ask where nobody types, where few are meant, or where it was told not to", async () => {
+  it("does not ask without a terminal, for few minions, or with --yes", async () => {
     matched = ["a", "b", "c", "d"];
     const piped = await salt(new TestHost("y"), "*", "test.ping");
     assert.deepEqual([piped.rc, piped.out], [64, ""]);

@@ -11,9 +11,9 @@ import { readTranscripts, shownIds, shownJid, shownJids, type Transcript, transc
 
 const fallbackJid = "20261120154650884805";
 
-/** How the minions behave; what is not said follows from what was shown. */
+/** The behaviour of the minions. Missing parts follow from the recorded output. */
 type Script = {
-  /** Expected by the master; without it those that were shown. */
+  /** Minions that the master expects. Default: the minions in the recorded output. */
   readonly minions?: readonly string[];
   readonly missing?: readonly string[];
   readonly silent?: { readonly [id: string]: string };
@@ -194,7 +194,7 @@ describe("saltworks salt shows what Salt showed", () => {
 });
 
 describe("saltworks salt without a master", () => {
-  it("says at once that nobody is there", async () => {
+  it("reports at once that no master runs", async () => {
     const folder = await mkdtemp(join(tmpdir(), "saltworks-none-"));
     await writeFile(join(folder, "master"), `cachedir: ${folder}/cache\nsock_dir: ${folder}/run\n`);
     const host = new TestHost();

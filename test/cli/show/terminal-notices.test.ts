@@ -1,4 +1,4 @@
-/** What an operator at a terminal is told beside Salt's own words, by the real programs: scripts get none of it. */
+/** Notices of the real programs: operators at a terminal get them beside Salt's own words, scripts do not. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -110,7 +110,7 @@ describe("files that travel in jobs", () => {
     const read = readWhole([at("t"), at("gone")], (path) => missing.push(path));
     assert.deepEqual([read, missing], [new Map([[at("t"), "grüße"]]), [at("gone")]]);
     writeFileSync(at("bin"), Buffer.of(0xff, 0));
-    assert.throws(() => readWhole([at("bin")], () => undefined), /is no text in UTF-8: use --chunked/);
+    assert.throws(() => readWhole([at("bin")], () => undefined), /is not text in UTF-8: use --chunked/);
     writeFileSync(at("big"), Buffer.alloc(copiedFilesBytesMax, 97));
     assert.throws(() => readWhole([at("t"), at("big")], () => undefined), /too large for one job/);
   });

@@ -164,7 +164,7 @@ export class SaltCommand {
     this.#log.debug(`jid ${running.jid} is over`);
   }
 
-  /** As in Salt, `--static` is one batch of all minions: those that answer a ping get the job, and one document shows it. */
+  /** As in Salt, `--static` is one batch of all minions: each minion that answers a ping gets the job, and one document shows it. */
   async #runStatic(request: SaltJob["request"]): Promise<number> {
     const alive: string[] = [];
     const ping = await this.#start({ ...request, fun: "test.ping", args: [] });

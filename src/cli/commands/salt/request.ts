@@ -51,7 +51,7 @@ export function toJob(
   if (options.deliverWithin && (options.isStatic || options.subset))
     throw new SaltworksError(
       "USAGE",
-      "--deliver-within is for all minions of the target; --static and --subset take those that answer now",
+      "--deliver-within is for all minions of the target; --static and --subset take only minions that answer now",
     );
   const targetKind = targetKindOf(targetOptions, options);
   const isTimeoutShown = config.show_timeout && !options.isTimeoutHidden;
@@ -122,6 +122,6 @@ function executorsOf(text: string): Value {
   const value = valueOfWord(text);
   const isList = Array.isArray(value) && value.every((name) => typeof name === "string");
   if (isList || typeof value === "string") return value;
-  const message = `option --module-executors: '${text}' is no list of names; write one in YAML, such as '[direct_call]'`;
+  const message = `option --module-executors: '${text}' is not a list of names; write one in YAML, such as '[direct_call]'`;
   throw new SaltworksError("USAGE", message);
 }
