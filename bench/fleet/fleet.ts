@@ -14,6 +14,7 @@ import {
   withDescriptors,
 } from "./descriptors.ts";
 import { defaultKeyDirectory, loadPrimes, type Progress } from "./keys.ts";
+import { fleetIds, processIdsOf } from "./members.ts";
 import type { FromProcess, ToProcess } from "./messages.ts";
 import { type MinionOptions, minionDefaults } from "./minion-options.ts";
 
@@ -85,7 +86,7 @@ export class Fleet {
   }
 
   get processIds(): number[] {
-    return this.#members.flatMap(({ child }) => (child.pid === undefined ? [] : [child.pid]));
+    return processIdsOf(this.#members);
   }
 
   /** Sums over all processes, at most 50 ms old. */
@@ -94,7 +95,7 @@ export class Fleet {
   }
 
   ids(): string[] {
-    return Array.from({ length: this.minionCount }, (_, index) => `${this.idPrefix}${this.firstIndex + index}`);
+    return fleetIds(this);
   }
 
   /**

@@ -5,7 +5,8 @@
 import { SaltworksError } from "../../src/errors.ts";
 import type { Comparison, Point, RunResult } from "../results/schema.ts";
 import { beginRun, configOf, type RunHead, type RunOptions, resultOf } from "../scenarios/run.ts";
-import { type MasterChoice, type MasterUnderTest, startMaster } from "../scenarios/setup/master-under-test.ts";
+import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
+import { type MasterChoice, startMaster } from "../scenarios/setup/master-under-test.ts";
 import { takeTurns } from "./abba.ts";
 import { compareTurns, type Turn } from "./bootstrap.ts";
 

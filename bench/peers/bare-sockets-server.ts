@@ -16,14 +16,18 @@ const backlog = 1_000;
 
 class RouterWithBatches extends Router {
   setBatchBytes(bytes: number): void {
-    for (const option of batchOptions) this.setInt32Option(option, bytes);
+    forBatchOptions((option) => this.setInt32Option(option, bytes));
   }
 }
 
 class PublisherWithBatches extends Publisher {
   setBatchBytes(bytes: number): void {
-    for (const option of batchOptions) this.setInt32Option(option, bytes);
+    forBatchOptions((option) => this.setInt32Option(option, bytes));
   }
+}
+
+function forBatchOptions(set: (option: number) => void): void {
+  for (const option of batchOptions) set(option);
 }
 
 /** Undefined leaves libzmq's own value, 8,192. */

@@ -23,7 +23,7 @@ import { packageRoot } from "../../src/config/host/program.ts";
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { descriptorLimits, withDescriptors } from "../fleet/descriptors.ts";
-import type { MasterUnderTest } from "../scenarios/setup/master-under-test.ts";
+import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
 
 /** `program`: its path; otherwise what this machine lacks, in a sentence. */
 export type Compiled = { readonly program: string } | { readonly missing: string };

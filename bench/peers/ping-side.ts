@@ -3,12 +3,8 @@ import { cpuTimeMs } from "../cpu-time.ts";
 import { type Fleet, openFleet } from "../fleet/fleet.ts";
 import type { LocalClient } from "../local-client.ts";
 import { measured } from "../scenarios/measures/measure.ts";
-import {
-  type MasterChoice,
-  type MasterUnderTest,
-  masterConfigOf,
-  startMaster,
-} from "../scenarios/setup/master-under-test.ts";
+import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
+import { type MasterChoice, masterConfigOf, startMaster } from "../scenarios/setup/master-under-test.ts";
 import { type Follower, follow } from "../scenarios/setup/storm-setup.ts";
 import { contenderName } from "./against.ts";
 import type { LoadTurn } from "./load-report.ts";

@@ -4,12 +4,8 @@ import { type LaneTotal, Storm } from "../fleet/storm/storm.ts";
 import { planSchedule } from "../load/open-loop.ts";
 import { measured } from "../scenarios/measures/measure.ts";
 import { noProgress } from "../scenarios/scenario.ts";
-import {
-  type MasterChoice,
-  type MasterUnderTest,
-  masterConfigOf,
-  startMaster,
-} from "../scenarios/setup/master-under-test.ts";
+import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
+import { type MasterChoice, masterConfigOf, startMaster } from "../scenarios/setup/master-under-test.ts";
 import { type Follower, follow, publishJobs } from "../scenarios/setup/storm-setup.ts";
 import { contenderName } from "./against.ts";
 import type { LoadTurn } from "./load-report.ts";

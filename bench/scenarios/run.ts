@@ -11,7 +11,8 @@ import {
 } from "../results/schema.ts";
 import { scenarioNamed } from "./registry.ts";
 import type { Progress, Scenario } from "./scenario.ts";
-import { type MasterChoice, type MasterUnderTest, masterConfigOf, startMaster } from "./setup/master-under-test.ts";
+import type { MasterUnderTest } from "./setup/master-contract.ts";
+import { type MasterChoice, masterConfigOf, startMaster } from "./setup/master-under-test.ts";
 import { checkParameters } from "./setup/parameter-checks.ts";
 
 export type RunOptions = {

@@ -1,6 +1,6 @@
 /** What a scenario is: a question, its parameters with their meaning, and the run that answers it with points. */
 import type { ParameterValues, Point } from "../results/schema.ts";
-import type { MasterUnderTest } from "./setup/master-under-test.ts";
+import type { MasterUnderTest } from "./setup/master-contract.ts";
 
 export type Phase = { step(count?: number): void; end(): void };
 export type Progress = { phase(name: string, total?: number): Phase };

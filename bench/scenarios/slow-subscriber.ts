@@ -3,7 +3,7 @@ import { createConnection, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Point } from "../results/schema.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import type { MasterUnderTest } from "./setup/master-under-test.ts";
+import type { MasterUnderTest } from "./setup/master-contract.ts";
 import {
   aboutStorm,
   demandStorm,

@@ -6,7 +6,7 @@ import { seedFleet } from "../targeting/seed.ts";
 import { type TargetCase, targetCases } from "../targeting/synthetic-fleet.ts";
 import { cpuOf, measured } from "./measures/measure.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import type { MasterUnderTest } from "./setup/master-under-test.ts";
+import type { MasterUnderTest } from "./setup/master-contract.ts";
 
 type Targeting = {
   readonly minions: number;

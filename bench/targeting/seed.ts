@@ -7,7 +7,7 @@ import { openMinionData } from "../../src/store/minions/data.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { Packed } from "../../src/wire/values.ts";
 import type { Phase } from "../scenarios/scenario.ts";
-import type { MasterUnderTest } from "../scenarios/setup/master-under-test.ts";
+import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
 import { syntheticFacts, syntheticId } from "./synthetic-fleet.ts";
 
 /** Puts that wait for one commit. */
@@ -28,8 +28,7 @@ export async function seedMinionData(cacheDirectory: string, minions: number, ph
   await data.close();
 }
 
-/** Nobody signs in with these: one key serves them all. */
-/** As Salt keeps it: a file per minion. */
+/** Writes minion data as Salt keeps it: a file per minion. */
 function seedSaltData(cacheDirectory: string, minions: number, phase: Phase): void {
   for (let number = 0; number < minions; number += 1) {
     const directory = join(cacheDirectory, "minions", syntheticId(number));
@@ -40,7 +39,7 @@ function seedSaltData(cacheDirectory: string, minions: number, phase: Phase): vo
   }
 }
 
-/** Nobody signs in with these: one key serves them all. They appear at once, so that a master that watches sees one change. */
+/** One key serves all minions, because none of them signs in. The files appear at once, so that a watching master sees one change. */
 function seedKeys(pkiDirectory: string, minions: number): void {
   const directory = join(pkiDirectory, "minions");
   const unseen = `${directory}.new`;

@@ -34,7 +34,7 @@ const start = workerData as ShardStart;
 let shard: Shard;
 let autosign: Autosign;
 let matcher: Matcher;
-/** Faults are reported with the next counters; a worker has no log of its own. */
+/** Faults wait here for the next `counters` task, because a worker has no log of its own. */
 const faultsKeptMax = 20;
 const faults: string[] = [];
 
@@ -65,7 +65,7 @@ function openShard(from: ShardStart): { readonly shard: Shard; readonly autosign
   return { shard: new Shard(from, stores), autosign: openAutosign(config) };
 }
 
-/** Not while the thread starts: a thread that fails then is never replaced by Piscina; a task that fails is answered, and the next one tries again. */
+/** Opens the stores with the first task. Piscina never replaces a thread that fails as it starts; a task that fails is answered, and the next one tries again. */
 function openOnce(): void {
   if (shard !== undefined) return;
   ({ shard, autosign } = openShard(start));
@@ -80,11 +80,11 @@ function noteFault(error: Error): void {
   if (faults.length < faultsKeptMax) faults.push(error.stack ?? error.message);
 }
 
-/** Changes that came while the stores could not be opened, in order: each is in force before the next task. */
+/** Changes that came while the stores could not be opened, in order. They are made before the next task. */
 const missed: ChangeTask[] = [];
 type ChangeTask = Extract<ShardTask, { kind: "masterKeys" | "minionKeys" | "presencePing" }>;
 
-/** The answer is a failure all the same: who asked may ask again, and nothing is done twice by that. */
+/** The task fails all the same. Its caller may repeat it, because each change can be made twice. */
 function keepMissed(task: ShardTask): void {
   if (task.kind !== "masterKeys" && task.kind !== "minionKeys" && task.kind !== "presencePing") return;
   const sameKind = missed.findIndex(({ kind }) => kind === task.kind);
@@ -92,7 +92,7 @@ function keepMissed(task: ShardTask): void {
   missed.push(earlier?.kind === "minionKeys" && task.kind === "minionKeys" ? joined(earlier, task) : task);
 }
 
-/** One change instead of two, so that no more is kept than there are ids. */
+/** Joins two changes to one, so that at most one entry an id is kept. */
 function joined(earlier: KeyTask, later: KeyTask): KeyTask {
   const without = (ids: readonly string[], others: readonly string[]) => ids.filter((id) => !others.includes(id));
   return {
@@ -107,7 +107,7 @@ type KeyTask = Extract<ShardTask, { kind: "minionKeys" }>;
 
 let catchingUp: Promise<void> | undefined;
 
-/** One for all tasks that come meanwhile: none goes before the changes. */
+/** All tasks that come meanwhile wait for the same promise, so that none overtakes the changes. */
 function caughtUp(): Promise<void> {
   catchingUp ??= catchUp().finally(() => {
     catchingUp = undefined;
@@ -115,7 +115,7 @@ function caughtUp(): Promise<void> {
   return catchingUp;
 }
 
-/** A change that fails stays, with those behind it. */
+/** A change that fails stays in the list, and so do the later ones. */
 async function catchUp(): Promise<void> {
   for (let [task] = missed; task !== undefined; [task] = missed) {
     if (task.kind === "masterKeys") shard.useMasterKeys(task.keys);
@@ -139,12 +139,12 @@ async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>
   const removed = new Set(task.removed);
   const isGone = (id: string) => removed.has(id) && !takeKeepMark(cachedir, id) && !isDataKept;
   const forgotten = await Promise.allSettled(owned.map((id) => shard.forget(id, isGone(id))));
-  // What stays on disk is dropped at the next start; the answer must tell whose key is another now.
+  // The next start drops what stays on disk. A failure here must not hide which keys were replaced.
   for (const step of forgotten) if (step.status === "rejected") noteFault(asError(step.reason));
   return replaced;
 }
 
-/** Old jobs, and the oldest of too many, leave the store and Salt's layout, whoever wrote them there. */
+/** Removes jobs that are too old or too many from the store and from Salt's layout, where Salt may have written them. */
 async function trim({
   olderThanJid: tooOld,
   keep,
@@ -159,7 +159,7 @@ async function trim({
   return { removed, hasMore: removed >= stepsMax || (removed > 0 && tooMany !== undefined) };
 }
 
-/** A runner call: load and return in one. */
+/** Stores load and return of a runner call. */
 async function putCall({ jid, load, id, body }: Extract<ShardTask, { kind: "putCall" }>): Promise<void> {
   const { jobs, loads } = shard.stores;
   await Promise.all([jobs.putLoad({ jid, load, minions: [] }), loads?.putLoad({ jid, load, minions: [] })]);
@@ -175,7 +175,7 @@ async function putLoad(task: Extract<ShardTask, { kind: "putLoad" }>): Promise<v
   ]);
 }
 
-/** A minion whose key went while its pillar was rendered is not remembered. */
+/** Does nothing for a minion whose key went while its pillar was rendered. */
 async function keepFacts({ id, grains, pillar }: Extract<ShardTask, { kind: "keepFacts" }>): Promise<void> {
   if (!shard.isAccepted(id)) return;
   await shard.facts.keep(id, grains, pillar ?? shard.facts.stored(id)?.pillar ?? emptyMap);
@@ -183,14 +183,14 @@ async function keepFacts({ id, grains, pillar }: Extract<ShardTask, { kind: "kee
 
 const emptyMap = encode(new Map(), "bin");
 
-/** What the disk refused to this thread. */
+/** Disk faults of this thread. */
 function diskCounters(): Readonly<Record<string, number>> {
   return Object.fromEntries(diskFaultKinds.map((kind) => [`disk.${kind}`, diskFaultCounts()[kind]]));
 }
 
 let seat: number | undefined;
 
-/** A thread learns with its first task which slot it serves; it keeps it for life. */
+/** The first task tells the thread which slot it serves, for as long as it lives. */
 function takeSeat(slot: number): void {
   if (seat === slot) return;
   seat = slot;
@@ -215,7 +215,7 @@ export default async function handle(task: ShardTask): Promise<unknown> {
     case "match": {
       const answer = matcher.match(task);
       const memory = answer.state === "ready" ? answer.ids.buffer : undefined;
-      // A list that is kept is shared, not handed over.
+      // A kept list lies in shared memory, which cannot be transferred.
       return memory instanceof ArrayBuffer ? transferring(answer, memory) : answer;
     }
     case "putLoad":

@@ -11,7 +11,7 @@ import { encodeSealedRequest } from "../../src/wire/request.ts";
 import { unpackBatch } from "../../src/workers/batch/frames.ts";
 import type { BatchResult } from "../../src/workers/messages/batch.ts";
 import { createPartitionKey, Partitioner } from "../../src/workers/threads/partition.ts";
-import type { ShardPool, SlotJob } from "../../src/workers/threads/pool.ts";
+import type { PoolTask, ShardPool } from "../../src/workers/threads/pool.ts";
 import { until } from "../transport/zmtp/publish/subscribing.ts";
 import { openServer, RawClient } from "../transport/zmtp/raw-client.ts";
 
@@ -34,7 +34,7 @@ class SlowWorker {
   readonly pool = {
     slotCount: 1,
     depth: () => 0,
-    offer: async (_: number, job: SlotJob): Promise<BatchResult> => {
+    offer: async (_: number, job: PoolTask): Promise<BatchResult> => {
       const { task } = job.build() as { task: { buffer: ArrayBuffer } };
       const items = unpackBatch(task.buffer);
       if (this.#isHolding && items.some(({ bytes }) => bytes.length > clearFrameBytesMax))

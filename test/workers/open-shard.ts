@@ -13,10 +13,10 @@ import { openAutosign } from "../../src/store/keys/autosign.ts";
 import { openKeyDirectories } from "../../src/store/keys/keys.ts";
 import type { MinionData } from "../../src/store/minions/data.ts";
 import { openSecretBox } from "../../src/store/secrets/sealed.ts";
-import { tagIn } from "../../src/wire/event.ts";
+import { decodeEvent, FrameReader, tagIn } from "../../src/wire/event.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";
-import type { Encodable } from "../../src/wire/values.ts";
+import type { Encodable, ValueMap } from "../../src/wire/values.ts";
 import { type ItemKind, itemKinds, packBatch } from "../../src/workers/batch/frames.ts";
 import { runBatch } from "../../src/workers/batch/run-batch.ts";
 import { Shard } from "../../src/workers/holding/shard.ts";
@@ -239,4 +239,9 @@ export function returnTags({ buffer, eventsStart, returnEvents }: BatchResult): 
   return Array.from({ length: returnEvents.length / 3 }, (_, pair) => {
     return tagIn(Buffer.from(buffer), eventsStart + (returnEvents[pair * 3] ?? 0)).tag;
   });
+}
+
+/** The events that a batch fired. */
+export function eventsOf(result: BatchResult): { tag: string; data: ValueMap }[] {
+  return new FrameReader().push(new Uint8Array(result.buffer, result.eventsStart)).map((body) => decodeEvent(body));
 }

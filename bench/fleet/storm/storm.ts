@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { SaltworksError } from "../../../src/errors.ts";
 import { demandRoomForMaster, descriptorLimits, withDescriptors } from "../descriptors.ts";
 import { defaultKeyDirectory, loadPrimes } from "../keys.ts";
+import { fleetIds, processIdsOf } from "../members.ts";
 import type { RequestVersion } from "../minion-options.ts";
 import type {
   FromStormProcess,
@@ -122,11 +123,11 @@ export class Storm {
   }
 
   ids(): string[] {
-    return Array.from({ length: this.minionCount }, (_, index) => `${this.idPrefix}${this.firstIndex + index}`);
+    return fleetIds(this);
   }
 
   get processIds(): number[] {
-    return this.#members.flatMap(({ child }) => (child.pid === undefined ? [] : [child.pid]));
+    return processIdsOf(this.#members);
   }
 
   /** One return of each minion to each job. `returnBytes`: see load/distribution.ts; 0 returns `true`. */

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openJobArchive } from "../../../src/client/job-archive.ts";
 import type { Point } from "../../results/schema.ts";
-import type { MasterUnderTest } from "../setup/master-under-test.ts";
+import type { MasterUnderTest } from "../setup/master-contract.ts";
 
 /** Minions whose return to a job is stored, by job. */
 export type StoredReturns = { of(jid: string): ReadonlySet<string>; close(): Promise<void> };

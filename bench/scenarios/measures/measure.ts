@@ -5,7 +5,7 @@ import { startCpuClock } from "../../cpu-clock.ts";
 import { cpuTimeMs } from "../../cpu-time.ts";
 import { memoryOf } from "../../memory.ts";
 import type { Point, Series } from "../../results/schema.ts";
-import type { MasterUnderTest } from "../setup/master-under-test.ts";
+import type { MasterUnderTest } from "../setup/master-contract.ts";
 import { Sampler } from "./sampler.ts";
 
 export type Span = Pick<Point, "memory" | "series" | "wallMs"> & {

@@ -1,7 +1,7 @@
 /** Values over time while a scenario runs: the master's memory and, where it tells them, its queues, waits and rates. */
 import { memoryOf } from "../../memory.ts";
 import type { Series } from "../../results/schema.ts";
-import type { MasterUnderTest } from "../setup/master-under-test.ts";
+import type { MasterUnderTest } from "../setup/master-contract.ts";
 import { parseMetrics, type Samples, sumOf } from "./prometheus.ts";
 
 /** One look costs our master a few milliseconds of CPU: under one part in a hundred of one core. */

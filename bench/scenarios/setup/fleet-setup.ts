@@ -7,7 +7,7 @@ import { connectionsOf } from "../../fleet/kernel-connections.ts";
 import { judgeGenerator, SelfCheck } from "../../load/self-check.ts";
 import type { ParameterValues, Point } from "../../results/schema.ts";
 import type { ScenarioContext } from "../scenario.ts";
-import type { MasterUnderTest } from "./master-under-test.ts";
+import type { MasterUnderTest } from "./master-contract.ts";
 
 const upTimeoutMs = 600_000;
 const connectTimeoutMs = 60_000;

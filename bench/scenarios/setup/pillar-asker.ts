@@ -7,7 +7,7 @@ import { RequestChannel } from "../../../src/transport/request-channel.ts";
 import { finishAuth, requestToken, startAuth } from "../../fleet/handshake.ts";
 import { defaultKeyDirectory, loadPrimes, minionKey } from "../../fleet/keys.ts";
 import { openPrivateReply, type Sender, sealRequest } from "../../fleet/sealed-request.ts";
-import type { MasterUnderTest } from "./master-under-test.ts";
+import type { MasterUnderTest } from "./master-contract.ts";
 
 const id = "slow-pillar-asker";
 const timeoutMs = 120_000;

@@ -7,7 +7,7 @@ import { demandRoomForMaster } from "../../fleet/descriptors.ts";
 import type { RequestVersion } from "../../fleet/minion-options.ts";
 import { Storm } from "../../fleet/storm/storm.ts";
 import type { Phase, Progress, ScenarioContext } from "../scenario.ts";
-import type { MasterUnderTest } from "./master-under-test.ts";
+import type { MasterUnderTest } from "./master-contract.ts";
 
 /** Parameters that scenarios with a storm have in common; 0 is "as many as needed". */
 export type StormParameters = {

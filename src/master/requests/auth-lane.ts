@@ -30,9 +30,9 @@ export class AuthLane {
   async answer(batch: AuthBatch, peers: readonly (RequestPeer | undefined)[]): Promise<void> {
     const { rsa, keys, reply, forget, onFault } = this.#options;
     const { aes, signature } = keys();
-    const task: RsaTask = { kind: "authReplies", jobs: batch.jobs, aes, aesSignature: signature };
+    const task: RsaTask = { kind: "authReplies", auths: batch.tasks, aes, aesSignature: signature };
     try {
-      const { bytes, ends } = await rsa.run<AuthReplies>(task, { transfer: [batch.jobs] });
+      const { bytes, ends } = await rsa.run<AuthReplies>(task, { transfer: [batch.tasks] });
       let start = 0;
       for (const [index, end] of ends.entries()) {
         const peer = peers[index];

@@ -281,14 +281,14 @@ export class Batcher {
     // Returns leave in the order they came, authentications do not.
     const oldestMs = items.reduce((oldest, { queuedMs }) => Math.min(oldest, queuedMs), leftMs);
     queue?.meter.noteWait(kind, leftMs - oldestMs);
-    const bytes = items.reduce((sum, item) => sum + item.bytes.byteLength, 0);
     const build = () => {
       const buffer = packBatch(items);
       const { isHeard, isFollowed } = this.#options;
       const task: BatchTask = { kind: "batch", buffer, isHeard: isHeard(), isFollowed: isFollowed() };
       return { task, transfer: [buffer] };
     };
-    this.#options.pool.offer<BatchResult>(slot, { bytes, build }).then(
+    // Counted here (`WaitingRequests`): the pool's bound is for other tasks. docs/decisions/0018-batch-limits.md
+    this.#options.pool.offer<BatchResult>(slot, { bytes: 0, build }).then(
       (result) => this.#deliver(slot, items, result, kind, leftMs),
       (error: Error) => this.#refuse(slot, items, error, kind),
     );

@@ -148,7 +148,7 @@ export class RequestPath {
         this.batcher.offerOpened(peer, work);
         break;
       case "rsa":
-        this.#answers.owe(peer, this.#parts.rsa.run<Uint8Array>(work.job));
+        this.#answers.owe(peer, this.#parts.rsa.run<Uint8Array>(work.task));
         break;
       case "pillar":
         this.#answers.owe(peer, this.#ends.pillars.answer(work));

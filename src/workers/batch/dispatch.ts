@@ -7,7 +7,7 @@ import { encode } from "../../wire/msgpack.ts";
 import { beginRawReply } from "../../wire/reply.ts";
 import { bufferOf } from "../../wire/walk.ts";
 import type { Shard } from "../holding/shard.ts";
-import type { AuthJob } from "../messages/batch.ts";
+import type { AuthTask } from "../messages/batch.ts";
 import { handleAuth } from "../requests/auth.ts";
 import { handleClear } from "../requests/clear.ts";
 import type { Answer, BatchEffects, DeferredWork, Opened } from "../requests/context.ts";
@@ -25,14 +25,14 @@ import { handleReturn } from "../requests/return.ts";
 import type { ReceivedItem } from "./frames.ts";
 import { itemKinds } from "./frames.ts";
 
-/** What an item becomes: bytes to send (`isStoring`: only if the batch's writes succeed), or work for somebody else. */
+/** What an item becomes: bytes to send (`isStoring`: only if the batch's writes succeed), or work for another thread. */
 export type ItemOutcome =
   | { readonly isStoring: boolean }
   | { readonly reply: Buffer; readonly isStoring: boolean }
   | { readonly deferred: DeferredWork }
-  | { readonly auth: AuthJob; readonly acceptedId: string | undefined };
+  | { readonly auth: AuthTask; readonly acceptedId: string | undefined };
 
-/** The reply lies in the batch's memory, sealed. */
+/** The sealed reply is in the batch's memory already. */
 const sealed: ItemOutcome = { isStoring: false };
 const sealedStoring: ItemOutcome = { isStoring: true };
 
@@ -112,7 +112,7 @@ function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer
   }
 }
 
-/** An empty map, as in Salt, whose line the log gets: operators look for it. Its name comes from whoever asked. */
+/** Answers an empty map and logs Salt's line, which operators search for. The command is the client's text, so it is cut and cleaned. */
 function notExposed(batch: BatchEffects, { id, cmd }: Opened): Answer {
   const shown = cmd.slice(0, shownCommandCharsMax).replace(controlCharacters, "?");
   batch.refuse(id ?? "", `Requested method not exposed: ${shown}`, "error");
@@ -120,8 +120,8 @@ function notExposed(batch: BatchEffects, { id, cmd }: Opened): Answer {
 }
 
 /**
- * A minion gives up its own key; the request comes back as it is if the master does not allow that, as in Salt. Older requests are
- * sealed under a key that all minions hold: without a token one could revoke another's.
+ * Removes the minion's own key. As in Salt the request is echoed if the master does not allow that. Older requests need a token: they are sealed
+ * under a key that all minions hold, so one minion could revoke another's key.
  */
 function revoke(shard: Shard, opened: Opened): Answer {
   if (opened.id === undefined || !opened.isProven) return { value: new Map() };

@@ -1,13 +1,13 @@
 /**
- * How frames travel to a worker: one transferred buffer a batch, because a thread hop costs more than the crypto does.
+ * Packs the frames of a batch into one transferred buffer, because a thread hop costs more than the crypto does.
  * Layout: u32 count; per item u8 kind, u8 version, u8 seal key, u8 encryption algorithm, u32 end of its bytes (counted from the first byte after the table); the bytes.
  */
 import { SaltworksError } from "../../errors.ts";
 import type { SealKey } from "../messages/deferred.ts";
 
 /**
- * How one item of a batch came in. `ordinary`: as the socket gave it. `opened`: another worker has opened its seal. `auth`: an `_auth` that has waited
- * among such, `overMinionsMax` while `max_minions` are connected.
+ * How one item of a batch came in. `ordinary`: as the socket gave it. `opened`: another worker has opened its seal. `auth`: an `_auth` from the
+ * queue of authentications. `overMinionsMax`: the same while `max_minions` are connected.
  */
 export const itemKinds = { ordinary: 0, opened: 1, overMinionsMax: 2, auth: 3 } as const;
 export type ItemKind = (typeof itemKinds)[keyof typeof itemKinds];
@@ -28,7 +28,7 @@ export type ReceivedItem = {
   readonly bytes: Buffer;
 };
 
-/** By number, none first. One that this master does not know stays unknown, and is refused as it would be under its name. */
+/** By number, none first. An unknown algorithm travels as `unknown`, which is refused like its own name. */
 const encAlgorithms = [undefined, "OAEP-SHA1", "OAEP-SHA224", "unknown"] as const;
 
 function numberOf(encAlgorithm: string | undefined): number {
@@ -39,7 +39,7 @@ function numberOf(encAlgorithm: string | undefined): number {
 const headerBytes = 4;
 const entryBytes = 8;
 
-/** Bytes are copied: the caller keeps its frames, for a second try should the worker die. */
+/** Copies the bytes: the caller keeps its frames for a second try if the worker dies. */
 export function packBatch(items: readonly BatchItem[]): ArrayBuffer {
   let total = headerBytes + items.length * entryBytes;
   for (const item of items) total += item.bytes.byteLength;

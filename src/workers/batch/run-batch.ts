@@ -1,6 +1,6 @@
 /**
- * One batch in a worker thread: open everything, start the commit, seal the replies while the disk works, and let nothing
- * out before it is durable. docs/ARCHITECTURE.md, "A job's life".
+ * Runs one batch in a worker thread: opens and answers each item, commits, and releases replies and events only when the commit is durable.
+ * docs/ARCHITECTURE.md, "A job's life".
  */
 import { SaltworksError } from "../../errors.ts";
 import type { PutOutcome } from "../../store/jobs/job-cache.ts";
@@ -11,11 +11,11 @@ import type { Shard } from "../holding/shard.ts";
 import type { AuthBatch, BatchResult, BatchTask } from "../messages/batch.ts";
 import type { Deferred } from "../messages/deferred.ts";
 import { BatchEffects, type BatchMemory } from "../requests/context.ts";
-import { packAuthJobs } from "./auth-jobs.ts";
+import { packAuthTasks } from "./auth-tasks.ts";
 import { type ItemOutcome, processItem } from "./dispatch.ts";
 import { type ReceivedItem, unpackBatch } from "./frames.ts";
 
-/** Memory of batches that are done. Never more than have been under way at once (`batches_in_flight`). */
+/** Memory of finished batches, for the next ones. At most `batches_in_flight` of them. */
 const spareMemory: BatchMemory[] = [];
 
 export async function runBatch(
@@ -71,7 +71,7 @@ function answer(
 }
 
 /**
- * Waits for every write, also behind one that failed: those under way read the batch's memory, which the next batch takes.
+ * Waits for every write, even if one has failed, because writes read the batch's memory, which the next batch uses again.
  *
  * @returns false if the store failed: then no return of this batch may be acknowledged
  */
@@ -97,7 +97,7 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new SaltworksError("STORE_FAILED", String(error));
 }
 
-/** Nothing was stored: whoever asked for that hears so, and nobody hears of the returns. */
+/** The store failed: requests that store something get an error, and the returns' events are removed. */
 function takeBack(shard: Shard, batch: BatchEffects, outcomes: readonly ItemOutcome[], replyEnds: Uint32Array): void {
   const { replies, events, returnEvents } = batch;
   const written = Buffer.from(replies.bytes.subarray(0, replies.length));
@@ -139,7 +139,7 @@ function assemble(
     "deferred" in outcome ? [{ item, ...outcome.deferred }] : [],
   );
   const auths = authsOf(shard, outcomes);
-  // Putting the replies together is the end of sealing them.
+  // Copying the replies into one buffer counts as sealing.
   batch.clock.lap("seal");
   return {
     buffer: bytes.buffer,
@@ -151,7 +151,7 @@ function assemble(
     auths,
     proven: batch.proven,
     contacts: [...batch.contacts],
-    // A key that went while the batch was written is not served.
+    // Leaves out keys that went while the batch was written.
     accepted: batch.accepted.filter((id) => shard.isAccepted(id)),
     authenticated: batch.authenticated,
     started: batch.started,
@@ -162,17 +162,17 @@ function assemble(
 
 const noEvents = new Uint32Array(0);
 
-/** A minion whose key went or was replaced while the batch was written gets no key: it asks again. */
+/** A minion whose key went or was replaced while the batch was written gets `ret: true` without a session, so that it asks again. */
 function authsOf(shard: Shard, outcomes: readonly ItemOutcome[]): AuthBatch | undefined {
   const decided = outcomes.flatMap((outcome, item) => {
     if (!("auth" in outcome)) return [];
     const { auth, acceptedId: id } = outcome;
     const isLost = id !== undefined && "pub" in auth.outcome && !shard.isServed(id, auth.outcome.pub);
-    return [{ item, job: isLost ? { ...auth, outcome: { ret: true } } : auth }];
+    return [{ item, task: isLost ? { ...auth, outcome: { ret: true } } : auth }];
   });
   if (decided.length === 0) return undefined;
-  return packAuthJobs(
+  return packAuthTasks(
     decided.map(({ item }) => item),
-    decided.map(({ job }) => job),
+    decided.map(({ task }) => task),
   );
 }

@@ -1,4 +1,4 @@
-/** Seals a reply that other threads have made, for a minion of this worker: under its session's key or, for older ones, the master's. */
+/** Seals a reply that other threads have made for a minion of this worker, under its session key or, for older requests, the master's key. */
 import { setImmediate as turn } from "node:timers/promises";
 import { ByteWriter } from "../../wire/byte-writer.ts";
 import { badLoad, beginRawReply } from "../../wire/reply.ts";
@@ -6,7 +6,7 @@ import type { Shard } from "../holding/shard.ts";
 import type { ShardTask } from "../messages/shard.ts";
 import { transferring } from "../threads/pool.ts";
 
-/** A large reply leaves the thread to others in between. @returns the whole reply; a minion whose key went meanwhile has to authenticate */
+/** Seals a large reply in steps, so that batches come in between. @returns the whole reply; `badLoad` if the minion's key went meanwhile, so that it authenticates */
 export async function sealReply(
   shard: Pick<Shard, "session" | "masterCrypticle">,
   { id, seal, parts }: Extract<ShardTask, { kind: "sealReply" }>,

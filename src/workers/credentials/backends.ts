@@ -1,4 +1,4 @@
-/** Which backend answers to which name; `eauthBackends` in config/external-auth.ts is the list of them. */
+/** Backends of external authentication by name. `eauthBackends` in config/external-auth.ts lists the names. */
 import { createHash } from "node:crypto";
 import { backendConfig, type EauthBackend, isEauthBackend } from "../../config/external-auth.ts";
 import { equalSecrets } from "../../crypto/compare.ts";
@@ -16,7 +16,7 @@ import { checkPam } from "./pam.ts";
 import { checkRest } from "./rest.ts";
 
 const backends: Readonly<Record<EauthBackend, Backend>> = {
-  // Salt's own for trials: whoever he says he is, he is.
+  // Salt's own, for trials: accepts every user and password.
   auto: async () => authentic,
   file: checkFile,
   pam: checkPam,
@@ -24,7 +24,7 @@ const backends: Readonly<Record<EauthBackend, Backend>> = {
   sharedsecret: checkSharedSecret,
 };
 
-/** Never throws: what cannot be asked has not agreed. */
+/** Never throws: a backend that fails refuses. */
 export async function checkCredential(config: CredentialConfig, task: CredentialTask): Promise<CredentialResult> {
   const { eauth } = task;
   if (backendConfig(config.externalAuth, eauth) === undefined)

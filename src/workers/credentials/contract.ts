@@ -1,4 +1,4 @@
-/** What a backend of external authentication is given and what it answers. */
+/** Input and answer of a backend of external authentication. */
 import type { ConfigMap } from "../../config/yaml/values.ts";
 
 export type CredentialTask = {
@@ -7,19 +7,19 @@ export type CredentialTask = {
   readonly password: string;
 };
 
-/** `groups`: of whom the backend knows. `grants`: permissions that the backend itself gives, packed; undefined leaves them to the configuration. */
+/** `groups`: the user's groups that the backend knows. `grants`: permissions from the backend, packed; if undefined the configuration decides. */
 export type CredentialResult = {
   readonly isAuthentic: boolean;
   readonly groups: readonly string[];
   readonly grants?: Uint8Array;
-  /** Why it could not be asked at all, for the log. */
+  /** Why the backend could not be asked, for the log. */
   readonly fault?: string;
 };
 
-/** What backends read of the configuration. */
+/** The part of the configuration that backends read. */
 export type CredentialConfig = {
   readonly externalAuth: ConfigMap;
-  /** Every option as it is written: backends have some of their own. */
+  /** Every option as written: some backends have options of their own. */
   readonly opts: ReadonlyMap<string, unknown>;
 };
 

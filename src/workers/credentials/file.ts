@@ -1,4 +1,4 @@
-/** Backend `file`: users and passwords in a text file, or in one of Apache's. Source: Salt's own of that name, for settings and forms. */
+/** Backend `file`: users and passwords in a text file, or in one of Apache's. Settings and formats follow Salt's backend of that name. */
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { backendSetting } from "../../config/external-auth.ts";
@@ -40,7 +40,7 @@ export async function checkFile(config: CredentialConfig, task: CredentialTask):
   }
 }
 
-/** Read anew each time, as in Salt: a user who is added or removed is so at once. */
+/** Reads the file each time, as Salt does, so that added and removed users count at once. */
 async function readUsers(file: string): Promise<{ readonly lines: string[] } | { readonly fault: string }> {
   try {
     const { size } = await stat(file);
@@ -69,7 +69,7 @@ function checkText(lines: readonly string[], { username, password }: CredentialT
     const fields = line.split(form.separator);
     const [name, kept] = [fields[form.usernameField - 1], fields[form.passwordField - 1]];
     if (name === undefined || kept === undefined) return faulty("external_auth:file: a line lacks one of the fields");
-    // The first line of a user counts, whatever comes behind.
+    // The user's first line counts.
     if (name === username) return equalSecrets(kept, given) ? authentic : refused;
   }
   return refused;
@@ -98,7 +98,7 @@ function checkHtdigest(
   return equalSecrets(kept, given) ? authentic : refused;
 }
 
-/** What stands behind the names in the line that begins with them. */
+/** The rest of the line that begins with `start`. */
 function entryOf(lines: readonly string[], start: string): string | undefined {
   return lines.find((line) => line.startsWith(start))?.slice(start.length);
 }

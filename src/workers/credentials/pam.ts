@@ -1,6 +1,6 @@
 /**
- * Backend `pam`: the system's own login rules. Node.js cannot load libpam, so that the system's Python is asked to, as in Salt; user and password
- * go to it by its standard input, never by arguments or environment, which others could list.
+ * Backend `pam`: the system's own login rules. Node.js cannot load libpam, so the system's Python does, as in Salt. User and password
+ * go to its standard input, because other users can list arguments and environment.
  */
 import { spawn } from "node:child_process";
 import { pamOutputBytesMax, pamTimeoutMs } from "../../limits.ts";
@@ -77,7 +77,7 @@ export function checkPam(config: CredentialConfig, { username, password }: Crede
       else if (code === refusedExitCode) resolve(refused);
       else resolve(faulty(`PAM could not be asked: ${signal ?? complaint.trim().split("\n").at(-1) ?? code}`));
     });
-    // A child that is gone already says so by its end.
+    // A child that has ended is reported by `close`.
     child.stdin.on("error", () => undefined);
     child.stdin.end([service, username, password].join("\0"));
   });

@@ -1,4 +1,4 @@
-/** Backend `rest`: a web service says whether it knows the user, and what more he may do than the configuration says. */
+/** Backend `rest`: a web service checks user and password, and may grant more than the configuration does. */
 import { backendConfig, backendSetting } from "../../config/external-auth.ts";
 import { restAnswerBytesMax, restTimeoutMs } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
@@ -14,14 +14,14 @@ export async function checkRest(config: CredentialConfig, task: CredentialTask):
     const response = await fetch(url, {
       method: "POST",
       body: new URLSearchParams({ username, password }),
-      // Elsewhere the password would go to whomever the service names.
+      // A redirect would send the password to another server.
       redirect: "error",
       signal: AbortSignal.timeout(restTimeoutMs),
     });
     if (response.status !== 200) return refused;
     const text = await boundedText(response);
     const answer: unknown = text.trim() === "" ? [] : JSON.parse(text);
-    if (answer !== null && !Array.isArray(answer)) return faulty("external_auth:rest: the answer is no list");
+    if (answer !== null && !Array.isArray(answer)) return faulty("external_auth:rest: the answer is not a list");
     const users = backendConfig(config.externalAuth, "rest") ?? {};
     const own = Object.hasOwn(users, username) ? users[username] : undefined;
     const grants = [...(Array.isArray(own) ? own : []), ...(answer ?? [])] as Encodable[];

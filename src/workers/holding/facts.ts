@@ -1,6 +1,6 @@
 /**
- * Grains and pillar of this worker's minions, as targets are held against: read from the store when the index is built, then kept current at
- * each refresh. Nothing decoded is kept but what the index holds: a fleet's grains are gigabytes as objects.
+ * Grains and pillar of this worker's minions, for targets. The index reads them from the store when it is built; each refresh updates it.
+ * Only the index keeps decoded values: as objects, a fleet's grains are gigabytes.
  */
 import { SaltworksError } from "../../errors.ts";
 import type { MinionData } from "../../store/minions/data.ts";
@@ -14,11 +14,11 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 type Stored = { readonly grains: Uint8Array; readonly pillar: Uint8Array };
 
 export class MinionFacts {
-  /** Made at the first target. From then on it is told of every change. */
+  /** Made at the first target, then told of every change. */
   index: FleetIndex | undefined;
   readonly #minions: MinionData;
   readonly #count: (name: string) => void;
-  /** What the store is still writing or, undefined, removing. */
+  /** What the store is writing; `stored` is undefined while it removes. */
   readonly #pending = new Map<string, { readonly stored: Stored | undefined }>();
 
   constructor(minions: MinionData, count: (name: string) => void) {
@@ -26,7 +26,7 @@ export class MinionFacts {
     this.#count = count;
   }
 
-  /** @param accepted this worker's minions, those accepted meanwhile included; read little by little */
+  /** @param accepted this worker's minions, read in slices; minions that are accepted meanwhile are included */
   openIndex(accepted: Iterator<string>): FleetIndex {
     const source = { part: (id: string, wanted: Wanted) => this.#part(id, wanted), whole: (id: string) => this.of(id) };
     this.index = new FleetIndex(source, accepted);
@@ -40,13 +40,13 @@ export class MinionFacts {
     return { id, grains: this.#readable(stored.grains, decodeMap), pillar: this.#readable(stored.pillar, decodeMap) };
   }
 
-  /** A refresh: stores both and keeps targeting current. They are maps in the new flavour; resolves when committed. */
+  /** Stores both maps (new flavour) and updates the index. Resolves when they are committed. */
   async keep(id: string, grains: Uint8Array, pillar: Uint8Array): Promise<void> {
     const write = this.#minions.putGrains(id, grains, pillar);
     await this.#whilePending(id, { grains, pillar }, write);
   }
 
-  /** The minion's key was accepted: what is stored of it counts. */
+  /** The minion's key was accepted: its stored facts count. */
   accept(id: string): void {
     this.index?.add(id);
   }
@@ -57,12 +57,12 @@ export class MinionFacts {
     for (const id of removed) this.index?.remove(id);
   }
 
-  /** Grains and pillar go; `removal` is the store's. */
+  /** Removes grains and pillar; `removal` is the store's promise. */
   async drop(id: string, removal: Promise<void>): Promise<void> {
     await this.#whilePending(id, undefined, removal);
   }
 
-  /** The index learns of it at once, and whoever reads meanwhile gets what will be stored. */
+  /** Tells the index at once. Until `write` settles, readers get what will be stored. */
   async #whilePending(id: string, stored: Stored | undefined, write: Promise<void>): Promise<void> {
     const pending = { stored };
     this.#pending.set(id, pending);
@@ -74,7 +74,7 @@ export class MinionFacts {
     }
   }
 
-  /** As it will be stored once writes under way are. */
+  /** The stored facts, with writes that are still under way. */
   stored(id: string): Stored | undefined {
     const pending = this.#pending.get(id);
     return pending === undefined ? this.#minions.get(id) : pending.stored;
@@ -92,7 +92,7 @@ export class MinionFacts {
     return this.#readable(bytes, (map) => pickEntries(map, keys as ReadonlySet<Value>));
   }
 
-  /** One minion's grains must not fail everybody's publish: those that cannot be decoded match nothing. */
+  /** Grains that cannot be decoded match nothing, so that one minion's do not fail every publish. */
   #readable(bytes: Uint8Array, read: (bytes: Uint8Array) => ValueMap): ValueMap {
     try {
       return read(bytes);

@@ -1,4 +1,4 @@
-/** What the master keeps of its minions, forgotten at an operator's word: grains, pillar, mine or functions of it. A refresh brings it back. */
+/** Forgets grains, pillar, mine or single functions of it when an operator asks. The minion's next refresh brings them back. */
 import type { ForgottenFacts } from "../../runners/contract/contract.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
@@ -6,7 +6,7 @@ import type { Shard } from "./shard.ts";
 
 const emptyMap = encode(new Map(), "bin");
 
-/** @returns of how many minions there was something */
+/** @returns how many minions had something to forget */
 export async function forgetFacts(
   shard: Pick<Shard, "facts"> & { readonly stores: Pick<Shard["stores"], "minions"> },
   { ids, hasGrains, hasPillar, mine }: ForgottenFacts,

@@ -1,5 +1,5 @@
 /**
- * Ids of minions as the wire writes them, one after the other by number, so that a list of many is copied in runs and encoded nowhere.
+ * Encoded minion ids, in the order of their numbers, so that a long list is copied in runs and never encoded again.
  * Source: docs/protocol.md section 2.6: text up to 31 bytes and with 2 bytes of length is the same in both flavours.
  */
 import type { Bitmap } from "../../target/fleet/bitmap.ts";
@@ -17,7 +17,7 @@ export class IdPages {
   readonly #idOf: (minion: number) => string;
   #bytes = Buffer.allocUnsafeSlow(bytesMin);
   #end = 0;
-  /** Of each number where its id starts, and how long it is; of none that was never written. */
+  /** Start and length of each number's id; length 0 for a number that was never written. */
   #starts = new Uint32Array(minionsMin);
   #lengths = new Uint32Array(minionsMin);
   #longest = 0;
@@ -27,16 +27,16 @@ export class IdPages {
     this.#idOf = idOf;
   }
 
-  /** The numbers have ids that are new here: a number may have become another minion's. */
+  /** Writes the ids of these numbers. A number may stand for another minion than before. */
   write(minions: Iterable<number>): void {
     for (const minion of minions) this.#write(minion);
     if (this.#staleBytes > this.#end / 2) this.#rewrite();
   }
 
-  /** The ids of these minions, written before; the memory is the caller's own. */
+  /** Packs ids that were written before, into new memory. */
   pack(minions: Bitmap): PackedTexts {
     const count = minions.count();
-    // No more than that: pages that nothing is written to cost nothing.
+    // An upper bound: pages that are never written cost nothing.
     const into = Buffer.allocUnsafeSlow(Math.min(this.#end, count * this.#longest) + wordBytes);
     const run = new Run(this.#bytes, into);
     const starts = this.#starts;
@@ -84,7 +84,7 @@ export class IdPages {
     this.#lengths = grownTo(this.#lengths, count);
   }
 
-  /** In the order of numbers again, without what nobody has any more. */
+  /** Writes all ids anew, in the order of numbers and without stale ones. */
   #rewrite(): void {
     const known = Array.from(this.#lengths.keys()).filter((minion) => this.#lengths[minion] !== 0);
     this.#lengths.fill(0);
@@ -119,13 +119,13 @@ class Run {
     this.#end = start + length;
   }
 
-  /** @returns how much has been copied in all */
+  /** @returns the bytes copied so far */
   copy(): number {
     const length = this.#end - this.#start;
     if (length > shortRunBytesMax) {
       this.#from.copy(this.#into, this.#at, this.#start, this.#end);
     } else {
-      // Up to 3 bytes too many, which the next run overwrites: four at a time is quicker than one.
+      // Copies four bytes at a time, which is quicker. Up to 3 too many, which the next run overwrites.
       for (let done = 0; done < length; done += wordBytes) {
         this.#intoView.setInt32(this.#at + done, this.#fromView.getInt32(this.#start + done));
       }

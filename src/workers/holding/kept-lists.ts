@@ -1,6 +1,6 @@
 /**
- * Packed lists of the targets asked lately. While the same minions match, one list in shared memory serves all who ask, on any thread; where
- * each time others match, none is kept and nothing is copied for nothing.
+ * Caches the packed id list of each recent target. While the same minions match, one list in shared memory serves every caller and thread.
+ * A target that matches other minions each time has no cached list.
  */
 import { keptListsBytesMax } from "../../limits.ts";
 import type { Bitmap } from "../../target/fleet/bitmap.ts";
@@ -13,7 +13,7 @@ export class KeptLists {
   readonly #kept = new Map<string, Kept>();
   #bytes = 0;
 
-  /** The packed list of these minions, which the target has matched: shared memory, which is never written again, or the caller's own. The set is not written to any more. */
+  /** The packed list of the minions that the target matched, in read-only shared memory or in new memory. The caller does not write to `minions` any more. */
   listOf(target: string, minions: Bitmap, pack: (minions: Bitmap) => PackedTexts): PackedTexts {
     const kept = this.#kept.get(target);
     const isSame = kept?.minions.equals(minions) === true;
@@ -24,7 +24,7 @@ export class KeptLists {
     return list ?? packed;
   }
 
-  /** Numbers have become other minions'. */
+  /** Numbers stand for other minions now. */
   clear(): void {
     this.#kept.clear();
     this.#bytes = 0;
@@ -47,7 +47,7 @@ export class KeptLists {
   }
 }
 
-/** Copied once: copies for each who asks would be so much memory that V8 collects the whole heap every few publishes. */
+/** One copy for all callers: with one each, V8 would collect the whole heap every few publishes. */
 function inSharedMemory({ count, bytes }: PackedTexts): PackedTexts {
   const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
   shared.set(bytes);

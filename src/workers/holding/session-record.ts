@@ -4,19 +4,19 @@ import { cleanPem, fingerprint } from "../../crypto/pem.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 
-/** `minionKey`: fingerprint of the public key that it was given to; earlier releases did not note it. */
+/** `minionKey`: fingerprint of the public key that the session was given to. Records of earlier releases lack it. */
 export type SessionRecord = {
   readonly keyString: string;
   readonly createdMs: number;
   readonly minionKey?: string | undefined;
 };
 
-/** What stands for a minion's key in its session's record. */
+/** The fingerprint that a session record has for its minion's key. */
 export function sessionKeyName(pem: string): string {
   return fingerprint(cleanPem(pem));
 }
 
-/** A record that is copied to another id does not open. */
+/** Binds the record to its id: a copy under another id does not open. */
 function nameOf(id: string): string {
   return `session/${id}`;
 }
@@ -25,7 +25,7 @@ export function sealSession(box: SecretBox, id: string, { keyString, createdMs, 
   return box.seal(nameOf(id), pack({ keyString, createdMs, ...(minionKey === undefined ? {} : { minionKey }) }));
 }
 
-/** @returns undefined for a record under another master key: that session is over. @throws SaltworksError from the box for anything else */
+/** @returns undefined for a record that another master key sealed. @throws SaltworksError from the box for any other fault */
 export function openSession(box: SecretBox, id: string, sealed: Uint8Array): SessionRecord | undefined {
   try {
     return unpack(box.open(nameOf(id), sealed)) as SessionRecord;

@@ -1,6 +1,6 @@
 /**
- * What one worker thread holds of its partitions: session keys, public keys, verified tokens, grains.
- * All of it can be rebuilt from the store; nothing is shared with another thread.
+ * State of one worker thread for its partitions: session keys, public keys, verified tokens, grains.
+ * The store can rebuild all of it. No other thread shares it.
  */
 import type { KeyObject } from "node:crypto";
 import { Crypticle, generateKeyString } from "../../crypto/crypticle.ts";
@@ -26,15 +26,15 @@ import { UnprovenKeys } from "./unproven-keys.ts";
 
 export type Session = SessionRecord & { readonly crypticle: Crypticle };
 
-/** `token`: the `tok` that `acceptedPem`'s owner has proved itself with; once there is one `acceptedKey` is not needed again and let go. */
+/** `token`: the `tok` that was verified under `acceptedPem`. Once it is known, `acceptedKey` is dropped. */
 type MinionState = {
   session: Session | undefined;
   acceptedPem: string | undefined;
-  /** Which file `acceptedPem` was read from. */
+  /** Stamp of the file that `acceptedPem` was read from. */
   acceptedStamp: string | undefined;
   acceptedKey: KeyObject | undefined;
   token: Uint8Array | undefined;
-  /** The stored session is another key's. */
+  /** The stored session belongs to another key. */
   isSessionForeign: boolean;
 };
 
@@ -64,13 +64,13 @@ export class Shard {
   readonly unprovenKeys: UnprovenKeys;
   slot = 0;
   current: Crypticle;
-  /** Until then by a clock that is never set. */
+  /** `untilSteadyMs` is by `performance.now()`, which is never set back. */
   former: { readonly crypticle: Crypticle; readonly untilSteadyMs: number } | undefined;
   masterKeys: MasterKeys;
   readonly #minions = new Map<string, MinionState>();
-  /** Ids whose stored session is being removed: until then the store still has it. */
+  /** Ids whose stored session is being removed. The store still has it. */
   readonly #dropping = new Set<string>();
-  /** Jobs whose returns are not to be kept, oldest first. */
+  /** Jobs whose returns are not stored, oldest first. */
   readonly #noCacheJids: Set<string>;
   #lastJidMicros = 0;
 
@@ -94,7 +94,7 @@ export class Shard {
   useMasterKeys(keys: MasterKeys): void {
     this.masterKeys = keys;
     this.current = new Crypticle(keys.aes);
-    // More than the grace is left only if the clock was set back, or the grace was made shorter.
+    // Bounded by the grace, because the clock may have been set back or the option lowered.
     const leftMs = Math.min((keys.former?.untilMs ?? 0) - Date.now(), this.start.config.rotation_grace * 1_000);
     const untilSteadyMs = performance.now() + leftMs;
     this.former = keys.former && { crypticle: new Crypticle(keys.former.key), untilSteadyMs };
@@ -116,7 +116,7 @@ export class Shard {
     return this.start.accepted.has(id);
   }
 
-  /** The accepted public key's text, from memory or the key directory; undefined if there is none or it is not usable. */
+  /** The accepted public key's text, from memory or the key directory; undefined without a usable key. */
   acceptedPem(id: string): string | undefined {
     if (!this.isAccepted(id)) return undefined;
     const state = this.#state(id);
@@ -130,7 +130,7 @@ export class Shard {
     return state.acceptedPem;
   }
 
-  /** The same as the key directory has it now: text in memory counts while its file is untouched, which costs one look instead of reading. */
+  /** The accepted key's text as the key directory has it now. Reads the file only if its stamp has changed. */
   acceptedPemNow(id: string): string | undefined {
     const stamp = this.stores.keys.stampOf("accepted", id);
     if (stamp === undefined) return undefined;
@@ -148,7 +148,7 @@ export class Shard {
     return pem === undefined ? undefined : (this.#state(id).acceptedKey ?? usableKey(pem));
   }
 
-  /** The `tok` with which the accepted key's owner has proved itself, if it has. */
+  /** The `tok` that was verified under the accepted key. */
   verifiedToken(id: string): Uint8Array | undefined {
     return this.isAccepted(id) ? this.#minions.get(id)?.token : undefined;
   }
@@ -160,7 +160,7 @@ export class Shard {
     state.acceptedKey = undefined;
   }
 
-  /** The session key that this minion was given last, from memory or the store. */
+  /** The minion's latest session, from memory or the store. */
   session(id: string): Session | undefined {
     if (!this.isAccepted(id)) return undefined;
     const state = this.#state(id);
@@ -174,15 +174,15 @@ export class Shard {
     return state.session;
   }
 
-  /** A session key for an `_auth`: the present one, or a new one if that is older than `publish_session`. The promise settles when it is stored. */
+  /** The session for an `_auth`: the present one, or a new one once that is older than `publish_session`. `stored` settles when it is written. */
   issueSession(id: string, nowMs: number): { readonly session: Session; readonly stored: Promise<void> | undefined } {
     const present = this.session(id);
     const state = this.#state(id);
     const minionKey = state.acceptedPem === undefined ? undefined : sessionKeyName(state.acceptedPem);
-    // Of a key that was replaced while no master looked, the former holder knows the session.
+    // The former holder of a key that was replaced while no master ran knows the session.
     const isOwn = present?.minionKey === undefined || present.minionKey === minionKey;
     const isGood = present !== undefined && isOwn && !this.isExpired(present, nowMs);
-    // One of an earlier release is stored once more, with its key's name.
+    // A record of an earlier release lacks its key's name: it is stored once more.
     if (isGood && present.minionKey !== undefined) return { session: present, stored: undefined };
     const keyString = isGood ? present.keyString : generateKeyString();
     const crypticle = isGood ? present.crypticle : new Crypticle(keyString);
@@ -191,14 +191,14 @@ export class Shard {
     state.isSessionForeign = false;
     const sealed = sealSession(this.stores.box, id, session);
     const stored = this.stores.minions.putSession(id, sealed).catch((error: Error) => {
-      // Kept, it would be given out again and never be stored.
+      // If it stayed, the next `_auth` would get a session that is not stored.
       if (state.session === session) state.session = undefined;
       throw error;
     });
     return { session, stored };
   }
 
-  /** Sessions that were not used since the last call let their ciphers go. @returns how many did */
+  /** Frees the ciphers of sessions that were not used since the last call. @returns how many were freed */
   restSessions(): number {
     let count = 0;
     for (const { session } of this.#minions.values()) if (session?.crypticle.rest() === true) count += 1;
@@ -209,17 +209,17 @@ export class Shard {
     return nowMs - session.createdMs > this.start.config.publish_session * 1_000;
   }
 
-  /** Answers to these jobs prove presence and leave no trace. */
+  /** Returns of this job prove presence and are not stored. */
   notePresencePing(jid: string): void {
     keepPresencePing(this.start, jid);
   }
 
-  /** Whether a token of external authentication may be good; the main thread decides. */
+  /** Whether the token directory has this token of external authentication. The main thread checks it. */
   knowsToken(token: string): boolean {
     return isTokenKept(tokenDirectory(this.start.config.cachedir), token);
   }
 
-  /** Returns of this job go to whoever waits for them, and nowhere else. */
+  /** Returns of this job are not stored. */
   noteNoCache(jid: string): void {
     this.#noCacheJids.add(jid);
     const [oldest] = this.#noCacheJids;
@@ -234,7 +234,7 @@ export class Shard {
     return this.start.presencePings.includes(jid);
   }
 
-  /** A job id for what a minion started by itself, later than any before and another than any other worker's. */
+  /** A job id for a job that a minion started by itself. It is later than all before and differs from every other worker's. */
   newJid(nowMs: number): string {
     const { slotCount } = this.start;
     const next = Math.max(nowMs * 1_000, this.#lastJidMicros + 1);
@@ -242,7 +242,7 @@ export class Shard {
     return jidAt(Math.floor(this.#lastJidMicros / 1_000), this.#lastJidMicros % 1_000);
   }
 
-  /** A minion proved itself with the accepted key `pem`. What another key proved before counts no more. */
+  /** A minion proved itself with the accepted key `pem`. Proofs of another key are dropped. */
   accept(id: string, pem: string): void {
     this.start.accepted.add(id);
     this.facts.accept(id);
@@ -259,14 +259,14 @@ export class Shard {
     state.isSessionForeign = true;
   }
 
-  /** Whether what this id proves still counts: its key was neither removed nor replaced since `accept`. */
+  /** Whether the id's key is still `pem`: neither removed nor replaced since `accept`. */
   isServed(id: string, pem: string): boolean {
     return this.isAccepted(id) && this.#minions.get(id)?.acceptedPem === pem;
   }
 
   /**
-   * Whether the file holds another key than the one that is served, or than the one that a minion's session was given to of which nothing was
-   * heard since the worker's start.
+   * Whether the key file differs from the key in use. For a minion that has not authenticated since the worker's start that is the key of
+   * its stored session.
    */
   isReplaced(id: string): boolean {
     const served = this.#minions.get(id)?.acceptedPem;
@@ -277,23 +277,23 @@ export class Shard {
     return served === undefined ? session?.minionKey !== sessionKeyName(pem) : cleanPem(pem) !== cleanPem(served);
   }
 
-  /** A key is gone or another one: whatever it proved counts no more. `withData`: grains, pillar and mine go too. */
+  /** The key was removed or replaced: drops all that it proved. `withData`: also grains, pillar and mine. */
   async forget(id: string, withData = false): Promise<void> {
     this.#minions.delete(id);
     this.#dropping.add(id);
     const { minions } = this.stores;
     if (withData) await this.facts.drop(id, minions.drop(id, hasMinionFiles(this.start.config.cachedir, id)));
     else await minions.dropSession(id);
-    // One that the store could not drop is never used again: the next start looks whose key it was given to.
+    // A session that the store could not drop is never used: the next start compares the key that it was given to.
     this.#dropping.delete(id);
   }
 
-  /** Accepted ids of this worker's partitions. */
+  /** Accepted ids of this worker. */
   *ownIds(): Generator<string> {
     for (const id of this.start.accepted) if (this.owns(id)) yield id;
   }
 
-  /** Those of the ids that are accepted and this worker's, each once. */
+  /** The ids that are accepted and belong to this worker, each once. */
   ownAmong(ids: readonly string[]): string[] {
     return [...new Set(ids)].filter((id) => this.start.accepted.has(id) && this.owns(id));
   }
@@ -315,7 +315,7 @@ export class Shard {
   }
 }
 
-/** A file that somebody put there may hold anything: what is no key proves nothing. */
+/** Undefined for text that is not a key: any program may have written the file. */
 function usableKey(pem: string): KeyObject | undefined {
   try {
     return loadPublicKey(pem);
@@ -325,7 +325,7 @@ function usableKey(pem: string): KeyObject | undefined {
   }
 }
 
-/** Only the latest few are still under way. The main thread keeps the same list, for workers that start later. */
+/** Keeps the latest pings only. The main thread keeps the same list for workers that start later. */
 export function keepPresencePing(start: ShardStart, jid: string): void {
   start.presencePings.push(jid);
   if (start.presencePings.length > presencePingsMax) start.presencePings.shift();

@@ -1,6 +1,6 @@
 /**
- * How many key files strangers have caused, counted by all workers together: pending keys, and those that `autoreject_file` rejected. Other programs
- * remove such files, so that a count at its bound is taken anew.
+ * Counts the key files that strangers have caused, for all workers together: pending keys, and keys that `autoreject_file` rejected. Other
+ * programs remove such files, so a count at its bound is taken anew.
  */
 import { keyRecountMs } from "../../limits.ts";
 import type { KeyDirectories } from "../../store/keys/keys.ts";
@@ -18,7 +18,7 @@ export function createKeyCounts(): SharedArrayBuffer {
   return memory;
 }
 
-/** Pending keys as they were counted last. */
+/** Pending keys at the last count. */
 export function pendingCount(memory: SharedArrayBuffer): number {
   return Math.max(0, Atomics.load(new Int32Array(memory), placeOf.pending));
 }
@@ -38,7 +38,7 @@ export class UnprovenKeys {
     this.#max = max;
   }
 
-  /** Takes the place of one more file. @returns false if there is no room: then none may be written */
+  /** Counts one more file. @returns false at the bound: then the file must not be written */
   take(state: UnprovenState, nowMs: number): boolean {
     const place = placeOf[state];
     const known = Atomics.load(this.#counts, place);

@@ -1,6 +1,6 @@
 /**
- * The lane that runs commands of external pillar sources. One thread: it waits for processes, for many pillars at a time, so that a slow
- * command holds neither a thread that renders nor one that serves.
+ * The lane that runs commands of external pillar sources. One thread waits for the processes of many pillars, so that a slow
+ * command blocks neither rendering nor requests.
  */
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";

@@ -1,6 +1,6 @@
 /**
- * The lane that serves files. One thread: it waits for disks, not for the CPU, answers many requests at a time, and keeps one set of
- * hashes and lists.
+ * The lane that serves files. One thread answers many requests at a time, because it waits for disks and not for the CPU, and has one
+ * cache of hashes and lists.
  */
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
@@ -29,7 +29,7 @@ export default async function handle({ cmd, load, id }: FileTask): Promise<FileR
   const value = await server.answer(cmd, request instanceof Map ? request : new Map(), id, (bound) => {
     refusedBy = bound;
   });
-  // In memory of its own: small encodings share a block that cannot be given away.
+  // Copied, because small encodings share a block, which cannot be transferred.
   const answer = Uint8Array.from(encode(value, "raw"));
   const push = cmd === "_file_recv" ? { push: { refusedBy, total: server.pushed } } : {};
   return transferring({ answer, ...push }, answer.buffer);

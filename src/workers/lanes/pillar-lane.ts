@@ -1,4 +1,4 @@
-/** The lane that renders pillars: files in, values out, one minion at a time, so that a slow one delays neither returns nor authentications. */
+/** The lane that renders pillars, one minion at a time. A slow pillar delays neither returns nor authentications. */
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
@@ -43,7 +43,7 @@ function requestOf(task: PillarTask, override: ValueMap) {
   };
 }
 
-/** In both flavours: the minion's, and the store's. */
+/** The pillar in both flavours: the minion's and the store's. */
 function resultOf(pillar: ValueMap, faults: readonly string[]): PillarResult {
   return { pillar: encode(pillar, "raw"), record: encode(pillar, "bin"), faults };
 }
@@ -66,7 +66,7 @@ export default function handle(task: PillarTask): PillarResult | undefined {
     const { pillar, faults } = compiler.compile(requestOf(task, override));
     return resultOf(pillar, faults);
   }
-  // What is kept is the same for all callers; one's own values are merged over it each time.
+  // The kept pillar is the same for all callers. A caller's own values are merged over it each time.
   const { pillar, faults } = compiler.compile(requestOf(task, new Map()));
   const isKeepable = !pillar.has("_errors");
   const unkept = isKeepable && task.cache === "keep" ? keep(task, environment, pillar) : undefined;
@@ -77,13 +77,13 @@ export default function handle(task: PillarTask): PillarResult | undefined {
   };
 }
 
-/** A pillar that cannot be kept is a good one all the same. @returns the system's code then */
+/** @returns the system's error code if the pillar cannot be kept; it is served all the same */
 function keep({ id, mark }: PillarTask, environment: string | null, pillar: ValueMap): string | undefined {
   const isForgotten = () => mark !== undefined && isForgottenSince(mark);
   if (isForgotten()) return undefined;
   try {
     files.keep(id, environment, pillar, Date.now());
-    // Forgotten while it was written: the file may have come after the removal.
+    // Forgotten meanwhile: the file may have been written after the removal.
     if (isForgotten()) files.forget(id);
     return undefined;
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * The lane for RSA: auth and pillar replies, signatures. It gets texts and keys, gives back finished frames, and keeps nothing.
+ * The lane for RSA: auth and pillar replies, signatures. It gets texts and keys and gives back finished frames.
  * docs/protocol.md sections 2.3, 3.2 and 5.
  */
 import { createHash, type KeyObject } from "node:crypto";
@@ -27,10 +27,10 @@ import {
   encodePrivateSigned,
   encodeSignedReply,
 } from "../../wire/reply.ts";
-import { packReplies, unpackAuthJobs } from "../batch/auth-jobs.ts";
+import { packReplies, unpackAuthTasks } from "../batch/auth-tasks.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import type { AuthJob } from "../messages/batch.ts";
-import type { AuthReplies, PillarReplyJob, RsaStart, RsaTask } from "../messages/lanes.ts";
+import type { AuthTask } from "../messages/batch.ts";
+import type { AuthReplies, PillarReplyTask, RsaStart, RsaTask } from "../messages/lanes.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
 import { yieldToOthers } from "../threads/priority.ts";
@@ -44,20 +44,20 @@ const masterKey = loadPrivateKey(start.masterPrivatePem);
 const signingKey: KeyObject | undefined =
   start.signingPrivatePem === undefined ? undefined : loadPrivateKey(start.signingPrivatePem);
 const cleanMasterPem = cleanPem(start.masterPublicPem);
-/** The signature of the master's public key depends on nothing that changes: made once per algorithm. */
+/** Signatures of the master's public key, which never changes: made once per algorithm. */
 const publicKeySignatures = new Map<SigAlgorithm, string>();
-/** Minions' keys by their text, least recently used first: to import one and use it for the first time costs as much as one more RSA operation. */
+/** Minions' keys by their text, least recently used first. Importing a key and its first use cost as much as one more RSA operation. */
 const minionKeys = new Map<string, KeyObject>();
-/** What a file holds is sent as it is; it is Base64 with a line end. */
+/** The file's contents, Base64 with a line end, are sent unchanged. */
 const preparedSignature = start.publicKeySignature && Buffer.from(start.publicKeySignature).toString("latin1");
 
-type AuthReplyTask = Extract<RsaTask, { kind: "authReplies" }>;
-type Accepted = Exclude<AuthJob["outcome"], { ret: unknown }>;
+type AuthRepliesTask = Extract<RsaTask, { kind: "authReplies" }>;
+type Accepted = Exclude<AuthTask["outcome"], { ret: unknown }>;
 
 export default function handle(task: RsaTask): Buffer | AuthReplies {
   switch (task.kind) {
     case "authReplies":
-      return packReplies(unpackAuthJobs(task.jobs).map((job) => authReply(task, job)));
+      return packReplies(unpackAuthTasks(task.auths).map((auth) => authReply(task, auth)));
     case "pillarReply":
       return pillarReply(task);
     case "sign":
@@ -76,32 +76,32 @@ function sigAlgorithmOf(name: string): SigAlgorithm {
   return name;
 }
 
-/** @returns undefined where a key cannot be used: its job must not cost its neighbours their replies */
-function authReply(task: AuthReplyTask, job: AuthJob): Buffer | undefined {
+/** @returns undefined for an unusable key, so that the other tasks of the batch still get their replies */
+function authReply(task: AuthRepliesTask, auth: AuthTask): Buffer | undefined {
   try {
-    return "ret" in job.outcome ? verdict(job, job.outcome.ret) : acceptance(task, job, job.outcome);
+    return "ret" in auth.outcome ? verdict(auth, auth.outcome.ret) : acceptance(task, auth, auth.outcome);
   } catch (error) {
     if (!hasCode(error, "CRYPTO_BAD_KEY") && !hasCode(error, "CRYPTO_BAD_ALGORITHM")) throw error;
     return undefined;
   }
 }
 
-function verdict(job: AuthJob, ret: boolean | "full"): Buffer {
-  return job.version < 2 ? encodeClearReply({ ret }) : signed(job, encodeAuthVerdict(ret, job.nonce));
+function verdict(auth: AuthTask, ret: boolean | "full"): Buffer {
+  return auth.version < 2 ? encodeClearReply({ ret }) : signed(auth, encodeAuthVerdict(ret, auth.nonce));
 }
 
-function signed(job: AuthJob, content: Buffer): Buffer {
-  return encodeSignedReply(content, sign(masterKey, content, sigAlgorithmOf(job.sigAlgorithm)));
+function signed(auth: AuthTask, content: Buffer): Buffer {
+  return encodeSignedReply(content, sign(masterKey, content, sigAlgorithmOf(auth.sigAlgorithm)));
 }
 
-function acceptance(task: AuthReplyTask, job: AuthJob, outcome: Accepted): Buffer {
-  const isOld = job.version < 2;
+function acceptance(task: AuthRepliesTask, auth: AuthTask, outcome: Accepted): Buffer {
+  const isOld = auth.version < 2;
   const minionKey = minionKeyOf(outcome.pub);
-  const algorithm = job.encAlgorithm as EncAlgorithm;
-  const pubSig = publicKeySignature(isOld ? "PKCS1v15-SHA1" : sigAlgorithmOf(job.sigAlgorithm));
+  const algorithm = auth.encAlgorithm as EncAlgorithm;
+  const pubSig = publicKeySignature(isOld ? "PKCS1v15-SHA1" : sigAlgorithmOf(auth.sigAlgorithm));
   const token = outcome.token && reseal(outcome.token, minionKey, algorithm);
   const content = encodeAuthAccepted({
-    // Minions before version 2 compare the text with the file that they stored, trailing line end included; newer ones with the clean text.
+    // Minions before version 2 compare with the stored file, trailing line end included. Newer ones compare the clean text.
     pubKey: isOld ? start.masterPublicPem : cleanMasterPem,
     publishPort: start.config.publish_port,
     ...(pubSig === undefined ? {} : { pubSig }),
@@ -109,9 +109,9 @@ function acceptance(task: AuthReplyTask, job: AuthJob, outcome: Accepted): Buffe
     aes: encryptOaep(minionKey, Buffer.from(task.aes, "latin1"), algorithm),
     session: encryptOaep(minionKey, Buffer.from(outcome.session, "latin1"), algorithm),
     sig: task.aesSignature,
-    ...(isOld || job.nonce === undefined ? {} : { nonce: job.nonce }),
+    ...(isOld || auth.nonce === undefined ? {} : { nonce: auth.nonce }),
   });
-  return isOld ? content : signed(job, content);
+  return isOld ? content : signed(auth, content);
 }
 
 function minionKeyOf(pem: string): KeyObject {
@@ -123,7 +123,7 @@ function minionKeyOf(pem: string): KeyObject {
   return key;
 }
 
-/** The token that the minion sent proves to it that the master holds its private key. One that does not decrypt is left out. */
+/** Seals the minion's token anew, which proves to it that the master holds its private key. Undefined if the token does not decrypt. */
 function reseal(token: Uint8Array, minionKey: KeyObject, algorithm: EncAlgorithm): Buffer | undefined {
   try {
     return encryptOaep(minionKey, decryptOaep(masterKey, token, algorithm), algorithm);
@@ -144,18 +144,18 @@ function publicKeySignature(algorithm: SigAlgorithm): string | undefined {
   return text;
 }
 
-function pillarReply(job: PillarReplyJob): Buffer {
-  if (job.version >= 2 && job.nonce === undefined) return encode({ error: "Nonce not included in request" }, "raw");
+function pillarReply(task: PillarReplyTask): Buffer {
+  if (task.version >= 2 && task.nonce === undefined) return encode({ error: "Nonce not included in request" }, "raw");
   const keyString = generateKeyString();
   const key = encryptOaep(
-    minionKeyOf(job.minionPem),
+    minionKeyOf(task.minionPem),
     Buffer.from(keyString, "latin1"),
-    job.encAlgorithm as EncAlgorithm,
+    task.encAlgorithm as EncAlgorithm,
   );
   const seal = new Crypticle(keyString);
-  if (job.version < 2 || job.nonce === undefined) return encodePrivateReply({ key, pillar: seal.seal(job.pillar) });
-  const data = encodePrivateData({ key, pillar: job.pillar, nonce: job.nonce });
-  const algorithm = job.version >= 3 ? sigAlgorithmOf(job.sigAlgorithm) : "PKCS1v15-SHA1";
+  if (task.version < 2 || task.nonce === undefined) return encodePrivateReply({ key, pillar: seal.seal(task.pillar) });
+  const data = encodePrivateData({ key, pillar: task.pillar, nonce: task.nonce });
+  const algorithm = task.version >= 3 ? sigAlgorithmOf(task.sigAlgorithm) : "PKCS1v15-SHA1";
   const content = encodePrivateSigned(data, sign(masterKey, data, algorithm));
   return encodePrivateReply({ key, pillar: seal.seal(content) });
 }

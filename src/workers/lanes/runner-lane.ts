@@ -1,4 +1,4 @@
-/** The lane for runner and wheel functions: reads the store by itself, asks the main thread for jobs, presence and counters. */
+/** The lane for runner and wheel functions. It reads the store itself and asks the main thread for jobs, presence and counters. */
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
 import { FileServer } from "../../fileserver/file-server.ts";
@@ -60,11 +60,11 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   }
 }
 
-/** Answers below this are never too much for whoever decodes them, bytes. */
+/** Answers below this, bytes, are never too much to decode. */
 const checkedAnswerBytes = 1024 * 1024;
 
 /**
- * A large one is made ready for its caller here: the main thread, which minions wait for, then need not decode it.
+ * Prepares a large answer for its caller here, so that the main thread, which minions wait for, does not decode it.
  *
  * @throws SaltworksError FUNCTION_FAILED for an answer that no caller could take
  */
@@ -89,14 +89,14 @@ function answerOf(value: Encodable): Pick<RunnerResult, "value" | "reply" | "eve
   }
 }
 
-/** What an event holds beside the value: tag, function, arguments and times, bytes; arguments may be longer, and then the event is. */
+/** Bytes of an event beside the value: tag, function, arguments and times. Long arguments make a longer event. */
 const eventRestBytes = 512;
-/** Of the map of one entry that a value is trimmed in: its head and the key `return`. */
+/** A value is trimmed inside a map of one entry: bytes of its head and the key `return`. */
 const returnHeadBytes = 8;
 
 /**
- * The value as Salt's clients get it, which wait for the call's last event: whole whatever its size, except that of a map too large each
- * value is cut that is large by itself. Salt does the same; its `GET /jobs` lists ten thousand jobs in one event.
+ * The value for Salt's clients, which wait for the call's last event. It is whole whatever its size; only in a map that is too large, each
+ * large value is cut. Salt does the same: its `GET /jobs` lists ten thousand jobs in one event.
  */
 function eventOf(answer: Uint8Array): Pick<RunnerResult, "event"> {
   if (answer.byteLength + eventRestBytes <= config.max_event_size) return {};
@@ -107,7 +107,7 @@ function eventOf(answer: Uint8Array): Pick<RunnerResult, "event"> {
 
 type Ask = (name: keyof MasterAccess, question: unknown) => Promise<unknown>;
 
-/** Every name of `MasterAccess` becomes a question over the port; a job's values travel packed. */
+/** Turns each name of `MasterAccess` into a question over the port. A job's values travel packed. */
 function askThrough(port: MessagePort): MasterAccess {
   let lastId = 0;
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();

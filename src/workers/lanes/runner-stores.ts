@@ -1,4 +1,4 @@
-/** What runner and wheel functions read, opened with the first call; damage that they meet is told to the caller and kept for the master's log. */
+/** The stores of runner and wheel functions, opened with the first call. Damage goes to the caller's notes and to the master's log. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { join } from "node:path";
 import type { MasterConfig } from "../../config/load.ts";
@@ -21,18 +21,18 @@ export class RunnerStores {
     this.#config = config;
   }
 
-  /** Not while the thread starts: a store that cannot be opened then would leave the call without an answer. */
+  /** Opens with the first call, because a store that fails as the thread starts would leave the call without an answer. */
   open(): Stores {
     this.#opened ??= this.#openAll();
     return this.#opened;
   }
 
-  /** What the call's answer lacks goes to `note`, up to a number. */
+  /** Tells `note` what the call's answer lacks, `logItemsMax` texts at most. */
   noting<Result>(note: Call["note"], call: () => Result): Result {
     return this.#calls.run({ note, told: new Set() }, call);
   }
 
-  /** Faults since the last look, whichever call met them: the thread has no log of its own. */
+  /** Faults of all calls since the last look. The thread has no log of its own. */
   takeFaults(): string[] {
     return this.#faults.splice(0);
   }

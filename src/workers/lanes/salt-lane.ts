@@ -1,4 +1,4 @@
-/** The lane for Salt's own files: keeps them current from our store, and takes over the jobs that are in them. It gives way to all other threads. */
+/** The lane for Salt's own files: keeps them current from our store, and takes over their jobs. It yields to all other threads. */
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Which minions of this worker's partitions a target expects. What is indexed is answered at once; what is not yet is worked on between
- * batches, a slice at a time, and the main thread asks again: a batch of returns never waits for an index.
+ * Finds the minions of this worker that a target expects. Indexed paths are answered at once. Others are indexed in slices between batches,
+ * and the main thread asks again, so that returns never wait for an index.
  */
 import { matchCpuMsMax, matchesPendingMax, matchKeptMs, matchSliceMs } from "../../limits.ts";
 import { listedIds, matchesExpected } from "../../target/expected.ts";
@@ -16,23 +16,23 @@ import type { Shard } from "../holding/shard.ts";
 import type { MatchAnswer, MatchTask } from "../messages/shard.ts";
 
 type Outcome = { readonly minions: Bitmap } | { readonly refusal: string };
-type Job = {
+type Search = {
   readonly steps: Generator<void, Bitmap>;
   usedMs: number;
   outcome: Outcome | undefined;
-  /** When it was over, or was last asked about. */
+  /** When it ended, or was last asked for. */
   sinceMs: number;
 };
 
 const pending: MatchAnswer = { state: "pending" };
 
-/** What of a shard matching needs. */
+/** The part of a shard that matching needs. */
 export type MatchSite = Pick<Shard, "facts" | "ownIds" | "ownAmong" | "count">;
 
 export class Matcher {
   readonly #shard: MatchSite;
   readonly #cpuMsMax: number;
-  readonly #jobs = new Map<string, Job>();
+  readonly #searches = new Map<string, Search>();
   readonly #targets = new ParsedTargets();
   readonly #lists = new KeptLists();
   #pages: IdPages | undefined;
@@ -43,37 +43,37 @@ export class Matcher {
     this.#cpuMsMax = cpuMsMax;
   }
 
-  /** @throws SaltworksError TARGET_INVALID; the main thread has parsed the same text before */
+  /** @throws SaltworksError TARGET_INVALID, though the main thread has parsed the same text before */
   match(task: MatchTask): MatchAnswer {
     const name = nameOf(task);
-    const known = this.#jobs.get(name);
+    const known = this.#searches.get(name);
     if (known !== undefined) return this.#answer(name, known);
     const target = this.#targets.parse(task.targetKind, decode(task.target) as string | string[], task.delimiter);
     if (target.kind === "list") return ready(packTexts(this.#listed(target)));
     if (target.masterTree === undefined) return ready(packTexts([]));
-    if (this.#jobs.size >= matchesPendingMax) return this.#refuse("too many targets are being matched");
-    const job: Job = {
+    if (this.#searches.size >= matchesPendingMax) return this.#refuse("too many targets are being matched");
+    const search: Search = {
       steps: this.#index().match(target.masterTree, task.isGreedy),
       usedMs: 0,
       outcome: undefined,
       sinceMs: 0,
     };
-    runSlice(job, this.#cpuMsMax);
-    if (job.outcome === undefined) {
+    runSlice(search, this.#cpuMsMax);
+    if (search.outcome === undefined) {
       this.#shard.count("targets.deferred");
-      this.#jobs.set(name, job);
+      this.#searches.set(name, search);
       this.#schedule();
     }
-    return this.#answer(name, job);
+    return this.#answer(name, search);
   }
 
   get gauges(): Readonly<Record<string, number>> {
     const index = this.#shard.facts.index;
-    const all = { ...index?.counters, ...index?.gauges, pending: this.#jobs.size };
+    const all = { ...index?.counters, ...index?.gauges, pending: this.#searches.size };
     return Object.fromEntries(Object.entries(all).map(([name, value]) => [`targets.${name}`, value]));
   }
 
-  /** A list is looked up, not searched for: find_job and presence name a few of many. */
+  /** Looks a list's ids up instead of scanning all minions: find_job and presence name a few of many. */
   #listed(target: Target): string[] {
     const candidates = this.#shard.ownAmong(listedIds(target) ?? []);
     return candidates.filter((id) => matchesExpected(target, id, undefined));
@@ -84,12 +84,12 @@ export class Matcher {
     return facts.index ?? facts.openIndex(this.#shard.ownIds());
   }
 
-  #answer(name: string, job: Job): MatchAnswer {
-    job.sinceMs = performance.now();
-    if (job.outcome === undefined) return pending;
-    this.#jobs.delete(name);
-    if ("refusal" in job.outcome) return this.#refuse(job.outcome.refusal);
-    return ready(this.#packed(name, job.outcome.minions));
+  #answer(name: string, search: Search): MatchAnswer {
+    search.sinceMs = performance.now();
+    if (search.outcome === undefined) return pending;
+    this.#searches.delete(name);
+    if ("refusal" in search.outcome) return this.#refuse(search.outcome.refusal);
+    return ready(this.#packed(name, search.outcome.minions));
   }
 
   #refuse(reason: string): MatchAnswer {
@@ -109,19 +109,20 @@ export class Matcher {
     return this.#lists.listOf(name, minions, (found) => pages.pack(found));
   }
 
-  /** One slice of one job at each turn of the event loop, so that batches come in between and no job keeps others waiting. */
+  /** Runs one slice of one search at each turn of the event loop. Searches take turns, and batches come in between. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
       const nowMs = performance.now();
-      for (const [name, job] of this.#jobs) if (nowMs - job.sinceMs > matchKeptMs) this.#jobs.delete(name);
-      for (const [name, job] of this.#jobs) {
-        if (job.outcome !== undefined) continue;
-        this.#jobs.delete(name);
-        this.#jobs.set(name, job);
-        runLater(job, this.#cpuMsMax);
+      for (const [name, search] of this.#searches)
+        if (nowMs - search.sinceMs > matchKeptMs) this.#searches.delete(name);
+      for (const [name, search] of this.#searches) {
+        if (search.outcome !== undefined) continue;
+        this.#searches.delete(name);
+        this.#searches.set(name, search);
+        runLater(search, this.#cpuMsMax);
         this.#schedule();
         return;
       }
@@ -133,24 +134,24 @@ function ready({ count, bytes }: PackedTexts): MatchAnswer {
   return { state: "ready", count, ids: bytes };
 }
 
-function runSlice(job: Job, cpuMsMax: number): void {
+function runSlice(search: Search, cpuMsMax: number): void {
   const startedMs = performance.now();
   let elapsedMs = 0;
   do {
-    const { done, value } = job.steps.next();
+    const { done, value } = search.steps.next();
     elapsedMs = performance.now() - startedMs;
-    if (done === true) job.outcome = { minions: value };
-  } while (job.outcome === undefined && elapsedMs < matchSliceMs);
-  job.usedMs += elapsedMs;
-  if (job.usedMs > cpuMsMax) job.outcome ??= { refusal: "the target takes too long to match" };
+    if (done === true) search.outcome = { minions: value };
+  } while (search.outcome === undefined && elapsedMs < matchSliceMs);
+  search.usedMs += elapsedMs;
+  if (search.usedMs > cpuMsMax) search.outcome ??= { refusal: "the target takes too long to match" };
 }
 
-/** As `runSlice` where no task waits: a store that fails is the answer of the next one that asks. */
-function runLater(job: Job, cpuMsMax: number): void {
+/** As `runSlice`, but no task waits: a store's failure becomes the answer to the next question. */
+function runLater(search: Search, cpuMsMax: number): void {
   try {
-    runSlice(job, cpuMsMax);
+    runSlice(search, cpuMsMax);
   } catch (error) {
-    job.outcome = {
+    search.outcome = {
       refusal: `the target cannot be matched: ${error instanceof Error ? error.message : String(error)}`,
     };
   }

@@ -1,6 +1,6 @@
 /**
- * Reading minions' mines for another minion, a slice at a time: the main thread asks for the next one, so that batches come in between
- * however much is read. Entries that are for some minions only (`allow_tgt`) stay out for others. docs/protocol.md section 7.1.
+ * Reads minions' mines for another minion in slices. The main thread asks for each slice, so that batches come in between. Leaves out entries
+ * whose `allow_tgt` does not match the asking minion. docs/protocol.md section 7.1.
  */
 import { SaltworksError } from "../../errors.ts";
 import { mineSliceBytes, mineSliceMs } from "../../limits.ts";
@@ -19,12 +19,12 @@ const dataKey = "__data__";
 const empty: ValueMap = new Map();
 const targets = new ParsedTargets();
 
-/** What of a shard it needs. */
+/** The part of a shard that reading mines needs. */
 type MineSite = Pick<Shard, "facts" | "isAccepted" | "count" | "nodegroups"> & {
   readonly stores: Pick<Shard["stores"], "minions">;
 };
 
-/** What the target names, and the first slice of it. */
+/** The minions of the target, and the first slice of their mines. */
 export function findMines(shard: MineSite, matched: MatchAnswer, task: MineFindTask): MineFindAnswer {
   if (matched.state !== "ready") return matched;
   const { count, ids } = matched;
@@ -32,7 +32,7 @@ export function findMines(shard: MineSite, matched: MatchAnswer, task: MineFindT
   return { state: "ready", count, rest: slice.state === "read" ? ids.slice(slice.readBytes) : ids.slice(0, 0), slice };
 }
 
-/** From the first id on, as far as a slice goes; at least one. */
+/** Reads one slice from the first id on, one minion at least. */
 export function readMines(shard: MineSite, task: Omit<MineReadTask, "kind">): MineSlice {
   const untilMs = performance.now() + mineSliceMs;
   const wanted = new Set<Value>(task.functions);
@@ -66,7 +66,7 @@ export function readMines(shard: MineSite, task: Omit<MineReadTask, "kind">): Mi
   return { state: "read", readBytes, counts, ends, pairs: joined(found.flat(), end) };
 }
 
-/** In memory that can be handed over. */
+/** Joins the parts in memory that can be transferred. */
 function joined(parts: readonly Buffer[], length: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(new ArrayBuffer(length));
   let at = 0;
@@ -77,7 +77,7 @@ function joined(parts: readonly Buffer[], length: number): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-/** The wanted entries; a minion whose key went meanwhile has none. */
+/** The wanted entries of a mine; none if the minion's key went meanwhile. */
 function storedMine(shard: MineSite, id: string, wanted: ReadonlySet<Value>): ValueMap {
   const stored = shard.isAccepted(id) ? shard.stores.minions.getMine(id) : undefined;
   if (stored === undefined) return empty;
@@ -90,7 +90,7 @@ function storedMine(shard: MineSite, id: string, wanted: ReadonlySet<Value>): Va
   }
 }
 
-/** What one minion may see; what it was allowed before is remembered for the slice. */
+/** Decides what the asking minion may see. Remembers each `allow_tgt` for the slice. */
 class Access {
   readonly #shard: MineSite;
   readonly #asker: string;
@@ -102,7 +102,7 @@ class Access {
     this.#asker = asker;
   }
 
-  /** The entry's value; undefined if it is not for this minion. */
+  /** The entry's value; undefined if this minion may not see it. */
   open(entry: Value): Value | undefined {
     if (!(entry instanceof Map) || !entry.has(guardKey)) return entry;
     const isAllowed = !entry.has("allow_tgt") || this.#isAmong(entry.get("allow_tgt"), entry.get("allow_tgt_type"));
@@ -119,7 +119,7 @@ class Access {
     return isAmong;
   }
 
-  /** A target that cannot be read lets nobody in. */
+  /** A target that cannot be read matches no minion. */
   #matches(target: Value | undefined, kind: Value | undefined): boolean {
     const expression = Array.isArray(target) ? target.filter((part) => typeof part === "string") : target;
     if (typeof expression !== "string" && !Array.isArray(expression)) return false;

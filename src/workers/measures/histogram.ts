@@ -1,6 +1,6 @@
 /**
- * Counts of measured values in fixed buckets: what one observation costs is a search among twenty numbers, so that batches
- * can be measured as they run. Any number of readers may take differences of two snapshots.
+ * Counts measured values in fixed buckets. One observation costs a search among twenty numbers, so that batches can be measured as they run.
+ * Readers take the difference of two snapshots.
  */
 
 /** `counts[i]`: values up to `bounds[i]` and over the bound before; the last one: values over every bound. */
@@ -39,12 +39,12 @@ export class Histogram {
   }
 }
 
-/** Stages and waits, seconds: from what a small batch's decryption takes to what a hung disk does. */
+/** Stages and waits, seconds: from a small batch's decryption to a hung disk. */
 export const secondsBounds: readonly number[] = [
   0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
   1, 2.5, 5, 10, 30,
 ];
-/** Items of a batch; `batch_max_frames` may be set higher, which falls into the last. */
+/** Items of a batch. Larger batches, with a higher `batch_max_frames`, count in the last bucket. */
 export const itemsBounds: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-/** Event-loop delay, seconds. Below 2 ms a timer's own rounding is all there is to see. */
+/** Event-loop delay, seconds. Below 2 ms a timer's rounding hides it. */
 export const delayBounds: readonly number[] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

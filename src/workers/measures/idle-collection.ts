@@ -1,21 +1,21 @@
 /**
- * Garbage of a burst, collected once the thread is at rest: V8 alone would keep it, and the native memory that hangs on it, until the next burst.
- * docs/decisions/0013-memory.md has what it saves.
+ * Collects the garbage of a burst once the thread is at rest. V8 alone would keep it, and native memory with it, until the next burst.
+ * docs/decisions/0013-memory.md says what that saves.
  */
 import { performance } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { idleLookMs } from "../../limits.ts";
 
-/** Share of the time that counts as rest. A collection takes some 20 ms, which then delays nobody. */
+/** Busy share of a thread at rest. A collection takes 20 ms, which delays no request then. */
 const restShareMax = 0.05;
-/** A burst is what kept the thread busier than that between two looks. */
+/** Busy share between two looks that counts as a burst. */
 const burstShareMin = 0.1;
 
-/** `want`: there is garbage that no burst made. */
+/** `want`: asks for a collection without a burst. */
 export type IdleCollection = { readonly want: () => void; readonly close: () => void };
 
-/** Looks now and then; a thread that has been busy and is at rest for a whole look collects its garbage. */
+/** Looks each `lookMs`. A thread that was busy and rests for a whole look collects its garbage. */
 export function collectWhenIdle(collect: () => void = garbageCollector(), lookMs = idleLookMs): IdleCollection {
   let before = performance.eventLoopUtilization();
   let isWanted = false;

@@ -1,6 +1,6 @@
 /**
- * What the threads of all lanes measure of themselves. They have no address and start and end as there is work, so the question goes to
- * whoever is there, over a channel that wakes nobody between two looks and keeps no thread alive.
+ * Asks the threads of all lanes for their measures. Lane threads have no address and start and end with the work, so the question is a
+ * broadcast. The channel wakes no thread between two looks and keeps none alive.
  */
 import { BroadcastChannel } from "node:worker_threads";
 import { type ThreadMeasures, ThreadMeter } from "./thread-meter.ts";
@@ -37,8 +37,8 @@ export class LaneMeasuresReader {
   }
 
   /**
-   * By the thread's name, as soon as `threadCount` have answered, and after `timeoutMs` at the latest: who is in the middle of a long
-   * task is left out.
+   * Measures by thread name, as soon as `threadCount` threads have answered, or after `timeoutMs`. A thread in the middle of a long task is
+   * left out.
    */
   async read(threadCount: number, timeoutMs: number): Promise<ReadonlyMap<string, ThreadMeasures>> {
     const found = new Map<string, ThreadMeasures>();

@@ -1,18 +1,15 @@
 /**
- * What a shard worker measures of its batches: time per stage, items, requests by command and outcome. Plain numbers, added up
- * in place and observed once a batch; the main thread gives them names when somebody looks.
+ * Measures of a shard worker's batches: time per stage, items, requests by command and outcome. They are plain numbers, observed once a
+ * batch. The main thread names them when a reader asks.
  */
 import { threadId } from "node:worker_threads";
 import { Histogram, type HistogramSnapshot, itemsBounds, secondsBounds } from "./histogram.ts";
 import { type ThreadMeasures, ThreadMeter } from "./thread-meter.ts";
 
-/** What a batch's time in its worker goes to, in order; opening, handling and sealing take turns, item by item. */
+/** Stages of a batch in its worker. Opening, handling and sealing take turns, item by item. */
 export const workerStages = ["open", "handle", "commit", "seal"] as const;
 export type WorkerStage = (typeof workerStages)[number];
-/**
- * Milliseconds of one batch by stage. A reading of the clock takes 0.05 µs, so each stage of an item ends with one: that is where the
- * next begins.
- */
+/** Milliseconds of one batch by stage. Each stage of an item ends with a reading of the clock, which takes 0.05 µs. */
 export class StageClock {
   readonly startedMs = performance.now();
   open = 0;
@@ -21,7 +18,7 @@ export class StageClock {
   seal = 0;
   #lastMs = this.startedMs;
 
-  /** What has passed since the last lap went to `stage`. */
+  /** Adds the time since the last lap to `stage`. */
   lap(stage: WorkerStage): void {
     const nowMs = performance.now();
     this[stage] += nowMs - this.#lastMs;
@@ -34,17 +31,17 @@ export class StageClock {
   }
 }
 
-/** `answered`: by the worker itself. `deferred`: a lane or the main thread answers. `failed`: the handler or the store did. */
+/** `answered`: by the worker itself. `deferred`: to a lane or the main thread. `failed`: in the handler or the store. */
 export const outcomes = ["answered", "deferred", "failed"] as const;
 export type Outcome = (typeof outcomes)[number];
 export type OutcomeCounts = Record<Outcome, number>;
 
-/** What has a limit of size: how near it came to that. */
+/** Things with a limit of size, whose largest is recorded. */
 export type SizedThing = "return" | "event" | "grains";
 
-/** What a worker answers to the task `measures`. */
+/** A worker's answer to the task `measures`. */
 export type WorkerMeasures = {
-  /** A worker that was replaced is another thread, which counts from 0. */
+  /** A replaced worker has another id and counts from 0. */
   readonly threadId: number;
   readonly counters: Readonly<Record<string, number>>;
   readonly stages: Readonly<Record<WorkerStage, HistogramSnapshot>>;
@@ -54,7 +51,7 @@ export type WorkerMeasures = {
   readonly thread: ThreadMeasures;
 };
 
-/** Commands that are counted by name. Anybody who is in may send any word: the rest share one name, so that their number is bounded. */
+/** Commands that are counted by name. All others share one name, because a minion may send any word. */
 const countedCommands = [
   "_return",
   "_auth",

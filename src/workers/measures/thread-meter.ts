@@ -1,6 +1,6 @@
 /**
- * What a thread knows of itself: how late its event loop runs timers, how busy it is, and its heap.
- * Sampled by a timer of its own instead of `monitorEventLoopDelay`, whose percentiles several readers cannot share.
+ * Measures the calling thread: how late its event loop runs timers, how busy it is, and its heap.
+ * It samples with a timer of its own, because several readers cannot share the percentiles of `monitorEventLoopDelay`.
  */
 import { performance } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
@@ -16,11 +16,11 @@ export type ThreadMeasures = {
   readonly externalBytes: number;
 };
 
-/** A random moment sees the delay that a request would see, so few samples do. A busy thread is awake anyway ... */
+/** A busy thread's interval. Few samples do, because a random moment sees the delay that a request would see. */
 const busyIntervalMs = 100;
-/** ... while an idle one is woken by each, which costs up to half a millisecond with cold caches: five threads at ten samples a second were 3 % of a core. */
+/** An idle thread's interval. Each sample wakes it, for up to 0.5 ms: five threads at ten samples a second cost 3 % of a core. */
 const idleIntervalMs = 1_000;
-/** Share of its time that a busy thread works. */
+/** Share of time from which a thread counts as busy. */
 const busyShare = 0.05;
 
 export class ThreadMeter {

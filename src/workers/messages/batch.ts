@@ -1,7 +1,7 @@
-/** A batch of requests on its way to a shard worker, and what the worker made of it. Types only. */
+/** A batch of requests for a shard worker, and its result. Types only. */
 import type { Deferred } from "./deferred.ts";
 
-/** `isHeard`: somebody follows events or jobs; otherwise nothing is encoded for them. `isFollowed`: the job tracker wants to know which events are returns. */
+/** `isHeard`: a client follows events or jobs; otherwise events are not encoded. `isFollowed`: the job tracker needs `returnEvents`. */
 export type BatchTask = {
   readonly kind: "batch";
   readonly buffer: ArrayBuffer;
@@ -9,8 +9,8 @@ export type BatchTask = {
   readonly isFollowed: boolean;
 };
 
-/** RSA work of an `_auth` that is decided, section 3.2 of docs/protocol.md. `pub`: the minion's key as it came. The lane keeps nothing of it. */
-export type AuthJob = {
+/** RSA work of a decided `_auth`, docs/protocol.md section 3.2. `pub`: the minion's key as it came. */
+export type AuthTask = {
   readonly version: number;
   readonly nonce: string | undefined;
   readonly encAlgorithm: string;
@@ -20,35 +20,35 @@ export type AuthJob = {
     | { readonly pub: string; readonly session: string; readonly token: Uint8Array | undefined };
 };
 
-/** The decided `_auth`s of a batch (workers/batch/auth-jobs.ts): `items[i]` is the index in the batch of what job i answers. */
-export type AuthBatch = { readonly items: Uint16Array; readonly jobs: ArrayBuffer };
+/** The decided `_auth`s of a batch (workers/batch/auth-tasks.ts). `items[i]` is the index in the batch of the request that task i answers. */
+export type AuthBatch = { readonly items: Uint16Array; readonly tasks: ArrayBuffer };
 
-/** A line for the log about what a minion, or another that reaches the port, asked for and did not get. */
+/** A line for the log about a refused request, of a minion or another client. */
 export type Refusal = { readonly id: string; readonly text: string; readonly level: "warn" | "error" };
 
 /**
- * What becomes of a batch. `buffer` (transferred) holds the replies, then whole event frames from `eventsStart` on.
- * `replyEnds[i]` is the end of reply i, which starts where the one before ended; no bytes: the item is in `deferred`.
+ * The result of a batch. `buffer` (transferred) holds the replies, then whole event frames from `eventsStart` on.
+ * `replyEnds[i]` is the end of reply i, which starts where reply i - 1 ends. An empty reply: the item is in `deferred` or `auths`.
  */
 export type BatchResult = {
   readonly buffer: ArrayBuffer;
   readonly replyEnds: Uint32Array;
   readonly eventsStart: number;
   readonly eventCount: number;
-  /** Of each return: where its event starts and ends, counted from `eventsStart`, and 1 if its retcode is not 0. */
+  /** Three numbers for each return: start and end of its event, from `eventsStart`, and 1 if its retcode is not 0. */
   readonly returnEvents: Uint32Array;
   readonly deferred: Deferred[];
   readonly auths: AuthBatch | undefined;
-  /** Per item, 1: the id outside of its seal proved itself. */
+  /** Per item, 1: the id outside its seal proved itself. */
   readonly proven: Uint8Array;
-  /** Ids that proved themselves and stand inside a seal, or in an `_auth`. */
+  /** Ids that proved themselves inside a seal or in an `_auth`. */
   readonly contacts: string[];
-  /** Ids that have authenticated, and ids that say that they have started. */
+  /** Ids that have authenticated, and ids that have fired their start event. */
   readonly authenticated: string[];
   readonly started: string[];
-  /** Ids whose key this worker accepted just now. */
+  /** Ids whose key this batch accepted. */
   readonly accepted: string[];
   readonly refusals: Refusal[];
-  /** From the batch's beginning in the worker to this result. */
+  /** Time of the whole batch in the worker. */
   readonly workedMs: number;
 };

@@ -1,11 +1,11 @@
-/** Work that a shard worker finds in a batch and does not finish itself. Types only. */
+/** Requests of a batch that other threads finish. Types only. */
 import type { CredentialTask } from "../credentials/contract.ts";
-import type { FileTask, PillarReplyJob } from "./lanes.ts";
+import type { FileTask, PillarReplyTask } from "./lanes.ts";
 import type { PillarTask } from "./pillar.ts";
 
-/** What a minion may have of others' mines. `isByFunction`: the answer is by function, then minion, else by minion alone. */
+/** A minion's question for other minions' mines. `isByFunction`: the answer is by function, then minion; otherwise by minion alone. */
 export type MineAsk = {
-  /** Who asks. */
+  /** The minion that asks. */
   readonly id: string;
   /** Network encoding, as in a `MatchTask`. */
   readonly target: Uint8Array;
@@ -15,20 +15,20 @@ export type MineAsk = {
   readonly seal: ReplySeal;
 };
 
-/** How the answer goes back. `key`: of the minion's session, or the master's that an older request came under. */
+/** How the answer is sealed. `key`: the minion's session, or the master's key that an older request came under. */
 export type ReplySeal = { readonly key: "session" | SealKey; readonly nonce: string };
 
-/** What a minion that has proved itself asks of others, or of the master's runners; whether it may is not decided yet. */
+/** A proven minion's request to other minions or to the master's runners. It is not authorised yet. */
 export type PeerAsk = { readonly id: string; readonly seal: ReplySeal } & (
   | PeerPublish
   | PeerRun
-  /** What has returned of a job that it published. */
+  /** The returns of a job that it published. */
   | { readonly command: "returns"; readonly jid: string }
 );
 
 /**
- * `sent`: the arguments as they came, by which it is permitted; `arg`: their values, as minions get them. Network encoding, as `target` is,
- * which may be a string or a list.
+ * `sent`: the arguments as they came, for the permission. `arg`: their values, for the minions. `target`: a string or a list. All three in
+ * network encoding.
  */
 export type PeerPublish = {
   readonly command: "publish";
@@ -38,7 +38,7 @@ export type PeerPublish = {
   readonly target: Uint8Array;
   readonly targetKind: string;
   readonly ret: string;
-  /** Undefined: the answer is the job; otherwise what it returned. */
+  /** Undefined: the answer is the job. Otherwise it is the job's returns. */
   readonly wait: { readonly timeoutMs: number; readonly isFull: boolean } | undefined;
 };
 
@@ -47,8 +47,8 @@ export type PeerRun = { readonly command: "run"; readonly fun: string; readonly 
 
 /** Work that a worker found in a batch but does not finish itself; `item` is its index in the batch. */
 export type Deferred = { readonly item: number } & (
-  | { readonly kind: "rsa"; readonly job: PillarReplyJob }
-  | { readonly kind: "pillar"; readonly task: PillarTask; readonly reply: Omit<PillarReplyJob, "kind" | "pillar"> }
+  | { readonly kind: "rsa"; readonly task: PillarReplyTask }
+  | { readonly kind: "pillar"; readonly task: PillarTask; readonly reply: Omit<PillarReplyTask, "kind" | "pillar"> }
   | {
       readonly kind: "forward";
       readonly id: string;
@@ -59,7 +59,7 @@ export type Deferred = { readonly item: number } & (
     }
   | { readonly kind: "mineGet"; readonly ask: MineAsk }
   | { readonly kind: "peer"; readonly ask: PeerAsk }
-  /** `id`: whose worker seals the answer; empty for an older request that names none. */
+  /** `id`: the minion whose worker seals the answer; empty for an older request without an id. */
   | { readonly kind: "files"; readonly task: FileTask; readonly id: string; readonly seal: ReplySeal }
   | { readonly kind: "publish"; readonly load: Uint8Array; readonly caller: Caller }
   | {
@@ -73,13 +73,13 @@ export type Deferred = { readonly item: number } & (
 );
 
 /**
- * Who asks in clear. `key`: a user of this machine, proven by his key file; `isMaster`: the master's own. Token and password are still to be
- * checked: only then is their load decoded.
+ * The client of a clear request. `key`: a user of this machine, proven by the key file; `isMaster`: the master's own user. The main thread
+ * checks token and password before it decodes the load.
  */
 export type Caller =
   | { readonly kind: "key"; readonly user: string; readonly isMaster: boolean }
   | { readonly kind: "token"; readonly user: string; readonly token: string }
   | { readonly kind: "eauth"; readonly user: string; readonly credential: CredentialTask };
 
-/** Which master key an older request came under: its reply goes back under the same one. */
+/** The master key of an older request. Its reply is sealed under the same key. */
 export type SealKey = "current" | "former";

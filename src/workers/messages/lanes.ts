@@ -3,11 +3,11 @@ import type { MasterConfig } from "../../config/load.ts";
 import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
 import type { MinionLayout } from "../../store/salt/minion-files.ts";
 
-/** Reply i ends at `ends[i]` and starts where the one before ended; no bytes: it could not be made. */
+/** Reply i ends at `ends[i]` and starts where reply i - 1 ends. An empty reply could not be made. */
 export type AuthReplies = { readonly bytes: Uint8Array; readonly ends: Uint32Array };
 
-/** RSA work of a `_pillar` reply, section 2.3 of docs/protocol.md. `pillar` is the network encoding of the pillar map. */
-export type PillarReplyJob = {
+/** RSA work of a `_pillar` reply, docs/protocol.md section 2.3. `pillar`: the pillar map in network encoding. */
+export type PillarReplyTask = {
   readonly kind: "pillarReply";
   readonly version: number;
   readonly nonce: string | undefined;
@@ -17,19 +17,19 @@ export type PillarReplyJob = {
   readonly pillar: Uint8Array;
 };
 
-/** A request for files, or with one (`_file_recv`). `load`: its map as it came. `id`: of the minion, if it has proved itself. */
+/** A request for files, or with a file (`_file_recv`). `load`: its map as it came. `id`: the minion, if it has proved itself. */
 export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readonly id: string | undefined };
 
-/** The answer's network encoding, whose memory is transferred. */
+/** `answer`: in network encoding; its memory is transferred. */
 export type FileResult = {
   readonly answer: Uint8Array<ArrayBuffer>;
-  /** Of a pushed piece: the bound for which it was refused, and what the pushed files of all minions take, once that is known. */
+  /** For a pushed piece: the bound that refused it, and the size of all minions' pushed files once that is known. */
   readonly push?: { readonly refusedBy: PushRefusal | undefined; readonly total: Readonly<Usage> | undefined };
 };
 
 export type FileStart = { readonly config: MasterConfig };
 
-/** `mirror`: bring Salt's files up to date for a while. `takeJobs`: take over jobs of a Salt master for a while, those in directories that changed after `sinceMs`. */
+/** One step each. `mirror`: updates Salt's files. `takeJobs`: takes over jobs of a Salt master whose directories changed after `sinceMs`. */
 export type SaltTask =
   | { readonly kind: "mirror" }
   | { readonly kind: "takeJobs"; readonly sinceMs: number; readonly olderThanJid: string; readonly isBrief?: boolean };
@@ -38,7 +38,7 @@ export type SaltTask =
 export type SaltAnswer<Step> = Step & { readonly storeFaults: readonly string[] };
 export type TakenJobs = {
   readonly taken: number;
-  /** Told one by one in `faults` are the first few. */
+  /** `faults` names the first few of them. */
   readonly leftOut: number;
   readonly isDone: boolean;
   readonly faults: readonly { readonly file: string; readonly reason: string }[];
@@ -53,11 +53,11 @@ export type SaltStart = {
 export type RsaTask =
   | {
       readonly kind: "authReplies";
-      readonly jobs: ArrayBuffer;
+      readonly auths: ArrayBuffer;
       readonly aes: string;
       readonly aesSignature: Uint8Array;
     }
-  | PillarReplyJob
+  | PillarReplyTask
   | { readonly kind: "sign"; readonly data: Uint8Array; readonly algorithm: string }
   | { readonly kind: "signMasterKey"; readonly aes: string };
 

@@ -4,30 +4,30 @@ import type { SourceOutcomes } from "../../pillar/external/contract.ts";
 import type { CommandCounts, Environment } from "../../pillar/external/run-commands.ts";
 import type { ForgetMark } from "../threads/forget-counts.ts";
 
-/** What a minion's `_pillar` asks. Maps in the new flavour; without grains nothing is kept. */
+/** A minion's `_pillar` request. Maps in the new flavour. Without grains nothing is kept. */
 export type PillarTask = {
   readonly id: string;
   readonly grains: Uint8Array | undefined;
   readonly saltenv: string | undefined;
   readonly pillarenv: string | undefined;
   readonly override: Uint8Array | undefined;
-  /** What the minion sends for external sources (`extra_minion_data`), and what it asks for by `pillar.ext`. */
+  /** The minion's data for external sources (`extra_minion_data`), and its request by `pillar.ext`. */
   readonly extraData?: Uint8Array | undefined;
   readonly onDemand?: Uint8Array | undefined;
-  /** Forget what `pillar_cache` keeps of this minion first. */
+  /** Forgets the minion's kept pillars first. */
   readonly isCacheCleaned?: boolean;
-  /** Not a pillar, but the top files that decide it. */
+  /** Answers the matches of the top files instead of a pillar. */
   readonly isTopOnly?: boolean;
-  /** How the commands of external sources ended. */
+  /** Outcomes of the commands of external sources. */
   readonly outcomes?: SourceOutcomes | undefined;
-  /** A kept pillar that stands for a rendering. */
+  /** A kept pillar, which is used instead of rendering. */
   readonly kept?: Uint8Array | undefined;
-  /** Of `pillar_cache` on disk: `find` answers undefined where nothing is kept, `forget` always; `keep` renders and keeps. */
+  /** For `pillar_cache` on disk. `find` answers undefined if nothing is kept. `forget` always does. `keep` renders and keeps. */
   readonly cache?: "find" | "keep" | "forget";
-  /** With `keep`: nothing is kept once the minion's pillars were forgotten since this mark. */
+  /** With `keep`: keeps nothing if the minion's pillars were forgotten since this mark. */
   readonly mark?: ForgetMark;
 };
-/** A minion whose pillar's commands are to run. */
+/** Runs the commands of this minion's pillar. */
 export type SourceTask = { readonly id: string };
 export type SourceResult = { readonly outcomes: SourceOutcomes; readonly counts: CommandCounts };
 /** A rendered pillar, for the minion (network encoding) and for the store (new flavour). `faults` are for the log. */
@@ -35,11 +35,11 @@ export type PillarResult = {
   readonly pillar: Uint8Array;
   readonly record: Uint8Array;
   readonly faults: readonly string[];
-  /** What may be kept of it: without the caller's own values, and nothing of a pillar with errors. New flavour. */
+  /** The pillar without the caller's own values, in the new flavour. Undefined for a pillar with errors. */
   readonly keepable?: Uint8Array | undefined;
-  /** Why it could not be kept on disk: the system's code. */
+  /** The system's error code if it could not be kept on disk. */
   readonly unkept?: string | undefined;
 };
 export type PillarStart = { readonly config: MasterConfig };
-/** `environment`: of the commands. */
+/** `environment`: for the commands. */
 export type SourceStart = PillarStart & { readonly environment: Environment };

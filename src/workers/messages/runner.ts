@@ -1,9 +1,9 @@
-/** What the main thread and the runner lane ask each other. Types only. */
+/** Questions of the main thread to the runner lane, and the other way round. Types only. */
 import type { MessagePort } from "node:worker_threads";
 import type { MasterConfig } from "../../config/load.ts";
 import type { JobRequest, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
 
-/** A runner or wheel function. `port` lets it ask the main thread for what only that has: jobs, presence, counters. */
+/** A call of a runner or wheel function. Over `port` it asks the main thread for jobs, presence and counters. */
 export type RunnerTask = {
   readonly fun: string;
   readonly args: Uint8Array;
@@ -12,22 +12,22 @@ export type RunnerTask = {
   readonly port: MessagePort;
 };
 
-/** `notes`: texts for the caller, beside the value. `faults`: of the stores that were read, for the log. `told`: events of the call that its client should have seen before the result. */
+/** `notes`: texts for the caller. `faults`: of the stores, for the log. `told`: how many events the client should see before the result. */
 export type RunnerResult = {
   readonly value: Uint8Array;
   readonly success: boolean;
   readonly notes: readonly string[];
   readonly faults: readonly string[];
-  /** Of a value that is too large for the job cache: the value for the caller, in the network's flavour. `value` then stands for it there. */
+  /** For a value that is too large for the job cache: the caller gets this, in the network's flavour, and the job cache gets `value`. */
   readonly reply?: Uint8Array;
-  /** Of a value that is too large for an event as it is: what the event shows of it. */
+  /** For a value that is too large for an event: the part that the event shows. */
   readonly event?: Uint8Array;
   readonly told: number;
 };
 
 export type RunnerStart = { readonly config: MasterConfig };
 
-/** What a runner may ask of the main thread, by its name in `MasterAccess`, and what it answers. */
+/** A runner's question to the main thread, by its name in `MasterAccess`. */
 export type RunnerAsk = { readonly id: number; readonly name: keyof MasterAccess; readonly question: unknown };
 
 export type RunnerAnswer = { readonly id: number } & (
@@ -38,7 +38,7 @@ export type RunnerAnswer = { readonly id: number } & (
 /** A `JobRequest` whose values are packed, in the network's flavour. */
 export type RunJobAsk = Omit<JobRequest, "arg" | "target"> & { readonly arg: Uint8Array; readonly target: Uint8Array };
 
-/** Outcome of `runJob`: bodies are return loads; `silent` are those who did not answer. */
+/** Outcome of `runJob`. `body`: a return load. `silent`: minions that did not answer, with the reason. */
 export type RunJobAnswer = {
   readonly jid: string;
   readonly minions: readonly string[];

@@ -1,33 +1,33 @@
-/** What the main thread asks of a shard worker, and what it answers. Types only. */
+/** Tasks of a shard worker, and their answers. Types only. */
 import type { MasterConfig } from "../../config/load.ts";
 import type { ForgottenFacts } from "../../runners/contract/contract.ts";
 import type { BatchTask } from "./batch.ts";
 import type { ReplySeal } from "./deferred.ts";
 
-/** The master's AES keys as a worker needs them. `signature`: X9.31 of the key, computed once per rotation, not per auth. */
+/** The master's AES keys for a worker. `signature`: X9.31 of the key, computed once per rotation. */
 export type MasterKeys = {
   readonly aes: string;
   readonly signature: Uint8Array;
   readonly former: { readonly key: string; readonly untilMs: number } | undefined;
 };
 
-/** What a shard worker is started with. A replaced worker gets the values as they are then, so the main thread keeps them current. */
+/** Start values of a shard worker. The main thread keeps them current for workers that are replaced. */
 export type ShardStart = {
   readonly config: MasterConfig;
   readonly masterPrivatePem: string;
   readonly masterPublicPem: string;
-  /** Local users and the secret each proves itself with (`.root_key`). */
+  /** Local users and their secrets (`.root_key`). */
   readonly localKeys: ReadonlyMap<string, string>;
   readonly partitionKey: Uint8Array;
   readonly slotCount: number;
-  /** Ids with an accepted key, all partitions. */
+  /** Ids with an accepted key, of all partitions. */
   readonly accepted: Set<string>;
   keys: MasterKeys;
   /** Jobs of the latest presence pings, oldest first. */
   readonly presencePings: string[];
-  /** The feed of what is to be written into Salt's files, if they are kept current. */
+  /** The feed for Salt's files, if they are kept current. */
   readonly saltFeedFile?: string | undefined;
-  /** Key files of strangers, counted by all workers (unproven-keys.ts). */
+  /** Counts of strangers' key files, shared by all workers (holding/unproven-keys.ts). */
   readonly keyCounts: SharedArrayBuffer;
 };
 
@@ -37,11 +37,11 @@ export type MatchTask = {
   readonly target: Uint8Array;
   readonly targetKind: string;
   readonly delimiter: string;
-  /** False: minions of whom nothing is known match no term that asks for grains or pillar. */
+  /** False: minions without known facts match no term about grains or pillar. */
   readonly isGreedy?: boolean;
 };
 
-/** A stretch of mines to read. `ids`: packed texts, the last one maybe cut off; of what fits into `bytesMax` and a slice of time. */
+/** Reads a slice of mines. `ids`: packed texts, whose last one may be cut off. `bytesMax` bounds the answer. */
 export type MineReadTask = {
   readonly kind: "mineRead";
   readonly asker: string;
@@ -50,18 +50,18 @@ export type MineReadTask = {
   readonly bytesMax: number;
 };
 
-/** The first stretch, of the minions that a target names: matched and read in one go, since handing a task over costs more than most readings. */
+/** Matches a target and reads the first slice in one task, because a thread hop costs more than most slices. */
 export type MineFindTask = Omit<MineReadTask, "kind" | "ids"> & {
   readonly kind: "mineFind";
   readonly match: MatchTask;
 };
 
-/** `rest`: packed texts that are still to be read. */
+/** `rest`: packed ids that are still to be read. */
 export type MineFindAnswer =
   | { readonly state: "ready"; readonly count: number; readonly rest: Uint8Array; readonly slice: MineSlice }
   | Exclude<MatchAnswer, { state: "ready" }>;
 
-/** `readBytes`: how much of `ids` is done. Of function i, `counts[i]` pairs of id and value (network encoding) end at `ends[i]` of `pairs`. */
+/** `readBytes`: how much of `ids` is done. The `counts[i]` pairs of id and value (network encoding) for function i end at `ends[i]` of `pairs`. */
 export type MineSlice =
   | {
       readonly state: "read";
@@ -73,15 +73,15 @@ export type MineSlice =
   | { readonly state: "tooLarge" };
 
 /**
- * `ids` holds the expected minions as items of a packed list: memory that is transferred, or shared and never written again. `pending`: ask the same again soon; what the target needs is being
- * indexed between batches.
+ * `ids`: the expected minions as items of a packed list, in transferred or in shared read-only memory. `pending`: ask again soon; the index is
+ * being built between batches.
  */
 export type MatchAnswer =
   | { readonly state: "ready"; readonly count: number; readonly ids: Uint8Array }
   | { readonly state: "pending" }
   | { readonly state: "refused"; readonly reason: string };
 
-/** `slot` says which partitions the worker answers for: those with `partition % slotCount === slot`. */
+/** The worker answers for the partitions with `partition % slotCount === slot`. */
 export type ShardTask = { readonly slot: number } & (
   | BatchTask
   | MatchTask
@@ -102,9 +102,9 @@ export type ShardTask = { readonly slot: number } & (
       readonly id: string;
       readonly body: Uint8Array;
     }
-  /** Returns of this job are not to be kept. */
+  /** Returns of this job are not stored. */
   | { readonly kind: "noCache"; readonly jid: string }
-  /** What a minion has told and was told. Maps in the new flavour; without `pillar` the one that is kept stays. */
+  /** Stores a minion's grains and pillar, maps in the new flavour. Without `pillar` the stored one stays. */
   | {
       readonly kind: "keepFacts";
       readonly id: string;
@@ -115,7 +115,7 @@ export type ShardTask = { readonly slot: number } & (
   | { readonly kind: "seal"; readonly packed: Uint8Array }
   | MineFindTask
   | MineReadTask
-  /** The whole reply to a minion, sealed little by little; nothing if its key is gone. `id`: empty for an older request that names none. */
+  /** Seals a whole reply in steps (batch/seal-reply.ts). `id`: empty for an older request without an id. */
   | {
       readonly kind: "sealReply";
       readonly id: string;
@@ -125,9 +125,9 @@ export type ShardTask = { readonly slot: number } & (
   | { readonly kind: "masterKeys"; readonly keys: MasterKeys }
   | { readonly kind: "minionKeys"; readonly added: string[]; readonly removed: string[]; readonly changed: string[] }
   | { readonly kind: "presencePing"; readonly jid: string }
-  /** Asks the job cache which of these minions have returned. */
+  /** Which of these minions have returned, by the job cache. */
   | { readonly kind: "whichReturned"; readonly jid: string; readonly ids: readonly string[] }
-  /** `keep`: how many jobs and bytes may stay besides; 0 is any. Answered with a `TrimAnswer`. */
+  /** Removes old jobs, then the oldest beyond `keep`, where 0 is unbounded. Answered with a `TrimAnswer`. */
   | {
       readonly kind: "trim";
       readonly olderThanJid: string;

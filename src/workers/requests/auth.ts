@@ -11,18 +11,18 @@ import { idIsValid } from "../../store/keys/keys.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { badLoad } from "../../wire/reply.ts";
 import type { Shard } from "../holding/shard.ts";
-import type { AuthJob } from "../messages/batch.ts";
+import type { AuthTask } from "../messages/batch.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { bytesOf, field, textOf } from "./fields.ts";
 
 /** `pend`, `accept`, `denied`, `reject`, `full`: the words of Salt's `salt/auth` event. */
 type Act = "pend" | "accept" | "denied" | "reject" | "full" | undefined;
-/** `hasNoRoom`: the key waits as a pending one does, but is not written because too many are. */
+/** `hasNoRoom`: `pending_keys_max` is reached. The minion waits as with a pending key, but its key is not written. */
 type Decision = { readonly ret: boolean | "full"; readonly act: Act; readonly hasNoRoom?: true };
 
 const noRoomText =
   "a new minion's key is not kept: there are pending_keys_max pending keys; accept, reject or delete some, or raise the option";
-/** The minion asks again, as one does whose key is pending. */
+/** The minion asks again, as with a pending key. */
 const noRoom: Decision = { ret: true, act: "full", hasNoRoom: true };
 const refusedKey: Decision = { ret: false, act: undefined };
 
@@ -76,7 +76,7 @@ function accept(
   id: string,
   pub: string,
   token: Uint8Array | undefined,
-): AuthJob["outcome"] {
+): AuthTask["outcome"] {
   const isKnown = shard.isAccepted(id);
   shard.accept(id, pub);
   if (!isKnown) batch.accepted.push(id);
@@ -87,7 +87,7 @@ function accept(
   return { pub, session: session.keyString, token };
 }
 
-/** Steps 1 to 9. Key files are written here, by the partition's worker, so that two `_auth`s of one id never race. */
+/** Steps 1 to 9. Only the partition's worker writes an id's key files, so that two `_auth`s of it never race. */
 function decide(
   shard: Shard,
   autosign: Autosign,
@@ -119,7 +119,7 @@ function isSameKey(stored: string, pub: string): boolean {
   return stored === pub || cleanPem(stored) === cleanPem(pub);
 }
 
-/** Written once: whoever repeats a wrong key must not make the master write a file each time. */
+/** Writes a denied key once, so that a client that repeats it does not cost a file each time. */
 function deny(shard: Shard, id: string, pub: string): Decision {
   const { keys } = shard.stores;
   if (keys.read("denied", id) !== pub) keys.write("denied", id, pub);
@@ -169,13 +169,13 @@ function decidePending(
   }
   if (!isSameKey(pending, pub)) return deny(shard, id, pub);
   if (!isAutoSigned) return { ret: true, act: "pend" };
-  // In this order: a write that fails must not lose the key that an operator waits to see.
+  // Written before it is removed: a failed write must not lose the pending key.
   keys.write("accepted", id, pub);
   keys.remove("pending", id);
   return { ret: true, act: "accept" };
 }
 
-/** A key that cannot be loaded would be stored and then fail every later step; better said at once. */
+/** Refuses a key that cannot be loaded, which would fail each later step. */
 function isUsableKey(pub: string): boolean {
   if (pub === "" || Buffer.byteLength(pub) > publicKeyBytesMax) return false;
   try {

@@ -1,6 +1,6 @@
 /**
- * Clear commands of operators: `ping`, `publish`, `runner`, `wheel`, `mk_token`, `get_token`. The key of a local user is checked here; whoever comes
- * with a token or a password is the main thread's to check. docs/protocol.md section 7.2.
+ * Clear commands of operators: `ping`, `publish`, `runner`, `wheel`, `mk_token`, `get_token`. The key of a local user is checked here. The main
+ * thread checks tokens and passwords. docs/protocol.md section 7.2.
  */
 import { clearFrameBytesMax, credentialLoadBytesMax, credentialTextBytesMax, loadMembersMax } from "../../limits.ts";
 import { headOf, mapEntries } from "../../wire/walk.ts";
@@ -15,11 +15,11 @@ import { operatorRefusal } from "./operator-refusal.ts";
 /** Fields with credentials among them: a load's own, or a publish's `kwargs`. */
 type Fields = Pick<Opened, "load" | "entries">;
 
-/** @returns undefined for a command that there is not */
+/** @returns undefined for an unknown command */
 export function handleClear(shard: Shard, batch: BatchEffects, opened: Opened): Answer | undefined {
   switch (opened.cmd) {
     case "ping":
-      // Echoed unread: it is asked for by anybody.
+      // Echoed unread, because every client may send it.
       return { packed: opened.load };
     case "publish":
       return handlePublish(shard, batch, opened);
@@ -65,14 +65,14 @@ function handleReadToken(opened: Opened): Answer {
   return token === undefined ? { value: new Map() } : { deferred: { kind: "readToken", token } };
 }
 
-/** Salt's clients put what a publish is authorised by into its `kwargs`; without any it is the key. */
+/** Salt's clients put token or password of a publish into its `kwargs`. Without either the key counts. */
 function kwargsOf(opened: Opened): Fields {
   const load = fieldBytes(opened.load, opened.entries, "kwargs");
   if (load === undefined || headOf(load, 0).kind !== "map") return { load: opened.load, entries: [] };
   return { load, entries: mapEntries(load, loadMembersMax) };
 }
 
-/** Who asks, or whose word is not even worth a check. A token goes before a password, and both before a key. */
+/** The client, or the kind of credential that is refused unchecked. A token goes before a password, and both before a key. */
 function callerOf(
   shard: Shard,
   batch: BatchEffects,
@@ -83,7 +83,7 @@ function callerOf(
   const claimed = textOf(opened.load, opened.entries, "user") ?? masterUser;
   if (has(fields, "token")) {
     const token = boundedText(fields, "token");
-    // A large load is not held for a token that nobody has.
+    // A large load is not held for an unknown token.
     const isWorthALook =
       opened.load.byteLength <= clearFrameBytesMax || (token !== undefined && shard.knowsToken(token));
     return token === undefined || !isWorthALook ? { refused: "token" } : { kind: "token", user: claimed, token };
@@ -109,7 +109,7 @@ function has({ entries }: Fields, key: string): boolean {
   return entries.some((entry) => entry.key === key);
 }
 
-/** Anybody on the network may send one: a long one is none. */
+/** Undefined for a text over the bound, because every client on the network may send one. */
 function boundedText({ load, entries }: Fields, key: string): string | undefined {
   const text = textOf(load, entries, key);
   return text === undefined || Buffer.byteLength(text) > credentialTextBytesMax ? undefined : text;

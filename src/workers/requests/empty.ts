@@ -1,6 +1,6 @@
 /**
- * Commands of parts that do not exist yet, answered exactly as Salt answers them when there is nothing to serve or the
- * feature is not permitted. docs/compatibility.md lists them.
+ * Commands of parts that are not built, answered as Salt answers them when the feature serves nothing or is not permitted.
+ * docs/compatibility.md lists them.
  */
 import type { Encodable } from "../../wire/values.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Which tags a minion's events may carry: none that the master itself fires, unless it is about that minion. Reactors, tools and command lines
- * take such an event for the master's word. docs/protocol.md section 10.3.
+ * Decides which tags a minion's events may carry: none of the master's own, unless it is about that minion. Reactors, tools and command lines
+ * would take such an event for the master's. docs/protocol.md section 10.3.
  */
 import { minionEventTagBytesMax } from "../../limits.ts";
 import { isJid } from "../../wire/jid.ts";
@@ -8,7 +8,7 @@ import { isJid } from "../../wire/jid.ts";
 /** `strict`: every tag that the master fires is refused. `salt`: Salt's shorter list. */
 export type TagRules = "strict" | "salt";
 
-/** What the master, its runners, its API and its cluster fire below `salt/`, each with everything under it. */
+/** Parts below `salt/` under which only the master, its runners, its API and its cluster fire. */
 const mastersBelowSalt = new Set([
   "auth",
   "batch",
@@ -25,32 +25,32 @@ const mastersBelowSalt = new Set([
   "stats",
   "wheel",
 ]);
-/** Below `salt/`, with the minion's id in the next part: a minion speaks for itself. */
+/** Parts below `salt/` that the minion's own id must follow. */
 const minionsBelowSalt = new Set(["beacon", "minion", "proxy", "syndic"]);
-/** First parts under which everything is the master's. */
+/** First parts of the master's own tags. */
 const mastersFirst = new Set(["cluster", "key", "new_job", "rotate_cluster_aes_key", "saltworks"]);
-/** What minions of older releases fire as they start, with their id in the data alone. */
+/** Start events of older minions, which have the id only in the data. */
 const legacyStarts = new Set(["minion_start", "proxy_start", "syndic_start"]);
-/** What `state_events` make a minion fire: `salt/job/JID/prog/ID/NUMBER`. */
+/** Parts of a minion's progress event (`state_events`): `salt/job/JID/prog/ID/NUMBER`. */
 const progressParts = 6;
 const runNumber = /^[0-9]{1,10}$/;
 
-/** Salt's list. Its `*` takes slashes, too. */
+/** Salt's list. Its `*` matches slashes, too. */
 const saltsList =
   /^(?:salt\/job\/.*\/(?:publish|new|return)|salt\/key|salt\/(?:cloud|run|cluster)\/.*|salt\/wheel\/.*\/(?:new|return)|saltworks\/.*)$/s;
 
-/** A line feed in a tag would end it for every reader of the event, and the rest would be taken for its data. */
+/** A line feed would end the tag for every reader, and the rest would become data. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const controlCharacter = /[\u0000-\u001f\u007f]/;
 
-/** Parts of a tag as a reader sees them: empty ones count for nothing. */
+/** Parts of a tag without empty ones, which readers skip. */
 function partsOf(tag: string): string[] {
   return tag.split("/").filter((part) => part !== "");
 }
 
 /**
- * `free`: a tag of the operator's own choice. `own`: one of Salt's about the minion `id`. `progress`: about its part of a job, where command
- * lines that follow the job look. `refused`: the master's, another minion's, or not a tag.
+ * `free`: a tag of the operator's own choice. `own`: a tag of Salt's about the minion `id`. `progress`: about its part of a job, which command
+ * lines that follow the job read. `refused`: the master's, another minion's, or not a tag.
  */
 export type TagKind = "free" | "own" | "progress" | "refused";
 

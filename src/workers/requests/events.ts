@@ -1,5 +1,4 @@
-/** `_minion_event`: what a minion fires on the master's bus. docs/protocol.md sections 7.1 and 10.3. */
-
+/** `_minion_event`: events of a minion for the master's bus. docs/protocol.md sections 7.1 and 10.3. */
 import { minionEventBytesMax, minionEventsMax } from "../../limits.ts";
 import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
@@ -12,7 +11,7 @@ import { kindOfTag, type TagKind, type TagRules } from "./event-tags.ts";
 import { fieldBytes, textOf } from "./fields.ts";
 
 const acknowledged: Answer = { value: null };
-/** What command lines that follow a job read in its events: only the master tells them that. */
+/** Keys that only the master may set, because command lines that follow a job trust them. */
 const mastersWords = ["minions", "missing", "return"];
 const shownTagCharsMax = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it hides
@@ -36,7 +35,7 @@ export function handleMinionEvent(shard: Shard, batch: BatchEffects, opened: Ope
   return acknowledged;
 }
 
-/** One event after the other is decoded: a list of 600,000 in a request of 2 MB would be a gigabyte of objects. */
+/** Decodes one event at a time: a list of 600,000 in a request of 2 MB would be a gigabyte of objects. */
 function fireList(fired: FiredEvents, batch: BatchEffects, events: Uint8Array, pretag: string | undefined): void {
   const { count, start } = headOf(events, 0);
   let position = start;
@@ -61,7 +60,7 @@ function fireListed(
   const tag = event.get("tag");
   const data = event.get("data");
   if (typeof tag !== "string") return;
-  // Salt's event data is always a map; anything else is carried inside one.
+  // Salt's event data is always a map. Without one the whole event is the data.
   const fields = new Map(data instanceof Map ? data : event);
   const has = (word: string) => fields.has(word);
   const kind = fired.kindOf(tag, has);
@@ -76,13 +75,13 @@ function fireListed(
   fired.fire(prefixed, kindOfPrefixed === kind ? packed : packedAs(kindOfPrefixed, fields, fired.id));
 }
 
-/** Readers of an event about a minion take its id from the data: it becomes the sender's there. */
+/** Sets the id in the data to the sender's, because readers of an event about a minion take it from there. */
 function packedAs(kind: TagKind, fields: Map<Value, Value>, sender: string): Buffer {
   const isOthers = kind !== "free" && fields.has("id");
   return encode(isOthers ? new Map(fields).set("id", sender) : fields, "bin");
 }
 
-/** What one request fires, within its bounds. */
+/** Fires the events of one request within its bounds. */
 class FiredEvents {
   readonly id: string;
   readonly #isProven: boolean;
@@ -101,14 +100,14 @@ class FiredEvents {
     this.#batch = batch;
     this.id = id;
     this.#isProven = isProven;
-    // Two events of the largest size that the operator allows are never too much.
+    // Two events of the largest allowed size always fit.
     this.#bytesMax = Math.max(minionEventBytesMax, 2 * shard.start.config.max_event_size);
   }
 
   /** `has`: whether the event's data has a key. */
   kindOf(tag: string, has: (key: string) => boolean): TagKind {
     const kind = kindOfTag(tag, this.id, this.#shard.start.config.minion_event_tags as TagRules);
-    // Requests of versions 0 and 2 may come without proof of who sent them.
+    // Requests of versions 0 and 2 may come without a token.
     const isAllowed = kind === "free" || (kind !== "refused" && this.#isProven);
     if (isAllowed && !(kind === "progress" && mastersWords.some(has))) return kind;
     this.#shard.count("events.forbiddenTag");

@@ -1,4 +1,4 @@
-/** Reading single fields of an opened load without decoding the rest of it. Of a key that comes twice the last one counts, as in Salt. */
+/** Reads single fields of an opened load without decoding the rest. The last of two equal keys counts, as in Salt. */
 import { decode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
 import { type Entry, stringStart, textOf as textAt } from "../../wire/walk.ts";
@@ -24,7 +24,7 @@ export function textOf(load: Uint8Array, entries: readonly Entry[], key: string)
   return entry && textAt(load, entry.valueStart, entry.valueEnd);
 }
 
-/** Signatures, tokens and other byte strings, untouched: a view into the load. */
+/** A byte string, such as a signature or token: a view into the load. */
 export function bytesOf(load: Uint8Array, entries: readonly Entry[], key: string): Uint8Array | undefined {
   const entry = entryOf(entries, key);
   return entry && stringBytesAt(load, entry);
@@ -35,7 +35,7 @@ function stringBytesAt(load: Uint8Array, { valueStart, valueEnd }: Entry): Uint8
   return start < 0 ? undefined : load.subarray(start, valueEnd);
 }
 
-/** What every request carries, read in one pass because every return passes here. `hasForeignId`: there is an id, but it is no text. */
+/** Fields of every request, read in one pass because every return passes here. `hasForeignId`: the id is not a text. */
 export type LoadHead = {
   cmd: string;
   id: string | undefined;

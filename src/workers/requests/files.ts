@@ -1,4 +1,4 @@
-/** Requests for the master's files: disks are slow, so all of them are answered by the file lane. docs/protocol.md section 7.1. */
+/** Requests for the master's files. The file lane answers all of them, because disks are slow. docs/protocol.md section 7.1. */
 import type { Shard } from "../holding/shard.ts";
 import type { Answer, Opened } from "./context.ts";
 import { replySeal } from "./reply-seal.ts";
@@ -16,7 +16,7 @@ export const fileCommands: ReadonlySet<string> = new Set([
   "_file_recv",
 ]);
 
-/** The load leaves the batch's memory: a view would take all of it along to the other thread. */
+/** Copies the load, because a view would take the whole batch along to the other thread. */
 export function handleFiles(shard: Shard, opened: Opened): Answer {
   const { cmd, id, isProven } = opened;
   const task = { cmd, load: Uint8Array.from(opened.load), id: isProven ? id : undefined };

@@ -1,10 +1,10 @@
-/** Whose key an operator's request comes with: compared in constant time, and before anything else of the request is looked at. */
+/** Finds the user whose key an operator's request has. Compares in constant time, before the rest of the request is read. */
 import { equalSecrets } from "../../crypto/compare.ts";
 import type { ShardStart } from "../messages/shard.ts";
 
 /**
- * @param claimed the user that the request names; the master's own if it names none
- * @returns the user whose key it is: the master's for root and for those who come by sudo. Undefined if the key is wrong.
+ * @param claimed the user that the request names; without one the master's own
+ * @returns the user whose key it is: the master's for root and for sudo users. Undefined if the key is wrong.
  */
 export function keyOwner(
   { localKeys, config }: Pick<ShardStart, "localKeys"> & { readonly config: Pick<ShardStart["config"], "user"> },

@@ -4,7 +4,7 @@ import type { Shard } from "../holding/shard.ts";
 import type { Answer, Opened } from "./context.ts";
 import { field } from "./fields.ts";
 
-/** Options that are sent as the operator set them; the value behind each is Salt's default. */
+/** Options that are sent as the operator set them, with Salt's defaults. */
 const forwarded: readonly (readonly [string, Encodable])[] = [
   ["renderer", "jinja|yaml"],
   ["failhard", false],

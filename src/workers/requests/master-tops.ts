@@ -1,7 +1,7 @@
 /**
- * `_master_tops` and the older `_ext_nodes`: states that a highstate holds beside those of top files. There are no sources of these
- * here, so that nothing is given, as by Salt without any. Where the operator has accepted that sources are missing (`accept_missing`),
- * a minion gets names of states that no file has: its highstate fails and says which source, instead of leaving out a part in silence.
+ * `_master_tops` and the older `_ext_nodes`: states that a highstate runs beside the top files. Sources of these are not built, so the answer
+ * is empty, as in Salt without a source. If the operator has accepted that a source is missing (`accept_missing`), the minion gets the name of
+ * a state that no file has: its highstate fails and names the source, instead of leaving a part out silently.
  */
 import { absentStates } from "../../config/options/unbuilt.ts";
 import type { Shard } from "../holding/shard.ts";

@@ -1,6 +1,6 @@
 /**
- * `_mine_get`: a minion asks what others have left in their mines. Which functions it may have is decided here; whose mines, and what is in
- * them, concerns every worker. docs/protocol.md section 7.1.
+ * `_mine_get`: a minion asks for other minions' mines. The functions that it may have are decided here. The mines are every worker's.
+ * docs/protocol.md section 7.1.
  */
 import { SaltworksError } from "../../errors.ts";
 import { mineFunctionsMax } from "../../limits.ts";
@@ -17,7 +17,7 @@ import { replySeal } from "./reply-seal.ts";
 const nothing: Answer = { value: new Map() };
 const targets = new ParsedTargets();
 
-/** As in Salt nobody hears why he gets nothing. Whoever asks has to prove itself: entries may be for some minions only. */
+/** Answers an empty map for each fault, as Salt does. The minion has to prove itself, because entries may be for some minions only. */
 export function handleMineGet(shard: Shard, opened: Opened): Answer {
   const { load, entries, id, isProven } = opened;
   const target = field(load, entries, "tgt");
@@ -44,7 +44,7 @@ export function handleMineGet(shard: Shard, opened: Opened): Answer {
   return { deferred: { kind: "mineGet", ask } };
 }
 
-/** One name, names with commas in between, or a list of names, which is answered by function however short it is. */
+/** One name, names with commas, or a list of names. A list is answered by function even if it has one name. */
 function functionsOf(fun: Value | undefined): { functions: string[]; isByFunction: boolean } | undefined {
   if (typeof fun === "string") {
     const functions = [...new Set(fun.split(","))];
@@ -55,7 +55,7 @@ function functionsOf(fun: Value | undefined): { functions: string[]; isByFunctio
   return { functions: [...new Set(names)], isByFunction: true };
 }
 
-/** `mine_get`: patterns of minions, each with a list of patterns of functions; unset, everybody may ask for everything. */
+/** `mine_get`: patterns of minions, each with a list of patterns of functions. Unset, all minions may ask for all functions. */
 function allowedFunctions(rules: unknown, id: string, functions: readonly string[]): readonly string[] {
   if (rules === null || rules === undefined) return functions;
   const mine = entriesOf(rules).flatMap(([minions, allowed]) =>
@@ -80,7 +80,7 @@ function matchesStart(pattern: unknown, text: string): boolean {
   }
 }
 
-/** A target that cannot be read matches nobody; the other threads are only told of those that can, with nodegroups written out. */
+/** The target with nodegroups written out. Undefined if it cannot be read; then it matches no minion. */
 function writtenOut(shard: Shard, kind: string, target: Value): ReturnType<typeof expandTarget> | undefined {
   if (typeof target !== "string" && !isTexts(target)) return undefined;
   try {

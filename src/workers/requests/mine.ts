@@ -1,4 +1,4 @@
-/** `_mine`, `_mine_delete`, `_mine_flush`: what a minion publishes about itself for others to read. docs/protocol.md section 7.1. */
+/** `_mine`, `_mine_delete`, `_mine_flush`: values that a minion publishes for other minions. docs/protocol.md section 7.1. */
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import type { Shard } from "../holding/shard.ts";
@@ -15,12 +15,12 @@ function isKept(shard: Shard): boolean {
   return shard.start.config.minion_data_cache || shard.start.config.enforce_mine_cache;
 }
 
-/** Merges by function name; `clear` replaces everything, as its name says (Salt 3007 fails on it). */
+/** Merges by function name. `clear` replaces the whole mine (Salt 3007 fails on it). */
 export function handleMine(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
   const { load, entries, id } = opened;
   const packed = fieldBytes(load, entries, "data");
   if (id === undefined || packed === undefined) return { value: new Map() };
-  // Not decoded: it alone is too large.
+  // Refused undecoded: it is too large by itself.
   if (isKept(shard) && packed.byteLength > shard.start.config.mine_max_bytes) return refuse(shard, batch, id);
   const data = decode(packed);
   if (!(data instanceof Map)) return { value: new Map() };
@@ -36,7 +36,7 @@ export function handleMine(shard: Shard, batch: BatchEffects, opened: Opened): A
   return { value: true };
 }
 
-/** The mine stays as it is; the minion hears False. */
+/** Leaves the mine as it is and answers False. */
 function refuse(shard: Shard, batch: BatchEffects, id: string): Answer {
   shard.count("mine.tooLarge");
   batch.refuse(id, "a minion's mine is not changed: it would exceed mine_max_bytes or mine_max_functions");

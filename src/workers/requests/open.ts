@@ -1,6 +1,6 @@
 /**
- * Opening a request: envelope, seal, and the checks in the order of docs/protocol.md section 2.2.
- * Whatever fails is answered at once: a client whose request gets no reply cannot use its socket again.
+ * Opens a request: envelope, seal, and the checks in the order of docs/protocol.md section 2.2.
+ * Each fault is answered at once, because a client without a reply cannot use its socket again.
  */
 import { equalSecrets } from "../../crypto/compare.ts";
 import type { Crypticle } from "../../crypto/crypticle.ts";
@@ -35,10 +35,10 @@ const knownVersionMax = 3;
 const notMapReply = encodeRawReply(Buffer.from("payload and load must be a dict"));
 const nulReply = encodeRawReply(Buffer.from("bad load: id contains a null byte"));
 const unreadableReply = encode({ msg: "bad load" }, "raw");
-/** Not worth a signature: no minion sends what this answers. */
+/** Unsigned, because no minion sends such a request. */
 const unsignedRefusal = encodeClearReply({ ret: false });
 const provenByToken = 1;
-/** The master's key is every minion's. */
+/** All minions hold the master's key. */
 const provenBySeal = 2;
 const saltBytes = Buffer.from("salt");
 
@@ -46,7 +46,7 @@ function refuse(reason: string, reply: Buffer = badLoad): Refused {
   return { refused: reason, reply };
 }
 
-/** Whether a frame is msgpack at all: Salt has another answer for what is not. */
+/** Whether a frame is msgpack at all. If not, Salt's answer is another one. */
 function isOneValue(frame: Uint8Array): boolean {
   try {
     return skipValue(frame, 0) === frame.byteLength;
@@ -56,17 +56,17 @@ function isOneValue(frame: Uint8Array): boolean {
   }
 }
 
-/** What an older request says outside its seal: minions of 3006.9 to 3006.11 name the algorithms that they know. */
+/** The envelope of an older request. Minions of 3006.9 to 3006.11 name their algorithms in it. */
 type OlderEnvelope = Pick<Envelope, "version" | "encAlgorithm">;
 
-/** Opens a frame as the socket gave it. `isAuthTurn`: it has waited among authentications; one that has not must not take the RSA lane's time. */
+/** Opens a frame as the socket gave it. `isAuthTurn`: it comes from the queue of authentications. An `_auth` that does not must not cost RSA. */
 export function openFrame(shard: Shard, batch: BatchEffects, frame: Uint8Array, isAuthTurn: boolean): OpenOutcome {
   let envelope: Envelope;
   try {
     envelope = readEnvelope(frame);
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
-    // A large one is not walked for its answer's sake.
+    // A large frame is not walked only to choose the answer.
     const isLarge = frame.byteLength > clearFrameBytesMax;
     return refuse("unreadable", isLarge || isOneValue(frame) ? badLoad : unreadableReply);
   }
@@ -88,7 +88,7 @@ function openClear(envelope: Envelope, frameBytes: number, isAuthTurn: boolean):
   return assemble(envelope, head, envelope.load, entries, false, undefined, "");
 }
 
-/** Version 3: sealed under the session key of the id outside, which the id inside must repeat and `tok` must prove. */
+/** Version 3: sealed under the session key of the outside id, which the inside id must repeat and `tok` must prove. */
 function openSession(shard: Shard, batch: BatchEffects, envelope: Envelope): OpenOutcome {
   const id = envelope.id;
   if (id === undefined || !idIsValid(id)) return refuse("invalidId");
@@ -132,7 +132,7 @@ function openUnderMasterKey(shard: Shard, batch: BatchEffects, envelope: Envelop
   return refuse("badSeal");
 }
 
-/** An older request that another worker has opened, arriving at its partition's worker. */
+/** An older request that another worker has opened for this one. */
 export function openForwarded(
   shard: Shard,
   batch: BatchEffects,
@@ -155,7 +155,7 @@ function finishMasterKey(
   entries: readonly Entry[],
 ): OpenOutcome {
   const { id, token } = head;
-  // The master key is every minion's: a minion whose key is gone may still hold the former one.
+  // All minions hold the master key, so a minion whose own key is gone may still know it.
   if (id !== undefined && (!idIsValid(id) || !shard.isAccepted(id))) return refuse("notAccepted");
   if (id !== undefined && token !== undefined && !tokenProves(shard, id, token)) return refuse("badToken");
   const crypticle = shard.masterCrypticle(sealKey);
@@ -174,7 +174,7 @@ function finishMasterKey(
   );
 }
 
-/** The token is deterministic: verified once per key, compared in constant time after. */
+/** Verifies a token once per key, then compares it in constant time, because tokens are deterministic. */
 function tokenProves(shard: Shard, id: string, token: Uint8Array | undefined): boolean {
   const known = shard.verifiedToken(id);
   if (known !== undefined) return token !== undefined && equalSecrets(known, token);
@@ -217,7 +217,7 @@ function faultyId(head: LoadHead, load: Uint8Array, entries: readonly Entry[]): 
   return head.id?.includes("\0") ? refuse("invalidId", nulReply) : undefined;
 }
 
-/** An id that is a number, as Salt repeats it; anything larger is not worth repeating. */
+/** A number as Salt repeats it in its answer; nothing for larger values. */
 function pythonText(load: Uint8Array, entries: readonly Entry[]): string {
   const start = entries.findLast((entry) => entry.key === "id")?.valueStart ?? 0;
   const { kind } = headOf(load, start);

@@ -1,10 +1,10 @@
-/** What an operator's command hears whose credential is refused, in the words of Salt's master. docs/protocol.md section 7.2. Pure. */
+/** Answers to operators' commands with a refused credential, in the words of Salt's master. docs/protocol.md section 7.2. Pure. */
 import type { Encodable } from "../../wire/values.ts";
 
-/** Clear commands that come with a credential, which is looked at before anything else of them. */
+/** Clear commands with a credential, which is read before the rest of the request. */
 export const operatorCommands = ["publish", "runner", "wheel"] as const;
 export type OperatorCommand = (typeof operatorCommands)[number];
-/** By what the sender was to be known. */
+/** Kind of the refused credential. */
 export type CredentialKind = "token" | "eauth" | "key";
 
 const commands: ReadonlySet<string | undefined> = new Set(operatorCommands);
@@ -13,7 +13,7 @@ export function isOperatorCommand(command: string | undefined): command is Opera
   return commands.has(command);
 }
 
-/** Of runners and wheel functions; a publish is refused in the same words for each kind. */
+/** For runners and wheel functions. A publish has the same words for each kind. */
 const words = {
   token: { name: "TokenAuthenticationError", message: 'Authentication failure of type "token" occurred.' },
   eauth: { name: "EauthAuthenticationError", message: 'Authentication failure of type "eauth" occurred.' },

@@ -1,5 +1,5 @@
 /**
- * Arguments that a minion sends with a publish or a runner call, as values: texts are YAML, `k=v` texts are keywords.
+ * Parses the arguments of a minion's publish or runner call: texts are YAML, `k=v` texts are keywords.
  * Source: Salt's `parse_input`; docs/compatibility.md, words to values.
  */
 import { keywordWord, parseWord } from "../../config/yaml/word.ts";
@@ -8,7 +8,7 @@ import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
 const keywordMark = "__kwarg__";
 
-/** Positional ones in their order, then all keywords in one marked map. `noParse`: keywords whose value stays the text that it is. */
+/** Positional arguments in order, then all keywords in one marked map. `noParse`: keywords whose value stays a text. */
 export function parsedArguments(sent: readonly Value[], noParse: readonly Value[]): Value[] {
   const args: Value[] = [];
   const keywords: ValueMap = new Map<Value, Value>([[keywordMark, true]]);

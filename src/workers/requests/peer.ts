@@ -1,6 +1,6 @@
 /**
- * Requests of minions that publish to others and call runners: `minion_pub`, `minion_publish`, `minion_runner`, `pub_ret`. Here they are read
- * and measured; whether the master's `peer` and `peer_run` permit them, and all that takes time, is the main thread's. docs/protocol.md section 7.1.
+ * Minions' requests to publish and to call runners: `minion_pub`, `minion_publish`, `minion_runner`, `pub_ret`. They are read and bounded here.
+ * The main thread checks `peer` and `peer_run` and does the work. docs/protocol.md section 7.1.
  */
 import { peerArgumentBytesMax, peerNameLengthMax, peerWaitMsMax } from "../../limits.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
@@ -13,12 +13,12 @@ import { parsedArguments } from "./peer-arguments.ts";
 import { replySeal } from "./reply-seal.ts";
 
 const nothing: Answer = { value: new Map() };
-/** Job ids have 20 digits, with `unique_jid` a process id behind. */
+/** Job ids have 20 digits; `unique_jid` adds a process id. */
 const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
 const secondsPattern = /^\s*[+-]?\d{1,9}\s*$/;
 const defaultTimeoutMs = 5_000;
 
-/** As in Salt, nobody hears why he gets nothing. Older requests are sealed under a key that all minions hold: without a token one could speak for another. */
+/** Answers an empty map for each fault, as Salt does. Older requests need a token: all minions hold the key that seals them. */
 export function handlePeer(shard: Shard, opened: Opened): Answer {
   const { id, isProven, cmd } = opened;
   if (id === undefined || !isProven) return refused(shard, "unproven");
@@ -46,7 +46,7 @@ function readRun(opened: Opened): PeerRun | undefined {
   return fun === undefined || sent === undefined ? undefined : { command: "run", fun, arg: parsed(opened, sent) };
 }
 
-/** Several functions at once (`a,b`) are not published for minions: Salt fails on them, too. */
+/** Refuses several functions at once (`a,b`), on which Salt fails, too. */
 function readPublish(opened: Opened, isWaiting: boolean): PeerPublish | undefined {
   const { load, entries } = opened;
   const [fun, sent, target] = [nameIn(opened, "fun"), argumentsIn(opened), targetIn(opened)];
@@ -85,7 +85,7 @@ function parsed({ load, entries }: Opened, sent: readonly Value[]): Buffer {
   return encode(parsedArguments(sent, Array.isArray(noParse) ? noParse : []), "raw");
 }
 
-/** A copy of what stands in the load, if it is a text or a list of texts. */
+/** The target in network encoding; undefined unless it is a text or a list of texts. */
 function targetIn({ load, entries }: Opened): Uint8Array | undefined {
   const target = field(load, entries, "tgt");
   const isTarget =
@@ -93,7 +93,7 @@ function targetIn({ load, entries }: Opened): Uint8Array | undefined {
   return isTarget ? encode(target, "raw") : undefined;
 }
 
-/** `timeout`, or `tmo`: whole seconds, as Python's `int()` takes them; undefined for what it does not take. */
+/** `timeout`, or `tmo`: whole seconds as Python's `int()` reads them; undefined if it cannot. */
 function timeoutIn({ load, entries }: Opened): number | undefined {
   let timeoutMs: number | undefined = defaultTimeoutMs;
   for (const key of ["tmo", "timeout"]) {

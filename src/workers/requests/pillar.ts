@@ -1,6 +1,6 @@
 /**
- * `_pillar`: what the minion says of itself goes to the pillar lane; what comes of it is kept for targeting, then sealed for this
- * minion alone by the RSA lane. docs/protocol.md sections 2.3 and 7.1.
+ * `_pillar`: sends the minion's grains to the pillar lane. The pillar is stored for targeting, then the RSA lane seals it for this
+ * minion alone. docs/protocol.md sections 2.3 and 7.1.
  */
 import { isEncAlgorithm, isSigAlgorithm } from "../../crypto/rsa.ts";
 import { encode } from "../../wire/msgpack.ts";
@@ -13,7 +13,7 @@ import { fieldBytes, textOf } from "./fields.ts";
 const emptyPillar = encode(new Map(), "raw");
 /** Salt's words for a minion whose key file is gone. */
 const keyNotFound = encode({ error: "AES key not found" }, "raw");
-/** An empty map, as an override that changes nothing is sent. */
+/** An empty map: minions send it for no override. */
 const emptyMapByte = 0x80;
 const noneByte = 0xc0;
 const trueByte = 0xc3;
@@ -21,7 +21,7 @@ const trueByte = 0xc3;
 export function handlePillar(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
   const { load, entries, id, version, nonce, encAlgorithm, sigAlgorithm } = opened;
   if (id === undefined) return { value: new Map() };
-  // Both stand outside of the seal, where anybody on the way can change them, and a pillar takes long to render. As in Salt the request fails.
+  // Both stand outside the seal, where they can be changed on the way. As in Salt the request fails, before the pillar is rendered.
   if (!isEncAlgorithm(encAlgorithm) || (version >= 3 && !isSigAlgorithm(sigAlgorithm))) {
     shard.count("refused.algorithm");
     return { raw: failedReply };
@@ -32,13 +32,13 @@ export function handlePillar(shard: Shard, batch: BatchEffects, opened: Opened):
   const grains = fieldBytes(load, entries, "grains");
   // As in Salt a request without grains gets an empty pillar, in the same private form.
   if (grains === undefined)
-    return { deferred: { kind: "rsa", job: { kind: "pillarReply", ...reply, pillar: emptyPillar } } };
+    return { deferred: { kind: "rsa", task: { kind: "pillarReply", ...reply, pillar: emptyPillar } } };
   const extraData = fieldBytes(load, entries, "extra_minion_data");
   const bytes = grains.byteLength + (extraData?.byteLength ?? 0);
   shard.meter.noteSize("grains", bytes);
   if (bytes > shard.start.config.grains_max_bytes) {
     const pillar = refuseGrains(shard, batch, id, bytes);
-    return { deferred: { kind: "rsa", job: { kind: "pillarReply", ...reply, pillar } } };
+    return { deferred: { kind: "rsa", task: { kind: "pillarReply", ...reply, pillar } } };
   }
   const task = {
     id,
@@ -53,7 +53,7 @@ export function handlePillar(shard: Shard, batch: BatchEffects, opened: Opened):
   return { deferred: { kind: "pillar", task, reply } };
 }
 
-/** What is kept of the minion stays as it was. @returns a pillar that says so: with `_errors` minions refuse state runs, and show them */
+/** Leaves the stored facts as they are. @returns a pillar with `_errors`, which minions show and on which they refuse state runs */
 function refuseGrains(shard: Shard, batch: BatchEffects, id: string, bytes: number): Uint8Array {
   shard.count("grains.tooLarge");
   const bound = `grains_max_bytes (${shard.start.config.grains_max_bytes})`;
@@ -62,13 +62,13 @@ function refuseGrains(shard: Shard, batch: BatchEffects, id: string, bytes: numb
   return encode(new Map([["_errors", [sentence]]]), "raw");
 }
 
-/** Undefined for what is not there, None or an empty map. */
+/** Undefined for a missing value, None or an empty map. */
 function filled(raw: Uint8Array | undefined): Uint8Array | undefined {
   const isEmpty = raw === undefined || raw[0] === emptyMapByte || raw[0] === noneByte;
   return isEmpty ? undefined : ownBytes(raw);
 }
 
-/** In the store's flavour, and in memory of its own: a view would take the whole batch along to the other thread. */
+/** A copy in the store's flavour. A view would take the whole batch along to the other thread. */
 function ownBytes(raw: Uint8Array): Uint8Array {
   return Uint8Array.from(rawToBin(raw));
 }

@@ -1,5 +1,4 @@
-/** What seals the reply to a minion's request when somebody else than its handler answers it. */
-
+/** The key and nonce that seal a reply which another thread makes. */
 import type { Shard } from "../holding/shard.ts";
 import type { ReplySeal } from "../messages/deferred.ts";
 import type { Opened } from "./context.ts";

@@ -1,5 +1,5 @@
 /**
- * `_return`: the hot path. One walk over the load gives event and record; the reply is sealed while the batch commits.
+ * `_return`: the hot path. One walk over the load gives event and record.
  * docs/protocol.md section 9.
  */
 import { beginEventFrame, encodeEventBytes, eventBodyBytes, frameMasterEvent } from "../../wire/event.ts";
@@ -42,7 +42,7 @@ function keep(shard: Shard, batch: BatchEffects, jid: string, minionId: string, 
   batch.returns.push({ record: { jid, minionId, body }, isStored });
 }
 
-/** Writes the event, if anybody hears it, and the body, which is the event's data: once, into the batch's memory. @returns the body */
+/** Writes the body, inside its event if `isHeard`, once into the batch's memory. @returns the body, which is the event's data */
 function writeReturn(shard: Shard, batch: BatchEffects, { jid, data, retcode }: ReturnHead, id: string): Uint8Array {
   const { events } = batch;
   if (!batch.isHeard) {
@@ -82,7 +82,7 @@ function fireReturn(shard: Shard, batch: BatchEffects, tag: string, data: Uint8A
   batch.returnEvents.push(frameStart, batch.events.length, isFailed ? 1 : 0);
 }
 
-/** A job that the minion started by itself (start-up state, schedule): the master gives it an id and makes its load. */
+/** A job that the minion started by itself (start-up state, schedule). The master makes its id and load. */
 function keepStandalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id: string): void {
   const fields = decode(eventDataBytes(head.data)) as ValueMap;
   const jid = shard.newJid(batch.nowMs);
@@ -97,17 +97,17 @@ function keepStandalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id:
   keep(shard, batch, jid, id, data);
 }
 
-/** `salt-call` sends its own jid with the target inside: the return is also its job's load. */
+/** `salt-call` sends its own jid and the target, so the return is also the job's load. */
 function saveOwnLoad(shard: Shard, batch: BatchEffects, head: ReturnHead, id: string): void {
   if (shard.stores.jobs.getLoad(head.jid) !== undefined) return;
   const load = loadIn(eventDataBytes(head.data));
   batch.writes.push(shard.stores.jobs.putLoad({ jid: head.jid, load, minions: [id] }));
 }
 
-/** What a publisher says of a job to the master: no minion publishes its own. */
+/** Fields of a publish, credentials among them, that a minion's own job must not have. */
 const publisherFields: ReadonlySet<string> = new Set(["kwargs", "key", "token", "eauth", "username", "password"]);
 
-/** The load of a job is who asked for what; the result itself is stored as the return. */
+/** The job's load: the return without its result. */
 function loadIn(data: Uint8Array): Buffer {
   const kept = mapEntries(data).filter(({ key }) => key !== "return" && !publisherFields.has(String(key)));
   const fields = decode(data) as ValueMap;

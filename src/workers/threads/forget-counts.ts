@@ -1,18 +1,18 @@
 /**
- * How often kept pillars were forgotten, in memory that all threads see: a rendering that began before must not keep what it gives. Minions
- * share a number of counts, so that forgetting one minion may cost another a pillar that is then not kept.
+ * Counts in shared memory how often kept pillars were forgotten, so that a rendering that began before is not kept. `forgetCountsMax` counts
+ * serve all minions: forgetting one minion may keep another's pillar from being kept.
  */
 import { forgetCountsMax } from "../../limits.ts";
 import { createPartitionKey, Partitioner } from "./partition.ts";
 
-/** A minion's count as it was. */
+/** A minion's count at one moment. */
 export type ForgetMark = { readonly counts: SharedArrayBuffer; readonly place: number; readonly count: number };
 
 export class ForgetCounts {
   readonly #counts = new Int32Array(new SharedArrayBuffer(forgetCountsMax * Int32Array.BYTES_PER_ELEMENT));
   readonly #places = new Partitioner(createPartitionKey(), forgetCountsMax);
 
-  /** Before anything is removed. */
+  /** Called before the removal. */
   note(id: string): void {
     Atomics.add(this.#counts, this.#places.partitionOf(id), 1);
   }
@@ -23,7 +23,7 @@ export class ForgetCounts {
   }
 }
 
-/** In any thread. */
+/** Works in any thread. */
 export function isForgottenSince({ counts, place, count }: ForgetMark): boolean {
   return Atomics.load(new Int32Array(counts), place) !== count;
 }

@@ -6,7 +6,7 @@ import { laneTurnMs } from "../../limits.ts";
 import { type HeapLimits, openThreads } from "./pool.ts";
 import { TurnWatch } from "./turns.ts";
 
-/** What every lane's threads are started with besides their own. */
+/** Start values that the threads of every lane have beside their own. */
 export type LaneStart = {
   /** How many threads the lane has started, counted in place. */
   readonly startedThreads: SharedArrayBuffer;
@@ -20,7 +20,7 @@ export type LanePoolOptions = {
   readonly threadCount: number;
   /** Over 1: the tasks share their thread, and the lane has one thread. */
   readonly concurrentTasksPerThread: number;
-  /** Threads that stay when the lane has nothing to do; the others start when they are needed, each within a tenth of a second. */
+  /** Threads that stay when the lane is idle. The others start on demand, each within a tenth of a second. */
   readonly threadsKept: number;
   readonly queueMax: number;
   readonly taskTimeoutMs: number;
@@ -42,11 +42,11 @@ type LaneTask = {
 
 export type LaneRunOptions = {
   readonly transfer?: readonly (ArrayBuffer | MessagePort)[];
-  /** Goes before everything that is not, and is never refused: the signature of a publish must not wait behind an auth storm. */
+  /** Goes first and is never refused: the signature of a publish must not wait behind an auth storm. */
   readonly isUrgent?: boolean;
 };
 
-/** Keeps its own queue: Piscina gets only what the threads can take now. */
+/** Keeps its own queue. Piscina gets only tasks that a thread can take now. */
 export class LanePool {
   readonly counters = { tasks: 0, refused: 0, failed: 0, timeouts: 0 };
   readonly #options: LanePoolOptions;
@@ -138,11 +138,11 @@ export class LanePool {
     while (this.#running.size < this.#runningMax && !this.#isThreadEnding && !this.#isClosing) {
       const waiting = this.#urgent.shift() ?? this.#queue.shift();
       if (waiting === undefined) return;
-      // Its caller has given up in the meantime.
+      // The caller has given up meanwhile.
       if (waiting.isSettled) continue;
       this.#running.add(waiting);
       const { task, transfer, abort } = waiting;
-      // Piscina gives a thread nothing beside a task that can be aborted: without the signal, tasks share their thread.
+      // With a signal, Piscina gives the thread no other task beside it.
       const signal = this.#isThreadShared ? null : abort.signal;
       this.#piscina
         .run(task, { transferList: [...transfer], signal })

@@ -1,13 +1,13 @@
 /**
- * The name under which the operating system lists a thread, so that CPU time can be read by role: `ps -T`, `top -H`, /proc/PID/task/TID/comm.
- * Source: proc(5). Linux only: elsewhere threads keep the name they have.
+ * Names threads for the operating system, so that CPU time can be read by role: `ps -T`, `top -H`, /proc/PID/task/TID/comm.
+ * Source: proc(5). Linux only.
  */
 import { writeFileSync } from "node:fs";
 
 /** The kernel cuts a name that is longer. */
 const nameBytesMax = 15;
 
-/** Names the calling thread. One that the system does not let name itself says so and goes on: the name serves observers only. */
+/** Names the calling thread. Only warns on failure, because the name serves observers only. */
 export function nameThread(name: string): void {
   if (process.platform !== "linux") return;
   try {
@@ -18,7 +18,7 @@ export function nameThread(name: string): void {
 }
 
 /**
- * Threads of a lane have no address, so each takes the next number of its lane as it starts; one that replaces another gets a new one.
+ * Each thread of a lane takes the next number as it starts. A thread that replaces another gets a new number.
  *
  * @returns the name
  */

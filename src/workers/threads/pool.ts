@@ -1,24 +1,24 @@
 /**
  * The shard workers as the main thread sees them, and the only file that names Piscina.
- * A shard pool keeps a bounded queue per slot and hands Piscina only what that slot's worker can take now: a balancer that
- * answered null would leave the task waiting behind another worker's. docs/ARCHITECTURE.md, "Threads".
+ * A shard pool has a bounded queue per slot. Piscina gets only tasks that the slot's worker can take now, because a task for which the balancer
+ * answers null would wait behind another worker's. docs/ARCHITECTURE.md, "Threads".
  */
 import { Piscina } from "piscina";
 import { SaltworksError } from "../../errors.ts";
 import { idleThreadMs, workerStartTimeoutMs, workerTaskTimeoutMs } from "../../limits.ts";
 
 /**
- * `build` is called for each try, because a worker that dies takes a transferred buffer with it. `bytes` counts against the queue.
- * `isUrgent`: goes before everything that is not, and is never refused: keys and publishes must not wait behind megabytes of returns.
+ * A task for a slot. `build` is called for each try, because a worker that dies takes a transferred buffer with it. `bytes` counts against the queue.
+ * `isUrgent`: goes first and is never refused, because keys and publishes must not wait behind megabytes of returns.
  */
-export type SlotJob = {
+export type PoolTask = {
   readonly bytes: number;
   readonly isUrgent?: boolean;
   readonly build: () => { readonly task: object; readonly transfer: readonly ArrayBuffer[] };
 };
 type Waiting = {
-  readonly job: SlotJob;
-  /** When it was put into its queue last. */
+  readonly asked: PoolTask;
+  /** When it was last put into its queue. */
   queuedMs: number;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -30,7 +30,7 @@ type Waiting = {
 type Slot = {
   readonly index: number;
   workerId: number | undefined;
-  /** Since when it has no worker. */
+  /** When it lost its worker. */
   emptySinceMs: number;
   /** Whether its thread has finished a task. */
   hasStarted: boolean;
@@ -40,20 +40,20 @@ type Slot = {
   queuedBytes: number;
 };
 
-/** Bounds of a thread's heap: young objects cost memory in proportion to it, old ones end the thread when they outgrow theirs. */
+/** Bounds of a thread's heap. A large `youngMb` costs memory; a thread that outgrows `oldMb` ends. */
 export type HeapLimits = { readonly youngMb: number; readonly oldMb: number };
 
 export type ThreadOptions = {
   readonly filename: string;
   readonly heap: HeapLimits;
   readonly threads: number;
-  /** How many of them stay when there is nothing to do; default all. */
+  /** Threads that stay when the pool is idle; default all. */
   readonly threadsKept?: number;
   readonly tasksPerThread: number;
   readonly workerData: object;
 };
 
-/** Threads for any pool. No waiting on shared memory, which would freeze an idle thread's timers. */
+/** Threads for any pool. They do not wait on shared memory, which would freeze an idle thread's timers. */
 export function openThreads(o: ThreadOptions, loadBalancer?: LoadBalancer): Piscina {
   return new Piscina({
     filename: o.filename,
@@ -78,26 +78,26 @@ export type ShardPoolOptions = {
   readonly slotCount: number;
   readonly batchesInFlight: number;
   readonly queueBytesMax: number;
-  /** Kept current by the owner: a replaced worker starts with it as it is then. */
+  /** The owner keeps it current for workers that are replaced. */
   readonly workerData: object;
   readonly onWorkerLost: (slot: number, error: Error) => void;
   /** A task that takes longer ends its thread; default `workerTaskTimeoutMs`. */
   readonly taskTimeoutMs?: number;
-  /** A slot without a thread for so long gets none any more; default `workerStartTimeoutMs`. */
+  /** After this time without a thread a slot counts as unserved; default `workerStartTimeoutMs`. */
   readonly startTimeoutMs?: number;
 };
 
-/** A worker may die under a batch once: stores are idempotent. The second time its requests are answered with an error. */
+/** Tries of a task whose worker dies. A second try is safe, because stores are idempotent. Then its requests get an error. */
 const triesMax = 2;
-/** Urgent tasks that a worker gets beside its batches: a batch may wait for the disk, and a publish must not wait with it. */
+/** Urgent tasks that a worker gets beside its batches, because a batch may wait for the disk. */
 const urgentBeside = 1;
 const overdueCheckMs = 1_000;
 
-/** Worker threads with an address: what is offered to a slot runs on that slot's thread, in order, a few at a time. */
+/** Worker threads with an address: a slot's tasks run on its thread, in order, `batchesInFlight` at a time. */
 export class ShardPool {
   readonly slotCount: number;
   readonly counters = { tasks: 0, refused: 0, retried: 0, workersLost: 0, timeouts: 0 };
-  /** A slot has no thread and gets none: Piscina replaces none any more once one of its threads failed while its modules loaded. */
+  /** Called once if a slot gets no thread: after a thread has failed while its modules loaded, Piscina replaces none. */
   onUnserved: ((error: SaltworksError) => void) | undefined;
   readonly #options: ShardPoolOptions;
   readonly #piscina: Piscina;
@@ -124,36 +124,36 @@ export class ShardPool {
       const workerId = choice === undefined ? undefined : this.#slots[choice.slot]?.workerId;
       return workers.find((worker) => worker.id === workerId) ?? null;
     });
-    // Piscina announces a replaced worker just before it offers it to the balancer: a task given at once would wait in its queue for good.
+    // Piscina announces a new worker before the balancer sees it. A task given at once would wait for good.
     this.#piscina.on("workerCreate", (worker: { id: number }) => setImmediate(() => this.#seat(worker.id)));
     this.#piscina.on("workerDestroy", (worker: { id: number }) => this.#vacate(worker.id));
     this.#piscina.on("error", (error: Error) => options.onWorkerLost(-1, error));
     this.#overdueTimer = setInterval(() => this.#endOverdue(), overdueCheckMs);
   }
 
-  /** Batches that wait in the pool's own queue of this slot. */
+  /** Tasks that wait in this slot's queue. */
   depth(slot: number): number {
     return this.#slots[slot]?.queue.length ?? 0;
   }
 
   /**
-   * Runs a job on a slot's worker. The result is what the thread's handler returned.
-   * @throws SaltworksError QUEUE_FULL at once; TASK_TIMEOUT or WORKER_LOST after the tries; whatever the handler threw
+   * Runs a task on a slot's worker. Resolves with the handler's result.
+   * @throws SaltworksError QUEUE_FULL at once; TASK_TIMEOUT or WORKER_LOST after the tries; errors of the handler
    */
-  offer<Result>(slotIndex: number, job: SlotJob): Promise<Result> {
+  offer<Result>(slotIndex: number, task: PoolTask): Promise<Result> {
     const slot = this.#slots[slotIndex];
     if (slot === undefined || this.#isClosing) {
       return Promise.reject(new SaltworksError("CHANNEL_CLOSED", "the worker pool is closed"));
     }
-    const isOver = slot.queuedBytes + job.bytes > this.#options.queueBytesMax && slot.queuedBytes > 0;
-    if (isOver && job.isUrgent !== true) {
+    const isOver = slot.queuedBytes + task.bytes > this.#options.queueBytesMax && slot.queuedBytes > 0;
+    if (isOver && task.isUrgent !== true) {
       this.counters.refused += 1;
       return Promise.reject(new SaltworksError("QUEUE_FULL", "worker queue is full", { slot: slotIndex }));
     }
     return new Promise<Result>((resolve, reject) => {
       const resolveAny = resolve as (result: unknown) => void;
-      queueOf(slot, job).push({
-        job,
+      queueOf(slot, task).push({
+        asked: task,
         queuedMs: performance.now(),
         resolve: resolveAny,
         reject,
@@ -161,17 +161,17 @@ export class ShardPool {
         startedMs: 0,
         workerId: undefined,
       });
-      slot.queuedBytes += job.bytes;
+      slot.queuedBytes += task.bytes;
       this.#pump(slot);
     });
   }
 
-  /** Runs one small job on every slot, before what waits there; `build` gets the slot's index. */
+  /** Runs one small task on every slot, before waiting tasks. `build` gets the slot's index. */
   broadcast<Result>(build: (slot: number) => object): Promise<Result[]> {
     return Promise.all(this.#toAll<Result>(build));
   }
 
-  /** As `broadcast`; every slot's answer or error, in order. */
+  /** As `broadcast`, with each slot's answer or error in order. */
   broadcastSettled<Result>(build: (slot: number) => object): Promise<PromiseSettledResult<Result>[]> {
     return Promise.allSettled(this.#toAll<Result>(build));
   }
@@ -200,7 +200,7 @@ export class ShardPool {
     this.#pump(slot);
   }
 
-  /** A thread that has ended has lost its id by now: its slot is the one whose id no living thread has. */
+  /** A thread that has ended has lost its id, so its slot is the one whose id no living thread has. */
   #vacate(workerId: number): void {
     const living = new Set(this.#piscina.threads.map((thread) => thread.threadId));
     living.delete(workerId);
@@ -227,7 +227,7 @@ export class ShardPool {
   }
 
   #start(slot: Slot, waiting: Waiting): void {
-    const { task, transfer } = waiting.job.build();
+    const { task, transfer } = waiting.asked.build();
     waiting.startedMs = performance.now();
     waiting.tries += 1;
     waiting.workerId = slot.workerId;
@@ -242,19 +242,19 @@ export class ShardPool {
 
   #settle(slot: Slot, waiting: Waiting, finish: () => void): void {
     if (slot.inFlight.delete(waiting)) slot.hasStarted = true;
-    slot.queuedBytes -= waiting.job.bytes;
+    slot.queuedBytes -= waiting.asked.bytes;
     finish();
     this.#pump(slot);
   }
 
   #fail(slot: Slot, waiting: Waiting, error: Error): void {
-    // An error that the handler threw is its answer; only a dead thread is worth a second try. Its slot is vacated before its tasks fail.
+    // An error of the handler is its answer. A dead thread's slot is vacated before its tasks fail, and they get a second try.
     const isThreadGone = slot.workerId !== waiting.workerId;
     if (isThreadGone && !this.#isClosing && waiting.tries < triesMax) {
       this.counters.retried += 1;
       slot.inFlight.delete(waiting);
       waiting.queuedMs = performance.now();
-      queueOf(slot, waiting.job).unshift(waiting);
+      queueOf(slot, waiting.asked).unshift(waiting);
       this.#pump(slot);
       return;
     }
@@ -277,21 +277,20 @@ export class ShardPool {
     }
   }
 
-  /** Once. */
   #tellUnserved(slot: Slot): void {
     const tell = this.onUnserved;
     this.onUnserved = undefined;
     tell?.(new SaltworksError("WORKER_LOST", "a worker thread ended and no other could start", { slot: slot.index }));
   }
 
-  /** Piscina replaces a thread that has ended. A signal per task, its own way to end one, costs more than handing the task over. */
+  /** Piscina replaces a thread that has ended. Its own way to end one, a signal per task, costs more than the hop. */
   #endThread(slot: Slot): void {
     this.counters.timeouts += 1;
     const thread = this.#piscina.threads.find(({ threadId }) => threadId === slot.workerId);
     thread?.terminate().catch((error: Error) => this.#options.onWorkerLost(slot.index, error));
   }
 
-  /** A thread that cannot start, again and again, must not keep its slot's callers waiting for ever. */
+  /** Fails tasks that wait too long for a thread that cannot start. */
   #endUnserved(slot: Slot, queue: Waiting[], now: number): void {
     for (;;) {
       const [waiting] = queue;
@@ -305,11 +304,11 @@ export class ShardPool {
   }
 }
 
-function queueOf(slot: Slot, job: SlotJob): Waiting[] {
-  return job.isUrgent === true ? slot.urgent : slot.queue;
+function queueOf(slot: Slot, task: PoolTask): Waiting[] {
+  return task.isUrgent === true ? slot.urgent : slot.queue;
 }
 
-/** What a thread answers instead of raising an error of ours, which would lose its code on the way. Called in the worker thread. */
+/** The answer of a thread that fails with a SaltworksError, whose code would be lost if it were thrown. Called in the worker thread. */
 export function failed({ code, message }: SaltworksError): object {
   return { failure: { code, message } };
 }
@@ -323,7 +322,7 @@ function finish(waiting: Waiting, result: unknown): void {
   waiting.reject(new SaltworksError(code, message));
 }
 
-/** What a thread returns so that `buffer` is transferred with `result`, not copied. Called in the worker thread. */
+/** Makes Piscina transfer `buffer` with `result` instead of copying it. Called in the worker thread. */
 export function transferring<Result extends object>(result: Result, buffer: ArrayBuffer): Result {
   return Piscina.move({
     get [Piscina.transferableSymbol as never]() {

@@ -1,15 +1,15 @@
 /**
- * A thread that gives way to all other threads of the program: it computes when they have nothing to do, and still gets a tenth of a busy core.
- * Source: setpriority(2), which on Linux takes a thread's id. Elsewhere threads stay equal.
+ * Lowers a thread's priority below the program's other threads. It still gets a tenth of a busy core.
+ * Source: setpriority(2), which on Linux takes a thread's id. Linux only.
  */
 import { readlinkSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
 
-/** Steps of nice: each takes a tenth off a thread's share, and ten of them leave it one part in ten. */
+/** Steps of nice. Ten of them leave the thread one part in ten. */
 const niceSteps = 10;
 const niceMax = 19;
 
-/** Lowers the calling thread's priority. A system that does not allow it says so: then returns wait longer during a storm of authentications. */
+/** Lowers the calling thread's priority. Warns on failure: then returns wait longer during a storm of authentications. */
 export function yieldToOthers(): void {
   if (process.platform !== "linux") return;
   try {

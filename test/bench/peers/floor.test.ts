@@ -8,7 +8,7 @@ import { after, before, describe, it } from "node:test";
 import type { Keys } from "../../../bench/fleet/handshake.ts";
 import { openReply, type Sender, sealRequest } from "../../../bench/fleet/sealed-request.ts";
 import { compileFloor, startFloor } from "../../../bench/peers/floor.ts";
-import type { MasterUnderTest } from "../../../bench/scenarios/setup/master-under-test.ts";
+import type { MasterUnderTest } from "../../../bench/scenarios/setup/master-contract.ts";
 import { Crypticle, generateKeyString } from "../../../src/crypto/crypticle.ts";
 import { RequestChannel } from "../../../src/transport/request-channel.ts";
 import { encode } from "../../../src/wire/msgpack.ts";

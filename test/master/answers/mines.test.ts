@@ -7,14 +7,14 @@ import { packTexts } from "../../../src/wire/text-list.ts";
 import type { MineAsk } from "../../../src/workers/messages/deferred.ts";
 import type { MineFindTask, MineReadTask, MineSlice } from "../../../src/workers/messages/shard.ts";
 import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
-import type { ShardPool, SlotJob } from "../../../src/workers/threads/pool.ts";
+import type { PoolTask, ShardPool } from "../../../src/workers/threads/pool.ts";
 
 type Task = MineReadTask | MineFindTask | { readonly kind: "sealReply"; readonly parts: Uint8Array[] };
 type Mines = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Each worker reads one minion at a time. `seal`: what sealing a whole answer comes to. */
 function poolOf(slots: readonly Mines[], seal: (packed: Buffer) => Promise<Uint8Array> | Uint8Array) {
-  const offer = async (slot: number, job: SlotJob) => {
+  const offer = async (slot: number, job: PoolTask) => {
     const task = job.build().task as Task;
     const mines = slots[slot] ?? {};
     if (task.kind === "mineFind") {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { AuthLane } from "../../../src/master/requests/auth-lane.ts";
-import { packReplies } from "../../../src/workers/batch/auth-jobs.ts";
+import { packReplies } from "../../../src/workers/batch/auth-tasks.ts";
 import type { RsaTask } from "../../../src/workers/messages/lanes.ts";
 import { namedPeer } from "../ports/named-peer.ts";
 
@@ -28,7 +28,7 @@ function openLane(result: () => Promise<unknown>) {
 }
 
 const peers = ["a", "b", "c"].map((name) => namedPeer(name));
-const batch = () => ({ items: Uint16Array.of(0, 1, 2), jobs: new ArrayBuffer(8) });
+const batch = () => ({ items: Uint16Array.of(0, 1, 2), tasks: new ArrayBuffer(8) });
 
 describe("AuthLane", () => {
   it("brings each reply to its own connection, with the keys as they are now in the task", async () => {

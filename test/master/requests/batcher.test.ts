@@ -7,7 +7,7 @@ import { encodeClearRequest, encodeSealedRequest } from "../../../src/wire/reque
 import { itemKinds, unpackBatch } from "../../../src/workers/batch/frames.ts";
 import type { BatchResult } from "../../../src/workers/messages/batch.ts";
 import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
-import type { ShardPool, SlotJob } from "../../../src/workers/threads/pool.ts";
+import type { PoolTask, ShardPool } from "../../../src/workers/threads/pool.ts";
 import { namedPeer } from "../ports/named-peer.ts";
 
 type Taken = {
@@ -45,7 +45,7 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount
   const pool = {
     slotCount,
     depth: () => depth,
-    offer: (slot: number, job: SlotJob) =>
+    offer: (slot: number, job: PoolTask) =>
       new Promise((resolve, reject) => {
         const { task } = job.build() as { task: { buffer: ArrayBuffer } };
         const items = unpackBatch(task.buffer);
@@ -198,7 +198,7 @@ describe("Batcher", () => {
       await turn();
     }
     assert.equal(taken.length, 1, "the others wait where they can still be given up");
-    const auths = { items: Uint16Array.of(0), jobs: new ArrayBuffer(0) };
+    const auths = { items: Uint16Array.of(0), tasks: new ArrayBuffer(0) };
     taken[0]?.finish(undefined, { auths });
     await settle();
     assert.equal(taken.length, 1);

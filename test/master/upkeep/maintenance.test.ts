@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Maintenance } from "../../../src/master/upkeep/maintenance.ts";
 import type { TrimAnswer } from "../../../src/workers/messages/shard.ts";
-import type { SlotJob } from "../../../src/workers/threads/pool.ts";
+import type { PoolTask } from "../../../src/workers/threads/pool.ts";
 
 function openMaintenance(keepJobsMs: number, oldRecords: number, keep = { jobsMax: 0, bytesMax: 0 }) {
   const steps: number[] = [];
   const sets: number[] = [];
   const sweeps: number[] = [];
-  const offer = async (_: number, job: SlotJob) => {
+  const offer = async (_: number, job: PoolTask) => {
     const { stepsMax } = job.build().task as { stepsMax: number };
     const count = Math.min(stepsMax, oldRecords);
     oldRecords -= count;

@@ -15,9 +15,9 @@ import {
   decodePrivateReply,
   decodePrivateSigned,
 } from "../../../src/wire/reply.ts";
-import { packAuthJobs } from "../../../src/workers/batch/auth-jobs.ts";
-import type { AuthJob } from "../../../src/workers/messages/batch.ts";
-import type { AuthReplies, PillarReplyJob } from "../../../src/workers/messages/lanes.ts";
+import { packAuthTasks } from "../../../src/workers/batch/auth-tasks.ts";
+import type { AuthTask } from "../../../src/workers/messages/batch.ts";
+import type { AuthReplies, PillarReplyTask } from "../../../src/workers/messages/lanes.ts";
 import { LanePool } from "../../../src/workers/threads/lane-pool.ts";
 import { masterPair, minionPair } from "../open-shard.ts";
 
@@ -46,12 +46,12 @@ const aesSignature = signX931(masterPair.privateKey, Buffer.from(aesDigest));
 const nonce = "0123456789abcdef".repeat(2);
 const algorithms = { encAlgorithm: "OAEP-SHA1", sigAlgorithm: "PKCS1v15-SHA1" };
 const accepted = { pub: minionPair.publicPem, session, token: undefined };
-const job: AuthJob = { version: 3, nonce, ...algorithms, outcome: accepted };
+const job: AuthTask = { version: 3, nonce, ...algorithms, outcome: accepted };
 
 /** The replies to jobs that crossed as one task; undefined for one that could not be made. */
-async function answer(...jobs: AuthJob[]): Promise<(Buffer | undefined)[]> {
-  const packed = packAuthJobs([...jobs.keys()], jobs).jobs;
-  const task = { kind: "authReplies", jobs: packed, aes, aesSignature };
+async function answer(...tasks: AuthTask[]): Promise<(Buffer | undefined)[]> {
+  const packed = packAuthTasks([...tasks.keys()], tasks).tasks;
+  const task = { kind: "authReplies", auths: packed, aes, aesSignature };
   const { bytes, ends } = await lane.run<AuthReplies>(task, { transfer: [packed] });
   return Array.from(ends, (end, index) => {
     const start = ends[index - 1] ?? 0;
@@ -107,7 +107,7 @@ describe("the RSA lane", () => {
   it("seals a pillar so that its minion alone opens it, in each version", async () => {
     const pillar = encode({ role: "web" }, "raw");
     for (const version of [0, 2, 3] as const) {
-      const task: PillarReplyJob = {
+      const task: PillarReplyTask = {
         kind: "pillarReply",
         version,
         nonce,
@@ -122,7 +122,7 @@ describe("the RSA lane", () => {
   });
 
   it("seals a pillar under the algorithm that its minion asked for", async () => {
-    const task: PillarReplyJob = {
+    const task: PillarReplyTask = {
       kind: "pillarReply",
       version: 2,
       nonce,

@@ -3,14 +3,13 @@ import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, mock } from "node:test";
-import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { encodeClearReply } from "../../../src/wire/reply.ts";
-import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
-import { unpackAuthJobs } from "../../../src/workers/batch/auth-jobs.ts";
+import type { Encodable } from "../../../src/wire/values.ts";
+import { unpackAuthTasks } from "../../../src/workers/batch/auth-tasks.ts";
 import { itemKinds } from "../../../src/workers/batch/frames.ts";
-import type { AuthJob, BatchResult } from "../../../src/workers/messages/batch.ts";
-import { clearFrame, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
+import type { AuthTask, BatchResult } from "../../../src/workers/messages/batch.ts";
+import { clearFrame, eventsOf, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
 
 function authLoad(id: Encodable, more: Record<string, Encodable> = {}): Record<string, Encodable> {
   return {
@@ -25,18 +24,14 @@ function authLoad(id: Encodable, more: Record<string, Encodable> = {}): Record<s
 }
 
 /** What the only item of a batch asks of the RSA lane. */
-function jobOf(result: BatchResult): AuthJob | undefined {
-  return result.auths && unpackAuthJobs(result.auths.jobs)[0];
+function jobOf(result: BatchResult): AuthTask | undefined {
+  return result.auths && unpackAuthTasks(result.auths.tasks)[0];
 }
 
 function outcomeOf(result: BatchResult): unknown {
   const outcome = jobOf(result)?.outcome;
   if (outcome === undefined) return decode(replyOf(result));
   return "ret" in outcome ? outcome.ret : "accepted";
-}
-
-function eventsOf(result: BatchResult): { tag: string; data: ValueMap }[] {
-  return new FrameReader().push(new Uint8Array(result.buffer, result.eventsStart)).map((body) => decodeEvent(body));
 }
 
 describe("_auth", () => {

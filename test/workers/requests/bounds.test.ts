@@ -52,8 +52,8 @@ describe("a minion's grains", () => {
       { grains: { os: "x".repeat(10_000) }, extra_minion_data: { more: "x".repeat(10_000) } },
     ]) {
       const { deferred, refusals } = await ask(load);
-      assert.ok(deferred?.kind === "rsa" && deferred.job.kind === "pillarReply");
-      const pillar = decode(deferred.job.pillar) as Map<string, string[]>;
+      assert.ok(deferred?.kind === "rsa" && deferred.task.kind === "pillarReply");
+      const pillar = decode(deferred.task.pillar) as Map<string, string[]>;
       assert.match(pillar.get("_errors")?.[0] ?? "", /exceed grains_max_bytes \(16384\) of the master/);
       assert.deepEqual(
         refusals.map(({ id }) => id),

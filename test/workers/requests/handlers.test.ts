@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Overrides } from "../../../src/config/load.ts";
 import type { Crypticle } from "../../../src/crypto/crypticle.ts";
-import { decodeEvent, FrameReader } from "../../../src/wire/event.ts";
 import { isJid } from "../../../src/wire/jid.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
@@ -12,6 +11,7 @@ import {
   acceptMinion,
   type Bench,
   clearFrame,
+  eventsOf,
   nonce,
   openShard,
   replyOf,
@@ -47,10 +47,6 @@ function answer(result: BatchResult, crypticle: Crypticle): Value {
   return decode(crypticle.open(sealed, nonce));
 }
 
-function events(result: BatchResult): { tag: string; data: ValueMap }[] {
-  return new FrameReader().push(new Uint8Array(result.buffer, result.eventsStart)).map((body) => decodeEvent(body));
-}
-
 function storedBody(bench: Bench, id = "web1", ofJid = jid): ValueMap {
   const stored = bench.memory.returns.get(`${ofJid}\n${id}`);
   assert.ok(stored, "the return is stored");
@@ -62,7 +58,7 @@ describe("_return", () => {
     const { bench, crypticle, send } = await open();
     const result = await send(pong);
     assert.equal(answer(result, crypticle), null);
-    const [event] = events(result);
+    const [event] = eventsOf(result);
     assert.equal(event?.tag, `salt/job/${jid}/ret/web1`);
     assert.deepEqual(
       [...(event?.data.keys() ?? [])].filter((key) => key === "tok" || key === "nonce"),
@@ -77,7 +73,7 @@ describe("_return", () => {
     await send({ ...pong, return: "first" });
     const again = await send({ ...pong, return: "second" });
     assert.equal(storedBody(bench).get("return"), "first");
-    assert.equal(events(again)[0]?.data.get("return"), "second");
+    assert.equal(eventsOf(again)[0]?.data.get("return"), "second");
     assert.deepEqual([bench.shard.counters["returns.stored"], bench.shard.counters["returns.duplicate"]], [1, 1]);
   });
 
@@ -86,21 +82,21 @@ describe("_return", () => {
     bench.memory.fault = new Error("disk full");
     const result = await send(pong);
     assert.equal(decode(replyOf(result)), "Some exception handling minion payload");
-    assert.deepEqual([events(result), returnTags(result)], [[], []]);
+    assert.deepEqual([eventsOf(result), returnTags(result)], [[], []]);
     assert.match(bench.faults[0]?.message ?? "", /disk full/);
   });
 
   it("keeps bytes that are no text, in event and store", async () => {
     const { bench, send } = await open();
     const result = await send({ ...pong, return: Uint8Array.of(0xff, 0x00, 0xfe) });
-    assert.deepEqual(events(result)[0]?.data.get("return"), storedBody(bench).get("return"));
+    assert.deepEqual(eventsOf(result)[0]?.data.get("return"), storedBody(bench).get("return"));
     assert.deepEqual(Buffer.from(storedBody(bench).get("return") as Uint8Array), Buffer.from([0xff, 0x00, 0xfe]));
   });
 
   it("too large for an event is trimmed there and whole in the store", async () => {
     const { bench, send } = await open({ max_event_size: 10_000 });
     const result = await send({ ...pong, return: "x".repeat(50_000) });
-    assert.equal(events(result)[0]?.data.get("return"), "VALUE_TRIMMED");
+    assert.equal(eventsOf(result)[0]?.data.get("return"), "VALUE_TRIMMED");
     assert.equal((storedBody(bench).get("return") as string).length, 50_000);
   });
 
@@ -127,14 +123,14 @@ describe("_return", () => {
     const result = await send(pong);
     assert.equal(answer(result, crypticle), null);
     assert.deepEqual(
-      [events(result), returnTags(result), bench.memory.returns.size, [...result.proven]],
+      [eventsOf(result), returnTags(result), bench.memory.returns.size, [...result.proven]],
       [[], [], 0, [1]],
     );
   });
 
   it("is not stored with job_cache off, but fired", async () => {
     const { bench, send } = await open({ job_cache: false });
-    assert.equal(events(await send(pong)).length, 1);
+    assert.equal(eventsOf(await send(pong)).length, 1);
     assert.equal(bench.memory.returns.size, 0);
   });
 
@@ -158,7 +154,7 @@ describe("_minion_event", () => {
       data: "Minion web1 started",
     });
     assert.equal(answer(result, crypticle), null);
-    const [event] = events(result);
+    const [event] = eventsOf(result);
     assert.equal(event?.tag, "salt/minion/web1/start");
     assert.deepEqual([event?.data.get("data"), event?.data.get("id")], ["Minion web1 started", "web1"]);
   });
@@ -171,7 +167,7 @@ describe("_minion_event", () => {
       events: [{ tag: "my/tag", data: { a: 1 } }],
     });
     assert.deepEqual(
-      events(result).map((event) => [event.tag, event.data.get("a")]),
+      eventsOf(result).map((event) => [event.tag, event.data.get("a")]),
       [
         ["my/tag", 1],
         ["syndic/web1/my/tag", 1],
@@ -190,7 +186,7 @@ describe("_minion_event", () => {
       "",
       "x".repeat(5_000),
     ]) {
-      assert.deepEqual(events(await send({ cmd: "_minion_event", tag, data: {} })), [], tag.slice(0, 30));
+      assert.deepEqual(eventsOf(await send({ cmd: "_minion_event", tag, data: {} })), [], tag.slice(0, 30));
     }
     assert.equal(bench.shard.counters["events.forbiddenTag"], 7);
   });
@@ -219,7 +215,7 @@ describe("_pillar", () => {
   it("without grains is answered with an empty pillar at once", async () => {
     const { send } = await open();
     const [deferred] = (await send({ cmd: "_pillar", ver: "2" })).deferred;
-    assert.equal(deferred?.kind === "rsa" && deferred.job.kind, "pillarReply");
+    assert.equal(deferred?.kind === "rsa" && deferred.task.kind, "pillarReply");
   });
 
   it("is sealed under the algorithm that a version 2 minion names outside of its request", async () => {

@@ -1,9 +1,9 @@
 /**
- * Decided authentications on their way from a shard worker through the main thread to the RSA lane, and the replies on their way back.
- * A hop costs more than what it carries, so a batch's jobs are one buffer, which the main thread passes on without looking inside.
+ * Packs decided authentications for their way from a shard worker to the RSA lane, and the replies for the way back.
+ * A thread hop costs more than its contents, so a batch's tasks are one buffer, which the main thread passes on unread.
  */
 import { pack, unpack } from "msgpackr";
-import type { AuthBatch, AuthJob } from "../messages/batch.ts";
+import type { AuthBatch, AuthTask } from "../messages/batch.ts";
 import type { AuthReplies } from "../messages/lanes.ts";
 
 type Row = readonly [
@@ -17,28 +17,28 @@ type Row = readonly [
   token: Uint8Array | null,
 ];
 
-function rowOf({ version, nonce, encAlgorithm, sigAlgorithm, outcome }: AuthJob): Row {
+function rowOf({ version, nonce, encAlgorithm, sigAlgorithm, outcome }: AuthTask): Row {
   const head = [version, nonce ?? null, encAlgorithm, sigAlgorithm] as const;
   if ("ret" in outcome) return [...head, outcome.ret, "", "", null];
   return [...head, null, outcome.pub, outcome.session, outcome.token ?? null];
 }
 
-function jobOf([version, nonce, encAlgorithm, sigAlgorithm, verdict, pub, session, token]: Row): AuthJob {
+function taskOf([version, nonce, encAlgorithm, sigAlgorithm, verdict, pub, session, token]: Row): AuthTask {
   const outcome = verdict === null ? { pub, session, token: token ?? undefined } : { ret: verdict };
   return { version, nonce: nonce ?? undefined, encAlgorithm, sigAlgorithm, outcome };
 }
 
-/** `items[i]` is the index in its batch of the request that `jobs[i]` answers. */
-export function packAuthJobs(items: readonly number[], jobs: readonly AuthJob[]): AuthBatch {
-  // Copied, because the packer's own buffer is larger and used again.
-  return { items: Uint16Array.from(items), jobs: Uint8Array.from(pack(jobs.map(rowOf))).buffer };
+/** `items[i]` is the index in its batch of the request that `tasks[i]` answers. */
+export function packAuthTasks(items: readonly number[], tasks: readonly AuthTask[]): AuthBatch {
+  // Copied, because the packer uses its larger buffer again.
+  return { items: Uint16Array.from(items), tasks: Uint8Array.from(pack(tasks.map(rowOf))).buffer };
 }
 
-export function unpackAuthJobs(jobs: ArrayBuffer): AuthJob[] {
-  return (unpack(new Uint8Array(jobs)) as Row[]).map(jobOf);
+export function unpackAuthTasks(tasks: ArrayBuffer): AuthTask[] {
+  return (unpack(new Uint8Array(tasks)) as Row[]).map(taskOf);
 }
 
-/** A reply that could not be made is undefined, and has no bytes. */
+/** An undefined reply could not be made. It takes no bytes. */
 export function packReplies(replies: readonly (Uint8Array | undefined)[]): AuthReplies {
   let total = 0;
   const ends = Uint32Array.from(replies, (reply) => {
