@@ -214,7 +214,7 @@ const portMin = 10_240;
 const portMax = 32_767;
 const portTriesMax = 100;
 
-/** So many ports that were free a moment ago. @throws SaltworksError MASTER_UNREACHABLE */
+/** `count` ports that were free a moment ago. @throws SaltworksError MASTER_UNREACHABLE */
 export async function freePorts(count: number): Promise<number[]> {
   const found: number[] = [];
   for (let tried = 0; tried < portTriesMax && found.length < count; tried += 1) {

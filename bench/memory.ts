@@ -5,8 +5,8 @@ import { familyOf } from "./cpu-time.ts";
 const bytesPerKib = 1_024;
 
 /**
- * `anonymousBytes`: of the resident ones those that are the program's own. The rest are pages of files, above all the job cache's: they grow
- * with it as long as nobody else needs the memory, and the kernel takes them back when somebody does.
+ * `anonymousBytes`: the program's own resident memory. The rest are pages of files, mostly the job cache's. They grow with it, and the kernel
+ * takes them back when other programs need memory.
  */
 export type MemoryUse = { readonly rssBytes: number; readonly anonymousBytes: number; readonly peakRssBytes: number };
 

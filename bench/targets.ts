@@ -22,10 +22,10 @@ const { values } = parseArgs({
   },
 });
 const minions = Number(values.minions);
-/** Every so many-th minion is this worker's. */
+/** One of this number of minions belongs to this worker. */
 const workers = Number(values.workers);
 const samples = Number(values.samples);
-/** Before those that count: until the code is compiled. */
+/** Samples that do not count, until the code is compiled. */
 const warmUps = 50;
 const answerPollMs = 1;
 let refreshes = 0;

@@ -1,4 +1,4 @@
-/** `saltworks bench`: which of its four things a command line asks for. */
+/** `saltworks bench`: chooses the action that the command line names. */
 import type { Host } from "../../src/cli/host/host.ts";
 import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";

@@ -1,4 +1,4 @@
-/** `saltworks bench compare`: two results side by side, with the differences and how sure they are. */
+/** `saltworks bench compare`: two results side by side, with differences and their confidence. */
 import type { Host } from "../../src/cli/host/host.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { type Difference, differences, refusals, warnings } from "../report/compare.ts";

@@ -21,7 +21,7 @@ type LoadOptions = Partial<Pick<BenchOptions, "minions" | "rate" | "seconds" | "
 
 export type RunRequest = {
   readonly scenario: Scenario<ParameterValues>;
-  /** Those that were given. */
+  /** Parameters that were given. */
   readonly parameters: ParameterValues;
   /** Ours first, then its peers. */
   readonly masters: readonly [MasterChoice, ...MasterChoice[]];

@@ -1,4 +1,4 @@
-/** `saltworks bench SCENARIO`: runs it, as often as asked and beside whom, prints what was found, and keeps it in a file. */
+/** `saltworks bench SCENARIO`: runs a scenario, repeated and beside other masters if asked, prints the result and writes it to a file. */
 import type { Host } from "../../src/cli/host/host.ts";
 import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";

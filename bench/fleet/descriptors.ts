@@ -1,4 +1,4 @@
-/** How many sockets this machine lets a process have, and what that means for a fleet and for its master. */
+/** How many sockets a process may have on this machine, and how large a fleet and its master can then be. */
 import { readFileSync } from "node:fs";
 import { SaltworksError } from "../../src/errors.ts";
 
@@ -61,7 +61,7 @@ export function demandRoomForMaster(
   );
 }
 
-/** What the limits allow, in a sentence for whoever starts a fleet. */
+/** What the limits allow, in a sentence for the operator. */
 export function describeLimits(limits: DescriptorLimits): string {
   const perProcess = minionsPerProcessMax(limits);
   return `descriptors: soft ${limits.soft}, hard ${limits.hard}: ${perProcess} minions per process, and a master of ${Math.floor((limits.hard - masterDescriptors) / 2)} minions`;

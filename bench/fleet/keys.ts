@@ -1,8 +1,8 @@
 /**
- * RSA keys for simulated minions: an own pair for each, cheap enough that a fleet starts in seconds.
- * Finding primes is nearly all of what a key costs (OpenSSL: 160 ms a pair on a CI machine), so a small pool of primes is found
- * once and every minion gets a pair of them that nobody else has. A modulus is then as large and its operations cost the same as
- * anybody's, and no two minions share one. Such keys are for load only: whoever holds two of them can find their primes.
+ * RSA keys for simulated minions, cheap enough that a fleet starts in seconds.
+ * Finding primes is nearly the whole cost of a key (OpenSSL: 160 ms a pair on a CI machine). So a small pool of primes is found once, and
+ * each minion gets its own pair of them. Such a modulus is as large and as costly to use as any other. The keys are for load only: two of
+ * them may share a prime, which then can be found.
  */
 import { createPrivateKey, createPublicKey, generatePrime, type KeyObject } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";

@@ -138,7 +138,7 @@ export class SimulatedMinion {
     }
   }
 
-  /** Whoever finds the keys stale first authenticates; the others wait for that. */
+  /** The first request that finds the keys stale authenticates. The others wait for it. */
   #authenticateAgain(): Promise<Keys> {
     this.#reauth ??= this.#renewKeys().finally(() => {
       this.#reauth = undefined;

@@ -13,7 +13,7 @@ export class LatencyHistogram {
     this.#histogram = histogram;
   }
 
-  /** @throws SaltworksError CONFIG_INVALID for text that is no histogram */
+  /** @throws SaltworksError CONFIG_INVALID for text that is not a histogram */
   static decode(text: string): LatencyHistogram {
     try {
       return new LatencyHistogram(decodeFromCompressedBase64(text, shape.bitBucketSize) as Histogram);

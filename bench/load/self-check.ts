@@ -1,4 +1,4 @@
-/** What a load generator knows of itself, and whether it was the generator, not the master, that limited a run. */
+/** A load generator's check of itself: whether the generator, and not the master, limited a run. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { Point } from "../results/schema.ts";
 

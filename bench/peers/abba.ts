@@ -1,4 +1,4 @@
-/** Several masters under the same load, one at a time, in alternating order: what drifts on the machine meets all alike. */
+/** Several masters under the same load, one at a time, in alternating order: a drift of the machine then affects all alike. */
 import type { Progress } from "../scenarios/scenario.ts";
 import type { Turn } from "./bootstrap.ts";
 

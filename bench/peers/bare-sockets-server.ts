@@ -5,7 +5,7 @@
 import { Context, Publisher, Router } from "zeromq";
 
 export type FromBareSockets = { readonly requestPort: number; readonly publishPort: number };
-/** A frame of so many bytes to every subscriber. */
+/** Sends a frame of `publishBytes` to every subscriber. */
 export type ToBareSockets = { readonly publishBytes: number };
 
 /** ZMQ_IN_BATCH_SIZE and ZMQ_OUT_BATCH_SIZE, draft options of libzmq, which its Node package has no names for. */

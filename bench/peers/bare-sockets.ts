@@ -37,7 +37,7 @@ const publishAgainMs = 500;
 /** Connections, their event descriptors, and what Node needs. */
 const spareDescriptors = 256;
 
-/** Two connections for each minion, opened by this process and by nobody's minion: one that asked once, one that got one publish. */
+/** Two connections for each minion, opened by this process without a minion: one that asked once, one that got one publish. */
 export async function measureBareSockets(options: BareSocketsOptions): Promise<BareSockets> {
   const { minionCount, batchBytes } = options;
   const { hard } = descriptorLimits();
@@ -90,7 +90,7 @@ class Countdown {
   }
 }
 
-/** A subscription takes effect a moment after its connection: a second publish finds those that the first one missed. */
+/** A subscription takes effect a moment after its connection: a second publish reaches the subscribers that the first one missed. */
 async function publishUntilAllHeard(server: ChildProcess, { done }: Countdown): Promise<void> {
   const publish: ToBareSockets = { publishBytes };
   const again = setInterval(() => server.send(publish), publishAgainMs);

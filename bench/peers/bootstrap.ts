@@ -80,7 +80,7 @@ function errorMultiple(repeats: number): number {
   return studentQuantile(repeats - 1) * Math.sqrt(repeats / (repeats - 1));
 }
 
-/** How many standard errors an interval of 95 % reaches to each side, with so many degrees of freedom. */
+/** How many standard errors an interval of 95 % reaches to each side, by degrees of freedom. */
 export function studentQuantile(freedom: number): number {
   return studentQuantiles[freedom - 1] ?? normalQuantile;
 }

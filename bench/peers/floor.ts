@@ -68,7 +68,7 @@ export function compileFloor(compiler = "cc"): Compiled {
   return { program };
 }
 
-/** Kept between runs. What lies there is run, so nobody else may have put it there. */
+/** Kept between runs. Programs in it are run, so no other user may write to it. */
 function programDirectory(): string {
   const uid = process.getuid?.() ?? 0;
   const directory = join(tmpdir(), `saltworks-floor-${uid}`);

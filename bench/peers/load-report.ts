@@ -1,4 +1,4 @@
-/** What masters under the same load cost, in numbers for a result line and in sentences for whoever waits. */
+/** Costs of masters under the same load, as numbers for a result line and as sentences for the operator. */
 import type { Comparison } from "../results/schema.ts";
 import { compareTurns, type Turn, usPerOperation } from "./bootstrap.ts";
 

@@ -1,4 +1,4 @@
-/** One master with a fleet of minions that do all that real ones do: a turn is `test.ping` to everybody, some times over. */
+/** One master with a fleet of minions that do all that real ones do: a turn is `test.ping` to all minions, several times. */
 import { cpuTimeMs } from "../cpu-time.ts";
 import { type Fleet, openFleet } from "../fleet/fleet.ts";
 import type { LocalClient } from "../local-client.ts";

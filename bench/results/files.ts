@@ -1,4 +1,4 @@
-/** Result files: written whole under a name that says scenario, master and time, read back with a word on what is wrong. */
+/** Result files: written whole, under a name with scenario, master and time. Reading one back names the first fault. */
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { SaltworksError } from "../../src/errors.ts";
@@ -60,7 +60,7 @@ export function writeResult(directory: string, result: RunResult): string {
   return path;
 }
 
-/** @throws SaltworksError CONFIG_INVALID for a file that is no result, or one of another schema */
+/** @throws SaltworksError CONFIG_INVALID for a file that is not a result, or a result of another schema */
 export function readResult(path: string): RunResult {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-/** What one run of a scenario leaves behind: one JSON file, whose shape is versioned by `resultSchema`. docs/bench.md says each field in words. */
+/** The result of one run: a JSON file, whose shape is versioned by `resultSchema`. docs/bench.md describes each field. */
 
 export const resultSchema = "saltworks-bench/1";
 

@@ -1,4 +1,4 @@
-/** Whether parsed JSON is a result: whoever reads one finds every field that the schema promises, or the first that is missing is named. */
+/** Checks parsed JSON against the schema of results, and names the first field that is missing or wrong. */
 import type { MasterKind, OperationResult, Point, RunResult } from "./schema.ts";
 
 type Kind = "string" | "number" | "boolean" | "list" | "map";
@@ -75,7 +75,7 @@ const result: ShapeOf<Omit<RunResult, "comparisons" | "peers" | "advice">> = {
 
 const masterKinds: readonly string[] = ["saltworks", "salt", "floor"] satisfies MasterKind[];
 
-/** @returns what is wrong, such as `points[2].cpu is no map`; undefined for a result */
+/** @returns the first fault, such as `points[2].cpu is not a map`; undefined for a result */
 export function faultInResult(value: object): string | undefined {
   const fault = faultIn(value, result, "");
   if (fault !== undefined) return fault;
@@ -83,13 +83,13 @@ export function faultInResult(value: object): string | undefined {
   const ofPeers = faultIn(peers, new Each("list", { master, points: new Each("list", point) }), "peers");
   if (ofPeers !== undefined) return ofPeers;
   const stranger = [own, ...peers].find(({ master: { kind } }) => !masterKinds.includes(kind));
-  return stranger && `${stranger.master.kind} is no kind of master`;
+  return stranger && `${stranger.master.kind} is not a kind of master`;
 }
 
 function faultIn(value: unknown, shape: Shape, path: string): string | undefined {
-  if (typeof shape === "string") return kindOf(value) === shape ? undefined : `${path} is no ${shape}`;
+  if (typeof shape === "string") return kindOf(value) === shape ? undefined : `${path} is not a ${shape}`;
   const kind = shape instanceof Each ? shape.kind : "map";
-  if (kindOf(value) !== kind) return `${path} is no ${kind}`;
+  if (kindOf(value) !== kind) return `${path} is not a ${kind}`;
   const fields = value as Readonly<Record<string, unknown>>;
   const names = shape instanceof Each ? Object.keys(fields) : Object.keys(shape);
   for (const name of names) {
@@ -101,7 +101,7 @@ function faultIn(value: unknown, shape: Shape, path: string): string | undefined
 }
 
 function kindOf(value: unknown): Kind | "nothing" {
-  // What is no number has no form in JSON: it was written as null.
+  // JSON writes NaN and infinity as null.
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "list";
   if (typeof value === "object") return "map";

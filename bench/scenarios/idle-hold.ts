@@ -1,4 +1,4 @@
-/** Question: what do so many connected minions cost a master in memory and CPU while nothing happens, beside bare sockets in Node that hold the same connections? */
+/** Question: how much memory and CPU does a master spend on connected minions while nothing happens, beside bare sockets in Node with the same connections? */
 import { setTimeout as wait } from "node:timers/promises";
 import { measureBareSockets } from "../peers/bare-sockets.ts";
 import type { Point } from "../results/schema.ts";

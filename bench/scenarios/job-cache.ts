@@ -96,7 +96,7 @@ function driverNamed(name: string): Case["driver"] {
   throw new SaltworksError("USAGE", `no driver ${name}; there are lmdb, local_cache`, { name });
 }
 
-/** The store has a process of its own, so that its CPU time is nobody else's; the master that every scenario gets stands idle. */
+/** The store runs in a process of its own, so that its CPU time is counted alone. The scenario's master stays idle. */
 async function pointOf({ parameters: p, signal }: ScenarioContext<JobCacheParameters>, one: Case): Promise<Point> {
   const returns = one.driver === "lmdb" ? p.returns : Math.min(p.returns, localCacheReturnsMax);
   const wanted = Math.round(returns / Number(one.batch) / Number(one.writers));

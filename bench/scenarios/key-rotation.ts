@@ -30,7 +30,7 @@ export const keyRotation = defineScenario<KeyRotation>({
   masterConfig: () => ({ loop_interval: 1 }),
   async run(context) {
     const { parameters: p } = context;
-    // Those that lose their keys stand first; their returns are not waited for.
+    // Minions that lose their keys stand first. Their returns are not waited for.
     const fleet = await openSimulatedFleet(context, p.minions + p.rotations);
     try {
       const points = [await publishOnce(context, fleet, undefined)];

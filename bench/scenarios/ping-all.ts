@@ -1,4 +1,4 @@
-/** Question: how long does it take from a publish of test.ping to everybody until the last return is stored, and what is the master's share of it? */
+/** Question: how long does it take from a publish of test.ping to all minions until the last return is stored, and what is the master's share of it? */
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { cpuOf, measured } from "./measures/measure.ts";
@@ -29,7 +29,7 @@ export const pingAll = defineScenario<PingAll>({
   name: "ping-all",
   version: 1,
   question:
-    "How long does it take from a publish of test.ping to everybody until the last return is stored, and what is the master's share of it?",
+    "How long does it take from a publish of test.ping to all minions until the last return is stored, and what is the master's share of it?",
   defaults: { ...stormDefaults, publishes: 10, warmUp: 5, delayMs: "0", seed: 1 },
   about: {
     ...aboutStorm,

@@ -78,7 +78,7 @@ async function restart(
   const downMs = performance.now();
   const restarted = master.restart({ kill: p.isKilled });
   const back = Promise.all([restarted, untilBack(master.requestPort, signal)]);
-  // Nobody may take away a master that is being started: what it fails with is thrown by `back`.
+  // Waits for the restart even after a failure, because a master that is being started cannot be removed. `back` throws the error.
   const [, upMs] = await back.finally(() => restarted.catch(() => undefined));
   await fleet.until(
     "all returns",

@@ -18,7 +18,7 @@ import { checkParameters } from "./setup/parameter-checks.ts";
 export type RunOptions = {
   /** Its name. */
   readonly scenario: string;
-  /** Those that differ from the defaults; texts are read as the default's type. */
+  /** Parameters that differ from the defaults. Texts are read as the default's type. */
   readonly parameters?: ParameterValues;
   readonly master: MasterChoice;
   readonly progress: Progress;

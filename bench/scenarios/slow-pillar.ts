@@ -1,4 +1,4 @@
-/** Question: are returns still answered in time while somebody's pillar takes two seconds to render, again and again? */
+/** Question: are returns still answered in time while one minion's pillar takes two seconds to render, again and again? */
 import type { Point } from "../results/schema.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { PillarAsker, pillarDirectory } from "./setup/pillar-asker.ts";
@@ -29,7 +29,7 @@ const verifyMax = 20_000;
 export const slowPillar = defineScenario<SlowPillar>({
   name: "slow-pillar",
   version: 2,
-  question: "Are returns still answered in time while somebody's pillar takes two seconds to render, again and again?",
+  question: "Are returns still answered in time while one minion's pillar takes two seconds to render, again and again?",
   defaults: {
     ...stormDefaults,
     minions: 200,

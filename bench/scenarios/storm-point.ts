@@ -1,4 +1,4 @@
-/** From what a storm did and what its master spent to a point: the parts that every scenario with a storm fills alike. */
+/** Makes a result's point of a storm's outcome and its master's cost. */
 import type { StormOutcome } from "../fleet/storm/storm.ts";
 import type { Point } from "../results/schema.ts";
 import { cpuOf, type Span } from "./measures/measure.ts";
@@ -46,7 +46,7 @@ export function stormPoint(o: {
   };
 }
 
-/** Of requests that are no returns to jobs: each is to be answered, once. */
+/** For requests other than returns: each needs one answer. */
 export function answered(outcome: Pick<StormOutcome, "lanes">): Point["correctness"] {
   const lanes = Object.values(outcome.lanes);
   const expected = lanes.reduce((total, { planned }) => total + planned, 0);

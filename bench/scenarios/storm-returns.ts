@@ -20,7 +20,7 @@ export function roundsOf({ rate, seconds, minions }: { rate: number; seconds: nu
   return Math.max(1, Math.round((rate * seconds) / minions));
 }
 
-/** Arrival times of so many operations at random (Poisson), milliseconds. */
+/** Random arrival times (Poisson) of `count` operations, milliseconds. */
 export function poissonMs(count: number, ratePerSecond: number, seed: number): Float64Array {
   return planSchedule({ ratePerSecond, seconds: count / ratePerSecond, arrivals: "poisson", seed }).plannedMs;
 }

@@ -36,7 +36,7 @@ export const targeting = defineScenario<Targeting>({
       "before each publish that is timed inside the master; 0: one upon the other, so that each shares the cores with what the last one left to do",
     only: "which targets, by name (bench/targeting/synthetic-fleet.ts); empty for all",
   },
-  // Nobody is there: pings for presence and Salt's batches of files would only add noise.
+  // No minion is connected: presence pings and writing Salt's files would only add noise.
   masterConfig: () => ({ presence_timeout: 86_400, timeout: 1 }),
   async run(context) {
     const { master, parameters: p, progress } = context;

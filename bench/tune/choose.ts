@@ -18,8 +18,8 @@ export type Choice = {
 };
 
 /**
- * Fewer workers that come this near to the best throughput are the better choice: the rest costs CPU, memory and switches. Nearer than repeats
- * differ by nobody can tell them apart; noise beyond the largest is no reason to take few.
+ * Fewer workers within this share of the best throughput are the better choice, because more cost CPU, memory and switches. The share is the
+ * spread of repeats, within these bounds: closer results cannot be told apart, and much noise must not choose few workers.
  */
 const nearEnoughLeast = 0.05;
 const nearEnoughUnrepeated = 0.1;

@@ -43,14 +43,14 @@ describe("result files", () => {
   it("that lack something are refused by the name of what is missing", () => {
     const points = [samplePoint(), samplePoint()];
     const broken = (change: object) => JSON.stringify({ ...result, ...change });
-    refuses(broken({ points: [...points, {}] }), /: points\[2\]\.label is no string$/);
-    refuses(broken({ points: [{ ...points[0], cpu: 7 }] }), /: points\[0\]\.cpu is no map$/);
+    refuses(broken({ points: [...points, {}] }), /: points\[2\]\.label is not a string$/);
+    refuses(broken({ points: [{ ...points[0], cpu: 7 }] }), /: points\[0\]\.cpu is not a map$/);
     refuses(
       broken({ points: [{ ...points[0], operations: { return: {} } }] }),
-      /operations\.return\.planned is no number$/,
+      /operations\.return\.planned is not a number$/,
     );
-    refuses(broken({ master: { ...result.master, kind: "puppet" } }), /: puppet is no kind of master$/);
-    refuses(broken({ peers: [{ master: result.master }] }), /: peers\[0\]\.points is no list$/);
+    refuses(broken({ master: { ...result.master, kind: "puppet" } }), /: puppet is not a kind of master$/);
+    refuses(broken({ peers: [{ master: result.master }] }), /: peers\[0\]\.points is not a list$/);
     const whole = { ...result, points, peers: [{ master: result.master, points }] };
     assert.deepEqual(readResult(writeResult(join(directory, "whole"), whole)), whole);
   });
@@ -59,7 +59,7 @@ describe("result files", () => {
     refuses("{}", /names no schema/);
     refuses("null", /names no schema/);
     refuses("no json", /not JSON/);
-    refuses(JSON.stringify({ schema: resultSchema }), /bad\.json: startedAt is no string/);
+    refuses(JSON.stringify({ schema: resultSchema }), /bad\.json: startedAt is not a string/);
     assert.throws(() => readResult(join(directory, "absent.json")), { code: "CONFIG_INVALID", message: /ENOENT/ });
   });
 });

@@ -162,7 +162,7 @@ describe("Tuner", () => {
 describe("chooseWorkers", () => {
   const sample = (value: number, perSecond: number) => ({ value, perSecond, cpuUs: 60, p99Ms: 5 });
 
-  it("takes fewer workers where nobody can tell them from more, and more where one can", () => {
+  it("takes fewer workers where more make no measurable difference, and more where they do", () => {
     const noisy = [sample(1, 1_000), sample(1, 1_150), sample(2, 1_130), sample(2, 1_200)];
     assert.equal(chooseWorkers(noisy, 8)?.value, 1);
     const steady = [sample(1, 1_070), sample(1, 1_080), sample(2, 1_160), sample(2, 1_170)];

@@ -41,7 +41,7 @@ describe("a REQ connection of the storm", () => {
     router.close();
   });
 
-  it("says that nobody listens", async () => {
+  it("says that no server listens", async () => {
     await assert.rejects(Connection.open({ host: "127.0.0.1", port: 1, type: "REQ" }), { code: "MASTER_UNREACHABLE" });
   });
 });

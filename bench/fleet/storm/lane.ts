@@ -33,7 +33,7 @@ export class Lane {
   readonly #answeredMs: Float64Array;
   /** By request: the next one that waits for the same line. */
   readonly #after: Int32Array;
-  /** By line: the request that is out, those that wait, when the one that is out was sent last, and how often. */
+  /** By line: the request under way, the waiting ones, when it was last sent, and how often. */
   readonly #out: Int32Array;
   readonly #head: Int32Array;
   readonly #tail: Int32Array;
@@ -68,7 +68,7 @@ export class Lane {
     for (const index of lines.keys()) this.#listen(index);
   }
 
-  /** Resolves when every request was answered or given up. `plannedMs` holds the first so many requests' times; without it, closed loop. */
+  /** Resolves when every request was answered or given up. `plannedMs`: the planned times of the first requests; without it, closed loop. */
   run(startedMs: number, plannedMs?: Float64Array): Promise<void> {
     this.#startedMs = startedMs;
     this.#isOpen = plannedMs !== undefined;
@@ -182,7 +182,7 @@ export class Lane {
     this.#options.onProgress();
   }
 
-  /** As a real minion: on a new connection, so that a late reply answers nobody. */
+  /** Tries again on a new connection, as a real minion does, so that a late reply is not taken for another request's. */
   #sendAgain(line: number): void {
     const index = this.#out[line] ?? nobody;
     const isLastTry = (this.#tries[line] ?? 0) >= this.#options.tries;
@@ -201,7 +201,7 @@ export class Lane {
         this.#endIfDone();
       },
       () => {
-        // Nobody there: what waits for this line will not be sent either.
+        // The master is gone: this line's waiting requests are not sent either.
         for (giveUp(); (this.#head[line] ?? nobody) !== nobody; giveUp()) {
           this.#head[line] = this.#after[this.#head[line] ?? 0] ?? nobody;
         }

@@ -7,7 +7,7 @@ export type SignIn = {
   readonly kind: "sign-in";
   readonly host: string;
   readonly requestPort: number;
-  /** Undefined: the port that the auth reply names; 0: nobody subscribes. */
+  /** Undefined: the port that the auth reply names. 0: no minion subscribes. */
   readonly publishPort: number | undefined;
   readonly idPrefix: string;
   readonly first: number;
@@ -47,7 +47,7 @@ export type PrepareAuths = {
 /** What minions ask or tell beside returns. */
 export type Asking = "_mine" | "_mine_get" | "_pillar" | "_minion_event";
 
-/** Sealed requests of every minion, so often, over so many connections of their own: each job of a minion's has its own. */
+/** Requests of every minion, sealed ahead, over connections of their own: each request of a minion has its own. */
 export type PrepareAsks = {
   readonly kind: "prepare-asks";
   readonly lane: string;
@@ -122,7 +122,7 @@ export type LaneOutcome = {
   readonly histogram: string;
   /** From the start of the span to the last reply. */
   readonly lastReplyMs: number;
-  /** Replies whose seal or signatures were checked after the span, and those that were wrong. */
+  /** Replies whose seal or signatures were checked after the span, and wrong ones. */
   readonly verified: number;
   readonly wrong: number;
   /** Right ones with nothing in them where there should be something. */

@@ -66,7 +66,7 @@ class StormProcess {
   async #newMinion(order: SignIn, index: number, connection: Connection): Promise<StormMinion> {
     const id = `${order.idPrefix}${index}`;
     if (order.sessionKey !== undefined) return minionWithKey(id, order.sessionKey, order.version);
-    // A turn of the loop before each key, so that those that are signing in are served meanwhile.
+    // A turn of the loop before each key, so that minions that are signing in are served meanwhile.
     await wait(0);
     return signIn(connection, id, minionKey(order.primes, index), order.version);
   }
@@ -201,7 +201,7 @@ async function openLines({ host, requestPort: port }: SignIn, count: number): Pr
   return Promise.all(Array.from({ length: count }, openLine));
 }
 
-/** An owner that has died while it was told something is no error of ours: `disconnect` follows. */
+/** Ignores an owner that died while it was told something: `disconnect` follows. */
 function tell(message: FromStormProcess): void {
   process.send?.(message, undefined, undefined, (error) => {
     if (error !== null && (error as NodeJS.ErrnoException).code !== "EPIPE") throw error;

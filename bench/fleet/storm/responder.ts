@@ -82,7 +82,7 @@ export class Responder {
   /** A publish came in on one subscription: every `step`-th minion from `first` on shares it. */
   onPublish(payload: Buffer, first: number, step: number): void {
     const cameMs = performance.now();
-    // The reader keeps what it has opened, and the payload is somebody's buffer.
+    // Copied: the reader keeps the payload, which lies in the connection's buffer.
     const frame = Buffer.from(payload);
     for (let offset = first; offset < this.#living.length; offset += step) {
       const living = this.#living[offset];

@@ -45,10 +45,10 @@ export async function signIn(
   throw new SaltworksError("AUTH_FAILED", `${id} was not accepted`, { id });
 }
 
-/** For a server that knows no `_auth`: sealed as ever, with a token that nobody can check. */
+/** For a server without `_auth`: sealed as always, with a token that is not checked. */
 export function minionWithKey(id: string, sessionKey: string, version: RequestVersion): StormMinion {
   const requestKey = { text: sessionKey, crypticle: new Crypticle(sessionKey) };
-  // Never used: whoever has no `_auth` has no use for the minion's own key.
+  // Never used: without `_auth` the minion's own key has no use.
   const key = undefined as unknown as MinionKey;
   const sender = { id, key, token: randomBytes(tokenBytes), version };
   return { sender, keys: { aes: requestKey, requestKey, publishPort: 0 }, master: undefined };

@@ -35,7 +35,7 @@ export type { LaneTotal, StormOutcome } from "./outcome.ts";
 export type StormOptions = {
   readonly masterHost: string;
   readonly requestPort: number;
-  /** Default: the port that the auth reply names; 0: nobody subscribes. */
+  /** Default: the port that the auth reply names. 0: no minion subscribes. */
   readonly publishPort?: number;
   readonly minionCount: number;
   readonly version?: RequestVersion;

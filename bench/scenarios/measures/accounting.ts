@@ -1,4 +1,4 @@
-/** Every jid x minion held against what the master has stored: what is missing, and what came twice. */
+/** Compares every jid x minion with the stored returns: which are missing, and which came twice. */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A measured span of a master: CPU by thread until it is at rest again, memory, and values over time; a scenario adds what it did meanwhile. */
+/** A measured span of a master: CPU by thread until it is at rest again, memory, and values over time; a scenario adds its own figures. */
 import { setTimeout as wait } from "node:timers/promises";
 import { threadTimes, threadTimesBetween } from "../../cpu-by-thread.ts";
 import { startCpuClock } from "../../cpu-clock.ts";

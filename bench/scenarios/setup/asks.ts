@@ -1,10 +1,10 @@
-/** What scenarios with other requests than returns share: everybody's mine is filled before it is read. */
+/** Fills every minion's mine, for scenarios that read mines. */
 import type { ScenarioContext } from "../scenario.ts";
 import type { StormParameters, StormSite } from "./storm-setup.ts";
 
 const lane = "mine";
 
-/** Each minion puts a text of so many bytes into its mine. */
+/** Each minion puts a text of this size into its mine. */
 export async function fillMines(
   { parameters: p, progress, signal }: ScenarioContext<StormParameters & { mineBytes: number }>,
   site: StormSite,

@@ -1,4 +1,4 @@
-/** What scenarios with whole simulated minions share: a fleet that lives as real minions do, and what it costs itself. */
+/** A fleet of whole simulated minions for scenarios, and its own cost. */
 import { setTimeout as wait } from "node:timers/promises";
 import { SaltworksError } from "../../../src/errors.ts";
 import { cpuTimeMs } from "../../cpu-time.ts";

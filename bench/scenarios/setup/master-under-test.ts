@@ -1,4 +1,4 @@
-/** A master that a scenario drives, whichever it is: ours, real Salt's, or the C floor; started in a private directory, removed afterwards. */
+/** Starts the master that a scenario drives, ours, real Salt's or the C floor, in a private directory. */
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ export function masterConfigOf(choice: MasterChoice, wanted: Readonly<Record<str
   return { ...configBase, ...wanted, ...workers, ...choice.config };
 }
 
-/** @throws SaltworksError USAGE if there is no such program, MASTER_UNREACHABLE if it does not come up; the signal's reason once that is aborted */
+/** @throws SaltworksError USAGE if the program is missing, MASTER_UNREACHABLE if it does not come up; the signal's reason once that is aborted */
 export async function startMaster(
   choice: MasterChoice,
   config: Readonly<Record<string, unknown>>,

@@ -11,7 +11,7 @@ const minionsMost = 1_000_000;
 const perSecondMost = 1_000_000;
 const daySeconds = 86_400;
 const tenMinutesMs = 600_000;
-/** As `request_max_bytes` has it by default: a master ends the connection of whoever sends more. */
+/** As `request_max_bytes` has it by default: a master closes the connection of a client that sends more. */
 const bytesMost = 100 * 1024 * 1024;
 
 function whole(min: number, max: number): Check {

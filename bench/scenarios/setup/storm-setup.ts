@@ -1,4 +1,4 @@
-/** What every scenario with a storm does first: bring the minions up, publish the jobs whose returns they will send. */
+/** First steps of every scenario with a storm: brings the minions up and publishes the jobs to which they return. */
 import { join } from "node:path";
 import { SaltworksError } from "../../../src/errors.ts";
 import { EventSubscriber } from "../../../src/transport/event-stream-client.ts";
@@ -116,7 +116,7 @@ async function openStorm({ master, parameters: p, progress, signal }: StormConte
   }
 }
 
-/** Publishes so many jobs to everybody. One that cannot publish is given job ids of the same form. */
+/** Publishes jobs to all minions. For a master that cannot publish it makes job ids of the same form. */
 export async function publishJobs(
   { master, progress, signal }: Pick<StormContext, "master" | "progress" | "signal">,
   count: number,
@@ -148,7 +148,7 @@ const returnTag = Buffer.from("/ret/");
 /** `salt/job/<20 digits>` */
 const returnTagOffset = 29;
 
-/** Follows all events, as an operator's command does: a master that nobody follows could skip that work. */
+/** Follows all events, as an operator's command does: a master without a subscriber could skip that work. */
 export async function follow(master: MasterUnderTest): Promise<Follower> {
   const counts = { returns: 0, isLost: false };
   if (master.kind === "floor") return { counts, close: () => {} };

@@ -129,7 +129,7 @@ describe("the floor's key file", { skip: lacks }, () => {
 });
 
 describe("compileFloor", () => {
-  it("says what is missing where there is no compiler", () => {
+  it("names what is missing without a compiler", () => {
     assert.deepEqual(compileFloor("no-such-compiler"), { missing: "no C compiler (no-such-compiler)" });
   });
 });

@@ -30,7 +30,7 @@ const authentic = { isAuthentic: true, groups: [] };
 const md5 = (text: string) => createHash("md5").update(text).digest("hex");
 
 describe("the eauth system file", () => {
-  it("knows users of a text file, of whom the first line counts", async () => {
+  it("knows users of a text file, whose first line counts", async () => {
     const lines = ["ann:one", "bob:two words", "ann:three"];
     assert.deepEqual(await fileKnows(lines, {}, "ann", "one"), authentic);
     assert.deepEqual(await fileKnows(lines, {}, "bob", "two words"), authentic);

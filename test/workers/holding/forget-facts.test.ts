@@ -48,7 +48,7 @@ describe("forgetting what is kept of minions", () => {
     assert.equal(size(minions.getMine("c")), 2);
   });
 
-  it("makes a minion one of whom nothing is known, but keeps its session", async () => {
+  it("forgets all facts of a minion, but keeps its session", async () => {
     assert.equal(await forget({ ids: ["c"], hasGrains: true, hasPillar: true, mine: "whole" }), 1);
     assert.equal(minions.get("c"), undefined);
     assert.ok(!minions.ids().includes("c"));

@@ -116,7 +116,7 @@ describe("Matcher", () => {
   });
 });
 
-/** Minions of whom each read of the store takes a millisecond. */
+/** Minions whose facts take a millisecond each to read. */
 function slowSite(count: number): MatchSite {
   const ids = Array.from({ length: count }, (_, at) => `m${at}`);
   const grains = pack({ os: "Debian" });

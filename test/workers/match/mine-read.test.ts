@@ -45,7 +45,7 @@ function found(slice: MineSlice): unknown[] {
 const only = (value: string, access: Mines = {}) => ({ __data__: value, __saltmine_acl__: 1, ...access });
 
 describe("readMines", () => {
-  it("gives the wanted functions of those that have them, also values that are null", () => {
+  it("gives the wanted functions of minions that have them, null values included", () => {
     const bench = open({ a: { ip: "10.0.0.1", other: 1 }, b: { ip: null }, c: { other: 2 } });
     assert.deepEqual(found(read(bench, "a", ["a", "b", "c", "nobody"], ["ip", "other", "none"])), [
       { a: "10.0.0.1", b: null },
@@ -54,7 +54,7 @@ describe("readMines", () => {
     ]);
   });
 
-  it("keeps what is for some minions only from the others, and shows nobody who may see it", () => {
+  it("keeps entries for some minions from the others, and shows no `allow_tgt`", () => {
     const bench = open({
       open: { ip: only("for all") },
       glob: { ip: only("by glob", { allow_tgt: "web*" }) },
@@ -76,7 +76,7 @@ describe("readMines", () => {
     assert.deepEqual(Object.keys(found(read(bench, "web1", ids))[0] as object), ["open", "glob", "list", "grain"]);
   });
 
-  it("reads no mine of a minion whose key is gone, and counts those that cannot be read", () => {
+  it("reads no mine of a minion whose key is gone, and counts unreadable ones", () => {
     const bench = open({ a: { ip: 1 }, b: { ip: 2 }, c: { ip: 3 } });
     bench.shard.start.accepted.delete("a");
     bench.memory.minions.set("b", { mine: Buffer.from([0x93, 1]) });

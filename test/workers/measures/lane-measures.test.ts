@@ -47,7 +47,7 @@ describe("measures of lane threads", () => {
       assert.ok(heapUsedBytes > 1e5 && loopBusySeconds > 0);
   });
 
-  it("leave out who is in the middle of something, for that look only", async () => {
+  it("leave out a thread in the middle of a task, for that look only", async () => {
     const word = new SharedArrayBuffer(4);
     const busy = threads[1];
     assert.ok(busy);
@@ -61,7 +61,7 @@ describe("measures of lane threads", () => {
     assert.equal((await reader.read(2, answerTimeoutMs)).size, 2);
   });
 
-  it("are asked of nobody where there is nobody", async () => {
+  it("ask no thread where none runs", async () => {
     assert.equal((await reader.read(0, answerTimeoutMs)).size, 0);
   });
 });

@@ -86,7 +86,7 @@ describe("_return", () => {
     assert.match(bench.faults[0]?.message ?? "", /disk full/);
   });
 
-  it("keeps bytes that are no text, in event and store", async () => {
+  it("keeps bytes that are not text, in event and store", async () => {
     const { bench, send } = await open();
     const result = await send({ ...pong, return: Uint8Array.of(0xff, 0x00, 0xfe) });
     assert.deepEqual(eventsOf(result)[0]?.data.get("return"), storedBody(bench).get("return"));
@@ -345,7 +345,7 @@ describe("commands that there are not", () => {
     const clear = await bench.send(clearFrame({ cmd: `_send_pub\n${"x".repeat(1_000)}` }));
     assert.deepEqual(decode(replyOf(clear)), new Map());
     assert.deepEqual(clear.refusals, [line(`_send_pub?${"x".repeat(190)}`, "")]);
-    // What is there, but gives nothing, is no fault of the caller's.
+    // Known functions that give nothing are not the caller's fault.
     assert.deepEqual((await send({ cmd: "verify_minion" })).refusals, []);
   });
 });

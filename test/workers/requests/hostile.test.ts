@@ -72,7 +72,7 @@ describe("an accepted minion that means harm", () => {
     assert.equal(bench.shard.counters["facts.unreadable"], 1);
   });
 
-  it("is judged by the last of two ids, as whoever reads the event would be", async () => {
+  it("is judged by the last of two ids, which readers of the event see", async () => {
     const { bench, crypticle } = await open();
     await acceptMinion(bench, "web2");
     const load = sealedLoad("web1", pong);
@@ -95,7 +95,7 @@ describe("an accepted minion that means harm", () => {
 });
 
 describe("a shard", () => {
-  it("encodes no event that nobody hears, and stores the return all the same", async () => {
+  it("encodes no event without a reader, and stores the return all the same", async () => {
     const { bench, send } = await open();
     const result = await send(pong, false);
     assert.deepEqual([result.eventCount, result.returnEvents.length], [0, 0]);

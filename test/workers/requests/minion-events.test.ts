@@ -30,7 +30,7 @@ function fired({ buffer, eventsStart }: BatchResult) {
 }
 
 describe("events of a minion that means harm", () => {
-  it("carry nobody else's result, in whichever of the three forms they come", async () => {
+  it("cannot carry another minion's result in any of the three forms", async () => {
     const { bench, send } = await open();
     const data = { id: "web2", jid, return: "forged", retcode: 0, success: true, fun: "cmd.run" };
     const tag = `salt/job/${jid}/ret/web2`;
@@ -112,7 +112,7 @@ describe("events of a minion that means harm", () => {
     );
   });
 
-  it("are dropped beyond so many and so large a request, said in the log and counted", async () => {
+  it("are dropped beyond the bounds of one request, logged and counted", async () => {
     const { bench, send } = await open();
     const many = Array.from({ length: minionEventsMax + 500 }, () => ({ tag: "t" }));
     const result = await send({ events: many });

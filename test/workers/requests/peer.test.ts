@@ -131,7 +131,7 @@ describe("requests of minions to publish", () => {
     }
   });
 
-  it("and for runners are answered at once where nobody may", async () => {
+  it("and for runners are answered at once where no minion may", async () => {
     assert.equal(await asked(publish, { peer_run: { ".*": [".*"] } }), undefined);
     assert.equal(
       await asked({ cmd: "minion_runner", fun: "test.arg", arg: [] }, { peer: { ".*": [".*"] } }),

@@ -71,7 +71,7 @@ describe("a clear request", () => {
     assert.ok(refusingMs < 4 * listingMs, `ten refusals ${refusingMs} ms, one listing ${listingMs} ms`);
   });
 
-  it("is no authentication unless it has waited among those", async () => {
+  it("is refused unless it comes from the queue of authentications", async () => {
     const bench = openShard();
     const result = await bench.send(clearFrame({ cmd: "_auth", id: "web1", pub: "x" }), itemKinds.ordinary);
     assert.deepEqual(
