@@ -1,4 +1,4 @@
-/** CPU time of a program over a span: as exact as the kernel tells it, and complete where threads and processes come and go. */
+/** CPU time of a program over a span: as exact as the kernel's, and complete though threads and processes come and go. */
 import { readdirSync, readFileSync } from "node:fs";
 import { cpuTimeMs, familyOf } from "./cpu-time.ts";
 

@@ -1,4 +1,4 @@
-/** Where a number was measured: what every bench prints beside it. */
+/** The machine that measured: every bench prints it beside its figures. */
 import { spawnSync } from "node:child_process";
 import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os";
 import { dirname } from "node:path";

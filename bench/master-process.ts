@@ -1,4 +1,4 @@
-/** A master as a program of its own in a private directory on free ports: ours, or real Salt's, started, asked, killed and started again. */
+/** A master as a program of its own in a private directory on free ports: ours or real Salt's. It can be killed and started again. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ export type MasterOptions = {
   /** Descriptors that the program may open. */
   readonly descriptors: DescriptorNeed;
   readonly env?: Readonly<Record<string, string>>;
-  /** Aborted, a start is given up, and nothing of it stays. */
+  /** Aborts a start and removes all of it. */
   readonly signal?: AbortSignal;
 };
 
@@ -38,7 +38,7 @@ export class MasterProcess {
   readonly #options: MasterOptions;
   #child: ChildProcess | undefined;
   #hasEnded: Promise<void> = Promise.resolve();
-  /** Whatever ends this process, an uncaught error included, takes the master with it: in its own group it would go on for ever. */
+  /** Ends the master with this process, also after an uncaught error: in its own group it would run on for ever. */
   readonly #onExit = (): void => {
     const isRunning = this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
     if (isRunning) this.#signalGroup("SIGKILL");
@@ -170,7 +170,7 @@ export class MasterProcess {
     return this.#child?.exitCode ?? null;
   }
 
-  /** KILL: nothing is written, nothing is said. */
+  /** Sends KILL. */
   async kill(): Promise<void> {
     this.#signalGroup("SIGKILL");
     await this.#hasEnded;

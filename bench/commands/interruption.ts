@@ -1,4 +1,4 @@
-/** Ctrl-C in a long run: the first one asks it to stop where it is and to show what is known, the second one ends it at once. */
+/** Ctrl-C in a long run: the first one stops the run and shows what is known, the second one ends the program. */
 import type { Host } from "../../src/cli/host/host.ts";
 
 /** As a shell counts a program that SIGINT ended. */

@@ -1,4 +1,4 @@
-/** From the command line of `saltworks bench` to what is to be run; every wrong word is named with what would have been right. */
+/** Parses the command line of `saltworks bench`. Errors name the wrong word and the right ones. */
 import { join } from "node:path";
 import type { Host } from "../../src/cli/host/host.ts";
 import type { OptionsOf } from "../../src/cli/options/parse.ts";
@@ -35,7 +35,7 @@ const repeatsMax = 100;
 const repeatsAgainst = 4;
 /** The only load that the C program knows. */
 const floorScenario = "return-storm";
-/** It drives the store alone: whatever master stands beside it. */
+/** This scenario drives the store alone, without the master. */
 const masterlessScenario = "job-cache";
 const resultDirectory = "bench-results";
 

@@ -25,7 +25,7 @@ const p99MsLargest = 600_000;
 const repeatsMax = 100;
 const repeatsDefault = 2;
 const measurementsMax = { quick: 8, whole: 24 } as const;
-/** Beyond twice the cores no worker has ever helped; four points are what a curve needs. */
+/** More workers than twice the cores never helped. A curve needs four points. */
 const workersPerCore = 2;
 const workersLeast = 4;
 

@@ -10,7 +10,7 @@ import type { Publish } from "./publish-reader.ts";
 /** Jobs that a minion is working on, by jid. */
 export type RunningJobs = Map<string, Publish>;
 
-/** Answered at once, whatever delay is configured: a minion's own process does it, no job does. */
+/** Functions that are answered without the configured delay, because the minion's own process answers them. */
 export function isImmediate(fun: string): boolean {
   return fun.startsWith("saltutil.");
 }
@@ -81,7 +81,7 @@ export function stampNow(): string {
 const systems = ["Debian", "Ubuntu", "RedHat", "SUSE"] as const;
 const roles = ["web", "db", "cache", "queue", "build"] as const;
 
-/** Grains of the kinds that operators target by, different from minion to minion and always the same for one. */
+/** Grains that operators target by. They differ between minions and never change for one minion. */
 export function grainsOf(id: string, index: number): Map<string, Value> {
   const address = `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;
   const grains: [string, Value][] = [

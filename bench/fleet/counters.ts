@@ -1,6 +1,6 @@
-/** What a simulated fleet counts: one name per thing that a master can do to a minion, added up over processes. */
+/** Counters of a simulated fleet: one name for each thing that a master can do to a minion, summed over processes. */
 
-/** Every counter, with what one means. */
+/** Every counter with its meaning. */
 export const counterNames = {
   up: "minions that are accepted, subscribed and announced",
   authsSent: "`_auth` requests",

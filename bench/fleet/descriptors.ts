@@ -4,7 +4,7 @@ import { SaltworksError } from "../../src/errors.ts";
 
 /** A simulated minion has two sockets; each is a TCP connection and the event descriptor of its ZeroMQ socket. */
 const descriptorsPerMinion = 4;
-/** When a reply does not come its socket is replaced, and ZeroMQ gives up the old one a moment later: taken if the limit has it. */
+/** Extra descriptors per minion, if the limit allows: a socket without a reply is replaced, and ZeroMQ closes the old one later. */
 const descriptorsPerReplacement = 2;
 /** Node, ZeroMQ's threads and the connection to the parent. */
 const spareDescriptors = 128;
@@ -39,7 +39,7 @@ export function descriptorsForMaster(minionCount: number): DescriptorNeed {
 }
 
 /**
- * Refuses a fleet whose connections a master on this machine could not hold, before anybody signs in. `canShare`: whether several minions
+ * Refuses a fleet whose connections a master on this machine could not hold, before a minion signs in. `canShare`: whether several minions
  * may have one connection.
  *
  * @throws SaltworksError QUEUE_FULL with what would fit

@@ -29,17 +29,17 @@ export type FleetOptions = Partial<MinionOptions> & {
   readonly firstIndex?: number;
   readonly keyDirectory?: string;
   readonly onKeyProgress?: Progress;
-  /** Called with the sums whenever a process tells of new ones. */
+  /** Called with the sums each time a process reports. */
   readonly onCounters?: (counters: FleetCounters) => void;
   /** Minions of one process that come up at the same time. */
   readonly bringUpsAtOnce?: number;
-  /** Ends whatever is waited for; the fleet is still to be closed. */
+  /** Ends every wait. The caller still closes the fleet. */
   readonly signal?: AbortSignal;
 };
 
 const minionsPerProcess = 500;
 const bringUpsAtOnceDefault = 16;
-/** From the word to stop until a process that does not end is killed. */
+/** Time from the order to stop until a process is killed. */
 const stopDeadlineMs = 5_000;
 
 type Member = { readonly child: ChildProcess; counters: FleetCounters; readonly hasEnded: Promise<void> };

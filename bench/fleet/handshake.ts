@@ -61,7 +61,7 @@ export function startAuth(
   return { request: encodeClearRequest(load, version), nonce, token };
 }
 
-/** Process-wide: thousands of minions hold the same master's key and the same AES key. */
+/** Shared by the process, because thousands of minions hold the same master key and AES key. */
 const mastersKept = new Map<string, Master>();
 const keysKept = new Map<string, SealingKey>();
 const keptMax = 64;

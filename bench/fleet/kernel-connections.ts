@@ -1,4 +1,4 @@
-/** Established TCP connections as the kernel lists them: what is really there, whatever either side counts. */
+/** Established TCP connections as the kernel lists them, independent of what either side counts. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** State column of an established connection in /proc/net/tcp. */

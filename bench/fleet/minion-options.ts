@@ -1,4 +1,4 @@
-/** How one simulated minion behaves: what `salt-minion` has options for, and what its work looks like. */
+/** Behaviour of one simulated minion: options that `salt-minion` has, and the shape of its work. */
 
 /** From..to, both included; a value is drawn evenly for each use. */
 export type Range = readonly [number, number];

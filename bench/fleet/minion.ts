@@ -25,7 +25,7 @@ export type Surroundings = {
   readonly counters: FleetCounters;
   readonly publishes: PublishReader;
   readonly onAcknowledged: (jid: string, id: string) => void;
-  /** What no minion expects: not a bad answer of the master's, which is counted. */
+  /** Unexpected errors. A bad answer of the master is not one: it is counted. */
   readonly onFault: (error: unknown) => void;
 };
 
@@ -322,7 +322,7 @@ export class SimulatedMinion {
     counters.returnsLost += 1;
   }
 
-  /** Closing interrupts whatever is under way; that is not a fault. */
+  /** Closing interrupts the work under way, which is not a fault. */
   readonly #unlessClosed = (error: unknown): void => {
     if (!this.#stop.signal.aborted) this.#around.onFault(error);
   };

@@ -1,4 +1,4 @@
-/** One process of a simulated fleet: some hundred minions on one ZeroMQ context, told what to do by `fleet.ts`. */
+/** One process of a simulated fleet: some hundred minions on one ZeroMQ context, driven by `fleet.ts`. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Context } from "zeromq";
 import { newCounters } from "./counters.ts";
@@ -8,11 +8,11 @@ import type { FromProcess, StartFleet, ToProcess } from "./messages.ts";
 import { SimulatedMinion } from "./minion.ts";
 import { PublishReader } from "./publish-reader.ts";
 
-/** How often changed counters are told, milliseconds: what waits for them hears of it this late. */
+/** Interval of reports of changed counters, milliseconds. Waits for a counter end this late. */
 const tellEveryMs = 50;
 /** Jobs whose acknowledgements are kept; the oldest goes first. */
 const recordedJobsMax = 256;
-/** Of a minion: one to subscribe, one to ask, and the one before that while ZeroMQ still closes it. */
+/** Sockets of a minion: the subscription, the request socket, and its predecessor while ZeroMQ closes it. */
 const socketsPerMinion = 3;
 /** Sockets of a context beside those of its minions. */
 const spareSockets = 16;

@@ -35,13 +35,13 @@ export function sealRequest(load: { readonly [key: string]: Encodable }, sender:
   return { frame: encodeSealedRequest(crypticle.seal(packed), { version, id, encAlgorithm, sigAlgorithm }), nonce };
 }
 
-/** @throws SaltworksError for whatever does not open as the reply to `nonce` */
+/** @throws SaltworksError if it does not open as the reply to `nonce` */
 export function openReply(frame: Uint8Array, nonce: string, sender: Sender, keys: Keys): Value {
   const ciphertext = decodeRawReply(frame);
   return decode(keys.requestKey.crypticle.open(ciphertext, sender.version >= 2 ? nonce : undefined));
 }
 
-/** The value of a reply sealed for this minion alone (`_pillar`). @throws SaltworksError for whatever does not open or verify */
+/** The value of a reply sealed for this minion alone (`_pillar`). @throws SaltworksError if it does not open or verify */
 export function openPrivateReply(frame: Uint8Array, nonce: string, sender: Sender, master: Master): Value {
   const { key, pillar } = decodePrivateReply(frame);
   const crypticle = new Crypticle(decryptOaep(sender.key.privateKey, key, encAlgorithm).toString("latin1"));

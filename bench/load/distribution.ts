@@ -11,7 +11,7 @@ export type Distribution =
 
 /** A lognormal's tail is cut here: one value in a million beyond it would decide a run alone. */
 const sigmasMax = 4;
-/** Shares that were rounded for writing may miss one by so much. */
+/** How far the sum of rounded shares may be from 1. */
 const shareSlack = 0.001;
 
 /** @throws SaltworksError USAGE */

@@ -16,7 +16,7 @@ export type Contestant = { readonly name: string; readonly turns: readonly Turn[
 const resamples = 4_000;
 /** Fewer rounds than these give no verdict, however far apart the figures are. */
 const repeatsMin = 4;
-/** The same for everybody: who has the same turns gets the same interval. */
+/** A fixed seed: the same turns give the same interval. */
 const seedDefault = 20_261_121;
 
 /** Two-sided 95 % of Student's distribution by degrees of freedom, from 1. */

@@ -90,7 +90,7 @@ async function open(master: MasterChoice): Promise<Contestant> {
   };
 }
 
-/** The same time for all: what compiles its code while it runs needs some ten thousand returns to be done with that. */
+/** The same time for all masters. Compiling hot code takes some ten thousand returns. */
 async function warmUp(side: Contestant): Promise<void> {
   const deadlineMs = performance.now() + Number(values["warm-up"]) * 1_000;
   do await side.turn();

@@ -80,7 +80,7 @@ function programDirectory(): string {
   return directory;
 }
 
-/** @throws SaltworksError USAGE where it cannot be compiled for want of something, MASTER_UNREACHABLE if it does not come up */
+/** @throws SaltworksError USAGE if it cannot be compiled because a package is missing, MASTER_UNREACHABLE if it does not come up */
 export async function startFloor(): Promise<MasterUnderTest> {
   const compiled = compileFloor();
   if ("missing" in compiled) throw new SaltworksError("USAGE", `no floor: ${compiled.missing}`);

@@ -1,4 +1,4 @@
-/** What the programs of this folder have in common on their command lines. */
+/** Options and signals that the programs of this folder share. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { hasCode, SaltworksError } from "../../src/errors.ts";

@@ -127,12 +127,12 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
   };
 }
 
-/** Between two collections a heap grows by itself: what is left after one tells. */
+/** A heap grows between two collections, so only its size after one counts. */
 function lowest(looks: readonly { readonly anonymousBytes: number }[]): number {
   return looks.length === 0 ? 0 : Math.min(...looks.map(({ anonymousBytes }) => anonymousBytes));
 }
 
-/** After the last reply of a cycle, for what the master puts off. */
+/** Wait after the last reply of a cycle, for work that the master puts off. */
 const settleMs = 500;
 const noGenerator = { cpuShare: 0, loopDelayP99Ms: 0, lateSends: 0, isVoid: true, voidReasons: ["no cycle was run"] };
 

@@ -29,7 +29,8 @@ const verifyMax = 20_000;
 export const slowPillar = defineScenario<SlowPillar>({
   name: "slow-pillar",
   version: 2,
-  question: "Are returns still answered in time while one minion's pillar takes two seconds to render, again and again?",
+  question:
+    "Are returns still answered in time while one minion's pillar takes two seconds to render, again and again?",
   defaults: {
     ...stormDefaults,
     minions: 200,

@@ -3,7 +3,7 @@ import type { StormOutcome } from "../fleet/storm/storm.ts";
 import type { Point } from "../results/schema.ts";
 import { cpuOf, type Span } from "./measures/measure.ts";
 
-/** Replies that were none, or wrong, over all lanes. */
+/** Missing and wrong replies, over all lanes. */
 export function errorsOf(outcome: Pick<StormOutcome, "lanes">): Record<string, number> {
   const errors: Record<string, number> = {};
   for (const [name, { failed, timedOut, wrong, empty }] of Object.entries(outcome.lanes)) {

@@ -33,7 +33,7 @@ export async function prepareRounds(context: Site, { storm }: StormSite, o: Roun
   return jids;
 }
 
-/** In a closed loop, uncounted: what compiles its code while it runs needs some ten thousand returns to be done with that. */
+/** Warms up in a closed loop, uncounted: compiling hot code takes some ten thousand returns. */
 export async function warmUp(context: Site, site: StormSite, o: Rounds): Promise<void> {
   if (o.rounds === 0) return;
   const jids = await prepareRounds(context, site, o);
@@ -43,7 +43,7 @@ export async function warmUp(context: Site, site: StormSite, o: Rounds): Promise
   );
 }
 
-/** What was asked beside the returns is expected to be answered, too. */
+/** Requests beside the returns must be answered, too. */
 function withOthers(stored: Point["correctness"], outcome: Outcome): Point["correctness"] {
   const lanes = Object.fromEntries(Object.entries(outcome.lanes).filter(([name]) => name !== returnLane));
   const { expected, accounted, missing } = answered({ lanes });

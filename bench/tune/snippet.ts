@@ -49,7 +49,7 @@ export function searchText(search: RateSearch, p99MsMax: number): string {
   return `${met}; ${formatNumber(failedRate)} do not${isComplete ? "" : " (the search ended early)"}.`;
 }
 
-/** Whatever a text holds, it stays within its comment. */
+/** Keeps any text within its comment. */
 function commented(text: string): string {
   const lines: string[] = [];
   let line = "#";

@@ -23,7 +23,7 @@ export type Measurement = {
   readonly settings: Settings;
   /** Undefined: a closed loop. */
   readonly rate: number | undefined;
-  /** From 1; what runs again because it was void goes on counting. */
+  /** From 1. A run that repeats a void one gets the next number. */
   readonly repeat: number;
 };
 
@@ -104,7 +104,7 @@ export class Tuner {
     this.#onKnown(this.#known());
   }
 
-  /** Forth in the first round, back in the second: what drifts on the machine meets all values alike. */
+  /** Forth in the first round, back in the second, so that a drift of the machine affects all values alike. */
   async #sweep(name: SettingName, values: readonly number[], rate: number | undefined): Promise<Sample[]> {
     const samples: Sample[] = [];
     const phase = this.#progress.phase(name, values.length * this.#plan.repeats);

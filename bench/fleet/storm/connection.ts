@@ -66,7 +66,7 @@ export class Connection {
     this.#socket.write(framed);
   }
 
-  /** One request and its reply, copied: for what is not measured. @throws SaltworksError REQUEST_TIMEOUT */
+  /** One request and a copy of its reply, for requests that are not measured. @throws SaltworksError REQUEST_TIMEOUT */
   request(payload: Uint8Array, timeoutMs: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {

@@ -28,7 +28,7 @@ export class Lane {
   readonly #work: Work;
   readonly #lines: readonly Line[];
   readonly #options: LaneOptions;
-  /** By request: when it should have been sent, was sent first, was answered; NaN until then. */
+  /** By request: planned, first sent and answered times; NaN until then. */
   readonly #plannedMs: Float64Array;
   readonly #answeredMs: Float64Array;
   /** By request: the next one that waits for the same line. */
@@ -89,14 +89,14 @@ export class Lane {
     });
   }
 
-  /** A slice at a time: the first requests of a thousand lines in one turn of the loop would make other lanes' late. */
+  /** Sends in slices, because the first requests of a thousand lines in one turn would delay other lanes. */
   #sendFirst(from: number): void {
     const to = Math.min(from + firstAtOnce, this.#lines.length);
     for (let line = from; line < to; line += 1) this.#sendNext(line);
     if (to < this.#lines.length) this.#first = setImmediate(() => this.#sendFirst(to));
   }
 
-  /** Leaves what is not answered: a run is cut short. */
+  /** Cuts the run short: open requests stay unanswered. */
   abandon(): void {
     this.#pacer?.stop();
     clearImmediate(this.#first);

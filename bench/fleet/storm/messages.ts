@@ -14,7 +14,7 @@ export type SignIn = {
   readonly count: number;
   readonly primes: readonly string[];
   readonly version: RequestVersion;
-  /** The master knows no `_auth`: this is everybody's session key. */
+  /** For a master without `_auth`: the session key of all minions. */
   readonly sessionKey: string | undefined;
   /** Request connections of this process; fewer than minions means that they take turns on them. */
   readonly connections: number;
@@ -34,7 +34,7 @@ export type PrepareReturns = {
   readonly sealedBytesMax: number;
 };
 
-/** `_auth` of every minion, so often, over connections of their own, as minions do. */
+/** `_auth` of every minion, `rounds` times, over connections of their own, as minions do. */
 export type PrepareAuths = {
   readonly kind: "prepare-auths";
   readonly lane: string;
@@ -60,7 +60,7 @@ export type PrepareAsks = {
   readonly textBytes: number;
 };
 
-/** From now on minions answer what is published to them, and the process tells how far it is. Undefined: no longer. */
+/** From now on minions answer publishes, and the process reports its progress. Undefined: they stop. */
 export type Respond = {
   readonly kind: "respond";
   /** Text of the value of any function but `test.*` and `saltutil.*`, and how long each takes: see load/distribution.ts. */
@@ -106,7 +106,7 @@ export type ToStormProcess =
   | PrepareAsks
   | Respond
   | Run
-  /** How the responder has done; answered with `responded`, which also comes by itself while counts change. */
+  /** Asks for the responder's sums. The answer is `responded`, which also comes unasked while counts change. */
   | { readonly kind: "responded"; readonly isReset: boolean }
   | { readonly kind: "abandon" }
   | { readonly kind: "stop" };
@@ -125,7 +125,7 @@ export type LaneOutcome = {
   /** Replies whose seal or signatures were checked after the span, and wrong ones. */
   readonly verified: number;
   readonly wrong: number;
-  /** Right ones with nothing in them where there should be something. */
+  /** Right replies that are empty where they should not be. */
   readonly empty: number;
   /** Bytes of what was sent. */
   readonly sentBytes: number;

@@ -1,4 +1,4 @@
-/** What the processes of a storm did, put together: schedules split over them, their counts and histograms joined. */
+/** Splits schedules over the processes of a storm, and joins their counts and histograms. */
 import { LatencyHistogram } from "../../load/histogram.ts";
 import { judgeGenerator, type SelfReport } from "../../load/self-check.ts";
 import type { OperationResult, Point } from "../../results/schema.ts";
@@ -17,7 +17,7 @@ export type StormOutcome = {
 
 export type LaneTotal = Omit<LaneOutcome, "histogram"> & { readonly operation: OperationResult };
 
-/** What a storm that responds has done since it was last asked. */
+/** Sums of a responding storm since it was last asked. */
 export type ResponderTotal = {
   readonly counts: ResponderCounts;
   readonly histogram: LatencyHistogram;

@@ -1,4 +1,4 @@
-/** One process of a storm: signs its minions in, seals what they will send, sends it, and accounts for the replies. Told by `storm.ts`. */
+/** One process of a storm: signs its minions in, seals their requests, sends them, and accounts for the replies. Driven by `storm.ts`. */
 import { setTimeout as wait } from "node:timers/promises";
 import { parseDistribution } from "../../load/distribution.ts";
 import { SelfCheck } from "../../load/self-check.ts";
@@ -22,9 +22,9 @@ import { Responder } from "./responder.ts";
 import { minionWithKey, type StormMinion, signIn } from "./storm-minion.ts";
 import { asksWork, authsWork, returnsWork, type Work } from "./work.ts";
 
-/** Between two words on how far it is. */
+/** Interval of progress reports. */
 const tellEveryMs = 250;
-/** What waits for the responder hears of it this late. */
+/** Interval of the responder's reports. Waits for it end this late. */
 const tellCountsEveryMs = 50;
 
 class StormProcess {

@@ -44,13 +44,13 @@ export type StormOptions = {
   readonly connections?: number;
   /** Default as `connections`. */
   readonly subscriptions?: number;
-  /** The master knows no `_auth`: everybody's session key. */
+  /** For a master without `_auth`: the session key of all minions. */
   readonly sessionKey?: string;
   readonly idPrefix?: string;
   readonly firstIndex?: number;
   readonly keyDirectory?: string;
   readonly onProgress?: (done: number) => void;
-  /** Ends whatever is waited for; the storm is still to be closed. */
+  /** Ends every wait. The caller still closes the storm. */
   readonly signal?: AbortSignal;
 };
 
@@ -62,10 +62,10 @@ const descriptorsPerMinion = 3;
 /** Stores, threads and subscribers of a master. */
 const masterDescriptors = 1_024;
 const stopDeadlineMs = 5_000;
-/** From the word to run until the span begins, for the word to reach every process. */
+/** Time from the order to run until the span begins, so that the order reaches every process. */
 const startLeadMs = 100;
 const signInsAtOnce = 16;
-/** Memory for what is sealed ahead, over all processes; what is beyond is sealed when it is sent, and said. */
+/** Memory for requests that are sealed ahead, over all processes. The rest is sealed when it is sent, and counted. */
 const sealedBytesMax = 768 * 1024 * 1024;
 /** A minion's own is 5 to 10 s; with thousands of requests outstanding at once a busy machine takes longer, and repeats would be measured. */
 const timeoutMsDefault = 60_000;
@@ -107,7 +107,7 @@ export class Storm {
     this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Resolves when everybody has signed in and subscribed. @throws SaltworksError QUEUE_FULL when descriptors do not reach */
+  /** Resolves when all minions have signed in and subscribed. @throws SaltworksError QUEUE_FULL when descriptors do not reach */
   static async open(options: StormOptions): Promise<Storm> {
     const storm = new Storm(options);
     const keyCount = (options.firstIndex ?? 0) + options.minionCount;
@@ -301,7 +301,7 @@ export class Storm {
     this.#members.push(member);
   }
 
-  /** Processes that are in the middle of something end when the storm is closed. */
+  /** Busy processes end when the storm is closed. */
   readonly #onAbort = (): void => {
     for (const { reject } of this.#calls.values()) reject(this.#signal?.reason);
   };

@@ -1,4 +1,4 @@
-/** What a lane of a storm sends: framed requests by index, and how their replies are held to account. */
+/** Work of a storm's lane: framed requests by index, and the checks of their replies. */
 import { SaltworksError } from "../../../src/errors.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
 import { type Distribution, draw } from "../../load/distribution.ts";
@@ -17,9 +17,9 @@ export type Work = {
   /** Which minion's request it is. */
   minion(index: number): number;
   frame(index: number): Buffer;
-  /** A look that costs nothing: whether this can be the reply. */
+  /** A cheap check whether this can be the reply. */
   isPlausible(payload: Buffer): boolean;
-  /** Everything that a minion checks: "empty" is a right reply with nothing in it, where there should be something. */
+  /** Checks all that a minion checks. "empty": a right reply that is empty where it should not be. */
   check(index: number, payload: Buffer): Verdict;
 };
 
@@ -176,7 +176,7 @@ function askLoad(asking: Asking, id: string, target: string, text: string): { re
 
 const mineFunction = "bench.text";
 
-/** What `open` gives; undefined for what does not open. Anything else that is thrown is a fault of the bench. */
+/** The result of `open`; undefined if it does not open. Other errors are faults of the bench. */
 export function opened<Result>(open: () => Result): Result | undefined {
   try {
     return open();

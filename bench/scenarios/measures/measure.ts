@@ -18,7 +18,7 @@ const restMs = 10;
 const restLookMs = 250;
 const restLooksMax = 40;
 
-/** What a master does after its last answer belongs to the work it was asked for. */
+/** A master's work after its last answer counts, too. */
 export async function untilRest(master: MasterUnderTest, signal: AbortSignal): Promise<void> {
   let before = cpuTimeMs(master.processId);
   for (let look = 0; look < restLooksMax; look += 1) {

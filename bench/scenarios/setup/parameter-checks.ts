@@ -43,7 +43,7 @@ function listOf(check: (text: string) => boolean, expected: string): Check {
 const wholeList = (max: number): Check =>
   listOf((text) => /^[1-9]\d*$/.test(text) && Number(text) <= max, `whole numbers ${range(1, max)}, such as 1,2`);
 
-/** @throws SaltworksError USAGE for what is none, which says more than a check could */
+/** @throws SaltworksError USAGE, whose message says more than a check could */
 function distribution(largest: number): Check {
   return (value) =>
     largestOf(parseDistribution(String(value))) <= largest

@@ -77,7 +77,7 @@ type Telling = { phase: Phase | undefined; done: number };
 /** What a storm is opened for. */
 export type StormContext = ScenarioContext<StormParameters>;
 
-/** Brings the whole storm up for `work`, and ends it whatever becomes of that. */
+/** Brings the whole storm up for `work`, and always ends it. */
 export async function withStorm<Result>(
   context: StormContext,
   work: (site: StormSite) => Promise<Result>,
