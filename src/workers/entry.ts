@@ -247,6 +247,8 @@ export default async function handle(task: ShardTask): Promise<unknown> {
       return updateMinionKeys(task);
     case "presencePing":
       return shard.notePresencePing(task.jid);
+    case "knownKey":
+      return shard.knownKey(task.id);
     case "whichReturned":
       return shard.stores.jobs.whichReturned(task.jid, task.ids);
     case "trim":
@@ -259,12 +261,16 @@ export default async function handle(task: ShardTask): Promise<unknown> {
     case "measures":
       return shard.meter.read({ ...shard.counters, ...matcher.gauges, ...diskCounters() });
     case "close":
-      await shard.stores.jobs.close();
-      await shard.stores.feed?.close();
-      return shard.stores.minions.close();
+      return closeStores();
     default: {
       const never: never = task;
       throw new SaltworksError("WIRE_MALFORMED", `unknown task ${String(never)}`);
     }
   }
+}
+
+async function closeStores(): Promise<void> {
+  await shard.stores.jobs.close();
+  await shard.stores.feed?.close();
+  await shard.stores.minions.close();
 }

@@ -3,7 +3,13 @@
  * turn has waited for half of that, the newest first. None of those given up is answered. docs/decisions/0008-auth-admission.md.
  */
 import { cleanPem } from "../../crypto/pem.ts";
-import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../limits.ts";
+import {
+  authHoldMsMax,
+  authQueueBytesMax,
+  authsPerBatchMax,
+  contestingKeysMax,
+  contestsAskedMax,
+} from "../../limits.ts";
 import { textOf } from "../../wire/walk.ts";
 import type { BatchItem } from "../../workers/batch/frames.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
@@ -29,8 +35,8 @@ export type AuthQueueOptions = {
   readonly clientTimeoutMs: number;
   /** Whether an id has an accepted key: such go before strangers. */
   readonly isAccepted: (id: string) => boolean;
-  /** The text of the key that an id is known by, accepted or pending; asked only when two keys claim one id at the same time. */
-  readonly knownKey: (id: string) => string | undefined;
+  /** Asks the id's worker for the text of its key, accepted or pending; only when two keys claim one id at the same time. Never rejects. */
+  readonly knownKey: (id: string) => Promise<string | undefined>;
   /** The clock of `queuedMs`. */
   readonly nowMs: () => number;
   /** A request that is given up gets no reply over this connection. */
@@ -55,11 +61,16 @@ class Row {
     this.isKnown = isKnown;
   }
 
+  /** At the end, but for one that comes back from the other row. */
   push(auth: WaitingAuth): Place {
-    const place: Place = { auth, row: this, older: this.newest, newer: undefined };
-    if (this.newest === undefined) this.oldest = place;
-    else this.newest.newer = place;
-    this.newest = place;
+    let older = this.newest;
+    while (older !== undefined && older.auth.queuedMs > auth.queuedMs) older = older.older;
+    const newer = older === undefined ? this.oldest : older.newer;
+    const place: Place = { auth, row: this, older, newer };
+    if (older === undefined) this.oldest = place;
+    else older.newer = place;
+    if (newer === undefined) this.newest = place;
+    else newer.older = place;
     this.count += 1;
     return place;
   }
@@ -76,16 +87,24 @@ class Row {
 /** `known`: ids with an accepted key. `batches`: taken and not yet answered. */
 type Slot = { readonly known: Row; readonly strangers: Row; batches: number; takenMs: number };
 
-/** Strangers get one place in so many while others wait, so that new minions come up during a storm and a flood of made-up ids cannot. */
+/** Strangers get one place in `strangersShare` while others wait, so that new minions come up during a storm and a flood of made-up ids cannot. */
 const strangersShare = 4;
+
+/** An id that two keys claim. `answer`: its worker's, which holds while requests of the id wait, and is asked for again after a client's time. */
+type Contest = {
+  isAsked: boolean;
+  answer: { readonly knownKey: string | undefined; readonly atMs: number } | undefined;
+};
 
 export class AuthQueue {
   /** `authsCoalesced`: replaced by a newer one of the same minion. `authsRefused`: no room. `authsAdmitted`: handed to a worker. */
   readonly counters = { auths: 0, authsCoalesced: 0, authsExpired: 0, authsRefused: 0, authsAdmitted: 0 };
   readonly #options: AuthQueueOptions;
   readonly #slots: Slot[];
-  /** At most two places per id: the key that it is known by, and one other. */
+  /** At most two places per id: the key that it is known by, and one other. Until a contest is decided, `contestingKeysMax`. */
   readonly #places = new Map<string, Place[]>();
+  readonly #contests = new Map<string, Contest>();
+  #contestsAsked = 0;
   #waitingCount = 0;
   #waitingBytes = 0;
 
@@ -114,7 +133,11 @@ export class AuthQueue {
     const slot = this.#slots[slotIndex];
     if (slot === undefined) return;
     for (const row of [slot.known, slot.strangers]) this.#expire(row, auth.queuedMs);
-    const isKnown = this.#claim(auth);
+    this.#admit(slotIndex, slot, auth);
+  }
+
+  #admit(slotIndex: number, slot: Slot, auth: WaitingAuth): void {
+    const isKnown = this.#claim(slotIndex, auth);
     if (!this.#makeRoom(auth.bytes.byteLength, isKnown)) {
       this.counters.authsRefused += 1;
       this.#options.forget(auth.peer);
@@ -168,7 +191,7 @@ export class AuthQueue {
     }
   }
 
-  /** In turn as long as all can be served in time; then whoever has most of its time left, as the first in turn may be gone by the time of its answer. */
+  /** In turn as long as all can be served in time; then the newest first, because the client of the first in turn may be gone before its answer. */
   #nextOf(row: Row, nowMs: number): Place | undefined {
     if (row.oldest === undefined) return undefined;
     const isLate = nowMs - row.oldest.auth.queuedMs >= this.#options.clientTimeoutMs / 2;
@@ -176,26 +199,63 @@ export class AuthQueue {
   }
 
   /**
-   * Makes the place of this id free that the request may have: that of an older one with the same key, which its client has given up.
+   * Frees the place that the request may have: that of an older one with the same key, which its client has given up.
    * A request with the key that its id is known by never loses its place to one with another key.
    *
    * @returns whether it goes before strangers
    */
-  #claim(auth: WaitingAuth): boolean {
+  #claim(slotIndex: number, auth: WaitingAuth): boolean {
     const isAccepted = this.#options.isAccepted(auth.id);
     const places = this.#places.get(auth.id);
-    if (places === undefined) return isAccepted;
+    const answer = this.#contests.get(auth.id)?.answer;
+    if (places === undefined)
+      return isAccepted && (answer?.knownKey === undefined || presents(auth.pub, answer.knownKey));
     const same = places.find((place) => isSame(place.auth.pub, auth.pub));
     if (same !== undefined) {
       this.#supersede(same);
       return same.row.isKnown;
     }
-    const text = this.#options.knownKey(auth.id);
+    const isOutdated = answer === undefined || auth.queuedMs - answer.atMs >= this.#options.clientTimeoutMs;
+    if (isOutdated) this.#ask(slotIndex, auth.id);
+    if (answer === undefined) {
+      const newest = places.length >= contestingKeysMax ? places.at(-1) : undefined;
+      if (newest !== undefined) this.#supersede(newest);
+      return false;
+    }
     // Of a new id the first key counts, as it will when they are decided.
-    const known = text === undefined ? places[0]?.auth.pub : text;
+    const known = answer.knownKey ?? places[0]?.auth.pub;
     const isOwn = presents(auth.pub, known);
     for (const place of places) if (presents(place.auth.pub, known) === isOwn) this.#supersede(place);
     return isAccepted && isOwn;
+  }
+
+  /** The main thread reads no key file: the worker that owns the id says which key is known. */
+  #ask(slotIndex: number, id: string): void {
+    const contest = this.#contests.get(id) ?? { isAsked: false, answer: undefined };
+    if (contest.isAsked || this.#contestsAsked >= contestsAskedMax) return;
+    contest.isAsked = true;
+    this.#contests.set(id, contest);
+    this.#contestsAsked += 1;
+    void this.#options.knownKey(id).then((knownKey) => {
+      this.#contestsAsked -= 1;
+      contest.isAsked = false;
+      contest.answer = { knownKey, atMs: this.#options.nowMs() };
+      this.#decide(slotIndex, id);
+    });
+  }
+
+  /** Offers the requests of the id again, in their order, now that its key is known. */
+  #decide(slotIndex: number, id: string): void {
+    const contest = this.#contests.get(id);
+    const places = this.#places.get(id);
+    const slot = this.#slots[slotIndex];
+    if (contest === undefined || places === undefined || slot === undefined) {
+      this.#contests.delete(id);
+      return;
+    }
+    for (const place of places) this.#remove(place);
+    this.#contests.set(id, contest);
+    for (const { auth } of places) this.#admit(slotIndex, slot, auth);
   }
 
   #supersede(place: Place): void {
@@ -203,7 +263,7 @@ export class AuthQueue {
     this.#giveUp(place);
   }
 
-  /** @returns false if all who wait go before the newcomer */
+  /** @returns false if all that wait go before the new one */
   #makeRoom(bytes: number, isKnown: boolean): boolean {
     const { authsMax } = this.#options;
     while (this.#waitingCount >= authsMax || this.#waitingBytes + bytes > authQueueBytesMax) {
@@ -243,8 +303,12 @@ export class AuthQueue {
     this.#waitingBytes -= place.auth.bytes.byteLength;
     const { id } = place.auth;
     const left = this.#places.get(id)?.filter((other) => other !== place) ?? [];
-    if (left.length === 0) this.#places.delete(id);
-    else this.#places.set(id, left);
+    if (left.length > 0) {
+      this.#places.set(id, left);
+      return;
+    }
+    this.#places.delete(id);
+    if (this.#contests.get(id)?.isAsked === false) this.#contests.delete(id);
   }
 }
 
