@@ -1,11 +1,10 @@
 /** What an operator asks of a master about a job, and the master's answer to the publish. */
+import type { AskedTarget } from "../target/asked-target.ts";
 import type { BatchOptions } from "../wire/batch-options.ts";
 import type { Encodable } from "../wire/values.ts";
 
 /** `follow`: the master waits for the job as Salt's command line would (its `timeout` and `gather_job_timeout`) and says when it is over. */
-export type JobRequest = {
-  readonly target: string | readonly string[];
-  readonly targetKind: string;
+export type JobRequest = Omit<AskedTarget, "delimiter"> & {
   readonly fun: string | readonly string[];
   readonly args: readonly Encodable[];
   /** Returners on the minions, separated by commas. */
@@ -16,9 +15,6 @@ export type JobRequest = {
   /** The master runs the job on a few minions at a time. */
   readonly batch?: BatchOptions;
 };
-
-/** A target without a job. */
-export type AskedTarget = Pick<JobRequest, "target" | "targetKind"> & { readonly delimiter: string };
 
 export type Published = {
   readonly jid: string;

@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { peerRefusalLogMs, peerRequestsMax, peerRunsMax, peerWaitMsMax } from "../../limits.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { TextList } from "../../wire/text-list.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
@@ -18,7 +19,6 @@ import type { Commands } from "../operators/commands.ts";
 import { noConnection } from "../operators/connection.ts";
 import { PeerRules } from "../operators/peer-rules.ts";
 import { isBlacklisted } from "../operators/permissions.ts";
-import type { TargetText } from "../publish/expected-minions.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Job, Published, Publisher } from "../publish/publisher.ts";
 import type { Targets } from "../publish/targets.ts";
@@ -239,10 +239,10 @@ export function peersOf(
 /** Whom a target reaches, asked once however many permissions look at it. */
 class Reach {
   readonly #targets: PeersOptions["targets"];
-  readonly #written: TargetText;
+  readonly #written: AskedTarget;
   #expected: Promise<TextList> | undefined;
 
-  constructor(targets: PeersOptions["targets"], written: TargetText) {
+  constructor(targets: PeersOptions["targets"], written: AskedTarget) {
     this.#targets = targets;
     this.#written = written;
   }
@@ -263,7 +263,7 @@ class Reach {
     return targetKind === undefined || (await this.#isAmong({ ...this.#written, targetKind }, true));
   }
 
-  async #isAmong(target: TargetText, isGreedy: boolean): Promise<boolean> {
+  async #isAmong(target: AskedTarget, isGreedy: boolean): Promise<boolean> {
     this.#expected ??= this.#targets.expected(this.#written).then(({ minions }) => minions);
     const reached = await this.#expected;
     const { minions } = await this.#targets.expected(this.#targets.written(target), isGreedy);

@@ -8,12 +8,12 @@ import type { MasterConfig } from "../../config/load.ts";
 import { type ConfigMap, type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
 import { hasCode } from "../../errors.ts";
 import { Tokens, tokenDirectory } from "../../store/secrets/tokens.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
 import type { CredentialTask } from "../../workers/credentials/contract.ts";
 import type { Caller } from "../../workers/messages/deferred.ts";
 import { RefusalLog } from "../log/refusal-log.ts";
-import type { TargetText } from "../publish/expected-minions.ts";
 import type { GrantSource } from "../publish/grant-source.ts";
 import type { Job } from "../publish/publisher.ts";
 import type { Targets } from "../publish/targets.ts";
@@ -65,7 +65,7 @@ export type Identity = {
   readonly source?: GrantSource;
 };
 /** What of a job its permission depends on. */
-type AskedJob = Pick<Job, "fun" | "arg"> & TargetText;
+type AskedJob = Pick<Job, "fun" | "arg"> & AskedTarget;
 
 /** Wheel functions by which a client follows its own jobs; they look at whose job it is. Users with grants never get more of them. */
 const followFunctions: ReadonlySet<string> = new Set(["saltworks.returns", "saltworks.batch", "saltworks.job_end"]);
@@ -292,7 +292,7 @@ export class Authorisation {
     return ids.length > 0 && ids.every((id) => reach.has(id));
   }
 
-  #readsPillar(target: TargetText): boolean {
+  #readsPillar(target: AskedTarget): boolean {
     const { targets } = this.#options;
     try {
       return readsPillar(targets.parse(targets.written(target)));
@@ -321,7 +321,7 @@ export class Authorisation {
     return override === true || (Array.isArray(users) && users.includes(username)) ? asked : seconds;
   }
 
-  #isWithin(job: TargetText, isHopeful: boolean): IsWithin {
+  #isWithin(job: AskedTarget, isHopeful: boolean): IsWithin {
     let asked: Promise<readonly string[]> | undefined;
     return async (target) => {
       asked ??= this.#idsOf(job, true);
@@ -334,7 +334,7 @@ export class Authorisation {
   }
 
   /** A target that cannot be read names nobody, as in Salt. */
-  async #idsOf(target: TargetText, isGreedy: boolean): Promise<readonly string[]> {
+  async #idsOf(target: AskedTarget, isGreedy: boolean): Promise<readonly string[]> {
     const { targets } = this.#options;
     try {
       const { target: written, targetKind, delimiter } = targets.written(target);

@@ -375,7 +375,7 @@ function isOwnClient(fields: ValueMap): boolean {
   return fields.get(ownMark) === true;
 }
 
-/** A client that wants to hear of its call from the start names the job id itself. */
+/** The job id that a client chose, so that it hears of its call from the start. */
 function givenJid(fields: ValueMap): string | undefined {
   const jid = fields.get("__jid__");
   return typeof jid === "string" && jidPattern.test(jid) ? jid : undefined;

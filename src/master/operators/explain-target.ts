@@ -5,12 +5,12 @@
 import { SaltworksError } from "../../errors.ts";
 import { explainedMax } from "../../limits.ts";
 import { openKeyDirectories } from "../../store/keys/keys.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import { listedIds } from "../../target/expected.ts";
 import { wordsOf } from "../../target/nodegroups.ts";
 import { needsMinionData } from "../../target/parse.ts";
 import { TextList } from "../../wire/text-list.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
-import type { TargetText } from "../publish/expected-minions.ts";
 import { type Expected, isRefused, type Targets } from "../publish/targets.ts";
 import { type Asker, type Reach, refusePillar } from "./reach.ts";
 
@@ -66,14 +66,14 @@ export class TargetExplainer {
   }
 
   /** @throws SaltworksError TARGET_INVALID for a target of pillars that a restricted user asks about */
-  async #reachOf(target: TargetText, asker: Asker | undefined): Promise<Reach> {
+  async #reachOf(target: AskedTarget, asker: Asker | undefined): Promise<Reach> {
     if (asker === undefined) return "everyone";
     refusePillar(this.#options.targets.parse(target));
     return await asker.reach();
   }
 
   /** As the target's expected minions, within reach; names out of reach are as unknown as those that nobody has. */
-  async #expectedFor(target: TargetText, reach: Reach, isGreedy = true): Promise<Expected> {
+  async #expectedFor(target: AskedTarget, reach: Reach, isGreedy = true): Promise<Expected> {
     const { targets } = this.#options;
     const expected = await targets.expected(target, isGreedy);
     if (reach === "everyone") return expected;
@@ -81,7 +81,7 @@ export class TargetExplainer {
     return { minions, missing: listedIds(targets.parse(target))?.filter((id) => !reach.has(id)) ?? [] };
   }
 
-  async #explain(asked: TargetText, asker: Asker | undefined): Promise<Encodable> {
+  async #explain(asked: AskedTarget, asker: Asker | undefined): Promise<Encodable> {
     const { targets } = this.#options;
     const target = targets.written(asked);
     const reach = await this.#reachOf(target, asker);
@@ -100,7 +100,7 @@ export class TargetExplainer {
     return answer;
   }
 
-  #faultOf(target: TargetText): string | undefined {
+  #faultOf(target: AskedTarget): string | undefined {
     try {
       return this.#options.targets.parse(target).fault;
     } catch (error) {
@@ -112,7 +112,7 @@ export class TargetExplainer {
   /** Those of whom nothing is known that would speak against them. */
   async #addAssumed(
     answer: Map<Encodable, Encodable>,
-    target: TargetText,
+    target: AskedTarget,
     expected: Expected,
     reach: Reach,
   ): Promise<void> {
@@ -145,7 +145,7 @@ export class TargetExplainer {
   }
 
   /** Names that the target spells out and that no accepted minion has. */
-  #addUnknown(answer: Map<Encodable, Encodable>, target: TargetText, missing: readonly string[], reach: Reach): void {
+  #addUnknown(answer: Map<Encodable, Encodable>, target: AskedTarget, missing: readonly string[], reach: Reach): void {
     const { accepted, keyState } = this.#options;
     const known = reach === "everyone" ? accepted : reach;
     const unknown = new Set(missing.filter((id) => id !== ""));
@@ -157,7 +157,7 @@ export class TargetExplainer {
   }
 
   /** What each term matches by itself. */
-  async #addTerms(answer: Map<Encodable, Encodable>, target: TargetText, reach: Reach): Promise<void> {
+  async #addTerms(answer: Map<Encodable, Encodable>, target: AskedTarget, reach: Reach): Promise<void> {
     const terms = [...new Set(wordsOf(target.target).filter((word) => !operators.has(word)))];
     const counts = new Map<string, Encodable>();
     for (const term of terms.slice(0, explainedMax))
@@ -165,7 +165,7 @@ export class TargetExplainer {
     answer.set("terms", shown(terms.length, counts));
   }
 
-  async #countOf(term: TargetText, reach: Reach): Promise<Encodable> {
+  async #countOf(term: AskedTarget, reach: Reach): Promise<Encodable> {
     try {
       return (await this.#expectedFor(term, reach)).minions.count;
     } catch (error) {
@@ -193,7 +193,7 @@ function firstOf(ids: Iterable<string>): string[] {
 }
 
 /** Ids that stand in the target as they are: a glob without any sign of one. */
-function spelledOut({ targetKind, target }: TargetText): readonly string[] {
+function spelledOut({ targetKind, target }: AskedTarget): readonly string[] {
   if (targetKind === "glob") return [String(target)].filter(isPlain);
   if (!targetKind.startsWith("compound")) return [];
   const words = wordsOf(target);
@@ -209,7 +209,7 @@ function keyText(state: string | undefined): string {
 }
 
 /** @throws SaltworksError TARGET_INVALID for what is no target */
-function textOf(kwargs: ValueMap): TargetText {
+function textOf(kwargs: ValueMap): AskedTarget {
   const target: Value | undefined = kwargs.get("tgt");
   const isList = Array.isArray(target) && target.every((part) => typeof part === "string");
   if (typeof target !== "string" && !isList) {

@@ -2,6 +2,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { hasCode } from "../../errors.ts";
 import type { ForgottenFacts, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import type { RunJobAnswer, RunJobAsk, RunnerAnswer, RunnerAsk } from "../../workers/messages/runner.ts";
@@ -12,7 +13,6 @@ import type { JobKeeping } from "../jobs/keeping.ts";
 import type { JobTracker } from "../jobs/tracker.ts";
 import { nothingOf } from "../pillars/kept.ts";
 import type { Pillars } from "../pillars/pillars.ts";
-import type { TargetText } from "../publish/expected-minions.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Fire, Publisher } from "../publish/publisher.ts";
 import type { Targets } from "../publish/targets.ts";
@@ -102,7 +102,7 @@ export async function answerRunner(
 }
 
 /** @throws SaltworksError TARGET_INVALID: whoever asks what is stored should hear that the question was wrong */
-async function match(targets: Targets, asked: TargetText): Promise<readonly string[]> {
+async function match(targets: Targets, asked: AskedTarget): Promise<readonly string[]> {
   const target = targets.written(asked);
   targets.parse(target);
   return (await targets.expected(target)).minions.texts();

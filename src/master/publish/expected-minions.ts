@@ -1,22 +1,18 @@
 /** Which minions a job waits for: every worker matches the target against its own partitions, and the lists are put together as bytes. */
+
 import { setTimeout as delay } from "node:timers/promises";
 import { SaltworksError } from "../../errors.ts";
 import { matchPollMs, matchWaitMsMax } from "../../limits.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { type PackedTexts, TextList } from "../../wire/text-list.ts";
 import type { MatchAnswer, MatchTask, MineFindTask } from "../../workers/messages/shard.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
 
-export type TargetText = {
-  readonly target: string | readonly string[];
-  readonly targetKind: string;
-  readonly delimiter: string;
-};
-
 /** @throws SaltworksError TARGET_INVALID if a worker refuses the target, TASK_TIMEOUT, or what the pool throws */
 export async function expectedMinions(
   pool: ShardPool,
-  { target, targetKind, delimiter }: TargetText,
+  { target, targetKind, delimiter }: AskedTarget,
   isGreedy = true,
 ): Promise<TextList> {
   const task: MatchTask = { kind: "match", target: encode(target, "raw"), targetKind, delimiter, isGreedy };

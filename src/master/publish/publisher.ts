@@ -5,6 +5,7 @@
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import { publishQueueMax } from "../../limits.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { encodePublish } from "../../wire/publish.ts";
 import { TextList } from "../../wire/text-list.ts";
@@ -37,12 +38,9 @@ export type PublisherOptions = {
 };
 
 /** A job to publish. `load` is what the job cache keeps, without credentials; `publishFields` go to the minions beside the standard ones. */
-export type Job = {
+export type Job = AskedTarget & {
   readonly fun: Encodable;
   readonly arg: Encodable;
-  readonly target: string | readonly string[];
-  readonly targetKind: string;
-  readonly delimiter: string;
   readonly ret: Encodable;
   readonly user: string;
   readonly jid: string | undefined;

@@ -2,8 +2,10 @@
  * What a target means to this master: its nodegroups written out, whom it expects, which of the names it lists have no accepted key.
  * Every publish, runner and question about a target asks here. Source: docs/compatibility.md, "Targeting".
  */
+
 import type { Logger } from "pino";
 import { hasCode, SaltworksError } from "../../errors.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import { listedIds } from "../../target/expected.ts";
 import { expandTarget, type Nodegroups, readNodegroups } from "../../target/nodegroups.ts";
 import { needsMinionData, type Target } from "../../target/parse.ts";
@@ -11,7 +13,7 @@ import { ParsedTargets } from "../../target/parsed.ts";
 import { portableCompound } from "../../target/portable.ts";
 import { TextList } from "../../wire/text-list.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
-import { expectedMinions, type TargetText } from "./expected-minions.ts";
+import { expectedMinions } from "./expected-minions.ts";
 
 export type TargetsOptions = {
   readonly pool: ShardPool;
@@ -43,7 +45,7 @@ export class Targets {
    *
    * @throws SaltworksError TARGET_INVALID, in Salt's words for a group that is not there
    */
-  written<Asked extends TargetText>(asked: Asked): Asked {
+  written<Asked extends AskedTarget>(asked: Asked): Asked {
     try {
       const { kind, expression } = expandTarget(asked.targetKind, asked.target, this.#groups);
       if (kind === asked.targetKind && expression === asked.target) return asked;
@@ -59,7 +61,7 @@ export class Targets {
    *
    * @throws SaltworksError TARGET_INVALID for what Salt would take and this program refuses, TASK_TIMEOUT, or what the pool throws
    */
-  async expected(target: TargetText, isGreedy = true): Promise<Expected> {
+  async expected(target: AskedTarget, isGreedy = true): Promise<Expected> {
     const { pool, accepted, config, logger } = this.#options;
     await this.#options.lookForNewKeys?.();
     let parsed: Target | undefined;
@@ -80,12 +82,12 @@ export class Targets {
   }
 
   /** @throws SaltworksError TARGET_INVALID */
-  parse({ targetKind, target, delimiter }: TargetText): Target {
+  parse({ targetKind, target, delimiter }: AskedTarget): Target {
     return this.#parsed.parse(targetKind, target, delimiter);
   }
 }
 
-const everyone: TargetText = { target: "*", targetKind: "glob", delimiter: ":" };
+const everyone: AskedTarget = { target: "*", targetKind: "glob", delimiter: ":" };
 
 /** The words that operators know for a group that the configuration does not have. */
 function unavailableText(error: SaltworksError, configFile: string): string {
@@ -99,6 +101,6 @@ export function isRefused(error: unknown): boolean {
 }
 
 /** As it goes out to minions of every release. @throws SaltworksError TARGET_INVALID */
-export function targetOnWire({ target, targetKind }: TargetText): string | readonly string[] {
+export function targetOnWire({ target, targetKind }: AskedTarget): string | readonly string[] {
   return targetKind === "compound" || targetKind === "compound_pillar_exact" ? portableCompound(target) : target;
 }

@@ -7,7 +7,7 @@ import { SaltworksError } from "../../errors.ts";
 import { authFrameBytesMax } from "../../limits.ts";
 import type { PeerGroupName } from "../../transport/zmtp/peer-group.ts";
 import { failedReply } from "../../wire/reply.ts";
-import { type BatchItem, itemKinds, packBatch } from "../../workers/batch/frames.ts";
+import { itemKinds, packBatch } from "../../workers/batch/frames.ts";
 import type { AuthBatch, BatchResult, BatchTask } from "../../workers/messages/batch.ts";
 import type { Deferred } from "../../workers/messages/deferred.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
@@ -15,25 +15,13 @@ import type { ShardPool } from "../../workers/threads/pool.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
 import { refusedUnread } from "../waiting/refused-unread.ts";
 import { type Route, routeOf } from "../waiting/route.ts";
-import { type Standing, type StandingQuestions, standingOf } from "../waiting/standing.ts";
+import { type StandingQuestions, standingOf } from "../waiting/standing.ts";
 import { type RowCounters, sumOfCounters, WaitingRequests } from "../waiting/waiting-requests.ts";
 import { AuthQueue, type AuthQueueOptions } from "./auth-queue.ts";
+import { bringHome, isForAnyWorker, type QueuedItem, type ResultTakers, type StandingItem } from "./queued-item.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
 
-/** `peer` is the connection that waits for the reply. */
-type QueuedItem = BatchItem & {
-  readonly peer: RequestPeer;
-  /** As it stands outside of the seal; undefined where only a worker can know it. */
-  readonly id: string | undefined;
-  /** By `performance.now()`. */
-  readonly queuedMs: number;
-  /** None: an authentication. */
-  readonly standing?: Standing;
-  /** Workers that could not serve it. */
-  readonly failedSlots?: number;
-};
-type StandingItem = QueuedItem & { readonly standing: Standing };
 type SlotQueue = {
   readonly waiting: WaitingRequests<StandingItem>;
   isFlushPlanned: boolean;
@@ -43,7 +31,7 @@ type SlotQueue = {
   readonly meter: SlotMeter;
 };
 
-export type BatcherOptions = {
+export type BatcherOptions = ResultTakers & {
   readonly pool: ShardPool;
   readonly partitioner: Partitioner;
   readonly framesMax: number;
@@ -57,31 +45,18 @@ export type BatcherOptions = {
   readonly queueBytesMax: number;
   /** Not every queue is full any more for these connections. */
   readonly onRoom: (readers: PeerGroupName) => void;
-  readonly reply: (peer: RequestPeer, payload: Uint8Array) => void;
   /** A request of this connection gets no reply. */
   readonly forget: (peer: RequestPeer) => void;
-  /** A minion has proved itself over this connection. */
-  readonly prove: (peer: RequestPeer) => void;
   readonly isOverMinionsMax: (id: string) => boolean;
   readonly standing: StandingQuestions;
   /** Whether anybody follows events or jobs now. */
   readonly isHeard: () => boolean;
   /** Whether anybody follows jobs now. */
   readonly isFollowed: () => boolean;
-  /** A minion has proved itself. */
-  readonly onContact: (id: string) => void;
-  /** Everything of a finished batch but its replies. */
-  readonly onResult: (result: BatchResult) => void;
-  readonly onDeferred: (work: Deferred, peer: RequestPeer) => void;
   /** Decided authentications and who asked, one for one. Settles when they are answered. */
   readonly onAuths: (auths: AuthBatch, peers: readonly (RequestPeer | undefined)[]) => Promise<void>;
   readonly onFault: (error: Error) => void;
 };
-
-/** Any worker can serve it. */
-function isAnybodys({ kind, id }: QueuedItem): boolean {
-  return kind === itemKinds.ordinary && id === undefined;
-}
 
 export class Batcher {
   /** `passedOn`: requests that went to another worker because one could not serve them. */
@@ -250,13 +225,13 @@ export class Batcher {
   /** Whoever is no minion, as far as can be seen, is told the reason. */
   #turnAway(item: QueuedItem, error: Error): void {
     this.counters.refused += 1;
-    this.#options.reply(item.peer, isAnybodys(item) ? unservedReply(item.bytes, error) : failedReply);
+    this.#options.reply(item.peer, isForAnyWorker(item) ? unservedReply(item.bytes, error) : failedReply);
   }
 
   /** A request that has no partition goes to the next worker, each once: one whose store cannot be opened must not fail a part of all commands. */
   #passOn(slot: number, item: QueuedItem, error: Error): boolean {
     const failedSlots = (item.failedSlots ?? 0) + 1;
-    if (!isAnybodys(item) || failedSlots >= this.#queues.length || !isWorthAnotherWorker(error)) return false;
+    if (!isForAnyWorker(item) || failedSlots >= this.#queues.length || !isWorthAnotherWorker(error)) return false;
     const next = (slot + 1) % this.#queues.length;
     const queue = this.#queues[next];
     if (queue === undefined) return false;
@@ -298,7 +273,7 @@ export class Batcher {
     const backMs = performance.now();
     try {
       if (kind === "requests") this.#noteForgeries(slot, items, result);
-      this.#bringHome(items, result);
+      bringHome(items, result, this.#options);
       this.#queues[slot]?.meter.noteResult(backMs - leftMs, result.workedMs, performance.now() - backMs);
     } catch (error) {
       this.#options.onFault(error as Error);
@@ -334,27 +309,6 @@ export class Batcher {
       waiting?.settle(item, proven[index] === 0 && !handedOn.has(index), nowMs);
     for (const item of waiting?.dropHuge(nowMs) ?? [])
       this.#turnAway(item, new SaltworksError("QUEUE_FULL", "large requests are refused while forgeries come"));
-  }
-
-  #bringHome(items: readonly QueuedItem[], result: BatchResult): void {
-    const { reply, prove, onContact } = this.#options;
-    const { buffer, replyEnds, proven } = result;
-    let start = 0;
-    for (let index = 0; index < items.length; index += 1) {
-      const item = items[index];
-      const end = replyEnds[index] ?? start;
-      if (end > start && item !== undefined) reply(item.peer, Buffer.from(buffer, start, end - start));
-      if (proven[index] === 1 && item !== undefined) {
-        prove(item.peer);
-        if (item.id !== undefined) onContact(item.id);
-      }
-      start = end;
-    }
-    this.#options.onResult(result);
-    for (const work of result.deferred) {
-      const item = items[work.item];
-      if (item !== undefined) this.#options.onDeferred(work, item.peer);
-    }
   }
 
   #refuse(slot: number, items: readonly QueuedItem[], error: Error, kind: QueueKind): void {

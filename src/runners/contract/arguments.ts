@@ -1,10 +1,11 @@
 /** Reads arguments of runner functions. An argument that is missing or None means the function's default. */
 import { SaltworksError } from "../../errors.ts";
 import { isTrue } from "../../python/values.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { RunnerParameter } from "./contract.ts";
 
-export type TargetArgument = { readonly target: string | readonly string[]; readonly targetKind: string };
+export type TargetArgument = Omit<AskedTarget, "delimiter">;
 
 /** Parameters by name; names that end in `!` are required. */
 export function parametersOf(...names: readonly string[]): readonly RunnerParameter[] {

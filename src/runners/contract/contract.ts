@@ -1,6 +1,8 @@
 /** What runner and wheel functions are and what they may use: the store's readers, and the running master. */
+
 import type { MasterConfig } from "../../config/load.ts";
 import type { JobQuery } from "../../store/jobs/facts.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import type { BatchCounts } from "../../wire/batch-options.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 
@@ -21,11 +23,9 @@ export type JobReader = {
 /** A runner call that the master is executing. */
 export type RunningCall = { readonly jid: string; readonly fun: string; readonly user: string; readonly pid: number };
 
-export type JobRequest = {
+export type JobRequest = Omit<AskedTarget, "delimiter"> & {
   readonly fun: string;
   readonly arg: readonly Encodable[];
-  readonly target: string | readonly string[];
-  readonly targetKind: string;
   readonly timeoutMs: number;
   readonly gatherTimeoutMs: number;
 };

@@ -4,27 +4,14 @@
  * one consequence: the connection that goes over it is closed. docs/decisions/0022-request-front.md.
  */
 import { createServer, type Server, type Socket } from "node:net";
-import { owingConnectionsMax } from "../../limits.ts";
 import { AcceptedKeepalive } from "./accepted-keepalive.ts";
-import { addressKey } from "./address.ts";
 import { type RouterBounds, routerBounds } from "./bounds.ts";
 import { listenOn, portOf } from "./listening.ts";
 import { type CloseReason, closeReasons, Peer, type PeerEvents } from "./peer.ts";
 import { type GroupSum, PeerGroup, type PeerGroupName, peerGroupNames } from "./peer-group.ts";
 import type { RouterServerOptions } from "./router-options.ts";
+import { Strangers } from "./strangers.ts";
 import { TurnBudget } from "./turn-budget.ts";
-import { UnfinishedDebts } from "./unfinished-debts.ts";
-
-/** Why a connection ended in the middle of a message that is its client's own doing; undefined: the client left. */
-const ownDoings: ReadonlySet<CloseReason | undefined> = new Set([
-  undefined,
-  "malformed",
-  "parts",
-  "messageBytes",
-  "commands",
-  "messageTimeout",
-  "heldBytes",
-]);
 
 export class RouterServer {
   /** Connections that were closed, by reason. */
@@ -37,13 +24,10 @@ export class RouterServer {
   readonly #server: Server;
   readonly #events: PeerEvents;
   readonly #peers = new Set<Peer>();
-  /** In the order of their coming. */
-  readonly #strangers = new Set<Peer>();
-  readonly #strangersOf = new Map<string, number>();
-  /** Those with replies that wait for the client. */
+  readonly #strangers: Strangers;
+  /** With replies that their clients have not read. */
   readonly #unread = new Set<Peer>();
   readonly #groups = { strangers: new PeerGroup(), proven: new PeerGroup() };
-  readonly #debts: UnfinishedDebts;
   readonly #budget = new TurnBudget<Peer>((peer) => this.#goOn(peer));
   readonly #timer: NodeJS.Timeout;
   #lastNumber = 0;
@@ -55,13 +39,13 @@ export class RouterServer {
     this.#bounds = { ...routerBounds, ...options.bounds };
     this.#closed = Object.fromEntries(closeReasons.map((reason) => [reason, 0])) as Record<CloseReason, number>;
     this.closed = this.#closed;
-    this.#debts = new UnfinishedDebts(options.messageBytesMax);
+    this.#strangers = new Strangers(options);
     this.#events = {
       messageBytesMax: options.messageBytesMax,
       onMessage: (peer, parts) => this.#onMessage(peer, parts),
       onCommand: (peer) => this.#onCommand(peer),
       mayBeLarge: (peer, head, partBytes) =>
-        peer.isProven || (!this.#owes(peer) && options.mayBeLarge(head, partBytes)),
+        peer.isProven || (!this.#strangers.owes(peer) && options.mayBeLarge(head, partBytes)),
       onChunk: (peer, chunk) => this.#onChunk(peer, chunk),
       onClosed: (peer) => this.#onClosed(peer),
       onDrained: (peer) => this.#countUnread(peer),
@@ -96,7 +80,7 @@ export class RouterServer {
   }
 
   get strangerCount(): number {
-    return this.#strangers.size;
+    return this.#strangers.count;
   }
 
   /** What each group holds, and how often reading it was paused. */
@@ -121,18 +105,18 @@ export class RouterServer {
 
   /** Bytes of messages that strangers began and did not finish, charged to their addresses. */
   get unfinishedChargedBytes(): number {
-    return this.#debts.chargedBytes;
+    return this.#strangers.chargedBytes;
   }
 
-  /** A request over this connection was proven; from now on it is no stranger's. */
+  /** A request over this connection was proven; from now on it is not a stranger's. */
   prove(peer: Peer): void {
     if (peer.isProven || peer.isClosed) return;
-    this.#leaveStrangers(peer);
+    this.#strangers.leave(peer);
     const wasParked = this.#groups.strangers.parked.has(peer);
     this.#groups.proven.join(peer, this.#groups.strangers);
     peer.isProven = true;
     if (wasParked) this.#budget.wait(peer);
-    if (!this.#options.isProxy(peer.address)) this.#debts.noteProven(addressKey(peer.address), performance.now());
+    this.#strangers.noteProven(peer);
   }
 
   /** @returns false if the connection is gone */
@@ -193,14 +177,9 @@ export class RouterServer {
       socket.destroy();
       return;
     }
-    const key = addressKey(socket.remoteAddress);
-    const ofAddress = this.#strangersOf.get(key) ?? 0;
-    const { addressConnectionsMax, isProxy, connectionsMax } = this.#options;
-    const isProxied = isProxy(socket.remoteAddress);
-    const isOver = addressConnectionsMax > 0 && ofAddress >= addressConnectionsMax && !isProxied;
-    const isOwing = ofAddress >= owingConnectionsMax && this.#debts.owes(key, performance.now());
-    if (isOver || isOwing || (this.#peers.size >= connectionsMax && !this.#makeRoom())) {
-      this.#closed[isOver ? "address" : isOwing ? "owesUnfinished" : "connections"] += 1;
+    const refusal = this.#strangers.refusalOf(socket.remoteAddress) ?? (this.#hasRoom() ? undefined : "connections");
+    if (refusal !== undefined) {
+      this.#closed[refusal] += 1;
       socket.destroy();
       return;
     }
@@ -208,14 +187,15 @@ export class RouterServer {
     this.#lastNumber += 1;
     const peer = new Peer(socket, this.#lastNumber, this.#events);
     this.#peers.add(peer);
-    this.#strangers.add(peer);
-    this.#strangersOf.set(key, ofAddress + 1);
+    this.#strangers.join(peer);
     peer.unfinishedSinceMs = this.#groups.strangers.clockMs;
     this.#groups.strangers.unfinished.add(peer);
   }
 
-  #makeRoom(): boolean {
-    const [oldest] = this.#strangers;
+  /** At the bound the oldest stranger makes room. */
+  #hasRoom(): boolean {
+    if (this.#peers.size < this.#options.connectionsMax) return true;
+    const { oldest } = this.#strangers;
     if (oldest !== undefined) this.#close(oldest, "connections");
     return oldest !== undefined;
   }
@@ -226,10 +206,6 @@ export class RouterServer {
 
   #sum(what: GroupSum): number {
     return this.#groups.strangers[what] + this.#groups.proven[what];
-  }
-
-  #owes(peer: Peer): boolean {
-    return this.#debts.owes(addressKey(peer.address), performance.now());
   }
 
   #onChunk(peer: Peer, chunk: Buffer): boolean {
@@ -248,7 +224,7 @@ export class RouterServer {
     const outcome = chunk.length === 0 ? undefined : peer.take(chunk);
     if (peer.isClosed) return false;
     if (outcome !== undefined && outcome !== "stop") {
-      this.#close(peer, outcome === "refusedLarge" && this.#owes(peer) ? "owesUnfinished" : outcome);
+      this.#close(peer, outcome === "refusedLarge" && this.#strangers.owes(peer) ? "owesUnfinished" : outcome);
       return false;
     }
     this.#countUnfinished(peer, peer.messages > messagesBefore);
@@ -346,14 +322,6 @@ export class RouterServer {
     this.#groupOf(peer)[what] += change;
   }
 
-  #leaveStrangers(peer: Peer): void {
-    this.#strangers.delete(peer);
-    const key = addressKey(peer.address);
-    const left = (this.#strangersOf.get(key) ?? 0) - 1;
-    if (left > 0) this.#strangersOf.set(key, left);
-    else this.#strangersOf.delete(key);
-  }
-
   #close(peer: Peer, reason: CloseReason): void {
     if (peer.isClosed) return;
     this.#closed[reason] += 1;
@@ -363,21 +331,15 @@ export class RouterServer {
 
   #onClosed(peer: Peer): void {
     if (!this.#peers.delete(peer)) return;
-    if (peer.isProven) this.#debts.noteGone(addressKey(peer.address), performance.now());
+    if (peer.isProven) this.#strangers.noteProvenGone(peer);
     else {
-      this.#leaveStrangers(peer);
-      this.#charge(peer);
+      this.#strangers.leave(peer);
+      // Not while its group is paused: then its client could not finish what it began.
+      if (!this.#groups.strangers.isPaused) this.#strangers.charge(peer);
     }
     this.#groupOf(peer).leave(peer);
     this.#unread.delete(peer);
     this.#budget.forget(peer);
-  }
-
-  /** Not while its group is paused: then its client could not finish what it began. */
-  #charge(peer: Peer): void {
-    const { isProxy, onOwing } = this.#options;
-    if (this.#groups.strangers.isPaused || !ownDoings.has(peer.closedFor) || isProxy(peer.address)) return;
-    if (this.#debts.charge(addressKey(peer.address), peer.leftBytes, performance.now())) onOwing(peer.address);
   }
 
   /** Closes what is overdue, and counts again what clients have read meanwhile. */

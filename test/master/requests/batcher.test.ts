@@ -16,7 +16,6 @@ type Taken = {
   readonly finish: (error?: Error, more?: Partial<BatchResult>) => void;
 };
 
-/** A pool that keeps every batch until the test finishes it; each item's reply is its own bytes. */
 /** Of a batch that tells the master nothing but its replies. */
 const uneventful = {
   deferred: [],
@@ -36,6 +35,7 @@ const trusting = {
   isHeard: () => true,
 };
 
+/** A batcher over a pool that keeps every batch until the test finishes it. Each item's reply is its own bytes. */
 function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount = 1) {
   const taken: Taken[] = [];
   const replies: [string, unknown][] = [];

@@ -1,9 +1,9 @@
 /** `saltworks salt`: reads the command line and runs its job. */
 
-import type { AskedTarget } from "../../../client/job-request.ts";
 import { MasterClient } from "../../../client/master-client.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { yamlText } from "../../../python/yaml-writer.ts";
+import type { AskedTarget } from "../../../target/asked-target.ts";
 import type { BatchOptions } from "../../../wire/batch-options.ts";
 import type { Host } from "../../host/host.ts";
 import { loginOf } from "../../input/login.ts";

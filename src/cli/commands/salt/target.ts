@@ -4,10 +4,10 @@
  */
 
 import type { Logger } from "pino";
-import type { AskedTarget } from "../../../client/job-request.ts";
 import type { MasterClient } from "../../../client/master-client.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
+import type { AskedTarget } from "../../../target/asked-target.ts";
 import { expandTarget, readNodegroups } from "../../../target/nodegroups.ts";
 import { Exit } from "../../host/exit.ts";
 import type { Host } from "../../host/host.ts";
