@@ -1,6 +1,6 @@
 /**
  * Comparison of secrets in constant time, safe for different lengths.
- * Node's own, which costs a third of libsodium's through its binding (docs/decisions/0010-seals-without-objects.md).
+ * Uses Node's own, which costs a third of libsodium's through its binding (docs/decisions/0010-seals-without-objects.md).
  */
 import { timingSafeEqual } from "node:crypto";
 

@@ -18,7 +18,7 @@ import { hmacSha256, macBytes } from "./hmac.ts";
 const ivBytes = 16;
 const blockBytes = 16;
 const hmacKeyBytes = 32;
-/** On the wire the AES key is always 192 bits; the class, as Salt's, takes the others too. */
+/** On the wire the AES key always has 192 bits. The class takes the other sizes too, as Salt's does. */
 const aesKeyBytes = 24;
 /** First bytes of every plaintext. The word is historical: what follows is msgpack. */
 const prefix = Buffer.from("pickle::", "latin1");
@@ -32,7 +32,7 @@ export function generateKeyString(): string {
   return randomBytes(aesKeyBytes + hmacKeyBytes).toString("base64");
 }
 
-/** What is encrypted and authenticated in half a millisecond or so. */
+/** Encrypting and authenticating this much takes about half a millisecond. */
 const stepBytes = 128 * 1024;
 
 /** Random bytes are drawn for 256 seals at once: one draw of 16 bytes costs a third of a seal. Each is used once. */
@@ -48,11 +48,11 @@ function randomIv(): Uint8Array {
   return ivPool.subarray(ivPoolUsed - ivBytes, ivPoolUsed);
 }
 
-/** Plaintexts of up to this size are put together in memory that is used again; the ciphers copy what they read. */
+/** Plaintexts of up to this size are built in memory that is used again, because the ciphers copy what they read. */
 const plainBytesKept = 4_096;
 const plainScratch = Buffer.alloc(plainBytesKept);
 
-/** Seals that this thread has tried to open: the master's main thread must never. */
+/** Seals that this thread has tried to open. The master's main thread must never open one. */
 let sealsOpened = 0;
 
 export function openedSealCount(): number {
@@ -100,7 +100,7 @@ export class Crypticle {
     this.#isUsed = true;
     let macStart = at + ivBytes;
     if (iv === undefined) {
-      // CBC goes on from message to message, and each begins with a block of random bytes: encrypted it is the message's iv.
+      // CBC chains across messages, because the cipher is used again. Each message starts with one random block; its ciphertext is that message's iv.
       plain.set(randomIv());
       this.#cipher ??= createCipheriv(this.#cipherName, this.#aesKey, randomIv()).setAutoPadding(false);
       macStart = at + copyTo(target, at, this.#cipher.update(plain));
@@ -113,7 +113,7 @@ export class Crypticle {
     return macStart + macBytes;
   }
 
-  /** As `seal`, in steps of under a millisecond, between which `pause` lets others have the thread. */
+  /** As `seal`, in steps of under a millisecond. Between them `pause` gives the thread to other work. */
   async sealInSteps(packed: Uint8Array, nonce: string, pause: () => Promise<unknown>): Promise<Buffer> {
     const length = sealedBytes(packed.length, nonce.length);
     if (length <= stepBytes) return this.seal(packed, nonce);
@@ -149,7 +149,7 @@ export class Crypticle {
     return plain.subarray(end);
   }
 
-  /** Lets its ciphers go if it was not used since the last call; the next use makes new ones. @returns whether it had any to let go */
+  /** Drops the ciphers if they were not used since the last call; the next use makes new ones. @returns whether there were any to drop */
   rest(): boolean {
     const isResting = !this.#isUsed && (this.#cipher !== undefined || this.#decipher !== undefined);
     this.#isUsed = false;
@@ -175,11 +175,12 @@ export class Crypticle {
       throw new SaltworksError("CRYPTO_BAD_MAC", "sealed message too short", { bytes: token.length });
     if (!timingSafeEqual(hmacSha256(this.#hmacKey, token.subarray(0, macStart)), token.subarray(macStart)))
       throw new SaltworksError("CRYPTO_BAD_MAC", "sealed message does not verify");
-    if (macStart % blockBytes !== 0) throw new SaltworksError("WIRE_MALFORMED", "sealed message is no whole blocks");
+    if (macStart % blockBytes !== 0)
+      throw new SaltworksError("WIRE_MALFORMED", "sealed message is not made of whole blocks");
     this.#decipher ??= createDecipheriv(this.#cipherName, this.#aesKey, randomIv()).setAutoPadding(false);
-    // CBC goes on from message to message: the iv goes through as a block before the first, which comes out as nothing of use.
+    // CBC chains across messages, because the decipher is used again. The iv goes first, as a block whose plaintext is dropped.
     const padded = this.#decipher.update(token.subarray(0, macStart));
-    // The last byte says how many to drop and, as in Salt, nothing else is checked: the MAC already vouches for it.
+    // The last byte is the number of padding bytes. As in Salt no other byte is checked, because the MAC vouches for all of them.
     const padBytes = macStart === ivBytes ? 0 : (padded[padded.length - 1] ?? 0);
     return padBytes === 0 ? Buffer.alloc(0) : padded.subarray(ivBytes, Math.max(ivBytes, padded.length - padBytes));
   }

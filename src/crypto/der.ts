@@ -8,7 +8,7 @@ const rsaAlgorithm = Buffer.from("300d06092a864886f70d0101010500", "hex");
 
 type Element = { readonly tag: number; readonly start: number; readonly end: number };
 
-/** The element at `offset` within `limit`, or undefined where none fits. */
+/** The element at `offset` within `limit`, or undefined if none fits. */
 function elementAt(der: Buffer, offset: number, limit: number): Element | undefined {
   const tag = der[offset];
   let length = der[offset + 1];
@@ -52,7 +52,7 @@ function isNegative(der: Buffer, integer: Element): boolean {
   return ((der[integer.start] ?? 0xff) & 0x80) !== 0;
 }
 
-/** An even modulus or exponent, or an exponent of 1, is no key. */
+/** A usable modulus or exponent is odd and above 1. */
 function isOddAboveOne(der: Buffer, integer: Element): boolean {
   return ((der[integer.end - 1] ?? 0) & 1) === 1 && bitLength(der, integer) > 1;
 }

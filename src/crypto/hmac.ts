@@ -9,9 +9,9 @@ export const macBytes = 32;
 const blockBytes = 64;
 const innerPad = 0x36;
 const outerPad = 0x5c;
-/** Longer messages are not worth copying: OpenSSL reads them where they are. */
+/** Messages over this size are not copied: OpenSSL reads them where they are. */
 const copiedBytesMax = 16 * 1024;
-/** Up to here libsodium's plain code is done before OpenSSL has found its fast one. */
+/** Up to this size libsodium's plain code ends before OpenSSL has found its fast code. */
 const shortBytesMax = 192;
 
 const inner = Buffer.alloc(blockBytes + copiedBytesMax, innerPad);

@@ -12,7 +12,7 @@ const md5SaltMax = 8;
 const shaSaltMax = 16;
 const shaRounds = { first: 5_000, min: 1_000 } as const;
 
-/** Whether the password has this hash; undefined for a hash of a form that is not known here. */
+/** Whether the password has this hash. Undefined if the form of the hash is unknown. */
 export function isPasswordOf(hash: string, password: string): boolean | undefined {
   const made = hashLike(hash, Buffer.from(password, "utf8"));
   return made === undefined ? undefined : equalSecrets(made, hash);
@@ -61,7 +61,7 @@ function md5Crypt(magic: string, salt: string, password: Buffer): string {
   return `${magic}${salt}$${inCrypt64(final, order)}${crypt64(final[11] ?? 0, 2)}`;
 }
 
-/** Bytes by threes, in the order that the algorithm names, six bits a character, the lowest first. */
+/** Three bytes at a time in the algorithm's order, six bits a character, the lowest first. */
 function inCrypt64(bytes: Buffer, order: readonly number[]): string {
   let text = "";
   for (let index = 0; index < order.length; index += 3) {

@@ -23,7 +23,7 @@ const base64Line = /^[A-Za-z0-9+/]*={0,2}$/;
 /** The form that nearly every key comes in: SPKI as OpenSSL and Python's cryptography write it. One match instead of ten. */
 const usualForm = /^-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/\n]+={0,2})\n-----END PUBLIC KEY-----\n?$/;
 
-/** White space around the whole removed, line ends made LF, no LF at the end; lines keep their own white space. Keys are compared in this form. */
+/** The form in which keys are compared: no white space around the text, LF as line end, no LF at the end. Lines keep their own white space. */
 export function cleanPem(text: string): string {
   return text.trim().split(lineEnd).join("\n");
 }
@@ -33,7 +33,7 @@ function badKey(message: string, cause?: unknown): SaltworksError {
 }
 
 /**
- * A public RSA key, whichever header stands over whichever of the two encodings.
+ * A public RSA key. Either header may stand over either of the two encodings.
  *
  * @throws SaltworksError CRYPTO_BAD_KEY for anything else, and outside `rsaModulusBitsMin`..`rsaModulusBitsMax`
  */
@@ -45,14 +45,14 @@ export function loadPublicKey(text: string): KeyObject {
     throw new SaltworksError("CRYPTO_BAD_KEY", "RSA modulus of a size that is not accepted", { bits: key.modulusBits });
   }
   try {
-    // PKCS#1 imports twenty times faster than SPKI: OpenSSL has nothing to guess.
+    // PKCS#1 imports twenty times faster than SPKI, because OpenSSL need not guess the format.
     return createPublicKey({ key: key.pkcs1, format: "der", type: "pkcs1" });
   } catch (cause) {
     throw badKey("not a usable RSA public key", cause);
   }
 }
 
-/** The Base64 between the lines of armour. @throws SaltworksError CRYPTO_BAD_KEY */
+/** The Base64 between the BEGIN and END lines. @throws SaltworksError CRYPTO_BAD_KEY */
 function armoured(text: string): string {
   const lines = cleanPem(text)
     .split("\n")
@@ -89,7 +89,7 @@ export async function generateKeyPair(bits: number): Promise<{ privatePem: strin
   return { privatePem: privateKey, publicPem: publicKey };
 }
 
-/** Salt's fingerprint of a key file's text: the hash of the lines between the armour, with their LFs, as `aa:bb:..`; of other text the hash of all. */
+/** Salt's fingerprint of a key file's text: the hash of the lines between BEGIN and END, with their LFs, as `aa:bb:..`. For other text, the hash of all of it. */
 export function fingerprint(pem: string, hash = "sha256"): string {
   const lines = pem
     .replaceAll("\r\n", "\n")

@@ -33,7 +33,7 @@ export function isSigAlgorithm(name: unknown): name is SigAlgorithm {
   return signHashes.has(name as SigAlgorithm);
 }
 
-/** Names come from minions: a table's own keys count, and nothing that objects inherit. @throws SaltworksError CRYPTO_BAD_ALGORITHM */
+/** Names come from minions, so that only a map's own keys count. @throws SaltworksError CRYPTO_BAD_ALGORITHM */
 function hashOf<Name extends string>(hashes: ReadonlyMap<Name, string>, name: Name): string {
   const hash = hashes.get(name);
   if (hash === undefined)

@@ -1,5 +1,5 @@
 /**
- * The master: puts its parts together, keeps them running, and takes them down in order.
+ * Runs the master: puts its parts together, keeps them running, and takes them down in order.
  * Start: lock, keys, threads, bus, publish port, request port. Stop: the reverse, requests first. docs/ARCHITECTURE.md.
  */
 import { join } from "node:path";
@@ -44,11 +44,11 @@ import { prepareSaltFiles, type SaltPlan } from "./upkeep/salt-files.ts";
 import { prepareStores } from "./upkeep/store-start.ts";
 
 const looseTagsWarning =
-  "minion_event_tags: salt lets one minion fire events that Salt's tools show as another minion's result or take for the master's own";
+  "minion_event_tags: salt lets a minion fire events that Salt's tools show as another minion's result or as the master's own";
 
-/** What whoever runs a master learns of it. */
+/** Hooks for the program that runs a master. */
 export type MasterHooks = {
-  /** It answers requests. `answers` resolves when all workers have; `state` is the metrics' text. */
+  /** The master answers requests. `answers` resolves when all workers have answered; `state` is the metrics' text. */
   readonly onReady?: (master: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
   readonly onStopping?: () => void;
   /** Opened while the process was root. */
@@ -88,7 +88,7 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   }
 }
 
-/** What has been opened, to be closed in reverse if the start fails half-way. */
+/** Opened parts, which are closed in reverse if the start fails. */
 type Opened = { readonly close: () => Promise<unknown> | unknown }[];
 
 type Startup = { readonly config: MasterConfig; readonly log: LogLimit; readonly openedPorts: OpenedPorts };
@@ -102,7 +102,7 @@ async function startMaster(startup: Startup): Promise<Master> {
       try {
         await part.close();
       } catch (fault) {
-        // The reason of the failed start is what the operator needs; the rest is still to be closed.
+        // Operators need the reason of the failed start. The rest must still be closed.
         startup.log.logger.error({ err: fault }, "closing failed");
       }
     }
@@ -146,7 +146,7 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));
   const lanes = openLanes(config, saltPlan, logger);
   for (const lane of Object.values(lanes)) keep(lane);
-  // Before any port opens: a worker that cannot open its stores would be replaced for ever while clients wait.
+  // Before any port opens, because a worker that cannot open its stores would be replaced for ever while clients wait.
   await pool.broadcast(() => ({ kind: "counters" }));
   const master = await Master.open({
     config,
@@ -212,7 +212,7 @@ async function serveMetrics(
   master.onStop(() => void server.close());
 }
 
-/** What a Salt master left behind: session keys, so that its fleet need not authenticate again, and what it kept of its minions. */
+/** Takes over from a Salt master: session keys, so that its fleet need not authenticate again, and its data of minions. */
 async function takeOverFromSalt(
   config: MasterConfig,
   box: SecretBox,
@@ -231,7 +231,7 @@ async function takeOverFromSalt(
   }
 }
 
-/** In their present form, and without what keys that are gone were given. @returns whose keys those are */
+/** Prepares the stores, and drops the sessions of keys that are gone. @returns the ids of those keys */
 async function readyStores(
   config: MasterConfig,
   box: SecretBox,
@@ -242,7 +242,7 @@ async function readyStores(
   return await forgetLostKeys(config, box, secrets, logger);
 }
 
-/** The directory watch sees what goes while the master runs; this is for what went meanwhile. */
+/** For keys that were removed while no master ran; later ones are seen by the directory watch. */
 async function forgetLostKeys(
   config: MasterConfig,
   box: SecretBox,
@@ -266,7 +266,7 @@ async function forgetLostKeys(
   }
 }
 
-/** TERM and INT ask for the end; a second one, of either kind, does not wait for the drain. */
+/** TERM and INT end the master. A second one, of either kind, does not wait for the drain. */
 function terminationSignal(master: Master): Promise<string> {
   return new Promise((resolve) => {
     let isAsked = false;

@@ -1,4 +1,4 @@
-/** The running master: which part hands what to which. Everything here is wiring; each part has its own file. */
+/** The running master: wires its parts to each other. Each part has its own file. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
@@ -127,7 +127,7 @@ export class Master {
     );
   }
 
-  /** Opens the ports, publish first: a minion that gets an answer may subscribe at once. */
+  /** Opens the ports, publish first, because a minion that gets an answer may subscribe at once. */
   static async open(parts: MasterParts): Promise<Master> {
     let opened: Master | undefined;
     const publishFront = await openPublishFront(parts, (error) => {
@@ -136,7 +136,7 @@ export class Master {
     try {
       opened = new Master(parts, publishFront);
     } catch (error) {
-      // Its thread would keep the process of a master that does not start.
+      // Its thread would keep a process alive whose master does not start.
       await publishFront.close();
       throw error;
     }
@@ -160,7 +160,7 @@ export class Master {
     return this.#publishFront.boundEndpoint;
   }
 
-  /** A thread stays in a call of the system and keeps the process from ending. */
+  /** A thread hangs in a system call and keeps the process from ending. */
   get hasStuckThread(): boolean {
     return this.#publishFront.isStuck || this.#isThreadStuck;
   }
@@ -174,12 +174,12 @@ export class Master {
     this.onStop(() => watch.close());
   }
 
-  /** Resolves when every worker has answered, behind the batch that it is at. The publish thread has a watch of its own, which replaces it. */
+  /** Resolves when every worker has answered, after its present batch. The publish thread has a watch of its own. */
   async answers(): Promise<void> {
     await this.#parts.pool.broadcast(() => ({ kind: "measures" }));
   }
 
-  /** What was for the holder of a key that is gone, no other gets: jobs that wait, and its kept pillar. */
+  /** Drops what was for the holder of a removed key: waiting jobs and the kept pillar. */
   forgetHolder(id: string): void {
     this.#keeping.deliveries.forget(id);
     void this.#pillars.forget(id);
@@ -196,12 +196,12 @@ export class Master {
   }
 
   onFault(listener: () => void): void {
-    // It may have come before there was anybody to tell.
+    // The fault may have come before the listener.
     if (this.fault !== undefined) listener();
     else this.#faultListeners.push(listener);
   }
 
-  /** Stop accepting, drain with a deadline, close. Whatever was not acknowledged by then will be sent again by its minion. */
+  /** Stops accepting, drains with a deadline, closes. Minions send again what was not acknowledged. */
   async stop(deadlineMs: number): Promise<void> {
     const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, bus, secrets, logger } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
@@ -304,7 +304,7 @@ export class Master {
     });
   }
 
-  /** `ping_on_rotate`: a publish that nobody can read yet makes every minion fetch the new key before the first real job. */
+  /** `ping_on_rotate`: a publish that minions cannot read yet makes them fetch the new key before the first real job. */
   #pingAfterRotation(): void {
     const { config, logger } = this.#parts;
     if (!config.ping_on_rotate) return;
@@ -366,7 +366,7 @@ export class Master {
   }
 }
 
-/** LMDB has given up a file that it could not write the head of: only a new process opens it again. */
+/** LMDB gives up a file whose head it could not write. Only a new process can open it again. */
 function storeLost(): SaltworksError {
   return new SaltworksError(
     "STORE_FAILED",

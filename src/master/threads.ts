@@ -1,4 +1,4 @@
-/** Starts the master's threads, the shard workers and the lanes, and settles what each is started with. */
+/** Starts the master's threads, the shard workers and the lanes, with their settings. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -27,14 +27,14 @@ import { portOptions } from "./ports/endpoint.ts";
 import type { OpenedPorts } from "./ports/port-check.ts";
 import { PublishFront } from "./ports/publish-front.ts";
 
-/** Runners mostly wait for minions; this many may wait at once. */
+/** Runner calls at once; most of the time they wait for minions. */
 const runnersAtOnce = 64;
-/** A runner waits for minions as long as its caller asked; this only ends one that is lost. */
+/** A runner waits for minions as long as its caller asked. This limit only ends a lost one. */
 const runnerTimeoutMs = 24 * 3_600_000;
 
-/** Of lanes whose tasks are small, whatever the fleet's size. */
+/** For lanes whose tasks are small in any fleet. */
 const laneHeap: HeapLimits = { youngMb: laneYoungHeapMb, oldMb: laneOldHeapMb };
-/** Of threads that hold what minions and operators send: files, pillars, returns. */
+/** For threads that hold data of minions and operators: files, pillars, returns. */
 const workerHeap = (config: MasterConfig): HeapLimits => ({ youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb });
 
 export type MasterKeyFiles = { readonly privatePem: string; readonly publicPem: string };
@@ -86,7 +86,7 @@ export function openExternalLane(
     filename: new URL("../workers/lanes/external-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     concurrentTasksPerThread: config.ext_pillar_commands,
-    // Commands are ended at their own deadline; this one is for a thread that hangs.
+    // Commands end at their own deadline. This one is for a thread that hangs.
     taskTimeoutMs: config.ext_pillar_timeout * 1_000 + laneTaskTimeoutMs,
     workerData: { config, environment: { ...environment } } satisfies SourceStart,
   });
@@ -136,7 +136,7 @@ export function openCredentialLane(config: MasterConfig, logger: Logger): LanePo
   });
 }
 
-/** Unless it says otherwise a lane has one thread, which starts when it is needed and does one task at a time. */
+/** By default a lane has one thread, which starts when it is needed and does one task at a time. */
 function openLane(
   logger: Logger,
   lane: Pick<LanePoolOptions, "filename" | "heap" | "taskTimeoutMs" | "workerData"> & Partial<LanePoolOptions>,

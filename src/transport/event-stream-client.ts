@@ -12,11 +12,11 @@ export type SubscriberOptions = {
   /** How long connecting may take. */
   timeoutMs?: number;
   /**
-   * One event. The body may be kept. `isMasters`: the master vouches for it, so that no minion can have made it up. A Salt master vouches for nothing,
-   * and its events are all taken for its own.
+   * One event. The body may be kept. `isMasters`: the master vouches for it, so no minion can have forged it. A Salt master marks no events, so all
+   * of its events count as its own.
    */
   onEvent: (body: Uint8Array, isMasters: boolean) => void;
-  /** The stream ended: with an error if bytes were no frames or the connection failed, without if the master left. Not called after `close()`. */
+  /** The stream ended: with an error if it held a malformed frame or the connection failed, without one if the master left. Not called after `close()`. */
   onClose: (error?: Error) => void;
 };
 
@@ -32,8 +32,8 @@ export class EventSubscriber {
   /**
    * Resolves when connected: every event published from then on arrives.
    *
-   * @param pubPath where Salt has that socket; the one beside it for programs like this is taken where a master has it
-   * @throws SaltworksError MASTER_UNREACHABLE if nobody listens or the connection takes too long
+   * @param pubPath Salt's socket. The socket beside it, for programs like this one, is used if the master has it
+   * @throws SaltworksError MASTER_UNREACHABLE if no process listens or the connection takes too long
    */
   static async connect(pubPath: string, options: SubscriberOptions): Promise<EventSubscriber> {
     const subscriber = new EventSubscriber(await connectToEither(pubPath, options.timeoutMs ?? ipcConnectTimeoutMs));
@@ -41,7 +41,7 @@ export class EventSubscriber {
     return subscriber;
   }
 
-  /** No event and no `onClose` comes after it. */
+  /** Neither `onEvent` nor `onClose` is called after it. */
   close(): void {
     this.#socket.removeAllListeners("data").removeAllListeners("close");
     this.#socket.destroy();
@@ -73,7 +73,7 @@ export class EventSubscriber {
 /**
  * Fires event bodies into the bus and resolves when all have been handed to the system.
  *
- * @throws SaltworksError MASTER_UNREACHABLE if nobody listens or takes them within `timeoutMs`
+ * @throws SaltworksError MASTER_UNREACHABLE if no process listens or takes them within `timeoutMs`
  */
 export async function fireEvents(
   pullPath: string,
@@ -90,17 +90,17 @@ export async function fireEvents(
   });
 }
 
-/** `isMarked`: the frames that come say which events are the master's own. */
+/** `isMarked`: the frames mark the master's own events. */
 type Connected = { readonly socket: Socket; readonly isMarked: boolean };
 
-/** A Salt master has one socket only, and may have found the other one's file where it is now. */
+/** A Salt master has one socket only. The other file may be left over from a former master. */
 async function connectToEither(pubPath: string, timeoutMs: number): Promise<Connected> {
   const ownPath = ownPathOf(pubPath);
   if (ownPath !== undefined) {
     try {
       return { socket: await connect(ownPath, timeoutMs), isMarked: true };
     } catch (error) {
-      // Whatever is wrong with it, the other one's answer is the one to tell.
+      // Only the other socket's error is reported.
       if (!hasCode(error, "MASTER_UNREACHABLE")) throw error;
     }
   }

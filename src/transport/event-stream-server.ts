@@ -1,5 +1,5 @@
 /**
- * The event bus of a master or minion: one Unix socket that gives every event to Salt's programs, one to all others, and one that takes events in.
+ * The event bus of a master or minion: one Unix socket gives every event to Salt's programs, one to all others, and one takes events in.
  * Source: docs/protocol.md section 10.2.
  */
 import { chmodSync, readlinkSync } from "node:fs";
@@ -12,29 +12,29 @@ import { PeerFramings } from "./peer-framing.ts";
 import { claimSocketPath, ownPathOf } from "./socket-path.ts";
 
 export type EventStreamServerOptions = {
-  /** Salt's socket. Named as Salt names it, it gets a second one beside it (`ownPathOf`). */
+  /** Salt's socket. If it has Salt's name, a second one is opened beside it (`ownPathOf`). */
   pubPath: string;
   pullPath: string;
-  /** Permission bits of the two socket files: who may read events, who may fire them. */
+  /** Permission bits of the socket files: one for reading events, one for firing them. */
   pubMode: number;
   pullMode: number;
-  /** Bytes that may wait for one subscriber (`event_subscriber_max_bytes`); over it, whole frames are dropped for that one. */
+  /** Bytes that may wait for one subscriber (`event_subscriber_max_bytes`); over it, whole frames are dropped for that subscriber. */
   subscriberBytesMax: number;
   /** Connections to each socket; default `ipcConnectionsMax`. */
   connectionsMax?: number;
-  /** One event that somebody fired; the owner decides whether to publish it. The body may be kept. */
+  /** One event that a program fired. The owner decides whether to publish it. The body may be kept. */
   onEvent: (body: Uint8Array) => void;
   /** A subscriber has fallen behind: called once each time it begins, with the events dropped so far on this server. */
   onSubscriberDrop?: (droppedEvents: number) => void;
   /** A connection was closed at once because its socket has as many as it may. */
   onRefused?: () => void;
-  /** Bytes on the pull socket that are no frames; their connection is closed. */
+  /** A malformed frame on the pull socket; its connection is closed. */
   onBadFrame?: (error: unknown) => void;
-  /** How a new subscriber wants its frames; what is published meanwhile waits for the answer. */
+  /** The framing of a new subscriber. Events that are published meanwhile wait for the answer. */
   framingOf?: (socketInode: string | undefined) => Promise<Framing>;
 };
 
-/** The kernel's name of our end of a connection; Node gives the descriptor only on the handle. Undefined where there is no /proc. */
+/** The kernel's name of our end of a connection; Node gives the descriptor only on the handle. Undefined if there is no /proc. */
 function inodeOf(socket: Socket): string | undefined {
   const { _handle: handle } = socket as unknown as { readonly _handle?: { readonly fd?: number } };
   if (handle?.fd === undefined || handle.fd < 0) return undefined;
@@ -76,9 +76,9 @@ export class EventStreamServer {
   }
 
   /**
-   * Opens the sockets, pull first: whoever finds another finds a whole bus. Files of a dead process are replaced.
+   * Opens the sockets, pull first, so that a client that finds another socket finds a whole bus. Files of a dead process are replaced.
    *
-   * @throws SaltworksError MASTER_RUNNING if somebody answers on a path, CONFIG_INVALID if a path cannot hold a socket
+   * @throws SaltworksError MASTER_RUNNING if a process answers on a path, CONFIG_INVALID if a path cannot hold a socket
    */
   static async listen(options: EventStreamServerOptions): Promise<EventStreamServer> {
     const { pullPath, pubPath, pubMode } = options;
@@ -109,13 +109,13 @@ export class EventStreamServer {
     return fullest;
   }
 
-  /** Events that a subscriber did not get because it was too slow, summed over all subscribers. */
+  /** Events that subscribers did not get because they were too slow, summed over all of them. */
   get droppedEvents(): number {
     return this.#droppedEvents;
   }
 
   /**
-   * Gives `frames` (whole IPC frames, one or many; not copied, so never change them afterwards) to every subscriber.
+   * Gives `frames` (whole IPC frames, not copied: do not change them afterwards) to every subscriber.
    *
    * @param eventCount how many frames these are, for the counter of dropped events
    */
@@ -127,7 +127,7 @@ export class EventStreamServer {
         this.#drop(subscriber, eventCount);
         continue;
       }
-      // One that reads a little more slowly than events come would begin to fall behind at every second event.
+      // At the full bound a subscriber that reads slightly too slowly would count as behind anew at every second event.
       if (waitingBytes < this.#options.subscriberBytesMax / 2) subscriber.isBehind = false;
       const { framing } = subscriber;
       if (framing === undefined) {
@@ -141,7 +141,7 @@ export class EventStreamServer {
     }
   }
 
-  /** Lets subscribers have what waits for them for a short grace, then ends every connection and removes the files. */
+  /** Gives subscribers a short grace to read what waits for them, then ends every connection and removes the files. */
   async close(): Promise<void> {
     this.#isClosing = true;
     for (const { socket, framing } of this.#subscribers) if (framing !== undefined) socket.end();
@@ -164,7 +164,7 @@ export class EventStreamServer {
     this.#options.onSubscriberDrop?.(this.#droppedEvents);
   }
 
-  /** @param framing undefined for a program of Salt's: it depends on the release */
+  /** @param framing undefined for Salt's programs, whose framing depends on their release */
   #subscribe(socket: Socket, framing?: Framing): void {
     const subscriber: Subscriber = { socket, isBehind: false, framing, waiting: [], waitingBytes: 0 };
     this.#subscribers.add(subscriber);
@@ -175,7 +175,7 @@ export class EventStreamServer {
         (error: Error) => socket.destroy(error),
       );
     }
-    // A subscriber that goes away in the middle of a write is ordinary: `close` follows every error.
+    // Subscribers may leave in the middle of a write. `close` follows every error.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#subscribers.delete(subscriber));
     socket.resume();
@@ -208,7 +208,7 @@ export class EventStreamServer {
   }
 }
 
-/** The file appears and gets its mode in one turn; the mask keeps others out in between (a worker thread cannot set one). */
+/** The file appears and gets its mode in one turn. The mask keeps other users out in between (a worker thread cannot set one). */
 function listenOn(server: Server, path: string, mode: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
@@ -225,7 +225,7 @@ function listenOn(server: Server, path: string, mode: number): Promise<void> {
   });
 }
 
-/** Connections the kernel holds while a turn of the event loop is long: a burst of `salt` commands or job processes. */
+/** Connections that the kernel holds during a long turn of the event loop: enough for a burst of `salt` commands or job processes. */
 const listenBacklog = 1_024;
 
 function closed(server: Server): Promise<void> {

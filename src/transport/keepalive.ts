@@ -1,11 +1,11 @@
 /**
- * TCP keepalive for all connections of a listening socket. Node.js sets idle time alone and probes ten times, a second apart; on Linux
- * what the listening socket has is every connection's from its first moment on. Sources: tcp(7), socket(7).
+ * TCP keepalive for all connections of a listening socket. Node.js sets the idle time alone and probes ten times, a second apart. On Linux
+ * connections inherit the settings of the listening socket. Sources: tcp(7), socket(7).
  */
 import type { Server } from "node:net";
 import koffi from "koffi";
 
-/** -1 leaves what the system has. */
+/** -1 keeps the system's value. */
 export type Keepalive = {
   readonly isOn: boolean;
   readonly idleSeconds: number;
@@ -21,14 +21,14 @@ const idleOption = 4;
 const intervalOption = 5;
 const countOption = 6;
 
-/** Descriptors have no documented way out of a server. */
+/** Node.js has no documented way to a server's descriptor. */
 type WithDescriptor = { _handle?: { fd?: number } | null };
 
 const setsockopt = koffi
   .load(null)
   .func("int setsockopt(int fd, int level, int name, const void *value, unsigned int bytes)");
 
-/** @returns false where the server has no descriptor or the system refuses: then each connection has to be set by Node.js */
+/** @returns false if the server has no descriptor or the system refuses; then Node.js must set each connection */
 export function setKeepalive(server: Server, keepalive: Keepalive): boolean {
   const fd = (server as unknown as WithDescriptor)._handle?.fd;
   if (process.platform !== "linux" || typeof fd !== "number" || fd < 0) return false;

@@ -1,6 +1,6 @@
 /**
- * How a program of Salt's that just connected to the event socket wants its frames. It never says, so its installation is asked: the
- * Python programs that run on this machine now, and the Salt release each would import. Source: docs/protocol.md section 10.2.
+ * Finds the framing for a program of Salt's that has just connected to the event socket. The program does not name its release, so the
+ * Python programs that run on this machine are examined for the Salt release that each would import. Source: docs/protocol.md section 10.2.
  */
 import { execFile } from "node:child_process";
 import { readdirSync, readlinkSync } from "node:fs";
@@ -14,15 +14,15 @@ import { errnoOf } from "./socket-path.ts";
 const countedSeries = 3006;
 const countedPatchMin = 26;
 
-/** Daemons of Salt's that never subscribe to a master's event bus from outside of it. */
+/** Salt's daemons, which never subscribe to the event bus of another process. */
 const bystanders = /^salt-(minion|proxy|master|syndic)\b/;
 
-/** Runs `ss`, which alone tells which process is at the other end of a Unix socket; undefined where it is not installed. */
+/** Runs `ss`, which alone tells the process at the other end of a Unix socket. Undefined if it is not installed. */
 export type ListSockets = () => Promise<string | undefined>;
 
 const listSocketsTimeoutMs = 2_000;
 const listedBytesMax = 64 * 1024 * 1024;
-/** A folder on a server that does not answer must not keep a subscriber from its events. */
+/** Longest look. A folder on a file server that does not answer must not keep a subscriber from its events. */
 const lookTimeoutMs = 2_000;
 /** Links that are read in one turn: some 2 ms. */
 const linksPerTurn = 200;
@@ -34,19 +34,19 @@ function listUnixSockets(): Promise<string | undefined> {
   });
 }
 
-/** What one look found: by process id what Salt's programs read, and all sockets, listed when that is not enough. `isWhole`: it was not given up, so that who is not in it is no program of Salt's. */
+/** The findings of one look: the framing of Salt's programs by process id, and all sockets, listed if that is not enough. `isWhole`: the look ended in time, so other processes are not Salt's. */
 type Look = {
   readonly framings: ReadonlyMap<string, Framing>;
   readonly isWhole: boolean;
   readonly listing: () => Promise<string | undefined>;
 };
 
-/** The programs that run, as one master or minion sees them. Those who connect while a look is under way share the next one. */
+/** The programs that run, as one master or minion sees them. Programs that connect during a look share the next one. */
 export class PeerFramings {
   readonly #procFolder: string;
   readonly #listSockets: ListSockets;
   readonly #timeoutMs: number;
-  /** Reads that have not ended, by path: one that hangs is never begun again, since each keeps a thread of Node's four. */
+  /** Reads that have not ended, by path. A read that hangs is not begun again, because each takes one of Node's four threads. */
   readonly #reading = new Map<string, Promise<unknown>>();
   #underWay: Promise<Look> | undefined;
   #next: Promise<Look> | undefined;
@@ -58,9 +58,9 @@ export class PeerFramings {
   }
 
   /**
-   * Where the programs that run agree, that is the answer. Where they do not, the process at the other end of this very socket is
-   * asked for. `either` is left for machines that cannot tell: late 3006 and 3007 can read that, others may not. A look that was given up shows
-   * that its programs are there, never that no others are.
+   * If all programs that run agree, that is the answer. If not, the process at the other end of this socket decides. `either` is left for machines
+   * that cannot tell: late 3006 and 3007 can read it, other releases may not. A look that was given up shows that its programs are there, but not
+   * that no others are.
    *
    * @param socketInode of our end of the connection
    */
@@ -71,12 +71,12 @@ export class PeerFramings {
     const listed = socketInode === undefined ? undefined : await listing();
     const pids = listed === undefined ? [] : peersIn(listed, socketInode ?? "");
     if (pids.length === 0) return "either";
-    // A program that is no Python of Salt's reads frames as they have always been.
+    // A program that is not Salt's Python reads plain frames.
     const known = pids.map((pid) => framings.get(pid)).find((framing) => framing !== undefined);
     return known ?? (isWhole ? "plain" : "either");
   }
 
-  /** One that began earlier may have missed whoever connected since. */
+  /** A look that began earlier may have missed a program that connected since. */
   #lookFromNow(): Promise<Look> {
     if (this.#underWay === undefined) return this.#look();
     this.#next ??= this.#underWay.then(() => {
@@ -125,13 +125,13 @@ export class PeerFramings {
     await Promise.all(asked);
   }
 
-  /** `executable`: "" where this process may not know it. */
+  /** `executable`: "" if this process may not read it. */
   async #releaseOf(
     processFolder: string,
     executable: string,
     installations: Map<string, Promise<Release | undefined>>,
   ): Promise<Release | undefined> {
-    // Salt's programs retitle themselves: the words are then parted by blanks.
+    // Salt's programs change their title; its words are then separated by blanks.
     const commandLine = await this.#once(join(processFolder, "cmdline"), textOf);
     const [interpreter = "", script = ""] = commandLine.split(/[\0 ]/);
     if (!basename(interpreter).startsWith("python") || bystanders.test(basename(script))) return undefined;
@@ -170,7 +170,7 @@ export class PeerFramings {
   }
 }
 
-/** Processes that hold the other end. A line: kind, state, two queues, local address and inode, peer address and inode, users. */
+/** Processes that hold the other end. Columns of a line: kind, state, two queues, local address and inode, peer address and inode, users. */
 function peersIn(listing: string, socketInode: string): string[] {
   const lines = listing.split("\n").map((line) => /\s(\d+)\s+\S+\s+(\d+)\s*(users:.*)?$/.exec(line.trimEnd()));
   const peerInode = lines.find((line) => line?.[1] === socketInode)?.[2];
@@ -185,8 +185,8 @@ function framingOf(release: Release): Framing {
 }
 
 /**
- * The Python that a process runs; "" if this process may not know; undefined if it runs something else. Read at once: the kernel answers from memory
- * without waiting for the process, and a turn of the event loop for each of hundreds would take a second on a busy machine.
+ * The Python that a process runs; "" if this process may not read it; undefined if it runs another program. Read synchronously, because the kernel
+ * answers from memory, and a turn of the event loop for each of hundreds would take a second on a busy machine.
  */
 function executableOf(processFolder: string): string | undefined {
   try {
@@ -198,7 +198,7 @@ function executableOf(processFolder: string): string | undefined {
   }
 }
 
-/** There is no such folder on other systems. */
+/** Empty on systems without /proc. */
 function namesInProc(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -207,7 +207,7 @@ function namesInProc(folder: string): string[] {
   }
 }
 
-/** Processes end and folders are missing while we look: what cannot be read is not there. */
+/** Empty for a folder that cannot be read: processes end during the look. */
 function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
 }

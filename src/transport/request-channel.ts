@@ -1,5 +1,5 @@
 /**
- * One REQ socket to a master's request port: requests in a line, each with a time, tries and a way to give it up.
+ * One REQ socket to a master's request port: requests one after the other, each with a timeout, tries and an abort signal.
  * Source: docs/protocol.md sections 1.1 and 1.3.
  */
 import { type Context, Request } from "zeromq";
@@ -10,13 +10,13 @@ import type { Keepalive } from "./keepalive.ts";
 export type RequestChannelOptions = {
   /** `tcp://host:port` or `ipc://path`. */
   endpoint: string;
-  /** One try of one request. */
+  /** For one try of one request. */
   timeoutMs: number;
   /** How often a request is sent before it counts as unanswered. */
   tries: number;
   /** Requests that wait behind the one under way; over it: QUEUE_FULL. */
   queueMax?: number;
-  /** Whose I/O threads to use; the process-wide context when absent. */
+  /** Owner of the I/O threads; the process-wide context if absent. */
   context?: Context;
   keepalive?: Keepalive;
   isIpv6?: boolean;
@@ -33,12 +33,12 @@ type Waiting = {
   reject: (error: unknown) => void;
 };
 
-/** What ended a try before its reply: decides whether there is another. */
+/** Why a try ended before its reply. It decides whether there is another. */
 type Interruption = { kind: "timeout" } | { kind: "given up"; error: unknown };
 
 /**
  * A REQ socket must read the reply before it may send again, so requests are taken one after the other,
- * and a socket whose reply did not come is closed and replaced: a late reply then answers nobody.
+ * and a socket whose reply did not come is closed and replaced: a late reply is then lost.
  */
 export class RequestChannel {
   readonly #options: RequestChannelOptions;
@@ -55,7 +55,7 @@ export class RequestChannel {
   }
 
   /**
-   * Sends `payload` (not copied: leave it alone until the promise settles) and gives the reply's first frame.
+   * Sends `payload` (not copied: do not change it until the promise settles) and returns the reply's first frame.
    *
    * @throws SaltworksError REQUEST_TIMEOUT after the last try, QUEUE_FULL, CHANNEL_CLOSED; the signal's reason when it was aborted
    */
@@ -133,7 +133,7 @@ export class RequestChannel {
     });
   }
 
-  /** One send and its reply, or what came instead. Whatever the socket still does after an interruption is its own end. */
+  /** One send and its reply, or the interruption. What the socket does after an interruption is ignored. */
   #attempt(waiting: Waiting): Promise<Buffer | Interruption> {
     return new Promise((resolve) => {
       const finish = (outcome: Buffer | Interruption): void => {

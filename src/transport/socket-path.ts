@@ -1,14 +1,14 @@
-/** Paths of Unix sockets: claiming one refuses what is too long, alive or no socket, and clears away what a dead process left. */
+/** Paths of Unix sockets: claiming one refuses a path that is too long, in use or not a socket, and removes the socket of a dead process. */
 import { lstat, unlink } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { SaltworksError } from "../errors.ts";
 import { socketPathBytesMax } from "../limits.ts";
 
 /**
- * Beside the socket on which Salt's programs expect events, whose frames depend on their release, lies one for all others: no byte
- * need be sent and no process looked for to know that its subscribers read plain frames. As long as Salt's name, so that it fits wherever that fits.
+ * The socket for all programs but Salt's, beside Salt's own, whose framing depends on the subscriber's release. Its subscribers read plain frames, so
+ * no process needs to be examined. The name is as long as Salt's, so that it fits where Salt's fits.
  *
- * @returns undefined if `pubPath` is named otherwise than Salt names it
+ * @returns undefined if `pubPath` does not have Salt's name
  */
 export function ownPathOf(pubPath: string): string | undefined {
   return pubPath.endsWith(pubEnding) ? `${pubPath.slice(0, -pubEnding.length)}own.ipc` : undefined;
@@ -17,9 +17,9 @@ export function ownPathOf(pubPath: string): string | undefined {
 const pubEnding = "pub.ipc";
 
 /**
- * After it, nothing is at `path` and a server may listen there.
+ * Clears `path`, so that a server may listen there.
  *
- * @throws SaltworksError MASTER_RUNNING if somebody answers on the path, CONFIG_INVALID if it is too long or holds another kind of file
+ * @throws SaltworksError MASTER_RUNNING if a process answers on the path, CONFIG_INVALID if it is too long or holds another kind of file
  */
 export async function claimSocketPath(path: string): Promise<void> {
   if (Buffer.byteLength(path) > socketPathBytesMax) {

@@ -1,41 +1,41 @@
 /**
- * What a batch is asked for with, and the record that is kept of it: entries in the order in which things happened. Clients read the same entries
- * from the event bus (`saltworks/batch/<jid>/<kind>`) and from the stored log. Source: docs/decisions/0020-batches-in-the-master.md. Pure.
+ * The options of a batch job, and its record: entries in the order of what happened. Clients read the same entries from the event bus
+ * (`saltworks/batch/<jid>/<kind>`) and from the stored log. Source: docs/decisions/0020-batches-in-the-master.md. Pure.
  */
 import type { Encodable, Value, ValueMap } from "./values.ts";
 
-/** So many minions, or so many of a hundred. */
+/** A number of minions, or a percentage of them. */
 export type Share =
   | { readonly kind: "count"; readonly count: number }
   | { readonly kind: "percent"; readonly percent: number };
 
 /** Shares as they were written; `parseShare` reads them. */
 export type BatchOptions = {
-  /** How many run at a time. */
+  /** How many minions run at a time. */
   readonly size: string;
   /** How long a slot stays empty after its minion has returned. */
   readonly waitSeconds: number;
   /** The first failure ends the batch at once. */
   readonly isFailHard: boolean;
-  /** So many run first, alone; the others only if all of them succeed. */
+  /** How many minions run first, alone. The others run only if all of these succeed. */
   readonly canary: number;
-  /** With so many failures no more are started. */
+  /** At this number of failures no more minions are started. */
   readonly failuresMax: string | undefined;
-  /** How its followers show it: one document at the end. */
+  /** Followers show one document at the end. */
   readonly isStatic: boolean;
 };
 
-/** `finished`: every minion had its turn. Otherwise why no more were started. */
+/** `finished`: every minion had its turn. Any other outcome says why no more minions were started. */
 export type BatchOutcome = "finished" | "failhard" | "failures" | "canary" | "aborted";
 
-/** `at`: milliseconds since 1970. `jid` is the batch's own only in `new`, else that of the step, which is a job like any other. */
+/** `at`: milliseconds since 1970. `jid` is the batch job's own in `new`; in all other entries it is that of the step, which is a job like any other. */
 export type BatchEntry =
   | {
       readonly kind: "new";
       readonly at: number;
       readonly jid: string;
       readonly user: string;
-      /** Job of the ping that finds out who is there. */
+      /** Job of the ping that finds the present minions. */
       readonly ping: string;
       readonly expected: number;
       readonly timeoutMs: number;
@@ -46,7 +46,7 @@ export type BatchEntry =
       readonly canary: number;
       readonly failuresMax: string;
       readonly isStatic: boolean;
-      /** The load as it is stored, in base64. Not told on the bus. */
+      /** The load as it is stored, in base64. It does not appear on the bus. */
       readonly load: string;
     }
   /** The ping is over. `window`: how many run at a time. */
@@ -91,7 +91,7 @@ export type BatchCounts = {
   readonly retcode: number;
 };
 
-/** `3`, `10%` or `%10`; undefined for anything else, and for what means nobody. */
+/** `3`, `10%` or `%10`. Undefined for anything else, and for a share of no minions. */
 export function parseShare(text: string): Share | undefined {
   const trimmed = text.trim();
   if (!trimmed.includes("%")) {
@@ -103,19 +103,19 @@ export function parseShare(text: string): Share | undefined {
   return percent > 0 ? { kind: "percent", percent } : undefined;
 }
 
-/** How many of `total` run at a time: a percentage is cut off to whole minions, but never below one. */
+/** How many of `total` run at a time: a percentage is rounded down to whole minions, but never below one. */
 export function windowOf(share: Share, total: number): number {
   if (share.kind === "count") return share.count;
   return Math.max(1, Math.floor((share.percent / 100) * total));
 }
 
-/** With how many failures among `total` a batch stops: a percentage is reached when so many of a hundred, or more, have failed. */
+/** The number of failures among `total` at which a batch job stops: the least that reaches a percentage. */
 export function failuresOf(share: Share, total: number): number {
   if (share.kind === "count") return share.count;
   return Math.max(1, Math.ceil((share.percent / 100) * total));
 }
 
-/** As they travel beside a publish, in its `kwargs`. */
+/** The options as members of a publish's `kwargs`. */
 export function encodeBatchOptions(options: BatchOptions): { readonly [name: string]: Encodable } {
   return {
     size: options.size,
@@ -127,7 +127,7 @@ export function encodeBatchOptions(options: BatchOptions): { readonly [name: str
   };
 }
 
-/** @returns undefined if they make no batch; the second member says why */
+/** @returns undefined for options that are not valid; the second member says why */
 export function readBatchOptions(fields: ValueMap): readonly [BatchOptions, ""] | readonly [undefined, string] {
   const size = textOf(fields.get("size"));
   if (parseShare(size) === undefined) return [undefined, `Invalid batch size: ${size}`];

@@ -5,7 +5,7 @@ const bytesMin = 64 * 1024;
 const bytesKept = 4 * 1024 * 1024;
 
 export class ByteWriter {
-  /** Moves when it grows: views made before keep their content, which nobody writes to again until `reset`. */
+  /** A new buffer when it grows: earlier views keep their content, which is not written to again until `reset`. */
   bytes: Buffer = Buffer.allocUnsafeSlow(bytesMin);
   length = 0;
 

@@ -8,7 +8,7 @@ export type Edit = { readonly start: number; readonly end: number; readonly inse
 
 export const nothing = new Uint8Array(0);
 
-/** How many bytes longer (or shorter) all edits together make the bytes. */
+/** By how many bytes all edits together make the bytes longer or shorter. */
 export function growthOf(edits: readonly Edit[]): number {
   let growth = 0;
   for (const { start, end, insert } of edits) growth += insert.length - (end - start);

@@ -11,11 +11,11 @@ export type Flavour = "raw" | "bin";
 
 const scratchBytesMin = 16 * 1024;
 /**
- * A scratch buffer larger than this is handed out as the result or let go. V8 collects the whole heap each time some 64 MB of
- * buffers have come up, so that a list of 100,000 ids must not take four times its size.
+ * A scratch buffer larger than this becomes the result or is dropped. V8 collects the whole heap each time some 64 MB of buffers were
+ * made, so a list of 100,000 ids must not take four times its size.
  */
 const scratchBytesKept = 1024 * 1024;
-/** With less in it, it is copied after all: who keeps a result shall not keep as much again that is empty. */
+/** A result that fills less of its buffer is copied, so that its owner does not keep much empty memory. */
 const fullShareMin = 0.75;
 const u64Max = 2n ** 64n - 1n;
 const i64Min = -(2n ** 63n);
@@ -47,7 +47,7 @@ export class Encoder {
   #reserve(bytes: number): void {
     const needed = this.#end + bytes;
     if (needed <= this.#bytes.length) return;
-    // Past a long list come only a few fields more: room for them, not for the list once again.
+    // After a long list only a few fields follow: make room for them, not for the list again.
     const room = Math.max(needed + Math.floor(needed / 16), this.#bytes.length * 2);
     const grown = Buffer.allocUnsafeSlow(room);
     this.#bytes.copy(grown, 0, 0, this.#end);
@@ -209,7 +209,7 @@ export class Encoder {
     else this.#writeNegative(value);
   }
 
-  /** Fractions, and integral numbers beyond 2^53: those are ints as long as 64 bits hold them. */
+  /** Fractions, and integral numbers beyond 2^53, which are ints as long as 64 bits hold them. */
   #writeBeyondSafe(value: number): void {
     const isWide = Number.isInteger(value) && value < 2 ** 64 && value >= -(2 ** 63);
     if (isWide) this.#writeWide(BigInt(value));
@@ -297,7 +297,7 @@ export class Encoder {
   }
 }
 
-/** Collections nest at most `nestingDepthMax` deep, as for the reader; also what stops a value that contains itself. */
+/** Collections nest at most `nestingDepthMax` deep, as for the reader. This also ends a value that contains itself. */
 function enter(depth: number): void {
   if (depth < nestingDepthMax) return;
   throw new SaltworksError("WIRE_TOO_DEEP", "value nested too deep", { max: nestingDepthMax });

@@ -1,17 +1,17 @@
 /**
  * The three ways in which event frames follow each other on a subscriber's stream. Pure.
- * Source: docs/protocol.md section 10.2. Salt's releases disagree, a subscriber says nothing about itself, and reading the wrong
- * way it gets no event at all.
+ * Source: docs/protocol.md section 10.2. Salt's releases disagree, a subscriber does not name its release, and a subscriber that reads
+ * the wrong framing gets no event at all.
  */
 import { headBytesAt, headValueAt, masterMark } from "./event.ts";
 import { bufferOf } from "./walk.ts";
 
 /**
- * - `own`: what `frameEvent` and `frameMasterEvent` wrote, for programs of ours. All others get Salt's bytes, without the master's mark.
+ * - `own`: as `frameEvent` and `frameMasterEvent` write, for programs of ours. The others are Salt's bytes, without the master's mark.
  * - `plain`: one frame straight after the other, as Salt did up to early 3006 and does in 3007 and 3008.
  * - `counted`: each frame after its length, `u32` big-endian, as late 3006 (3006.28) reads and writes.
  * - `either`: counted, and padded so that a reader of plain frames finds whole values only: late 3007 and 3008 (3007.15, 3008.3)
- *   pass over the four numbers that it takes the length for, with a warning each in its log.
+ *   take the length for four numbers and skip them, with one warning each in the log.
  */
 export type Framing = "own" | "plain" | "counted" | "either";
 
@@ -57,7 +57,7 @@ function counted(frame: Uint8Array): Uint8Array[] {
   return [length, frame];
 }
 
-/** The frame with filler in its `head`, which no reader looks at, until every byte of its length is a whole value by itself. */
+/** The frame with filler in its `head`, which readers ignore, so that every byte of its length is a whole value by itself. */
 function padded(frame: Uint8Array): Uint8Array[] {
   if (harmlessLength(frame.length) === frame.length) return counted(frame);
   const target = harmlessLength(frame.length + paddingBytesMin);
@@ -69,14 +69,14 @@ function padded(frame: Uint8Array): Uint8Array[] {
   return [length, frame.subarray(0, headValueAt), head, frame.subarray(headValueAt + 1)];
 }
 
-/** Least length from `length` on whose four bytes are each a small int, nil or a boolean in msgpack. */
+/** The least length, `length` or more, whose four bytes are each a small int, nil or a boolean in msgpack. */
 function harmlessLength(length: number): number {
   let result = 0;
   for (let shift = 24; shift >= 0; shift -= 8) {
     const wanted = Math.floor(length / 2 ** shift) % 256;
     const byte = harmlessByte(wanted);
     result += byte * 2 ** shift;
-    // One byte became larger: whatever follows it may be zero.
+    // One byte became larger, so that all bytes after it may be zero.
     if (byte > wanted) return result;
   }
   return result;

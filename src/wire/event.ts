@@ -46,7 +46,7 @@ export function decodeEvent(body: Uint8Array): { tag: string; data: ValueMap } {
 
 /** Where the value of `head` stands in a frame that this file writes. */
 export const headValueAt = 6;
-/** `{master: true}`: the value of `head` by which our programs know an event of the master's own. Minions send bodies, never heads, so that they cannot forge it. */
+/** `{master: true}`: the value of `head` that marks the master's own events for our programs. Minions send bodies, never heads, so they cannot forge it. */
 export const masterMark = Buffer.from("81a66d6173746572c3", "hex");
 /** `{head: {}, body: ` in msgpack: what precedes the body in a frame of Salt's. */
 const plainHead = Buffer.from("82a46865616480a4626f6479", "hex");
@@ -79,12 +79,12 @@ function writeFrameHead(target: Buffer, start: number, head: Buffer, bodyBytes: 
   return target.writeUInt32BE(bodyBytes, at + 1);
 }
 
-/** Of an event that somebody else fired: a minion, a local program, an operator. */
+/** The frame of an event that a minion, a local program or an operator fired. */
 export function frameEvent(body: Uint8Array): Buffer {
   return frameWith(plainHead, body);
 }
 
-/** Of an event that the master itself vouches for. */
+/** The frame of an event that the master vouches for. */
 export function frameMasterEvent(body: Uint8Array): Buffer {
   return frameWith(masterHead, body);
 }
@@ -100,7 +100,7 @@ export function eventBodyBytes(tag: string, dataBytes: number): number {
   return Buffer.byteLength(tag) + separator.length + dataBytes;
 }
 
-/** Begins the frame of an event of the master's own whose data of `dataBytes` the caller writes at the offset that is returned. */
+/** Begins the frame of an event of the master's own. The caller writes its data of `dataBytes` at the returned offset. */
 export function beginEventFrame(writer: ByteWriter, tag: string, dataBytes: number): number {
   const bodyBytes = eventBodyBytes(tag, dataBytes);
   const tagBytes = bodyBytes - separator.length - dataBytes;
@@ -128,7 +128,8 @@ export type EventFrame = { readonly body: Uint8Array; readonly isMasters: boolea
 type ReadFrame = EventFrame & { readonly bytes: number };
 
 /**
- * Cuts a byte stream into frames, however it is split, each with or without its length before it (event-framing.ts). After it threw, the stream has lost its place: close it.
+ * Cuts a byte stream into frames, each with or without its length before it (event-framing.ts). The stream may come in any pieces. Close it after an
+ * error, because the next frame cannot be found.
  *
  * Bodies are views into the chunk that held them whole, or into memory of their own: they stay valid.
  */
@@ -161,7 +162,7 @@ export class FrameReader {
     return frames;
   }
 
-  /** Doubles the buffer as bytes arrive, never because they were announced. */
+  /** Doubles the buffer as bytes arrive, not when they are announced. */
   #append(chunk: Uint8Array): Uint8Array {
     const needed = this.#pendingEnd + chunk.length;
     if (needed > this.#pending.length) {
@@ -185,7 +186,7 @@ export class FrameReader {
   }
 }
 
-/** First byte of a length that a frame can have; anything from here up to a small map begins no frame. */
+/** Largest first byte of a frame's length. Bytes between it and a small map cannot begin a frame. */
 const lengthByteMax = 0x0f;
 const lengthBytes = 4;
 
@@ -234,11 +235,11 @@ function incomplete(headBytes: number): undefined {
   return undefined;
 }
 
-/** Checks the announced length of the body at `offset`, as far as its header has come. */
+/** Checks the announced length of the body at `offset`, as soon as enough of its header is there. */
 function requireBodyWithin(bytes: Uint8Array, offset: number, frameBytesMax: number): void {
   if (offset >= bytes.length) return;
   const start = stringStart(bytes, offset);
-  if (start < 0) throw new SaltworksError("WIRE_MALFORMED", "a frame whose body is no string");
+  if (start < 0) throw new SaltworksError("WIRE_MALFORMED", "a frame whose body is not a string");
   if (start > bytes.length) return;
   let length = (bytes[offset] ?? 0) & 0x1f;
   if (start > offset + 1) {

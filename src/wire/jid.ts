@@ -14,8 +14,8 @@ export function jidAt(epochMs: number, micros: number): string {
 }
 
 /**
- * Whether a text may stand for a job in tags, file names and the store's keys: an operator may choose one that is no time. A slash would lead to
- * another place or part of a tag, a line feed would end the tag.
+ * Whether a text may stand for a job in tags, file names and the store's keys. An operator may choose one that is not a time. A slash would
+ * lead to another folder or part of a tag, a line feed would end the tag.
  */
 export function isUsableJid(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
@@ -38,7 +38,7 @@ export function jidTime(jid: string): Date {
   return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}.${jid.slice(14, 17)}Z`);
 }
 
-/** As Salt prints a job's StartTime: `2026, Nov 20 15:55:53.671842`; empty for what is no jid. */
+/** As Salt prints a job's StartTime: `2026, Nov 20 15:55:53.671842`; empty for what is not a jid. */
 export function startTimeText(jid: string): string {
   if (!isJid(jid)) return "";
   const [year, month, day, hour, minute, second] = partsOf(jid);

@@ -1,6 +1,6 @@
 /**
- * Text of short map keys without making a new string each time: loads repeat the same twenty names for ever.
- * A table of fixed size, so that hostile keys can only make it useless, never large.
+ * Caches the text of short map keys, because loads repeat the same twenty names.
+ * The table has a fixed size: hostile keys can make it useless, but never large.
  * Source: docs/protocol.md sections 2.1 and 9 (the names).
  */
 const slotCount = 1_024;

@@ -1,5 +1,5 @@
 /**
- * Decodes of a map only the entries that are asked for, walking over the others: of a minion's hundred grains a target wants one or two.
+ * Decodes only the wanted entries of a map and steps over the others: a target wants one or two of a minion's hundred grains.
  * Source: docs/protocol.md section 2.6. Pure.
  */
 import { decode, decodeAt } from "./msgpack.ts";
@@ -7,9 +7,9 @@ import type { Value, ValueMap } from "./values.ts";
 import { keyOf, mapHead, skipWhole } from "./walk.ts";
 
 /**
- * The map at the start of `bytes`, with only those entries whose keys are wanted. What is not wanted is not checked beyond its lengths.
+ * The map at the start of `bytes`, with the wanted entries only. Of the other entries only the lengths are checked.
  *
- * @throws SaltworksError WIRE_TRUNCATED, WIRE_MALFORMED (also if it is no map), WIRE_TOO_DEEP, WIRE_TOO_LARGE
+ * @throws SaltworksError WIRE_TRUNCATED, WIRE_MALFORMED (also if it is not a map), WIRE_TOO_DEEP, WIRE_TOO_LARGE
  */
 export function pickEntries(bytes: Uint8Array, wanted: ReadonlySet<Value>): ValueMap {
   const { count, start } = mapHead(bytes, 0);
@@ -33,7 +33,7 @@ function otherKey(bytes: Uint8Array, start: number, end: number): Value {
   return decode(bytes.subarray(start, end));
 }
 
-/** As `skipWhole`, sooner done for what most entries are: short texts and small numbers. */
+/** As `skipWhole`, faster for short texts and small numbers, which most entries are. */
 function skipShort(bytes: Uint8Array, offset: number): number {
   const code = bytes[offset] ?? 0xc1;
   const end = code <= 0x7f ? offset + 1 : (code & 0xe0) === 0xa0 ? offset + 1 + (code & 0x1f) : 0;

@@ -21,7 +21,7 @@ export function encodeRawReply(bytes: Uint8Array): Buffer {
   return frame;
 }
 
-/** Begins such a reply for a seal of `length` bytes (64 and more), which the caller writes at the offset that is returned. */
+/** Begins such a reply for a seal of `length` bytes (64 or more), which the caller writes at the returned offset. */
 export function beginRawReply(writer: ByteWriter, length: number): number {
   const headBytes = length <= 0xffff ? 3 : 5;
   const start = writer.reserve(headBytes + length);
@@ -37,10 +37,10 @@ export function decodeRawReply(frame: Uint8Array): Uint8Array {
   return value;
 }
 
-/** The answer to whatever cannot be read or verified; a minion that gets it authenticates again. */
+/** The answer to a request that cannot be read or verified. A minion that gets it authenticates again. */
 export const badLoad: Buffer = encode("bad load", "raw");
 
-/** The answer to a request that failed here, in Salt's words for a handler that raised: it makes a minion authenticate again and retry. */
+/** The answer to a request that failed here, in Salt's words for a handler that raised. It makes a minion authenticate again and retry. */
 export const failedReply: Buffer = encode("Some exception handling minion payload", "raw");
 
 /** `{enc: "clear", load}`: verdicts of `_auth` for version 0, unsigned errors, and the reply to a publish. */
@@ -102,7 +102,7 @@ export type AuthReply = {
 /**
  * The reply to `_auth` in any version.
  *
- * @throws SaltworksError WIRE_MALFORMED for what is no such reply, and what `decode` throws
+ * @throws SaltworksError WIRE_MALFORMED for what is not such a reply, and what `decode` throws
  */
 export function decodeAuthReply(frame: Uint8Array): AuthReply {
   const outer = mapOf(decode(frame, "bytes"), "auth reply");

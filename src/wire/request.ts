@@ -99,24 +99,24 @@ function versionAt(frame: Uint8Array, offset: number): number {
   return code;
 }
 
-/** What is read of a clear load before anything is proved: undefined where it is absent or not of its kind. `pub` is the key of an `_auth`, encoded. */
+/** What is read of a clear load before anything is proved. A member is undefined if it is absent or of another type. `pub`: the key of an `_auth`, encoded. */
 export type ClearHead = {
   cmd: string | undefined;
   id: string | undefined;
   pub: Uint8Array | undefined;
-  /** The operator that the sender claims to be, and the key of that operator. */
+  /** The operator's name and key, as the sender claims them. */
   user: string | undefined;
   key: Uint8Array | undefined;
-  /** What stands beside the key, or in its place. */
+  /** Credentials beside the key, or instead of it. */
   login: Login | undefined;
 };
 
-/** Credentials of external authentication: a token goes before a password (`eauth`). `unread`: too much stands where they would. */
+/** Credentials of external authentication: a token goes before a password (`eauth`). `unread`: the place where they would stand holds too much to look. */
 export type Login = "token" | "eauth" | "unread";
 
 /**
- * The head of the clear load at `offset`, and where the load ends. Of a member that comes twice the last one counts, as in Salt. A stranger may send
- * anything, so that it steps over strings by their lengths and gives up after `headMembersMax` members or `headValuesMax` values.
+ * The head of the clear load at `offset`, and where the load ends. Of a member that comes twice the last one counts, as in Salt. Strangers may send
+ * anything: it steps over strings by their lengths, and gives up after `headMembersMax` members or `headValuesMax` values.
  *
  * @returns undefined if it gave up
  * @throws SaltworksError WIRE_MALFORMED if the load is not a map, WIRE_TRUNCATED, WIRE_TOO_DEEP
@@ -191,12 +191,12 @@ function noteMember(head: ClearHead, name: string | undefined, bytes: Uint8Array
   }
 }
 
-/** A name that is longer than any is not decoded. */
+/** Undefined for a text that is longer than any name: it is not decoded. */
 function shortTextOf(bytes: Uint8Array, start: number, end: number): string | undefined {
   return end - start > headTextBytesMax ? undefined : textOf(bytes, start, end);
 }
 
-/** `version` 0 is sent as no version at all. */
+/** For `version` 0 the member is left out. */
 export function encodeClearRequest(load: Encodable, version: number): Buffer {
   return encode({ enc: "clear", load, version: version === 0 ? undefined : version }, "raw");
 }

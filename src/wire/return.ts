@@ -9,7 +9,7 @@ import { decodeAt, encode } from "./msgpack.ts";
 import type { Value } from "./values.ts";
 import { type Entry, editsToBin, headOf, mapHead, skipWhole, textOf } from "./walk.ts";
 
-/** `data`: the event's data and the stored body, yet to be written. `retcode`: 0 where it is absent or, for several functions, no int. `hasTarget`: the load names `tgt`, as `salt-call` does. */
+/** `data`: the event's data and the stored body, yet to be written. `retcode`: 0 if it is absent, or a map because the job has several functions. `hasTarget`: the load names `tgt`, as `salt-call` does. */
 export type ReturnHead = {
   readonly jid: string;
   readonly retcode: number;
@@ -60,7 +60,7 @@ export function readReturn(load: Uint8Array, entries: readonly Entry[], stamp: s
   return { jid, retcode, hasTarget, data: planEventData(load, entries, stamp) };
 }
 
-/** Small ints are their own byte; others, rare, are decoded. */
+/** Small ints are their own byte; other values are rare and are decoded. */
 function intAt(load: Uint8Array, offset: number): number | undefined {
   const code = load[offset] ?? 0xc0;
   if (code <= 0x7f) return code;
@@ -86,7 +86,7 @@ function planEventData(load: Uint8Array, entries: readonly Entry[], stamp: strin
   let count = entries.length;
   let hasStamp = false;
   for (const entry of entries) {
-    // These prove and pair the request, and end with it.
+    // Token and nonce belong to the request alone.
     if (entry.key === "tok" || entry.key === "nonce") {
       cuts.push({ start: entry.keyStart, end: entry.valueEnd, insert: nothing });
       count -= 1;
@@ -130,7 +130,7 @@ function packedStamp(stamp: string): Buffer {
   return lastStampBytes;
 }
 
-/** All cuts, and those edits that lie in none of them, ascending. */
+/** All cuts, and the edits outside of them, ascending. */
 function merge(cuts: readonly Edit[], edits: readonly Edit[]): Edit[] {
   const merged: Edit[] = [];
   let next = 0;
@@ -160,15 +160,15 @@ export const trimmedText = "VALUE_TRIMMED";
 const trimmedValue = encode(trimmedText, "bin");
 /** Salt trims what exceeds half of the maximum first, then 40 %, and so on down to a tenth. */
 const trimShares = [0.5, 0.4, 0.3, 0.2, 0.1];
-/** Salt measures packed data as a Python object: its length and this. */
+/** Salt measures packed data as a Python object, which takes its length and this. */
 const bytesObjectBytes = 33;
 
-/** A value that is not a map, as the edit that trims it; `size`: the bytes that Python holds it in, `laterSize` those once it has packed it. */
+/** The edit that trims a value that is not a map. `size`: bytes of the value in Python; `laterSize`: after Python has packed it once. */
 type Leaf = Edit & { readonly size: number; readonly laterSize: number };
 
 /**
- * An event whose data is over `maxBytes` with its largest values replaced, as Salt does: values of maps at any depth, never parts of a list.
- * Data that is large in another way stays as it is. Returns the same body where nothing needs trimming.
+ * Replaces the largest values of an event whose data is over `maxBytes`, as Salt does: values of maps at any depth, never parts of a list.
+ * Data that is large in another way stays as it is. Returns the same body if nothing needs trimming.
  */
 export function trimEvent(body: Buffer, maxBytes: number): Buffer {
   const { tag, data } = splitEvent(body);
@@ -213,7 +213,7 @@ function collectLeaves(data: Uint8Array, offset: number, sizeMin: number, leaves
   return position;
 }
 
-/** What CPython 3.11's getsizeof gives: of a list only its own slots, of text by its widest character. */
+/** The result of CPython 3.11's getsizeof: for a list its own slots alone, for text by its widest character. */
 function pythonSize(data: Uint8Array, start: number, end: number): { size: number; laterSize: number } {
   const head = headOf(data, start);
   if (head.kind === "text") return textSize(data, head.start, end);
@@ -221,7 +221,7 @@ function pythonSize(data: Uint8Array, start: number, end: number): { size: numbe
   return { size, laterSize: size };
 }
 
-/** Packing leaves its UTF-8 and a NUL with a text that is not ASCII, which counts from the second pass on. */
+/** A text that is not ASCII keeps its UTF-8 and a NUL once it was packed, which counts from the second pass on. */
 function textSize(data: Uint8Array, start: number, end: number): { size: number; laterSize: number } {
   let widest = 0;
   let characters = 0;

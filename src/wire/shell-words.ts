@@ -2,7 +2,7 @@
 
 const blank = /[ \t\r\n]/;
 
-/** What Python's `ValueError` says of a text that cannot be split. */
+/** The text of Python's `ValueError` for a command line that cannot be split. */
 export type ShellWordsFault = { readonly fault: string };
 
 export function shellWords(text: string): readonly string[] | ShellWordsFault {

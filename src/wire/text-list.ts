@@ -1,6 +1,6 @@
 /**
- * A list of texts kept as the bytes that msgpack writes: a list of 100,000 ids goes from the thread that found them into reply, events and
- * record without being encoded again. Source: docs/protocol.md section 2.6. Pure.
+ * A list of texts, kept as msgpack: 100,000 ids go from the thread that found them into reply, events and record without being encoded
+ * again. Source: docs/protocol.md section 2.6. Pure.
  */
 import { decode, encode } from "./msgpack.ts";
 import { Packed } from "./values.ts";

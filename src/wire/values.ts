@@ -3,7 +3,7 @@
  * Source: docs/protocol.md section 2.6.
  */
 
-/** A float whose value is integral (1.0): JavaScript alone could not tell it from the int 1. */
+/** A float whose value is integral (1.0), which JavaScript cannot tell from the int 1. */
 export class Float {
   readonly value: number;
   constructor(value: number) {
@@ -21,7 +21,7 @@ export class Ext {
   }
 }
 
-/** A value that is msgpack already, in one piece or several: encoders copy it. Whoever makes it answers for its being one value of the flavour it gets into. */
+/** A value that is msgpack already, in one piece or several; encoders copy it. Its maker must give one whole value in the flavour of its destination. */
 export class Packed {
   readonly pieces: readonly Uint8Array[];
   constructor(...pieces: readonly Uint8Array[]) {
@@ -44,7 +44,7 @@ export type Encodable =
   | ReadonlyMap<Encodable, Encodable>
   | { readonly [key: string]: Encodable };
 
-/** What a function returned, as the value that the wire would carry: plain objects become maps. */
+/** The value that the wire would carry: plain objects become maps. */
 export function asValue(encodable: Encodable): Value {
   if (encodable === undefined || encodable === null) return null;
   if (typeof encodable !== "object") return encodable;

@@ -8,7 +8,7 @@ import { mapEntriesMax, nestingDepthMax } from "../limits.ts";
 import { copyEdited, type Edit, growthOf } from "./edit.ts";
 import { cachedAsciiText, cachedKeyBytesMax } from "./key-text.ts";
 
-/** One entry of a map, as offsets. `key` is its text, or undefined for a key that is not valid UTF-8 text. */
+/** One entry of a map, as offsets. `key`: its text; undefined if the key is not UTF-8 text. */
 export type Entry = {
   readonly keyStart: number;
   readonly keyEnd: number;
@@ -20,7 +20,7 @@ export type Entry = {
 /** Up to this length a JavaScript loop finds non-ASCII sooner than a call into native code. */
 const shortTextBytesMax = 48;
 
-// What kind of value a first byte announces. The low classes have no children.
+// Kinds of value, by what the first byte announces. The low classes have no children.
 const isComplete = 0; // nothing follows but `fixedBytes`
 const isText = 1;
 const isBytes = 2;
@@ -65,7 +65,7 @@ define(0xde, 0xde, isMap, 2, none);
 define(0xdf, 0xdf, isMap, 4, none);
 define(0xe0, 0xff, isComplete, 0, none);
 
-/** Elements still to come at each level of nesting; module-level because walking never yields. */
+/** Elements still to come at each level of nesting. All walks share it, because walking never yields. */
 const pendingAt: number[] = new Array(nestingDepthMax + 1).fill(0);
 
 function malformed(offset: number): SaltworksError {
@@ -94,7 +94,7 @@ export function skipValue(bytes: Uint8Array, offset: number): number {
 }
 
 /**
- * As `skipWhole`, for bytes that nobody has proved: gives up after `valuesMax` values, whatever their sizes.
+ * As `skipWhole`, for bytes of a sender that has proved nothing: gives up after `valuesMax` values of any size.
  *
  * @returns -1 if the value holds more
  * @throws SaltworksError WIRE_TRUNCATED, WIRE_TOO_DEEP, WIRE_MALFORMED
@@ -107,7 +107,7 @@ export function skipWithin(bytes: Uint8Array, offset: number, valuesMax: number)
   return end === overBudget ? -1 : end;
 }
 
-/** More values than any request has bytes (2,000 MiB at most), and still a small integer, which is what makes counting cheap. */
+/** More values than any request has bytes (2,000 MiB at most). V8 counts cheaply in small integers, and this is one. */
 const anyNumber = 0x7fff_ffff;
 /** What `walk` returns instead of an end: the bytes end inside the value, or it holds too many values. */
 const cutShort = -1;
@@ -228,7 +228,7 @@ export function skipWhole(bytes: Uint8Array, offset: number): number {
   return end;
 }
 
-/** Where a whole value without children ends, which most are; 0 for any other, which `walk` deals with. */
+/** Where a whole value without children ends. Returns 0 for all others, which are left to `walk`. */
 function endOfFlat(bytes: Uint8Array, offset: number): number {
   const code = bytes[offset] ?? 0xc1;
   const kind = classOf[code] ?? isInvalid;
@@ -244,14 +244,14 @@ export function afterValue(extra: number): SaltworksError {
   return new SaltworksError("WIRE_MALFORMED", "bytes after the value", { extra });
 }
 
-/** The text of the string value between two offsets; undefined if it is no string or not UTF-8. */
+/** The text of the string value between two offsets; undefined if it is not a string or not UTF-8. */
 export function textOf(bytes: Uint8Array, start: number, end: number): string | undefined {
   const bodyStart = stringStart(bytes, start);
   if (bodyStart < 0 || !isTextAt(bytes, bodyStart, end)) return undefined;
   return bufferOf(bytes).toString("utf8", bodyStart, end);
 }
 
-/** As `textOf` for a map's key: bytes in a bin are a key of their own, never the text that they spell. */
+/** As `textOf`, for a map's key: a bin is a key of another type, even if its bytes spell the same text. */
 export function keyOf(bytes: Uint8Array, start: number, end: number): string | undefined {
   const code = bytes[start] ?? 0;
   if (classOf[code] !== isText) return undefined;
@@ -266,8 +266,8 @@ export function bufferOf(bytes: Uint8Array): Buffer {
 }
 
 /**
- * One raw-flavour value re-flavoured for events and the store: strings that are valid UTF-8 are the same in both flavours, others are rewritten as bin.
- * Returns the same bytes, uncopied, where nothing needs rewriting.
+ * One raw-flavour value in the flavour of events and the store: strings that are UTF-8 are the same in both flavours, others become bin.
+ * Returns the same bytes, uncopied, if nothing needs rewriting.
  */
 export function rawToBin(bytes: Uint8Array): Buffer {
   const edits = editsToBin(bytes);
@@ -277,7 +277,7 @@ export function rawToBin(bytes: Uint8Array): Buffer {
   return result;
 }
 
-/** The edits that re-flavour one raw-flavour value: the header of each string that is not UTF-8 becomes one of bin. */
+/** The edits that do this: the header of each string that is not UTF-8 becomes one of bin. */
 export function editsToBin(bytes: Uint8Array): Edit[] {
   const edits: Edit[] = [];
   const end = walk(bytes, 0, edits, anyNumber);

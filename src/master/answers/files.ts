@@ -1,6 +1,6 @@
 /**
- * Answers to requests for files: made in their lane, sealed by the worker of the minion that asked. Pieces of files are large, and a
- * fleet may ask for them all at once: bounded in requests under way, in waiting ones, and in bytes that are on their way to minions.
+ * Answers requests for files: the file lane makes the answer, the worker of the asking minion seals it. Pieces of files are large, and a
+ * whole fleet may ask at once. So requests under way, waiting requests, and bytes on their way to minions are bounded.
  */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
@@ -27,7 +27,7 @@ export type FileAnswersOptions = {
   readonly lane: Pick<LanePool, "run">;
   readonly pool: Pick<ShardPool, "offer" | "slotCount">;
   readonly partitioner: Partitioner;
-  /** What a piece of a file takes at most (`file_buffer_size`). */
+  /** Largest size of a piece of a file (`file_buffer_size`). */
   readonly pieceBytes: number;
   readonly bytesOnTheirWayMax?: number;
   readonly nowMs?: () => number;
@@ -42,7 +42,7 @@ type Waiting = {
   readonly start: (expectedBytes: number) => void;
   readonly refuse: (error: SaltworksError) => void;
 };
-/** By connection: what its latest answer took, and when that counts as delivered. */
+/** Bytes of a connection's latest answer, and when it counts as delivered. */
 type Sent = { readonly bytes: number; readonly untilMs: number };
 
 export class FileAnswers {
@@ -56,15 +56,15 @@ export class FileAnswers {
     file_recv_total_max_files: 0,
     uncounted: 0,
   };
-  /** What the pushed files of all minions take, as of the latest push. */
+  /** Size of the pushed files of all minions, as of the latest push. */
   pushed: Readonly<Usage> = { entries: 0, bytes: 0 };
   readonly #options: FileAnswersOptions;
   readonly #bytesMax: number;
   readonly #nowMs: () => number;
   readonly #waiting: Waiting[] = [];
-  /** In the order in which they went, so that the first is the first to count as delivered. */
+  /** By connection, in the order of sending: the first is the first to count as delivered. */
   readonly #sent = new Map<number, Sent>();
-  /** What the latest list of each kind took: the next one is expected to take as much. */
+  /** Bytes of the latest list of each kind. The next one is expected to have as many. */
   readonly #listBytes = new Map<string, number>();
   #waitingBytes = 0;
   #running = 0;
@@ -82,14 +82,14 @@ export class FileAnswers {
     return this.#waiting.length;
   }
 
-  /** Of answers that are being made or delivered. */
+  /** Bytes of answers that are being made or delivered. */
   get bytesOnTheirWay(): number {
     return this.#sentBytes + this.#expectedBytes;
   }
 
   /** The whole reply. @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what lane and pool throw */
   async answer({ task, id, seal }: FileWork, peer: RequestPeer): Promise<Uint8Array> {
-    // Whoever asks again has read the answer before: a REQ socket asks one thing at a time.
+    // A client that asks again has read its former answer, because a REQ socket asks one thing at a time.
     const connection = peer.number;
     this.#noteDelivered(connection);
     const expectedBytes = await this.#turn(task.cmd, task.load.byteLength);
@@ -125,13 +125,13 @@ export class FileAnswers {
     return cmd === "_serve_file" ? this.#options.pieceBytes : (this.#listBytes.get(cmd) ?? 0);
   }
 
-  /** One at a time always has room: a single answer may be larger than all of it. */
+  /** A lone answer always has room, because it may be larger than the bound. */
   #hasRoom(cmd: string): boolean {
     const bytes = this.bytesOnTheirWay;
     return this.#running < fileRequestsMax && (bytes === 0 || bytes + this.#expected(cmd) <= this.#bytesMax);
   }
 
-  /** Settles when this request may be worked on; then it counts among those that are. @returns the bytes that it is expected to take */
+  /** Settles when this request may begin, and counts it as under way. @returns the bytes that it is expected to take */
   async #turn(cmd: string, loadBytes: number): Promise<number> {
     this.#dropDelivered();
     if (this.#waiting.length === 0 && this.#hasRoom(cmd)) return this.#begin(cmd);
@@ -155,7 +155,7 @@ export class FileAnswers {
     return expectedBytes;
   }
 
-  /** Whoever has waited longer than it will still listen is let go. */
+  /** Begins waiting requests. One whose client no longer listens is refused. */
   #startNext(): void {
     this.#dropDelivered();
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
@@ -198,7 +198,7 @@ export class FileAnswers {
   }
 }
 
-/** The master's file answers, of the parts that it is made of. */
+/** Makes the master's file answers. */
 export function fileAnswersOf(parts: {
   readonly config: MasterConfig;
   readonly files: LanePool;

@@ -1,6 +1,6 @@
 /**
- * Answers to `_mine_get`: every worker matches the target and reads its minions' mines in slices, what they find is put together as bytes,
- * and the worker of the minion that asked seals it. Bounded in readings at once, in waiting ones and in bytes of an answer.
+ * Answers `_mine_get`: every worker matches the target and reads its minions' mines in slices, the slices are joined as bytes, and the
+ * worker of the asking minion seals the answer. Readings at once, waiting ones and the bytes of an answer are bounded.
  */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
@@ -70,7 +70,7 @@ export class MineAnswers {
     });
   }
 
-  /** Whoever waited longer than it will still listen is let go. */
+  /** Begins a waiting request. One whose minion no longer listens is refused. */
   #startNext(): void {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       if (performance.now() - next.sinceMs <= mineWaitMs) {
@@ -93,7 +93,7 @@ export class MineAnswers {
     try {
       await Promise.all(slots);
     } catch (error) {
-      // A target that cannot be read matches nobody, as in Salt.
+      // A target that cannot be read matches no minion, as in Salt.
       if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
       const { targetKind } = ask;
       this.#options.logger.warn({ error: error.message, targetKind }, "target of a mine request refused");
@@ -112,7 +112,7 @@ export class MineAnswers {
     this.#take(first.slice, found, budget);
     const { rest } = first;
     for (let at = 0; at < rest.length && budget.bytes >= 0; ) {
-      // A copy of what the worker will get through at once: a view would take the whole list along.
+      // A copy of the next window: a view would take the whole list along.
       const ids = rest.slice(at, at + mineWindowBytes);
       const task: MineReadTask = { kind: "mineRead", ...wanted, bytesMax: budget.bytes, ids };
       const build = () => ({ task, transfer: [] });
@@ -133,7 +133,7 @@ export class MineAnswers {
     return slice.readBytes;
   }
 
-  /** A text where a map is expected: an empty map would be taken for a fleet without such data. */
+  /** A text instead of a map, because an empty map would look like a fleet without such data. */
   #tooLarge({ id, functions }: MineAsk): Uint8Array {
     this.counters.tooLarge += 1;
     const max = this.#bytesMax;
@@ -159,7 +159,7 @@ function gather({ counts, pairs }: Found, slice: Extract<MineSlice, { state: "re
   }
 }
 
-/** Functions that nobody has a value of are left out, as in Salt. */
+/** Functions without a value are left out, as in Salt. */
 function assembled({ functions, isByFunction }: MineAsk, { counts, pairs }: Found): readonly Uint8Array[] {
   const maps = functions.flatMap((name, index) => {
     const count = counts[index] ?? 0;

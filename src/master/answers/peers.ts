@@ -1,6 +1,6 @@
 /**
- * Minions that publish to others, ask what came back, or call runners, where `peer` and `peer_run` permit it. Their jobs take the path of every
- * job and their runner calls that of every runner; only a bounded number of such requests is under way at once. docs/protocol.md section 7.1.
+ * Answers minions that publish to others, ask for the returns, or call runners, as `peer` and `peer_run` permit. Their jobs and runner calls take the
+ * same path as all others. The number of such requests under way is bounded. docs/protocol.md section 7.1.
  */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
@@ -33,7 +33,7 @@ export type PeersOptions = {
   readonly publisher: Pick<Publisher, "publish">;
   readonly keeping: Pick<JobKeeping, "beginning" | "deliverWithin" | "tracker">;
   readonly targets: Pick<Targets, "written" | "expected">;
-  /** A runner request of a local user that waits for its result; gives the reply frame. */
+  /** Runs a local user's runner request, waits for its result, and returns the reply frame. */
   readonly run: (load: Uint8Array) => Promise<Uint8Array>;
   /** Returns of a job, network encoding, for the minion that published it; nothing for others. */
   readonly returnsOf: (jid: string, id: string, form: { waited: boolean; full: boolean }) => Promise<Uint8Array>;
@@ -61,7 +61,7 @@ export class Peers {
       options.logger.error({ fault }, "a permission of peer or peer_run is not read");
   }
 
-  /** Under way. */
+  /** Requests under way. */
   get pending(): number {
     return this.#pending;
   }
@@ -85,7 +85,7 @@ export class Peers {
     return ask.wait === undefined ? await this.#publish(job) : await this.#publishAndWait(ask.id, job, ask.wait);
   }
 
-  /** Where a map is expected, a sentence: an empty map would be taken for minions that do not answer. Returns are asked for again. */
+  /** A sentence instead of a map, because an empty map would look like minions that do not answer. Minions ask for returns again. */
   #overload({ command }: PeerAsk): Uint8Array {
     if (command !== "returns") return this.#refusal(this.#requestsMax, "requests");
     this.counters.refused += 1;
@@ -117,7 +117,7 @@ export class Peers {
   async #permittedJob(id: string, ask: PeerPublish): Promise<Job | undefined> {
     const { targets, config } = this.#options;
     const target = decode(ask.target) as string | string[];
-    // Salt takes whatever begins so for the name of a nodegroup.
+    // Salt takes any kind that begins with "node" for a nodegroup.
     const targetKind = ask.targetKind.startsWith("node") ? "nodegroup" : ask.targetKind;
     if (isBlacklisted(config.publisher_acl_blacklist, config.user, [ask.fun])) return undefined;
     try {
@@ -125,7 +125,7 @@ export class Peers {
       const reach = new Reach(targets, written);
       const call = { fun: ask.fun, args: decode(ask.sent) as Value[], kwargs: undefined };
       if (!(await this.#rules.mayPublish(id, call, (limit) => reach.isWithin(limit)))) return undefined;
-      // What the master's own groups are made of, no minion has thought of.
+      // The master's own groups are safe, because no minion chose their expressions.
       if (targetKind !== "nodegroup" && !(await reach.isExact())) return undefined;
       const arg = decode(ask.arg) as Value[];
       const ret = [ask.ret, config.ext_job_cache].filter((returner) => returner !== "").join(",");
@@ -145,7 +145,7 @@ export class Peers {
     const published = await keeping.beginning((begin) =>
       this.#published(job, (accepted) => begin(job, accepted, undefined, within)),
     );
-    // What Salt's own client makes of a publish without a job id.
+    // The result of Salt's own client for a publish without a job id.
     if (published === undefined) return encode({ jid: 0, minions: [] }, "raw");
     return encode({ jid: published.jid, minions: published.minions.packed }, "raw");
   }
@@ -168,7 +168,7 @@ export class Peers {
       }),
     );
     if (published === undefined) return nothing;
-    // A minion that says again and again that it runs is followed, but not waited for.
+    // The wait ends though a minion keeps saying that it runs the job; the job is followed further.
     const timer = setTimeout(onDone, peerWaitMsMax);
     await over;
     clearTimeout(timer);
@@ -197,7 +197,7 @@ export class Peers {
     }
   }
 
-  /** Minions ask three times a second: as long as nothing has come, the store is not read. */
+  /** Minions ask three times a second. The store is not read while nothing has returned. */
   async #returns(id: string, jid: string): Promise<Uint8Array> {
     this.counters.returns += 1;
     const { keeping, returnsOf } = this.#options;
@@ -214,12 +214,12 @@ export class Peers {
   }
 }
 
-/** Parts of the master by which a job or a runner call goes. */
+/** Parts of the master that jobs and runner calls pass through. */
 export type PeerJobs = Pick<PeersOptions, "publisher" | "keeping" | "targets"> & {
   readonly commands: Pick<Commands, "run" | "peerReturns">;
 };
 
-/** From the master's parts. A minion's runner call is one of the master's own user, without what only that user may do. */
+/** Makes the answers to peers. A minion's runner call runs as the master's own user, without that user's private functions. */
 export function peersOf(
   parts: Pick<PeersOptions, "pool" | "partitioner" | "logger"> & { readonly config: MasterConfig },
   { publisher, keeping, targets, commands }: PeerJobs,
@@ -236,7 +236,7 @@ export function peersOf(
   });
 }
 
-/** Whom a target reaches, asked once however many permissions look at it. */
+/** The minions that a target reaches, matched once for all permissions. */
 class Reach {
   readonly #targets: PeersOptions["targets"];
   readonly #written: AskedTarget;
@@ -247,7 +247,7 @@ class Reach {
     this.#written = written;
   }
 
-  /** Minions of which nothing is known are reached, but are not within a limit that asks for what they are. */
+  /** Minions without data are reached, but are not within a limit that asks for data. */
   async isWithin(limit: string): Promise<boolean> {
     try {
       return await this.#isAmong({ target: limit, targetKind: "compound", delimiter: ":" }, false);
@@ -257,7 +257,7 @@ class Reach {
     }
   }
 
-  /** A minion must not fish for pillar values with patterns: whoever has exactly that value, and nobody else. */
+  /** Whether the target reaches only minions with exactly this pillar value, so that minions cannot fish for values with patterns. */
   async isExact(): Promise<boolean> {
     const targetKind = exactKinds.get(this.#written.targetKind.toLowerCase());
     return targetKind === undefined || (await this.#isAmong({ ...this.#written, targetKind }, true));
@@ -278,7 +278,7 @@ const exactKinds: ReadonlyMap<string, string> = new Map([
   ["compound", "compound_pillar_exact"],
 ]);
 
-/** One member of an encoded map, as it is encoded there. @throws SaltworksError WIRE_MALFORMED */
+/** One member of an encoded map, still encoded. @throws SaltworksError WIRE_MALFORMED */
 function memberOf(map: Uint8Array, key: string): Uint8Array {
   const entry = mapEntries(map)?.find((candidate) => candidate.key === key);
   if (entry === undefined) throw new SaltworksError("WIRE_MALFORMED", `a reply without ${key}`);

@@ -1,4 +1,4 @@
-/** The batches that run in this master: a bounded set, each by its job id. docs/decisions/0020-batches-in-the-master.md. */
+/** The batch jobs that run in this master: a bounded set, by job id. docs/decisions/0020-batches-in-the-master.md. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -17,7 +17,7 @@ import { recoverBatch } from "./recovery.ts";
 import type { BatchState } from "./run.ts";
 
 export type BatchesOptions = Omit<BatchEffects, "onOver"> & {
-  /** Age at which the log of a finished batch goes; 0 keeps all. */
+  /** Age at which the log of a finished batch job is removed; 0 keeps all. */
   readonly keepMs: number;
 };
 
@@ -55,7 +55,7 @@ export class Batches {
   readonly #clock: ClockStep;
   /** Begun, but without a job id yet. */
   #pending = 0;
-  /** By job id, the users whose abort could not be written down: it is tried again, and the batch does not run meanwhile. */
+  /** By job id, the users whose abort could not be written. It is tried again, and the batch job does not run meanwhile. */
   readonly #owedAborts = new Map<string, string>();
   #owedTimer: NodeJS.Timeout | undefined;
 
@@ -69,10 +69,10 @@ export class Batches {
   }
 
   /**
-   * Resolves when the target is known and pinged; the batch goes on by itself.
+   * Resolves when the target is known and pinged. The batch job goes on by itself.
    *
    * @returns undefined if the target expects no minion
-   * @throws SaltworksError QUEUE_FULL, FUNCTION_ARGUMENTS for options that make no batch, STORE_FAILED, or what a publish throws
+   * @throws SaltworksError QUEUE_FULL, FUNCTION_ARGUMENTS for invalid options, STORE_FAILED, or what a publish throws
    */
   async begin(job: Job, fields: ValueMap, times: BatchTimes): Promise<Published | undefined> {
     const [options, fault] = readBatchOptions(fields);
@@ -89,7 +89,7 @@ export class Batches {
       this.#running.set(begun.batch.jid, begun.batch);
       // A ping that is answered at once may have ended it already.
       if (begun.batch.isClosed) this.#noteOver();
-      // A client that is told of a failure must not find the batch run later.
+      // A batch job whose client heard of a failure must not run later.
       await begun.batch.sync().catch((error: Error) => {
         this.#owe(begun.batch.jid, job.user);
         throw error;
@@ -100,13 +100,13 @@ export class Batches {
     }
   }
 
-  /** What runs, by job id. */
+  /** Running batch jobs, by job id. */
   states(): ReadonlyMap<string, RunningBatch> {
     return new Map([...this.#running].map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }]));
   }
 
   /**
-   * On return it is on disk. An abort that cannot be written is tried again.
+   * Resolves when the change is on disk. An abort that cannot be written is tried again.
    *
    * @returns "changed", "unknown", or the state that it is in and stays in
    * @throws SaltworksError STORE_FAILED
@@ -122,7 +122,7 @@ export class Batches {
     }
   }
 
-  /** Goes on with what a former master left. */
+  /** Goes on with the batch jobs that a former master left. */
   resume(): void {
     const { directory, logger } = this.#options;
     for (const jid of listBatches(directory)) {
@@ -141,7 +141,7 @@ export class Batches {
     this.#sweep();
   }
 
-  /** Whatever is not over by then is gone on with at the next start. */
+  /** Batch jobs that are not over go on at the next start. */
   close(): void {
     clearInterval(this.#owedTimer);
     this.#payAborts();
@@ -149,10 +149,10 @@ export class Batches {
     this.#running.clear();
   }
 
-  /** One that could not go on, and would at the next start. */
+  /** Aborts a batch job that does not run now, but would go on at the next start. */
   async #abortStopped(jid: string, user: string): Promise<string> {
     const { directory } = this.#options;
-    // Its end tells, without all of its log.
+    // The log's end is enough.
     const isOpen = hasBatch(directory, jid) && readBatchSummary(directory, jid)?.last.kind !== "done";
     const isAborted = isOpen && (await BatchJob.abortStopped(jid, user, this.#effectsOf()));
     this.#owedAborts.delete(jid);
@@ -184,11 +184,11 @@ export class Batches {
     this.#sweep();
   }
 
-  /** Old logs go; a batch that is not over keeps its own. */
+  /** Removes old logs of finished batch jobs. */
   #sweep(): void {
     const { directory, keepMs, nowMs, logger } = this.#options;
     this.#clock.look(nowMs());
-    // What is old by a clock that was set forward may not be.
+    // After the clock was set forward ages may be wrong.
     const isAgeKnown = keepMs > 0 && this.#clock.isTrusted;
     try {
       const finished = listBatches(directory).filter((jid) => !this.#running.has(jid));

@@ -1,6 +1,6 @@
 /**
- * A batch while it runs: the ping that begins it, its steps, each a job of its own, its log and its events. What is next is decided by
- * `BatchRun`; here it is done. docs/decisions/0020-batches-in-the-master.md.
+ * A batch job while it runs: the ping that begins it, its steps, each a job of its own, its log and its events. `BatchRun` decides what is
+ * next; this file does it. docs/decisions/0020-batches-in-the-master.md.
  */
 import { batchGatherMs, batchLateMs, batchSendWaitsMs, batchStepsMax } from "../../limits.ts";
 import { BatchLog, type PlacedEntry } from "../../store/jobs/batch-log.ts";
@@ -33,9 +33,9 @@ export class BatchJob {
   #wakesAtMs = Number.POSITIVE_INFINITY;
   readonly #clock: ClockStep;
   #isClosed = false;
-  /** Whether minions must be back first, after a restart of the master. */
+  /** After a restart of the master: minions must be back first. */
   #isHeld = false;
-  /** By the job of a step: whose end counts. */
+  /** By the job of a step: the mark of the following whose end counts. */
   readonly #following = new Map<string, symbol>();
   /** The ping whose late answers join the queue. */
   #latePing: string | undefined;
@@ -90,7 +90,7 @@ export class BatchJob {
   }
 
   /**
-   * Takes up a batch that a former master left; `recoverBatch` goes on with it.
+   * Opens a batch job that a former master left. `recoverBatch` goes on with it.
    *
    * @returns undefined if it is over
    * @throws SaltworksError STORE_FAILED
@@ -119,7 +119,7 @@ export class BatchJob {
   }
 
   /**
-   * Ends a batch that could not go on, so that no later master goes on with it; on return that is on disk.
+   * Ends a batch job that could not go on, so that no later master does. Resolves when that is on disk.
    *
    * @returns false if it is over
    * @throws SaltworksError STORE_FAILED
@@ -146,7 +146,7 @@ export class BatchJob {
     return this.#isClosed;
   }
 
-  /** Resolves when all that was noted is on disk; a batch of which that cannot be said goes on no more. */
+  /** Resolves when all noted entries are on disk. If they cannot be written, the batch job stops. */
   async sync(): Promise<void> {
     if (this.#isClosed) return;
     try {
@@ -192,7 +192,7 @@ export class BatchJob {
     this.wake(0);
   }
 
-  /** Sends the job of a step to these. `isAgain`: nothing is recorded anew, and all minions that the step waits for are followed. */
+  /** Sends the job of a step to these minions. `isAgain`: it is recorded already, and all minions that the step waits for are followed. */
   async send(jid: string, ids: readonly string[], isAgain: boolean): Promise<void> {
     const load = new Map<Encodable, Encodable>([...this.job.load, ["tgt", ids], ["tgt_type", "list"]]);
     const kwargs = load.get("kwargs");
@@ -211,7 +211,7 @@ export class BatchJob {
 
   follow(jid: string, minions: TextList): void {
     if (this.#isClosed) return;
-    // A step that is sent again is followed again, which ends the former following.
+    // Sending a step again follows it anew, which ends the former following.
     const mark = Symbol();
     this.#following.set(jid, mark);
     this.effects.follow({
@@ -233,7 +233,7 @@ export class BatchJob {
     this.wake(this.run.activeCount === 0 ? 0 : batchGatherMs);
   }
 
-  /** These did not answer, or could not be reached. */
+  /** Gives up minions that did not answer or could not be reached. */
   giveUp(jid: string, ids: readonly string[]): void {
     this.#guard(() => {
       const silent = ids.filter((id) => this.run.isAwaited(jid, id));
@@ -253,7 +253,7 @@ export class BatchJob {
     this.effects.fire(`saltworks/batch/${this.jid}/${entry.kind}`, told);
   }
 
-  /** After a line that may be half written no other may follow. */
+  /** After a fault the last line may be half written, so no other may follow. */
   #append(entry: BatchEntry): PlacedEntry {
     try {
       return this.#log.append(entry);
@@ -263,7 +263,7 @@ export class BatchJob {
     }
   }
 
-  /** Looks what is next after so long, or sooner if that was asked for already. */
+  /** Looks what is next after `delayMs`, or sooner if an earlier look is planned. */
   wake(delayMs: number): void {
     const atMs = performance.now() + delayMs;
     if (this.#isClosed || this.#isHeld || atMs >= this.#wakesAtMs) return;
@@ -278,7 +278,7 @@ export class BatchJob {
     );
   }
 
-  /** The wall clock, as the log has it. Slots that wait for their time wait no longer or shorter when it is set. */
+  /** The wall clock, as the log has it. Waiting slots are corrected when the clock is set. */
   #nowMs(): number {
     const nowMs = this.effects.nowMs();
     const setByMs = this.#clock.look(nowMs);
@@ -286,7 +286,7 @@ export class BatchJob {
     return nowMs;
   }
 
-  /** Its record cannot be kept: nothing more is sent, and the next master goes on with what there is. */
+  /** Its log cannot be written: nothing more is sent, and the next master goes on from the log. */
   fail(error: Error): void {
     this.effects.logger.error({ err: error, batch: this.jid }, "a batch cannot go on");
     if (this.#isClosed) return;
@@ -307,23 +307,23 @@ export class BatchJob {
     }
   }
 
-  /** On disk before it is sent: after a crash no minion is sent a job of which nothing is known. */
+  /** The entry is on disk before the job is sent, so that a crash leaves no unknown job. */
   async #start(ids: readonly string[]): Promise<void> {
     const jid = this.effects.newJid();
     this.note({ kind: "start", jid, ids, at: this.#nowMs() });
     await this.#log.sync();
     for (const waitMs of [...batchSendWaitsMs, undefined]) {
       if (this.#isClosed) return;
-      // Nothing of it was sent: the operator who aborted the batch does not want it sent now.
+      // Nothing of the step was sent, and the batch job was aborted.
       if (this.run.state === "stopping") return this.giveUp(jid, ids);
       try {
         await this.send(jid, ids, false);
         if (!this.#isClosed) this.note({ kind: "sent", jid });
         return;
       } catch (error) {
-        // If it was followed already: no minion has it.
+        // No minion has the job, so nothing is followed.
         this.#following.delete(jid);
-        // The others' turn must not come while the master cannot publish: each would be counted as silent, and none would run it.
+        // Wait while the master cannot publish: later minions would all count as silent without having the job.
         if (waitMs === undefined) throw error;
         this.effects.logger.error({ err: error, batch: this.jid, jid, waitMs }, "a step of a batch could not be sent");
         await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
@@ -341,7 +341,7 @@ export class BatchJob {
     if (this.run.isAwaited(jid, id)) this.noteRetcode(jid, id, retcodeIn(body), body);
   }
 
-  /** As `-L` lists them, others by name: so that an operator knows who is the canary. */
+  /** In the order of `-L`, or by name, so that operators know which minions are the canaries. */
   #inOrder(ids: readonly string[]): string[] {
     const sorted = [...new Set(ids)].sort();
     const { target } = this.job;
@@ -368,7 +368,7 @@ export class BatchJob {
     });
   }
 
-  /** Followed for no minion, a job is over at once. */
+  /** Follows the ping for no minion, which ends it at once. */
   #endLatePing(): void {
     if (this.#latePing === undefined) return;
     const nothing = { minions: TextList.of([]), onDone: () => undefined };
@@ -376,7 +376,7 @@ export class BatchJob {
     this.#latePing = undefined;
   }
 
-  /** What the tracker and timers call must not throw into them. */
+  /** Runs a step for the tracker and timers, which must not see its errors. */
   #guard(step: () => void): void {
     if (this.#isClosed) return;
     try {

@@ -1,4 +1,4 @@
-/** What a batch does to the world, and the first of it: the ping that finds out who is there. */
+/** The effects of a batch job, and the first of them: the ping that finds the present minions. */
 import type { Logger } from "pino";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { FollowOptions } from "../jobs/tracker.ts";
@@ -6,7 +6,7 @@ import type { Fire, Job, Published } from "../publish/publisher.ts";
 
 export type BatchTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
 
-/** What a batch does to the world. */
+/** Everything outside that a batch job uses. */
 export type BatchEffects = {
   readonly publish: (job: Job, onAccepted?: (published: Published) => void) => Promise<Published | undefined>;
   readonly newJid: () => string;
@@ -15,7 +15,7 @@ export type BatchEffects = {
   readonly follow: (options: FollowOptions) => void;
   /** The job that a stored load asks for. */
   readonly readJob: (load: ValueMap, user: string) => Job;
-  /** What is stored of a job's returns. */
+  /** Stored exit codes of a job's returns, by minion. */
   readonly retcodes: (jid: string) => Promise<ReadonlyMap<string, number>>;
   readonly fire: Fire;
   readonly logger: Logger;
@@ -23,7 +23,7 @@ export type BatchEffects = {
   /** The wall clock, and one that is never set. */
   readonly nowMs: () => number;
   readonly steadyMs?: () => number;
-  /** The batch is over, or cannot go on. */
+  /** The batch job is over, or cannot go on. */
   readonly onOver: () => void;
 };
 

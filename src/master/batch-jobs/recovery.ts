@@ -1,7 +1,7 @@
 /**
- * How a batch goes on after its master was started again: first the minions must be back, then of each step that was under way it is asked who
- * has returned and who still runs it, and only a step of which it is not known that it was sent is sent again, under the same job id, which a
- * minion that has seen it ignores. docs/decisions/0020-batches-in-the-master.md.
+ * Goes on with a batch job after a restart of the master. First the minions must be back. Then each step that was under way is checked: which
+ * minions have returned, and which still run it. A step is sent again only if it may not have been sent, under the same job id, which minions
+ * that have seen it ignore. docs/decisions/0020-batches-in-the-master.md.
  */
 import { batchReconnect } from "../../limits.ts";
 import { TextList } from "../../wire/text-list.ts";
@@ -22,7 +22,7 @@ export async function recoverBatch(batch: BatchJob): Promise<void> {
   batch.release();
 }
 
-/** @param needed who must answer; undefined for everybody whom the target expects */
+/** @param needed minions that must answer; undefined for all that the target expects */
 async function pingUntilBack(batch: BatchJob, needed: readonly string[] | undefined): Promise<PingAnswers> {
   const times = { timeoutMs: batchReconnect.roundMs, gatherTimeoutMs: 0 };
   const answered = new Set<string>();
@@ -41,14 +41,14 @@ async function pingUntilBack(batch: BatchJob, needed: readonly string[] | undefi
 
 async function recoverStep(batch: BatchJob, { jid, isSent }: OpenStep): Promise<void> {
   const again = isSent ? [] : await askIdle(batch, jid);
-  // What has returned meanwhile was stored; whoever has is not sent it again.
+  // Minions whose returns were stored meanwhile do not get the job again.
   await noteStored(batch, jid);
   const idle = again.filter((id) => batch.run.isAwaited(jid, id));
   const awaited = batch.run.awaited(jid);
   if (batch.isClosed || awaited.length === 0) return;
   if (idle.length > 0) await batch.send(jid, idle, true);
   else batch.follow(jid, TextList.of(awaited));
-  // Once more, for what came in before the job was followed.
+  // Again, for returns that came before the job was followed.
   await noteStored(batch, jid);
 }
 
@@ -56,7 +56,7 @@ async function noteStored(batch: BatchJob, jid: string): Promise<void> {
   for (const [id, retcode] of await batch.effects.retcodes(jid)) batch.noteRetcode(jid, id, retcode);
 }
 
-/** Those of a step who say that they do not run it. */
+/** Minions of a step that answer that they do not run it. */
 async function askIdle(batch: BatchJob, jid: string): Promise<string[]> {
   const { effects, run, times, job } = batch;
   const idle: string[] = [];

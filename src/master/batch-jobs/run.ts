@@ -1,6 +1,6 @@
 /**
- * What a batch does next. All that is known of it comes from its entries, so that a batch read back from its log goes on where it was;
- * no clock, no network. docs/decisions/0020-batches-in-the-master.md.
+ * Decides what a batch job does next. Its state comes from entries alone, so that a batch job read back from its log goes on where it was.
+ * No clock, no network. docs/decisions/0020-batches-in-the-master.md.
  */
 import {
   type BatchCounts,
@@ -23,18 +23,18 @@ type Step = { readonly ids: Set<string>; isSent: boolean };
 type Stop = { readonly outcome: BatchOutcome; readonly culprit: string };
 
 export class BatchRun {
-  /** Steps that may be under way at once; beyond it slots are gathered until a step is over. */
+  /** Steps that may be under way at once. At the bound free slots gather until a step is over. */
   readonly #stepsMax: number;
   #plan: Extract<BatchEntry, { kind: "new" }> | undefined;
-  /** Whose turn is still to come, from `#next` on: taking them off the front of a list of 100,000 would move the rest each time. */
+  /** Minions whose turn is still to come start at `#next`: removing them from the front of 100,000 would move the rest each time. */
   #queue: string[] = [];
   #next = 0;
   readonly #known = new Set<string>();
   readonly #active = new Map<string, string>();
   readonly #steps = new Map<string, Step>();
-  /** When slots that wait become free, in order. */
+  /** When waiting slots become free, in order. */
   #waits: number[] = [];
-  /** Of the canaries, those that have not succeeded yet; undefined until the first step. */
+  /** Canaries that have not succeeded yet. */
   #canariesLeft = 0;
   #canariesToStart = 0;
   #window = 0;
@@ -155,24 +155,24 @@ export class BatchRun {
     }
   }
 
-  /** The clock by which `nowMs` and entries' times go was set by so many milliseconds. */
+  /** The clock of `nowMs` and of the entries was set by `stepMs` milliseconds. */
   noteClockSet(stepMs: number): void {
     this.#waits = this.#waits.map((atMs) => atMs + stepMs);
   }
 
-  /** To be asked again after every entry. */
+  /** The next move. Ask again after every entry. */
   next(nowMs: number): BatchMove {
     const idle = { kind: "wait", atMs: undefined } as const;
     if (this.#done !== undefined) return idle;
     const stop = this.#stop;
-    // Salt's failhard leaves at once; for the other reasons those that run are waited for.
+    // Salt's failhard ends at once. For other reasons, running minions are awaited.
     if (stop !== undefined && (stop.outcome === "failhard" || this.#active.size === 0))
       return { kind: "over", ...stop };
     if (stop !== undefined || !this.#isPinged) return idle;
     const left = this.#queue.length - this.#next;
     if (left === 0) return this.#active.size === 0 ? { kind: "over", outcome: "finished", culprit: "" } : idle;
     if (this.#isPaused || this.#steps.size >= this.#stepsMax) return idle;
-    // After a clock that was set back no slot waits longer than it was meant.
+    // If the clock was set back, slots do not wait longer than `#waitMs`.
     const latestMs = nowMs + this.#waitMs;
     this.#waits = this.#waits.filter((atMs) => atMs > nowMs).map((atMs) => Math.min(atMs, latestMs));
     const room = Math.min(this.#window - this.#active.size - this.#waits.length, left, this.#stageRoom());
@@ -192,7 +192,7 @@ export class BatchRun {
     this.#failuresMax = share === undefined ? undefined : failuresOf(share, ids.length);
   }
 
-  /** No minion joins the canaries: only when all of them have succeeded the others' turn comes. */
+  /** Free places of the present stage. The others' turn comes only when all canaries have succeeded. */
   #stageRoom(): number {
     return this.#canariesLeft > 0 ? this.#canariesToStart : Number.POSITIVE_INFINITY;
   }
@@ -204,7 +204,7 @@ export class BatchRun {
     this.#canariesToStart = Math.max(0, this.#canariesToStart - ids.length);
   }
 
-  /** @returns false if the step did not wait for it (any more) */
+  /** @returns false if the step does not wait for the minion */
   #release(jid: string, id: string, atMs: number): boolean {
     if (!this.isAwaited(jid, id)) return false;
     this.#active.delete(id);

@@ -1,5 +1,5 @@
-/** Jobs for minions that are away: kept until a deadline, and sent to each minion alone, under their own job id, when it comes back.
- * Before that the job cache is asked whether it has returned, and then the minion whether it runs the job: once each time that it appears.
+/** Keeps jobs for absent minions until a deadline, and sends them to each minion alone, under their own job id, when it comes back.
+ * Before that it asks the job cache whether the minion has returned, and the minion whether it runs the job: once for each appearance.
  * docs/decisions/0019-jobs-for-absent-minions.md.
  */
 import { SaltworksError } from "../../errors.ts";
@@ -18,13 +18,13 @@ import { FaultDelay } from "./fault-delay.ts";
 import { marksDamaged, PendingJob } from "./pending-job.ts";
 
 const tickMs = 250;
-/** Answers to find_job are gathered this long, so that many that come back together cost one publish. */
+/** Answers to find_job are gathered this long, so that minions that come back together cost one publish. */
 const gatherReadyMs = 250;
 const scanMs = 1_000;
 /** Minions looked at in one scan, so that it takes some milliseconds. */
 const scannedMax = 20_000;
 const reconciledAtOnce = 1_000;
-/** After a fault of the master minions are asked again: the first time soon, at the latest after so long. */
+/** Longest delay before minions are asked again after a fault of the master. The first delay is short. */
 const faultDelayMaxMs = 60_000;
 
 type Due = { readonly atMs: number; readonly asksLeft: number };
@@ -49,7 +49,7 @@ export class Deliveries {
   readonly #steadyMs: () => number;
   readonly #bootMs: () => number;
   readonly #jobs = new Map<string, PendingJob>();
-  /** Minions that lack a job and are not known to be there: their next sign of life counts. */
+  /** Minions that lack a job and are not known to be connected. Their next sign of life counts as coming back. */
   readonly #watched = new Set<string>();
   readonly #due = new Map<string, Due>();
   readonly #rounds: Round[] = [];
@@ -73,7 +73,7 @@ export class Deliveries {
     this.#scan = setInterval(() => this.scan(), scanMs).unref();
   }
 
-  /** Takes up what a former master left. Minions that returned meanwhile are settled in the background. */
+  /** Opens the jobs that a former master left. Minions that returned meanwhile are settled in the background. */
   static open(options: DeliveriesOptions): Deliveries {
     const deliveries = new Deliveries(options);
     for (const stored of options.store.all()) {
@@ -116,7 +116,7 @@ export class Deliveries {
         pendingMinionsMax,
       });
     }
-    // A job id that a user gives may be one that waits already: that one is no more.
+    // A job id that a user gave replaces a job that waits under it.
     for (let former = this.job(record.jid); former; former = this.job(record.jid)) await this.#end(former);
     const minions = [...new Set(record.minions)];
     const job = new PendingJob(
@@ -133,7 +133,7 @@ export class Deliveries {
     this.counters.kept += 1;
   }
 
-  /** These did not answer: the next that is heard of them counts as coming back. */
+  /** These minions did not answer. Their next sign of life counts as coming back. */
   watch(jid: string, ids: Iterable<string>): void {
     const job = this.#jobs.get(jid);
     for (const id of ids) if (job?.lacks(id)) this.#watched.add(id);
@@ -144,7 +144,7 @@ export class Deliveries {
     if (job?.settle(id, "returned")) this.#finishIfDone(job);
   }
 
-  /** Every verified request comes here. */
+  /** Called for every verified request. */
   noteContact(id: string): void {
     if (this.#watched.size > 0 && this.#watched.delete(id) && !this.#due.has(id)) this.noteAppearance(id, "contact");
   }
@@ -157,7 +157,7 @@ export class Deliveries {
     this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
 
-  /** Its key went: a minion that comes under this name later is another. */
+  /** The minion's key is gone. A later minion of this id is another one. */
   forget(id: string): void {
     for (const job of this.#jobs.values()) if (job.settle(id, "withdrawn")) this.#finishIfDone(job);
     this.#watched.delete(id);
@@ -173,7 +173,7 @@ export class Deliveries {
   }
 
   /**
-   * Withdraws a job from one minion or from all that still lack it; on return that is on disk.
+   * Withdraws a job from one minion, or from all that still lack it. Resolves when that is on disk.
    *
    * @returns the minions, sorted; undefined for a job that is not pending
    */
@@ -188,7 +188,7 @@ export class Deliveries {
     return withdrawn.sort();
   }
 
-  /** Ends what is past its deadline, writes what has changed, and looks who is not there. */
+  /** Ends jobs past their deadline, writes changed marks, and notes absent minions. */
   scan(): void {
     const nowMs = this.#bootMs();
     for (const job of this.#jobs.values()) {
@@ -237,7 +237,7 @@ export class Deliveries {
     if (job.leftCount === 0) this.#end(job).catch(this.#options.onFault);
   }
 
-  /** Removed from the store first: if that fails it is still known here, and the next scan tries again. */
+  /** Removes it from the store first. If that fails it stays here, and the next scan tries again. */
   async #end(job: PendingJob): Promise<void> {
     if (this.#jobs.get(job.jid) !== job) return;
     job.ending ??= this.#remove(job).finally(() => {
@@ -253,7 +253,7 @@ export class Deliveries {
   }
 
   async #write(job: PendingJob): Promise<void> {
-    // Marks written behind its removal would be those of the next job under its id.
+    // Marks written after its removal would belong to the next job of this id.
     if (job.ending !== undefined) return job.ending;
     job.isChanged = false;
     try {
@@ -273,7 +273,7 @@ export class Deliveries {
     this.#finishIfDone(job);
   }
 
-  /** Makes rounds of those whose time has come, and begins as many as may be under way. */
+  /** Plans rounds for due minions, and begins as many as may be under way. */
   #run(): void {
     this.#tick = undefined;
     if (this.#isClosed) return;
@@ -315,7 +315,7 @@ export class Deliveries {
   #planRound(appeared: readonly string[], asksLeft: number, nowMs: number): void {
     for (const job of this.#jobs.values()) {
       const lacking = appeared.filter((id) => job.lacks(id) && this.#options.isAccepted(id));
-      // It has appeared anew while it is being asked: that question may have gone to the one before.
+      // A minion that appeared again while it is asked may not have got the question, so it is asked again later.
       for (const id of lacking) if (job.isBusy(id)) this.#due.set(id, { atMs: nowMs + scanMs, asksLeft });
       const ids = lacking.filter((id) => !job.isBusy(id));
       if (ids.length === 0) continue;
@@ -324,7 +324,7 @@ export class Deliveries {
     }
   }
 
-  /** One job and minions that have come back: the cache is asked, then they are, and then the job goes to those who need it. */
+  /** One job and minions that have come back: asks the job cache, then the minions, and sends the job to the ones that need it. */
   async #go({ job, ids, asksLeft }: Round): Promise<void> {
     for (const id of await this.#options.whoReturned(job.jid, ids)) {
       if (job.settle(id, "returned")) this.counters.foundReturned += 1;
@@ -357,7 +357,7 @@ export class Deliveries {
     await Promise.all(sending);
   }
 
-  /** The master's own fault costs the minion none of its asks; it is asked later and later while faults go on. */
+  /** A fault of the master does not use up the minion's asks. Delays grow while faults go on. */
   #noteFault(error: Error, ids: readonly string[], asksLeft: number): void {
     this.#options.onFault(error);
     this.#askAgain(ids, asksLeft, this.#faultDelay.next(this.#steadyMs()));
@@ -370,12 +370,12 @@ export class Deliveries {
     if (this.#due.size > 0) this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
 
-  /** The try is on disk before the job leaves: after a crash in between it counts, and the minion is asked again before it gets another. */
+  /** The try is on disk before the job leaves. After a crash it counts, and the minion is asked before it gets the job again. */
   async #send(job: PendingJob, ids: readonly string[], asksLeft: number): Promise<void> {
     const { granted, undecided } = await this.#options.stillGranted(job.record, ids);
     const kept = new Set([...granted, ...undecided]);
     for (const id of ids) if (!kept.has(id) && job.settle(id, "withdrawn")) this.counters.withdrawn += 1;
-    // It tells its grains soon after it is back, or when it comes again.
+    // A returning minion sends its grains soon, which may decide about it.
     this.#askAgain(undecided, asksLeft - 1);
     const tried = granted.filter((id) => {
       if (!job.lacks(id)) return false;

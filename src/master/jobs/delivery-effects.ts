@@ -1,4 +1,4 @@
-/** What deliveries use of the rest of the master: publisher, tracker, job cache, presence, clocks; and how minions come back. */
+/** The parts of the master that deliveries use, and the ways in which minions come back. */
 import type { PendingJobRecord, PendingJobs } from "../../store/jobs/pending-jobs.ts";
 import type { MinionNumbers } from "./minion-numbers.ts";
 import type { FindJobAnswer } from "./tracker.ts";
@@ -7,8 +7,8 @@ import type { FindJobAnswer } from "./tracker.ts";
 export type Appearance = "start" | "auth" | "contact";
 
 /**
- * How long a minion that is back is left alone before it is asked, milliseconds: what it has to return comes first. It authenticates
- * before it subscribes and says that it has started afterwards, so an `_auth` alone waits for that.
+ * How long after it came back a minion is asked, milliseconds, so that its own returns come first. It authenticates before it subscribes
+ * and announces its start afterwards, so after an `_auth` the wait is longer.
  */
 export const settleMs: Readonly<Record<Appearance, number>> = { start: 1_000, auth: 10_000, contact: 2_000 };
 
@@ -19,7 +19,7 @@ export type DeliveriesOptions = {
   readonly numbers: MinionNumbers;
   /** Sends a job to these minions alone. */
   readonly send: (record: PendingJobRecord, ids: readonly string[]) => Promise<void>;
-  /** To which of these minions the job's publisher may send it still; of `undecided` ones too little is known to say. */
+  /** Which of these minions the job's publisher may still send it to. `undecided`: too little is known of the minion. */
   readonly stillGranted: (record: PendingJobRecord, ids: readonly string[]) => Promise<Grantees>;
   readonly askRunning: (
     jid: string,
@@ -27,7 +27,7 @@ export type DeliveriesOptions = {
     timeoutMs: number,
     onAnswer: (answer: FindJobAnswer) => void,
   ) => Promise<void>;
-  /** Which of these the job cache has a return of. */
+  /** Which of these minions have a return in the job cache. */
   readonly whoReturned: (jid: string, ids: readonly string[]) => Promise<readonly string[]>;
   readonly isAccepted: (id: string) => boolean;
   readonly isConnected: (id: string) => boolean;
@@ -36,6 +36,6 @@ export type DeliveriesOptions = {
   /** The wall clock, in which deadlines are stored, and one that is never set. */
   readonly now?: () => number;
   readonly steadyMs?: () => number;
-  /** One that is never set and counts while the machine sleeps: a job that is late must not run after all. */
+  /** A clock that is never set and counts while the machine sleeps, so that a late job does not run. */
   readonly bootMs?: () => number;
 };

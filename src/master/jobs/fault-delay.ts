@@ -1,4 +1,4 @@
-/** How long to wait after a fault before trying again: doubled while faults go on, from the start once there was none for a while. */
+/** The delay after a fault: it doubles while faults go on, and starts again after a while without one. */
 export class FaultDelay {
   readonly #minMs: number;
   readonly #maxMs: number;
@@ -10,7 +10,7 @@ export class FaultDelay {
     this.#maxMs = maxMs;
   }
 
-  /** Faults of things tried side by side count as one. */
+  /** Faults of simultaneous tries count as one. */
   next(nowMs: number): number {
     if (nowMs < this.#untilMs) return this.#delayMs;
     const isNew = nowMs >= this.#untilMs + this.#maxMs;

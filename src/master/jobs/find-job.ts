@@ -1,10 +1,10 @@
-/** What a minion answers to `saltutil.find_job`. docs/protocol.md section 9. */
+/** Reads a minion's answer to `saltutil.find_job`. docs/protocol.md section 9. */
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
 import type { FindJobAnswer } from "./tracker.ts";
 
-/** `body`: the return's load. The record of the running job, or an empty map; what cannot be decoded tells nothing, so nobody waits for it. */
+/** `body`: the return's load. It holds the record of the running job, or an empty map. A body that cannot be decoded counts as a fault. */
 export function readFindJobAnswer(id: string, body: Uint8Array): FindJobAnswer {
   const load = decoded(body);
   if (!(load instanceof Map)) return { id, runsStill: false, isFault: true };

@@ -1,6 +1,6 @@
 /**
- * What the master keeps of jobs: the tracker that follows them, and what waits for minions that are away.
- * Here they are joined to publisher, presence and stores; each has its own file.
+ * The master's jobs: the tracker that follows them, and the deliveries that wait for absent minions. This file joins both to publisher,
+ * presence and stores.
  */
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -55,7 +55,7 @@ export type FollowTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs
 /** `isDefault`: from the configuration, not asked for with this job. */
 export type DeliverWithin = { readonly seconds: number; readonly isDefault: boolean };
 
-/** What asks about this moment is nothing to hear an hour later, unless somebody says so. */
+/** Functions whose answer is useful only now. They are never kept for absent minions unless `--deliver-within` asks for it. */
 const momentaryFunctions = new Set([
   "test.ping",
   ...["find_job", "running", "is_running", "kill_job", "term_job", "signal_job", "kill_all_jobs"].map(
@@ -119,7 +119,7 @@ export class JobKeeping {
     return this.tracker.isListening || this.deliveries.jobCount > 0;
   }
 
-  /** Who is back comes before who was merely heard: an `_auth` is followed by other requests before the minion can take jobs. */
+  /** Appearances come before contacts, because other requests follow an `_auth` before the minion can take jobs. */
   noteResult(result: BatchResult): void {
     for (const id of result.authenticated) this.deliveries.noteAppearance(id, "auth");
     for (const id of result.started) this.deliveries.noteAppearance(id, "start");
@@ -134,7 +134,7 @@ export class JobKeeping {
    * How long a job is to wait for minions that are away, from its request or the configuration.
    *
    * @returns undefined if not at all
-   * @throws SaltworksError FUNCTION_ARGUMENTS for a time that is none or too long, or where returns are not kept
+   * @throws SaltworksError FUNCTION_ARGUMENTS for an invalid or too long time, or if returns are not kept
    */
   deliverWithin(asked: Value | undefined, fun: Encodable): DeliverWithin | undefined {
     const { config } = this.#parts;
@@ -151,7 +151,7 @@ export class JobKeeping {
     return undefined;
   }
 
-  /** To be called before a job is sent: follows it, and keeps it for minions that are away. Resolves when a crash cannot lose it. */
+  /** Call it before a job is sent: follows the job, and keeps it for absent minions. Resolves when a crash cannot lose it. */
   async begin(
     job: Job,
     published: Published,
@@ -176,7 +176,7 @@ export class JobKeeping {
     });
   }
 
-  /** Runs `publish` with `begin`; if it fails afterwards the job is given up: whoever is told so must not find it run later. */
+  /** Runs `publish` with `begin`. If it fails afterwards, gives the job up: a job whose client heard of a failure must not run later. */
   async beginning<Result>(publish: (begin: JobKeeping["begin"]) => Promise<Result>): Promise<Result> {
     let begun: string | undefined;
     const begin: JobKeeping["begin"] = async (job, published, follow, within) => {
@@ -205,7 +205,7 @@ export class JobKeeping {
     return this.deliveries.job(jid)?.record.deadlineMs;
   }
 
-  /** Why names in a target are nobody to send to; of very many, the first. */
+  /** Why names in a target are not minions, for the first `listedMinionsMax`. */
   keyReasons(names: readonly string[]): Map<string, string> {
     return new Map(names.slice(0, listedMinionsMax).map((id) => [id, keyReason(id, this.reasonSources)] as const));
   }
@@ -233,7 +233,7 @@ export class JobKeeping {
   #deliveryFault(seconds: number): string | undefined {
     const { job_cache: isCached, ext_job_cache: external, keep_jobs_seconds: keptSeconds } = this.#parts.config;
     if (!isCached || external !== "")
-      return "deliver_within takes a job cache that knows who has returned: job_cache must be on and ext_job_cache unset";
+      return "deliver_within needs a job cache that knows which minions have returned: job_cache must be on and ext_job_cache unset";
     if (seconds > deliverWithinSecondsMax)
       return `deliver_within may be at most ${deliverWithinSecondsMax / 86_400} days`;
     if (keptSeconds > 0 && seconds > keptSeconds)
@@ -261,7 +261,7 @@ export class JobKeeping {
     }
   }
 
-  /** Why those who were named or expected are missing; of very many, the first. */
+  /** Why named or expected minions are missing, for the first `listedMinionsMax`. */
   reasonsOf(record: JobRecord, silent: Iterable<string>): Map<string, string> {
     const reasons = this.keyReasons(record.missing);
     const nowMs = Date.now();
@@ -280,7 +280,7 @@ export class JobKeeping {
     this.#parts.bus.fire(`saltworks/job/${jid}/done`, { jid, returned, silent: new Map(silent), reasons });
   }
 
-  /** All of them as a rule; one by one where the grants have become narrower. */
+  /** Asks about all at once, and one by one if the grants have become narrower. */
   async #stillGranted({ jid, fields }: PendingJobRecord, ids: readonly string[]): Promise<Grantees> {
     const source = readGrantSource(fields.get("source"));
     if (source === undefined) return { granted: ids, undecided: [] };
@@ -308,7 +308,7 @@ export class JobKeeping {
     this.#parts.bus.fire(`saltworks/job/${jid}/deliver`, { jid, minions: ids });
   }
 
-  /** Any worker can say: all read the same store. */
+  /** Any worker can tell, because all read the same store. */
   #whoReturned(jid: string, ids: readonly string[]): Promise<readonly string[]> {
     const { pool, partitioner } = this.#parts;
     const task = { kind: "whichReturned", jid, ids };
@@ -318,7 +318,7 @@ export class JobKeeping {
     });
   }
 
-  /** It words a reason: what cannot be read must not keep a job from ending, and "never seen" must not be said of it. */
+  /** True if the data cannot be read: the job must end, and its reasons must not claim "never seen". */
   #isKnown(id: string): boolean {
     try {
       return this.#minionData().get(id) !== undefined;

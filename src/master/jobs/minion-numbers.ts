@@ -1,6 +1,6 @@
 /**
- * Minions as numbers: a job to 100,000 minions keeps four bytes of each, and all jobs share one table of the ids.
- * A number lives as long as a list that holds it.
+ * Minions as numbers: a job to 100,000 minions keeps four bytes for each, and all jobs share one table of the ids.
+ * A number lives as long as a list holds it.
  */
 
 export class MinionNumbers {
@@ -22,7 +22,7 @@ export class MinionNumbers {
     return this.#ids[number] ?? "";
   }
 
-  /** The id's number, to be given back with `release`. */
+  /** The id's number. Give it back with `release`. */
   acquire(id: string): number {
     const known = this.#byId.get(id);
     if (known !== undefined) {
@@ -48,7 +48,7 @@ export class MinionNumbers {
   }
 }
 
-/** A job's minions: each has an index, found by its id. Those that join later come after the first ones. */
+/** A job's minions: each has an index, found by its id. Later minions come after the first ones. */
 export class JobMinions {
   readonly #numbers: MinionNumbers;
   /** Ascending, to be searched. */
@@ -85,7 +85,7 @@ export class JobMinions {
     return this.count - 1;
   }
 
-  /** To be called once, when the list is used no more. */
+  /** Call it once, when the list is not used any more. */
   release(): void {
     for (const number of this.#first) this.#numbers.release(number);
     for (const number of this.#later) this.#numbers.release(number);

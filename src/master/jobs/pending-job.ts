@@ -1,15 +1,15 @@
-/** One job that waits for minions which are away: who still lacks it, and how often it was sent to each. */
+/** One job that waits for absent minions: which of them lack it, and how often it was sent to each. */
 import { SaltworksError } from "../../errors.ts";
 import { deliveryTriesMax } from "../../limits.ts";
 import type { PendingJobRecord, StoredPendingJob } from "../../store/jobs/pending-jobs.ts";
 import { JobMinions, type MinionNumbers } from "./minion-numbers.ts";
 
-/** A minion's byte: how often the job was sent to it alone, and why it needs it no longer. */
+/** A minion's byte: how often the job was sent to it alone, and why it no longer needs the job. */
 const triesMask = 0x0f;
 const settledBits = { returned: 0x10, withdrawn: 0x20, spent: 0x40 } as const;
 const settledMask = 0x70;
 
-/** Of marks that are damaged: a job that an operator withdrew is not sent for it; all others count as waiting, and returns tell who does not. */
+/** For damaged marks: withdrawn minions stay withdrawn. All others count as waiting, until their returns are found. */
 function unlessWithdrawn(mark: number): number {
   return (mark & settledMask) === settledBits.withdrawn ? mark : 0;
 }
@@ -21,14 +21,14 @@ export class PendingJob {
   readonly #minions: JobMinions;
   /** In the order of `record.minions`, as they are stored. */
   readonly marks: Uint8Array;
-  /** Where a minion of `#minions` stands in `record.minions`. */
+  /** Index in `record.minions` of each minion of `#minions`. */
   readonly #places: Uint32Array;
   readonly #busy = new Set<string>();
-  /** Its deadline by a clock that is never set: a job lives as long as it was meant to, however the wall clock is set. */
+  /** Its deadline by a clock that is never set, so that setting the wall clock does not move it. */
   endsMs = Number.POSITIVE_INFINITY;
   /** Marks have changed since they were written. */
   isChanged = false;
-  /** Resolves when it is no more in the store, while it is being removed. */
+  /** While it is being removed: resolves when the store does not hold it any more. */
   ending: Promise<void> | undefined;
   #left: number;
 
@@ -53,7 +53,7 @@ export class PendingJob {
     return this.record.minions.length;
   }
 
-  /** How many still lack it. */
+  /** Number of minions that lack it. */
   get leftCount(): number {
     return this.#left;
   }
@@ -82,7 +82,7 @@ export class PendingJob {
     return true;
   }
 
-  /** Counts a delivery that is about to be made. @returns false if there have been enough, which settles it */
+  /** Counts a delivery before it is made. @returns false if the minion has had `deliveryTriesMax`, which settles it */
   countTry(id: string): boolean {
     const place = this.#placeOf(id);
     const tries = this.tries(id);
@@ -96,7 +96,7 @@ export class PendingJob {
     return true;
   }
 
-  /** These deliveries could not be made. */
+  /** Undoes the count of deliveries that could not be made. */
   takeBackTries(ids: readonly string[]): void {
     for (const id of ids) {
       const place = this.#placeOf(id);
@@ -111,7 +111,7 @@ export class PendingJob {
     return this.#busy.has(id);
   }
 
-  /** These are being asked or sent to. */
+  /** Notes minions that are being asked or sent to. */
   occupy(ids: readonly string[]): void {
     for (const id of ids) this.#busy.add(id);
   }

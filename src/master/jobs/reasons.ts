@@ -1,4 +1,4 @@
-/** Why a minion has not returned, in words: what its key, its presence and find_job have to say. */
+/** Why a minion has not returned, in words, from its key, its presence and find_job. */
 import { durationText } from "../../config/duration.ts";
 import type { KeyState } from "../../store/keys/keys.ts";
 import type { JobRecord, MinionRecord } from "./record.ts";
@@ -9,7 +9,7 @@ export type ReasonSources = {
   readonly isConnected: (id: string) => boolean;
   /** When it was last heard, since this master's start. */
   readonly contactMs: (id: string) => number | undefined;
-  /** Whether the master keeps anything that the minion once told. */
+  /** Whether the master holds data of the minion. */
   readonly isKnown: (id: string) => boolean;
   /** Until when the job waits for it; undefined if it does not. */
   readonly waitsUntilMs: (jid: string, id: string) => number | undefined;
@@ -33,7 +33,7 @@ export function reasonFor(
   return untilMs === undefined ? reason : `${reason}; the job waits for it until ${utcText(untilMs)}`;
 }
 
-/** Why a name in a target is nobody to send to. */
+/** Why a name in a target is not a minion that can get a job. */
 export function keyReason(id: string, sources: Pick<ReasonSources, "keyState">): string {
   const state = sources.keyState(id);
   return state === undefined || state === "accepted"

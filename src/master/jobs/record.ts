@@ -1,16 +1,16 @@
 /**
- * What the master knows of one job, minion by minion: a state, when it came to that, and what find_job brought to light.
- * Typed arrays by the minion's index, made when first needed: a job to 100,000 minions takes a megabyte, and its publish does not wait for them.
+ * What the master knows of one job, minion by minion: its state, since when, and its answer to find_job.
+ * Typed arrays by the minion's index, made when first needed: for 100,000 minions they take a megabyte, and the publish does not wait for them.
  */
 import type { TextList } from "../../wire/text-list.ts";
 import type { Encodable } from "../../wire/values.ts";
 import { JobMinions, type MinionNumbers } from "./minion-numbers.ts";
 
-/** `targeted`: expected, nothing sent yet. `running`: it said so. `failed`: returned with a retcode other than 0. `lost`: waited for in vain. */
+/** `targeted`: expected, nothing sent yet. `running`: by its own answer. `failed`: returned with a retcode other than 0. `lost`: given up. */
 export const minionStates = ["targeted", "sent", "running", "returned", "failed", "lost"] as const;
 export type MinionState = (typeof minionStates)[number];
 
-/** `waiting` is `targeted` or `sent`, which a job's minions are together. */
+/** `waiting` is `targeted` or `sent`: all minions of a job change from one to the other together. */
 const codes = { waiting: 0, running: 1, returned: 2, failed: 3, lost: 4 } as const;
 const notes = { asked: 1, idle: 2, fault: 4, late: 8, gone: 16, delivered: 32 } as const;
 type Note = keyof typeof notes;
@@ -34,14 +34,14 @@ export type MinionRecord = {
   readonly isDelivered: boolean;
 };
 
-/** Why somebody is not heard of, in Salt's words. */
+/** Why a minion is silent, in Salt's words. */
 export type SilentReason = "No response" | "Not connected";
 
 export type JobHead = {
   readonly jid: string;
   readonly minions: TextList;
   readonly fun?: string;
-  /** Who asked for it. */
+  /** The user that asked for it. */
   readonly user?: string;
   /** Names in the target that have no accepted key. */
   readonly missing?: readonly string[];
@@ -56,7 +56,7 @@ export class JobRecord {
   sentMs: number | undefined;
   /** Since when it is kept, by a clock that is never set. */
   trackedMs = 0;
-  /** When no minion was waited for any more. */
+  /** When the last minion had returned or was given up. */
   overMs: number | undefined;
   readonly #numbers: MinionNumbers;
   readonly #expectedCount: number;
@@ -67,7 +67,7 @@ export class JobRecord {
   /** Milliseconds after `startedMs`. */
   #changedMs = new Uint32Array(0);
   #returned = 0;
-  /** Whether somebody could not answer find_job. */
+  /** Whether a minion could not answer find_job. */
   hasFaults = false;
 
   constructor(head: JobHead, numbers: MinionNumbers, nowMs: number) {
@@ -93,7 +93,7 @@ export class JobRecord {
     return this.#returned >= this.minionCount;
   }
 
-  /** A minion that was not expected is one of the job's from now on. @returns false if it had returned before */
+  /** An unexpected minion joins the job's minions. @returns false if it had returned before */
   noteReturn(id: string, isFailed: boolean, nowMs: number): boolean {
     const index = this.#indexOf(id, true);
     if (this.#hasReturned(index)) return false;
@@ -121,7 +121,7 @@ export class JobRecord {
     this.#mark(this.#indexOf(id, false), "fault");
   }
 
-  /** The job went to these alone: they are waited for anew. */
+  /** The job was sent to these minions alone, so it waits for them again. */
   noteDelivered(ids: readonly string[], nowMs: number): void {
     for (const id of ids) {
       const index = this.#indexOf(id, false);
@@ -131,7 +131,7 @@ export class JobRecord {
     }
   }
 
-  /** Given up: a minion that has not returned, and does not say that it runs, is lost. */
+  /** The job is given up: minions that have not returned and do not run it are lost. */
   noteOver(nowMs: number, isGone: (id: string) => boolean): void {
     this.overMs = nowMs;
     if (this.isComplete) return;
@@ -143,12 +143,12 @@ export class JobRecord {
     }
   }
 
-  /** Those who have not returned; without those who could not answer find_job, for whom nobody waits. */
+  /** Minions that have not returned, without the ones that could not answer find_job, which are not awaited. */
   outstanding(): string[] {
     return this.#ids((index) => !this.#hasReturned(index) && ((this.#notes[index] ?? 0) & notes.fault) === 0);
   }
 
-  /** Of a job that is over: who is still missing, and why as far as Salt would say. */
+  /** Missing minions of a job that is over, with Salt's reason. */
   silent(): Map<string, SilentReason> {
     if (this.isComplete) return new Map();
     const reasonOf = (id: string) => (this.of(id)?.wasGone ? "Not connected" : "No response");
@@ -176,7 +176,7 @@ export class JobRecord {
     return counts;
   }
 
-  /** To be called once, when the job is forgotten. */
+  /** Call it once, when the job is forgotten. */
   release(): void {
     this.#minions?.release();
   }

@@ -24,7 +24,7 @@ export type FollowOptions = {
   readonly onDone: (returned: readonly string[], silent: ReadonlyMap<string, SilentReason>) => void;
 };
 
-/** `runsStill`: whether the find_job answer names a running job. `isFault`: the minion could not answer; it is waited for no more. */
+/** `runsStill`: whether the find_job answer names a running job. `isFault`: the minion could not answer, and is not awaited any more. */
 export type FindJobAnswer = { readonly id: string; readonly runsStill: boolean; readonly isFault: boolean };
 
 export type TrackerOptions = {
@@ -41,7 +41,7 @@ export type TrackerOptions = {
 type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn" | "onDone"> & {
   readonly record: JobRecord;
   readonly firstDeadlineMs: number;
-  /** Of those that said that they still run. */
+  /** Deadlines of minions that answered that they still run. */
   readonly laterDeadlineMs: Map<string, number>;
   roundEndsMs: number;
   isAnyRunning: boolean;
@@ -53,7 +53,7 @@ type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn"
   timer: NodeJS.Timeout | undefined;
 };
 
-/** `onEnd`: the asker waits for no more answers. */
+/** `onEnd`: no more answers are awaited. */
 type Question = { readonly onAnswer: (answer: FindJobAnswer) => void; readonly onEnd?: () => void };
 
 export class JobTracker {
@@ -65,7 +65,7 @@ export class JobTracker {
   readonly #jobs = new Map<string, Followed>();
   /** Oldest first. */
   readonly #records = new Map<string, JobRecord>();
-  /** find_job's own jid to what is done with an answer. */
+  /** Handlers of answers, by the jid of find_job. */
   readonly #questions = new Map<string, Question>();
   readonly #sweep: NodeJS.Timeout;
   #openCount = 0;
@@ -86,7 +86,7 @@ export class JobTracker {
     return this.#records.size;
   }
 
-  /** Minions of all jobs that are kept, one counted for each of its jobs. */
+  /** Minions of all kept jobs, each counted once per job. */
   get minionCount(): number {
     return this.#minionCount;
   }
@@ -96,18 +96,18 @@ export class JobTracker {
     return this.#openCount > 0 || this.#jobs.size > 0 || this.#questions.size > 0;
   }
 
-  /** What is known of a job; undefined if it is too long ago. */
+  /** The record of a job; undefined if it was forgotten. */
   record(jid: string): JobRecord | undefined {
     return this.#records.get(jid);
   }
 
-  /** It could not be sent. No minion has it, so none is asked about it. */
+  /** The job could not be sent. No minion has it, so none is asked about it. */
   letGo(jid: string): void {
     const job = this.#jobs.get(jid);
     if (job !== undefined) this.#finish(job);
   }
 
-  /** Whether somebody still waits for it. */
+  /** Whether the job is still waited for. */
   isFollowed(jid: string): boolean {
     return this.#jobs.has(jid);
   }
@@ -133,7 +133,7 @@ export class JobTracker {
   follow(options: FollowOptions): void {
     this.counters.followed += 1;
     const { jid, timeoutMs, gatherTimeoutMs, onReturn, onDone } = options;
-    // A job id that a user gives may be one that is followed already: that one is over, or its timer would end this one.
+    // A job id that a user gave may be followed already. The former job ends here, because its timer would end this one.
     const former = this.#jobs.get(jid);
     if (former !== undefined) this.#finish(former);
     if (this.#jobs.size >= trackedJobsMax) this.#letOldestGo();
@@ -159,7 +159,7 @@ export class JobTracker {
     else this.#schedule(job, job.roundEndsMs);
   }
 
-  /** A return came in. `body` is asked for only if somebody needs it. */
+  /** A return came in. `body` is called only if a follower needs it. */
   noteReturn(jid: string, id: string, body: () => Uint8Array, isFailed = false): void {
     const record = this.#records.get(jid);
     if (record === undefined) {
@@ -177,7 +177,7 @@ export class JobTracker {
   }
 
   /**
-   * Asks minions whether they run a job. `onAnswer` hears each answer; resolves when all have answered or time is up.
+   * Asks minions whether they run a job. Calls `onAnswer` with each answer. Resolves when all have answered or time is up.
    *
    * @throws what publishing throws
    */
@@ -208,7 +208,7 @@ export class JobTracker {
     this.#questions.delete(question);
   }
 
-  /** Lets go of what is too old, and of the oldest that no client follows where there are too many; `minionCount` more are to come. */
+  /** Forgets old records, and over the bounds the oldest that no client follows. `minionCount`: minions of the job that is about to join. */
   forgetOld(minionCount = 0): void {
     const oldMs = this.#steadyMs() - jobRecordKeptMs;
     for (const record of this.#records.values()) {
@@ -268,7 +268,7 @@ export class JobTracker {
     job.timer = setTimeout(() => this.#endRound(job), delayMs);
   }
 
-  /** A round is over: ask again if anybody was running in it, else give up once every personal deadline has passed. */
+  /** A round is over: asks again if a minion was running in it, else gives up when the deadlines of all minions have passed. */
   #endRound(job: Followed): void {
     const nowMs = this.#steadyMs();
     const nextMs = nowMs < job.roundEndsMs ? job.roundEndsMs : this.#nextRound(job, nowMs);
@@ -280,7 +280,7 @@ export class JobTracker {
   #nextRound(job: Followed, nowMs: number): number | undefined {
     if (job.isAnyRunning || job.isAsking) {
       job.roundEndsMs = nowMs + job.gatherTimeoutMs;
-      // While the question is still on its way to the minions, no minion can have answered it.
+      // Minions cannot answer a question that is still being published.
       if (!job.isAsking) this.#beginRound(job);
       return job.roundEndsMs;
     }
@@ -297,7 +297,7 @@ export class JobTracker {
     this.#ask(job)
       .catch((error: Error) => {
         this.#options.onFault(error);
-        // No minion was asked, so none is silent: once more in the next round.
+        // The minions were not asked, so they are not silent: ask in the next round.
         job.unaskedRounds += 1;
         job.isAnyRunning ||= job.unaskedRounds <= unaskedRoundsMax;
       })
@@ -323,7 +323,7 @@ export class JobTracker {
     this.#dropQuestion(job);
     this.#jobs.delete(record.jid);
     record.noteOver(this.#now(), (id) => !this.#options.isConnected(id));
-    // Timers and publishes end here: a listener's fault must end neither.
+    // A listener's fault must end neither timers nor publishes.
     try {
       job.onDone(record.returnedIds(), record.silent());
     } catch (error) {

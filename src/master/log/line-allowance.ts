@@ -1,4 +1,4 @@
-/** How many lines of one kind the log still takes: `logBurstLines` at once, then one in `logLineMs`. Pure. */
+/** How many more lines of one kind the log takes: `logBurstLines` at once, then one in `logLineMs`. Pure. */
 import { logBurstLines, logLineMs } from "../../limits.ts";
 
 export class LineAllowance {

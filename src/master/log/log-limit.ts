@@ -1,21 +1,21 @@
 /**
- * The master's log as every part of it writes: strangers and minions can cause lines, so that each sentence appears a bounded number of times, with
- * how many there were in between, and no value in it is long.
+ * Bounds the master's log, because strangers and minions can cause lines: each sentence appears a bounded number of times, with the count of
+ * the lines left out, and values are cut.
  */
 import type { Level, Logger } from "pino";
 import { logItemsMax, logSentencesMax, logTextLengthMax } from "../../limits.ts";
 import { LineAllowance } from "./line-allowance.ts";
 
 const limitedLevels: ReadonlySet<string | symbol> = new Set<Level>(["trace", "debug", "info", "warn", "error"]);
-/** Errors within fields, details within errors: what lies deeper is not shown. */
+/** Depth of shown values: errors within fields, details within errors. */
 const depthMax = 4;
 
-/** For each limited logger, one that bounds the values of a line only. */
+/** For each limited logger, a logger that bounds only the values of a line. */
 const withValuesBounded = new WeakMap<object, object>();
 
 /**
- * The same log for lines whose sentences hold a stranger's text: the writer bounds their number itself. Written to the limited logger, each
- * would take one of `logSentencesMax` places for good.
+ * The same log for sentences that hold a stranger's text; the caller bounds their number. In the limited logger each would take one of
+ * `logSentencesMax` places for good.
  *
  * @returns `logger` itself if it is not a limited one
  */
@@ -51,7 +51,7 @@ export class LogLimit {
     write(suppressed === 0 ? bounded : [{ ...(fields as object), suppressed }, ...rest]);
   }
 
-  /** Sentences are written in the code, hence few: see `withoutSentenceLimit`. Beyond the bound the rest share one allowance. */
+  /** Sentences come from the code, so they are few (see `withoutSentenceLimit`). Over the bound the rest share one allowance. */
   #allowanceOf(sentence: string): LineAllowance {
     const key = this.#allowances.has(sentence) || this.#allowances.size < logSentencesMax ? sentence : "";
     let allowance = this.#allowances.get(key);
@@ -65,7 +65,7 @@ export class LogLimit {
 
 type Line = readonly unknown[];
 
-/** The logger, whose lines of the limited levels go through `pass`. */
+/** A logger whose lines of the limited levels go through `pass`. */
 function writingBy(logger: Logger, pass: (line: Line, write: (bounded: Line) => void) => void): Logger {
   return new Proxy(logger, {
     get: (inner, name) => {
@@ -95,7 +95,7 @@ function boundedValue(value: unknown, depth: number): unknown {
   );
 }
 
-/** An error of the same class, which pino shows as it would show the whole one. */
+/** A bounded error of the same class, which pino shows in the same form. */
 function boundedError(error: Error, depth: number): Error {
   const { cause, message, stack = "" } = error;
   const held = Object.entries(error).filter(([name]) => name !== "cause");

@@ -1,10 +1,10 @@
 /**
- * Where a scrape shows that a bound refused, dropped or cut something: for each such bound of src/limits.ts, by its name there, and for each option, a
- * metric and its labels. docs/limits.md is generated from this; tests compare it with the bounds and with a master's metrics.
+ * The metric and labels that show how often a bound refused, dropped or cut something, for each such bound of src/limits.ts and each option.
+ * docs/limits.md is generated from this; tests compare it with the bounds and with a master's metrics.
  */
 import { type LabelsOf, type MetricName, metrics } from "./table.ts";
 
-/** `labels`: without `worker`, of which each has a row of its own. */
+/** `labels`: without `worker`, because each worker has a row of its own. */
 export type LimitCounter = { readonly metric: MetricName; readonly labels: Readonly<Record<string, string>> };
 
 function at<Name extends MetricName>(metric: Name, labels: Omit<LabelsOf<Name>, "worker">): LimitCounter {
@@ -130,7 +130,7 @@ export const limitCounters: Readonly<Record<string, LimitCounter>> = {
   ...jobs,
 };
 
-/** As a query would name it. */
+/** The counter as in a query. */
 export function counterText({ metric, labels }: LimitCounter): string {
   const shown = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
   return shown.length === 0 ? metric : `${metric}{${shown.join(",")}}`;

@@ -5,7 +5,7 @@ export type Metric = {
   readonly kind: MetricKind;
   readonly labels: readonly string[];
   readonly help: string;
-  /** Of a histogram. */
+  /** Bucket bounds of a histogram. */
   readonly bounds?: readonly number[];
 };
 

@@ -1,4 +1,4 @@
-/** One look at the whole master, main thread and workers, for the endpoint and for `saltworks top`. Looks at the same time share one. */
+/** One look at the whole master, main thread and workers, for the endpoint and for `saltworks top`. Simultaneous looks share one. */
 import { metricsWorkerTimeoutMs } from "../../limits.ts";
 import type { Encodable } from "../../wire/values.ts";
 import { LaneMeasuresReader } from "../../workers/measures/lane-measures.ts";
@@ -59,7 +59,7 @@ export class Metrics {
     const laneThreads = Object.values(lanes).reduce((sum, lane) => sum + lane.threadsUp, 0);
     const [readings, ofLanes] = await Promise.all([
       this.#workers.read(),
-      // Beside the lanes' threads, that of the publish port answers.
+      // The thread of the publish port answers beside those of the lanes.
       this.#lanes.read(laneThreads + 1, metricsWorkerTimeoutMs),
       publishFront.look(metricsWorkerTimeoutMs),
     ]);

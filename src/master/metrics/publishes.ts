@@ -1,4 +1,4 @@
-/** What the publish port counted and holds, under the names of the metrics table. */
+/** Metrics of the publish port. */
 import { subscriberCloseReasons } from "../../transport/zmtp/publish/subscriber.ts";
 import type { PublishFront } from "../ports/publish-front.ts";
 import type { Samples } from "./samples.ts";

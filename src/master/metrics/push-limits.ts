@@ -1,4 +1,4 @@
-/** How near the bounds of pushed files are, under the names of the metrics table. */
+/** Limit metrics of pushed files. */
 import type { MasterConfig } from "../../config/load.ts";
 import { pushedCountWaitMs } from "../../limits.ts";
 import type { FileAnswers } from "../answers/files.ts";
@@ -8,7 +8,7 @@ export type Limit = (name: string, used: number, max: number, hits: number | und
 
 const mebibyte = 1024 * 1024;
 
-/** Of one minion's files and of a single one the lane alone knows how much there is: what is refused is counted. */
+/** For the bounds of one minion and of one file only refusals are counted, because only the lane knows what is in use. */
 export function samplePushLimits(
   limit: Limit,
   { pushRefusals, pushed }: Pick<FileAnswers, "pushRefusals" | "pushed">,

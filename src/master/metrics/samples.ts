@@ -37,13 +37,13 @@ export class Samples {
     for (const [name, values] of this.#byMetric) {
       const { help, kind } = metrics[name];
       const family = { name, help, type: kind, values };
-      // Whatever has a name and gives its values may be registered; the package's types know its own classes only.
+      // Any object with a name and values may be registered. The package's types know its own classes only.
       registry.registerMetric({ name, get: async () => family } as unknown as Metric);
     }
     return registry.metrics();
   }
 
-  /** Rows of name, labels and value, for whoever reads metrics by the request port. */
+  /** Rows of name, labels and value, for clients that read metrics over the request port. */
   rows(): Encodable {
     return [...this.#byMetric].flatMap(([name, samples]) =>
       samples.map(({ metricName, labels, value }) => [metricName ?? name, labels, value]),

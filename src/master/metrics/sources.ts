@@ -1,4 +1,4 @@
-/** What the parts of the main thread and the workers know, under the names of the metrics table. Reads only; each number is kept by its part. */
+/** Metrics of the main thread's parts and of the workers. Only reads: each part keeps its own numbers. */
 import type { MasterConfig } from "../../config/load.ts";
 import {
   allUnreadRepliesBytesMax,
@@ -83,7 +83,7 @@ export type MeteredParts = {
   readonly saltFiles: Pick<SaltFiles, "counters">;
 };
 
-/** Everything that the main thread knows without asking anybody. */
+/** Everything that the main thread knows by itself. */
 export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleRequests(samples, parts);
   sampleQueues(samples, parts);
@@ -282,7 +282,7 @@ function sampleSaltFiles(samples: Samples, counters: MeteredParts["saltFiles"]["
   samples.set("saltworks_salt_jobs_taken_total", {}, counters.jobsTaken);
 }
 
-/** How near each bound is. Those that are options go by the option's name, the others by their name in src/limits.ts. */
+/** Limit metrics. An option's limit has the option's name, all others their name in src/limits.ts. */
 export function sampleLimits(
   samples: Samples,
   parts: MeteredParts,

@@ -20,7 +20,7 @@ const requests = {
     [],
     "Lines left out of the log because the same sentence appeared too often.",
   ),
-  saltworks_frames_malformed_total: metric("counter", [], "Of these, frames that are no request of a REQ socket."),
+  saltworks_frames_malformed_total: metric("counter", [], "Of these, frames that are not a request of a REQ socket."),
   saltworks_requests_total: metric(
     "counter",
     ["worker", "command", "outcome"],
@@ -222,12 +222,12 @@ const fleet = {
     "Questions for pillars while `pillar_cache` is on: `hits`, `misses`; minions whose kept pillars were `forgotten` because they asked for new ones or an operator did; pillars that could not be kept (`unkept`), as on a full disk.",
   ),
   saltworks_jobs_total: metric("counter", ["outcome"], "Jobs `published`, and those whose target was `unmatched`."),
-  saltworks_jobs_followed: metric("gauge", [], "Jobs whose end somebody waits for."),
+  saltworks_jobs_followed: metric("gauge", [], "Jobs that the master follows to their end."),
   saltworks_jobs_pending: metric("gauge", [], "Jobs that wait for minions which are away."),
   saltworks_deliveries_total: metric(
     "counter",
     ["outcome"],
-    "Minions that came back while a job waited for them: it was `sent`, they had returned (`foundReturned`) or ran it (`foundRunning`), or stayed `unanswered`; and those for whom it was `withdrawn` or has `expired`.",
+    "Minions that came back while a job waited for them: it was `sent`, they had returned (`foundReturned`) or ran it (`foundRunning`), or stayed `unanswered`; and minions whose job was `withdrawn` or has `expired`.",
   ),
   saltworks_key_rotations_total: metric("counter", [], "Times that the AES key of publications was replaced."),
   saltworks_key_changes_total: metric("counter", ["change"], "Minions' keys `added`, `removed` or `changed` on disk."),
@@ -307,7 +307,7 @@ const events = {
   saltworks_events_total: metric(
     "counter",
     ["source"],
-    "Events by where they came from: the `master` itself, its `workers` (encoded only while somebody follows), or a `program` of this machine.",
+    "Events by where they came from: the `master` itself, its `workers` (encoded only while a program follows), or a `program` of this machine.",
   ),
   saltworks_events_dropped_total: metric(
     "counter",

@@ -1,7 +1,7 @@
 /** CPU time of each thread of this process, by the name that the system has for it. Source: proc(5). */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Linux counts in hundredths of a second (USER_HZ) whatever the kernel's own clock does. */
+/** Linux counts in hundredths of a second (USER_HZ), independent of the kernel's own clock. */
 const ticksPerSecond = 100;
 /** Fields of /proc/PID/stat behind the name: utime and stime are the 14th and 15th of all, counted from 1. */
 const userTimeField = 11;
@@ -9,11 +9,11 @@ const userTimeField = 11;
 type Seen = {
   readonly name: string;
   readonly ticks: number;
-  /** Of these, what the thread had used under another name: one that starts has no name of its own yet. */
+  /** The part that the thread used under another name, because a starting thread has no name of its own yet. */
   readonly foreignTicks: number;
 };
 
-/** Threads come and go, but what a name has used never gets less: whoever reads a sum of counters would take that for a new beginning. */
+/** CPU time by name, which never decreases though threads come and go: readers of counters take a decrease for a restart. */
 export class ThreadCpu {
   readonly #processId: number;
   #living: ReadonlyMap<string, Seen> = new Map();
@@ -54,13 +54,13 @@ export class ThreadCpu {
 
   #foreignTicks(threadId: string, name: string, ticks: number): number {
     const before = this.#living.get(threadId);
-    // One that has used less than before is another thread with the number of one that ended.
+    // A thread that has used less than before is a new one with a reused number.
     if (before === undefined || ticks < before.ticks) return 0;
     return before.name === name ? before.foreignTicks : before.ticks;
   }
 }
 
-/** A lane's thread never takes a number again: those that ended are one sum by lane, or names would never stop coming. A shard's replacement has its name. */
+/** Numbers of lane threads are not reused, so ended ones are one sum per lane; else the names would never stop growing. A shard's replacement keeps its name. */
 function endedName(name: string): string {
   return name.startsWith("sw-shard-") ? name : name.replace(/^(sw-[a-z]+)-\d+$/, "$1-ended");
 }

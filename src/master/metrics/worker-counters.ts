@@ -1,11 +1,11 @@
-/** What a worker counted, under the names of the metrics table. */
+/** Metrics of a worker's counters. */
 import { diskFaultKinds } from "../../store/disk/faults.ts";
 import type { WorkerMeasures } from "../../workers/measures/measures.ts";
 import type { Samples } from "./samples.ts";
 
 const refusalPrefix = "refused.";
 const targetPrefix = "targets.";
-/** Shown from the first look on, at 0: what appears at 1 has no rate. */
+/** Shown at 0 from the first look on, because a counter that first appears at 1 has no rate. */
 const usualRefusals = [
   "algorithm",
   "authTooLarge",
@@ -26,7 +26,7 @@ const usualRefusals = [
   "unreadable",
   "version",
 ];
-/** What a minion is refused, by the names of the worker's counters. */
+/** Refusals of minions, by the names of the worker's counters. */
 const minionRefusals = [
   "events.forbiddenTag",
   "events.overRequest",

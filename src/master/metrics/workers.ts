@@ -1,6 +1,6 @@
 /**
- * Asks every worker for its measures and waits a bounded time: one that is busy or hangs gives its last answer and is called stale.
- * At most one question a worker is under way, so that a hung one does not gather them.
+ * Asks every worker for its measures and waits a bounded time. For a worker that is busy or hangs, the last answer counts and is stale.
+ * Each worker has one question under way at most, so that questions do not gather at one that hangs.
  */
 import type { WorkerMeasures } from "../../workers/measures/measures.ts";
 
@@ -27,7 +27,7 @@ export class WorkerReader {
     this.#underWay = new Array<Promise<void> | undefined>(options.slotCount).fill(undefined);
   }
 
-  /** What workers that were replaced had counted when they were asked last, all together: a sum over all workers must never go down. */
+  /** Last counters of all replaced workers together, because a sum over all workers must never decrease. */
   get formerCounters(): ReadonlyMap<string, number> {
     return this.#formerCounters;
   }
@@ -37,7 +37,7 @@ export class WorkerReader {
     const slots = this.#latest.map((_, slot) => slot);
     const isFresh = slots.map(() => false);
     const answers = slots.map(async (slot) => {
-      // What a former look asked may be answered with what was true then: good enough to be called fresh by this one.
+      // The answer to a former look counts as fresh for this one, too.
       this.#underWay[slot] ??= this.#ask(slot);
       const before = this.#latest[slot];
       await this.#underWay[slot];

@@ -1,6 +1,6 @@
 /**
- * Who an operator is, and what he may do: the user of a key file, of a token, or of an eauth system with his password.
- * Whatever is asked in clear passes here. Source: docs/protocol.md section 7.2, docs/external-auth.md.
+ * Identifies operators and decides what they may do: users of a key file, of a token, or of an eauth system with a password.
+ * All clear commands pass here. Source: docs/protocol.md section 7.2, docs/external-auth.md.
  */
 import type { Logger } from "pino";
 import { backendConfig } from "../../config/external-auth.ts";
@@ -48,15 +48,15 @@ export type AuthorisationOptions = {
   readonly checks: Pick<CredentialChecks, "check" | "notEnabled">;
   readonly tokens: Tokens;
   readonly targets: Pick<Targets, "written" | "expected" | "parse">;
-  /** Who published a job that the master still knows. */
+  /** The user that published a job, as long as the master knows it. */
   readonly ownerOf: (jid: string) => string | undefined;
   readonly logger: Pick<Logger, "warn" | "error">;
   readonly nowMs: () => number;
 };
 
 /**
- * `user`: as whom a caller acts. `grants`: what is permitted; undefined is everything. `isNamesake`: an eauth system let a user in by the name
- * of the master's own user, whose jobs are not theirs. `source`: where the grants came from.
+ * `user`: the name that a caller acts under. `grants`: its permissions; undefined permits everything. `isNamesake`: a user of an eauth system that has
+ * the name of the master's own user, but does not own its jobs. `source`: the origin of the grants.
  */
 export type Identity = {
   readonly user: string;
@@ -64,20 +64,20 @@ export type Identity = {
   readonly isNamesake?: boolean;
   readonly source?: GrantSource;
 };
-/** What of a job its permission depends on. */
+/** The parts of a job that its permission depends on. */
 type AskedJob = Pick<Job, "fun" | "arg"> & AskedTarget;
 
-/** Wheel functions by which a client follows its own jobs; they look at whose job it is. Users with grants never get more of them. */
+/** Wheel functions that clients use to follow their own jobs. They check the job's owner. Grants do not extend them. */
 const followFunctions: ReadonlySet<string> = new Set(["saltworks.returns", "saltworks.batch", "saltworks.job_end"]);
 const targetFunction = "saltworks.match_target";
-/** What the master asks itself. */
+/** Functions for the master itself. */
 const innerFunctions: ReadonlySet<string> = new Set(["saltworks.retcodes", "saltworks.peer_returns"]);
-/** Clients ask it to follow a job. Whoever may publish anything may ask it of the same minions, about jobs of their own. */
+/** Clients use it to follow a job. A user may ask it of all minions that it may publish to, about its own jobs. */
 const findJob = "saltutil.find_job";
 /** The only system whose users are those of this machine. */
 const systemBackend = "pam";
 
-/** From the master's parts. */
+/** Makes the authorisation from the master's parts. */
 export function authorisationOf(
   { config, logger }: { readonly config: MasterConfig; readonly logger: Logger },
   targets: Targets,
@@ -98,7 +98,7 @@ export class Authorisation {
     this.#refusals = new RefusalLog(options.logger, options.nowMs);
   }
 
-  /** What is counted of the tokens that were given out. */
+  /** Counters of issued tokens. */
   get tokens(): Pick<Tokens, "counters" | "count"> {
     return this.#options.tokens;
   }
@@ -121,8 +121,8 @@ export class Authorisation {
   }
 
   /**
-   * Whether every function is granted for every minion that is asked. `claimed`: the user of the system that asks. `isHopeful`: minions of which
-   * nothing is known count as what a grant says.
+   * Whether every function is granted for every target minion. `claimed`: the system's user, as the client names it. `isHopeful`: minions without data
+   * count as covered by a grant.
    */
   async mayPublish(identity: Identity, claimed: string, job: AskedJob, isHopeful = false): Promise<boolean> {
     const { user, grants } = identity;
@@ -131,13 +131,13 @@ export class Authorisation {
     const functions = calls.map(({ fun }) => fun);
     if (isBlacklisted(blacklist, user, functions) || isBlacklisted(blacklist, claimed, [])) return false;
     if (grants === undefined) return true;
-    // A name that is none in itself would be held against patterns as something else than minions make of it.
+    // Minions would read a malformed name differently from the patterns.
     if (!areFunctionNames(job.fun)) return false;
     const always = (await this.#mayFind(identity, job, calls)) ? new Set([findJob]) : new Set<string>();
     return await this.#permissions.mayPublish(grants, calls, this.#isWithin(job, isHopeful), always);
   }
 
-  /** Whether the grants that a job was published with are there still, as the configuration is now, for these minions. `isHopeful`: as above. */
+  /** Whether the present configuration still grants a published job for these minions. `isHopeful`: as above. */
   async mayStillPublish(
     source: GrantSource,
     { fun, arg }: Pick<Job, "fun" | "arg">,
@@ -160,7 +160,7 @@ export class Authorisation {
     return { user, grants: grants ?? this.#grantsOf(backend, user, groups), isNamesake: this.#isNamesake(user, eauth) };
   }
 
-  /** How far a restricted user sees: the minions that some grant lets them publish to. */
+  /** The minions that a restricted user can see: any that a grant lets it publish to. */
   async reachOf({ user, grants }: Identity): Promise<Reach> {
     const targets = grants === undefined ? undefined : grantedTargets(grants);
     const isListed = isBlacklisted(this.#options.config.publisher_acl_blacklist, user, []);
@@ -171,13 +171,13 @@ export class Authorisation {
     return ids;
   }
 
-  /** Undefined for whoever may do everything. */
+  /** Undefined for users without restriction. */
   askerOf(identity: Identity): Asker | undefined {
     if (identity.grants === undefined) return undefined;
     return { user: identity.user, reach: () => this.reachOf(identity) };
   }
 
-  /** "own": only as far as it is about his own jobs. */
+  /** "own": granted for the caller's own jobs only. */
   mayCall(
     { grants, isNamesake }: Identity,
     kind: "runner" | "wheel",
@@ -191,7 +191,7 @@ export class Authorisation {
   }
 
   /**
-   * @returns what is told of it, the token among it; undefined if the user is not who he says
+   * @returns the fields of the answer, with the token; undefined if the user does not prove the name
    * @throws SaltworksError as `Tokens.make`
    */
   async makeToken(
@@ -217,7 +217,7 @@ export class Authorisation {
     return tokens.make(fields);
   }
 
-  /** What is kept of a token that is good. @throws SaltworksError STORE_FAILED */
+  /** The stored fields of a valid token. @throws SaltworksError STORE_FAILED */
   readToken(token: string): ValueMap | undefined {
     return this.#options.tokens.read(token, this.#options.nowMs());
   }
@@ -241,7 +241,7 @@ export class Authorisation {
     return backend;
   }
 
-  /** The master's own user may do everything; others what `publisher_acl` says, and so users of sudo with `sudo_acl`. */
+  /** The master's own user may do everything. `publisher_acl` decides about others, and with `sudo_acl` about users of sudo. */
   #localUser(user: string, isMaster: boolean): Identity | undefined {
     const { publisher_acl: acl, sudo_acl: isSudoBound } = this.#options.config;
     const isBound = user.startsWith("sudo_") && isSudoBound && Object.keys(acl).length > 0;
@@ -302,7 +302,7 @@ export class Authorisation {
     }
   }
 
-  /** What the backend itself grants stands in the configuration's place. */
+  /** Grants of the backend replace those of the configuration. */
   #grantsOf(backend: ConfigMap, name: string, groups: readonly string[], given?: Uint8Array): Grants {
     const list = given && plain(decode(given));
     return Array.isArray(list) ? list : grantsOfUser(backend, name, groups, this.#options.config.permissive_acl);
@@ -327,13 +327,13 @@ export class Authorisation {
       asked ??= this.#idsOf(job, true);
       const ids = await asked;
       if (ids.length === 0) return true;
-      // Minions of which nothing is known are asked, but are not within a grant that says what they are.
+      // Minions without data get the job, but are not within a grant that asks for data.
       const granted = new Set(await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }, isHopeful));
       return ids.every((id) => granted.has(id));
     };
   }
 
-  /** A target that cannot be read names nobody, as in Salt. */
+  /** A target that cannot be read matches no minion, as in Salt. */
   async #idsOf(target: AskedTarget, isGreedy: boolean): Promise<readonly string[]> {
     const { targets } = this.#options;
     try {
@@ -353,7 +353,7 @@ function callsOf({ fun, arg }: Pick<Job, "fun" | "arg">): AskedCall[] {
   return fun.map((name, index) => ({ fun: String(name), args: listOf(listOf(arg)[index]), kwargs: undefined }));
 }
 
-/** One name, or a list of names: no lists within, and no commas, at which Salt's clients part a text. */
+/** One name, or a flat list of names, without commas, at which Salt's clients split a text. */
 function areFunctionNames(fun: unknown): boolean {
   const isName = (name: unknown) => typeof name === "string" && name !== "" && !/[,\s]/.test(name);
   return Array.isArray(fun) ? fun.length > 0 && fun.every(isName) : isName(fun);

@@ -1,4 +1,4 @@
-/** A call's arguments as the function will get them, for those who decide by them: positional ones apart from named ones. */
+/** A call's arguments as the function gets them, for decisions about the call: positional ones apart from named ones. */
 import { keywordWord, parseWord } from "../../config/yaml/word.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
@@ -8,8 +8,8 @@ const keywordMark = "__kwarg__";
 export type CallArguments = { readonly args: readonly Value[]; readonly kwargs: ValueMap };
 
 /**
- * Marked maps count wherever they stand, and a later value of a name goes before an earlier one. `readsWords`: texts such as `cwd=/srv` are
- * named arguments, as minions read them; runner and wheel functions take them as they are.
+ * Marked maps count in any place, and a later value of a name replaces an earlier one. `readsWords`: texts such as `cwd=/srv` are named
+ * arguments, as for minions. For runner and wheel functions they are texts.
  */
 export function callArguments(sent: readonly Value[], named: ValueMap | undefined, readsWords: boolean): CallArguments {
   const args: Value[] = [];
@@ -29,7 +29,7 @@ export function callArguments(sent: readonly Value[], named: ValueMap | undefine
   return { args, kwargs };
 }
 
-/** As Salt's master reads them when it decides: a marked map at the end holds the named ones, and texts are texts. */
+/** The arguments as Salt's master decides about them: a marked map at the end holds the named ones, and texts are texts. */
 export function argumentsAsSent(sent: readonly Value[]): CallArguments {
   const last = sent.at(-1);
   return last instanceof Map && last.has(keywordMark)

@@ -1,6 +1,6 @@
 /**
- * What operators ask in clear: `publish`, `runner`, `wheel`, and their tokens. A worker has checked the key of those who have one; here the others are,
- * the work is done, and answered in Salt's shapes. docs/protocol.md sections 7.2 and 11.2.
+ * Runs the clear commands of operators: `publish`, `runner`, `wheel` and tokens. A worker has checked keys; tokens and passwords are checked here.
+ * Answers have Salt's shapes. docs/protocol.md sections 7.2 and 11.2.
  */
 import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
@@ -40,18 +40,18 @@ export type CommandsOptions = {
 /** Fields of a publish request's kwargs that the minions see, in Salt's order. */
 const forwardedKwargs = ["ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs"] as const;
 const secondsMax = 86_400 * 365;
-/** Salt's own, for who does not say how long to wait. */
+/** Salt's defaults, for clients that give no times. */
 const defaultTimes = { timeoutMs: 5_000, gatherTimeoutMs: 10_000 };
-/** As clocks write it, with a process id where `unique_jid` is set. */
+/** The clock's form, with a process id if `unique_jid` is set. */
 const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
-/** What an operator proves himself by, in a publish's `kwargs` or beside the job: nothing of it is kept or passed on. */
+/** Credentials, in a publish's `kwargs` or beside the job. They are neither kept nor passed on. */
 const credentialNames = ["key", "token", "eauth", "username", "password"] as const;
-/** Of requests of our own clients, which know more of a reply than Salt's. */
+/** Marks requests of our own clients, which read more of a reply than Salt's. */
 const ownMark = "__notes__";
-/** Their arguments and results are secrets: only the caller sees them. */
+/** Functions whose arguments and results are secrets, which only the caller sees. */
 const secretFunctions: ReadonlySet<string> = new Set(["auth.mk_token", "auth.del_token"]);
 const hiddenText = "**********";
-/** What of a wheel request is no argument. */
+/** Fields of a wheel request that are not arguments. */
 const credentialFields: readonly string[] =
   "cmd fun key user arg kwarg client eauth token username password full_return print_event __notes__ __jid__ __tag__ __user__".split(
     " ",
@@ -66,7 +66,7 @@ export class Commands {
     this.#direct = new Map([...options.direct, ...jobFunctions(options.keeping)]);
   }
 
-  /** Answers whatever a worker has passed on of an operator's. */
+  /** Answers an operator's request that a worker has passed on. */
   async answer(
     work: Extract<Deferred, { kind: "publish" | "command" | "makeToken" | "readToken" }>,
     reply: (frame: Uint8Array) => void,
@@ -104,12 +104,12 @@ export class Commands {
   async publish(load: Uint8Array, caller: Caller, connection: Connection): Promise<Uint8Array> {
     const { authorisation, fire, logger } = this.#options;
     const identity = await authorisation.identify(caller, connection.address);
-    // No event: anybody on the network can cause one, and subscribers would lose others for it.
+    // No event, because a flood of strangers' failures would cost subscribers other events.
     if (identity === undefined)
       return encode(errorReply("AuthenticationError", "Authentication error occurred."), "raw");
     const fields = decode(load) as ValueMap;
     prove(identity, connection);
-    // A job id that names another's job would make that job this user's.
+    // With the id of another user's job, this user would take that job over.
     if (identity.grants !== undefined) fields.set("jid", "");
     const job = { ...toJob(fields, identity.user), source: identity.source };
     if (!(await authorisation.mayPublish(identity, caller.user, job))) {
@@ -137,7 +137,7 @@ export class Commands {
     } catch (error) {
       if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
       this.#options.logger.error({ err: error }, "a publish failed");
-      // A text in this place is what Salt's command line shows to its user; of an error in a load it shows 'jid', which it misses there.
+      // Salt's command line shows a text in this place. Of an error in a load it would only show the missing 'jid'.
       return encode({ error: `The master could not publish: ${(error as Error).message}` }, "raw");
     }
     if (published === undefined) {
@@ -146,7 +146,7 @@ export class Commands {
     }
     const { jid, minions, missing } = published;
     const reply = { jid, minions: minions.packed, missing };
-    // Salt's clients get what they know; ours hears why it cannot reach those whom it named.
+    // Only our own client reads why named minions cannot get the job.
     const reasons =
       follow === undefined || missing.length === 0 || identity.grants !== undefined
         ? {}
@@ -207,7 +207,7 @@ export class Commands {
         isByEvent: !isSync,
       }),
     );
-    // In the answer of such a call there is no place for them.
+    // The answer of an asynchronous call has no place for notes.
     if (!isSync && result.notes.length > 0) logger.info({ fun: head.fun, jid, notes: result.notes }, "a call's notes");
     const resultBytes = result.value.byteLength;
     const value = decode(result.value);
@@ -218,7 +218,7 @@ export class Commands {
     this.#options.fire(`${tag}/ret`, { ...data, return: told });
     if (!isSync) return;
     const whole = result.reply === undefined ? value : new Packed(result.reply);
-    // Salt's clients, which show what they get, never see these. A caller that could not name the job id could not listen either.
+    // Salt's clients would show these fields. A client that did not choose the job id could not listen either.
     const { notes } = result;
     const own = isOwnClient(fields) ? { notes, told: identity.grants === undefined ? result.told : 0 } : {};
     reply(finished({ ...data, return: whole, ...own, _stamp: stampNow() }));
@@ -232,13 +232,13 @@ export class Commands {
     return new Map([...found].map(([id, retcode]) => [String(id), highestRetcode(retcode)]));
   }
 
-  /** What is stored of a job's returns, for the minion that published it: network encoding. @throws SaltworksError STORE_FAILED */
+  /** The stored returns of a job, for the minion that published it: network encoding. @throws SaltworksError STORE_FAILED */
   async peerReturns(jid: string, id: string, form: { waited: boolean; full: boolean }): Promise<Uint8Array> {
     const { value, reply } = await this.#askLane("saltworks.peer_returns", { jid, id, ...form });
     return reply ?? encode(decode(value), "raw");
   }
 
-  /** A function for the master itself: no events, and no job. @throws SaltworksError STORE_FAILED */
+  /** Calls a function for the master itself, without events and without a job. @throws SaltworksError STORE_FAILED */
   async #askLane(fun: string, kwargs: { readonly [name: string]: Value }): Promise<RunnerResult> {
     const jid = this.#options.publisher.newJid();
     const caller = { kind: "wheel", jid, tag: "", user: "", isOwnOnly: false } as const;
@@ -282,12 +282,12 @@ export class Commands {
   }
 }
 
-/** A right password that permits nothing proves nothing: in a system's directory everybody has one. */
+/** A user without grants proves nothing by its password, because every user of a directory has one. */
 function prove({ grants }: Identity, connection: Connection): void {
   if (grants === undefined || grants.length > 0) connection.prove();
 }
 
-/** What the function refuses is its answer; anything else is a bug of the master. */
+/** A typed error is the function's answer. Any other error is a bug of the master. */
 async function outcomeOf(
   answer: Promise<Encodable>,
 ): Promise<{ readonly return: Encodable; readonly success: boolean }> {
@@ -370,7 +370,7 @@ function wheelArguments(fields: ValueMap): CallArguments {
   return { args: [], kwargs };
 }
 
-/** Ours asks for what a function has to say beside its value. */
+/** Whether the client reads a function's notes beside its value. */
 function isOwnClient(fields: ValueMap): boolean {
   return fields.get(ownMark) === true;
 }

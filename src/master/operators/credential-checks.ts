@@ -1,7 +1,7 @@
 /**
- * Whether a user's password is right, as its backend says. `credentialChecksMax` are asked at once and `credentialChecksWaitingMax` wait, in
- * turn by address and user: guessing passwords takes neither the master's time nor the places of others. A refusal takes about a second, so
- * that its time tells nothing and guessing is slow.
+ * Asks a backend whether a user's password is right. `credentialChecksMax` checks run at once and `credentialChecksWaitingMax` wait, in turn
+ * by address and user, so that guessing passwords takes neither the master's time nor the places of others. A refusal takes about a second:
+ * its time reveals nothing, and guessing is slow.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -20,15 +20,15 @@ export const checkOutcomes = ["authentic", "refused", "failed", "dropped"] as co
 type CheckCounts = Record<(typeof checkOutcomes)[number], number>;
 
 export type CredentialChecksOptions = {
-  /** Those that are enabled: nobody else may be asked for, so that callers cannot make up names to count. */
+  /** Enabled backends. No others are asked or counted, so that callers cannot make up names. */
   readonly backends: readonly string[];
   readonly lane: Pick<LanePool, "run">;
   readonly logger: Pick<Logger, "warn" | "error">;
-  /** Until a refusal goes out. */
+  /** Waits until a refusal may go out. */
   readonly wait?: (ms: number) => Promise<unknown>;
 };
 
-/** From the master's parts. */
+/** Makes the checks from the master's parts. */
 export function credentialChecksOf(parts: {
   readonly config: Pick<MasterConfig, "external_auth">;
   readonly credentials: LanePool;
@@ -38,13 +38,13 @@ export function credentialChecksOf(parts: {
   return new CredentialChecks({ lane, logger, backends: Object.keys(config.external_auth) });
 }
 
-/** `resolve`: told whether it has its turn; false: its place went to another. */
+/** `resolve`: true when its turn comes, false if its place went to another. */
 type WaitingLogin = Waiter & { readonly resolve: (hasTurn: boolean) => void };
 
 export class CredentialChecks {
-  /** By backend, all from 0 on. */
+  /** By backend; each starts at 0. */
   readonly counters: ReadonlyMap<string, CheckCounts>;
-  /** Times that a backend was asked for which is not enabled: by whatever name, since anybody can make one up. */
+  /** Requests for a backend that is not enabled, under any name, because callers can make names up. */
   notEnabled = 0;
   readonly #waitSeconds = new Histogram(secondsBounds);
   readonly #checkSeconds = new Histogram(secondsBounds);
@@ -61,7 +61,7 @@ export class CredentialChecks {
     );
   }
 
-  /** Under way, those among them whose refusal takes its time, and waiting. */
+  /** Checks under way, with those whose refusal is being delayed. */
   get runningCount(): number {
     return this.#running;
   }
@@ -76,7 +76,7 @@ export class CredentialChecks {
   }
 
   /**
-   * @param address where it comes from: addresses (of IPv6, sites) take turns, and so do the users of one address
+   * @param address of the client: addresses (for IPv6, sites) take turns, and so do the users of one address
    * @returns undefined if the user does not prove the name
    */
   async check(task: CredentialTask, address = ""): Promise<CredentialResult | undefined> {
@@ -98,7 +98,7 @@ export class CredentialChecks {
     try {
       return await this.#ask(task);
     } finally {
-      // The next in turn takes the place over.
+      // The next in turn takes over the place.
       const next = this.#waiting.take();
       if (next === undefined) this.#running -= 1;
       else next.resolve(true);
@@ -124,7 +124,7 @@ export class CredentialChecks {
     }
     this.#count(task, fault === undefined ? "refused" : "failed");
     if (fault === undefined) logger.warn({ eauth, username }, 'Authentication failure of type "eauth" occurred.');
-    else logger.error({ eauth, username, fault }, "an eauth system could not say whether a user is who he says");
+    else logger.error({ eauth, username, fault }, "an eauth system could not check a user's password");
     const { min, max } = refusedCredentialMs;
     await wait(Math.max(0, randomInt(min, max) - (performance.now() - startedMs)));
     return undefined;

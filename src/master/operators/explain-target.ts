@@ -1,6 +1,6 @@
 /**
- * What a target would reach, without sending anything: `--preview-target`, `--explain` and `--confirm-above` ask it as wheel functions. The answer is bounded
- * whatever the fleet's size, but for the list of ids where that is asked for. Source: docs/compatibility.md, "Targeting".
+ * Explains what a target would reach, without sending anything: the wheel functions behind `--preview-target`, `--explain` and `--confirm-above`.
+ * Answers are bounded for any fleet, except for a list of ids that was asked for. Source: docs/compatibility.md, "Targeting".
  */
 import { SaltworksError } from "../../errors.ts";
 import { explainedMax } from "../../limits.ts";
@@ -19,7 +19,7 @@ export type ExplainerOptions = {
   readonly accepted: ReadonlySet<string>;
   /** When a minion last proved itself, and whether it counts as connected. */
   readonly presence: { contactMs(id: string): number | undefined; isConnected(id: string): boolean };
-  /** In which state the key of an id is, if there is one. */
+  /** State of an id's key; undefined without a key. */
   readonly keyState: (id: string) => string | undefined;
   readonly nowMs: () => number;
 };
@@ -57,7 +57,7 @@ export class TargetExplainer {
     ]);
   }
 
-  /** `is_counted`: only how many. */
+  /** `is_counted`: only the count. */
   async #match(kwargs: ValueMap, asker: Asker | undefined): Promise<Encodable> {
     const target = this.#options.targets.written(textOf(kwargs));
     const { minions, missing } = await this.#expectedFor(target, await this.#reachOf(target, asker));
@@ -72,7 +72,7 @@ export class TargetExplainer {
     return await asker.reach();
   }
 
-  /** As the target's expected minions, within reach; names out of reach are as unknown as those that nobody has. */
+  /** The target's expected minions within reach. Names out of reach look like names without a minion. */
   async #expectedFor(target: AskedTarget, reach: Reach, isGreedy = true): Promise<Expected> {
     const { targets } = this.#options;
     const expected = await targets.expected(target, isGreedy);
@@ -109,7 +109,7 @@ export class TargetExplainer {
     }
   }
 
-  /** Those of whom nothing is known that would speak against them. */
+  /** Adds minions that match only because nothing is known about them. */
   async #addAssumed(
     answer: Map<Encodable, Encodable>,
     target: AskedTarget,
@@ -118,7 +118,7 @@ export class TargetExplainer {
   ): Promise<void> {
     if (!needsMinionData(target.targetKind) || expected.minions.count === 0) return;
     const { minions } = await this.#expectedFor(target, reach, false);
-    // As many without the benefit of the doubt: nobody had it.
+    // The same count without assumptions means that no minion was assumed.
     if (minions.count === expected.minions.count) return;
     const known = new Set(minions.texts());
     const assumed = expected.minions.texts().filter((id) => !known.has(id));
@@ -144,7 +144,7 @@ export class TargetExplainer {
     return `last heard ${new Date(contactMs).toISOString().slice(0, 19)}Z, ${seconds} s ago`;
   }
 
-  /** Names that the target spells out and that no accepted minion has. */
+  /** Adds names that the target spells out and that are not accepted minions. */
   #addUnknown(answer: Map<Encodable, Encodable>, target: AskedTarget, missing: readonly string[], reach: Reach): void {
     const { accepted, keyState } = this.#options;
     const known = reach === "everyone" ? accepted : reach;
@@ -156,7 +156,7 @@ export class TargetExplainer {
     answer.set("unknown", shown(unknown.size, new Map(states)));
   }
 
-  /** What each term matches by itself. */
+  /** Adds what each term matches by itself. */
   async #addTerms(answer: Map<Encodable, Encodable>, target: AskedTarget, reach: Reach): Promise<void> {
     const terms = [...new Set(wordsOf(target.target).filter((word) => !operators.has(word)))];
     const counts = new Map<string, Encodable>();
@@ -179,7 +179,7 @@ function shown(count: number, first: Encodable): ReadonlyMap<string, Encodable> 
   return new Map<string, Encodable>([["count", count], ...(count === 0 ? [] : ([["first", first]] as const))]);
 }
 
-/** The first in order of as many as are shown. To sort the ids of a whole fleet would hold the main thread up. */
+/** The first ids in order, as many as are shown. Sorting a whole fleet would hold up the main thread. */
 function firstOf(ids: Iterable<string>): string[] {
   const first: string[] = [];
   for (const id of ids) {
@@ -192,7 +192,7 @@ function firstOf(ids: Iterable<string>): string[] {
   return first;
 }
 
-/** Ids that stand in the target as they are: a glob without any sign of one. */
+/** Ids that the target spells out: a list, or a glob without wildcards. */
 function spelledOut({ targetKind, target }: AskedTarget): readonly string[] {
   if (targetKind === "glob") return [String(target)].filter(isPlain);
   if (!targetKind.startsWith("compound")) return [];
@@ -208,7 +208,7 @@ function keyText(state: string | undefined): string {
   return state === undefined ? "no key of this name" : `its key is ${state}`;
 }
 
-/** @throws SaltworksError TARGET_INVALID for what is no target */
+/** @throws SaltworksError TARGET_INVALID for fields that are not a target */
 function textOf(kwargs: ValueMap): AskedTarget {
   const target: Value | undefined = kwargs.get("tgt");
   const isList = Array.isArray(target) && target.every((part) => typeof part === "string");

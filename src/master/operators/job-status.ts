@@ -1,4 +1,4 @@
-/** Answers of `jobs.status`, `jobs.pending` and the wheel function `saltworks.job_end`: what tracker and deliveries know, made plain. */
+/** Answers `jobs.status`, `jobs.pending` and the wheel function `saltworks.job_end` from tracker and deliveries. */
 import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
@@ -9,7 +9,7 @@ import { reasonFor } from "../jobs/reasons.ts";
 import { funText, type MinionRecord } from "../jobs/record.ts";
 import type { Asker } from "./reach.ts";
 
-/** Of more minions than may be listed, those that have not returned come first. @throws SaltworksError TARGET_INVALID for a bad glob */
+/** At most `countMax` minions are listed, outstanding ones first. @throws SaltworksError TARGET_INVALID for a bad glob */
 export function jobStatus(
   keeping: JobKeeping,
   { jid, minion, state, countMax }: JobStatusQuestion,
@@ -51,17 +51,17 @@ function lastReturnMs(minions: readonly MinionRecord[]): number | undefined {
   return minions.length === 0 ? undefined : Math.max(...minions.map(({ atMs }) => atMs));
 }
 
-/** What a wheel function that is answered here gets beside its arguments: the restricted user who asks, if it is one. */
+/** A wheel function that the main thread answers. `asker`: the caller, if it is a restricted user. */
 export type DirectFunction = (kwargs: ValueMap, asker?: Asker) => Promise<Encodable>;
 
-/** By which a client that has heard nothing for a while learns whether its job is over. */
+/** Functions by which a client that has heard nothing for a while learns whether its job is over. */
 export function jobFunctions(keeping: JobKeeping): ReadonlyMap<string, DirectFunction> {
   return new Map([
     ["saltworks.job_end", async (kwargs, asker) => jobEnd(keeping, String(kwargs.get("jid")), asker?.user)],
   ]);
 }
 
-/** As its `done` event says it. @throws SaltworksError FUNCTION_FAILED for somebody else's job */
+/** The content of the job's `done` event. @throws SaltworksError FUNCTION_FAILED for another user's job */
 function jobEnd(keeping: JobKeeping, jid: string, owner: string | undefined): Encodable {
   const record = keeping.tracker.record(jid);
   if (record === undefined) return { state: "unknown" };

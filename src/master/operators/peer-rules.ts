@@ -1,6 +1,6 @@
 /**
- * What `peer` and `peer_run` permit: patterns of minion ids, each with a list. Of `peer` in the language of permissions.ts, of `peer_run`
- * patterns of runner functions. Source: Salt's `__verify_minion_publish` and `minion_runner`, recorded in test/vectors/peer-rules.json.
+ * Decides what `peer` and `peer_run` permit. Each has patterns of minion ids with a list: for `peer` in the language of permissions.ts, for
+ * `peer_run` patterns of runner functions. Source: Salt's `__verify_minion_publish` and `minion_runner`, recorded in test/vectors/peer-rules.json.
  */
 import type { MasterConfig } from "../../config/load.ts";
 import type { ConfigMap, ConfigValue } from "../../config/yaml/values.ts";
@@ -8,10 +8,10 @@ import { hasCode } from "../../errors.ts";
 import { compilePythonPattern, type PythonPattern } from "../../python/regex/match.ts";
 import { type AskedCall, type IsWithin, Permissions } from "./permissions.ts";
 
-/** A pattern that cannot be read permits nobody anything. */
+/** A pattern that cannot be read permits nothing. */
 type Rule = { readonly minions: PythonPattern; readonly grants: readonly ConfigValue[] };
 
-/** Nothing is everybody's here: a minion may not even look for others' jobs unless it is permitted. */
+/** No function is free for all: minions need permission even for find_job. */
 const always: ReadonlySet<string> = new Set();
 
 export class PeerRules {
@@ -28,7 +28,7 @@ export class PeerRules {
     this.faults = faults;
   }
 
-  /** A publish that publishes would go on for ever. */
+  /** `publish` functions are refused, because a publish that publishes would never end. */
   async mayPublish(id: string, call: AskedCall, isWithin: IsWithin): Promise<boolean> {
     if (call.fun.startsWith("publish")) return false;
     return await this.#permissions.mayPublish(this.publishGrants(id), [call], isWithin, always);

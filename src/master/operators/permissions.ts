@@ -1,5 +1,5 @@
 /**
- * Who may run what: the permission language of `external_auth` and `publisher_acl`. Source: the decisions of Salt's CkMinions, recorded in
+ * The permission language of `external_auth` and `publisher_acl`. Source: the decisions of Salt's CkMinions, recorded in
  * test/vectors/permissions.json; docs/external-auth.md says where this is stricter.
  */
 import { type ConfigMap, type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
@@ -11,21 +11,21 @@ import { strOf } from "../../python/repr.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { argumentsAsSent, type CallArguments, callArguments } from "./call-arguments.ts";
 
-/** What one user may do: texts and maps as they are configured. */
+/** Permissions of one user: texts and maps of the configuration. */
 export type Grants = readonly ConfigValue[];
-/** One function that is asked for. `kwargs`: undefined where none were given. */
+/** One requested function. `kwargs`: undefined if none were given. */
 export type AskedCall = {
   readonly fun: string;
   readonly args: readonly Value[];
   readonly kwargs: ValueMap | undefined;
 };
-/** Whether every minion that is asked is one of this target, in the compound language. */
+/** Whether all target minions match this compound target. */
 export type IsWithin = (target: string) => Promise<boolean>;
 
 const nothingAlways: ReadonlySet<string> = new Set();
 /**
- * Permissions of a user of a backend: his own, those of his groups (`group%`), and those of `*` where nothing names him. `isPermissive`: those of `*` are
- * left out, which is what Salt's option does to every name.
+ * Permissions of a backend's user: its own, those of its groups (`group%`), and those of `*` if neither exists. `isPermissive`: those of `*` are left out,
+ * as Salt's option does for every name.
  */
 export function grantsOfUser(
   backend: ConfigMap,
@@ -61,7 +61,7 @@ function entriesOf(granted: ConfigValue | undefined): readonly ConfigValue[] {
   return Array.isArray(granted) ? granted : [granted];
 }
 
-/** As a glob for the whole text, or a regular expression for it. */
+/** Whether a glob or regular expression matches the whole text. */
 export function expressionMatches(text: string, expression: string): boolean {
   return compileGlob(expression).matches(text) || (patternOf(`(?:${expression})\\Z`)?.matchesStart(text) ?? false);
 }
@@ -73,7 +73,7 @@ export function isBlacklisted(blacklist: ConfigMap, user: string, functions: rea
   return isListed(user, blacklist.users) || functions.some((fun) => isListed(fun, blacklist.modules));
 }
 
-/** What Python's engine would take and ours refuses, or what neither takes, grants nothing. */
+/** Undefined, which grants nothing, for a pattern that our engine refuses. */
 function patternOf(source: string): PythonPattern | undefined {
   try {
     return compilePythonPattern(source);
@@ -83,11 +83,11 @@ function patternOf(source: string): PythonPattern | undefined {
   }
 }
 
-/** Decides, and remembers compiled patterns: the same few are asked at every publish. */
+/** Decides, and caches compiled patterns, because every publish uses the same few. */
 export class Permissions {
   readonly #patterns = new Map<string, PythonPattern | undefined>();
 
-  /** Every one of the functions has to be granted for all minions that are asked. */
+  /** Whether each function is granted for all target minions. */
   async mayPublish(
     grants: Grants,
     calls: readonly AskedCall[],
@@ -101,7 +101,7 @@ export class Permissions {
   }
 
   async #isPublishGranted(grants: Grants, call: AskedCall, isWithin: IsWithin): Promise<boolean> {
-    // Limits hold for what minions make of the arguments, and grant nothing that Salt, which looks at them as they are sent, refuses.
+    // Limits must hold for the arguments as minions read them, and as Salt's master reads them.
     const forms = [callArguments(call.args, undefined, true), argumentsAsSent(call.args)];
     for (const grant of grants) {
       if (typeof grant === "string") {
@@ -149,7 +149,7 @@ export class Permissions {
     });
   }
 
-  /** Only arguments that are listed are looked at; null stands for anything. */
+  /** Only listed arguments are checked; null permits any value. */
   #areArgumentsWithin(limit: ConfigMap, { args, kwargs }: CallArguments): boolean {
     const positional = limit.args ?? [];
     const named = limit.kwargs ?? {};
@@ -162,7 +162,7 @@ export class Permissions {
     );
   }
 
-  /** As `re.match`: the text may go on behind what the pattern says. */
+  /** As `re.match`: the pattern must match the start of the text. */
   #isMatch(pattern: string, text: string): boolean {
     let compiled = this.#patterns.get(pattern);
     if (compiled === undefined && !this.#patterns.has(pattern)) {
@@ -174,7 +174,7 @@ export class Permissions {
   }
 }
 
-/** Of a map with one member, name and value; anything else says nothing. */
+/** Name and value of a map with one member; undefined for anything else. */
 function onlyEntry(grant: ConfigValue): [name: string, value: ConfigValue] | undefined {
   if (!isConfigMap(grant)) return undefined;
   const entries = Object.entries(grant);

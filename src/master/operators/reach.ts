@@ -1,6 +1,6 @@
 /**
- * How far a restricted user sees: the minions that some grant lets this user publish to. Functions of this program's own that answer with
- * ids or with what is known of minions stay within it. docs/external-auth.md.
+ * The reach of a restricted user: the minions that a grant lets it publish to. Our own functions that answer with ids or data of minions stay
+ * within it. docs/external-auth.md.
  */
 import { type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
 import { SaltworksError } from "../../errors.ts";
@@ -9,10 +9,10 @@ import type { Target } from "../../target/parse.ts";
 
 /** Every minion, or these. */
 export type Reach = "everyone" | ReadonlySet<string>;
-/** A restricted user who calls a function: whose jobs may be told of, and which minions. */
+/** A restricted caller of a function, which may see its own jobs and the minions within its reach. */
 export type Asker = { readonly user: string; readonly reach: () => Promise<Reach> };
 
-/** Which targets a user's grants are for; undefined: some grant is for any. Permissions of runner and wheel functions reach no minion. */
+/** The targets of a user's grants; undefined if a grant has any target. Permissions of runner and wheel functions do not reach minions. */
 export function grantedTargets(grants: readonly ConfigValue[]): readonly string[] | undefined {
   const found: string[] = [];
   for (const grant of grants) {
@@ -29,7 +29,7 @@ export function grantedTargets(grants: readonly ConfigValue[]): readonly string[
   return found;
 }
 
-/** Whether any part of a target is decided from pillars: who may ask that as often as he likes reads them, a letter at a time. */
+/** Whether any part of a target is decided from pillars. With unlimited questions a user could read pillars a letter at a time. */
 export function readsPillar({ kind, minionTree, masterTree }: Target): boolean {
   return (
     kind.startsWith("pillar") || [minionTree, masterTree].some((tree) => tree !== undefined && treeReadsPillar(tree))

@@ -1,8 +1,8 @@
-/** What callers hear that are refused, in the words and forms of Salt's master. Pure. */
+/** Replies to refused callers, in the words and forms of Salt's master. Pure. */
 import type { Encodable } from "../../wire/values.ts";
 import type { Caller } from "../../workers/messages/deferred.ts";
 
-/** In the form that Salt's clients raise as an exception. */
+/** An error in the form that Salt's clients raise as an exception. */
 export function errorReply(name: string, message: string) {
   return { error: { name, message } };
 }
@@ -24,7 +24,7 @@ export function unknownCaller(caller: Caller): Encodable {
   return errorReply(name, `Authentication failure of type "${type}" occurred${ending[caller.kind]}`);
 }
 
-/** The same for a caller without the permission. */
+/** Salt's words for a caller without the permission. */
 export function refusedCall(caller: Caller, user: string, decision: "denied" | "malformed"): Encodable {
   if (decision === "malformed")
     return errorReply("SaltInvocationError", "A command invocation error occurred: Check syntax.");
@@ -32,7 +32,7 @@ export function refusedCall(caller: Caller, user: string, decision: "denied" | "
   return errorReply(name, `Authentication failure of type "${type}" occurred for user ${user}.`);
 }
 
-/** As for a target that expects no minion, with the reason: Salt's command line takes it for that. */
+/** The reply to a target that expects no minion, with a reason. Salt's command line shows it as such. */
 export function refusedTarget(reason: string): Encodable {
   return { enc: "clear", load: { jid: null, minions: [], error: reason, refused: reason } };
 }

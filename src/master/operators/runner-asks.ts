@@ -1,4 +1,4 @@
-/** What runner and wheel functions ask of the main thread, and who answers: one line a question. Their side is `MasterAccess` in runners/contract/contract.ts. */
+/** Answers what runner and wheel functions ask of the main thread: one line a question. Their side is `MasterAccess` in runners/contract/contract.ts. */
 import type { MessagePort } from "node:worker_threads";
 import { hasCode } from "../../errors.ts";
 import type { ForgottenFacts, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
@@ -42,7 +42,7 @@ type Question<Name extends keyof MasterAccess> = Name extends "runJob" ? RunJobA
 type Answer<Name extends keyof MasterAccess> = Name extends "runJob"
   ? RunJobAnswer
   : Awaited<ReturnType<MasterAccess[Name]>>;
-/** An answer for each of the names, and for no other. */
+/** One answer for each name of `MasterAccess`. */
 export type RunnerAsks = {
   readonly [Name in keyof MasterAccess]: (
     question: Question<Name>,
@@ -82,7 +82,7 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
   };
 }
 
-/** Answers over the port that a call was given; never throws. */
+/** Answers over the call's port; never throws. */
 export async function answerRunner(
   asks: RunnerAsks,
   port: MessagePort,
@@ -101,7 +101,7 @@ export async function answerRunner(
   port.postMessage(answer);
 }
 
-/** @throws SaltworksError TARGET_INVALID: whoever asks what is stored should hear that the question was wrong */
+/** @throws SaltworksError TARGET_INVALID, so that the caller learns that its question was wrong */
 async function match(targets: Targets, asked: AskedTarget): Promise<readonly string[]> {
   const target = targets.written(asked);
   targets.parse(target);
@@ -130,7 +130,7 @@ function runJob({ publisher, tracker, user }: RunnerAsksOptions, ask: RunJobAsk)
   });
 }
 
-/** Each worker forgets of its own minions; what their grains were, targeting knows no longer. */
+/** Each worker forgets the facts of its own minions. Targeting forgets them, too. */
 async function forget(pool: ShardPool, partitioner: Partitioner, facts: ForgottenFacts): Promise<number> {
   const bySlot = new Map<number, string[]>();
   for (const id of facts.ids) {

@@ -1,4 +1,4 @@
-/** Runner calls: which are under way, and what becomes of each one as a job of the job cache, as in Salt. */
+/** Keeps the runner calls under way, and stores each finished one as a job, as Salt does. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { storedResultBytesMax } from "../../limits.ts";
@@ -16,7 +16,7 @@ export type RunnerCallsOptions = {
   readonly logger: Logger;
 };
 
-/** `data`: what the call's last event says. `resultBytes`: of its return. */
+/** `data`: the data of the call's last event. `resultBytes`: the size of its return. */
 export type FinishedCall = {
   readonly jid: string;
   readonly fun: string;
@@ -47,7 +47,7 @@ export class RunnerCalls {
     }
   }
 
-  /** Target and only answerer is the master itself. Resolves when it is stored, or could not be: the caller gets its answer all the same. */
+  /** Stores the call as a job whose only minion is the master. Resolves also if that fails, because the caller gets its answer anyway. */
   async store({ jid, fun, user, data, resultBytes }: FinishedCall): Promise<void> {
     const { config, pool, partitioner, logger } = this.#options;
     if (!config.job_cache || config.ext_job_cache !== "") return;

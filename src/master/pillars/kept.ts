@@ -1,6 +1,6 @@
 /**
- * `pillar_cache`: which questions a kept pillar may answer, and where it lies: in files, which the pillar lane reads and writes, or in
- * memory here. Source: Salt 3007's `PillarCache`; by minion and `pillarenv`, grains are not compared.
+ * `pillar_cache`: decides which questions a kept pillar may answer, and holds the pillars: in files, which the pillar lane reads and
+ * writes, or in memory here. Source: Salt 3007's `PillarCache`: by minion and `pillarenv`, without a look at grains.
  */
 import { pillarCacheEnvironmentsMax, pillarCacheMemoryBytesMax } from "../../limits.ts";
 import type { PillarResult, PillarTask } from "../../workers/messages/pillar.ts";
@@ -15,7 +15,7 @@ export type KeptPillarsOptions = {
   readonly ttlMs: number;
   /** `pillarenv_from_saltenv` */
   readonly followsSaltenv: boolean;
-  /** In a place of a rendering thread. */
+  /** Runs a task in a rendering thread. */
   readonly run: LanePool["run"];
   readonly nowMs?: () => number;
 };
@@ -23,7 +23,7 @@ export type KeptPillarsOptions = {
 export class KeptPillars {
   readonly counters = { hits: 0, misses: 0, forgotten: 0, unkept: 0 };
   readonly #options: KeptPillarsOptions;
-  /** By minion and environment, the minion kept longest first. */
+  /** By minion and environment. The minion that was kept first comes first. */
   readonly #memory = new Map<string, Map<string | null, Kept>>();
   readonly #forgets = new ForgetCounts();
   #bytes = 0;
@@ -36,7 +36,7 @@ export class KeptPillars {
     return this.#bytes;
   }
 
-  /** What a minion asks for itself goes into no pillar of others. */
+  /** Whether a kept pillar may answer. On-demand pillars and top files are never kept. */
   serves(task: PillarTask): boolean {
     return this.#options.isOn && task.isTopOnly !== true && task.onDemand === undefined;
   }
@@ -47,12 +47,12 @@ export class KeptPillars {
     return { ...task, pillarenv: task.pillarenv ?? (followsSaltenv ? task.saltenv : undefined) };
   }
 
-  /** To tell later whether the minion's pillars were forgotten since. */
+  /** A mark that tells later whether the minion's pillars were forgotten since. */
   mark(id: string): ForgetMark {
     return this.#forgets.mark(id);
   }
 
-  /** The pillar for this caller; undefined if none is kept. */
+  /** The kept pillar for this question; undefined without one. */
   async find(task: PillarTask): Promise<PillarResult | undefined> {
     const found = await this.#find(task);
     this.counters[found === undefined ? "misses" : "hits"] += 1;
@@ -65,12 +65,12 @@ export class KeptPillars {
     const kept = this.#memory.get(task.id)?.get(task.pillarenv ?? null);
     if (kept === undefined) return undefined;
     const ageMs = this.#nowMs() - kept.atMs;
-    // Below zero the clock was set back since.
+    // A negative age means that the clock was set back.
     if (ageMs < 0 || ageMs > this.#options.ttlMs) return undefined;
     return await run<PillarResult>({ ...task, kept: kept.record } satisfies PillarTask);
   }
 
-  /** How the lane is to render it: on disk, the lane keeps it itself. */
+  /** The task for rendering. With the disk backend the lane keeps the pillar itself. */
   renderingOf(task: PillarTask, mark: ForgetMark): PillarTask {
     return this.#options.backend === "disk" ? { ...task, cache: "keep", mark } : task;
   }
@@ -118,7 +118,7 @@ export class KeptPillars {
   }
 }
 
-/** A question without anything but a minion's id. */
+/** A question with nothing but a minion's id. */
 export function nothingOf(id: string): PillarTask {
   return { id, grains: undefined, saltenv: undefined, pillarenv: undefined, override: undefined };
 }

@@ -1,8 +1,8 @@
 /**
- * Pillars on their way: commands of external sources run, rendered in their lane, kept by the worker that owns the minion, sealed by the RSA
- * lane, answered. Or found among those that `pillar_cache` keeps.
- * Equal questions that wait share one rendering; one that is under way is not shared, because files may have changed since.
- * Kept pillars have turns of their own: they never wait for those whose commands run.
+ * Answers questions for pillars: runs commands of external sources, renders in the pillar lane, has the minion's worker keep the result, and
+ * has the RSA lane seal the reply. Or takes a pillar that `pillar_cache` keeps.
+ * Equal waiting questions share one rendering. A rendering under way is not shared, because files may have changed since.
+ * Kept pillars have turns of their own, so that they never wait for commands.
  */
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
@@ -50,7 +50,7 @@ type Waiting = {
   readonly key: string;
   readonly task: PillarTask;
   readonly askedMs: number;
-  /** From when it was asked: what a minion asked for before it was forgotten is not kept. */
+  /** Taken when the question came: a pillar asked for before the minion was forgotten is not kept. */
   readonly mark: ForgetMark;
   readonly resolve: (pillar: Uint8Array) => void;
   readonly reject: (error: Error) => void;
@@ -73,9 +73,9 @@ export class Pillars {
   readonly #commands: Slots;
   #slowestSeconds = 0;
   #slowestSourcesSeconds = 0;
-  /** Equal questions find each other here; rendering takes them out. */
+  /** Waiting questions by key, so that equal ones are shared. Rendering takes them out. */
   readonly #waiting = new Map<string, Waiting>();
-  /** Those that a kept pillar may answer, until it is known that none does. */
+  /** Questions that a kept pillar may answer, until the look for one is over. */
   readonly #finding: MinionTurns<Waiting>;
   readonly #rendering: MinionTurns<Waiting>;
 
@@ -83,7 +83,7 @@ export class Pillars {
     const { threadCount, sources, sourcesMax } = options;
     const ofOneMinion = { waitingMax: pillarsWaitingOfMinionMax, underWayMax: pillarsUnderWayOfMinionMax };
     this.#options = options;
-    // No more are under way than there are threads and commands for: the lane's time limit is that of rendering, not of waiting.
+    // Bounded by threads and commands, so that the lane's time limit is for rendering, not for waiting.
     this.#finding = new MinionTurns({ underWayMax: threadCount, ofOneMinion });
     this.#rendering = new MinionTurns({
       underWayMax: threadCount + (sources === undefined ? 0 : sourcesMax),
@@ -98,7 +98,7 @@ export class Pillars {
     return this.#waiting.size + this.#rendering.underWay;
   }
 
-  /** How long pillars waited to be rendered, and how long that took, the longest apart. */
+  /** How long pillars waited to be rendered, and how long rendering took, with the longest. */
   get times(): {
     readonly wait: HistogramSnapshot;
     readonly render: HistogramSnapshot;
@@ -187,12 +187,12 @@ export class Pillars {
     return this.#threads.run(() => this.#options.lane.run<Result>(task));
   }
 
-  /** A pillar or its top files as a minion would get them now, whatever is kept. @throws what the lanes throw */
+  /** A pillar or its top files, rendered now. @throws what the lanes throw */
   async show(task: PillarTask): Promise<PillarResult> {
     return await this.#inLane<PillarResult>({ ...task, outcomes: await this.#outcomesFor(task) } satisfies PillarTask);
   }
 
-  /** Of a minion whose key is gone nothing is kept. Never throws. */
+  /** Forgets the pillars of a minion whose key is gone. Never throws. */
   async forget(id: string): Promise<void> {
     try {
       await this.kept.forget(id);
@@ -201,7 +201,7 @@ export class Pillars {
     }
   }
 
-  /** Commands run before a rendering thread is taken. @throws SaltworksError of the lane, if it does not come to an end by itself */
+  /** Commands run before a rendering thread is taken. @throws SaltworksError of the lane, if it fails or takes too long */
   async #outcomesFor(task: PillarTask): Promise<PillarTask["outcomes"]> {
     const { sources } = this.#options;
     if (sources === undefined || task.isTopOnly === true) return undefined;
@@ -217,7 +217,7 @@ export class Pillars {
     });
   }
 
-  /** A kept pillar is the answer, or the question waits to be rendered. */
+  /** Answers with a kept pillar, or lines the question up for rendering. */
   async #look(waiting: Waiting): Promise<void> {
     const { task, askedMs, mark } = waiting;
     const waitedMs = performance.now() - askedMs;
@@ -231,7 +231,7 @@ export class Pillars {
     await this.#settle(waiting, found);
   }
 
-  /** A pillar that cannot be found is rendered. */
+  /** Undefined, after a line in the log, if the lookup fails: the pillar is then rendered. */
   async #kept(task: PillarTask): Promise<PillarResult | undefined> {
     try {
       return await this.kept.find(this.kept.named(task));
@@ -280,7 +280,7 @@ export class Pillars {
     await this.#settle(waiting, await this.#rendered(task, await this.#cleaned(waiting)));
   }
 
-  /** Forgets what is kept where the minion wishes that. @returns the mark by which the new pillar is kept */
+  /** Forgets the minion's kept pillars if it asked for that. @returns the mark for keeping the new pillar */
   async #cleaned({ task, mark }: Waiting): Promise<ForgetMark> {
     if (task.isCacheCleaned !== true) return mark;
     const isOutdated = isForgottenSince(mark);
@@ -299,7 +299,7 @@ export class Pillars {
     }
   }
 
-  /** What cannot be rendered becomes a pillar that says so: the minion comes up, and its states refuse to run. */
+  /** After a failure the pillar holds only `_errors`: the minion comes up, and its states refuse to run. */
   async #rendered(task: PillarTask, mark: ForgetMark): Promise<Rendered> {
     const { logger } = this.#options;
     try {
@@ -320,7 +320,7 @@ export class Pillars {
     return `Rendering the pillar took longer than pillar_render_timeout (${this.#options.renderTimeoutMs / 1_000} seconds).`;
   }
 
-  /** Without a record the pillar that was kept before stays. One that a caller's own values were merged into is not kept. */
+  /** Without a record the former pillar stays. A pillar with a caller's own values is not kept. */
   async #keep(task: PillarTask, record: Uint8Array | undefined): Promise<void> {
     const { pool, partitioner, isKept, fire, logger } = this.#options;
     if (!isKept || task.grains === undefined || task.override !== undefined) return;
@@ -335,13 +335,13 @@ export class Pillars {
       });
       fire(`minion/refresh/${id}`, { "Minion data cache refresh": id });
     } catch (error) {
-      // The minion is served all the same: targeting goes on with what is known of it.
+      // The minion gets its pillar anyway. Targeting uses the former data.
       logger.error({ id, err: error }, "grains and pillar could not be kept");
     }
   }
 }
 
-/** The master's pillars, of the parts that it is made of. */
+/** Makes the master's pillars from its parts. */
 export function pillarsOf(parts: {
   readonly config: MasterConfig;
   readonly pillars: LanePool;
@@ -384,7 +384,7 @@ function pledge() {
   return { promise, resolve, reject };
 }
 
-/** Questions with the same key have the same answer, as long as no file changes. */
+/** Questions with the same key have the same answer while files do not change. */
 function keyOf(task: PillarTask): string {
   const hash = createHash("sha256");
   const { saltenv, pillarenv, grains, override, extraData, onDemand } = task;

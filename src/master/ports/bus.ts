@@ -1,5 +1,5 @@
 /**
- * The master's event bus: Salt's sockets, and the doors by which the master itself fires and listens.
+ * The master's event bus: Salt's sockets, and the methods by which the master itself fires.
  * docs/protocol.md section 10.
  */
 import { rmSync, writeFileSync } from "node:fs";
@@ -54,9 +54,9 @@ export class Bus {
         options.logger.warn({ err: error }, "unreadable bytes on the event socket");
       },
     });
-    // The Python command line only tests that these exist; nothing listens on them.
+    // The Python command line tests only that these files exist; they have no listener.
     for (const name of ["publish_pull.ipc", "workers.ipc"]) {
-      // A Salt master leaves sockets of these names behind, which cannot be written to.
+      // A Salt master leaves sockets of these names, which cannot be written to.
       rmSync(join(options.sockDir, name), { force: true });
       writeFileSync(join(options.sockDir, name), "", { mode: 0o600 });
     }
@@ -81,14 +81,14 @@ export class Bus {
     this.#fire(tag, data, frameMasterEvent);
   }
 
-  /** Fires an event with a tag and data of an operator's choice: it does not bear the master's mark. */
+  /** Fires an event with an operator's tag and data, without the master's mark. */
   fireForOperator(tag: string, data: EventData): void {
     this.#fire(tag, data, frameEvent);
   }
 
   #fire(tag: string, data: EventData, frame: (body: Uint8Array) => Buffer): void {
     this.counters.fired += 1;
-    // The list of a job's 100,000 minions is megabytes that nobody would read.
+    // Encoding a job's 100,000 minions for no subscriber would waste megabytes.
     if (this.#server.subscriberCount === 0) return;
     const fields = new Map<Encodable, Encodable>(data instanceof Map ? data : Object.entries(data));
     fields.set("_stamp", stamp());

@@ -1,4 +1,4 @@
-/** Where the two ports are bound and what holds for the connections of both, from Salt's options and ours. */
+/** Addresses of the two ports and options of their connections, from Salt's configuration and ours. */
 import { networkInterfaces } from "node:os";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
@@ -41,12 +41,12 @@ export function hostAddress(host: string): string {
   return networkInterfaces()[host]?.find(({ family }) => family === "IPv4")?.address ?? host;
 }
 
-/** Connections to one port: half of the file descriptors that the process may have, less those that other things need. */
+/** Connections to one port: half of the process' file descriptors, less the ones for other files. */
 export function connectionsMax(): number {
   return Math.max(reservedDescriptors, (openFilesLimit() - reservedDescriptors) / 2);
 }
 
-/** What the operator can do about a port that cannot be had. */
+/** An error that tells operators why a port cannot be opened. */
 export function listenError(
   option: "publish_port" | "ret_port",
   error: NodeJS.ErrnoException,

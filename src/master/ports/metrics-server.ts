@@ -1,4 +1,4 @@
-/** The HTTP endpoint that Prometheus reads: GET and HEAD of /metrics, and nothing else. It holds no secrets and takes no input. */
+/** The HTTP endpoint that Prometheus reads: GET and HEAD of /metrics, and nothing else. It shows no secrets and takes no input. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { SaltworksError } from "../../errors.ts";
@@ -39,7 +39,7 @@ export class MetricsServer {
       (request, response) => this.#answer(request, response),
     );
     this.#server.maxConnections = metricsConnectionsMax;
-    // Nor may one that never reads its answer hold a connection.
+    // A client that never reads its answer must not hold a connection either.
     this.#server.setTimeout(metricsIdleTimeoutMs);
   }
 
@@ -96,7 +96,7 @@ export class MetricsServer {
   }
 }
 
-/** The connection is closed, so that what else a refused peer sends is not read. */
+/** Closes the connection, so that nothing more of a refused client is read. */
 function refuse(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" });
   response.end(`${text}\n`);

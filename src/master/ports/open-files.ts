@@ -1,7 +1,7 @@
-/** How many files and connections this process may have open at once, as the system says now. */
+/** Reads from the system how many files and connections this process may have open. */
 import { readFileSync } from "node:fs";
 
-/** `Infinity` where nothing limits it, and where the system is not Linux. */
+/** `Infinity` without a limit, and on systems other than Linux. */
 export function openFilesLimit(): number {
   if (process.platform !== "linux") return Number.POSITIVE_INFINITY;
   const row = /^Max open files\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];

@@ -1,6 +1,6 @@
 /**
- * Looks at the configured ports before anything is started: a port that cannot be opened ends the start at once, and names option and
- * cause. The fronts open them later, when the master can serve.
+ * Checks the configured ports before anything is started: a port that cannot be opened ends the start with an error that names option and
+ * cause. The fronts open the ports later, when the master can serve.
  */
 import { createServer, type Server } from "node:net";
 import type { MasterConfig } from "../../config/load.ts";
@@ -16,7 +16,7 @@ type PortConfig = Pick<
 /** Descriptors of sockets that listen already, by the name of the port's option. */
 export type OpenedPorts = ReadonlyMap<string, number>;
 
-/** `option` and `addressOption` are the names of the options that say so. */
+/** `option` and `addressOption`: the names of the options for port and address. */
 export type WantedPort = {
   readonly option: string;
   readonly addressOption: string;
@@ -27,7 +27,7 @@ export type WantedPort = {
 type PortFault = { readonly text: string; readonly errno: string };
 
 /**
- * @param already ports that are open and not looked at
+ * @param already ports that are open and need no check
  * @throws SaltworksError MASTER_RUNNING if another process has one of the ports, PORT_UNUSABLE if the system refuses one; the message lists
  * all of them, each with its option and errno
  */
@@ -75,12 +75,12 @@ export function wantedPorts(config: PortConfig): WantedPort[] {
   return ports;
 }
 
-/** @returns the listening server, or the system's name of what keeps it from listening */
+/** @returns the listening server, or the errno for which it cannot listen */
 function open({ host, port }: WantedPort): Promise<Server | string> {
   return new Promise((resolve) => {
     const server = createServer((socket) => socket.destroy());
     let isLate = false;
-    // A name in place of an address is looked up, which a silent name server can hold up.
+    // A host name is looked up, which a silent name server can delay.
     const timer = setTimeout(() => {
       isLate = true;
       resolve("ETIMEDOUT");
@@ -97,7 +97,7 @@ function open({ host, port }: WantedPort): Promise<Server | string> {
   });
 }
 
-/** @param errno the system's name of what keeps the port from being opened */
+/** @param errno why the port cannot be opened */
 export function portFault(wanted: WantedPort, errno: string): PortFault {
   return { text: faultText(wanted, errno), errno };
 }

@@ -1,4 +1,4 @@
-/** The publish port (PUB): sends finished publishes, in the order of their serials, by way of a thread of its own. docs/protocol.md section 1.2. */
+/** The publish port (PUB): sends finished publishes, in the order of their serials, through a thread of its own. docs/protocol.md section 1.2. */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import { publishLingerMs, publishThreadSettleMs } from "../../limits.ts";
@@ -12,7 +12,7 @@ export type PublishFrontOptions = PortOptions & {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
-  /** A socket that listens at both already; the thread's from then on. */
+  /** A socket that listens there already. The thread takes it over. */
   readonly descriptor?: number | undefined;
   readonly highWaterMark: number;
   readonly isFiltering: boolean;
@@ -29,7 +29,7 @@ export type PublishFrontOptions = PortOptions & {
 };
 
 const threadProgram = new URL("./publish/publish-thread.js", import.meta.url);
-/** What a filtering master sends to all. */
+/** Topic of a filtering master's publishes to all minions. */
 const broadcastTopic = "broadcast";
 
 export class PublishFront {
@@ -72,12 +72,12 @@ export class PublishFront {
     return front;
   }
 
-  /** The address that is bound, with the real port where 0 was asked for. */
+  /** The bound address, with the chosen port if the configured one is 0. */
   get boundEndpoint(): string {
     return endpointOf(this.#options.host, this.#thread.port);
   }
 
-  /** `dropped`: publishes that were for no subscriber because the thread did not take them or was lost. */
+  /** `dropped`: publishes that reached no subscriber, because the thread did not take them or was lost. */
   get counters(): { readonly publishes: number; readonly dropped: number; readonly threadsLost: number } {
     const { publishes, refused } = this.#counters;
     const { lost, threadsLost } = this.#thread.counters;
@@ -89,24 +89,24 @@ export class PublishFront {
     return this.#thread.isStuck;
   }
 
-  /** What the thread counted, as of the last `look`. */
+  /** The thread's counts at the last `look`. */
   get stats(): PublishStats {
     return this.#thread.stats;
   }
 
-  /** Resolves when the thread has sent what it was given and `stats` is of now, and after `timeoutMs` at the latest. */
+  /** Resolves when the thread has sent all earlier publishes and `stats` is current, or after `timeoutMs`. */
   look(timeoutMs: number): Promise<void> {
     return this.#thread.look(timeoutMs);
   }
 
   /**
-   * `addressed`: the minions that a filtering master addresses one by one, asked only then; undefined or nobody goes to all.
+   * `addressed`: the minions that a filtering master addresses one by one; called only then. Without any, the publish goes to all.
    *
    * @throws SaltworksError QUEUE_FULL
    */
   async send(frame: Uint8Array, addressed: (() => readonly string[]) | undefined): Promise<void> {
     this.#counters.publishes += 1;
-    // A copy of its own: it is transferred, and what is encoded may be a piece of a larger buffer.
+    // A copy, because the payload is transferred, and the frame may be a piece of a larger buffer.
     const payload = new Uint8Array(frame);
     const ids = this.#options.isFiltering ? (addressed?.() ?? []) : [];
     try {

@@ -1,5 +1,5 @@
 /**
- * The request port: a ROUTER that speaks ZMTP over Node's own sockets. It hands requests on as they come and never looks inside.
+ * The request port: a ROUTER that speaks ZMTP over Node's own sockets. It passes requests on as they come and never looks inside.
  * docs/ARCHITECTURE.md, "Overload": a paused reader leaves the rest to TCP; docs/decisions/0022-request-front.md.
  */
 import { replyLingerMs } from "../../limits.ts";
@@ -62,12 +62,12 @@ export class RequestFront {
     return this.#server;
   }
 
-  /** The address that is bound, with the real port where 0 was asked for. */
+  /** The bound address, with the chosen port if the configured one is 0. */
   get boundEndpoint(): string {
     return endpointOf(this.#options.host, this.#server?.port ?? this.#options.port);
   }
 
-  /** Sends one reply; a peer that is gone loses it, counted. */
+  /** Sends one reply. If the connection is gone, the reply is dropped and counted. */
   reply(peer: RequestPeer, payload: Uint8Array): void {
     if (this.#server?.reply(peer as Peer, payload)) this.counters.replies += 1;
     else this.counters.repliesDropped += 1;
@@ -91,7 +91,7 @@ export class RequestFront {
     if (!this.#isStopped) this.#server?.resume(readers);
   }
 
-  /** Reads no more requests; replies may still be sent until `close`. What was not read is sent again by its client. */
+  /** Stops reading requests; replies may be sent until `close`. Clients send unread requests again. */
   stopReceiving(): void {
     this.#isStopped = true;
     this.#server?.stop();
@@ -107,7 +107,7 @@ export class RequestFront {
     if (this.#isStopped) return;
     if (frame === undefined || parts.length !== 2 || empty?.byteLength !== 0) {
       this.counters.malformed += 1;
-      // Without the empty part its sender is not a REQ socket, and nothing tells where it expects a reply.
+      // Without the empty part the sender is not a REQ socket, and may expect its reply in another form.
       if (empty?.byteLength === 0) this.reply(peer, badLoad);
       else this.forget(peer);
       return;

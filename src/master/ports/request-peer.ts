@@ -1,4 +1,4 @@
-/** The connection that a request came over, as far as queues need to know it: where its reply goes, and whether it proved anything. */
+/** A request's connection, as far as queues need it: the address for its reply, and whether it has proved itself. */
 
 /** `address`: of the other end. `number`: unique in this run of the master. `isProven`: a request over it was proven to be a minion's or an operator's. */
 export type RequestPeer = {

@@ -1,4 +1,4 @@
-/** Which minions a job waits for: every worker matches the target against its own partitions, and the lists are put together as bytes. */
+/** Finds the minions that a job waits for: every worker matches the target against its own partitions, and the lists are joined as bytes. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import { SaltworksError } from "../../errors.ts";
@@ -23,7 +23,7 @@ export async function expectedMinions(
   return TextList.joined(await Promise.all(slots));
 }
 
-/** A publish goes before returns, a question for mines does not. A worker that has to index first says so at once, so that it stays free for batches; it is asked until it knows. */
+/** Matching for a publish goes before returns, for mines it does not. A worker that must index first answers `pending` at once, and is asked again until it is ready. */
 export async function matchOn<Ready extends { readonly state: "ready" }>(
   pool: ShardPool,
   slot: number,

@@ -1,11 +1,11 @@
 /**
- * Where a publisher's grants came from, kept with a job that waits for minions, so that they can be looked up again before the job goes out.
+ * The origin of a publisher's grants, kept with a job that waits for minions, so that the grants can be checked again before the job is sent.
  * It holds no password and no token.
  */
 import type { ConfigValue } from "../../config/yaml/values.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 
-/** `grants`: a list that came with the login and that nothing but another login could renew. */
+/** `grants`: a list that came with the login. Only another login could renew it. */
 export type GrantSource =
   | { readonly kind: "local"; readonly user: string; readonly isMaster: boolean }
   /** A minion that `peer` permits to publish, as the master's own user. */
@@ -18,12 +18,12 @@ export type GrantSource =
       readonly grants: readonly ConfigValue[] | undefined;
     };
 
-/** As JSON, in which configurations lose nothing. */
+/** As JSON, which keeps all configuration values. */
 export function writeGrantSource(source: GrantSource): Encodable {
   return JSON.stringify(source);
 }
 
-/** @returns undefined where the job is of the master's own user, or of a release that kept none */
+/** @returns undefined for a job of the master's own user, or of a release that stored no source */
 export function readGrantSource(stored: Value | Encodable | undefined): GrantSource | undefined {
   return typeof stored === "string" ? (JSON.parse(stored) as GrantSource) : undefined;
 }

@@ -1,4 +1,4 @@
-/** Job ids: the wall clock's microseconds, each later than the one before, also where many come in one microsecond. */
+/** Makes job ids: the wall clock's microseconds, each later than the one before, even if many are made in one microsecond. */
 import { jidAt } from "../../wire/jid.ts";
 
 export type JobIdsOptions = {
@@ -10,11 +10,11 @@ export type JobIdsOptions = {
 };
 
 /**
- * Milliseconds by which the two clocks may differ before the steady one, which gives the microseconds, is set by the other: the clock was set, or the
- * machine slept. Ids that stayed behind would be trimmed as old, and be later than what other programs say.
+ * Milliseconds by which the steady clock, which gives the microseconds, may differ from the wall clock before it is set to it. They differ after
+ * the clock was set or the machine slept. Wrong ids would be trimmed as old, or differ from those of other programs.
  */
 const clockStepMs = 1_000;
-/** A clock that was set back by less is waited for, so that ids stay in order; by more, it was wrong before, milliseconds. */
+/** If the clock was set back by less, ids wait for it and stay in order. If by more, it was wrong before. Milliseconds. */
 const setBackMs = 60_000;
 
 export class JobIds {

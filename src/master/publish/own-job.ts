@@ -1,4 +1,4 @@
-/** Jobs of the master's own: what it asks minions by itself or for a runner, in the form of a user's publish. */
+/** The master's own jobs, for itself or for a runner, in the form of a user's publish. */
 import type { Encodable } from "../../wire/values.ts";
 import type { Job } from "./publisher.ts";
 

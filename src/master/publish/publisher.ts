@@ -46,12 +46,12 @@ export type Job = AskedTarget & {
   readonly jid: string | undefined;
   readonly load: ReadonlyMap<Encodable, Encodable>;
   readonly publishFields: ReadonlyMap<string, Encodable>;
-  /** A presence ping leaves no trace in cache or on the bus. */
+  /** Leaves no trace in cache or on the bus: a presence ping. */
   readonly isQuiet: boolean;
-  /** Where the grants of a restricted publisher came from. */
+  /** Origin of a restricted publisher's grants. */
   readonly source?: GrantSource | undefined;
 };
-/** What of a job goes to minions, beside target and id. */
+/** The part of a job that minions get, beside target and id. */
 export type DeliveredJob = Pick<Job, "fun" | "arg" | "ret" | "user" | "publishFields">;
 export type Published = { readonly jid: string; readonly minions: TextList; readonly missing: string[] };
 
@@ -87,8 +87,8 @@ export class Publisher {
   }
 
   /**
-   * @param onAccepted called with the expected minions before anything is sent, and waited for: no return can come too early
-   * @returns undefined if the target expects nobody: then nothing is stored or sent
+   * @param onAccepted called with the expected minions and awaited before anything is sent, so that no return comes too early
+   * @returns undefined if the target expects no minion; then nothing is stored or sent
    * @throws SaltworksError QUEUE_FULL, TARGET_INVALID for a target that is refused, or what store and workers throw
    */
   async publish(
@@ -148,7 +148,7 @@ export class Publisher {
     this.#waiting += 1;
   }
 
-  /** The job with its target as it is stored. */
+  /** The job with its target in stored form. */
   #written(asked: Job): Job {
     const job = this.#options.targets.written(asked);
     if (job === asked) return job;
@@ -156,7 +156,7 @@ export class Publisher {
     return { ...job, load };
   }
 
-  /** Stores a job under its id without sending it: one that stands for others. */
+  /** Stores a job under its id without sending it. */
   async record(job: Job, { jid, minions: { packed: minions }, missing }: Published): Promise<void> {
     const load = encode(new Map<Encodable, Encodable>([...job.load, ["jid", jid]]), "bin");
     const slot = this.#options.partitioner.slotOf(jid, this.#options.pool.slotCount);
@@ -181,7 +181,7 @@ export class Publisher {
     });
   }
 
-  /** `job.target`: as it goes out. */
+  /** `job.target`: in the form for minions. */
   async #send(job: Job, published: Published): Promise<void> {
     const fields = new Map<string, Encodable>([
       ["fun", job.fun],
@@ -190,7 +190,7 @@ export class Publisher {
       ["jid", published.jid],
       ["ret", job.ret],
       ...(job.delimiter === ":" ? [] : ([["delimiter", job.delimiter]] as const)),
-      // Of a job that a minion asked for: where Salt has it, which functions that show their arguments repeat.
+      // The asking minion's id, in Salt's place, because functions that show their arguments repeat it.
       ...[...job.publishFields].filter(([name]) => name === "id"),
       ["tgt_type", job.targetKind],
       ...job.publishFields,
@@ -216,7 +216,7 @@ export class Publisher {
     await this.#options.front.send(frame, topicKinds.has(job.targetKind) ? () => published.minions.texts() : undefined);
   }
 
-  /** Runs `step` while no publish is between its serial and the socket: a rotation must not come in between. */
+  /** Runs `step` while no publish is between its serial and the socket, where a rotation must not come in between. */
   exclusively<Result>(step: () => Promise<Result>): Promise<Result> {
     return this.#inTurn(step);
   }
@@ -228,7 +228,7 @@ export class Publisher {
   }
 }
 
-/** Whether the client asked that returns are passed on and not kept. */
+/** Whether the client asked not to keep returns. */
 function isReturnless({ load }: Job): boolean {
   const kwargs = load.get("kwargs");
   return kwargs instanceof Map && kwargs.get("nocache") === true;

@@ -1,6 +1,6 @@
 /**
- * What a target means to this master: its nodegroups written out, whom it expects, which of the names it lists have no accepted key.
- * Every publish, runner and question about a target asks here. Source: docs/compatibility.md, "Targeting".
+ * What a target means to this master: its nodegroups written out, the minions that it expects, the listed names without an accepted key.
+ * Every publish, runner and question about a target passes here. Source: docs/compatibility.md, "Targeting".
  */
 
 import type { Logger } from "pino";
@@ -23,7 +23,7 @@ export type TargetsOptions = {
     readonly minion_data_cache: boolean;
     readonly configFile: string;
   };
-  /** A key that another program put into its directory is a minion from then on, not only when the directory has been quiet. */
+  /** Takes in keys that other programs have just put into the directory, without waiting until it is quiet. */
   readonly lookForNewKeys?: () => Promise<unknown> | undefined;
   readonly logger: Logger;
 };
@@ -41,9 +41,9 @@ export class Targets {
   }
 
   /**
-   * The target as it is stored and matched: no nodegroup is left, and a compound is text.
+   * The target in stored form: without nodegroups, compounds as text.
    *
-   * @throws SaltworksError TARGET_INVALID, in Salt's words for a group that is not there
+   * @throws SaltworksError TARGET_INVALID, in Salt's words for an unknown group
    */
   written<Asked extends AskedTarget>(asked: Asked): Asked {
     try {
@@ -57,9 +57,9 @@ export class Targets {
   }
 
   /**
-   * For a target that is written out. One that cannot be read expects nobody, as in Salt.
+   * For a target that is written out. One that cannot be read expects no minion, as in Salt.
    *
-   * @throws SaltworksError TARGET_INVALID for what Salt would take and this program refuses, TASK_TIMEOUT, or what the pool throws
+   * @throws SaltworksError TARGET_INVALID for a target that Salt would take and this program refuses, TASK_TIMEOUT, or what the pool throws
    */
   async expected(target: AskedTarget, isGreedy = true): Promise<Expected> {
     const { pool, accepted, config, logger } = this.#options;
@@ -72,7 +72,7 @@ export class Targets {
       const { message } = error as Error;
       logger.warn({ error: message, targetKind: target.targetKind }, "a target that cannot be read");
     }
-    // Without data of minions Salt expects every one of them, whatever the text is.
+    // Without data of minions Salt expects all of them, for any text.
     if (!config.minion_data_cache && needsMinionData(target.targetKind) && isGreedy) {
       return { minions: await expectedMinions(pool, everyone), missing: [] };
     }
@@ -89,18 +89,18 @@ export class Targets {
 
 const everyone: AskedTarget = { target: "*", targetKind: "glob", delimiter: ":" };
 
-/** The words that operators know for a group that the configuration does not have. */
+/** Salt's words for a group that the configuration does not have. */
 function unavailableText(error: SaltworksError, configFile: string): string {
   return `Node group ${error.detail.group} unavailable in ${configFile}`;
 }
 
-/** Refused by this program alone. Ranges are not: without a range server Salt matches nobody either. */
+/** Whether only this program refuses the target. Ranges do not count: without a range server Salt matches no minion either. */
 export function isRefused(error: unknown): boolean {
   if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") return false;
   return error.detail.isRefused === true && error.detail.construct !== "range";
 }
 
-/** As it goes out to minions of every release. @throws SaltworksError TARGET_INVALID */
+/** The target in a form for minions of every release. @throws SaltworksError TARGET_INVALID */
 export function targetOnWire({ target, targetKind }: AskedTarget): string | readonly string[] {
   return targetKind === "compound" || targetKind === "compound_pillar_exact" ? portableCompound(target) : target;
 }

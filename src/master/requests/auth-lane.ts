@@ -1,4 +1,4 @@
-/** From decided authentications to their replies: one task of the RSA lane for all that one batch holds. */
+/** Answers decided authentications: one task of the RSA lane for each batch. */
 
 import type { AuthBatch } from "../../workers/messages/batch.ts";
 import type { AuthReplies, RsaTask } from "../../workers/messages/lanes.ts";
@@ -8,7 +8,7 @@ import type { RequestPeer } from "../ports/request-peer.ts";
 
 export type AuthLaneOptions = {
   readonly rsa: Pick<LanePool, "run">;
-  /** The master's keys as they are now: a reply made after a rotation carries the new one. */
+  /** The master's present keys, so that a reply after a rotation carries the new one. */
   readonly keys: () => MasterKeys;
   readonly reply: (peer: RequestPeer, frame: Buffer) => void;
   readonly forget: (peer: RequestPeer) => void;
@@ -24,8 +24,8 @@ export class AuthLane {
   }
 
   /**
-   * Answers each job of a batch to the connection of the same index. Settles when that is done, and never rejects: what cannot be
-   * answered is left to the client's timeout, because any answer that is no verdict makes a minion give up instead of trying again.
+   * Answers each job of a batch to the connection of the same index. Settles when that is done, and never rejects. If an answer fails, the
+   * client times out and tries again; an answer that is not a verdict would make a minion give up.
    */
   async answer(batch: AuthBatch, peers: readonly (RequestPeer | undefined)[]): Promise<void> {
     const { rsa, keys, reply, forget, onFault } = this.#options;

@@ -1,6 +1,6 @@
 /**
- * Authentications that wait: behind everything else, one per minion, no longer than their clients do; in turn, and once the first in
- * turn has waited for half of that, the newest first. None of those given up is answered. docs/decisions/0008-auth-admission.md.
+ * Authentications that wait behind everything else: one per minion, and no longer than their clients wait. They go in turn, and the newest
+ * first once the first in turn has waited for half of its client's time. Requests that are given up get no answer. docs/decisions/0008-auth-admission.md.
  */
 import { cleanPem } from "../../crypto/pem.ts";
 import {
@@ -16,7 +16,7 @@ import type { RequestPeer } from "../ports/request-peer.ts";
 
 /**
  * `peer`: the connection that waits for the reply. `pub`: the key it presents, as encoded in `bytes`.
- * `queuedMs`: when it came.
+ * `queuedMs`: time of arrival.
  */
 export type WaitingAuth = BatchItem & {
   readonly peer: RequestPeer;
@@ -33,7 +33,7 @@ export type AuthQueueOptions = {
   readonly authsMax: number;
   /** After this its client has given up (`auth_client_timeout`). */
   readonly clientTimeoutMs: number;
-  /** Whether an id has an accepted key: such go before strangers. */
+  /** Whether an id has an accepted key. Such ids go before strangers. */
   readonly isAccepted: (id: string) => boolean;
   /** Asks the id's worker for the text of its key, accepted or pending; only when two keys claim one id at the same time. Never rejects. */
   readonly knownKey: (id: string) => Promise<string | undefined>;
@@ -50,7 +50,7 @@ type Place = {
   newer: Place | undefined;
 };
 
-/** Places in the order of their arrival, linked so that any of them can leave. */
+/** Places in the order of arrival, linked so that any of them can leave. */
 class Row {
   readonly isKnown: boolean;
   oldest: Place | undefined;
@@ -61,7 +61,7 @@ class Row {
     this.isKnown = isKnown;
   }
 
-  /** At the end, but for one that comes back from the other row. */
+  /** Adds a place at the end, or further ahead for a request that comes back from the other row. */
   push(auth: WaitingAuth): Place {
     let older = this.newest;
     while (older !== undefined && older.auth.queuedMs > auth.queuedMs) older = older.older;
@@ -118,7 +118,7 @@ export class AuthQueue {
     }));
   }
 
-  /** All that wait, whatever their worker. */
+  /** Waiting requests of all workers. */
   get waitingCount(): number {
     return this.#waitingCount;
   }
@@ -152,14 +152,14 @@ export class AuthQueue {
   }
 
   /**
-   * What may go to the slot's worker now; the caller owes a `settle` for it unless it is empty.
+   * The requests for the slot's worker now. The caller owes a `settle` unless the list is empty.
    *
-   * @param isBusy whether returns wait for the worker: then authentications are held back, but not for ever
+   * @param isBusy whether returns wait for the worker; authentications are then held back, at most for `authHoldMsMax`
    */
   take(slotIndex: number, isBusy: boolean): readonly WaitingAuth[] {
     const slot = this.#slots[slotIndex];
     if (slot === undefined || slot.batches >= this.#options.batchesPerSlotMax) return [];
-    // Half a batch more would cost a thread hop each time: it gathers until the one under way is answered.
+    // A partial batch gathers until the one under way is answered, because each batch costs a thread hop.
     if (slot.batches > 0 && slot.known.count + slot.strangers.count < authsPerBatchMax) return [];
     const nowMs = this.#options.nowMs();
     if (isBusy && nowMs - slot.takenMs < authHoldMsMax) return [];
@@ -191,7 +191,7 @@ export class AuthQueue {
     }
   }
 
-  /** In turn as long as all can be served in time; then the newest first, because the client of the first in turn may be gone before its answer. */
+  /** The first in turn as long as all can be served in time, then the newest, because the client of the first in turn may be gone before its answer. */
   #nextOf(row: Row, nowMs: number): Place | undefined {
     if (row.oldest === undefined) return undefined;
     const isLate = nowMs - row.oldest.auth.queuedMs >= this.#options.clientTimeoutMs / 2;
@@ -222,7 +222,7 @@ export class AuthQueue {
       if (newest !== undefined) this.#supersede(newest);
       return false;
     }
-    // Of a new id the first key counts, as it will when they are decided.
+    // For a new id the first key counts, as it will in the decision.
     const known = answer.knownKey ?? places[0]?.auth.pub;
     const isOwn = presents(auth.pub, known);
     for (const place of places) if (presents(place.auth.pub, known) === isOwn) this.#supersede(place);
@@ -317,7 +317,7 @@ function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
   return Buffer.compare(a, b) === 0;
 }
 
-/** Whether a request's key is the one meant: its text, or the very same encoding. */
+/** Whether a request presents the known key, given as text or in the same encoding. */
 function presents(pub: Uint8Array | undefined, known: string | Uint8Array | undefined): boolean {
   if (typeof known !== "string") return isSame(pub, known);
   const text = pub && textOf(pub, 0, pub.byteLength);

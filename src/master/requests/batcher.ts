@@ -1,7 +1,7 @@
 /**
  * Gathers frames into batches, one queue per worker slot, and brings each reply back to its connection.
- * A batch leaves when the socket has drained or at `batch_max_frames`/`batch_max_bytes`. In a queue requests stand by what is known of their right
- * (`waiting/`); authentications wait behind everything else, so that an auth storm cannot starve running jobs.
+ * A batch leaves when the socket has drained or at `batch_max_frames`/`batch_max_bytes`. In a queue, requests are ordered by what
+ * is known of their right (`waiting/`). Authentications wait behind everything else, so that an auth storm cannot starve running jobs.
  */
 import { SaltworksError } from "../../errors.ts";
 import { authFrameBytesMax } from "../../limits.ts";
@@ -25,7 +25,7 @@ import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
 type SlotQueue = {
   readonly waiting: WaitingRequests<StandingItem>;
   isFlushPlanned: boolean;
-  /** Looks again when what is held may leave. */
+  /** Looks again when held requests may leave. */
   heldTimer: NodeJS.Timeout | undefined;
   batchesInFlight: number;
   readonly meter: SlotMeter;
@@ -37,23 +37,23 @@ export type BatcherOptions = ResultTakers & {
   readonly framesMax: number;
   readonly bytesMax: number;
   readonly auths: Omit<AuthQueueOptions, "slotCount" | "forget">;
-  /** How long a request may wait for others to travel with (`batch_linger_us`); 0: not at all. */
+  /** How long a request may wait for others to join its batch (`batch_linger_us`); 0: not at all. */
   readonly lingerMs: number;
   /** Batches that one worker has at a time (`batches_in_flight`). */
   readonly batchesInFlightMax: number;
   /** Bytes that may wait for one worker (`queue_max_bytes`). */
   readonly queueBytesMax: number;
-  /** Not every queue is full any more for these connections. */
+  /** A queue has room again for these connections. */
   readonly onRoom: (readers: PeerGroupName) => void;
   /** A request of this connection gets no reply. */
   readonly forget: (peer: RequestPeer) => void;
   readonly isOverMinionsMax: (id: string) => boolean;
   readonly standing: StandingQuestions;
-  /** Whether anybody follows events or jobs now. */
+  /** Whether events or jobs are followed now. */
   readonly isHeard: () => boolean;
-  /** Whether anybody follows jobs now. */
+  /** Whether jobs are followed now. */
   readonly isFollowed: () => boolean;
-  /** Decided authentications and who asked, one for one. Settles when they are answered. */
+  /** Takes decided authentications with their connections, one for one. Settles when they are answered. */
   readonly onAuths: (auths: AuthBatch, peers: readonly (RequestPeer | undefined)[]) => Promise<void>;
   readonly onFault: (error: Error) => void;
 };
@@ -65,7 +65,7 @@ export class Batcher {
   readonly #queues: SlotQueue[];
   readonly #auths: AuthQueue;
   #onIdle: (() => void)[] = [];
-  /** Every queue was full for them: reading has stopped. */
+  /** Groups that are not read, because every queue was full for them. */
   readonly #heldBack = new Set<PeerGroupName>();
 
   constructor(options: BatcherOptions) {
@@ -92,7 +92,7 @@ export class Batcher {
     const slot = this.#slotOf(id, peer);
     const queue = this.#queues[slot];
     if (queue === undefined) return;
-    // One that is too large is refused unread, which costs no more than anything else.
+    // A larger `_auth` goes the ordinary way, where it is refused.
     if (route.kind === "auth" && frame.byteLength <= authFrameBytesMax) {
       const kind = this.#options.isOverMinionsMax(route.id) ? itemKinds.overMinionsMax : itemKinds.auth;
       this.#auths.offer(slot, { kind, bytes: frame, peer, id: route.id, pub: route.pub, queuedMs: performance.now() });
@@ -115,7 +115,7 @@ export class Batcher {
     this.#enqueue(queue, { kind: itemKinds.ordinary, bytes: frame, peer, id, standing, queuedMs: performance.now() });
   }
 
-  /** Whether to read these connections no more, and leave the rest to TCP: every slot's queue is at its bound. `onRoom` ends it. */
+  /** Whether to stop reading these connections and leave the rest to TCP, because every slot's queue is at its bound. `onRoom` ends it. */
   holdsBack(readers: PeerGroupName): boolean {
     if (this.#isFullFor(readers)) this.#heldBack.add(readers);
     return this.#heldBack.has(readers);
@@ -125,7 +125,7 @@ export class Batcher {
     return this.#queues.every(({ waiting }) => waiting.isFullFor(readers, nowMs));
   }
 
-  /** Whether connections that proved nothing may send what is over `hugeRequestBytes`. */
+  /** Whether connections that proved nothing may send requests over `hugeRequestBytes`. */
   get takesHuge(): boolean {
     return this.#queues.every(({ waiting }) => waiting.takesHuge(performance.now()));
   }
@@ -174,7 +174,7 @@ export class Batcher {
     return this.#auths.counters;
   }
 
-  /** The worker that owns the id where that is visible, else any, by connection. */
+  /** The worker that owns the id. If the id is not visible, any worker, by connection. */
   #slotOf(id: string | undefined, peer: RequestPeer): number {
     const { partitioner, pool } = this.#options;
     if (id !== undefined) return partitioner.slotOf(id, pool.slotCount);
@@ -193,7 +193,7 @@ export class Batcher {
     else setImmediate(flush);
   }
 
-  /** A busy worker gets what has gathered meanwhile as one batch: one commit instead of many. */
+  /** A busy worker gets the gathered requests as one batch, so that one commit is enough. */
   #flushOrdinary(slot: number, queue: SlotQueue): void {
     while (queue.batchesInFlight < this.#options.batchesInFlightMax) {
       const items = queue.waiting.take(performance.now());
@@ -201,13 +201,13 @@ export class Batcher {
       this.#dispatch(slot, items, "requests");
     }
     this.#lookAgain(slot, queue);
-    // Here and nowhere else a queue gets shorter: whoever stopped reading would wait for ever otherwise.
+    // Queues become shorter only here, so reading must resume here.
     for (const readers of this.#heldBack) {
       if (!this.#isFullFor(readers) && this.#heldBack.delete(readers)) this.#options.onRoom(readers);
     }
   }
 
-  /** What is held back because of forgeries leaves when their time is over, though nothing else comes. */
+  /** Requests that are held back because of forgeries leave when the hold is over, even if no other request comes. */
   #lookAgain(slot: number, queue: SlotQueue): void {
     const heldMs = queue.waiting.heldMs(performance.now());
     if (heldMs === undefined || queue.heldTimer !== undefined) return;
@@ -222,13 +222,13 @@ export class Batcher {
     if (!hasRoom) this.#turnAway(item, new SaltworksError("QUEUE_FULL", "a worker's queue is full"));
   }
 
-  /** Whoever is no minion, as far as can be seen, is told the reason. */
+  /** Operators get the reason in the reply. Minions get the generic failure, on which they retry. */
   #turnAway(item: QueuedItem, error: Error): void {
     this.counters.refused += 1;
     this.#options.reply(item.peer, isForAnyWorker(item) ? unservedReply(item.bytes, error) : failedReply);
   }
 
-  /** A request that has no partition goes to the next worker, each once: one whose store cannot be opened must not fail a part of all commands. */
+  /** Passes a request without a partition to the next worker, to each once, so that a worker without a store does not fail a share of all commands. */
   #passOn(slot: number, item: QueuedItem, error: Error): boolean {
     const failedSlots = (item.failedSlots ?? 0) + 1;
     if (!isForAnyWorker(item) || failedSlots >= this.#queues.length || !isWorthAnotherWorker(error)) return false;
@@ -241,7 +241,7 @@ export class Batcher {
     return true;
   }
 
-  /** Holds back only while a batch is under way, whose end comes here again: what else waits in the pool tells nobody. */
+  /** Holds back only while a batch is under way, because its end calls this again; other work of the pool does not. */
   #flushAuths(slot: number, queue: SlotQueue): void {
     const isBusy = queue.waiting.count > 0 || this.#options.pool.depth(slot) > 0;
     const items = this.#auths.take(slot, isBusy && queue.batchesInFlight > 0);
@@ -253,7 +253,7 @@ export class Batcher {
     const queue = this.#queues[slot];
     const leftMs = performance.now();
     if (queue !== undefined) queue.batchesInFlight += 1;
-    // Returns leave in the order they came, authentications do not.
+    // Requests leave in the order of arrival, authentications do not.
     const oldestMs = items.reduce((oldest, { queuedMs }) => Math.min(oldest, queuedMs), leftMs);
     queue?.meter.noteWait(kind, leftMs - oldestMs);
     const build = () => {
@@ -282,7 +282,7 @@ export class Batcher {
     this.#finish(slot);
   }
 
-  /** The next ones are taken when these are answered: what waits here can still be given up, what waits in the lane cannot. */
+  /** The next batch is taken when this one is answered: requests that wait here can be given up, in the lane they cannot. */
   async #answerAuths(slot: number, items: readonly QueuedItem[], { auths }: BatchResult): Promise<void> {
     try {
       if (auths === undefined) return;
@@ -300,7 +300,7 @@ export class Batcher {
     this.#noteIdle();
   }
 
-  /** What a worker hands on it has found worth it: an opened seal, or a credential that others check. */
+  /** A request that a worker defers is not forged: it had an opened seal, or a credential that another part checks. */
   #noteForgeries(slot: number, items: readonly QueuedItem[], { proven, deferred }: BatchResult): void {
     const handedOn = new Set(deferred.map(({ item }) => item));
     const nowMs = performance.now();
@@ -315,7 +315,7 @@ export class Batcher {
     this.#options.onFault(error);
     if (kind === "auths") {
       this.counters.refused += items.length;
-      // An answer that is no verdict makes a minion give up its `_auth`; none makes it try again.
+      // An answer that is not a verdict makes a minion give up its `_auth`; without an answer it tries again.
       for (const { peer } of items) this.#options.forget(peer);
       this.#settleAuths(slot);
     } else {
@@ -332,7 +332,7 @@ export class Batcher {
     const queue = this.#queues[slot];
     if (queue !== undefined) {
       queue.batchesInFlight -= 1;
-      // What lingers leaves when its time has come, and at once if that has passed while the worker was busy.
+      // Lingering requests leave when their time has come, or at once if it has passed while the worker was busy.
       const isLingering = this.#options.lingerMs > 0 && queue.isFlushPlanned;
       if (!isLingering) {
         this.#flushOrdinary(slot, queue);

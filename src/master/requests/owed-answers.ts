@@ -1,4 +1,4 @@
-/** Answers that lanes and commands still owe: each request gets one, a failure becomes an error that its client understands, and a shutdown waits. */
+/** Tracks the answers that lanes and commands owe: each request gets one, a failure becomes an error that its client understands, and a shutdown waits for them. */
 import type { Logger } from "pino";
 import { failedReply } from "../../wire/reply.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
@@ -16,12 +16,12 @@ export class OwedAnswers {
     this.#options = options;
   }
 
-  /** Answers with a frame when that is there. */
+  /** Answers with the frame when it resolves. */
   owe(peer: RequestPeer, answer: Promise<Uint8Array>): void {
     this.oweBy(peer, async (reply) => reply(await answer));
   }
 
-  /** Answers by what `run` calls `reply` with: the first time only, because a second reply would be taken for the answer to the client's next request. */
+  /** Answers with the first frame that `run` passes to `reply`. A second reply would count as the answer to the client's next request. */
   oweBy(peer: RequestPeer, run: (reply: (frame: Uint8Array) => void) => Promise<void>): void {
     const { reply, logger } = this.#options;
     let isAnswered = false;
@@ -37,13 +37,13 @@ export class OwedAnswers {
     );
   }
 
-  /** Counts `answering`, which never rejects, among what a shutdown waits for. */
+  /** Makes a shutdown wait for `answering`, which never rejects. */
   track(answering: Promise<void>): void {
     this.#owed.add(answering);
     void answering.finally(() => this.#owed.delete(answering));
   }
 
-  /** Settles when those that are owed now are answered. */
+  /** Settles when all answers owed now are sent. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#owed);
   }

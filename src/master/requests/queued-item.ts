@@ -8,7 +8,7 @@ import type { Standing } from "../waiting/standing.ts";
 /** `peer` is the connection that waits for the reply. */
 export type QueuedItem = BatchItem & {
   readonly peer: RequestPeer;
-  /** As it stands outside of the seal; undefined where only a worker can know it. */
+  /** The id outside of the seal; undefined if only a worker can know it. */
   readonly id: string | undefined;
   /** By `performance.now()`. */
   readonly queuedMs: number;

@@ -1,5 +1,5 @@
 /**
- * The way of a request through the main thread: from its port into a batch for a worker, and from the worker's result to whoever goes on with it.
+ * The way of a request through the main thread: from its port into a batch for a worker, and from the worker's result to the part that goes on with it.
  * Each request gets one reply. docs/ARCHITECTURE.md, "A job's life".
  */
 import type { Logger } from "pino";
@@ -45,7 +45,7 @@ export type RequestPathParts = {
   readonly openedPorts: OpenedPorts;
 };
 
-/** Who goes on with what comes out of a batch. */
+/** The parts that go on with the results of a batch. */
 export type RequestPathEnds = {
   readonly presence: Presence;
   readonly keeping: JobKeeping;
@@ -58,7 +58,7 @@ export type RequestPathEnds = {
 };
 
 const owingSentence =
-  "an address begins requests that it does not finish: connections of it that prove nothing may send no large ones for a while";
+  "an address begins requests that it does not finish: its unproven connections may not send large ones for a while";
 
 export class RequestPath {
   readonly batcher: Batcher;
@@ -109,7 +109,7 @@ export class RequestPath {
     });
   }
 
-  /** Reads no more. Settles when everything that was read is answered. */
+  /** Stops reading. Settles when everything that was read is answered. */
   async drain(): Promise<void> {
     this.#front?.stopReceiving();
     await this.batcher.idle();
@@ -136,7 +136,7 @@ export class RequestPath {
     for (const { id, text, level } of result.refusals) this.#refusals.note({ id }, text, level);
     if (result.eventCount > 0)
       this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
-    // Behind the events: that a job is over is told after its last return.
+    // After the events, so that the end of a job follows its last return.
     keeping.noteResult(result);
   }
 

@@ -1,7 +1,7 @@
-/** What the main thread measures of one worker's batches: how long requests wait for it, how long a batch takes to reach it, and its replies to leave. */
+/** Measures one worker's batches on the main thread: how long requests wait, how long a batch takes to reach the worker, and its replies to leave. */
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/measures/histogram.ts";
 
-/** Authentications wait behind all others, by design; their waits would hide those of returns. */
+/** Authentications have waits of their own, because they wait behind all others and would hide the waits of returns. */
 export type QueueKind = "requests" | "auths";
 
 /** One look at a slot's queue and its times, seconds. */
@@ -26,7 +26,7 @@ export class SlotMeter {
     this.#waits[kind].observe(waitedMs / 1_000);
   }
 
-  /** A batch that was away for `awayMs` was being worked on for `workedMs` of it; sending its replies took `replyMs`. */
+  /** A batch came back after `awayMs`, of which the worker worked for `workedMs`. Sending its replies took `replyMs`. */
   noteResult(awayMs: number, workedMs: number, replyMs: number): void {
     this.#handOver.observe(Math.max(0, awayMs - workedMs) / 1_000);
     this.#reply.observe(replyMs / 1_000);

@@ -1,15 +1,15 @@
 /**
- * What is answered to a request that no worker could serve. Minions get Salt's words, on which they authenticate again and retry; an operator hears why,
- * in the forms that Salt's command lines print. Nobody has proved himself yet: the kind of failure is told, and nothing of the master's paths or data.
+ * Answers a request that no worker could serve. Minions get Salt's words, on which they authenticate again and retry. Operators get the kind of failure,
+ * in forms that Salt's command lines print, but no paths or data of the master, because the client has not proved itself.
  */
 import { type ErrorCode, errorCodes, hasCode } from "../../errors.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { failedReply } from "../../wire/reply.ts";
 import { routeOf } from "../waiting/route.ts";
 
-/** By `error`, which a worker or the pool gave: another worker may do better with the same request, as this one never had it in hand. */
+/** Whether another worker may serve the request: by `error`, this worker did not begin it. */
 export function isWorthAnotherWorker(error: Error): boolean {
-  // Under these the thread ended, and it may be the request's doing; the last is the end of all of them.
+  // With the first two the thread ended, maybe because of the request. The last one ends all threads.
   return !(["WORKER_LOST", "TASK_TIMEOUT", "CHANNEL_CLOSED"] as const).some((code) => hasCode(error, code));
 }
 

@@ -1,4 +1,4 @@
-/** A step of the shutdown with a limit: whatever hangs or fails by then must not keep the process from ending. */
+/** Runs a step of the shutdown with a time limit, so that a step that hangs or fails does not keep the process from ending. */
 import type { Logger } from "pino";
 
 export async function finishWithin(

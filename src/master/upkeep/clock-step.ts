@@ -1,6 +1,6 @@
 /**
- * Tells that the wall clock was set forward, by comparing it with the clock that is never set. What is a day old by a clock that may be a year ahead
- * is not to be removed for that.
+ * Notices that the wall clock was set forward, by comparing it with a clock that is never set. Nothing may be removed for its age by a clock that
+ * may be a year ahead.
  */
 import { uptime } from "node:os";
 import { clockTrustMs } from "../../limits.ts";
@@ -10,7 +10,7 @@ export function bootMs(): number {
   return uptime() * 1_000;
 }
 
-/** Less is drift, or a timer that ran late. */
+/** Smaller differences are drift, or a late timer. */
 const stepMs = 60_000;
 
 export class ClockStep {
@@ -19,14 +19,14 @@ export class ClockStep {
   #aheadMs: number;
   #trustedFromMs = Number.NEGATIVE_INFINITY;
 
-  /** `leastMs`: what counts as a step. */
+  /** `leastMs`: the smallest step. */
   constructor(nowMs: number, steadyMs: () => number, leastMs = stepMs) {
     this.#leastMs = leastMs;
     this.#steadyMs = steadyMs;
     this.#aheadMs = nowMs - steadyMs();
   }
 
-  /** @returns milliseconds by which the clock was set since the last look; 0 if it was not */
+  /** @returns the milliseconds by which the clock was set since the last look; 0 if it was not set */
   look(nowMs: number): number {
     const steadyMs = this.#steadyMs();
     const step = nowMs - steadyMs - this.#aheadMs;
@@ -36,7 +36,7 @@ export class ClockStep {
     return step;
   }
 
-  /** False for a while after it was set forward, until it is set back. */
+  /** False for a while after the clock was set forward, or until it is set back. */
   get isTrusted(): boolean {
     return this.#steadyMs() >= this.#trustedFromMs;
   }

@@ -1,24 +1,24 @@
-/** The master's directories, with the modes that Salt's have: its command-line tools rely on them. */
+/** Makes the master's directories with Salt's modes, which Salt's command-line tools rely on. */
 import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { MasterConfig } from "../../config/load.ts";
 
 const keyFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied", "minions_autosign"];
-/** What minions said and returned is for the master's group at most. */
+/** Folders with data of minions: at most the master's group may read them. */
 const dataFolders = ["jobs", "minions"];
 const openMode = 0o755;
 const dataMode = 0o750;
 const pkiMode = 0o700;
 const permissionBits = 0o777;
-/** The caller's own would make what is to be shared private, or what is private writable for everybody. Files say what they need themselves. */
+/** The caller's own umask might hide shared files or expose private ones. Files set narrower modes themselves. */
 const umask = 0o022;
 
-/** Sets the process' umask. Directories that are there keep their modes, but for a `pki_dir` that others may write to or search. */
+/** Sets the process' umask. Existing directories keep their modes, except for a `pki_dir` that others may write to or search. */
 export function prepareDirectories(config: Pick<MasterConfig, "pki_dir" | "cachedir" | "sock_dir">): void {
   process.umask(umask);
   mkdirSync(dirname(config.pki_dir), { recursive: true, mode: openMode });
   mkdirSync(config.pki_dir, { recursive: true, mode: pkiMode });
-  // As Salt: 0700, or 0750 where an operator has made it that.
+  // As in Salt: 0700, or 0750 if an operator chose that.
   const mode = statSync(config.pki_dir).mode & permissionBits;
   if (mode !== pkiMode && mode !== dataMode) chmodSync(config.pki_dir, pkiMode);
   for (const name of keyFolders) mkdirSync(join(config.pki_dir, name), { recursive: true, mode: openMode });

@@ -1,6 +1,6 @@
 /**
- * Which minions are accepted, kept true to the key directories, whatever program changes them, and the master's AES key: when a key goes,
- * publishes move to a new AES key at once. One command causes one rotation.
+ * Keeps the accepted minions in step with the key directories, which any program may change, and rotates the master's AES key: when a key is
+ * removed, publishes get a new AES key at once. One command causes one rotation.
  */
 import type { Logger } from "pino";
 import { generateKeyString } from "../../crypto/crypticle.ts";
@@ -9,7 +9,7 @@ import type { MasterSecrets } from "../../store/secrets/secrets.ts";
 import type { MasterKeys } from "../../workers/messages/shard.ts";
 import { bootMs } from "./clock-step.ts";
 
-/** Salt's tools write the dropfile after the last key is gone; a dropfile this soon after a removal is the same command's. */
+/** Salt's tools write the dropfile after the last key is gone. A dropfile within this time after a removal belongs to the same command. */
 const dropfileLagMsMax = 5_000;
 
 export type KeyRingOptions = {
@@ -24,13 +24,13 @@ export type KeyRingOptions = {
   /** X9.31 signature of an AES key by the master's key. */
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
   readonly distributeKeys: (keys: MasterKeys) => Promise<void>;
-  /** @returns ids whose file holds another key than the one that a worker served, as far as workers answered, and why one did not */
+  /** @returns `replaced`: ids whose file holds another key than their worker served. `fault`: why a worker did not answer */
   readonly distributeChange: (change: {
     added: string[];
     removed: string[];
     changed: string[];
   }) => Promise<{ readonly replaced: readonly string[]; readonly fault: unknown }>;
-  /** Its key went, or is another now. */
+  /** The id's key was removed or replaced. */
   readonly onRemoved: (id: string) => void;
   readonly fire: (tag: string, data: { readonly [key: string]: boolean }) => void;
   /** Keeps publishes out while key and serial change. */
@@ -45,18 +45,18 @@ export class KeyRing {
   /** When the key has served its time, by `#steadyMs`. */
   #dueMs: number;
   #rotatedForRemovalMs = Number.NEGATIVE_INFINITY;
-  /** What is left to do of a rotation that failed: all, or only to tell every worker of a key that is in use. */
+  /** The rest of a failed rotation: all of it, or only telling every worker of the key in use. */
   #owed: "nothing" | "a rotation" | "telling" = "nothing";
   #watch: Pick<KeyWatch, "noteServed" | "lookForNew"> | undefined;
   /** Changes and rotations happen one after the other. */
   #tail: Promise<unknown> = Promise.resolve();
-  /** The last change with new keys that not every worker knows of yet, and with it all before. */
+  /** The last addition of keys that some worker does not know yet. All earlier ones settle before it. */
   #addition: Promise<unknown> | undefined;
 
   constructor(options: KeyRingOptions) {
     this.#options = options;
     this.#steadyMs = options.steadyMs ?? bootMs;
-    // A key from the future was made by a clock that has been set back since.
+    // A key from the future means that the clock was set back.
     const ageMs = Math.min(Math.max(0, Date.now() - options.secrets.createdMs), options.sessionMs);
     this.#dueMs = this.#steadyMs() + options.sessionMs - ageMs;
   }
@@ -74,20 +74,20 @@ export class KeyRing {
     this.#watch = watch;
   }
 
-  /** A worker accepted these ids itself. It alone answers for them; the others learn of it when the directory watch tells everybody. */
+  /** A worker accepted these ids itself. It owns them; the others learn of them from the directory watch. */
   noteAccepted(ids: readonly string[]): void {
     for (const id of ids) this.#options.accepted.add(id);
-    // The file may be gone already, or be another, and no event of the directory comes again.
+    // The file may have been removed or replaced already, without another event of the directory.
     this.#watch?.noteServed(ids);
   }
 
-  /** Settles when every worker knows of the keys that another program has put into the directory. Undefined: they all do. */
+  /** Settles when every worker knows the keys that other programs have put into the directory. Undefined if they know them already. */
   lookForNew(): Promise<unknown> | undefined {
     this.#watch?.lookForNew();
     return this.#addition;
   }
 
-  /** Takes what the directory watch saw. Settles when every worker knows and, if a key went, the rotation is done. */
+  /** Applies a change that the directory watch saw. Settles when every worker knows it and, if a key was removed, the rotation is done. */
   apply(change: KeyChange): Promise<void> {
     const turn = this.#enqueue(() => this.#apply(change));
     if (change.added.length > 0) this.#noteAddition(this.#tail);
@@ -102,7 +102,7 @@ export class KeyRing {
     });
   }
 
-  /** Rotates if the key has served `publish_session`, however the wall clock was set meanwhile, and if a rotation failed. */
+  /** Rotates if the key has served `publish_session` by a clock that is never set, or if a rotation failed. */
   rotateIfDue(): Promise<void> {
     return this.#enqueue(async () => {
       if (this.#owed === "telling") await this.#tell("the last rotation was not told to every worker");
@@ -114,15 +114,15 @@ export class KeyRing {
   async #apply(change: KeyChange): Promise<void> {
     const { accepted } = this.#options;
     for (const id of change.added) accepted.add(id);
-    // A key that went while its removal was on its way here is gone already: it is the same command.
+    // A key that is gone already belongs to the same command.
     const gone = change.removed.filter((id) => accepted.delete(id));
     for (const id of gone) this.#options.onRemoved(id);
     this.counters.added += change.added.length;
     this.counters.removed += gone.length;
     this.counters.changed += change.changed.length;
-    // The holder of a key that went knows the AES key, also if not every worker could be told of the change.
+    // Rotate even if a worker was not told of the change, because the holder of a removed key knows the AES key.
     const outcome = await this.#distribute(change);
-    // A minion that has another key now gets nothing that was for the former holder.
+    // A minion with a new key gets nothing that was for the former holder.
     for (const id of outcome.replaced) this.#options.onRemoved(id);
     const isRemoval = (gone.length > 0 || outcome.replaced.length > 0) && this.#options.rotatesOnRemoval;
     const isSettled = !isRemoval && this.#steadyMs() - this.#rotatedForRemovalMs < dropfileLagMsMax;
@@ -136,7 +136,7 @@ export class KeyRing {
     const { accepted, logger } = this.#options;
     if (added.length + removed.length + changed.length === 0) return { replaced: [], fault: undefined };
     const { replaced, fault } = await this.#options.distributeChange({ added, removed, changed });
-    // A batch under way when its key went may have noted it as accepted meanwhile; a key that is back is a change of its own.
+    // A batch that was under way may have noted the id as accepted. A key that is back comes as a change of its own.
     for (const id of removed) accepted.delete(id);
     const counts = { added: added.length, removed: removed.length, changed: changed.length, replaced: replaced.length };
     logger.info(counts, "minion keys changed");
@@ -147,7 +147,7 @@ export class KeyRing {
     const { secrets } = this.#options;
     this.#owed = "a rotation";
     await this.#options.exclusively(async () => {
-      // Signed first: a key in use that no worker knows would start serials anew under the old one, and minions drop such publishes.
+      // Sign first: with a key in use that workers do not know, serials would start anew under the old key, and minions drop such publishes.
       const aes = generateKeyString();
       const signature = await this.#options.signMasterKey(aes);
       await secrets.rotate(Date.now(), this.#options.graceMs, aes);
@@ -158,7 +158,7 @@ export class KeyRing {
     this.#noteRotated(reason);
   }
 
-  /** The key stays: another one would end the grace of the former. */
+  /** Tells the key again. A new one would end the former key's grace. */
   async #tell(reason: string): Promise<void> {
     const { secrets, signMasterKey, distributeKeys, exclusively } = this.#options;
     await exclusively(async () => distributeKeys(await KeyRing.presentKeys(secrets, signMasterKey)));

@@ -1,6 +1,6 @@
 /**
- * Minions' keys that were removed or replaced while no master ran: what their former holders were given counts no more. Each stored session names the key
- * that it was given to. What cannot be looked at ends no session: neither a key file that cannot be read nor a directory that is not there yet.
+ * Ends the sessions of minions whose keys were removed or replaced while no master ran. Each stored session names the key that it was given to. A key
+ * file that cannot be read, or a missing directory, ends no session.
  */
 import type { Logger } from "pino";
 import { logItemsMax } from "../../limits.ts";
@@ -14,11 +14,11 @@ export type LostKeysOptions = {
   readonly keys: Pick<KeyDirectories, "read" | "list">;
   readonly box: SecretBox;
   readonly logger: Pick<Logger, "warn">;
-  /** Their holders know the AES key. Comes before their sessions go: a start that fails here finds them again. */
+  /** Their holders know the AES key. Called before their sessions are dropped, so that a failed start finds them again. */
   readonly onLost: (ids: readonly string[]) => Promise<void>;
 };
 
-/** Before any worker starts. @returns whose session was dropped */
+/** Call it before any worker starts. @returns the ids whose session was dropped */
 export async function dropSessionsOfLostKeys({
   minions,
   keys,
@@ -28,7 +28,7 @@ export async function dropSessionsOfLostKeys({
 }: LostKeysOptions): Promise<string[]> {
   const ids = minions.sessionIds();
   if (ids.length > 0 && keys.list("accepted").length === 0) {
-    // A link that leads nowhere, or a mount that comes later: with each session the whole fleet would authenticate again.
+    // A broken link or a late mount must not make the whole fleet authenticate again.
     logger.warn(
       { sessions: ids.length },
       "pki_dir holds no accepted key, and sessions of minions are kept: is it the right directory?",

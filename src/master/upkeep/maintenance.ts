@@ -1,25 +1,25 @@
-/** What the master does by itself every `loop_interval`: rotates a key that has served its time, removes tokens that have, reads the workers' faults, trims old jobs. */
+/** Maintenance every `loop_interval`: rotates the key if it is due, removes expired tokens, reads the workers' faults, trims old jobs. */
 import { jidAt } from "../../wire/jid.ts";
 import type { TrimAnswer } from "../../workers/messages/shard.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
 import { bootMs, ClockStep } from "./clock-step.ts";
 
-/** Records of one trim, which is one transaction: some milliseconds, so that returns that come meanwhile hardly notice. */
+/** Records of one trim. It is one transaction of some milliseconds, so that it hardly delays returns. */
 const trimRecordsPerStep = 200;
 
 export type MaintenanceOptions = {
   readonly intervalMs: number;
   /** Age at which jobs leave the cache; 0 keeps them. */
   readonly keepJobsMs: number;
-  /** How many jobs and bytes the cache keeps, the newest; 0 is any. */
+  /** Bounds of the newest jobs that the cache keeps; 0: unbounded. */
   readonly keep: { readonly jobsMax: number; readonly bytesMax: number };
   readonly pool: Pick<ShardPool, "offer">;
   readonly rotateIfDue: () => Promise<void>;
   readonly sweepTokens: (nowMs: number) => Promise<void>;
-  /** Workers have no log of their own: their faults come with the counters. */
+  /** Workers have no log of their own, so their faults come with the counters. */
   readonly readFaults: () => Promise<unknown>;
   readonly onFault: (error: Error) => void;
-  /** The wall clock was set by so many milliseconds: jobs and tokens do not go for their age for a while if that was forward. */
+  /** The wall clock was set by `stepMs`. After a step forward, jobs and tokens are not removed for their age for a while. */
   readonly onClockSet: (stepMs: number) => void;
   /** A clock that is never set. */
   readonly steadyMs?: () => number;
@@ -47,7 +47,7 @@ export class Maintenance {
     const setByMs = this.#clock.look(nowMs);
     if (setByMs !== 0) onClockSet(setByMs);
     rotateIfDue().catch(onFault);
-    // What has expired by a clock that may be wrong is refused, but not removed.
+    // Tokens that expired by a clock that may be wrong are refused, but not removed.
     if (this.#clock.isTrusted) this.#sweep(nowMs).catch(onFault);
     readFaults().catch(onFault);
     this.trim(nowMs).catch(onFault);
@@ -63,7 +63,7 @@ export class Maintenance {
     }
   }
 
-  /** Step by step until nothing old is left: what is trimmed must keep up with what comes in. One such run at a time. */
+  /** Trims step by step until no old job is left, to keep up with new ones. One run at a time. */
   async trim(nowMs: number): Promise<void> {
     const { keep, pool } = this.#options;
     const keepJobsMs = this.#clock.isTrusted ? this.#options.keepJobsMs : 0;

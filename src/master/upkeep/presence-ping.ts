@@ -1,4 +1,4 @@
-/** Presence as the master runs it: silent minions are pinged by a job that leaves no trace. */
+/** Makes the master's presence, which pings silent minions by a job that leaves no trace. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/schema.ts";
 import { keepPresencePing } from "../../workers/holding/shard.ts";

@@ -1,6 +1,6 @@
 /**
- * Who is connected: minions that proved themselves within `presence_timeout`. ZeroMQ does not tell which peer came or went,
- * so those that have been silent are pinged, a bounded number at a time. docs/compatibility.md, "Presence".
+ * Knows the connected minions, which proved themselves within `presence_timeout`. ZeroMQ does not tell which peer came or went, so
+ * silent minions are pinged, a bounded number at a time. docs/compatibility.md, "Presence".
  */
 
 /** Silent minions pinged per round: a publish carries their ids, and their returns cost work. */
@@ -25,7 +25,7 @@ export class Presence {
   readonly #timer: NodeJS.Timeout;
   readonly #now: () => number;
   #round = 0;
-  /** Silent for longer than the timeout, and not pinged since the last sixth round. */
+  /** Minions silent for longer than the timeout that this turn of six rounds has not pinged yet. */
   #untried: string[] = [];
   #latestContactMs = Number.NEGATIVE_INFINITY;
   #counted = 0;
@@ -37,7 +37,7 @@ export class Presence {
     this.#timer = setInterval(() => this.pingSilent(), options.timeoutMs / roundsPerTimeout).unref();
   }
 
-  /** Ids without an accepted key are left out: a request under way when its key went must not be remembered for ever. */
+  /** Ids without an accepted key are left out, so that a request that outlived its key is not remembered for ever. */
   noteContacts(ids: readonly string[]): void {
     for (const id of ids) this.noteContact(id);
   }
@@ -52,7 +52,7 @@ export class Presence {
     this.#contactMs.delete(id);
   }
 
-  /** When the minion last proved itself, since this master's start: by the wall clock as it is set now. */
+  /** When the minion last proved itself, by the present wall clock. Undefined if it did not since this master's start. */
   contactMs(id: string): number | undefined {
     const contactMs = this.#contactMs.get(id);
     return contactMs === undefined ? undefined : Date.now() - (this.#now() - contactMs);
@@ -66,8 +66,8 @@ export class Presence {
   }
 
   /**
-   * Whether a minion counts as "not connected" rather than merely silent. As in Salt, never one that this master has not met,
-   * and none while nobody at all is connected.
+   * Whether a minion counts as "not connected" rather than silent. As in Salt, a minion that this master has not met never does, nor
+   * does any while no minion is connected.
    */
   isGone(id: string): boolean {
     const isAnyConnected = this.#now() - this.#latestContactMs <= this.#options.timeoutMs;
@@ -78,7 +78,7 @@ export class Presence {
     return [...this.#contactMs.keys()].filter((id) => this.isConnected(id));
   }
 
-  /** Counted anew at most once in a while: `max_minions` asks at every `_auth`, and a storm of them must not walk the fleet each time. */
+  /** Cached for `countedForMs`, because `max_minions` asks at every `_auth`, and a storm of them must not walk the fleet each time. */
   get connectedCount(): number {
     const nowMs = this.#now();
     if (nowMs - this.#countedMs >= countedForMs) {
@@ -89,8 +89,8 @@ export class Presence {
   }
 
   /**
-   * Pings those that have been silent for half the timeout. Those silent for longer take the room that is left, each once in six
-   * rounds: dead minions keep nobody waiting, and a fleet that has yet to be heard after a restart is asked within one timeout.
+   * Pings minions that have been silent for half the timeout. Minions silent for longer take the places that are left, each once in six
+   * rounds. So dead minions do not delay others, and after a restart the whole fleet is asked within one timeout.
    */
   pingSilent(): void {
     const nowMs = this.#now();

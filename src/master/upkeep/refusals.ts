@@ -1,4 +1,4 @@
-/** What workers refused, for the log: an operator must not have to read counters to learn why old minions stay away. */
+/** Logs what workers refused, so that operators learn without counters why old minions stay away. */
 
 const prefix = "refused.";
 
@@ -10,7 +10,7 @@ export class Refusals {
     this.#onRefused = onRefused;
   }
 
-  /** Tells of each reason how often it came since the last time; nothing if there was none. */
+  /** Reports how often each reason came since the last call, if any did. */
   note(workers: readonly Readonly<Record<string, number>>[]): void {
     const sums = new Map<string, number>();
     for (const counters of workers) {
@@ -20,7 +20,7 @@ export class Refusals {
     const increases: Record<string, number> = {};
     for (const [name, sum] of sums) {
       const former = this.#former.get(name) ?? 0;
-      // A worker that was replaced counts from 0 again.
+      // A replaced worker counts from 0 again.
       const increase = sum >= former ? sum - former : sum;
       if (increase > 0) increases[name.slice(prefix.length)] = increase;
     }

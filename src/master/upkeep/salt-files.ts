@@ -1,6 +1,6 @@
 /**
- * Salt's own files beside ours: what a Salt master left is taken over at the start, and where Salt is on the machine its files are kept
- * current while this master runs, so that Salt's tools and a way back find all of it.
+ * Salt's own files beside ours: takes over what a Salt master left, and if Salt is on the machine keeps its files current while this
+ * master runs, for Salt's tools and for a way back.
  */
 import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -30,23 +30,23 @@ import { jidAt } from "../../wire/jid.ts";
 import type { SaltAnswer, SaltTask, TakenJobs } from "../../workers/messages/lanes.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 
-/** Files that cannot be read are named, so many of them each time. */
+/** Number of unreadable files that a start names in the log. */
 const faultsShownMax = 20;
 
 export type SaltPlan = {
-  /** Where what is to be written stands; undefined if Salt's files are not kept current. */
+  /** The feed of what is to be written; undefined if Salt's files are not kept current. */
   readonly feedFile: string;
   readonly isMirrored: boolean;
   readonly layouts: readonly MinionLayout[];
   readonly minionsMark: AliveMark;
   readonly jobsMark: AliveMark;
-  /** Job directories that changed after this are looked into; none if undefined. */
+  /** Job directories that changed after this time are read; none if undefined. */
   readonly jobsSinceMs: number | undefined;
   /** When they were last looked through: before it every job is known, or left out. */
   readonly jobsLookedMs: number;
 };
 
-/** Looks for Salt and takes over what its master kept of minions. Before any port opens. @throws SaltworksError STORE_FAILED */
+/** Looks for Salt and takes over its master's data of minions. Call it before any port opens. @throws SaltworksError STORE_FAILED */
 export async function prepareSaltFiles(
   config: MasterConfig,
   {
@@ -78,7 +78,7 @@ export async function prepareSaltFiles(
   minionsMark.set(left.join("\n"));
   const feedFile = saltFeedFile(cachedir);
   if (isMirrored) await openFeed(feedFile, config, minions, logger);
-  // What is stored from now on is in no feed: the next one starts from all that there is.
+  // From now on nothing is fed, so the next feed must start from all that is stored.
   else if (existsSync(feedFile)) rmSync(dirname(feedFile), { recursive: true, force: true });
   return { feedFile, isMirrored, layouts, minionsMark, jobsMark, jobsSinceMs, jobsLookedMs };
 }
@@ -90,7 +90,7 @@ function mirrors({ salt_files: option, master_job_cache: driver }: MasterConfig,
   return true;
 }
 
-/** @returns how many minions' parts were taken */
+/** @returns the number of taken facts and mines */
 async function takeMinions(
   config: MasterConfig,
   minions: MinionData,
@@ -119,7 +119,7 @@ async function takeMinions(
   return taken.facts + taken.mines;
 }
 
-/** Minions whose files were to be written when the master ended: these say what was. */
+/** Minions whose Salt files were still to be written when the master ended, so that the files are outdated. */
 async function outdatedIn(cachedir: string): Promise<(id: string) => boolean> {
   const file = saltFeedFile(cachedir);
   if (!existsSync(file)) return () => false;
@@ -172,7 +172,7 @@ export class SaltFiles {
     this.#running = this.#run();
   }
 
-  /** After the workers have closed their stores: what they stored last is written, too, as far as there is time. */
+  /** Call it after the workers have closed their stores: their last returns are written, too, as far as time allows. */
   async close(): Promise<void> {
     this.#wait.abort();
     await this.#running;
@@ -222,7 +222,7 @@ export class SaltFiles {
     await this.#pause(Math.min(step === undefined || step.isHeldUp ? saltMirrorRetryMs : saltMirrorEveryMs, restMsMax));
   }
 
-  /** Salt's files are kept current meanwhile. */
+  /** Keeps Salt's files current for this time. */
   async #mirrorFor(ms: number): Promise<void> {
     if (!this.#plan.isMirrored) return this.#pause(ms);
     const endMs = performance.now() + ms;
@@ -230,7 +230,7 @@ export class SaltFiles {
       await this.#mirrorAndRest(leftMs);
   }
 
-  /** In between Salt's files are kept current: the jobs of a large site take minutes. @returns whether it came to its end */
+  /** Takes over jobs, and keeps Salt's files current in between, because the jobs of a large site take minutes. @returns whether it came to its end */
   async #takeJobs(sinceMs: number, isBrief: boolean): Promise<boolean> {
     const keepMs = this.#config.keep_jobs_seconds * 1_000;
     const olderThanJid = jidAt(keepMs === 0 ? 0 : Date.now() - keepMs, 0);
@@ -240,7 +240,7 @@ export class SaltFiles {
       if (step === undefined) {
         await this.#mirrorFor(retryMs);
         retryMs = Math.min(2 * retryMs, saltTakeJobsRetryMsMax);
-        // It begins anew, and names them again.
+        // The lane begins anew, and names the faults again.
         leftOut = 0;
         continue;
       }
@@ -321,7 +321,7 @@ export class SaltFiles {
   }
 }
 
-/** Something was written, and more waits. */
+/** Whether the step made progress and more waits. */
 function hasMore(step: MirrorStep | undefined): boolean {
   return step !== undefined && !step.isHeldUp && step.returnsWaiting + step.minionsWaiting > 0;
 }

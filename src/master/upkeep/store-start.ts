@@ -1,6 +1,6 @@
 /**
- * The stores at a start, before any part opens them: what an earlier release, another setting or a crash left is brought into the present form, and
- * what is damaged is said in words. docs/decisions/0024-damaged-stores.md.
+ * Prepares the stores before any part opens them: converts what an earlier release, another setting or a crash left, and reports damage in words.
+ * docs/decisions/0024-damaged-stores.md.
  */
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -17,7 +17,7 @@ import { SaltFeed, saltFeedFile } from "../../store/salt/feed.ts";
 
 const dataSuffix = ".mdb";
 
-/** @throws SaltworksError STORE_DAMAGED, STORE_FAILED: what was promised to somebody cannot be read, and the master must not start without it */
+/** @throws SaltworksError STORE_DAMAGED, STORE_FAILED if acknowledged data cannot be read: the master must not start without it */
 export async function prepareStores(config: MasterConfig, logger: Logger): Promise<void> {
   const directories = ["jobs.lmdb", "minions.lmdb", "pending-jobs.lmdb"].map((name) => join(config.cachedir, name));
   const files = () => directories.flatMap(dataFilesIn);
@@ -31,7 +31,7 @@ export async function prepareStores(config: MasterConfig, logger: Logger): Promi
   await prepareJobCache(config, logger);
 }
 
-/** What the system says of a file that is something else, or that may not be read. @throws SaltworksError STORE_FAILED */
+/** Turns system errors of a file that is not readable into STORE_FAILED. @throws SaltworksError STORE_FAILED */
 function reading<Result>(path: string, step: () => Result): Result {
   try {
     return step();
@@ -45,7 +45,7 @@ function dataFilesIn(directory: string): string[] {
   return names.filter((name) => name.endsWith(dataSuffix)).map((name) => join(directory, name));
 }
 
-/** The layout of a cache is written after its files: one that is empty or absent held what was promised. @throws SaltworksError STORE_DAMAGED */
+/** A cache's layout is written after its files, so that an empty or missing file has lost acknowledged data. @throws SaltworksError STORE_DAMAGED */
 function refuseEmptyCache(path: string): void {
   const layout = readLayout(path);
   if (layout === undefined) return;
@@ -62,12 +62,12 @@ function isEmptyFile(file: string): boolean {
   return stats?.isFile() === true && stats.size === 0;
 }
 
-/** Whether something that stood in the file is gone. */
+/** Whether the file has lost its content. */
 function isEmptied(file: string): boolean {
   return isEmptyFile(file) && !reading(file, () => wasNeverWritten(file));
 }
 
-/** Grains, pillars, mines and sessions can all be asked for again: damage there is no reason not to start. */
+/** Grains, pillars, mines and sessions can all be asked for again, so the master starts in spite of damage there. */
 function setAsideMinionData(file: string, logger: Logger): void {
   if (isEmptied(file)) logger.error(`${file} is empty: minions are asked again as they come`);
   try {
@@ -85,8 +85,8 @@ function setAsideMinionData(file: string, logger: Logger): void {
 }
 
 /**
- * What is to be written into Salt's own files is short, and is made anew from all that is stored: it is read whole, and goes if it is damaged or cannot
- * be read.
+ * The feed of Salt's own files is short, and can be made anew from all that is stored. So it is read whole, and removed if it is damaged or cannot be
+ * read.
  */
 function removeDamagedFeed(file: string, logger: Logger): void {
   const fault = faultOfFeed(file);
@@ -95,7 +95,7 @@ function removeDamagedFeed(file: string, logger: Logger): void {
   try {
     rmSync(directory, { recursive: true, force: true });
   } catch {
-    // What may not be looked into may still be moved; if not, that is said.
+    // A folder that cannot be removed may still be moved. If not, the error says so.
     reading(directory, () => renameSync(directory, `${directory}.damaged-${Date.now()}`));
   }
   logger.warn({ fault }, `${file} is damaged or cannot be read: Salt's own files are written anew from what is stored`);
@@ -133,8 +133,8 @@ async function prepareJobCache(config: MasterConfig, logger: Logger): Promise<vo
 }
 
 /**
- * The feed of Salt's own files, for what left logs bring in. It is opened when there is something to bring in; one that cannot be used goes, because a
- * new one starts from all that is stored.
+ * The feed of Salt's own files, for returns from left logs. It is opened when there are some. A feed that cannot be used is removed, because a new one
+ * starts from all that is stored.
  */
 class FeedAtStart {
   readonly #file: string;

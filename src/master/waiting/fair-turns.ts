@@ -1,11 +1,11 @@
 /**
  * Waiters for a turn, by address and by user. Addresses take turns, and so do the users of one address. When all places are taken, the
- * address with the most of them gives one up, so that a flood from one address leaves room for the others. Where each has one, chance decides
- * who goes for a newcomer: so a crowd of addresses keeps newcomers out no more than they keep it out. Pure, but for chance.
+ * address with the most gives one up, so that a flood from one address leaves room for others. If each has one, chance decides which waiter
+ * leaves for the new one, so that a crowd of addresses cannot keep others out. Pure, but for chance.
  */
 import { randomInt } from "node:crypto";
 
-/** Where a waiter comes from. */
+/** The origin of a waiter. */
 export type Waiter = { readonly address: string; readonly user: string };
 
 export class FairTurns<Item extends Waiter> {
@@ -24,7 +24,7 @@ export class FairTurns<Item extends Waiter> {
     return this.#count;
   }
 
-  /** @returns the waiter without a place: the newcomer, or one that has to go for it; undefined if there is room */
+  /** @returns the waiter that gets no place: the new one, or the one that leaves for it; undefined if there is room */
   offer(item: Item): Item | undefined {
     const out = this.#count < this.#placesMax ? undefined : this.#crowdedOut(item);
     if (out === item) return item;
@@ -46,7 +46,7 @@ export class FairTurns<Item extends Waiter> {
     if (firstUser === undefined) return undefined;
     const [user, items] = firstUser;
     const item = items.shift();
-    // A user that had its turn goes behind the others.
+    // After its turn a user goes behind the others.
     users.delete(user);
     if (items.length > 0) users.set(user, items);
     this.#addresses.delete(address);
@@ -55,7 +55,7 @@ export class FairTurns<Item extends Waiter> {
     return item;
   }
 
-  /** The newest of the user with the most places at the address with the most; the newcomer where it would have no fewer, but has a place. */
+  /** The newest of the user with the most places at the address with the most. The new one itself, if it has a place and would have as many. */
   #crowdedOut(item: Item): Item {
     const own = this.#addresses.get(item.address);
     const [crowd, crowded] = fullest(this.#addresses, countOf);

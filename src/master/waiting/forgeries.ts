@@ -1,6 +1,6 @@
 /**
- * What unproven requests may cost a worker that turn out to be forged: their bytes are counted when the worker has looked at them, and large ones wait
- * until the count has run down. Those that prove themselves cost nothing, so that honest minions on new connections are not held up by each other.
+ * Bounds what forged requests cost a worker: their bytes are counted when the worker has examined them, and large unproven requests wait until the count
+ * has run down. Requests that prove themselves are not counted, so that honest minions on new connections do not delay each other.
  */
 import { forgedBytesOwedMax, forgedBytesPerSecondMax } from "../../limits.ts";
 
@@ -13,7 +13,7 @@ export class Forgeries {
     this.#owedBytes = Math.min(forgedBytesOwedMax, this.#owedBytes + bytes);
   }
 
-  /** Milliseconds until another large one may be looked at. */
+  /** Milliseconds until a worker may examine another large request. */
   waitMs(nowMs: number): number {
     this.#runDown(nowMs);
     return Math.ceil(Math.max(0, this.#owedBytes - forgedBytesPerSecondMax) / (forgedBytesPerSecondMax / 1_000));

@@ -1,4 +1,4 @@
-/** Whether a huge request of a connection that proved nothing is worth reading: decided by its first bytes, before the rest is held. */
+/** Decides from its first bytes whether a huge request of a connection that proved nothing is worth reading, before the rest is held. */
 import { SaltworksError } from "../../errors.ts";
 import { envelopeMembersMax, headValuesMax, loadMembersMax } from "../../limits.ts";
 import { headOf, keyOf, skipWithin, textOf } from "../../wire/walk.ts";
@@ -6,7 +6,7 @@ import { isOperatorCommand } from "../../workers/requests/operator-refusal.ts";
 
 /**
  * @param start the first bytes of the request, as many as have come
- * @returns false for what no worker would go through: neither sealed nor an operator's command, or with more members than any request has
+ * @returns false for a request that workers refuse: neither sealed nor an operator's command, or with too many members
  */
 export function mayBeLarge(start: Uint8Array): boolean {
   try {
@@ -14,13 +14,13 @@ export function mayBeLarge(start: Uint8Array): boolean {
     if (kind !== "map" || count > envelopeMembersMax) return false;
     return isWorthReading(start, first, count);
   } catch (error) {
-    // What is cut off decides later, with a worker.
+    // If the deciding part is cut off, a worker decides later.
     if (error instanceof SaltworksError) return error.code === "WIRE_TRUNCATED";
     throw error;
   }
 }
 
-/** @throws SaltworksError WIRE_TRUNCATED where the bytes that have come tell no more */
+/** @throws SaltworksError WIRE_TRUNCATED if the bytes so far do not decide */
 function isWorthReading(bytes: Uint8Array, first: number, count: number): boolean {
   let position = first;
   for (let left = count; left > 0; left -= 1) {

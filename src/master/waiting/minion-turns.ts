@@ -1,6 +1,6 @@
 /**
- * Minions' questions that wait for a place: minions take turns, and one minion has few questions that wait and fewer under way, so that
- * none of them can hold up the others by asking much. Where all together have too many, a minion with the most gives one up for another. Pure.
+ * Minions' questions that wait for a place. Minions take turns, and each may have few questions waiting and under way, so that a minion that
+ * asks much does not hold up others. If all together have too many, a minion with the most gives one up. Pure.
  */
 
 export type MinionTurnsLimits = {
@@ -10,9 +10,9 @@ export type MinionTurnsLimits = {
 
 export class MinionTurns<Item extends { readonly id: string }> {
   readonly #limits: MinionTurnsLimits;
-  /** By minion, the next in turn first; none is empty. */
+  /** Non-empty lines by minion, the next in turn first. */
   readonly #lines = new Map<string, Item[]>();
-  /** Minions by how many questions of theirs wait: those with n stand at place n. */
+  /** Minions by the number of their waiting questions: index n holds the minions with n. */
   readonly #byWaiting: Set<string>[] = [];
   readonly #underWay = new Map<string, number>();
   #underWayCount = 0;
@@ -29,7 +29,7 @@ export class MinionTurns<Item extends { readonly id: string }> {
     return this.#lines.get(id)?.length ?? 0;
   }
 
-  /** How many questions of the minion with the most wait. */
+  /** Waiting questions of the minion with the most. */
   get mostWaiting(): number {
     return Math.max(
       0,
@@ -47,7 +47,7 @@ export class MinionTurns<Item extends { readonly id: string }> {
     return true;
   }
 
-  /** The newest question of a minion with the most, out of the line; undefined if none waits. */
+  /** Removes the newest question of a minion with the most; undefined if none waits. */
   giveUp(): Item | undefined {
     const most = this.mostWaiting;
     const [id] = this.#byWaiting[most] ?? [];
@@ -62,7 +62,7 @@ export class MinionTurns<Item extends { readonly id: string }> {
   /** The next in turn, under way until `done`; undefined if none may begin now. */
   take(): Item | undefined {
     if (this.#underWayCount >= this.#limits.underWayMax) return undefined;
-    // Passes over those minions alone that have some under way: not many.
+    // Skips only minions with questions under way, which are few.
     for (const [id, line] of this.#lines) {
       const ownCount = this.#underWay.get(id) ?? 0;
       if (ownCount >= this.#limits.ofOneMinion.underWayMax) continue;
@@ -92,7 +92,7 @@ export class MinionTurns<Item extends { readonly id: string }> {
   }
 }
 
-/** @returns the question that gives way to one more of this minion: one of a minion with the most; undefined if none has more than this one would */
+/** @returns the question of a minion with the most, which gives way to a new one of this minion; undefined if no minion has more than this one would */
 export function givenUpFor<Item extends { readonly id: string }>(
   id: string,
   turns: readonly MinionTurns<Item>[],

@@ -1,6 +1,6 @@
 /**
- * What the main thread reads of a request frame to find its worker and its turn: whose it is, what it asks for, and by what right.
- * It steps over strings by their lengths and never walks through many values: its time is everybody's.
+ * Reads from a request frame what the main thread needs to find its worker and its turn: the id, the command and the credentials.
+ * It steps over strings by their lengths and never walks through many values, because all clients wait for the main thread.
  */
 import { SaltworksError } from "../../errors.ts";
 import { envelopeMembersMax, headValuesMax } from "../../limits.ts";
@@ -8,8 +8,8 @@ import { type ClearHead, readClearHead } from "../../wire/request.ts";
 import { headOf, keyOf, mapHead, skipWithin, textOf } from "../../wire/walk.ts";
 
 /**
- * `sealed`: `id` stands outside of the seal, undefined where only a worker can know it. `clear`: without a head where that would take a walk
- * through too much. `auth`: a clear `_auth`; `pub` is its key, encoded. `unreadable`: a worker answers it.
+ * `sealed`: `id` stands outside of the seal; undefined if only a worker can know it. `clear`: without a head if reading it would take too long.
+ * `auth`: a clear `_auth`; `pub` is its key, encoded. `unreadable`: a worker answers it.
  */
 export type Route =
   | { readonly kind: "sealed"; readonly id: string | undefined }
@@ -48,7 +48,7 @@ export function readRoute(frame: Uint8Array): Route {
     const key = keyOf(frame, position, keyEnd);
     if (key === "load" && headOf(frame, keyEnd).kind === "map") {
       const read = readClearHead(frame, keyEnd);
-      // What is sealed is a string.
+      // Sealed loads are strings, so this one is clear.
       if (read === undefined) return unreadClear;
       head = read.head;
       position = read.end;

@@ -1,4 +1,4 @@
-/** A number of places for work of one kind: who finds none waits in turn. */
+/** A number of places for work of one kind. Work without a place waits in turn. */
 export class Slots {
   readonly #max: number;
   readonly #waiting: (() => void)[] = [];
@@ -18,7 +18,7 @@ export class Slots {
     try {
       return await work();
     } finally {
-      // The place goes from hand to hand, so that nobody who comes later takes it.
+      // The place goes directly to the next in line, so that later work cannot take it.
       const next = this.#waiting.shift();
       if (next === undefined) this.#taken -= 1;
       else next();

@@ -1,4 +1,4 @@
-/** Whose turn it is first: what the main thread can tell of a request's right before a worker has proved anything. */
+/** The standing of a request: what the main thread can tell of its right before a worker has proved anything. */
 import { clearFrameBytesMax, credentialLoadBytesMax } from "../../limits.ts";
 import type { ClearHead } from "../../wire/request.ts";
 import { isOperatorCommand } from "../../workers/requests/operator-refusal.ts";
@@ -6,18 +6,18 @@ import type { Route } from "./route.ts";
 
 /**
  * `proven`: over a connection that has proved itself, or a clear request with a right key. `named`: sealed, of an id with an accepted key or of an older
- * release, whose id only a worker can see. `stranger`: anything else. `large`: what only a worker can tell, and is too large to be looked at in between.
+ * release, whose id only a worker can see. `stranger`: anything else. `large`: only a worker can tell, and the request is too large for an ordinary batch.
  */
 export const standings = ["proven", "named", "stranger", "large"] as const;
 export type Standing = (typeof standings)[number];
 
 export type StandingQuestions = {
   readonly isAccepted: (id: string) => boolean;
-  /** Whether a clear load's key is that of the user who it names. */
+  /** Whether a clear load's key belongs to the named user. */
   readonly hasRightKey: (user: string | undefined, key: Uint8Array) => boolean;
 };
 
-/** Undefined: too large for what it asks, to be refused unread. */
+/** Undefined for a request that is too large for its command and is refused unread. */
 export function standingOf(
   route: Route,
   frameBytes: number,
@@ -28,7 +28,7 @@ export function standingOf(
   const isLarge = frameBytes > clearFrameBytesMax;
   switch (route.kind) {
     case "auth":
-      // One that is too large for its own queue is refused by a worker, in Salt's words.
+      // A worker refuses one that is too large for its own queue, in Salt's words.
       return "stranger";
     case "sealed": {
       const isNamed = route.id === undefined || isAccepted(route.id);
@@ -45,7 +45,7 @@ export function standingOf(
   return isLarge ? undefined : "stranger";
 }
 
-/** Whether a worker can still find a large request to be an operator's, whose key is not right. */
+/** Whether a large request without a right key may still be an operator's, by token or password. */
 function mayBringLogin({ cmd, login }: ClearHead, frameBytes: number): boolean {
   if (!isOperatorCommand(cmd) || login === undefined) return false;
   return login !== "eauth" || frameBytes <= credentialLoadBytesMax;

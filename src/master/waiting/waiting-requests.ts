@@ -1,6 +1,6 @@
 /**
- * Requests that wait for one worker, in rows by their standing: proven ones first, others with a share of each batch, so that a row may be long and never
- * stands in the way of a better one. Strangers have their own few bytes, and are refused when those are used up.
+ * Requests that wait for one worker, in rows by their standing: proven ones first, others with a share of each batch, so that a long row does not delay
+ * a better one. Strangers have few bytes of their own, and are refused when these are used up.
  */
 import { hugeRequestBytes, largeHoldMsMax, strangerQueueBytesMax, strangersPauseShare } from "../../limits.ts";
 import { Forgeries } from "./forgeries.ts";
@@ -15,18 +15,18 @@ export type Waiting = {
 export type WaitingOptions = {
   readonly framesMax: number;
   readonly bytesMax: number;
-  /** Of all rows but the strangers'. */
+  /** Bytes of all rows but the strangers'. */
   readonly queueBytesMax: number;
 };
 
 type Row<Item> = { items: Item[]; bytes: number };
 type Batch<Item> = { readonly items: Item[]; bytes: number };
 
-/** Reading stops when all workers' queues are at their bound; one alone may grow to this many times that before its requests are refused. */
+/** Reading stops when all workers' queues are at their bound. A single queue may grow to `refusalFactor` times its bound before requests are refused. */
 const refusalFactor = 2;
-/** Parts of a batch that are kept for a row while it has requests: a long row of proven ones must not end all others. */
+/** Shares of a batch that are kept for a row while it has requests, so that a long row of proven ones does not starve it. */
 const keptShares = { named: 1 / 4, stranger: 1 / 8 } as const;
-/** While forgeries come, unproven requests may have so much of the queue, and large ones among them so much. */
+/** Shares of the queue for unproven requests, and for large ones among them, while forgeries come. */
 const forgedShares = { unproven: 1 / 2, large: 1 / 8 } as const;
 
 /** Requests that found no room: strangers', and unproven ones while forgeries came. */
@@ -44,9 +44,9 @@ export function sumOfCounters(all: readonly RowCounters[]): RowCounters {
 export class WaitingRequests<Item extends Waiting> {
   readonly counters: RowCounters = { strangersRefused: 0, unprovenRefused: 0 };
   readonly #options: WaitingOptions;
-  /** What a worker found forged: it has cost the worker's time. */
+  /** Requests that a worker found forged. They have cost the worker's time. */
   readonly #forgeries = new Forgeries();
-  /** What the main thread refused: it costs no worker, and so holds up no request that waits for one. */
+  /** Requests that the main thread refused. They cost no worker, so they do not hold up waiting requests. */
   readonly #refusedUnread = new Forgeries();
   readonly #rows: Readonly<Record<Standing, Row<Item>>> = {
     proven: { items: [], bytes: 0 },
@@ -54,7 +54,7 @@ export class WaitingRequests<Item extends Waiting> {
     stranger: { items: [], bytes: 0 },
     large: { items: [], bytes: 0 },
   };
-  /** A batch of large ones is with the worker, and nobody knows yet what they are worth. */
+  /** A batch of large requests is with the worker, which has not examined them yet. */
   #isLargeUnderWay = false;
 
   constructor(options: WaitingOptions) {
@@ -69,7 +69,7 @@ export class WaitingRequests<Item extends Waiting> {
     return Object.values(this.#rows).reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Whether there is enough for a whole batch of those that go together. */
+  /** Whether the small rows fill a whole batch. */
   get fillsBatch(): boolean {
     const { proven, named, stranger } = this.#rows;
     const { framesMax, bytesMax } = this.#options;
@@ -80,8 +80,8 @@ export class WaitingRequests<Item extends Waiting> {
   }
 
   /**
-   * Whether reading these connections should stop. Proven ones for what has proved itself alone; strangers for all that waits, at a smaller bound, though
-   * neither for what strangers' own row holds nor for anything unproven while forgeries come.
+   * Whether reading these connections should stop. For proven connections only proven requests count. For strangers all rows count but their own, at a
+   * smaller bound; while forgeries come, only proven requests count.
    */
   isFullFor(readers: "strangers" | "proven", nowMs: number): boolean {
     const { proven, named, large } = this.#rows;
@@ -121,7 +121,7 @@ export class WaitingRequests<Item extends Waiting> {
       }
     }
     if (standing === "proven") return proven.bytes < refusalFactor * queueBytesMax;
-    // What is unproven takes no place of proven ones.
+    // Unproven requests do not take the places of proven ones.
     return unproven < queueBytesMax && proven.bytes + unproven < refusalFactor * queueBytesMax;
   }
 
@@ -131,7 +131,7 @@ export class WaitingRequests<Item extends Waiting> {
     const hasSmall = proven.items.length + named.items.length > 0;
     const [first] = large.items;
     if (first !== undefined && !this.#isLargeUnderWay && this.#forgeries.waitMs(nowMs) === 0) {
-      // They keep the worker longest: behind everything that is small, though not for ever.
+      // Large requests keep the worker longest, so they go after small ones, but wait at most `largeHoldMsMax`.
       if (!hasSmall || nowMs - first.queuedMs >= largeHoldMsMax) return this.#takeLarge();
     }
     const batch: Batch<Item> = { items: [], bytes: 0 };
@@ -147,29 +147,29 @@ export class WaitingRequests<Item extends Waiting> {
     return batch.items;
   }
 
-  /** A worker has looked at it. `isForged`: what it claimed is not so. */
+  /** A worker has examined it. `isForged`: its claim was false. */
   settle(item: Partial<Waiting>, isForged: boolean, nowMs: number): void {
     const { standing, bytes } = item;
     if (standing === "large") this.#isLargeUnderWay = false;
     if (isForged && (standing === "named" || standing === "large")) this.#forgeries.note(bytes?.byteLength ?? 0, nowMs);
   }
 
-  /** One was refused unread that claimed what is not so. */
+  /** A request with a false claim was refused unread. */
   noteForged(bytes: number, nowMs: number): void {
     this.#refusedUnread.note(bytes, nowMs);
   }
 
-  /** Whether a huge unproven request may be read: its bytes cost memory and bandwidth before it can be told who sent it. */
+  /** Whether a huge unproven request may be read. Its bytes cost memory and bandwidth before its sender is known. */
   takesHuge(nowMs: number): boolean {
     return !this.isForged(nowMs) && this.#refusedUnread.waitMs(nowMs) === 0;
   }
 
-  /** Whether more forgeries have come of late than a worker should look at. */
+  /** Whether more forgeries have come lately than a worker should examine. */
   isForged(nowMs: number): boolean {
     return this.#forgeries.waitMs(nowMs) > 0;
   }
 
-  /** Takes out what is too large to be kept waiting while forgeries come. */
+  /** Removes requests that are too large to wait while forgeries come. */
   dropHuge(nowMs: number): readonly Item[] {
     const { large } = this.#rows;
     if (large.items.length === 0 || !this.isForged(nowMs)) return [];
@@ -180,7 +180,7 @@ export class WaitingRequests<Item extends Waiting> {
     return dropped;
   }
 
-  /** How long the rest waits that may not be taken yet, milliseconds; undefined if nothing does. */
+  /** How long held requests still wait, milliseconds; undefined without any. */
   heldMs(nowMs: number): number | undefined {
     if (this.#rows.large.items.length === 0 || this.#isLargeUnderWay) return undefined;
     const waitMs = this.#forgeries.waitMs(nowMs);
@@ -194,7 +194,7 @@ export class WaitingRequests<Item extends Waiting> {
     return batch.items;
   }
 
-  /** Up to `share` of a batch; at least one item, so that a frame over `bytesMax` leaves, too. */
+  /** Fills up to `share` of a batch, with at least one item, so that a frame over `bytesMax` leaves, too. */
   #fill(batch: Batch<Item>, row: Row<Item>, share: number): void {
     const framesMax = Math.max(1, Math.floor(this.#options.framesMax * share));
     const bytesMax = this.#options.bytesMax * share;

@@ -1,8 +1,8 @@
-/** TCP keepalive for the connections that a server of ours accepts: from the listening socket, or where it has none to give, by Node.js for each. */
+/** TCP keepalive for the connections that a server of ours accepts: inherited from the listening socket, or set by Node.js for each. */
 import type { Server, Socket } from "node:net";
 import type { Keepalive } from "../keepalive.ts";
 
-/** A connection that the system accepted when the port opened reaches us within this time. */
+/** A connection that the system accepted while the port opened reaches us within this time. */
 const earlyConnectionMs = 1_000;
 
 type SetKeepalive = (server: Server, keepalive: Keepalive) => boolean;
@@ -35,7 +35,7 @@ export class AcceptedKeepalive {
   }
 }
 
-/** Loaded here alone, because it needs a library of the system that some systems do not have. */
+/** Loaded only when needed, because it uses a system library that some systems do not have. */
 async function loadKeepalive(): Promise<SetKeepalive> {
   try {
     return (await import("../keepalive.ts")).setKeepalive;

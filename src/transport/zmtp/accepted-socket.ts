@@ -1,7 +1,7 @@
-/** An accepted connection that is read into one buffer of many connections: what is read is looked at before the next one is read. */
+/** Reads an accepted connection into a buffer that many connections share: each chunk is used before the next one is read. */
 import { Socket } from "node:net";
 
-/** Handles have no documented way to another Socket; where it is gone, the socket is read with a buffer a chunk, which costs more. */
+/** Node.js has no documented way to move a handle to another Socket. Without a handle, the socket is read with a buffer a chunk, which costs more. */
 type WithHandle = { _handle: object | null };
 
 /**

@@ -1,4 +1,4 @@
-/** What counts as one address when connections are counted: an IPv4 address, or the /64 that one site of IPv6 has. Pure. */
+/** The unit in which addresses are counted: an IPv4 address, or the /64 of an IPv6 site. Pure. */
 import { isIP } from "node:net";
 import { plainAddress } from "../../config/options/networks.ts";
 

@@ -1,4 +1,4 @@
-/** What the connections of a ROUTER may hold, and for how long: src/limits.ts has each with its reason. */
+/** What the connections of a ROUTER may hold, and for how long. src/limits.ts gives the reason of each. */
 import {
   allUnreadRepliesBytesMax,
   commandsPerMinuteMax,

@@ -1,6 +1,6 @@
 /**
- * One client's connection to a socket of ours: greeting, heartbeats, and messages and commands out of its bytes. It keeps the books of
- * itself; what they may come to, and what messages mean, is for those that extend it and for their server.
+ * One client's connection to a socket of ours: greeting, heartbeats, and messages and commands out of its bytes. It counts what it holds.
+ * Subclasses and their server set the bounds and know what messages mean.
  */
 import type { Socket } from "node:net";
 import { zmtpCommandBytesMax } from "../../limits.ts";
@@ -17,7 +17,7 @@ export type ConnectionSetup = {
   readonly readBuffer: Buffer;
   readonly partsMax: number;
   readonly messageBytesMax: number;
-  /** A part beyond this is asked about with `mayBeLarge`. */
+  /** A part over this size needs the consent of `mayBeLarge`. */
   readonly largeBytes: number;
 };
 
@@ -26,7 +26,7 @@ export abstract class Connection {
   isClosed = false;
   /** How this peer frames its messages, and we ours to it. */
   framing: Framing = "new";
-  /** When greeting or message began that is not whole, by the server's clock; undefined if none is. */
+  /** When the unfinished greeting or message began, by the server's clock; undefined if there is none. */
   unfinishedSinceMs: number | undefined;
   /** Memory that an unfinished message held when the connection closed. */
   leftBytes = 0;
@@ -38,7 +38,7 @@ export abstract class Connection {
   #awaitsFirst: "ready" | "name" | undefined;
   #isUnversioned = false;
   #messages = 0;
-  /** Bytes that came behind the point where reading had to stop. */
+  /** Bytes that came after reading had to stop. */
   #rest: Buffer = noBytes;
   #ping: Buffer | undefined;
 
@@ -61,7 +61,7 @@ export abstract class Connection {
   protected abstract takeCommand(name: string, body: Buffer): MessageVerdict;
   protected abstract mayBeLarge(head: Buffer, partBytes: number): boolean;
   protected abstract noteClosed(): void;
-  /** The peer has said who it is. */
+  /** The greeting is over. */
   protected noteGreeted(_isUnversioned: boolean): void {}
 
   get hasGreeted(): boolean {
@@ -86,7 +86,7 @@ export abstract class Connection {
     return this.socket.writableLength;
   }
 
-  /** Takes bytes. @returns why the connection must be closed, if it must; "stop" if reading must stop for now */
+  /** Takes bytes. @returns "stop" if reading must stop for now, or the fault for which the connection must be closed */
   take(chunk: Buffer): MessageFault | "stop" | undefined {
     let bytes = chunk;
     if (this.#greeting !== undefined) {
@@ -109,7 +109,7 @@ export abstract class Connection {
     this.#rest = this.#rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#rest, chunk]);
   }
 
-  /** What was put aside; it is the caller's now. */
+  /** Returns the bytes that were put aside, and forgets them. */
   takeRest(): Buffer {
     const rest = this.#rest;
     this.#rest = noBytes;
@@ -166,7 +166,7 @@ export abstract class Connection {
   #onMessage(parts: readonly Buffer[]): MessageVerdict {
     if (this.#awaitsFirst === "ready") return "malformed";
     if (this.#awaitsFirst === "name") {
-      // A name is of no use: replies go to the connection that asked, however it is called.
+      // The name is ignored, because replies go to the connection that asked.
       this.#awaitsFirst = undefined;
       this.noteGreeted(this.#isUnversioned);
       return "go";
@@ -185,12 +185,12 @@ export abstract class Connection {
     }
     const command = readCommand(body);
     if (command === undefined || command.name === "ERROR") return "malformed";
-    // Of several in one chunk the last is answered: a client only waits for any sign of life.
+    // Of several in one chunk only the last is answered: a client waits for any sign of life.
     if (command.name === "PING") this.#ping = Buffer.from(command.body.subarray(2, 18));
     return this.takeCommand(command.name, command.body);
   }
 
-  /** Not while bytes are under way: they are a sign of life, too, and answers to a client that never reads would pile up. */
+  /** Not while bytes are under way: these are a sign of life, too, and answers to a client that never reads would pile up. */
   #answerPing(): void {
     if (this.#ping === undefined) return;
     if (this.socket.writableLength === 0) this.socket.write(commandFrame("PONG", this.#ping));

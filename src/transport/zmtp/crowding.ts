@@ -1,4 +1,4 @@
-/** Which address has the most connections, known at every moment without a look at each of them. Pure: no I/O, no clock. */
+/** Knows the address with the most connections without a look at each of them. Pure: no I/O, no clock. */
 
 /** Connections of one address are linked in the order in which they came. */
 export type AddressMember<Member> = { addressKey: string; older: Member | undefined; newer: Member | undefined };
@@ -42,7 +42,7 @@ export class Crowding<Member extends AddressMember<Member>> {
     this.#move(key, place.count + 1, place.count);
   }
 
-  /** The newest connection of an address that has more than `count`, and more than any other has; undefined if none has. */
+  /** The newest connection of the address with the most, if it has more than `count`; undefined otherwise. */
   newestAbove(count: number): Member | undefined {
     if (this.#most <= count) return undefined;
     const [key] = this.#byCount[this.#most] ?? [];

@@ -15,7 +15,7 @@ export type FrameHead = {
   readonly headBytes: number;
 };
 
-/** `wait`: the head is not whole. `malformed`: no head begins with these bytes. */
+/** `wait`: the head is not whole. `malformed`: a head cannot begin with these bytes. */
 export type HeadReading = FrameHead | "wait" | "malformed";
 
 /** The longest head: of a long frame of 1.0, a mark, eight bytes of length and the flags. */
@@ -25,7 +25,7 @@ const flagMore = 0x01;
 const flagLong = 0x02;
 const flagCommand = 0x04;
 const knownFlags = flagMore | flagLong | flagCommand;
-/** In 1.0: the length follows in eight bytes. */
+/** In 1.0: eight bytes of length follow. */
 const longMark = 0xff;
 
 /** Reads the head at `at`. A length beyond 2^53 reads as `Infinity`, which is over any bound. */
@@ -54,7 +54,7 @@ function readOldHead(bytes: Buffer, at: number): HeadReading {
   const headBytes = isLong ? 10 : 2;
   if (bytes.length < at + headBytes) return "wait";
   const length = isLong ? readLength(bytes, at + 1) : first;
-  // The length counts the byte of flags.
+  // The length includes the byte of flags.
   if (length === 0) return "malformed";
   const flags = bytes[at + headBytes - 1] ?? 0;
   return { isMore: (flags & flagMore) !== 0, isCommand: false, bodyBytes: length - 1, headBytes };
@@ -79,7 +79,7 @@ export function replyFrame(payload: Uint8Array, framing: Framing): Buffer {
   return frame;
 }
 
-/** One part with its head. The buffer is its own, not a piece of a pool: it may be kept for long. */
+/** One part with its head. The buffer has memory of its own, so it may be kept for long. */
 export function partFrame(body: Uint8Array, isMore: boolean, framing: Framing): Buffer {
   const frame = Buffer.allocUnsafeSlow(headBytesOf(body.length, framing) + body.length);
   frame.set(body, writeHead(frame, 0, body.length, isMore, framing));
@@ -135,7 +135,7 @@ export function commandFrame(name: string, body: Uint8Array): Buffer {
   return Buffer.concat([head, Buffer.of(name.length), Buffer.from(name, "latin1"), body]);
 }
 
-/** @returns undefined where no name fits into the bytes */
+/** @returns undefined if the name does not fit into the bytes */
 export function readCommand(bytes: Buffer): { readonly name: string; readonly body: Buffer } | undefined {
   const nameBytes = bytes[0];
   if (nameBytes === undefined || bytes.length < 1 + nameBytes) return undefined;

@@ -4,17 +4,17 @@
  */
 import { commandFrame, type Framing, readCommand } from "./frames.ts";
 
-/** What the peer sends before its first request: a READY command (3.x), or a message with its name (1.0 and 2.0). */
+/** The peer's first frame after the greeting: a READY command (3.x), or a message with its name (1.0 and 2.0). */
 export type FirstFrame = "ready" | "name";
 
 export type Handshake = {
   readonly framing: Framing;
   readonly firstFrame: FirstFrame;
-  /** A peer of 1.0: its SUB says nothing of what it subscribes to and looks for it in all that comes. */
+  /** A peer of 1.0: its SUB sends no subscriptions and filters all messages itself. */
   readonly isUnversioned: boolean;
 };
 
-/** Which socket of ours greets: its number in 2.0, and the sockets that may talk to it, by name and by that number. */
+/** The greeting socket of ours: its number in 2.0, and the sockets that may talk to it, by name and by number. */
 export type SocketRole = {
   readonly name: string;
   readonly type: number;
@@ -50,7 +50,7 @@ const versionOf20 = 1;
 const versionOf30 = 3;
 const nothing = Buffer.alloc(0);
 
-/** What the server says at once. A peer of 1.0 reads it as the long form of an empty name. */
+/** The server's first bytes. A peer of 1.0 reads it as the long form of an empty name. */
 export const signature: Buffer = Buffer.of(0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f);
 /** Sent once the peer is known to look for a version. */
 const version30 = Buffer.of(versionOf30);
@@ -72,7 +72,7 @@ function property(name: string, value: string): Buffer {
 const ready = ({ name }: SocketRole): Buffer =>
   commandFrame("READY", Buffer.concat([property("Socket-Type", name), property("Identity", "")]));
 
-/** One connection's greeting. `received` is all that has come so far, at most once more than `greetingBytes`. */
+/** One connection's greeting. `received`: all bytes so far; longer than `greetingBytes` in the last call at most. */
 export class Greeting {
   readonly #role: SocketRole;
   #hasSentVersion = false;
@@ -82,7 +82,7 @@ export class Greeting {
     this.#role = role;
   }
 
-  /** Call it with all bytes so far whenever there are more, until it is not `wait`. */
+  /** Call it with all bytes so far whenever there are more, until it returns another step than `wait`. */
   read(received: Buffer): GreetingStep {
     if (received.length === 0) return { kind: "wait", send: nothing };
     if (received[0] !== 0xff) return this.#doneOf10();
@@ -119,7 +119,7 @@ export class Greeting {
   }
 
   #readNew(received: Buffer): GreetingStep {
-    // The mechanism cannot depend on the peer's, so that everything may follow as soon as its version is known.
+    // The mechanism does not depend on the peer's, so the rest may follow as soon as the peer's version is known.
     const send = this.#hasSentRest ? nothing : Buffer.concat([this.#version(), restOf30, ready(this.#role)]);
     this.#hasSentRest = true;
     if (received.length < greetingBytes) return { kind: "wait", send };
@@ -136,7 +136,7 @@ export function isReadyOfPartner(command: Buffer, { partners }: SocketRole): boo
   return read?.name === "READY" && partners.has(socketTypeIn(read.body) ?? "");
 }
 
-/** Property names are compared without case. @returns undefined where there is none, or where the properties are cut off */
+/** Property names are compared without case. @returns undefined if there is none, or if the properties are cut off */
 function socketTypeIn(properties: Buffer): string | undefined {
   let at = 0;
   while (at < properties.length) {

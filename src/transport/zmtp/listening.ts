@@ -1,7 +1,7 @@
-/** Makes a server listen, at an address or on a socket that listens already. */
+/** Makes a server listen at an address, or on a socket that listens already. */
 import type { Server } from "node:net";
 
-/** `port` 0 lets the system choose. `descriptor`: a socket that listens already, opened by another; it is closed with the server. */
+/** `port` 0 lets the system choose. `descriptor`: a socket that another part opened and that listens already. It is closed with the server. */
 export type ListenOn = { readonly host: string; readonly port: number } | { readonly descriptor: number };
 
 /** @throws Error with the `code` of the system call (EADDRINUSE, EADDRNOTAVAIL, EACCES) */

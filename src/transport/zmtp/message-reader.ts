@@ -1,7 +1,7 @@
 /**
- * Messages out of a connection's bytes, in whatever pieces these come, bounded in parts and bytes before anything is kept.
- * Bytes that belong to a whole frame are copied once; those of an unfinished one into a buffer that grows with what has come, never
- * with what was announced. Pure: no I/O, no clock.
+ * Reads messages out of a connection's bytes, in pieces of any size, bounded in parts and bytes before anything is kept.
+ * Bytes of a whole frame are copied once; bytes of an unfinished frame go into a buffer that grows with what has come, not with what was
+ * announced. Pure: no I/O, no clock.
  */
 import { type FrameHead, type Framing, frameHeadBytesMax, readHead } from "./frames.ts";
 
@@ -16,24 +16,24 @@ export type MessageReaderOptions = {
   readonly messageBytesMax: number;
   /** Bytes of one command. */
   readonly commandBytesMax: number;
-  /** The parts may be kept. After "stop" `push` says how much it used. */
+  /** The parts may be kept. After "stop", `push` returns how much it used. */
   readonly onMessage: (parts: readonly Buffer[]) => MessageVerdict;
   /** The body is only valid during the call. */
   readonly onCommand: (body: Buffer) => MessageVerdict;
-  /** A part is larger than this: `mayBeLarge` decides once its first bytes are there. */
+  /** About a part over this size `mayBeLarge` decides as soon as its first bytes are there. */
   readonly largeBytes: number;
-  /** `head`: the first bytes of the part, only valid during the call. `partBytes`: what it announces. */
+  /** `head`: the first bytes of the part, only valid during the call. `partBytes`: its announced size. */
   readonly mayBeLarge: (head: Buffer, partBytes: number) => boolean;
 };
 
 /** What becomes of the connection after a message or command. */
 export type MessageVerdict = "go" | "stop" | "malformed";
 
-/** `used`: bytes of the chunk that are done with; fewer than given only if `onMessage` or `onCommand` stopped it. */
+/** `used`: consumed bytes of the chunk; fewer than given only if `onMessage` or `onCommand` stopped it. */
 export type PushResult = { readonly used: number } | { readonly fault: MessageFault };
 
 const noBytes = Buffer.alloc(0);
-/** What an unfinished frame gets at first; it doubles from there. */
+/** First size of the buffer for an unfinished frame; it doubles from there. */
 const firstBytes = 16 * 1024;
 /** How much of a large part must be there before `mayBeLarge` is asked. */
 export const largeHeadBytes = 1_024;
@@ -41,7 +41,7 @@ export const largeHeadBytes = 1_024;
 export class MessageReader {
   readonly #options: MessageReaderOptions;
   #parts: Buffer[] = [];
-  /** Of the message so far, announced bytes of an unfinished part included. */
+  /** Bytes of the message so far, with the announced bytes of an unfinished part. */
   #messageBytes = 0;
   /** The beginning of a head that is not whole. */
   #headRest: Buffer = noBytes;
@@ -59,7 +59,7 @@ export class MessageReader {
     return this.#unfinished !== undefined || this.#parts.length > 0 || this.#headRest.length > 0;
   }
 
-  /** Memory that unfinished things hold. */
+  /** Memory of the unfinished message and frame. */
   get heldBytes(): number {
     let bytes = this.#body.length;
     for (const part of this.#parts) bytes += part.length;

@@ -5,7 +5,7 @@ export class MinuteCount {
   #minute = 0;
   #count = 0;
 
-  /** Counts one. @returns how many this minute has seen, this one included */
+  /** Counts one. @returns the count of this minute, with this one */
   add(nowMs: number): number {
     const minute = Math.floor(nowMs / minuteMs);
     if (this.#minute !== minute) this.#count = 0;

@@ -17,7 +17,7 @@ export class PeerGroup {
   holdersClosed = 0;
   /** In the order in which their greeting or message began. */
   readonly unfinished = new Set<Peer>();
-  /** Those that stopped reading because the group is paused. */
+  /** Connections that are not read because the group is paused. */
   readonly parked = new Set<Peer>();
   isPaused = false;
   #pausedSinceMs = 0;
@@ -41,7 +41,7 @@ export class PeerGroup {
     this.#pausedMs += performance.now() - this.#pausedSinceMs;
   }
 
-  /** Takes a connection over, with what it holds. Its time goes on. */
+  /** Takes over a connection with what it holds. Its time goes on. */
   join(peer: Peer, from: PeerGroup): void {
     for (const group of [from, this]) {
       const sign = group === this ? 1 : -1;
@@ -64,7 +64,7 @@ export class PeerGroup {
     this.parked.delete(peer);
   }
 
-  /** An honest client finishes what it began: the oldest is the one that does not. Where none began something, one goes that waits unread. */
+  /** The connection to close if the group holds too much: the oldest unfinished one, since honest clients finish. Without any, one whose bytes wait unread. */
   get oldestHolder(): Peer | undefined {
     for (const waiting of [this.unfinished, this.parked])
       for (const peer of waiting) if (peer.countedHeldBytes > 0) return peer;

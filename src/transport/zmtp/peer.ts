@@ -1,4 +1,4 @@
-/** One client's connection to a ROUTER of ours: requests in, replies out, and what it holds meanwhile. `RouterServer` decides what that may come to. */
+/** One client's connection to a ROUTER of ours: requests in, replies out, and what it holds meanwhile. `RouterServer` sets the bounds. */
 import type { Socket } from "node:net";
 import { largeRequestBytes, readChunkBytes, requestPartsMax, smallReplyBytes } from "../../limits.ts";
 import { Connection } from "./connection.ts";
@@ -7,7 +7,7 @@ import { routerRole } from "./handshake.ts";
 import type { MessageVerdict } from "./message-reader.ts";
 import { MinuteCount } from "./minute-count.ts";
 
-/** Why the server closed a connection; each has a counter. The first four are what its bytes can show. */
+/** Why the server closed a connection; each has a counter. The first four follow from its bytes alone. */
 export const closeReasons = [
   "malformed",
   "parts",
@@ -47,9 +47,9 @@ export class Peer extends Connection {
   isProven = false;
   /** Requests that are neither answered nor forgotten. */
   unanswered = 0;
-  /** Commands, as the server counts. */
+  /** Commands, counted by the server. */
   readonly commandsOfMinute = new MinuteCount();
-  /** As the server last counted it. */
+  /** The value that the server counted last. */
   countedHeldBytes = 0;
   countedUnreadBytes = 0;
   /** Why the server closed it. */

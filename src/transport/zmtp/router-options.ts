@@ -1,4 +1,4 @@
-/** What a ROUTER of ours is told: where it listens, what it takes, and who hears of it. */
+/** Options of a ROUTER of ours: where it listens, what it accepts, and its listeners. */
 import type { Keepalive } from "../keepalive.ts";
 import type { RouterBounds } from "./bounds.ts";
 import type { Peer } from "./peer.ts";
@@ -8,10 +8,10 @@ export type RouterServerOptions = {
   /** 0 lets the system choose. */
   readonly port: number;
   readonly backlog: number;
-  /** A socket that listens at host and port already, opened by another; it is closed with the server. */
+  /** A socket that another part opened and that listens at host and port already. It is closed with the server. */
   readonly descriptor?: number | undefined;
   readonly keepalive: Keepalive;
-  /** All parts of one message. */
+  /** Bytes of all parts of one message. */
   readonly messageBytesMax: number;
   /** All connections; the oldest that proved nothing makes room for a new one. */
   readonly connectionsMax: number;
@@ -20,9 +20,9 @@ export type RouterServerOptions = {
   /** Addresses behind which there are many clients. */
   readonly isProxy: (address: string) => boolean;
   readonly onMessage: (peer: Peer, parts: readonly Buffer[]) => void;
-  /** Asked for a part over `largeRequestBytes` of a connection that proved nothing, with its first bytes. */
+  /** Decides about a part over `largeRequestBytes` of a connection that proved nothing. `head`: its first bytes. */
   readonly mayBeLarge: (head: Buffer, partBytes: number) => boolean;
-  /** An address has left more unfinished than it may. */
+  /** An address has left more messages unfinished than it may. */
   readonly onOwing: (address: string) => void;
   /** The listening socket failed for good. */
   readonly onFault: (error: Error) => void;

@@ -128,14 +128,14 @@ export class RouterServer {
     return true;
   }
 
-  /** One request of it will have no reply. */
+  /** One request of the connection will get no reply. */
   forget(peer: Peer): void {
     if (peer.isClosed || peer.unanswered === 0) return;
     peer.forget();
     this.#note(peer, "unanswered", -1);
   }
 
-  /** Each connection of the group is read once more at most, and what came then is kept. */
+  /** Stops reading the group. Each connection is read once more at most, and those bytes are kept. */
   pause(name: PeerGroupName): void {
     this.#groups[name].pause();
   }
@@ -145,7 +145,7 @@ export class RouterServer {
     if (!group.isPaused || this.#isClosing) return;
     group.resume();
     for (const peer of group.parked) {
-      // What a connection kept may fill the queues again; the others then wait on.
+      // The kept bytes of one connection may fill the queues again; the other connections then wait.
       if (group.isPaused) return;
       group.parked.delete(peer);
       this.#goOn(peer);
@@ -238,7 +238,7 @@ export class RouterServer {
     return false;
   }
 
-  /** Takes what a connection kept, and reads on unless that must wait again. */
+  /** Takes the bytes that a connection kept, and reads on unless it must wait again. */
   #goOn(peer: Peer): void {
     const group = this.#groupOf(peer);
     if (group.isPaused) group.parked.add(peer);
@@ -285,7 +285,7 @@ export class RouterServer {
     peer.countedHeldBytes = bytes;
     const { strangersHeldBytesMax, provenHeldBytesMax } = this.#bounds;
     const { messageBytesMax } = this.#options;
-    // One largest request must always fit.
+    // A request of the largest size must always fit.
     const bytesMax = peer.isProven
       ? Math.max(provenHeldBytesMax, 2 * messageBytesMax)
       : Math.max(strangersHeldBytesMax, messageBytesMax);
@@ -342,7 +342,7 @@ export class RouterServer {
     this.#budget.forget(peer);
   }
 
-  /** Closes what is overdue, and counts again what clients have read meanwhile. */
+  /** Closes overdue connections, and counts again what clients have not read. */
   #look(): void {
     for (const peer of this.#unread) this.#countUnread(peer);
     for (const name of peerGroupNames) this.#closeOverdue(this.#groups[name]);

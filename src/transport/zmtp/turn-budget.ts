@@ -1,6 +1,6 @@
 /**
- * How much a connection may bring in one turn of the event loop, so that one that never stops sending leaves the others, the replies
- * and the timers their share. libuv alone would read a flood's connection 32 times before it looks at anything else.
+ * How much a connection may bring in one turn of the event loop, so that a connection that never stops sending leaves
+ * a share to others, replies and timers. libuv alone would read a flood's connection 32 times before anything else.
  */
 import { provenTurn, strangersTurnMessagesMax, strangerTurn } from "../../limits.ts";
 
@@ -12,7 +12,7 @@ type Spent = { turn: number; messages: number; bytes: number };
 export class TurnBudget<Peer extends Spender> {
   readonly #spent = new WeakMap<Peer, Spent>();
   readonly #waiting = new Set<Peer>();
-  /** Takes what a connection kept and lets it be read again. */
+  /** Takes the bytes that a connection kept and reads it again. */
   readonly #goOn: (peer: Peer) => void;
   #turn = 0;
   #strangersMessages = 0;
@@ -67,7 +67,7 @@ export class TurnBudget<Peer extends Spender> {
     setImmediate(() => this.#begin());
   }
 
-  /** In the order in which they had to wait; those for which this turn has no room keep their place. */
+  /** Goes on with waiting connections in their order. Those without room in this turn keep their place. */
   #begin(): void {
     this.#isTurnPlanned = false;
     this.#turn += 1;

@@ -1,6 +1,6 @@
 /**
- * What addresses of strangers leave unfinished: bytes of messages that begin and never end. An address may leave one message of the largest size, since
- * connections break; more is owed, and runs down with time. Addresses of proven connections owe nothing. Pure: no I/O, no clock.
+ * Counts what addresses of strangers leave unfinished: bytes of messages that begin and never end. An address may leave one message of the largest size,
+ * because connections break. More is a debt, which runs down with time. Addresses of proven connections owe nothing. Pure: no I/O, no clock.
  */
 import {
   owingAddressesMax,
@@ -26,7 +26,7 @@ export class UnfinishedDebts {
     this.#freeBytes = freeBytes;
   }
 
-  /** @returns whether the address owes something that it did not owe before */
+  /** @returns whether the address owes now and did not before */
   charge(address: string, bytes: number, nowMs: number): boolean {
     if (bytes === 0 || this.#isProven(address, nowMs)) return false;
     this.chargedBytes += bytes;
@@ -76,7 +76,7 @@ export class UnfinishedDebts {
   }
 }
 
-/** The one that was written longest ago comes first. */
+/** Forgets the entries that were written longest ago. */
 function forgetOldest(map: Map<string, unknown>, countMax: number): void {
   if (map.size <= countMax) return;
   const [oldest] = map.keys();

@@ -1,6 +1,6 @@
 /**
- * The publish thread as the main thread sees it: started, given publishes in order and within bounds, replaced once it is lost, ended.
- * A buffer that is handed over belongs to the thread.
+ * The main thread's side of the publish thread: starts it, gives it publishes in order and within bounds, replaces it when it is lost, and
+ * ends it. A buffer that is handed over belongs to the thread.
  */
 import { Worker } from "node:worker_threads";
 import type { Logger } from "pino";
@@ -25,7 +25,7 @@ export type PublishThreadOptions = {
   readonly heap: HeapLimits;
   readonly start: PublishStart;
   readonly logger: Logger;
-  /** A thread that ends sooner after its start than this, milliseconds, is not replaced. */
+  /** A thread that ends within this time after its start is not replaced, milliseconds. */
   readonly settleMs: number;
   /** How long a publish or a look may take the thread before it counts as hung, milliseconds; default: `publishThreadTimeoutMs`. */
   readonly hangMs?: number | undefined;
@@ -55,7 +55,7 @@ const noStats: PublishStats = {
 
 export class PublishThread {
   readonly counters = { lost: 0, threadsLost: 0 };
-  /** A thread did not end that had to. */
+  /** A thread that had to end did not. */
   isStuck = false;
   readonly #options: PublishThreadOptions;
   #worker: Worker | undefined;
@@ -66,7 +66,7 @@ export class PublishThread {
   #handedBytes = 0;
   readonly #waiters: Waiter[] = [];
   #stats = noStats;
-  /** What threads that were lost had counted when they were asked last. */
+  /** Last counts of the lost threads. */
   #former = noStats;
   #looks: (() => void)[] = [];
   readonly #watch: HangWatch;
@@ -111,9 +111,9 @@ export class PublishThread {
   }
 
   /**
-   * Hands a publish over, in the order of the calls; waits while the thread has as many as it may.
+   * Hands over a publish, in the order of the calls. Waits while the thread has as many as it may.
    *
-   * @param publish its payload's buffer is transferred and must not be a piece of a larger one
+   * @param publish The buffer of its payload is transferred and must not be a piece of a larger one.
    * @throws SaltworksError CHANNEL_CLOSED, TASK_TIMEOUT
    */
   async hand(publish: PublishOf): Promise<void> {
@@ -123,7 +123,7 @@ export class PublishThread {
     else this.#give(publish);
   }
 
-  /** Asks the thread for its counts, behind what it was given. Resolves when it has answered or is lost, and after `timeoutMs` at the latest. */
+  /** Asks the thread for its counts, after all earlier publishes. Resolves when it has answered or is lost, or after `timeoutMs`. */
   async look(timeoutMs: number): Promise<void> {
     if (this.#worker === undefined) return;
     let timer: NodeJS.Timeout | undefined;
@@ -234,7 +234,7 @@ export class PublishThread {
     this.#fail(new SaltworksError("WORKER_LOST", "the publish thread hangs and does not end"));
   }
 
-  /** One that hangs in a call of the system does not: then nothing that waits for its end may wait for ever. */
+  /** False for a thread that hangs in a system call, so that callers do not wait for ever. */
   async #endsInTime(worker: Worker): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => {
@@ -246,7 +246,7 @@ export class PublishThread {
     return isEnded;
   }
 
-  /** Its subscribers are gone with it and connect again; what it had not sent is lost, as for a minion whose connection breaks. */
+  /** Subscribers lose their connections and connect again. Unsent publishes are lost, as for a minion whose connection breaks. */
   #noteEnd(): void {
     this.#worker = undefined;
     this.#watch.end();
@@ -306,7 +306,7 @@ function portOf(worker: Worker): Promise<number> {
   });
 }
 
-/** Counts go on from those of former threads; what is held now is the living one's. */
+/** Counts include those of former threads; what is held now is the living thread's. */
 function sum(former: PublishStats, now: PublishStats): PublishStats {
   const closed = { ...now.closed };
   for (const reason of subscriberCloseReasons) closed[reason] += former.closed[reason];

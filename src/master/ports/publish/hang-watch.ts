@@ -30,7 +30,7 @@ export class HangWatch {
   #look(): void {
     const timer = this.#timer;
     const answers = this.#answers;
-    // After a stall of this thread its timers run before what the other one has said meanwhile.
+    // After a stall of this thread its timers run before the messages that the other thread sent meanwhile.
     setImmediate(() => {
       if (this.#timer === timer && this.#answers === answers) this.#onHang();
     });

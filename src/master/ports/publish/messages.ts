@@ -39,7 +39,7 @@ export type PublishStats = {
   readonly heldBytes: number;
 };
 
-/** `taken`: the publish sent longest ago is with the sockets. `failed`: the port cannot be had, or not any more. */
+/** `taken`: the oldest handed publish is with the sockets. `failed`: the port cannot be opened or was lost. */
 export type PublishReport =
   | { readonly kind: "listening"; readonly port: number }
   | { readonly kind: "taken" }

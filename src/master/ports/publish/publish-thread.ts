@@ -1,6 +1,6 @@
 /**
- * The thread of the publish port: it alone reads from subscribers and writes to them, so that neither a stranger nor a publish to
- * ten thousand minions holds up requests. docs/decisions/0022-request-front.md.
+ * The thread of the publish port. It alone reads from subscribers and writes to them, so that neither strangers nor a publish to ten
+ * thousand minions hold up requests. docs/decisions/0022-request-front.md.
  */
 import { createHash } from "node:crypto";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";

@@ -1,20 +1,20 @@
-/** A message as it goes out: framed once for each framing in use, and the same bytes for each subscriber. Pure: no I/O, no clock. */
+/** An outgoing message: framed once for each framing in use, with the same bytes for all subscribers. Pure: no I/O, no clock. */
 import { smallReplyBytes } from "../../../limits.ts";
 import { type Framing, partFrame } from "../frames.ts";
 
-/** What several subscribers may hold, counted once for all of them, in whichever framing they have it. */
+/** Bytes that several subscribers may hold, in either framing, counted once for all of them. */
 export type Shared = { readonly length: number; holders: number };
 
 export type Outgoing = {
-  /** Goes before the body: a topic whose payload is too large to be copied behind it. */
+  /** Sent before the body: a topic whose payload is too large to be copied behind it. */
   readonly head: Buffer | undefined;
   readonly body: Buffer;
   readonly shared: Shared;
-  /** Of both. */
+  /** Bytes of head and body. */
   readonly length: number;
 };
 
-/** A payload that goes to all, or behind one topic after the other. */
+/** A payload for all subscribers, or for one topic after the other. */
 export class Payload {
   readonly #bytes: Uint8Array;
   readonly #shared: Shared;

@@ -37,9 +37,9 @@ export type PubServerOptions = {
   readonly on: ListenOn;
   readonly backlog: number;
   readonly keepalive: Keepalive;
-  /** Messages that wait for one subscriber, over which further ones are dropped for it; 0: no bound but that of bytes. */
+  /** Messages that may wait for one subscriber; over it, further ones are dropped for it. 0: only the bytes are bounded. */
   readonly highWaterMark: number;
-  /** All connections. Over it one that subscribed to nothing makes room, or the new one is closed. */
+  /** All connections. Over it, one that subscribed to nothing makes room, or the new one is closed. */
   readonly connectionsMax: number;
   /** Connections of one address; 0: no bound. */
   readonly addressConnectionsMax: number;
@@ -70,7 +70,7 @@ export class PubServer {
   /** In the order in which their greeting or message began. */
   readonly #unfinished = new Set<Subscriber>();
   readonly #behind = new Set<Subscriber>();
-  /** What some subscriber has not read, in the order in which it was sent. */
+  /** Messages that some subscriber has not read, in the order in which they were sent. */
   readonly #held = new Set<Shared>();
   #heldBytes = 0;
   #publishes = 0;
@@ -203,7 +203,7 @@ export class PubServer {
     this.#heldBytes -= shared.length;
   }
 
-  /** Those that have not read the oldest are furthest behind. */
+  /** Closes the subscribers that have not read the oldest message. */
   #closeSlowest(): void {
     while (this.#heldBytes > this.#bounds.heldPublishesBytesMax) {
       const largest = [...this.#held].reduce((most, { length }) => Math.max(most, length), 0);
@@ -240,7 +240,7 @@ export class PubServer {
     this.#unfinished.add(subscriber);
   }
 
-  /** An address that has more connections than the newcomer's gives up its newest; otherwise the oldest that subscribed to nothing goes. */
+  /** Closes the newest connection of an address with more than the new one's, else the oldest that subscribed to nothing. */
   #makeRoom(ofAddress: number): boolean {
     const [silent] = this.#withoutTopic;
     const yielding = this.#crowding.newestAbove(ofAddress + 1) ?? silent;
@@ -265,7 +265,7 @@ export class PubServer {
     return false;
   }
 
-  /** Takes what a connection kept, and reads on unless that must wait again. */
+  /** Takes the bytes that a connection kept, and reads on unless it must wait again. */
   #goOn(subscriber: Subscriber): void {
     if (this.#take(subscriber, subscriber.takeRest())) subscriber.resumeReading();
   }
@@ -281,7 +281,7 @@ export class PubServer {
     }
   }
 
-  /** Counts one message. @returns false if no more can be read of it now */
+  /** Counts one message. @returns false if reading the connection must stop now */
   #spend(subscriber: Subscriber): boolean {
     if (subscriber.ofMinute.add(performance.now()) > this.#bounds.subscriberMessagesPerMinuteMax) {
       this.#close(subscriber, "messages");
@@ -339,7 +339,7 @@ export class PubServer {
   }
 }
 
-/** A minion has one topic of its own; one that subscribed to all topics would be written to once for each minion. */
+/** A minion has one topic of its own. A subscriber of all topics would otherwise be written to once for each minion. */
 function hasCopyLeft(subscriber: Subscriber, publish: number): boolean {
   if (subscriber.lastPublish !== publish) subscriber.copiesOfPublish = 0;
   subscriber.lastPublish = publish;

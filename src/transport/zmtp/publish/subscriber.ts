@@ -1,6 +1,6 @@
 /**
- * One subscriber's connection to a PUB of ours: its subscriptions, and the messages that it has not read yet. A socket that takes all is
- * written to at once; one that does not has a queue, of which messages are written in batches as it reads.
+ * One subscriber's connection to a PUB of ours: its subscriptions, and the messages that it has not read yet. A socket with room is written to
+ * at once. For a full one messages queue, and are written in batches as the subscriber reads.
  */
 import type { Socket } from "node:net";
 import { catchUpBytes, subscriberReadBytes, subscriptionBytesMax } from "../../../limits.ts";
@@ -11,7 +11,7 @@ import { MinuteCount } from "../minute-count.ts";
 import type { Outgoing } from "./outgoing.ts";
 import type { Topic } from "./topics.ts";
 
-/** Why the server closed a connection; each has a counter. The first three are what its bytes can show. */
+/** Why the server closed a connection; each has a counter. The first three follow from its bytes alone. */
 export const subscriberCloseReasons = [
   "malformed",
   "parts",
@@ -28,7 +28,7 @@ export type SubscriberCloseReason = (typeof subscriberCloseReasons)[number];
 
 /** What a subscriber tells its server. */
 export type SubscriberEvents = {
-  /** Messages that wait for one subscriber; 0: no bound but that of bytes. */
+  /** Messages that may wait for one subscriber. 0: only the bytes are bounded. */
   readonly highWaterMark: number;
   readonly unreadBytesMax: number;
   /** @returns false if reading must stop now */
@@ -39,14 +39,14 @@ export type SubscriberEvents = {
   /** Called with bytes from the socket. @returns false to read no more until `resumeReading` */
   readonly onChunk: (subscriber: Subscriber, chunk: Buffer) => boolean;
   readonly onClosed: (subscriber: Subscriber) => void;
-  /** It does not take all at once (`isBehind`), or has read everything. */
+  /** It has fallen behind (`isBehind`), or has read everything. */
   readonly onBehind: (subscriber: Subscriber, isBehind: boolean) => void;
   readonly hold: (message: Outgoing) => void;
   readonly release: (message: Outgoing) => void;
 };
 
 const readBuffer = Buffer.allocUnsafeSlow(subscriberReadBytes);
-/** A byte that says which, then the topic. */
+/** A byte for subscribe or cancel, then the topic. */
 const messageBytesMax = 1 + subscriptionBytesMax;
 const subscribeMark = 1;
 const unsubscribeMark = 0;
@@ -61,10 +61,10 @@ export class Subscriber extends Connection {
   older: Subscriber | undefined;
   newer: Subscriber | undefined;
   lastMatch = 0;
-  /** The number of the publish that it was meant to get last, and behind how many topics. */
+  /** The number of the latest publish that it was meant to get, and for how many topics. */
   lastPublish = 0;
   copiesOfPublish = 0;
-  /** Messages and commands, as the server counts. */
+  /** Messages and commands, counted by the server. */
   readonly ofMinute = new MinuteCount();
   readonly #events: SubscriberEvents;
   /** Messages that the socket has and the client has not taken. */
@@ -90,7 +90,7 @@ export class Subscriber extends Connection {
     return this.#underWay[0];
   }
 
-  /** @returns false if the message is dropped for this subscriber, which has too much to read as it is */
+  /** @returns false if the message is dropped, because too much waits for this subscriber */
   send(message: Outgoing): boolean {
     if (this.isClosed || this.socket.destroyed) return false;
     if (!this.#isBehind) {
@@ -116,11 +116,11 @@ export class Subscriber extends Connection {
     const { onSubscribe, onUnsubscribe, onOther } = this.#events;
     if (mark === subscribeMark) return onSubscribe(this, topic) ? "go" : "stop";
     if (mark === unsubscribeMark) return onUnsubscribe(this, topic) ? "go" : "stop";
-    // What an XSUB's program sends upstream: a PUB has nobody who would read it.
+    // A message that an XSUB sends upstream. A PUB does not read such messages.
     return onOther(this) ? "go" : "stop";
   }
 
-  /** Of 3.1; before that, subscriptions are messages. */
+  /** Subscriptions of 3.1; in earlier releases they are messages. */
   protected override takeCommand(name: string, body: Buffer): MessageVerdict {
     const { onSubscribe, onUnsubscribe, onOther } = this.#events;
     if (body.length > subscriptionBytesMax) return "malformed";
@@ -171,7 +171,7 @@ export class Subscriber extends Connection {
     this.#waitUntilTaken();
   }
 
-  /** A write of nothing is done when all before it is, whatever the socket's own mark for `drain` says. */
+  /** An empty write ends when all writes before it have ended, while `drain` comes at the socket's own mark. */
   #waitUntilTaken(): void {
     this.socket.write(noBytes, () => this.#goOn());
   }
@@ -205,7 +205,7 @@ export class Subscriber extends Connection {
       bytes += this.#waiting[end]?.length ?? 0;
     const batch = this.#waiting.slice(this.#firstWaiting, end);
     this.#firstWaiting = end;
-    // Moved when half is empty, so that each message is moved once on average.
+    // The array moves when half of it is empty, so that each message is moved once on average.
     if (end > this.#waiting.length / 2) {
       this.#waiting = this.#waiting.slice(end);
       this.#firstWaiting = 0;

@@ -1,9 +1,9 @@
-/** Who subscribed to what, by topic, so that a message finds its subscribers without a look at each of them. Pure: no I/O, no clock. */
+/** Subscribers by topic, so that a message finds its subscribers without a look at each of them. Pure: no I/O, no clock. */
 
-/** A topic is a prefix of the message's first part, one character a byte. */
+/** `text`: a prefix of the message's first part, one character a byte. */
 export type Topic<Member> = { readonly text: string; readonly members: Set<Member> };
 
-/** `lastMatch`: the number of the last match that found it; a subscriber whose topics overlap gets a message once. */
+/** `lastMatch`: the number of the last match that found it, so that a subscriber with overlapping topics gets a message once. */
 export type TopicMember = { lastMatch: number };
 
 export class Topics<Member extends TopicMember> {
@@ -13,7 +13,7 @@ export class Topics<Member extends TopicMember> {
   #sortedLengths: readonly number[] = [];
   #matches = 0;
 
-  /** Topics that somebody subscribed to. */
+  /** Topics with a subscriber. */
   get count(): number {
     return this.#byText.size;
   }
