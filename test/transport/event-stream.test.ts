@@ -137,7 +137,7 @@ describe("event stream", () => {
     assert.equal((await stat(pullPath())).mode & 0o777, 0o600);
   });
 
-  it("refuses a path on which somebody answers, and leaves that one working", async () => {
+  it("refuses a path on which another process answers, and leaves that one working", async () => {
     await listen();
     const follower = await follow(pubPath());
     const again = { pubPath: pubPath(), pullPath: pullPath(), pubMode: 0o600, pullMode: 0o600 };
@@ -164,7 +164,7 @@ describe("event stream", () => {
     follower.close();
   });
 
-  it("does not touch a file that is no socket, and names a path that is too long", async () => {
+  it("does not touch a file that is not a socket, and names a path that is too long", async () => {
     await writeFile(pubPath(), "precious");
     await assert.rejects(listen(), { code: "CONFIG_INVALID", message: /is in the way and is not a socket/ });
     assert.equal((await stat(pubPath())).size, 8);
@@ -246,7 +246,7 @@ describe("event stream", () => {
     follower.close();
   });
 
-  it("turns away whoever is too many on one socket, says so, and goes on serving the others", async () => {
+  it("turns away programs over the bound of one socket, reports it, and goes on serving the others", async () => {
     const refused = deferred<void>();
     await listen({ connectionsMax: 1, onRefused: refused.resolve });
     const first = await follow(pubPath());
@@ -276,7 +276,7 @@ describe("event stream", () => {
     await listen({ onBadFrame: bad.resolve });
     const follower = await follow(pubPath());
     const vandal = createConnection(pullPath());
-    vandal.write("this is no frame");
+    vandal.write("this is not a frame");
     await once(vandal.resume(), "close");
     assert.equal(((await bad.promise) as { code?: string }).code, "WIRE_MALFORMED");
     await fireEvents(pullPath(), [encodeEvent("well", {})]);
@@ -305,7 +305,7 @@ describe("event stream", () => {
     odd.close();
   });
 
-  it("says that nobody listens", async () => {
+  it("reports that no process listens", async () => {
     await assert.rejects(follow(pubPath()), { code: "MASTER_UNREACHABLE" });
     await assert.rejects(fireEvents(pullPath(), [encodeEvent("x", {})]), { code: "MASTER_UNREACHABLE" });
   });

@@ -103,12 +103,12 @@ describe("framingOfPeer", () => {
     running(["/usr/sbin/sshd"], null);
     assert.equal(await framingOfPeer(undefined, proc), "counted");
   });
-  it("does not read the command line of a program that is no Python", async () => {
+  it("does not read the command line of a program that is not a Python", async () => {
     running([installation("3006.28"), "listener.py"], "/usr/bin/editor");
     running([installation("3007.15"), "/usr/bin/salt"]);
     assert.equal(await framingOfPeer(undefined, proc), "plain");
   });
-  it("looks once for all who connect meanwhile, and after they have connected", async () => {
+  it("looks once for all programs that connect meanwhile, and after they have connected", async () => {
     running([installation("3006.28"), "listener.py"]);
     const late3006 = nextPid - 1;
     running([installation("3008.3"), "/usr/bin/salt"]);
@@ -131,12 +131,12 @@ describe("framingOfPeer", () => {
     );
     assert.deepEqual(new Set(await Promise.all([first, ...later])), new Set(["counted"]));
     assert.ok(listings <= 3, `${listings} looks for 21 subscribers`);
-    // Somebody who was not there at the last look.
+    // A program that was not there at the last look.
     rmSync(proc, { recursive: true });
     running([installation("3007.15"), "/usr/bin/salt"]);
     assert.equal(await peers.of("902"), "plain");
   });
-  it("takes a look that was given up for no proof of who is not there", async () => {
+  it("does not take a look that was given up as proof that other programs are absent", async () => {
     running([installation("3006.28"), "listener.py"]);
     const late3006 = nextPid - 1;
     running([installation("3007.15"), "/usr/bin/salt"]);
@@ -156,7 +156,7 @@ describe("framingOfPeer", () => {
       assert.equal(
         await peers.of("902"),
         "either",
-        "neither counted, as those that were seen, nor taken for another program",
+        "neither counted, as the seen programs are, nor taken for another program",
       );
       assert.equal(await peers.of("901"), "counted");
       assert.equal(await new PeerFramings(proc, async () => undefined, 500).of("902"), "either");
@@ -173,7 +173,7 @@ describe("framingOfPeer", () => {
 });
 
 describe("a subscriber whose framing is not known yet", () => {
-  it("gets what was published meanwhile, in order and as it wants it", async () => {
+  it("gets what was published meanwhile, in order and in its framing", async () => {
     const pubPath = join(folder, "pub.ipc");
     const asked = deferred<void>();
     const answer = deferred<Framing>();

@@ -56,7 +56,7 @@ describe("RequestChannel", () => {
     assert.deepEqual(port.seen, ["a", "b", "c"]);
   });
 
-  it("asks again on a fresh socket when no reply comes, and a late reply answers nobody", async () => {
+  it("asks again on a fresh socket when no reply comes, and drops a late reply", async () => {
     port.handler = (text, seen) => (seen === 1 ? undefined : `re:${text}`);
     const channel = open({ timeoutMs: 100, tries: 2 });
     assert.equal(String(await channel.request(Buffer.from("x"))), "re:x");

@@ -18,7 +18,7 @@ const share = (text: string) => {
 };
 
 describe("the size of a batch", () => {
-  it("is a number or a percentage written on either side, and nothing that means nobody", () => {
+  it("is a number or a percentage written on either side, and never a share of no minions", () => {
     assert.deepEqual(parseShare("3"), { kind: "count", count: 3 });
     for (const text of ["10%", "%10", " 10% "]) assert.deepEqual(parseShare(text), { kind: "percent", percent: 10 });
     for (const text of ["0", "-1", "abc", "", "%", "0%", "-5%", "1.5", "1e9", "ten%"])
@@ -30,7 +30,7 @@ describe("the size of a batch", () => {
     assert.deepEqual(["50%", "%25", "34%", "10%", "100%", "20"].map(of6), [3, 1, 2, 1, 6, 20]);
   });
 
-  it("lets a limit of failures be reached only when so many of a hundred have failed", () => {
+  it("reaches a limit of failures in percent only when that share has failed", () => {
     const of30 = (text: string) => failuresOf(share(text), 30);
     assert.deepEqual(["10%", "5%", "1%", "4"].map(of30), [3, 2, 1, 4]);
   });

@@ -25,7 +25,7 @@ describe("events", () => {
     );
   });
 
-  it("are refused without separator, with a tag that is no UTF-8, with data that is no map", () => {
+  it("are refused without separator, with a tag that is not UTF-8, with data that is not a map", () => {
     assert.throws(() => splitEvent(Buffer.from("tag\n")), { code: "WIRE_MALFORMED" });
     assert.throws(() => splitEvent(Buffer.from("ff0a0a80", "hex")), { code: "WIRE_MALFORMED" });
     assert.throws(() => decodeEvent(Buffer.from("tag\n\n\x01", "latin1")), { code: "WIRE_MALFORMED" });
@@ -110,7 +110,7 @@ describe("FrameReader", () => {
     assert.throws(() => new FrameReader().push(headWith(ipcHeadBytesMax + 1)), { code: "WIRE_TOO_LARGE" });
   });
 
-  it("refuses what is no frame", () => {
+  it("refuses bytes that are not a frame", () => {
     for (const hex of ["c0", "90", "80", "81a46865616480", "81a4626f647905", "de0001a4626f6479c40161"]) {
       assert.throws(() => new FrameReader().push(Buffer.from(hex, "hex")), { code: "WIRE_MALFORMED" }, hex);
     }

@@ -79,7 +79,7 @@ describe("msgpack", () => {
     assert.deepEqual(encode(1, "raw"), Buffer.of(1));
   });
 
-  it("keeps the bytes of a string in which one byte is no UTF-8, and a byte order mark", () => {
+  it("keeps the bytes of a string in which one byte is not UTF-8, and a byte order mark", () => {
     assert.deepEqual(decode(Buffer.from("a3ff6162", "hex")), Uint8Array.of(0xff, 0x61, 0x62));
     const mark = Buffer.from("a4efbbbf61", "hex");
     assert.equal(decode(mark), "\ufeffa");
@@ -146,7 +146,7 @@ describe("msgpack", () => {
     assert.ok(process.memoryUsage().rss - before < 256 * 1024 * 1024);
   });
 
-  it("builds at most so many values, and takes at most so many keys that are numbers", () => {
+  it("builds a bounded number of values, and takes a bounded number of keys that are numbers", () => {
     const listOf = (count: number) => {
       const head = Buffer.from("dd00000000", "hex");
       head.writeUInt32BE(count, 1);

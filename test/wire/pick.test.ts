@@ -22,7 +22,7 @@ describe("pickEntries", () => {
     }
   });
 
-  it("refuses what is no map, and a map that ends too soon", () => {
+  it("refuses a value that is not a map, and a map that ends too soon", () => {
     assert.throws(() => pickEntries(encode([1], "bin"), new Set()), { code: "WIRE_MALFORMED" });
     const bytes = encode({ os: "Debian", roles: ["web"] }, "bin");
     for (let end = 0; end < bytes.length; end += 1) {

@@ -73,7 +73,7 @@ describe("auth replies", () => {
     assert.equal(reply.signed, undefined);
   });
 
-  it("refuse what is no such reply with a typed error, and each truncation", () => {
+  it("refuse anything else with a typed error, and each truncation", () => {
     for (const frame of [
       badLoad,
       encode({}, "raw"),

@@ -138,7 +138,7 @@ describe("readClearHead", () => {
   const headOf = (load: Encodable) => readClearHead(encode(load, "raw"), 0)?.head;
   const nothing = { cmd: undefined, id: undefined, pub: undefined, user: undefined, key: undefined, login: undefined };
 
-  it("finds command, id and key by walking, and nothing where they are no text", () => {
+  it("finds command, id and key by walking, and nothing if they are not text", () => {
     const auth = { grains: { id: "not this" }, cmd: "_auth", id: "m1", pub: "PEM" };
     assert.deepEqual(headOf(auth), { ...nothing, cmd: "_auth", id: "m1", pub: encode("PEM", "raw") });
     const publish = { cmd: "publish", tgt: ["a", "b"], key: "secret", user: "sudo_eve", kwargs: { delimiter: ":" } };

@@ -100,7 +100,7 @@ describe("loadAsEventData", () => {
     }
   });
 
-  it("writes as bin exactly what is no UTF-8, wherever it is", () => {
+  it("writes as bin exactly the strings that are not UTF-8, in any place", () => {
     const bad = Buffer.of(0xff, 0xfe);
     const load: Encodable = new Map<Encodable, Encodable>([
       [bad, bad],

@@ -95,7 +95,7 @@ describe("mapEntries", () => {
     assert.throws(() => mapEntries(Buffer.from("dfffffffff00", "hex")), { code: "WIRE_TRUNCATED" });
   });
 
-  it("lists at most so many entries", () => {
+  it("lists a bounded number of entries", () => {
     const mapOf = (count: number) => {
       const head = Buffer.from("df00000000", "hex");
       head.writeUInt32BE(count, 1);

@@ -28,11 +28,11 @@ function open(bytesOnTheirWayMax = 1_000) {
   const ask = (connection: string, cmd = "_serve_file", loadBytes = 10) => {
     const task = { cmd, load: new Uint8Array(loadBytes), id: "web1" };
     const asked = answers.answer({ item: 0, kind: "files", task, id: "web1", seal }, namedPeer(connection));
-    // Looked at later: until then its failing is nobody's.
+    // The tests await it later; until then a rejection must not count as unhandled.
     asked.catch(() => undefined);
     return asked;
   };
-  /** Lets everything go on that has nothing more to wait for. */
+  /** Lets all settled promises go on. */
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   return { answers, started, clock, ask, settle };
 }
@@ -52,7 +52,7 @@ describe("answers to requests for files", () => {
     assert.equal(answers.counters.answered, fileRequestsMax + 1);
   });
 
-  it("wait for those that are on their way, until their connection asks again", async () => {
+  it("wait for answers on their way, until their connection asks again", async () => {
     const { answers, started, ask, settle } = open(250);
     for (const connection of ["a", "b"]) {
       const asked = ask(connection);
@@ -64,7 +64,7 @@ describe("answers to requests for files", () => {
     const third = ask("c");
     await settle();
     assert.deepEqual([started.length, answers.waitingCount], [2, 1]);
-    // The next piece of a's: what it had is read.
+    // The next piece for a: it has read the former one.
     const next = ask("a");
     await settle();
     assert.deepEqual([started.length, started.at(-1)?.task.cmd], [3, "_serve_file"]);
@@ -76,7 +76,7 @@ describe("answers to requests for files", () => {
     assert.deepEqual([answers.counters.answered, answers.bytesOnTheirWay], [4, 100]);
   });
 
-  it("count as delivered after a while, whatever their connections do", async () => {
+  it("count as delivered after a while, even if their connections do nothing", async () => {
     const { answers, started, clock, ask, settle } = open(150);
     const first = ask("a");
     await settle();
@@ -91,7 +91,7 @@ describe("answers to requests for files", () => {
     assert.equal(answers.bytesOnTheirWay, 5);
   });
 
-  it("are expected to take what the last list of their kind took, and one at a time may take more than there is room for", async () => {
+  it("are expected to be as large as the last list of their kind, and a lone one may be larger than the bound", async () => {
     const { started, clock, ask, settle } = open(250);
     const big = ask("a", "_file_list");
     await settle();

@@ -12,7 +12,7 @@ import type { PoolTask, ShardPool } from "../../../src/workers/threads/pool.ts";
 type Task = MineReadTask | MineFindTask | { readonly kind: "sealReply"; readonly parts: Uint8Array[] };
 type Mines = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Each worker reads one minion at a time. `seal`: what sealing a whole answer comes to. */
+/** Each worker reads one minion at a time. `seal`: the result of sealing a whole answer. */
 function poolOf(slots: readonly Mines[], seal: (packed: Buffer) => Promise<Uint8Array> | Uint8Array) {
   const offer = async (slot: number, job: PoolTask) => {
     const task = job.build().task as Task;
@@ -66,7 +66,7 @@ function askFor(functions: string[], isByFunction = functions.length > 1): MineA
 const fleet = [{ a: { ip: "1", os: "x" }, b: { ip: "2" } }, { c: { ip: "3" } }, {}];
 
 describe("MineAnswers", () => {
-  it("puts together what all workers have: by minion, or by function and minion", async () => {
+  it("joins the slices of all workers: by minion, or by function and minion", async () => {
     const answers = open(fleet);
     const ofOne = decode(await answers.answer(askFor(["ip"])));
     assert.deepEqual([...(ofOne as Map<string, string>)].toSorted(), [
@@ -81,7 +81,7 @@ describe("MineAnswers", () => {
     assert.equal(answers.counters.answered, 2);
   });
 
-  it("is empty where nobody matches or nobody has such data", async () => {
+  it("is empty if no minion matches or no minion has such data", async () => {
     assert.deepEqual(decode(await open([{}, {}]).answer(askFor(["ip"]))), new Map());
     assert.deepEqual(decode(await open(fleet).answer(askFor(["none"]))), new Map());
     assert.deepEqual(decode(await open(fleet).answer(askFor(["none"], true))), new Map());
@@ -93,7 +93,7 @@ describe("MineAnswers", () => {
     assert.equal(answers.counters.tooLarge, 1);
   });
 
-  it("works on a few at once; the others take their turn", async () => {
+  it("works on a few requests at once; the others take their turn", async () => {
     const sealing: (() => void)[] = [];
     const seal = (packed: Buffer) => new Promise<Uint8Array>((resolve) => sealing.push(() => resolve(packed)));
     const answers = open(fleet, 1_000, seal);

@@ -23,12 +23,12 @@ type Load = { fun: string; arg: Encodable[]; tgt: Encodable; tgt_type: string; r
 type Decided = { loads: Load[]; permitted: { [rules: string]: { [minion: string]: string } } };
 type Vectors = { fleet: string[]; rules: { [name: string]: ConfigMap }; publishes: Decided; runs: Decided };
 const vectors = JSON.parse(readFileSync(join(repositoryRoot, "test/vectors/peer-rules.json"), "utf8")) as Vectors;
-/** Where Salt fails on a pattern or an entry that it cannot read, what else is permitted is permitted here. */
+/** Salt fails on a pattern or an entry that it cannot read. Here the other permissions hold. */
 const unreadable: ReadonlySet<string> = new Set(["broken id", "broken function", "numbers"]);
-/** Maps say nothing of runners; Salt fails on them, so that what stands beside them is not permitted either. */
+/** Maps permit no runners. Salt fails on them, so that it does not permit their neighbours either. */
 const withMaps = "targets and all";
 
-/** Which minions of the vectors' fleet a target names, as in peer_rules.py. */
+/** The minions of the vectors' fleet that a target names, as in peer_rules.py. */
 function reached(target: string | readonly string[], kind: string): string[] {
   const { fleet } = vectors;
   if (typeof target !== "string") return fleet.filter((id) => target.includes(id));
@@ -113,7 +113,7 @@ describe("what peer and peer_run permit", () => {
   });
   after(() => bench.close());
 
-  /** From the minion's request to the decision; Salt's answer is the same for what is malformed and what is denied. */
+  /** From the minion's request to the decision. Salt's answer is the same for malformed and for denied requests. */
   async function decided(rules: ConfigMap, cmd: string, id: string, loads: readonly Load[]): Promise<string> {
     const crypticle = await acceptMinion(bench, id);
     const { peers } = openPeers({ peer: rules, peer_run: rules });
@@ -169,7 +169,7 @@ describe("Peers", () => {
     opened = openPeers({ peer: all, peer_run: all });
   });
 
-  it("publishes as the master's user and says in the job who wanted it", async () => {
+  it("publishes as the master's user and names the minion in the job", async () => {
     const ask = publishAsk({ arg: encode(["x"], "raw"), ret: "redis", target: encode("web*", "raw") });
     assert.deepEqual(
       await answerOf(opened.peers, ask),
@@ -185,7 +185,7 @@ describe("Peers", () => {
     assert.deepEqual(job?.source, { kind: "peer", user: "root", minion: "web1" });
   });
 
-  it("answers a target that nobody matches as Salt does: with no job", async () => {
+  it("answers a target that no minion matches as Salt does: with no job", async () => {
     const answer = await answerOf(opened.peers, publishAsk({ target: encode("nobody", "raw") }));
     assert.deepEqual(
       answer,
@@ -196,7 +196,7 @@ describe("Peers", () => {
     );
   });
 
-  it("lets nobody publish a publish, whatever is granted", async () => {
+  it("lets no minion publish a publish, with any grant", async () => {
     for (const fun of ["publish.publish", "publish.runner", "publish"])
       assert.deepEqual(await answerOf(opened.peers, publishAsk({ fun })), nothing);
   });
@@ -208,13 +208,13 @@ describe("Peers", () => {
     assert.equal(peers.counters.denied, 1);
   });
 
-  it("denies what publisher_acl_blacklist has", async () => {
+  it("denies functions that publisher_acl_blacklist lists", async () => {
     const { peers } = openPeers({ peer: all, blacklist: { modules: ["cmd.*"] } });
     assert.deepEqual(await answerOf(peers, publishAsk({ fun: "cmd.run" })), nothing);
     assert.notDeepEqual(await answerOf(peers, publishAsk()), nothing);
   });
 
-  it("writes out nodegroups; one that is not there is denied", async () => {
+  it("writes out nodegroups; an unknown one is denied", async () => {
     const group = (name: string) => publishAsk({ target: encode(name, "raw"), targetKind: "nodegroup" });
     assert.deepEqual(((await answerOf(opened.peers, group("WEB"))) as Map<string, Encodable>).get("minions"), [
       "web1",
@@ -223,7 +223,7 @@ describe("Peers", () => {
     assert.deepEqual(await answerOf(opened.peers, group("NONE")), nothing);
   });
 
-  it("gives a runner's result, and nothing to whom it is not permitted", async () => {
+  it("gives a runner's result, and nothing to a minion without permission", async () => {
     const ask: PeerAsk = { id: "web1", seal, command: "run", fun: "test.arg", arg: encode(["a"], "raw") };
     assert.deepEqual(await answerOf(opened.peers, ask), ["ran"]);
     const [load] = opened.ran as Map<string, Encodable>[];
@@ -241,7 +241,7 @@ describe("Peers", () => {
     assert.deepEqual(await answerOf(openPeers({}).peers, ask), asked);
   });
 
-  it("waits for returns where that is asked for", async () => {
+  it("waits for returns if the minion asks for that", async () => {
     const { peers, followed } = openPeers({ peer: all });
     const answer = answerOf(peers, publishAsk({ wait: { timeoutMs: 1_000, isFull: true } }));
     while (followed.length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -251,7 +251,7 @@ describe("Peers", () => {
     assert.equal(peers.pending, 0);
   });
 
-  it("says that there are too many requests, instead of holding more", async () => {
+  it("answers that there are too many requests, instead of holding more", async () => {
     const { peers, followed } = openPeers({ peer: all, peer_run: all }, { requestsMax: 1 });
     const waiting = answerOf(peers, publishAsk({ wait: { timeoutMs: 1_000, isFull: false } }));
     while (followed.length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -279,7 +279,7 @@ describe("Peers", () => {
     assert.equal(await again, true);
   });
 
-  it("names permissions that cannot be read, and writes down who was denied what", async () => {
+  it("names permissions that cannot be read, and logs denied minions and functions", async () => {
     const { peers, logged } = openPeers({ peer: { "[": [".*"], a: ["("], b: "test.ping" } });
     for (const part of ["'['", "'('", "'b'"])
       assert.ok(

@@ -33,7 +33,7 @@ describe("Batches", () => {
     for (const batches of opened) batches.close();
   });
 
-  /** Of a fleet whose minions never answer. */
+  /** Batch jobs of a fleet whose minions never answer. */
   function open(): Batches {
     const batches = new Batches({
       publish: async (_, onAccepted) => {
@@ -92,7 +92,7 @@ describe("Batches", () => {
     assert.equal(resumed(), 0);
   });
 
-  it("are not gone on with if their client was told that they could not be written down", async () => {
+  it("do not go on if their client heard that they could not be written", async () => {
     const batches = open();
     const filled = fillDisk("sync");
     await assert.rejects(batches.begin(job, fields, times), full);

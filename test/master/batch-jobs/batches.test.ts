@@ -28,7 +28,7 @@ function jobFor(target: string | readonly string[], fun = "cmd.run"): Job {
   return { ...rest, fun, target, load, publishFields: new Map(), isQuiet: false };
 }
 
-/** A fleet that hears what is published; what it answers is the test's business. */
+/** A fleet that hears what is published. The test decides its answers. */
 class Fleet {
   readonly ids: readonly string[];
   readonly published: { readonly jid: string; readonly job: Job }[] = [];
@@ -109,7 +109,7 @@ class Fleet {
     if (options !== undefined && returned?.size === options.minions.count) options.onDone([...returned], new Map());
   }
 
-  /** The tracker has asked who still runs it, and heard of nobody. */
+  /** The tracker has asked which minions still run it, and heard of none. */
   giveUp(jid: string): void {
     const options = this.followed.get(jid);
     const returned = this.#returned.get(jid) ?? new Set();
@@ -122,7 +122,7 @@ class Fleet {
     this.#events.emit("any");
   }
 
-  /** Resolves with all entries of this kind once there are so many. */
+  /** Resolves with all entries of this kind once there are `count` of them. */
   async told<Kind extends BatchEntry["kind"]>(kind: Kind, count = 1): Promise<Extract<BatchEntry, { kind: Kind }>[]> {
     for (;;) {
       const found = this.fired
@@ -238,7 +238,7 @@ describe("Batches", () => {
     assert.doesNotMatch(logged, /"kind":"sent"/);
   });
 
-  it("try a step again that could not be published, and count nobody as silent for it", async () => {
+  it("try again a step that could not be published, and count no minion as silent for it", async () => {
     const fleet = new Fleet(["a", "b"]);
     fleet.failing = 2;
     await begin(open(fleet));
@@ -256,7 +256,7 @@ describe("Batches", () => {
     assert.deepEqual([done?.outcome, done?.returned, done?.silent], ["finished", 2, 0]);
   });
 
-  it("send a step no more that could not be published before the batch was aborted", async () => {
+  it("do not send a step that could not be published before the batch job was aborted", async () => {
     const fleet = new Fleet(["a", "b"]);
     fleet.failing = 100;
     const batches = open(fleet);
@@ -290,7 +290,7 @@ describe("Batches", () => {
     assert.deepEqual(second?.job.target, ["b"]);
   });
 
-  it("are paused, resumed and aborted by job id, and say what cannot be done", async () => {
+  it("are paused, resumed and aborted by job id, and report what cannot be done", async () => {
     const fleet = new Fleet(["a", "b", "c"]);
     const batches = open(fleet);
     const jid = (await begin(batches))?.jid ?? "";
@@ -310,7 +310,7 @@ describe("Batches", () => {
     assert.equal(await batches.control("abort", jid, "ann"), "unknown");
   });
 
-  it("send nothing to a target that expects nobody, and keep nothing of it", async () => {
+  it("send nothing to a target that expects no minion, and keep nothing of it", async () => {
     const fleet = new Fleet(["a"]);
     const batches = open(fleet);
     assert.equal(await begin(batches, {}, ["nobody"]), undefined);
@@ -346,7 +346,7 @@ describe("Batches", () => {
       log.close();
     }
 
-    it("go on: who has returned meanwhile is known, the others of a step that was sent are followed, never sent it again", async () => {
+    it("go on: they know minions that returned meanwhile, and follow the others of a sent step without sending it again", async () => {
       leave(true);
       const fleet = new Fleet(["a", "b", "c", "d"]);
       fleet.stored.set(stepJid, new Map([["b", 2]]));
@@ -364,7 +364,7 @@ describe("Batches", () => {
       assert.equal(fleet.published.filter(({ job }) => job.fun === "cmd.run").length, 1);
     });
 
-    it("send a step again, under the same job id, only if it is not known that it was sent and only to those who say that they do not run it", async () => {
+    it("send a step again, under the same job id, only if it may not have been sent, and only to minions that answer that they do not run it", async () => {
       leave(false);
       const fleet = new Fleet(["a", "b", "c", "d"]);
       fleet.answers = { "test.ping": true };
@@ -376,7 +376,7 @@ describe("Batches", () => {
       fleet.answer(question?.jid ?? "", "c", 0, { jid: stepJid, pid: 7 });
       const [again] = await fleet.untilPublished("cmd.run");
       assert.deepEqual([again?.jid, again?.job.target, again?.job.isQuiet], [stepJid, ["b"], true]);
-      // Both are waited for, the one that was sent it again and the one that runs it.
+      // The step waits for both minions: the one that got it again and the one that runs it.
       fleet.answer(stepJid, "c");
       fleet.answer(stepJid, "b");
       const [, next] = await fleet.untilPublished("cmd.run", 2);

@@ -102,7 +102,7 @@ describe("a batch", () => {
     assert.deepEqual(batch.advance(), [["c"]]);
   });
 
-  it("waits no longer than it was told after a clock that was set back", () => {
+  it("waits no longer than its time after the clock was set back", () => {
     const batch = new Driven(["a", "b", "c"], 2, { waitSeconds: 2 });
     batch.nowMs = 3_600_000;
     batch.advance();
@@ -113,7 +113,7 @@ describe("a batch", () => {
     assert.deepEqual(batch.advance(), [["c"]]);
   });
 
-  it("leaves a slot empty for as long as it was told when the clock is set meanwhile", () => {
+  it("leaves a slot empty for its whole time though the clock is set meanwhile", () => {
     for (const hourMs of [3_600_000, -3_600_000]) {
       const batch = new Driven(["a", "b", "c"], 2, { waitSeconds: 2 });
       batch.advance();
@@ -136,7 +136,7 @@ describe("a batch", () => {
     assert.deepEqual({ returned, failed, silent, retcode }, { returned: 2, failed: 3, silent: 1, retcode: 3 });
   });
 
-  it("ends at once with failhard, whoever still runs", () => {
+  it("ends at once with failhard, though minions still run", () => {
     const batch = new Driven(["a", "b", "c"], 2, { isFailHard: true });
     batch.advance();
     batch.returns("s1", "b", 4);
@@ -173,7 +173,7 @@ describe("a batch", () => {
     assert.equal(batch.run.counts.queued, 8);
   });
 
-  it("stops at so many failures, or so many of a hundred", () => {
+  it("stops at a number of failures, or at a percentage", () => {
     for (const failuresMax of ["5", "5%"]) {
       const batch = new Driven(ids(100), 1, { failuresMax });
       // Every fourth fails, so that the fifth failure is the twentieth minion.
@@ -183,7 +183,7 @@ describe("a batch", () => {
     }
   });
 
-  it("lets those that run return after a stop, and starts nobody", () => {
+  it("lets running minions return after a stop, and starts no others", () => {
     const batch = new Driven(ids(10), 3, { failuresMax: "1" });
     batch.advance();
     batch.returns("s1", "m001", 1);
@@ -195,7 +195,7 @@ describe("a batch", () => {
     assert.equal(batch.run.counts.returned, 3);
   });
 
-  it("starts nobody while it is paused, and goes on when resumed", () => {
+  it("starts no minion while it is paused, and goes on when resumed", () => {
     const batch = new Driven(["a", "b"], 1);
     batch.advance();
     batch.note({ kind: "pause", user: "ann", at: 0 });
@@ -215,7 +215,7 @@ describe("a batch", () => {
     assert.deepEqual(batch.over, ["aborted", "ann"]);
   });
 
-  it("takes minions in that answer the ping late, and ignores returns that nobody waits for", () => {
+  it("takes in minions that answer the ping late, and ignores returns that it does not wait for", () => {
     const batch = new Driven(["a"], 1);
     batch.advance();
     batch.note({ kind: "late", id: "z" });
@@ -228,7 +228,7 @@ describe("a batch", () => {
     assert.equal(batch.run.counts.retcode, 0);
   });
 
-  it("gathers slots once very many steps are under way", () => {
+  it("gathers slots once the bound of steps is under way", () => {
     const batch = new Driven(ids(6), 3, {}, 2);
     batch.advance();
     batch.returns("s1", "m000");
@@ -239,7 +239,7 @@ describe("a batch", () => {
     assert.deepEqual(batch.advance(), [["m004", "m005"]]);
   });
 
-  it("is where it was when it is read back from its entries at any point", () => {
+  it("has the same state when it is read back from its entries at any point", () => {
     const batch = new Driven(ids(12), 3, { canary: 2, failuresMax: "2", waitSeconds: 1 });
     for (let round = 0; round < 12; round += 1) {
       batch.advance();

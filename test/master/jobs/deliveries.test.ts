@@ -11,23 +11,23 @@ import { openPendingJobs, type PendingJobRecord, type PendingJobs } from "../../
 import { temporaryDirectories } from "../../store/temporary.ts";
 
 const waitTimeoutMs = 30_000;
-/** Longer than any time that a minion is left alone after it came back. */
+/** Longer than any `settleMs`. */
 const settledMs = 20_000;
 const hourMs = 3_600_000;
 
 /** What minions, job cache and publish port do; the clock moves when a test says so. */
 class World {
   ms = 1_000_000;
-  /** By so much the wall clock was set. */
+  /** The wall clock was set by this much. */
   setByMs = 0;
   readonly answers = new Map<string, "idle" | "running">();
   readonly returned = new Set<string>();
   readonly connected = new Set<string>();
   readonly asked: string[][] = [];
   readonly sent: string[][] = [];
-  /** To which the publisher may not send any more. */
+  /** Minions that the publisher may not send to any more. */
   readonly withdrawn = new Set<string>();
-  /** Of which too little is known to say. */
+  /** Minions about which too little is known. */
   readonly unknown = new Set<string>();
   send = async (): Promise<void> => undefined;
 }
@@ -176,7 +176,7 @@ describe("Deliveries", () => {
     assert.deepEqual(deliveries.job(jid)?.left(), ["a", "c"]);
   });
 
-  it("asks the job cache first: who has returned is not even asked", async () => {
+  it("asks the job cache first, and minions that have returned not at all", async () => {
     await deliveries.keep(record(["a", "b"]));
     world.returned.add("a");
     deliveries.noteAppearance("a", "start");
@@ -185,7 +185,7 @@ describe("Deliveries", () => {
     assert.deepEqual(world.asked, []);
   });
 
-  it("does not send to one that runs it, and gives up asking one that stays silent", async () => {
+  it("does not send to a minion that runs it, and gives up asking one that stays silent", async () => {
     await deliveries.keep(record(["busy", "mute"]));
     world.answers.set("busy", "running");
     for (const id of ["busy", "mute"]) deliveries.noteAppearance(id, "start");
@@ -193,19 +193,19 @@ describe("Deliveries", () => {
       world.ms += settledMs;
       await until(`question ${turn}`, () => world.asked.length === turn);
     }
-    await until("nobody is to be asked", () => deliveries.dueCount === 0);
+    await until("no minion is to be asked", () => deliveries.dueCount === 0);
     assert.deepEqual(world.asked, [["busy", "mute"], ["mute"], ["mute"]]);
     assert.deepEqual(world.sent, []);
   });
 
-  it("takes any sign of life of one that was not there for its coming back, and none of one that was", async () => {
+  it("takes any sign of life of an absent minion for its coming back, and none of a connected one", async () => {
     world.connected.add("there");
     await deliveries.keep(record(["there", "away"]));
     world.answers.set("there", "idle").set("away", "idle");
     deliveries.scan();
     for (const id of ["there", "away"]) deliveries.noteContact(id);
     world.ms += settledMs;
-    await until("somebody has it", () => world.sent.length === 1);
+    await until("a minion has it", () => world.sent.length === 1);
     assert.deepEqual(world.sent, [["away"]]);
     deliveries.watch(jid, ["there"]);
     deliveries.noteContact("there");
@@ -268,7 +268,7 @@ describe("Deliveries", () => {
     assert.equal(world.sent.flat().length, 2);
   });
 
-  it("lives as long as it was meant to, however the clock is set", async () => {
+  it("lives until its deadline, though the clock is set", async () => {
     for (const setByMs of [24 * hourMs, -24 * hourMs]) {
       const endsAtMs = world.ms + world.setByMs + hourMs;
       await deliveries.keep(record(["a"], { jid: `job${setByMs}`, deadlineMs: endsAtMs }));
@@ -324,7 +324,7 @@ describe("Deliveries", () => {
     assert.equal(deliveries.jobCount, 0, "forgotten for good");
   });
 
-  it("keeps no more than it may", async () => {
+  it("keeps no more jobs than it may", async () => {
     const minions = new Array<string>(pendingMinionsMax + 1).fill("a");
     await assert.rejects(deliveries.keep(record(minions)), { code: "QUEUE_FULL" });
     assert.deepEqual([deliveries.counters.refused, deliveries.jobCount], [1, 0]);

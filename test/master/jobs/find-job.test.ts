@@ -12,7 +12,7 @@ describe("readFindJobAnswer", () => {
     assert.deepEqual(read({ return: "no such function", retcode: 1 }), { id: "web1", runsStill: false, isFault: true });
   });
 
-  it("takes an answer that does not decode for none, so that its sender harms nobody", () => {
+  it("counts an answer that does not decode as a fault, so that its sender does no harm", () => {
     const numericKeys = new Map<Encodable, Encodable>(Array.from({ length: 20_000 }, (_, index) => [index, 0]));
     const body = encode({ return: numericKeys, retcode: 0 }, "bin");
     assert.deepEqual(readFindJobAnswer("web1", body), { id: "web1", runsStill: false, isFault: true });

@@ -1,4 +1,4 @@
-/** A job that was begun and could not be sent: it is not run later, and nobody is asked about it. */
+/** A job that was begun and could not be sent: it is not run later, and no minion is asked about it. */
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ describe("JobKeeping", () => {
     assert.deepEqual(errors, []);
   });
 
-  it("gives a job up that could not be sent", async () => {
+  it("gives up a job that could not be sent", async () => {
     const failed = keeping.beginning(async (begin) => {
       await begin(job, published, times, within);
       assert.deepEqual([keeping.deliveries.jobCount, keeping.tracker.followedCount], [1, 1]);

@@ -6,7 +6,7 @@ import { JobRecord } from "../../../src/master/jobs/record.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 
 describe("JobMinions", () => {
-  it("find each minion by its id, also those that join later, and share one table of ids", () => {
+  it("find each minion by its id, also later ones, and share one table of ids", () => {
     const numbers = new MinionNumbers();
     const first = new JobMinions(numbers, ["c", "a", "b", "a"]);
     const second = new JobMinions(numbers, ["b", "d"]);

@@ -73,7 +73,7 @@ describe("JobTracker", () => {
   beforeEach(() => mock.timers.enable({ apis: ["setTimeout", "Date"], now: 0 }));
   afterEach(() => mock.timers.reset());
 
-  it("ends a job at once when every expected minion has returned, without asking anybody", async () => {
+  it("ends a job at once when every expected minion has returned, without a question", async () => {
     const { tracker, questions, follow, done } = openTracker();
     follow(["a", "b"]);
     await tick(700);
@@ -129,7 +129,7 @@ describe("JobTracker", () => {
     assert.deepEqual(done(), { atMs: 100_000, returned: [], silent: { a: "No response" } });
   });
 
-  it("counts nobody as silent while the question is still on its way, nor asks about a job that could not be sent", async () => {
+  it("counts no minion as silent while the question is still on its way, nor asks about a job that could not be sent", async () => {
     const { tracker, questions, follow, done, hold } = openTracker();
     follow(["a"]);
     const release = hold();
@@ -207,7 +207,7 @@ describe("JobTracker", () => {
     assert.deepEqual(done()?.silent, { lost: "No response" });
   });
 
-  it("waits no more for a minion whose find_job failed", async () => {
+  it("does not wait any more for a minion whose find_job failed", async () => {
     const { tracker, follow, done } = openTracker();
     follow(["broken"]);
     await tick(5_000);
@@ -226,7 +226,7 @@ describe("JobTracker", () => {
     assert.deepEqual([...(done()?.returned ?? [])].sort(), ["a", "extra"]);
   });
 
-  it("is over at once when nobody is expected", () => {
+  it("is over at once when no minion is expected", () => {
     const { follow, done } = openTracker();
     follow([]);
     assert.deepEqual(done()?.returned, []);
@@ -244,7 +244,7 @@ describe("JobTracker", () => {
     assert.deepEqual(ended, ["first", "second"]);
   });
 
-  it("waits as long as it is told in steps that a timer of Node can take", (context) => {
+  it("waits for a long time in steps that a timer of Node can take", (context) => {
     const { tracker, follow } = openTracker();
     const timers = context.mock.method(globalThis, "setTimeout");
     follow(["a"], { timeoutMs: 30 * 86_400_000 });

@@ -19,7 +19,7 @@ after(() => rmSync(folder, { recursive: true }));
 let opened = 0;
 const startMs = 1_800_000_000_500;
 
-/** Ids by target; a backend that knows `right` as everybody's password, and `ops` as ann's group. */
+/** Ids by target, and a backend in which `right` is every user's password, and `ops` ann's group. */
 function open(overrides: Overrides) {
   opened += 1;
   const directory = join(folder, String(opened), "tokens");
@@ -59,7 +59,7 @@ function open(overrides: Overrides) {
   return { authorisation, clock, directory };
 }
 
-/** The grants as they are now, with which a waiting job was published. */
+/** The present grants of the publisher of a waiting job. */
 async function sourceOf(authorisation: Authorisation, caller: Caller) {
   return (await authorisation.identify(caller))?.source ?? assert.fail("no source");
 }
@@ -85,7 +85,7 @@ async function mayPublish(authorisation: Authorisation, caller: Caller, fun: str
 }
 
 describe("a grant for minions of some grains", () => {
-  it("covers those that are known to have them, and no minion of which nothing is known", async () => {
+  it("covers minions that are known to have them, and no minion without data", async () => {
     const { authorisation } = open({ external_auth: { file: { ann: [{ "G@role:web": ["test.*"] }] } } });
     assert.equal(await mayPublish(authorisation, eauth("ann"), "test.ping", "web*"), true);
     assert.equal(await mayPublish(authorisation, eauth("ann"), "test.ping", "new1"), false);
@@ -130,7 +130,7 @@ describe("a user with grants for some minions", () => {
     assert.equal(await decide("cmd.run", "web*", ["uptime", "cwd='/etc'", named({ cwd: "/etc" })]), false);
     assert.equal(await decide("cmd.run", "web*", [named({ cwd: "/srv" }), "cwd=/etc", "uptime"]), false);
     assert.equal(await decide("cmd.run", "web*", ["id", named({ cwd: "/srv" })]), false);
-    // The mark of a map that minions would take for a positional argument.
+    // The mark is on a map that minions would take for a positional argument.
     assert.equal(
       await decide("cmd.run", "web*", [
         "uptime",
@@ -170,7 +170,7 @@ describe("a user with grants for some minions", () => {
     assert.deepEqual(await authorisation.reachOf(byRunners), new Set());
   });
 
-  it("has of this program's own functions no more than what is its own, whatever is granted", async () => {
+  it("has only its own part of this program's own functions, with any grant", async () => {
     const identity = (await authorisation.identify(eauth("ann"))) ?? assert.fail();
     const of = (fun: string, who = identity) =>
       authorisation.mayCall(who, "wheel", { fun, args: [], kwargs: undefined });
@@ -227,7 +227,7 @@ describe("a user of publisher_acl", () => {
 describe("a user of external_auth", () => {
   const externalAuth = { file: { ann: [{ "web*": ["test.*"] }], "ops%": ["sys.*", "@jobs"], "*": ["grains.*"] } };
 
-  it("is who his backend says, with his permissions and his groups'", async () => {
+  it("is identified by its backend, with its own permissions and those of its groups", async () => {
     const { authorisation } = open({ external_auth: externalAuth });
     assert.equal(await authorisation.identify(eauth("ann", "wrong")), undefined);
     assert.equal(await authorisation.identify(eauth("ann", "right", "ldap")), undefined);
@@ -321,7 +321,7 @@ describe("a job that waits for minions", () => {
       assert.equal(await open({ peer }).authorisation.mayStillPublish(source, job, ["web1"]), expected);
   });
 
-  it("is undecided for minions of which nothing is known, where a grant is for grains", async () => {
+  it("is undecided for minions without data, if a grant is for grains", async () => {
     const { authorisation } = open({ external_auth: { file: { ann: [{ "G@role:web": ["test.*"] }] } } });
     const source = await sourceOf(authorisation, eauth("ann"));
     const may = (id: string, isHopeful: boolean) => authorisation.mayStillPublish(source, job, [id], isHopeful);
@@ -329,7 +329,7 @@ describe("a job that waits for minions", () => {
     assert.deepEqual([await may("db1", false), await may("db1", true)], [false, false]);
   });
 
-  it("is by a token what the token's user may", async () => {
+  it("has by a token the permissions of the token's user", async () => {
     const { authorisation } = open({ external_auth: { file: web } });
     const credential = { eauth: "file", username: "ann", password: "right" };
     const token = String((await authorisation.makeToken(credential, undefined))?.get("token"));
@@ -344,7 +344,7 @@ describe("a job that waits for minions", () => {
 });
 
 describe("a job that is kept", () => {
-  it("holds nothing that its user proved himself by", () => {
+  it("holds no credentials of its user", () => {
     const secrets = ["key", "token", "eauth", "username", "password"];
     const load = new Map<Value, Value>(secrets.map((name) => [name, "secret"]));
     load.set("kwargs", new Map<Value, Value>([...secrets.map((name) => [name, "secret"] as const), ["metadata", 1]]));

@@ -1,4 +1,4 @@
-/** Which questions of operators prove the connection that they come over. */
+/** The operators' requests that prove their connection. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Identity } from "../../../src/master/operators/authorisation.ts";
@@ -13,7 +13,7 @@ const callers: Caller[] = [
   { kind: "eauth", user: "root", credential },
 ];
 
-/** Knows the user, or does not; permits nothing. */
+/** An authorisation that knows the user or not, and permits nothing. */
 function answers(identity: Identity | undefined) {
   const authorisation = {
     identify: async (_: Caller, address: string) => {

@@ -6,7 +6,7 @@ import { CredentialChecks } from "../../../src/master/operators/credential-check
 const task = { eauth: "file", username: "ann", password: "hidden-word" };
 const authentic = { isAuthentic: true, groups: [] };
 
-/** Answers when it is told to. */
+/** A backend that answers when the test says so. */
 function open(run: () => Promise<unknown>) {
   const logged: string[] = [];
   const log = (...words: unknown[]) => void logged.push(JSON.stringify(words));
@@ -21,7 +21,7 @@ function open(run: () => Promise<unknown>) {
 }
 
 describe("checks of credentials", () => {
-  it("are so many at once, so many wait, and the rest is refused unasked", async () => {
+  it("run up to a bound at once, wait up to another, and are refused unasked beyond it", async () => {
     const answers: ((result: unknown) => void)[] = [];
     const { checks, logged } = open(() => new Promise((resolve) => answers.push(resolve)));
     const accepted = credentialChecksMax + credentialChecksWaitingMax;
@@ -87,7 +87,7 @@ describe("checks of credentials", () => {
     await Promise.all(flood);
   });
 
-  it("let so many be guessed in the time that a refusal takes, and no more: each keeps its place until it is out", async () => {
+  it("bound the guesses in the time of a refusal, because each keeps its place until it is answered", async () => {
     const holds: { ms: number; end: () => void }[] = [];
     let asked = 0;
     const checks = new CredentialChecks({
@@ -105,7 +105,7 @@ describe("checks of credentials", () => {
     const guesses = Array.from({ length: credentialChecksMax * 2 }, () => checks.check(task));
     while (holds.length < credentialChecksMax) await new Promise((resolve) => setImmediate(resolve));
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(asked, credentialChecksMax, "no backend is asked while so many refusals wait");
+    assert.equal(asked, credentialChecksMax, "no backend is asked while credentialChecksMax refusals wait");
     const spentMs = performance.now() - startedMs;
     for (const { ms } of holds) assert.ok(ms + spentMs >= refusedCredentialMs.min, `${ms}`);
     while (holds.length > 0) {
@@ -116,7 +116,7 @@ describe("checks of credentials", () => {
     assert.equal(asked, guesses.length);
   });
 
-  it("are counted by backend and outcome with their times, and by no name that a caller made up", async () => {
+  it("are counted by backend and outcome with their times, and not by names that callers make up", async () => {
     const results: unknown[] = [
       authentic,
       { isAuthentic: false, groups: [] },

@@ -17,7 +17,7 @@ import { asMap } from "../../target/fleet.ts";
 
 const idCount = 2_000;
 const ids = Array.from({ length: idCount }, (_, index) => `m${String(index).padStart(4, "0")}`);
-/** Of every tenth nothing is known. */
+/** Every tenth minion has no data. */
 const factsOf = (id: string): Facts | undefined =>
   id.endsWith("0")
     ? undefined
@@ -68,7 +68,7 @@ describe("a target that a restricted user asks about", () => {
   const match = (tgt: Value, kind: string, asker = ann) =>
     ask("saltworks.match_target", { tgt, tgt_type: kind }, asker);
 
-  it("names the minions in reach, and counts no others", async () => {
+  it("names only the minions in reach, and counts no others", async () => {
     assert.deepEqual((await match("*", "glob")).get("minions"), ["m0001", "m0002", "m0010"]);
     assert.equal((await match("*", "glob")).get("count"), 3);
     assert.equal((await ask("saltworks.match_target", { tgt: "*", is_counted: true }, ann)).get("count"), 3);
@@ -130,7 +130,7 @@ describe("an explained target", () => {
     const only = part(unheard, "not_connected").get("first") as ValueMap;
     assert.equal(only.get("m1999"), "not heard since the master's start");
   });
-  it("says what each term matches by itself, and who is only assumed to match", async () => {
+  it("shows what each term matches by itself, and which minions are only assumed to match", async () => {
     const answer = await explain("N@even and not G@os:Debian or m0001 or ghost or waiting");
     assert.equal(answer.get("target"), "E@m...[02468] and not G@os:Debian or m0001 or ghost or waiting");
     const terms = part(answer, "terms").get("first") as ValueMap;
@@ -144,7 +144,7 @@ describe("an explained target", () => {
     const debian = await explain("os:Debian", "grain");
     assert.deepEqual([debian.get("matched"), part(debian, "without_grains_or_pillar").get("count")], [400, 200]);
   });
-  it("names whom it spells out and the master does not know", async () => {
+  it("names ids that it spells out and the master does not know", async () => {
     const answer = await explain("m0001 or ghost or waiting or L@lost,m0002 or not other");
     assert.deepEqual(Object.fromEntries(part(answer, "unknown").get("first") as ValueMap), {
       ghost: "no key of this name",
@@ -172,7 +172,7 @@ describe("an explained target", () => {
     await assert.rejects(explain("N@loop"), { code: "TARGET_INVALID", message: /illegal nested nodegroup "loop"/ });
     await assert.rejects(explain(7), { code: "TARGET_INVALID" });
   });
-  it("is only counted where that is all that is asked", async () => {
+  it("is only counted if nothing else is asked", async () => {
     assert.deepEqual([...(await ask("saltworks.match_target", { tgt: "m000*", is_counted: true }))], [["count", 10]]);
     const whole = await ask("saltworks.match_target", { tgt: ["m0001", "ghost"], tgt_type: "list" });
     assert.deepEqual([whole.get("count"), whole.get("minions"), whole.get("missing")], [1, ["m0001"], ["ghost"]]);
@@ -180,13 +180,13 @@ describe("an explained target", () => {
 });
 
 describe("what the master makes of a target", () => {
-  it("names a group that is not there in Salt's words", () => {
+  it("names an unknown group in Salt's words", () => {
     assert.throws(() => targets.written(target("none", "nodegroup")), {
       code: "TARGET_INVALID",
       message: "Node group none unavailable in /etc/salt/master",
     });
   });
-  it("expects nobody for what Salt cannot read, and refuses what only this program cannot", async () => {
+  it("expects no minion for a target that Salt cannot read, and refuses one that only this program cannot", async () => {
     for (const [text, kind] of [
       ["es1 es2", "compound"],
       ["%x", "range"],
@@ -197,7 +197,7 @@ describe("what the master makes of a target", () => {
     }
     await assert.rejects(targets.expected(target("(m)\\1", "pcre")), { code: "TARGET_INVALID" });
   });
-  it("expects everybody for what takes data of minions, where none is kept", async () => {
+  it("expects all minions for a target that needs their data, if none is kept", async () => {
     const without = new Targets({ pool, accepted, config: { ...config, minion_data_cache: false }, logger });
     for (const [text, kind] of [
       ["os:Debian", "grain"],

@@ -65,7 +65,7 @@ describe("permissions", () => {
     assert.ok(recorded.publish.length > 500);
   });
 
-  it("ask every one of several functions to be granted, where Salt asks one", async () => {
+  it("require a grant for each of several functions, where Salt requires one", async () => {
     const call = (fun: string) => ({ fun, args: [], kwargs: undefined });
     assert.equal(await mayPublish(["test.*"], [call("test.ping"), call("test.echo")], ["web1"]), true);
     assert.equal(await mayPublish(["test.*"], [call("test.ping"), call("cmd.run")], ["web1"]), false);
@@ -107,7 +107,7 @@ describe("permissions", () => {
       assert.equal(isBlacklisted(blacklist, user, typeof fun === "string" ? [fun] : fun), refused, `${user} ${fun}`);
   });
 
-  it("take a lone text for a list of one, and a pattern that nobody can read for none", () => {
+  it("take a lone text for a list of one, and ignore a pattern that cannot be read", () => {
     assert.deepEqual(grantsOfLocalUser({ ann: "test.*" }, "ann"), ["test.*"]);
     assert.equal(expressionMatches("ann", "(a|b"), false);
     assert.equal(expressionMatches("ann", "a|ann"), true);

@@ -58,7 +58,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 const numberOf = async (answer: Promise<Uint8Array>) => (decode(await answer) as Map<string, number>).get("n");
 
 describe("Pillars", () => {
-  it("gives equal questions that wait one rendering, and one under way to nobody else", async () => {
+  it("gives equal questions that wait one rendering, and shares none that is under way", async () => {
     const { renderings, ask, pillars } = open();
     const first = ask("web1");
     await turn();
@@ -149,7 +149,7 @@ describe("Pillars", () => {
     for (let index = 0; index < pillarsWaitingOfMinionMax; index += 1) {
       ask("honest", { pillarenv: `e${index}` }).catch(lost);
       await turn();
-      // The last one would give it as many as the fullest has.
+      // With the last one it would have as many as the fullest minion.
       assert.equal(refused, index + 1);
     }
     assert.equal(pillars.waitingCount, laneQueueMax);

@@ -45,7 +45,7 @@ describe("AuthLane", () => {
     assert.equal(lane.counters.authsAnswered, 3);
   });
 
-  it("leaves what could not be answered to its client's timeout", async () => {
+  it("leaves a request without an answer to its client's timeout", async () => {
     const { lane, replies, forgotten } = openLane(async () =>
       packReplies([Buffer.from("one"), undefined, Buffer.from("three")]),
     );
@@ -58,7 +58,7 @@ describe("AuthLane", () => {
     assert.deepEqual(forgotten, ["b"], "its connection owes one reply less");
   });
 
-  it("says that a task failed, and answers nobody: an answer that is no verdict makes a minion give up", async () => {
+  it("reports a failed task and sends no answer, because an answer that is not a verdict makes a minion give up", async () => {
     const { lane, replies, faults } = openLane(async () => {
       throw new Error("lane full");
     });

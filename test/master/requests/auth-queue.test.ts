@@ -74,7 +74,7 @@ describe("AuthQueue", () => {
     assert.equal(queue.waitingCount, 0);
   });
 
-  it("drops what has waited as long as its client does, and answers nobody", () => {
+  it("drops requests that have waited as long as their clients, without an answer", () => {
     const { queue, clock, send, take } = openQueue();
     send("early", "web1");
     clock.nowMs += clientTimeoutMs - 1;
@@ -200,7 +200,7 @@ describe("AuthQueue", () => {
     assert.deepEqual(queue.take(1, false), [], "another worker's minions");
   });
 
-  it("gathers what is less than a batch until the one under way is answered, and holds nobody back while none is", () => {
+  it("gathers a partial batch until the one under way is answered, and holds no request back while none is", () => {
     const { queue, send } = openQueue();
     send("first", "web0");
     assert.equal(queue.take(0, false).length, 1);
@@ -224,7 +224,7 @@ describe("AuthQueue", () => {
     assert.equal(take(true).length, authsPerBatchMax);
   });
 
-  it("ends a storm of a fleet four times larger than can be served within the clients' patience, and works for nobody who has gone", () => {
+  it("ends a storm of a fleet four times larger than can be served within the clients' patience, and works for no client that has gone", () => {
     const { queue, clock, send, take } = openQueue({ authsMax: 100_000 });
     const minions = 4_000;
     const takesPerSecond = 200 / authsPerBatchMax;
@@ -233,7 +233,7 @@ describe("AuthQueue", () => {
     let wasted = 0;
     let isFirst = true;
     for (let second = 0; waiting.size > 0 && second < 60; second += 5) {
-      // Who has no answer yet asks again on a new connection when its patience is over: all at once.
+      // Minions without an answer ask again on new connections when their patience is over: all at once.
       for (const index of waiting) sentMs.set(index, clock.nowMs);
       for (const index of waiting) send(`${index} ${clock.nowMs}`, `web${index}`);
       assert.ok(isFirst || queue.counters.authsExpired > 0);
@@ -250,7 +250,7 @@ describe("AuthQueue", () => {
     assert.deepEqual([waiting.size, wasted], [0, 0]);
   });
 
-  it("counts every request once, whatever becomes of it", () => {
+  it("counts every request once, with any outcome", () => {
     const { queue, clock, send, take } = openQueue({ authsMax: 20 });
     let seed = 7;
     const random = (below: number) => {

@@ -16,7 +16,7 @@ type Taken = {
   readonly finish: (error?: Error, more?: Partial<BatchResult>) => void;
 };
 
-/** Of a batch that tells the master nothing but its replies. */
+/** The rest of a result that holds only replies. */
 const uneventful = {
   deferred: [],
   auths: undefined,
@@ -28,7 +28,7 @@ const uneventful = {
   workedMs: 0,
 };
 
-/** Every id has an accepted key, no operator's key is right; everybody listens, and no fleet is too large. */
+/** Every id has an accepted key, no operator's key is right, events and jobs are followed, and no fleet is too large. */
 const trusting = {
   standing: { isAccepted: () => true, hasRightKey: () => false },
   isOverMinionsMax: () => false,
@@ -228,7 +228,7 @@ describe("Batcher", () => {
     assert.equal(taken[0]?.items[0]?.kind, itemKinds.overMinionsMax);
   });
 
-  it("holds back strangers first, refuses theirs beyond the bound, and still takes what is proven", async () => {
+  it("holds back strangers first, refuses their requests beyond the bound, and still takes proven ones", async () => {
     const { batcher, taken, replies, send, rooms } = openBatcher();
     const large = encodeSealedRequest(Buffer.alloc(900), { version: 3, id: "web1" });
     const heldBack = () => [batcher.holdsBack("strangers"), batcher.holdsBack("proven")];
@@ -264,7 +264,7 @@ describe("Batcher", () => {
     assert.deepEqual([batcher.holdsBack("strangers"), batcher.holdsBack("proven")], [false, false]);
   });
 
-  it("survives whoever takes its results, and is idle after", async () => {
+  it("survives a fault of a taker of its results, and is idle after it", async () => {
     const faults: string[] = [];
     const { batcher, taken, send } = openBatcher({
       onResult: () => {
@@ -280,7 +280,7 @@ describe("Batcher", () => {
     await batcher.idle();
   });
 
-  it("holds no authentication back for what waits in the pool without a batch under way", async () => {
+  it("holds no authentication back for other work of the pool without a batch under way", async () => {
     const { taken, send } = openBatcher({}, 1);
     send("auth", encodeClearRequest({ cmd: "_auth", id: "web2" }, 3));
     await turn();
@@ -305,7 +305,7 @@ describe("Batcher", () => {
   const clear = (cmd: string) => encodeClearRequest({ cmd, key: "secret", fun: "test.ping" }, 0);
   const slotsOf = (taken: readonly Taken[]) => taken.map(({ slot }) => slot);
 
-  it("gives what any worker can serve to the next one where a worker cannot, and a minion's request to no other", async () => {
+  it("passes a request that any worker can serve on from a worker that cannot, and a minion's request to no other", async () => {
     const { batcher, taken, replies, send } = openBatcher({}, 0, 3);
     // The connection's number chooses the first worker.
     batcher.offer({ number: 2, address: "", isProven: false }, clear("runner"));
@@ -351,7 +351,7 @@ describe("Batcher", () => {
     await batcher.idle();
   });
 
-  it("does not carry a request under which a thread ended to the other threads", async () => {
+  it("does not pass on a request under which a thread ended", async () => {
     const { batcher, taken, replies } = openBatcher({}, 0, 3);
     batcher.offer({ number: 0, address: "", isProven: false }, clear("publish"));
     await turn();
@@ -370,7 +370,7 @@ describe("Batcher", () => {
     };
     send("a", command(600_000));
     assert.equal(batcher.takesHuge, true);
-    // The debt of it runs down for many seconds, however slow this machine is.
+    // Its debt runs down for many seconds, also on a slow machine.
     send("b", command(2 * forgedBytesOwedMax));
     await turn();
     assert.deepEqual([taken.length, batcher.counters.refusedLarge, batcher.takesHuge], [0, 2, false]);

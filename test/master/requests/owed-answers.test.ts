@@ -15,7 +15,7 @@ function openAnswers(): { answers: OwedAnswers; replies: string[] } {
 describe("OwedAnswers", () => {
   it("sends a frame when it is there, and a shutdown waits for it", async () => {
     const { answers, replies } = openAnswers();
-    let arrive: (frame: Uint8Array) => void = () => assert.fail("nobody waits");
+    let arrive: (frame: Uint8Array) => void = () => assert.fail("no request waits");
     const answer = new Promise<Uint8Array>((resolve) => {
       arrive = resolve;
     });
@@ -39,7 +39,7 @@ describe("OwedAnswers", () => {
     assert.match(replies[0] ?? "", /Some exception handling minion payload$/);
   });
 
-  it("answers once, also if what failed had answered already", async () => {
+  it("answers once, also if the failure comes after the answer", async () => {
     const { answers, replies } = openAnswers();
     answers.oweBy(client, (reply) => {
       reply(Buffer.from("first"));

@@ -46,7 +46,7 @@ describe("sessions at the start", () => {
     return { folder, sealed, warned, told, drop };
   }
 
-  it("end where the key is gone or another", async () => {
+  it("end if the key was removed or replaced", async () => {
     const { folder, sealed, warned, told, drop } = openStores();
     rmSync(join(folder, "a"));
     writeFileSync(join(folder, "b"), pemOf("other"));

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { PresenceEvents } from "../../../src/master/upkeep/presence-events.ts";
 
 describe("PresenceEvents", () => {
-  it("tell who has come and gone, if anybody has, and then who is there", () => {
+  it("name the minions that have come and gone, if any have, and then all that are connected", () => {
     let present = ["a", "b"];
     const fired: [string, unknown][] = [];
     const events = new PresenceEvents({

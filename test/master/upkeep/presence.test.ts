@@ -41,7 +41,7 @@ describe("Presence", () => {
     assert.deepEqual(presence.connected(), ["a"]);
   });
 
-  it("calls gone only whom it has met, and only while others are connected", () => {
+  it("calls gone only minions that it has met, and only while others are connected", () => {
     const { presence, clock } = openPresence(["a", "b", "never"]);
     presence.noteContacts(["a", "b"]);
     clock.nowMs += 60_001;
@@ -53,7 +53,7 @@ describe("Presence", () => {
     );
   });
 
-  it("pings only those that have been silent for half the timeout", () => {
+  it("pings only minions that have been silent for half the timeout", () => {
     const { presence, pinged, clock } = openPresence(["fresh", "silent"]);
     presence.noteContacts(["fresh", "silent"]);
     clock.nowMs += 31_000;
@@ -62,7 +62,7 @@ describe("Presence", () => {
     assert.deepEqual(pinged, [["silent"]]);
   });
 
-  it("tries those that are long gone only once in a timeout", () => {
+  it("tries minions that are long gone only once in a timeout", () => {
     const { presence, pinged } = openPresence(["gone"]);
     for (let round = 0; round < 12; round += 1) presence.pingSilent();
     assert.deepEqual(pinged, [["gone"], ["gone"]]);

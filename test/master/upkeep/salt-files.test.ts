@@ -1,4 +1,4 @@
-/** Salt's own files at a start: what counts as new in them, and when they are kept current from then on. */
+/** Salt's own files at a start: what counts as new in them, and when they are kept current. */
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -28,7 +28,7 @@ describe("FairTurns", () => {
     assert.deepEqual(taken(turns), ["Aa", "Bx", "Ab", "Ac", "Ad", "Aa"]);
   });
 
-  it("refuses a newcomer that would have as many places as the others", () => {
+  it("refuses a new waiter that would have as many places as the others", () => {
     const turns = new FairTurns<Waiter>(4);
     for (const address of ["A", "A", "B", "B"]) turns.offer(waiter(address, "u"));
     const late = waiter("A", "u");
@@ -45,7 +45,7 @@ describe("FairTurns", () => {
     assert.deepEqual(taken(turns).slice(0, 2), ["Aguess", "Aann"]);
   });
 
-  it("gives a newcomer without any place one by chance where every address, or every user of its address, has one", () => {
+  it("gives a new waiter a place by chance if every address, or every user of its address, has one", () => {
     const places: Waiter[] = ["A", "B", "C", "D"].map((address) => waiter(address, "u"));
     const addresses = new FairTurns<Waiter>(4, (below) => below - 2);
     for (const item of places) addresses.offer(item);
@@ -71,7 +71,7 @@ describe("FairTurns", () => {
     assert.deepEqual(taken(turns), ["Aa", "By", "Ab", "Bz", "Ac", "Bann"]);
   });
 
-  it("keeps nothing of those that are gone: nothing is left behind after any order of turns", () => {
+  it("keeps nothing of waiters that are gone, after any order of turns", () => {
     const turns = new FairTurns<Waiter>(16);
     let seed = 7;
     const random = (below: number) => {

@@ -16,7 +16,7 @@ describe("mayBeLarge", () => {
     assert.ok(mayBeLarge(clear({ fun: "jobs.list_jobs", arg: large, cmd: "runner" })), "behind what has come so far");
   });
 
-  it("refuses every other command, members without number, and what is no request", () => {
+  it("refuses every other command, too many members, and bytes that are not a request", () => {
     for (const cmd of ["ping", "_auth", "mk_token", "constructor"])
       assert.equal(mayBeLarge(clear({ cmd, large })), false, cmd);
     const members = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`key${at}`, 0]));

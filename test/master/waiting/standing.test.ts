@@ -39,7 +39,7 @@ describe("standingOf", () => {
     assert.equal(of(clear({ cmd: "_auth", id: "web1", large })), "stranger");
   });
 
-  it("refuses what is large and can be no operator's, before a worker gets it", () => {
+  it("refuses large requests that cannot be an operator's, before a worker gets them", () => {
     assert.equal(of(clear({ cmd: "ping" })), "stranger");
     assert.equal(of(clear({ cmd: "ping", large })), undefined);
     assert.equal(of(encode({ enc: "clear", load: [large] }, "raw")), undefined);

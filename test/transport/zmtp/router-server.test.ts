@@ -195,7 +195,7 @@ describe("RouterServer closes", () => {
     await server.close(0);
   });
 
-  it("connections of one address beyond their bound, none of another address or of a proxy, and counts those that left", async () => {
+  it("connections of one address beyond their bound, none of another address or of a proxy, and does not count closed ones", async () => {
     const { server } = await openServer({ addressConnectionsMax: 2, isProxy: (address) => address === "127.0.0.3" });
     const clients = [await RawClient.open(server.port), await RawClient.open(server.port)];
     const third = await RawClient.open(server.port);
@@ -249,7 +249,7 @@ describe("RouterServer", () => {
     const client = await greeted(server.port);
     server.pause("strangers");
     const bodies = Array.from({ length: 400 }, (_, index) => Buffer.alloc(2_000, index % 251));
-    // Half of the last one: a pause is no reason to give up an unfinished message.
+    // Half of the last one: a pause must not end an unfinished message.
     const stream = Buffer.concat(bodies.map(requestBytes));
     client.send(stream.subarray(0, stream.length - 1_000));
     await new Promise((resolve) => setTimeout(resolve, 1_300));

@@ -12,7 +12,7 @@ import { UnfinishedDebts } from "../../../src/transport/zmtp/unfinished-debts.ts
 const freeBytes = 10_000_000;
 
 describe("UnfinishedDebts", () => {
-  it("lets an address leave one message, and charges what is more", () => {
+  it("lets an address leave one message, and charges more", () => {
     const debts = new UnfinishedDebts(freeBytes);
     assert.equal(debts.charge("a", freeBytes, 0), false);
     assert.equal(debts.owes("a", 0), false);
@@ -49,7 +49,7 @@ describe("UnfinishedDebts", () => {
     assert.equal(debts.owes("a", 3 * provenAddressMs), true);
   });
 
-  it("remembers so many addresses and no more, those of debts apart from proven ones", () => {
+  it("remembers a bounded number of addresses, with debts apart from proven ones", () => {
     const debts = new UnfinishedDebts(freeBytes);
     debts.noteProven("minion", 0);
     for (let number = 0; number <= owingAddressesMax; number += 1) debts.charge(`a${number}`, 2 * freeBytes, 0);

@@ -101,7 +101,7 @@ describe("PubServer closes", () => {
     await server.close(0);
   });
 
-  it("those that have not read the oldest message, when too much is kept for them", async () => {
+  it("connections that have not read the oldest message, when too much is kept for them", async () => {
     const server = await openPub({ highWaterMark: 0, bounds: { heldPublishesBytesMax: 20_000_000 } });
     const deaf = await subscribed(server);
     deaf.socket.pause();
