@@ -16,7 +16,7 @@ function forge(plainBlocks: Buffer): Buffer {
 }
 
 describe("Crypticle", () => {
-  it("lets its ciphers go once it was not used between two looks, and works on as before", () => {
+  it("drops its ciphers when it was not used between two calls, and works as before", () => {
     const crypticle = new Crypticle(keyString);
     const packed = Buffer.from("content");
     assert.equal(crypticle.rest(), false, "it has none yet");

@@ -27,7 +27,7 @@ describe("hashes of passwords", () => {
     });
   }
 
-  it("of unknown forms, or that would take for ever, say so", () => {
+  it("of unknown forms, or that would take for ever, are reported", () => {
     for (const hash of ["$2y$05$abcdefghijklmnopqrstuu", "plain", "", "rl.3StKT.4T8M", "$6$rounds=999999999$abc$x"])
       assert.equal(isPasswordOf(hash, "plain"), undefined);
   });

@@ -43,7 +43,7 @@ describe("loadPublicKey", () => {
     }
   });
 
-  it("refuses numbers that no key has: an even modulus, an exponent of 1, an even or a negative one", () => {
+  it("refuses numbers that keys cannot have: an even modulus, an exponent of 1, an even or a negative one", () => {
     assert.throws(() => loadPublicKey(madeKey(2_048, undefined, 2)), { code: "CRYPTO_BAD_KEY" });
     for (const hex of ["01", "00", "010000", "81"]) {
       assert.throws(() => loadPublicKey(madeKey(2_048, Buffer.from(hex, "hex"))), { code: "CRYPTO_BAD_KEY" }, hex);

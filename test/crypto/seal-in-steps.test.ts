@@ -5,7 +5,7 @@ import { Crypticle, generateKeyString } from "../../src/crypto/crypticle.ts";
 const nonce = "0123456789abcdef0123456789abcdef";
 
 describe("Crypticle.sealInSteps", () => {
-  it("seals as in one go, and pauses where there is much", async () => {
+  it("seals the same bytes as at once, and pauses in large values", async () => {
     const crypticle = new Crypticle(generateKeyString());
     for (const bytes of [1, 100_000, 1_000_001]) {
       let pauses = 0;

@@ -126,7 +126,7 @@ describe("event stream", () => {
     }
   });
 
-  it("creates the files with the modes asked for, whatever the process's mask", async () => {
+  it("creates the files with the given modes under any umask", async () => {
     const mask = process.umask(0);
     try {
       await listen();
@@ -206,7 +206,7 @@ describe("event stream", () => {
     follower.close();
   });
 
-  it("says once that a subscriber has fallen behind, until it has caught up", async () => {
+  it("reports once that a subscriber has fallen behind, until it has caught up", async () => {
     let said = 0;
     const bus = await listen({
       subscriberBytesMax: 64 * 1024,
@@ -271,7 +271,7 @@ describe("event stream", () => {
     other.close();
   });
 
-  it("closes the connection that sends no frames, says so, and takes events from others", async () => {
+  it("closes a connection that sends malformed frames, reports it, and takes events from others", async () => {
     const bad = deferred<unknown>();
     await listen({ onBadFrame: bad.resolve });
     const follower = await follow(pubPath());
@@ -295,7 +295,7 @@ describe("event stream", () => {
     for (const path of [pubPath(), ownPath(), pullPath()]) await assert.rejects(stat(path), { code: "ENOENT" });
   });
 
-  it("tells a subscriber when the stream holds no frames", async () => {
+  it("tells a subscriber when the stream is malformed", async () => {
     const path = join(folder, "odd.ipc");
     const odd = createServer((socket) => socket.end("odd bytes"));
     odd.listen(path);

@@ -78,7 +78,7 @@ describe("framingOfPeer", () => {
     assert.equal(await framingOfPeer(undefined, proc), "either");
     assert.equal(await framingOfPeer(undefined, join(folder, "nowhere")), "either");
   });
-  it("asks for the very process where programs disagree, by the other end of the socket", async () => {
+  it("finds the process at the other end of the socket if programs disagree", async () => {
     running([installation("3006.28"), "listener.py"]);
     const late3006 = nextPid - 1;
     running([installation("3008.3"), "/usr/bin/salt"]);
@@ -98,7 +98,7 @@ describe("framingOfPeer", () => {
     assert.equal(await asked("999"), "either");
     assert.equal(await framingOfPeer("901", proc, async () => undefined), "either");
   });
-  it("reads command lines where it may not know what others' processes run", async () => {
+  it("reads command lines if it may not read the links of others' processes", async () => {
     running([installation("3006.28"), "/usr/bin/salt-run", "state.event"], null);
     running(["/usr/sbin/sshd"], null);
     assert.equal(await framingOfPeer(undefined, proc), "counted");

@@ -41,7 +41,7 @@ describe("events", () => {
 });
 
 describe("FrameReader", () => {
-  it("finds the same bodies however the stream is split", (test) => {
+  it("finds the same bodies in any pieces of the stream", (test) => {
     test.diagnostic(`seed ${seed}`);
     const random = randomFrom(seed);
     for (let round = 0; round < 100; round += 1) {

@@ -50,7 +50,7 @@ describe("readEnvelope", () => {
     assert.equal(fullest.sigAlgorithm, "PKCS1v15-SHA1");
   });
 
-  it("gives a clear load as its packed bytes, whatever it is", () => {
+  it("gives any clear load as its packed bytes", () => {
     for (const load of [{ cmd: "ping", x: [1, { y: null }] }, "notadict", 5] as Encodable[]) {
       const envelope = readEnvelope(encodeClearRequest(load, 2));
       assert.equal(envelope.enc, "clear");

@@ -16,7 +16,7 @@ function open() {
 }
 
 describe("LogLimit", () => {
-  it("lets a sentence appear a few times at once and then once in a while, with how many were left out", () => {
+  it("lets a sentence appear a few times at once and then once in a while, with the count of lines left out", () => {
     for (const level of ["trace", "debug", "info", "warn", "error"] as const) {
       const { limit, logger, lines, state } = open();
       for (let at = 0; at < 1_000; at += 1) logger[level]({ at }, "refused");
@@ -38,7 +38,7 @@ describe("LogLimit", () => {
     assert.equal(lines.length, logSentencesMax + logBurstLines);
   });
 
-  it("shows the beginning of long values, and says how long they are", () => {
+  it("shows the beginning of long values, and their length", () => {
     const { logger, lines } = open();
     const id = "x".repeat(1_000_000);
     const error = new SaltworksError("WIRE_MALFORMED", id, { id }, { cause: new Error(id) });

@@ -1,4 +1,4 @@
-/** What strangers and minions can have written to the log. */
+/** Lines of the log that strangers and minions can cause. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import pino from "pino";
@@ -7,7 +7,7 @@ import { LogLimit } from "../../../src/master/log/log-limit.ts";
 import { RefusalLog } from "../../../src/master/log/refusal-log.ts";
 
 describe("refusals in the log", () => {
-  it("take no sentence of the master its place, whatever a stranger writes into them", () => {
+  it("take the place of no sentence of the master, with any text of a stranger", () => {
     const clock = { nowMs: 0 };
     const lines: { readonly msg: string }[] = [];
     const inner = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) });
@@ -29,7 +29,7 @@ describe("refusals in the log", () => {
     assert.ok((lines.at(-1)?.msg.length ?? 0) < 2 * logTextLengthMax);
   });
 
-  it("are all told when they are few, one a second beyond, with how many were not", () => {
+  it("are all logged when they are few, and one a second beyond, with the count of the others", () => {
     const lines: unknown[][] = [];
     const clock = { nowMs: 1_000_000 };
     const write =

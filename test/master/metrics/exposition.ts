@@ -1,4 +1,4 @@
-/** A strict little reader of Prometheus' text format, as a scraper would have it. Source: prometheus.io, "Exposition formats". */
+/** A strict reader of Prometheus' text format. Source: prometheus.io, "Exposition formats". */
 
 export type Family = { readonly kind: string; readonly help: string; readonly samples: Sample[] };
 export type Sample = {

@@ -32,7 +32,7 @@ parentPort.postMessage("ready");
 `;
 
 describe("ThreadCpu", { skip: process.platform !== "linux" && "there is no /proc" }, () => {
-  it("gives each thread's time by its name, whatever that holds, and the main thread's as main", async () => {
+  it("gives each thread's time by its name, with any characters, and the main thread's as main", async () => {
     const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(busyCode)}`));
     await once(worker, "message");
     const seconds = new ThreadCpu().read();
@@ -45,7 +45,7 @@ describe("ThreadCpu", { skip: process.platform !== "linux" && "there is no /proc
     await worker.terminate();
   });
 
-  it("sums what ended of a lane's threads: their numbers never come again, and names must not go on coming", async () => {
+  it("sums the ended threads of a lane, because their numbers never come again", async () => {
     const codeOf = (name: string) => busyCode.replace("odd) name (", name);
     const cpu = new ThreadCpu();
     for (const name of ["sw-runner-1", "sw-runner-2", "sw-shard-0"]) {

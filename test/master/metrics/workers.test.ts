@@ -9,7 +9,7 @@ const measures = (batches: number): WorkerMeasures => meter.read({ batches });
 describe("WorkerReader", () => {
   afterEach(() => meter.close());
 
-  it("shows the last values of a worker that does not answer, calls it stale, and asks it no second time meanwhile", async () => {
+  it("shows the last values of a worker that does not answer as stale, and does not ask it again meanwhile", async () => {
     let asked = 0;
     let answerLate: ((measures: WorkerMeasures) => void) | undefined;
     const reader = new WorkerReader({
@@ -56,7 +56,7 @@ describe("WorkerReader", () => {
     assert.deepEqual(sums, [7, 9, 11, 12]);
   });
 
-  it("tells of a worker that cannot answer and goes on with the others", async () => {
+  it("reports a worker that cannot answer, and goes on with the others", async () => {
     const faults: string[] = [];
     const reader = new WorkerReader({
       slotCount: 2,

@@ -58,7 +58,7 @@ describe("MetricsServer", () => {
     assert.match(await exchange(server, header), /^HTTP\/1\.1 431 /);
   });
 
-  it("says that the metrics could not be read, and not why: that is for the log", async () => {
+  it("answers that the metrics could not be read, and leaves the cause to the log", async () => {
     const server = await open(() => Promise.reject(new Error("a secret")));
     const got = await fetch(urlOf(server));
     assert.equal(got.status, 500);

@@ -1,4 +1,4 @@
-/** A connection that tests tell by its name: `String(peer)` gives it back. */
+/** A connection with a name for tests, which `String(peer)` returns. */
 import type { RequestPeer } from "../../../src/master/ports/request-peer.ts";
 
 export function namedPeer(name: string, isProven = false): RequestPeer {

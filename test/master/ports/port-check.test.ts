@@ -11,9 +11,9 @@ import { withoutNodeVariables } from "../../../src/cli/daemon/node-environment.t
 import { checkPorts } from "../../../src/master/ports/port-check.ts";
 import { cliFile } from "../../fleet/our-master.ts";
 
-/** Of the range for documentation: no machine has it. */
+/** An address of the range for documentation, which no machine has. */
 const foreignAddress = "192.0.2.1";
-/** Of no user on any machine that this is likely to run on. */
+/** A user id that test machines do not have. */
 const strangerUid = 3_999_999;
 const isPrivilegedOpen = readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_start", "utf8").trim() === "0";
 
@@ -96,7 +96,7 @@ describe("the look at a master's ports before it starts", () => {
     assert.match(stdout, /^PORT_UNUSABLE publish_port: this user may not open 127\.0\.0\.1:81 \(EACCES\)\nret_port: /);
   });
 
-  it("ends the command with 1 and one line for each port, before anything is made of the master", async () => {
+  it("ends the command with 1 and one line for each port, before the master makes anything", async () => {
     const folder = mkdtempSync(join(tmpdir(), "ports-"));
     try {
       await holding(async (port) => {

@@ -1,4 +1,4 @@
-/** The publish port as the master uses it: a thread that sends in order, is replaced when it is lost, and says why a port cannot be had. */
+/** The publish port as the master uses it: its thread sends in order, is replaced when it is lost, and reports why a port cannot be opened. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createServer } from "node:net";
@@ -103,7 +103,7 @@ describe("PublishFront", { timeout: 60_000 }, () => {
     }
   });
 
-  it("names option and errno of a port that another process has, or that this user may not have", async () => {
+  it("names option and errno of a port that another process has, or that this user may not open", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     const address = taken.address();

@@ -45,7 +45,7 @@ describe("RequestFront", () => {
     }
   });
 
-  it("hears a minion that comes again under its connection's name before the loss of the former is noticed", async () => {
+  it("hears a minion that comes again under its connection's name before the former loss is noticed", async () => {
     const front = await openEcho();
     const sockets: Dealer[] = [];
     try {
@@ -82,7 +82,7 @@ describe("RequestFront", () => {
     }
   });
 
-  it("says which port, which option and why when it cannot listen", async () => {
+  it("names port, option and cause when it cannot listen", async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const address = other.address();

@@ -12,7 +12,7 @@ function ready(ids: string[]): MatchAnswer {
   return { state: "ready", count, ids: bytes };
 }
 
-/** Workers that give these answers, one after the other. */
+/** Workers with these answers, one after the other. */
 function poolOf(...slots: MatchAnswer[][]) {
   const asked: number[] = [];
   const pool = {
@@ -33,7 +33,7 @@ describe("expectedMinions", () => {
     assert.deepEqual(minions.texts(), ["a", "b", "c"]);
   });
 
-  it("asks a worker that indexes first until it knows, and no other again", async () => {
+  it("asks a worker that indexes first until it is ready, and no other again", async () => {
     const pending: MatchAnswer = { state: "pending" };
     const { pool, asked } = poolOf([ready(["a"])], [pending, pending, ready(["b"])]);
     assert.deepEqual((await expectedMinions(pool, target)).texts(), ["a", "b"]);

@@ -8,7 +8,7 @@ const program = fileURLToPath(new URL("../ports/publish/stuck-program.js", impor
 const deadlineMs = 40_000;
 
 describe("leaveProcess", { timeout: 60_000 }, () => {
-  it("ends a process that has a thread in a call of the system without end", async () => {
+  it("ends a process with a thread that hangs in a system call", async () => {
     const child = spawn(process.execPath, ["--enable-source-maps", program], { stdio: ["ignore", "pipe", "inherit"] });
     let said = "";
     child.stdout.on("data", (text: Buffer) => {

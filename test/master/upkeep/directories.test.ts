@@ -53,7 +53,7 @@ describe("the master's directories", () => {
     });
   }
 
-  it("keep the modes that a takeover finds, but for keys that others could reach", () => {
+  it("keep the modes that a takeover finds, except for keys that others could reach", () => {
     const config = directoriesOf("taken-over");
     for (const name of ["jobs", "minions"]) {
       mkdirSync(join(config.cachedir, name), { recursive: true });

@@ -148,7 +148,7 @@ describe("KeyRing", () => {
     assert.deepEqual(log.slice(1, 3), ["removed b", "keys key-1 after key-0"]);
   });
 
-  it("rotates once for a removal that is told twice, and again for a key that came back and went", async () => {
+  it("rotates once for a removal that is reported twice, and again for a key that came back and was removed", async () => {
     const { ring, log, change } = openRing();
     await Promise.all([change({ removed: ["a"] }), change({ removed: ["a"] })]);
     assert.equal(log.filter((line) => line === "event key").length, 1);
@@ -180,7 +180,7 @@ describe("KeyRing", () => {
     assert.equal(ring.lookForNew(), undefined);
   });
 
-  it("waits for keys that were found before and that not every worker knows of yet", async () => {
+  it("waits for keys that were found before and that some worker does not know yet", async () => {
     const { ring, accepted, log, change } = openRing();
     ring.useWatch({ noteServed: () => undefined, lookForNew: () => undefined });
     const changes = [change({ removed: ["a"] }), change({ added: ["c"] }), change({ removed: ["b"] })];

@@ -1,4 +1,4 @@
-/** Sessions of keys that went while no master ran, and what must not end a session: keys that cannot be looked at. */
+/** Sessions whose keys were removed while no master ran end. Keys that cannot be read must not end a session. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -56,7 +56,7 @@ describe("sessions at the start", () => {
     assert.deepEqual(told, [["a", "b"]]);
   });
 
-  it("end only after the AES key that they know was changed: a start that fails there finds them again", async () => {
+  it("end only after the AES key that they know was changed, so that a start that fails there finds them again", async () => {
     const { folder, sealed, told, drop } = openStores();
     rmSync(join(folder, "a"));
     await assert.rejects(
@@ -74,7 +74,7 @@ describe("sessions at the start", () => {
     const { folder, sealed, warned, drop } = openStores();
     rmSync(join(folder, "a"));
     rmSync(join(folder, "b"));
-    // What no account can read, root's neither: a name that leads to itself.
+    // A link to itself, which even root cannot read.
     symlinkSync("b", join(folder, "b"));
     assert.deepEqual(await drop(), ["a"]);
     assert.deepEqual([...sealed.keys()], ["b", "c"]);

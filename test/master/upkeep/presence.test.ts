@@ -74,7 +74,7 @@ describe("Presence", () => {
     assert.equal(new Set(pinged.flat()).size, 5_000);
   });
 
-  it("forgets a minion whose key went while a request of it was under way", () => {
+  it("forgets a minion whose key was removed while a request of it was under way", () => {
     const { presence } = openPresence(["a"]);
     presence.noteContacts(["stranger"]);
     assert.equal(presence.isGone("stranger"), false);

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { Refusals } from "../../../src/master/upkeep/refusals.ts";
 
 describe("Refusals", () => {
-  it("tells what was refused since the last time, over all workers, and nothing twice", () => {
+  it("reports refusals since the last time, over all workers, and none twice", () => {
     const told: Readonly<Record<string, number>>[] = [];
     const refusals = new Refusals((counts) => told.push(counts));
     refusals.note([{ stored: 4 }, { stored: 2, "refused.mac": 0 }]);

@@ -12,7 +12,7 @@ describe("readRoute", () => {
     assert.deepEqual(readRoute(frame), { kind: "sealed", id: "web1" });
   });
 
-  it("leaves older requests to any worker, whatever id they claim outside", () => {
+  it("leaves older requests to any worker, with any id outside of the seal", () => {
     for (const version of [0, 2])
       assert.deepEqual(readRoute(encodeSealedRequest(sealed, { version, id: "web1" })), {
         kind: "sealed",
@@ -29,7 +29,7 @@ describe("readRoute", () => {
     assert.deepEqual(readRoute(encodeClearRequest({ cmd: "_auth" }, 3)), { kind: "auth", id: "", pub: undefined });
   });
 
-  it("reads by what right an operator asks, however large the arguments are", () => {
+  it("reads an operator's credentials beside arguments of any size", () => {
     const arg = [Buffer.alloc(300_000, 65)];
     const route = readRoute(encodeClearRequest({ cmd: "publish", arg, key: "secret", user: "root" }, 3));
     assert.ok(route.kind === "clear");

@@ -20,7 +20,7 @@ const clear = (load: Record<string, Encodable>) => encodeClearRequest(load, 3);
 const large = "x".repeat(clearFrameBytesMax);
 
 describe("standingOf", () => {
-  it("is proven over a proven connection, or with a right key, whatever the size", () => {
+  it("is proven over a proven connection, or with a right key, at any size", () => {
     assert.equal(of(sealed("unknown"), true), "proven");
     assert.equal(of(clear({ cmd: "publish", tgt: large, user: "root", key: "right" })), "proven");
     assert.equal(of(clear({ cmd: "publish", user: "root", key: "wrong" })), "stranger");

@@ -48,7 +48,7 @@ describe("WaitingRequests", () => {
     assert.equal(waiting.bytes, 120);
   });
 
-  it("gives one alone that is larger than a batch", () => {
+  it("gives a request that is larger than a batch alone", () => {
     const waiting = open();
     waiting.offer(request("huge", "proven", 5_000), 0);
     waiting.offer(request("next", "proven"), 0);
@@ -73,7 +73,7 @@ describe("WaitingRequests", () => {
     assert.deepEqual(fullFor(waiting), { strangers: true, proven: true });
   });
 
-  it("lets large unproven ones wait behind small ones, though not for ever, and one batch of them at a time", () => {
+  it("lets large unproven requests wait behind small ones for a bounded time, one batch of them at a time", () => {
     const waiting = open();
     for (const name of ["first", "second"]) waiting.offer(request(name, "large", 900), 0);
     waiting.offer(request("return", "named"), 0);
@@ -98,7 +98,7 @@ describe("WaitingRequests", () => {
     );
   });
 
-  it("lets large ones wait after a forged one, until as much has passed as that has cost", () => {
+  it("lets large requests wait after a forged one until its cost has run down", () => {
     const waiting = open(16, 1_000, 100 * forgedBytesPerSecondMax);
     const forged = request("forged", "large", 3 * forgedBytesPerSecondMax);
     waiting.offer(forged, 0);
@@ -114,7 +114,7 @@ describe("WaitingRequests", () => {
     );
   });
 
-  it("holds up neither large nor small ones for what was refused unread, which cost no worker, but takes no huge ones", () => {
+  it("holds up neither large nor small requests for forgeries that were refused unread, but takes no huge ones", () => {
     const waiting = open(16, 1_000, 1_000);
     assert.equal(waiting.takesHuge(0), true);
     waiting.noteForged(forgedBytesOwedMax, 0);
@@ -137,7 +137,7 @@ describe("WaitingRequests", () => {
     assert.equal(waiting.heldMs(0), (forgedBytesOwedMax / forgedBytesPerSecondMax - 1) * 1_000);
   });
 
-  it("neither stops reading nor fills up for unproven ones while forgeries come", () => {
+  it("neither stops reading nor fills up for unproven requests while forgeries come", () => {
     const waiting = open(16, 1_000, 1_000);
     for (const item of many(10, "named", 100)) waiting.offer(item, 0);
     const held = { strangers: true, proven: false };
@@ -150,7 +150,7 @@ describe("WaitingRequests", () => {
     assert.equal(waiting.offer(request("return", "proven", 100), 0), true);
   });
 
-  it("neither takes nor keeps huge unproven ones while forgeries come", () => {
+  it("neither takes nor keeps huge unproven requests while forgeries come", () => {
     const waiting = open(16, 1_000, 100 * hugeRequestBytes);
     const huge = () => request("huge", "large", hugeRequestBytes + 1);
     assert.ok(waiting.offer(huge(), 0));
@@ -172,7 +172,7 @@ describe("WaitingRequests", () => {
     assert.equal(waiting.offer(request("more", "proven"), 0), false);
   });
 
-  it("stops reading strangers at a share of its bound, and takes proven ones however much of theirs waits", () => {
+  it("stops reading strangers at a share of its bound, and takes proven requests beside any number of theirs", () => {
     const waiting = open(16, 1_000, 1_000);
     for (const item of many(1, "named", 1_000 * strangersPauseShare - 1)) assert.ok(waiting.offer(item, 0));
     assert.deepEqual(fullFor(waiting), { strangers: false, proven: false });

@@ -33,7 +33,7 @@ function greet(
 }
 
 describe("Greeting", () => {
-  it("exchanges 64 bytes and READY with 3.x, in whatever pieces the peer's come", () => {
+  it("exchanges 64 bytes and READY with 3.x, in any pieces", () => {
     for (let step = 1; step <= 64; step += 1) {
       const { handshake, sent, used } = greet(greeting30("NULL"), step);
       assert.deepEqual(handshake, { framing: "new", firstFrame: "ready", isUnversioned: false });
@@ -97,7 +97,7 @@ describe("isReadyOfPartner", () => {
     Buffer.concat([Buffer.of(name.length), Buffer.from(name), Buffer.of(0, 0, 0, value.length), Buffer.from(value)]);
   const ready = (...properties: Buffer[]) => commandFrame("READY", Buffer.concat(properties)).subarray(2);
 
-  it("takes REQ, DEALER and ROUTER, whatever else they say of themselves", () => {
+  it("takes REQ, DEALER and ROUTER, with any other properties", () => {
     for (const type of ["REQ", "DEALER", "ROUTER"]) {
       assert.ok(isReadyOfPartner(ready(property("Identity", "web1"), property("socket-TYPE", type)), routerRole));
     }

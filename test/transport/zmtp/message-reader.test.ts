@@ -71,7 +71,7 @@ describe("MessageReader", () => {
     assert.deepEqual(openReader().reader.push(huge), { fault: "messageBytes" });
   });
 
-  it("holds what has come and never what was announced", () => {
+  it("holds the bytes that have come, not those that were announced", () => {
     const { reader } = openReader({ messageBytesMax: 2 ** 40 });
     const head = Buffer.alloc(9);
     head[0] = 2;
@@ -101,7 +101,7 @@ describe("MessageReader", () => {
     assert.deepEqual(whole.messages, []);
   });
 
-  it("stops behind the message that its owner had enough with, and goes on there", () => {
+  it("stops after the message at which its owner stops it, and goes on there", () => {
     const seen: string[] = [];
     const { reader } = openReader({
       onMessage: (parts) => {
@@ -127,7 +127,7 @@ describe("MessageReader", () => {
     assert.deepEqual(commands, ["\x04PING\0\0"]);
   });
 
-  it("neither throws nor holds more than it got, whatever it gets", () => {
+  it("neither throws nor holds more than it got, for any bytes", () => {
     const seed = randomBytes(4).readUInt32BE();
     let state = seed;
     const random = () => {

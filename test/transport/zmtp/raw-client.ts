@@ -1,4 +1,4 @@
-/** A client that writes what bytes it likes to a `RouterServer`, and sees what comes back and when it is cut off. */
+/** A client that writes any bytes to a `RouterServer`, and sees the answer and the end of its connection. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Peer } from "../../../src/transport/zmtp/peer.ts";

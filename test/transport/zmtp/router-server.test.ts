@@ -1,4 +1,4 @@
-/** Each bound of a ROUTER of ours, reached by a client that means harm, beside an honest one that notices nothing. */
+/** Each bound of a ROUTER of ours, reached by a hostile client, beside an honest one that notices nothing. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { opening, requestBytes } from "../../../bench/fleet/storm/zmtp.ts";
@@ -264,7 +264,7 @@ describe("RouterServer", () => {
     await server.close(0);
   });
 
-  it("reads a connection again that proves itself while strangers are paused, and proven ones all the time", async () => {
+  it("resumes a connection that proves itself while strangers are paused, and reads proven ones all the time", async () => {
     const { server, messages } = await openServer();
     const clients = [await greeted(server.port), await greeted(server.port)];
     const [first, second] = clients as [RawClient, RawClient];
@@ -290,7 +290,7 @@ describe("RouterServer", () => {
     await server.close(0);
   });
 
-  it("goes on with the rest of a chunk only after a pause that came in the middle of it", async () => {
+  it("goes on with the rest of a chunk only after the pause that came in its middle", async () => {
     let pausing: RouterServer | undefined;
     const seen: number[] = [];
     const { server } = await openServer({

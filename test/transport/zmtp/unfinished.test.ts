@@ -1,4 +1,4 @@
-/** What it costs a stranger's address to begin requests and not to finish them, and that it costs a minion nothing. */
+/** Requests that strangers begin and do not finish cost their address, and cost minions nothing. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { opening, requestBytes } from "../../../bench/fleet/storm/zmtp.ts";

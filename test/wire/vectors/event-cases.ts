@@ -1,4 +1,4 @@
-/** Runs events_*.json, ipc_frames.json and jobcache.json: what real masters put on their bus and on disk. */
+/** Runs events_*.json, ipc_frames.json and jobcache.json: the events and stored jobs of real masters. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import {

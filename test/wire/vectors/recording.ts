@@ -1,4 +1,4 @@
-/** What a recording knows: its keys, the sessions handed out so far, the requests that wait for a reply. */
+/** The state of a recording: its keys, the issued sessions, the requests that wait for a reply. */
 import assert from "node:assert/strict";
 import type { KeyObject } from "node:crypto";
 import { Crypticle } from "../../../src/crypto/crypticle.ts";
@@ -8,7 +8,7 @@ import { type JsonMap, toPlainView } from "./view.ts";
 
 export type MinionKeys = { priv: KeyObject; pub: KeyObject | undefined };
 
-/** What the recording knows at one point in time. */
+/** The state at one point in time. */
 export type Recording = {
   readonly master: { priv: KeyObject; pub: KeyObject; pubText: string; signPub: KeyObject | undefined };
   readonly minions: ReadonlyMap<string, MinionKeys>;

@@ -9,7 +9,7 @@ export type JsonMap = { [key: string]: Json };
 const datetimeType = 78;
 const constantType = 79;
 
-/** As msgpack.json and crypticle.json show a value that Salt read. `isDefault`: its default reading, which makes text of bytes in bin too. */
+/** As msgpack.json and crypticle.json show a value that Salt read. `isDefault`: Salt's default reading, which turns bytes in bin into text, too. */
 export function toTypedView(value: Value, isDefault: boolean): Json {
   const inner = (item: Value): Json => toTypedView(item, isDefault);
   if (value instanceof Uint8Array) return bytesView(value, "$bytes_b64", isDefault);

@@ -1,4 +1,4 @@
-/** The publish thread with faults: at publishes that say so it ends with an error, waits for ever, or stays in a call of the system for a while. */
+/** The publish thread with faults: some publishes make it end with an error, wait for ever, or hang in a system call for a while. */
 import { parentPort } from "node:worker_threads";
 import koffi from "koffi";
 import type { PublishTask } from "../../../../src/master/ports/publish/messages.ts";
@@ -27,7 +27,7 @@ parentPort?.addEventListener("message", (event) => {
   const { data: task } = event as unknown as { readonly data: PublishTask };
   const fault = task.kind === "publish" ? faults[Buffer.from(task.payload).toString()] : undefined;
   if (fault === undefined) return;
-  // One that comes later has taken its publish.
+  // A later thread has taken its publish.
   if (fault !== faults["hang soon"]) event.stopImmediatePropagation();
   fault();
 });

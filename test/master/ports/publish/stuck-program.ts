@@ -1,4 +1,4 @@
-/** A program whose publish thread stays in a call of the system, and that ends as a master does: `leave.test.ts` looks whether it does end. */
+/** A program whose publish thread hangs in a system call, and that ends as a master does. `leave.test.ts` checks that it ends. */
 import pino from "pino";
 import { PublishFront } from "../../../../src/master/ports/publish-front.ts";
 import { leaveProcess } from "../../../../src/master/shutdown/leave.ts";

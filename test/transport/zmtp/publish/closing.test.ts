@@ -1,4 +1,4 @@
-/** A PUB of ours beside clients that mean harm: which connection closes, and for which reason. */
+/** A PUB of ours beside hostile clients: which connection closes, and for which reason. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { opening } from "../../../../bench/fleet/storm/zmtp.ts";
@@ -137,7 +137,7 @@ describe("PubServer closes", () => {
     await server.close(0);
   });
 
-  it("new connections of an address that has enough, unless it is a proxy's", async () => {
+  it("new connections of an address at its bound, unless it is a proxy", async () => {
     const server = await openPub({ addressConnectionsMax: 2, isProxy: (address) => address === "127.0.0.3" });
     const kept = [await subscribed(server), await subscribed(server)];
     const refused = await RawClient.open(server.port);

@@ -58,7 +58,7 @@ describe("PubServer", () => {
     });
   }
 
-  it("sends behind topics only to those who asked for them, large and small", async () => {
+  it("sends behind topics only to their subscribers, large and small payloads", async () => {
     const server = await openPub();
     const [one, both, all] = [
       await subscribed(server, "one"),
@@ -77,7 +77,7 @@ describe("PubServer", () => {
     await server.close(0);
   });
 
-  it("drops for a subscriber that does not read what is beyond its high-water mark, and sends the others all", async () => {
+  it("drops messages beyond the high-water mark of a subscriber that does not read, and sends the others all", async () => {
     const highWaterMark = 20;
     const server = await openPub({ highWaterMark });
     const slow = await subscribed(server);
@@ -162,7 +162,7 @@ describe("PubServer", () => {
     await server.close(0);
   });
 
-  it("sends a subscriber of all topics a few copies of what is for many minions", async () => {
+  it("sends a subscriber of all topics a few copies of a publish to many minions", async () => {
     const server = await openPub();
     const [all, one] = [await subscribed(server, ""), await subscribed(server, "id-99")];
     const topics = Array.from({ length: 100 }, (_, index) => `id-${index}`);

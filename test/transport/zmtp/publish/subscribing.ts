@@ -1,4 +1,4 @@
-/** A PUB of ours for a test, and what clients of each release of ZMTP say to subscribe. */
+/** A PUB of ours for tests, and the bytes with which clients of each release of ZMTP subscribe. */
 import { opening } from "../../../../bench/fleet/storm/zmtp.ts";
 import { commandFrame } from "../../../../src/transport/zmtp/frames.ts";
 import { PubServer, type PubServerOptions } from "../../../../src/transport/zmtp/publish/pub-server.ts";
@@ -7,7 +7,7 @@ import { RawClient } from "../raw-client.ts";
 
 const opened: { readonly servers: PubServer[]; readonly clients: RawClient[] } = { servers: [], clients: [] };
 
-/** Closes what a test has left open: a failed assertion would keep the file from ending. What is closed already stays so. */
+/** Closes everything that a test left open, because after a failed assertion the file would not end. */
 export async function closeOpened(): Promise<void> {
   for (const client of opened.clients.splice(0)) client.close();
   for (const server of opened.servers.splice(0)) await server.close(0);

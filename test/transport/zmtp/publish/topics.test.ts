@@ -13,7 +13,7 @@ function matched(topics: Topics<Member>, first: string): string[] {
 }
 
 describe("Topics", () => {
-  it("finds those whose topic is how the first part begins, each once", () => {
+  it("finds each member once whose topic is a prefix of the first part", () => {
     const topics = new Topics<Member>();
     const [all, both, cast, other] = ["all", "both", "cast", "other"].map(member) as [Member, Member, Member, Member];
     topics.add(all, "");
