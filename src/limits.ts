@@ -234,6 +234,8 @@ export const authFrameBytesMax = 65_536;
 export const authQueueBytesMax = 64 * 1024 * 1024;
 /** Keys that may wait for one id until its worker has said which of them is known. One more takes the place of the newest. */
 export const contestingKeysMax = 8;
+/** Ids whose known key the queue remembers after two keys contended, 1 KB each: the oldest makes room. */
+export const contestsKeptMax = 1_024;
 /** Ids of which workers are asked for the known key at the same time. Over it: their keys stay contested until the next request. */
 export const contestsAskedMax = 256;
 /** Authentications that a worker and then the RSA lane take at once: enough to make a thread hop cheap, and 6 to 11 ms that a publish's signature may wait behind. */

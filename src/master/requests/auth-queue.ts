@@ -9,6 +9,7 @@ import {
   authsPerBatchMax,
   contestingKeysMax,
   contestsAskedMax,
+  contestsKeptMax,
 } from "../../limits.ts";
 import { textOf } from "../../wire/walk.ts";
 import type { BatchItem } from "../../workers/batch/frames.ts";
@@ -90,7 +91,7 @@ type Slot = { readonly known: Row; readonly strangers: Row; batches: number; tak
 /** Strangers get one place in `strangersShare` while others wait, so that new minions come up during a storm and a flood of made-up ids cannot. */
 const strangersShare = 4;
 
-/** An id that two keys claim. `answer`: its worker's, which holds while requests of the id wait, and is asked for again after a client's time. */
+/** An id that two keys claim. `answer`: of its worker. It is fresh for a client's time, and then asked for again. */
 type Contest = {
   isAsked: boolean;
   answer: { readonly knownKey: string | undefined; readonly atMs: number } | undefined;
@@ -208,15 +209,17 @@ export class AuthQueue {
     const isAccepted = this.#options.isAccepted(auth.id);
     const places = this.#places.get(auth.id);
     const answer = this.#contests.get(auth.id)?.answer;
-    if (places === undefined)
-      return isAccepted && (answer?.knownKey === undefined || presents(auth.pub, answer.knownKey));
+    const isFresh = answer !== undefined && auth.queuedMs - answer.atMs < this.#options.clientTimeoutMs;
+    if (places === undefined) {
+      const known = isFresh ? answer.knownKey : undefined;
+      return isAccepted && (known === undefined || presents(auth.pub, known));
+    }
     const same = places.find((place) => isSame(place.auth.pub, auth.pub));
     if (same !== undefined) {
       this.#supersede(same);
       return same.row.isKnown;
     }
-    const isOutdated = answer === undefined || auth.queuedMs - answer.atMs >= this.#options.clientTimeoutMs;
-    if (isOutdated) this.#ask(slotIndex, auth.id);
+    if (!isFresh) this.#ask(slotIndex, auth.id);
     if (answer === undefined) {
       const newest = places.length >= contestingKeysMax ? places.at(-1) : undefined;
       if (newest !== undefined) this.#supersede(newest);
@@ -234,6 +237,8 @@ export class AuthQueue {
     const contest = this.#contests.get(id) ?? { isAsked: false, answer: undefined };
     if (contest.isAsked || this.#contestsAsked >= contestsAskedMax) return;
     contest.isAsked = true;
+    const [oldest] = this.#contests.size >= contestsKeptMax ? this.#contests.keys() : [];
+    if (oldest !== undefined) this.#contests.delete(oldest);
     this.#contests.set(id, contest);
     this.#contestsAsked += 1;
     void this.#options.knownKey(id).then((knownKey) => {
@@ -246,15 +251,10 @@ export class AuthQueue {
 
   /** Offers the requests of the id again, in their order, now that its key is known. */
   #decide(slotIndex: number, id: string): void {
-    const contest = this.#contests.get(id);
     const places = this.#places.get(id);
     const slot = this.#slots[slotIndex];
-    if (contest === undefined || places === undefined || slot === undefined) {
-      this.#contests.delete(id);
-      return;
-    }
+    if (places === undefined || slot === undefined) return;
     for (const place of places) this.#remove(place);
-    this.#contests.set(id, contest);
     for (const { auth } of places) this.#admit(slotIndex, slot, auth);
   }
 
@@ -308,7 +308,6 @@ export class AuthQueue {
       return;
     }
     this.#places.delete(id);
-    if (this.#contests.get(id)?.isAsked === false) this.#contests.delete(id);
   }
 }
 
