@@ -362,6 +362,8 @@ export const lmdbRoomStepBytes = 1024 * 1024;
 export const damagedNotesMax = 1_000;
 /** Faults of one file that are told one by one; a damaged disk has thousands. */
 export const walkedFaultsMax = 20;
+/** Returns of a job that a reader asks its store for at once. A job with more takes several pages. */
+export const returnsPerPage = 4_096;
 /** A worker's log of returns, bytes: holds `returnsPerTransaction` of them if each came alone and took a block. Written in full when it is made. */
 export const returnLogBytes = 4 * 1024 * 1024;
 /** Returns brought from a worker's log into the job cache at once: some 3 ms in which the worker does nothing else. Twice as many save 0.3 µs a return. */

@@ -1,7 +1,7 @@
 /** The returns that the job-cache bench puts, the same in every run: jobs of a fleet, whose minions are dealt out to the writers as the master deals out partitions. */
 
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
-import type { JobCache, LoadRecord, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
+import type { JobStore, LoadRecord, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
 import { openLocalCache } from "../../src/store/salt/local-cache.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 
@@ -31,7 +31,7 @@ export function firstReturn(writer: number): ReturnRecord {
   return { jid: firstJid, minionId, body: bodyOf(firstJid, minionId, 0) };
 }
 
-export function openStore(load: StoreLoad): JobCache {
+export function openStore(load: StoreLoad): JobStore {
   const { directory, shards, durability } = load;
   if (load.driver === "local_cache") return openLocalCache({ cachedir: directory, hashType: "sha256" });
   return openLmdbJobCache({ path: `${directory}/jobs.lmdb`, shards, durability });

@@ -5,6 +5,7 @@
  *
  * One JSON line. CPU time is the whole process's until the caches are closed: everything is in its final place by then.
  */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { SaltworksError } from "../../src/errors.ts";
+import { allReturns } from "../../src/store/jobs/job-cache.ts";
 import { jidOf, jobCount, openStore, type StoreLoad } from "./load.ts";
 
 /** `cpuUs` and `returnsPerSecond` of all writers together; `missing`: puts that were acknowledged and cannot be read. */
@@ -115,7 +117,7 @@ async function readable(load: StoreLoad): Promise<number> {
   const cache = openStore(load);
   try {
     let count = 0;
-    for (let job = 0; job < jobCount(load); job += 1) count += cache.getReturns(jidOf(job)).length;
+    for (let job = 0; job < jobCount(load); job += 1) count += [...allReturns(cache, jidOf(job))].length;
     return count;
   } finally {
     await cache.close();

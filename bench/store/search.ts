@@ -18,7 +18,7 @@ import { indexJob } from "../../src/store/drivers/lmdb/job-index.ts";
 import { ensureLayout, makeDirectory } from "../../src/store/drivers/lmdb/layout.ts";
 import { encodeLoad, loadKey, openShards, type Shard } from "../../src/store/drivers/lmdb/records.ts";
 import type { JobQuery } from "../../src/store/jobs/facts.ts";
-import type { JobCache } from "../../src/store/jobs/job-cache.ts";
+import type { JobStore } from "../../src/store/jobs/job-cache.ts";
 import { transact } from "../../src/store/lmdb/env.ts";
 import { jidAt } from "../../src/wire/jid.ts";
 import { encode } from "../../src/wire/msgpack.ts";
@@ -137,15 +137,15 @@ function searches(jobs: number): Searched[] {
   ];
 }
 
-function page(cache: JobCache, query: JobQuery): number {
-  const jids = cache.findJids(query);
+function page(cache: JobStore, query: JobQuery): number {
+  const jids = cache.find(query);
   let count = 0;
-  for (const jid of jids) count += fieldsOf(cache.getRequest(jid) ?? Buffer.alloc(0)).size > 0 ? 1 : 0;
+  for (const jid of jids) count += fieldsOf(cache.request(jid) ?? Buffer.alloc(0)).size > 0 ? 1 : 0;
   return count;
 }
 
 function measure(
-  cache: JobCache,
+  cache: JobStore,
   { what, query }: Searched,
   jobs: number,
   limit: number,
@@ -187,10 +187,10 @@ function rounded(ms: number): number {
 }
 
 /** Time of a durable load into the full cache, and CPU time, with the index and with the load's record alone. */
-async function publishes(cache: JobCache, path: string, jobs: number): Promise<Readonly<Record<string, number>>> {
+async function publishes(cache: JobStore, path: string, jobs: number): Promise<Readonly<Record<string, number>>> {
   const indexed = await timed(async (at) => {
     const jid = jidOf(jobs + at);
-    await cache.putLoad({ jid, load: loadOf(jobs + at), minions: ["a", "b"] });
+    await cache.keepJobs([{ jid, load: loadOf(jobs + at), minions: ["a", "b"] }]);
   });
   const [shard] = openShards(path, 1, true) as [Shard];
   const bare = await timed(async (at) => {

@@ -10,16 +10,16 @@ type Putting = { latenciesMs: number[]; stored: number; acknowledgedNs: bigint }
 async function putAll(of: StoreLoad): Promise<Putting> {
   const cache = openStore(of);
   const batches = batchesOf(of, writer);
-  if (writer === 0) for (let job = 0; job < jobCount(of); job += 1) await cache.putLoad(loadOf(of, job));
+  if (writer === 0) for (let job = 0; job < jobCount(of); job += 1) await cache.keepJobs([loadOf(of, job)]);
   // What a writer makes with its first return, it makes once in its life.
-  await cache.putReturns([firstReturn(writer)]);
+  await cache.keepReturns([firstReturn(writer)]);
   parentPort?.postMessage("ready");
   await new Promise((resolve) => parentPort?.once("message", resolve));
   const latenciesMs: number[] = [];
   let stored = 0;
   for (const batch of batches) {
     const startedMs = performance.now();
-    for (const outcome of await cache.putReturns(batch)) if (outcome === "stored") stored += 1;
+    for (const outcome of await cache.keepReturns(batch)) if (outcome === "stored") stored += 1;
     latenciesMs.push(performance.now() - startedMs);
     await nextTurn();
   }

@@ -29,7 +29,7 @@ function returns(context: RunnerContext, args: ValueMap): Encodable {
   if (context.caller?.isOwnOnly === true) requireOwner(context, jid, ownerOf(context, jid));
   const found = new Map<string, Encodable>();
   for (const id of ids) {
-    const body = context.jobs.getReturn(jid, String(id));
+    const body = context.jobs.returnOf(jid, String(id));
     if (body !== undefined) found.set(String(id), fieldsOf(body));
   }
   return found;

@@ -3,16 +3,15 @@ import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { openedSealCount } from "../crypto/crypticle.ts";
 import { SaltworksError } from "../errors.ts";
-import { idleCiphersMs, saltReturnDelayMs } from "../limits.ts";
+import { idleCiphersMs, noCacheJobsMax } from "../limits.ts";
 import { diskFaultCounts, diskFaultKinds } from "../store/disk/faults.ts";
-import { openLmdbJobCache } from "../store/drivers/lmdb/job-cache.ts";
+import { openJobCache } from "../store/drivers/open-job-cache.ts";
 import { type Autosign, openAutosign } from "../store/keys/autosign.ts";
 import { takeKeepMark } from "../store/keys/keep-marks.ts";
 import { openKeyDirectories } from "../store/keys/keys.ts";
 import { openMinionData } from "../store/minions/data.ts";
 import { feedingMinions } from "../store/salt/fed-minions.ts";
 import { SaltFeed } from "../store/salt/feed.ts";
-import { openLocalCache } from "../store/salt/local-cache.ts";
 import { openSecretBox } from "../store/secrets/sealed.ts";
 import { encode } from "../wire/msgpack.ts";
 import { Packed } from "../wire/values.ts";
@@ -38,38 +37,27 @@ let matcher: Matcher;
 const faultsKeptMax = 20;
 const faults: string[] = [];
 
-function openShard(from: ShardStart): { readonly shard: Shard; readonly autosign: Autosign } {
+async function openShard(from: ShardStart): Promise<Shard> {
   const { config, saltFeedFile } = from;
   const feed = saltFeedFile === undefined ? undefined : new SaltFeed(saltFeedFile);
-  const jobs = openLmdbJobCache({
-    path: join(config.cachedir, "jobs.lmdb"),
-    shards: config.store_shards,
-    durability: config.job_cache_durability,
-    storesEndTime: config.job_cache_store_endtime,
-    onFault: noteFault,
-    ...(feed === undefined
-      ? {}
-      : { onStored: (keys: readonly Buffer[]) => feed.addReturns(keys), storeDelayMs: saltReturnDelayMs }),
-  });
-  const localCache = { cachedir: config.cachedir, hashType: config.hash_type };
   const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
   const stores = {
-    jobs,
+    jobs: openJobCache(config, { feed, onFault: noteFault }),
     minions: feed === undefined ? minions : feedingMinions(minions, feed, noteFault),
     keys: openKeyDirectories(config.pki_dir),
     box: openSecretBox(from.masterPrivatePem, join(config.pki_dir, ".seal-salt")),
-    loads: feed !== undefined || config.local_cache_loads ? openLocalCache(localCache) : undefined,
-    saltJobs: openLocalCache(localCache),
-    feed,
   };
-  return { shard: new Shard(from, stores), autosign: openAutosign(config) };
+  const opened = new Shard(from, stores);
+  for (const jid of (await stores.jobs.unkeptJobs()).slice(-noCacheJobsMax)) opened.noteNoCache(jid);
+  return opened;
 }
 
 /** Opens the stores with the first task. Piscina never replaces a thread that fails as it starts; a task that fails is answered, and the next one tries again. */
-function openOnce(): void {
-  if (shard !== undefined) return;
-  ({ shard, autosign } = openShard(start));
-  matcher = new Matcher(shard);
+async function open(): Promise<void> {
+  const opened = await openShard(start);
+  autosign = openAutosign(start.config);
+  matcher = new Matcher(opened);
+  shard = opened;
   const idleCollection = collectWhenIdle();
   setInterval(() => {
     if (shard.restSessions() > 0) idleCollection.want();
@@ -78,6 +66,16 @@ function openOnce(): void {
 
 function noteFault(error: Error): void {
   if (faults.length < faultsKeptMax) faults.push(error.stack ?? error.message);
+}
+
+let opening: Promise<void> | undefined;
+
+/** Makes one try for all tasks that come meanwhile. */
+function openOnce(): Promise<void> {
+  opening ??= open().finally(() => {
+    opening = undefined;
+  });
+  return opening;
 }
 
 /** Changes that came while the stores could not be opened, in order. They are made before the next task. */
@@ -144,35 +142,23 @@ async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>
   return replaced;
 }
 
-/** Removes jobs that are too old or too many from the store and from Salt's layout, where Salt may have written them. */
-async function trim({
-  olderThanJid: tooOld,
-  keep,
-  stepsMax,
-}: Extract<ShardTask, { kind: "trim" }>): Promise<TrimAnswer> {
-  const { jobs, saltJobs } = shard.stores;
-  const tooMany = jobs.cutFor(keep);
-  const olderThanJid = tooMany !== undefined && tooMany > tooOld ? tooMany : tooOld;
-  const records = await jobs.trim({ olderThanJid, stepsMax });
-  const files = await saltJobs.trim({ olderThanJid, stepsMax });
-  const removed = Math.max(records, files);
-  return { removed, hasMore: removed >= stepsMax || (removed > 0 && tooMany !== undefined) };
+/** Removes jobs that are too old or too many. */
+async function trim({ olderThanJid, keep, stepsMax }: Extract<ShardTask, { kind: "trim" }>): Promise<TrimAnswer> {
+  const { removed, hasMore } = await shard.stores.jobs.trim({ olderThanJid, keep, stepsMax });
+  return { removed, hasMore };
 }
 
 /** Stores load and return of a runner call. */
 async function putCall({ jid, load, id, body }: Extract<ShardTask, { kind: "putCall" }>): Promise<void> {
-  const { jobs, loads } = shard.stores;
-  await Promise.all([jobs.putLoad({ jid, load, minions: [] }), loads?.putLoad({ jid, load, minions: [] })]);
-  await jobs.putReturns([{ jid, minionId: id, body }]);
+  const { jobs } = shard.stores;
+  await jobs.keepJobs([{ jid, load, minions: [] }]);
+  await jobs.keepReturns([{ jid, minionId: id, body }]);
 }
 
 async function putLoad(task: Extract<ShardTask, { kind: "putLoad" }>): Promise<void> {
   const { jid, load, missing, isNoCache } = task;
   const minions = new Packed(...task.minions);
-  await Promise.all([
-    shard.stores.jobs.putLoad({ jid, load, minions, missing, isNoCache }),
-    shard.stores.loads?.putLoad({ jid, load, minions, isNoCache }),
-  ]);
+  await shard.stores.jobs.keepJobs([{ jid, load, minions, missing, isNoCache }]);
 }
 
 /** Does nothing for a minion whose key went while its pillar was rendered. */
@@ -200,7 +186,7 @@ function takeSeat(slot: number): void {
 
 export default async function handle(task: ShardTask): Promise<unknown> {
   try {
-    openOnce();
+    if (shard === undefined) await openOnce();
     if (missed.length > 0 || catchingUp !== undefined) await caughtUp();
   } catch (error) {
     keepMissed(task);
@@ -271,6 +257,5 @@ export default async function handle(task: ShardTask): Promise<unknown> {
 
 async function closeStores(): Promise<void> {
   await shard.stores.jobs.close();
-  await shard.stores.feed?.close();
   await shard.stores.minions.close();
 }

@@ -56,8 +56,8 @@ describe("saltworks check-store", () => {
     mkdirSync(at("pki", "minions"));
     writeFileSync(at("pki", "minions", "m1"), publicPem);
     const jobs = openLmdbJobCache({ path: at("cache", "jobs.lmdb"), shards: 1, durability: "fsync" });
-    await jobs.putLoad(loadOf(jid, ["m1"]));
-    await jobs.putReturns([returnOf(jid, "m1", "a value that is told apart from all others")]);
+    await jobs.keepJobs([loadOf(jid, ["m1"])]);
+    await jobs.keepReturns([returnOf(jid, "m1", "a value that is told apart from all others")]);
     await jobs.close();
     const minions = openMinionData({ path: at("cache", "minions.lmdb") });
     await minions.putGrains("m1", encode({ os: "Debian" }, "bin"), encode({}, "bin"));

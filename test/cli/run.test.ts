@@ -141,9 +141,9 @@ describe("saltworks run", () => {
     await master.closeBus();
     const store = openLmdbJobCache({ path: `${master.config.cachedir}/jobs.lmdb`, shards: 1, durability: "commit" });
     const load = { fun: "cmd.run", arg: ["echo hi"], tgt: "es*", tgt_type: "glob", user: "root", jid };
-    await store.putLoad({ jid, load: encode(load, "bin"), minions: ["es1", "es2"] });
+    await store.keepJobs([{ jid, load: encode(load, "bin"), minions: ["es1", "es2"] }]);
     const body = encode({ return: "hi", retcode: 0, success: true }, "bin");
-    await store.putReturns([{ jid, minionId: "es1", body }]);
+    await store.keepReturns([{ jid, minionId: "es1", body }]);
     await store.close();
     assert.equal((await run("jobs.lookup_jid", jid)).out, "es1:\n    hi\n");
     const missing = await run("jobs.lookup_jid", jid, "missing=True");

@@ -19,19 +19,19 @@ describe("openJobArchive", () => {
   it("reads what a master stored, while that one still has the store open", async () => {
     const master = openLmdbJobCache({ path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "commit" });
     const body = encode({ return: true }, "bin");
-    await master.putLoad({ jid, load: encode({ fun: "test.ping" }, "bin"), minions: ["a", "b"] });
-    await master.putReturns([{ jid, minionId: "a", body }]);
+    await master.keepJobs([{ jid, load: encode({ fun: "test.ping" }, "bin"), minions: ["a", "b"] }]);
+    await master.keepReturns([{ jid, minionId: "a", body }]);
     const archive = openJobArchive({ cachedir, store_shards: 1, hash_type: "sha256" });
-    assert.deepEqual(archive.listJids({ newestFirst: true, limit: 10 }), [jid]);
-    assert.deepEqual(archive.getLoad(jid)?.minions, ["a", "b"]);
-    assert.deepEqual(Buffer.from(archive.getReturn(jid, "a") ?? []), body);
+    assert.deepEqual(archive.list({ newestFirst: true, limit: 10 }), [jid]);
+    assert.deepEqual(archive.job(jid)?.minions, ["a", "b"]);
+    assert.deepEqual(Buffer.from(archive.returnOf(jid, "a") ?? []), body);
     await archive.close();
     await master.close();
   });
 
   it("is empty where no master ever ran", async () => {
     const archive = openJobArchive({ cachedir, store_shards: 1, hash_type: "sha256" });
-    assert.deepEqual(archive.listJids({ newestFirst: true, limit: 10 }), []);
+    assert.deepEqual(archive.list({ newestFirst: true, limit: 10 }), []);
     await archive.close();
   });
 });

@@ -2,17 +2,21 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { JobQuery, TextPattern } from "../../src/store/jobs/facts.ts";
-import type { JobCache, LoadRecord, PutOutcome, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
+import {
+  allReturns,
+  type JobStore,
+  type LoadRecord,
+  type PutOutcome,
+  type ReturnRecord,
+} from "../../src/store/jobs/job-cache.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../src/wire/values.ts";
 
 export type OpenedJobCache = {
-  readonly cache: JobCache;
+  readonly cache: JobStore;
   /** The same data, opened anew. */
-  readonly reopen: () => Promise<JobCache>;
+  readonly reopen: () => Promise<JobStore>;
   readonly remove: () => Promise<void>;
-  /** Waits until what was put can be read, for drivers that resolve a put before that. */
-  readonly settle?: () => Promise<void>;
   /** Makes a job look as if it had been stored at this time, for drivers that go by the clock. */
   readonly age?: (jid: string, storedMs: number) => void;
 };
@@ -52,7 +56,7 @@ const jidAtMinute = (minute: number) => `202601020304${String(minute).padStart(2
 export function jobCacheContract(name: string, open: () => Promise<OpenedJobCache>, traits: JobCacheTraits): void {
   describe(`job cache contract: ${name}`, () => {
     let opened: OpenedJobCache;
-    let cache: JobCache;
+    let cache: JobStore;
     beforeEach(async () => {
       opened = await open();
       cache = opened.cache;
@@ -67,15 +71,12 @@ export function jobCacheContract(name: string, open: () => Promise<OpenedJobCach
   });
 }
 
-/** Puts returns and waits until they can be read. */
-async function put({ cache, opened }: Context, records: readonly ReturnRecord[]): Promise<PutOutcome[]> {
-  const outcomes = await cache().putReturns(records);
-  await opened().settle?.();
-  return outcomes;
+function put({ cache }: Context, records: readonly ReturnRecord[]): Promise<PutOutcome[]> {
+  return cache().keepReturns(records);
 }
 
 type Context = {
-  readonly cache: () => JobCache;
+  readonly cache: () => JobStore;
   readonly opened: () => OpenedJobCache;
   readonly traits: JobCacheTraits;
 };
@@ -83,20 +84,20 @@ type Context = {
 function returnsContract(context: Context): void {
   const { cache, opened, traits } = context;
   it("keeps the first return of a minion and calls a second one a duplicate", async () => {
-    await cache().putLoad(loadOf(jid));
+    await cache().keepJobs([loadOf(jid)]);
     assert.deepEqual(await put(context, [returnOf(jid, "a", "first")]), ["stored"]);
     assert.deepEqual(await put(context, [returnOf(jid, "b"), returnOf(jid, "a", "second")]), ["stored", "duplicate"]);
-    assert.equal(returnedBy(cache().getReturn(jid, "a")), "first");
+    assert.equal(returnedBy(cache().returnOf(jid, "a")), "first");
   });
 
   it("tells a duplicate within one batch", async () => {
-    await cache().putLoad(loadOf(jid));
+    await cache().keepJobs([loadOf(jid)]);
     assert.deepEqual(await put(context, [returnOf(jid, "a", 1), returnOf(jid, "a", 2)]), ["stored", "duplicate"]);
-    assert.equal(returnedBy(cache().getReturn(jid, "a")), 1);
+    assert.equal(returnedBy(cache().returnOf(jid, "a")), 1);
   });
 
   it("stores a return once however many put it at the same time", async () => {
-    await cache().putLoad(loadOf(jid));
+    await cache().keepJobs([loadOf(jid)]);
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, index) => put(context, [returnOf(jid, "a", index)])),
     );
@@ -105,7 +106,7 @@ function returnsContract(context: Context): void {
 
   it("lists a job's returns by minion id, and of no other job", async () => {
     const longer = `${jid}_77`;
-    for (const job of [jid, longer]) await cache().putLoad(loadOf(job));
+    for (const job of [jid, longer]) await cache().keepJobs([loadOf(job)]);
     await put(context, [
       returnOf(jid, "web2"),
       returnOf(jid, "web10"),
@@ -113,74 +114,93 @@ function returnsContract(context: Context): void {
       returnOf(jid, "Ärger"),
     ]);
     assert.deepEqual(
-      cache()
-        .getReturns(jid)
-        .map(({ minionId }) => minionId),
+      [...allReturns(cache(), jid)].map(({ minionId }) => minionId),
       ["web10", "web2", "Ärger"],
     );
     assert.deepEqual(
-      cache()
-        .getReturns(longer)
-        .map(({ minionId }) => minionId),
+      [...allReturns(cache(), longer)].map(({ minionId }) => minionId),
       ["other"],
     );
-    assert.deepEqual(cache().getReturns("20990101000000000000"), []);
-    assert.equal(cache().getReturn(jid, "nobody"), undefined);
+    assert.deepEqual([...allReturns(cache(), "20990101000000000000")], []);
+    assert.equal(cache().returnOf(jid, "nobody"), undefined);
+  });
+
+  it("gives returns page by page, each minion's once and in order", async () => {
+    await cache().keepJobs([loadOf(jid), loadOf(`${jid}_77`)]);
+    const ids = ["a", "b", "\u{1f600}", "\uff21", "c10", "c9", "c"];
+    await put(context, [...ids.map((id) => returnOf(jid, id)), returnOf(`${jid}_77`, "other")]);
+    const sorted = ["a", "b", "c", "c10", "c9", "\uff21", "\u{1f600}"];
+    for (const limit of [1, 2, 3, 7, 8]) {
+      const pages: string[][] = [];
+      for (let after: string | undefined; ; ) {
+        const page = cache().returns(jid, { after, limit });
+        pages.push(page.map(({ minionId }) => minionId));
+        if (page.length < limit) break;
+        after = page.at(-1)?.minionId;
+      }
+      assert.deepEqual(pages.flat(), sorted, `pages of ${limit}`);
+      assert.equal(pages.length, Math.floor(sorted.length / limit) + 1);
+    }
+    assert.deepEqual(
+      cache()
+        .returns(jid, { after: "bb", limit: 2 })
+        .map(({ minionId }) => minionId),
+      ["c", "c10"],
+    );
   });
 
   it("gives bytes back as they were, unicode, binary and five megabytes alike", async () => {
-    await cache().putLoad(loadOf(jid));
+    await cache().keepJobs([loadOf(jid)]);
     const values = ["snow ☃ 𝄞", Buffer.from([0, 255, 128, 10]), "x".repeat(5 * 1024 * 1024), "", null];
     const records = values.map((value, index) => returnOf(jid, `m${index}`, value));
     await put(context, records);
     for (const [index, record] of records.entries()) {
-      const body = cache().getReturn(jid, `m${index}`);
+      const body = cache().returnOf(jid, `m${index}`);
       assert.deepEqual(returnedBy(body), decode(encode(values[index] as string, "bin")));
       if (traits.keepsWholeBody) assert.deepEqual(Buffer.from(body ?? []), Buffer.from(record.body));
     }
   });
 
   it("has everything after it was closed and opened again", async () => {
-    await cache().putLoad(loadOf(jid, ["a", "z"]));
+    await cache().keepJobs([loadOf(jid, ["a", "z"])]);
     await put(context, [returnOf(jid, "a")]);
     await cache().close();
     const again = await opened().reopen();
-    assert.equal(again.getReturns(jid).length, 1);
-    assert.deepEqual(again.getLoad(jid)?.minions, ["a", "z"]);
-    assert.deepEqual(await again.putReturns([returnOf(jid, "a")]), ["duplicate"]);
+    assert.equal([...allReturns(again, jid)].length, 1);
+    assert.deepEqual(again.job(jid)?.minions, ["a", "z"]);
+    assert.deepEqual(await again.keepReturns([returnOf(jid, "a")]), ["duplicate"]);
   });
 }
 
 function loadsContract({ cache, traits }: Context): void {
   it("gives a load back with its bytes and minions, and undefined where there is none", async () => {
     const record = loadOf(jid, ["b", "a"], traits.keepsMissing ? { missing: ["ghost"] } : {});
-    await cache().putLoad(record);
-    const found = cache().getLoad(jid);
+    await cache().keepJobs([record]);
+    const found = cache().job(jid);
     assert.deepEqual({ ...found, load: Buffer.from(found?.load ?? []) }, { ...record, load: Buffer.from(record.load) });
-    assert.equal(cache().getLoad("20990101000000000000"), undefined);
+    assert.equal(cache().job("20990101000000000000"), undefined);
   });
 
-  it("adds expected minions once each, and none to a job that it does not know", async () => {
-    await cache().putLoad(loadOf(jid, ["a"]));
-    await cache().addMinions(jid, ["b", "a", "c"]);
-    await Promise.all([cache().addMinions(jid, ["d"]), cache().addMinions(jid, ["e"])]);
-    assert.deepEqual(cache().getLoad(jid)?.minions.toSorted(), ["a", "b", "c", "d", "e"]);
-    await cache().addMinions("20990101000000000000", ["x"]);
-    assert.equal(cache().getLoad("20990101000000000000"), undefined);
+  it("keeps a job that a minion started, unless there is one under its id", async () => {
+    await cache().keepNewJob(loadOf(jid, ["a"]));
+    assert.deepEqual(cache().job(jid)?.minions, ["a"]);
+    await cache().keepNewJob(loadOf(jid, ["b"]));
+    assert.deepEqual(cache().job(jid)?.minions, ["a"]);
+    assert.deepEqual(cache().find({ limit: 10 }), [jid]);
   });
 
   it("replaces a load under the same id", async () => {
-    await cache().putLoad(loadOf(jid, ["a"]));
-    await cache().putLoad(loadOf(jid, ["b"]));
-    assert.deepEqual(cache().getLoad(jid)?.minions, ["b"]);
+    await cache().keepJobs([loadOf(jid, ["a"])]);
+    await cache().keepJobs([loadOf(jid, ["b"])]);
+    assert.deepEqual(cache().job(jid)?.minions, ["b"]);
   });
 }
 
 function listingContract({ cache }: Context): void {
   it("lists job ids from either end, up to a limit, before a given one", async () => {
-    for (const minute of [3, 1, 2, 5, 4]) await cache().putLoad(loadOf(jidAtMinute(minute)));
+    for (const minute of [3, 1, 2, 5, 4]) await cache().keepJobs([loadOf(jidAtMinute(minute))]);
     const list = (newestFirst: boolean, limit: number, before?: string) =>
-      cache().listJids({ newestFirst, limit, ...(before === undefined ? {} : { before }) });
+      cache().list({ newestFirst, limit, ...(before === undefined ? {} : { before }) });
     const minutes = (...all: number[]) => all.map(jidAtMinute);
     assert.deepEqual(list(true, 10), minutes(5, 4, 3, 2, 1));
     assert.deepEqual(list(true, 2), minutes(5, 4));
@@ -191,9 +211,9 @@ function listingContract({ cache }: Context): void {
   });
 
   it("lists ids that are no times after all others", async () => {
-    for (const job of ["mine", jidAtMinute(1), "zzz", jidAtMinute(2)]) await cache().putLoad(loadOf(job));
-    assert.deepEqual(cache().listJids({ newestFirst: true, limit: 10 }).slice(0, 2), [jidAtMinute(2), jidAtMinute(1)]);
-    assert.deepEqual(cache().listJids({ newestFirst: true, limit: 10 }).slice(2).toSorted(), ["mine", "zzz"]);
+    for (const job of ["mine", jidAtMinute(1), "zzz", jidAtMinute(2)]) await cache().keepJobs([loadOf(job)]);
+    assert.deepEqual(cache().list({ newestFirst: true, limit: 10 }).slice(0, 2), [jidAtMinute(2), jidAtMinute(1)]);
+    assert.deepEqual(cache().list({ newestFirst: true, limit: 10 }).slice(2).toSorted(), ["mine", "zzz"]);
   });
 }
 
@@ -216,13 +236,15 @@ function searchContract({ cache }: Context): void {
   async function fill(): Promise<void> {
     for (const [minute, asked] of searched) {
       const jobId = jidAtMinute(minute);
-      await cache().putLoad(loadOf(jobId, ["a"], { load: encode({ cmd: "publish", jid: jobId, ...asked }, "bin") }));
+      await cache().keepJobs([loadOf(jobId, ["a"], { load: encode({ cmd: "publish", jid: jobId, ...asked }, "bin") })]);
     }
-    await cache().putLoad(loadOf("mine", ["a"], { load: encode({ jid: "mine", fun: "cmd.run", tgt: "es2" }, "bin") }));
+    await cache().keepJobs([
+      loadOf("mine", ["a"], { load: encode({ jid: "mine", fun: "cmd.run", tgt: "es2" }, "bin") }),
+    ]);
   }
   const find = (query: Partial<JobQuery>) =>
     cache()
-      .findJids({ limit: 100, ...query })
+      .find({ limit: 100, ...query })
       .map((found) => searched.find(([minute]) => jidAtMinute(minute) === found)?.[0] ?? found);
 
   it("finds jobs by function, target text, user and metadata, newest first, ids that are no times last", async () => {
@@ -263,16 +285,16 @@ function searchContract({ cache }: Context): void {
     assert.deepEqual(find({ limit: 3, before: jidAtMinute(2) }), [1, "mine"]);
     assert.deepEqual(find({ limit: 3, before: "mine" }), []);
     assert.deepEqual(find({ functions: [exactly("cmd.run")], limit: 1, before: jidAtMinute(5) }), [2]);
-    await cache().putLoad(loadOf(jidAtMinute(2)));
+    await cache().keepJobs([loadOf(jidAtMinute(2))]);
     assert.deepEqual(find({ functions: [exactly("cmd.run")] }), [5, "mine"]);
     assert.deepEqual(find({ functions: [exactly("test.ping")] }), [4, 2, 1]);
   });
 
   it("gives what was asked without who was expected", async () => {
     await fill();
-    const asked = cache().getRequest(jidAtMinute(1));
+    const asked = cache().request(jidAtMinute(1));
     assert.equal((decode(asked ?? Buffer.alloc(0)) as ValueMap).get("fun"), "test.ping");
-    assert.equal(cache().getRequest("20990101000000000000"), undefined);
+    assert.equal(cache().request("20990101000000000000"), undefined);
   });
 }
 
@@ -281,33 +303,35 @@ function trimmingContract(context: Context): void {
   it("removes old jobs with all that belongs to them, in bounded steps, and leaves the others", async () => {
     for (const minute of [1, 2, 3, 4]) {
       const job = jidAtMinute(minute);
-      await cache().putLoad(loadOf(job));
+      await cache().keepJobs([loadOf(job)]);
       await put(context, [returnOf(job, "a"), returnOf(job, "b")]);
       opened().age?.(job, Date.UTC(2026, 0, 2, 3, 4, minute));
     }
     const olderThanJid = jidAtMinute(3);
     const steps: number[] = [];
-    do steps.push(await cache().trim({ olderThanJid, stepsMax: 2 }));
-    while (steps.at(-1) === 2);
+    let hasMore = true;
+    while (hasMore) {
+      const trimmed = await cache().trim({ olderThanJid, stepsMax: 2 });
+      steps.push(trimmed.removed);
+      assert.equal(trimmed.olderThanJid, olderThanJid);
+      hasMore = trimmed.hasMore;
+    }
     assert.ok(steps.every((count) => count <= 2));
-    assert.deepEqual(cache().listJids({ newestFirst: false, limit: 10 }), [jidAtMinute(3), jidAtMinute(4)]);
-    assert.deepEqual(cache().getReturns(jidAtMinute(1)), []);
-    assert.equal(cache().getReturns(jidAtMinute(3)).length, 2);
-    assert.deepEqual(cache().findJids({ limit: 10, functions: [exactly("test.ping")] }), [
-      jidAtMinute(4),
-      jidAtMinute(3),
-    ]);
-    assert.equal(await cache().trim({ olderThanJid, stepsMax: 2 }), 0);
+    assert.deepEqual(cache().list({ newestFirst: false, limit: 10 }), [jidAtMinute(3), jidAtMinute(4)]);
+    assert.deepEqual([...allReturns(cache(), jidAtMinute(1))], []);
+    assert.equal([...allReturns(cache(), jidAtMinute(3))].length, 2);
+    assert.deepEqual(cache().find({ limit: 10, functions: [exactly("test.ping")] }), [jidAtMinute(4), jidAtMinute(3)]);
+    assert.deepEqual(await cache().trim({ olderThanJid, stepsMax: 2 }), { removed: 0, hasMore: false, olderThanJid });
   });
 
   it("removes jobs whose id is no time by the time at which they were stored", async () => {
-    await cache().putLoad(loadOf("mine"));
+    await cache().keepJobs([loadOf("mine")]);
     await put(context, [returnOf("mine", "a")]);
     const trim = (olderThanJid: string) => cache().trim({ olderThanJid, stepsMax: 100 });
     await trim("20200101000000000000");
-    assert.equal(cache().getReturns("mine").length, 1, "it was stored just now");
+    assert.equal([...allReturns(cache(), "mine")].length, 1, "it was stored just now");
     await trim("20990101000000000000");
-    assert.equal(cache().getLoad("mine"), undefined);
-    assert.deepEqual(cache().getReturns("mine"), []);
+    assert.equal(cache().job("mine"), undefined);
+    assert.deepEqual([...allReturns(cache(), "mine")], []);
   });
 }

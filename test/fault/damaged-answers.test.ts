@@ -16,8 +16,8 @@ const lostText = /the return of m1 for job 20260102030405000001 in .*jobs\.lmdb 
 /** A job of two minions; a bit of what `m1` returned has flipped. */
 async function fillDamaged(path: string): Promise<void> {
   const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-  await cache.putLoad(loadOf(jid, ["m1", "m2"]));
-  await cache.putReturns([returnOf(jid, "m1", "FLIPPED".repeat(20)), returnOf(jid, "m2", "whole")]);
+  await cache.keepJobs([loadOf(jid, ["m1", "m2"])]);
+  await cache.keepReturns([returnOf(jid, "m1", "FLIPPED".repeat(20)), returnOf(jid, "m2", "whole")]);
   await cache.close();
   const file = join(path, "0.mdb");
   const bytes = readFileSync(file);

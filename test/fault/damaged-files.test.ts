@@ -74,7 +74,7 @@ describe("a master on damaged files", () => {
     writeFileSync(join(root, "master"), JSON.stringify({ ...paths, ...rest }));
     ensureMasterKeys(join(root, "pki"), 2_048);
     const jobs = openLmdbJobCache({ path: join(root, "cache", "jobs.lmdb"), shards: 1, durability: "fsync" });
-    await jobs.putReturns([returnOf("20260102030405000001", "m1", "x")]);
+    await jobs.keepReturns([returnOf("20260102030405000001", "m1", "x")]);
     await jobs.close();
   });
 

@@ -13,7 +13,7 @@ import type { Check } from "../../src/store/check/tally.ts";
 import { Tally } from "../../src/store/check/tally.ts";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
 import { absorbJobLogs } from "../../src/store/drivers/lmdb/reshard.ts";
-import type { JobCache } from "../../src/store/jobs/job-cache.ts";
+import { allReturns, type JobStore } from "../../src/store/jobs/job-cache.ts";
 import { walkFile } from "../../src/store/lmdb/walk.ts";
 import { listLogs } from "../../src/store/log/files.ts";
 import { rescueLog } from "../../src/store/log/rescue.ts";
@@ -42,8 +42,8 @@ async function fill(path: string): Promise<void> {
   const cache = openLmdbJobCache({ path, shards: 1, durability: "async", storesEndTime: true });
   for (let job = 0; job < jobs; job += 1) {
     const ids = Array.from({ length: minions }, (_, index) => `m${index}`);
-    await cache.putLoad(loadOf(jidOf(job), ids));
-    await cache.putReturns(ids.map((id, index) => returnOf(jidOf(job), id, "v".repeat(index === 7 ? 9_000 : 200))));
+    await cache.keepJobs([loadOf(jidOf(job), ids)]);
+    await cache.keepReturns(ids.map((id, index) => returnOf(jidOf(job), id, "v".repeat(index === 7 ? 9_000 : 200))));
   }
   await cache.close();
 }
@@ -54,10 +54,10 @@ function faultsOf(check: Check, path: string): Tally {
   return tally;
 }
 
-function answers(cache: JobCache): string {
+function answers(cache: JobStore): string {
   return JSON.stringify(
     Array.from({ length: jobs }, (_, job) => [
-      cache.getReturns(jidOf(job)).map(({ minionId, body }) => [minionId, Buffer.from(body).toString("latin1")]),
+      [...allReturns(cache, jidOf(job))].map(({ minionId, body }) => [minionId, Buffer.from(body).toString("latin1")]),
     ]),
   );
 }
@@ -107,7 +107,9 @@ describe("a bit that flipped in a page that is in use", () => {
     const told: string[] = [];
     const onFault = (error: Error) => void told.push(error.message);
     const cache = openLmdbJobCache({ path: copy, shards: 1, durability: "fsync", isReadOnly: true, onFault });
-    const count = Array.from({ length: jobs }, (_, job) => cache.getReturns(jidOf(job)).length).reduce((a, b) => a + b);
+    const count = Array.from({ length: jobs }, (_, job) => [...allReturns(cache, jidOf(job))].length).reduce(
+      (a, b) => a + b,
+    );
     assert.ok(count >= jobs * minions - 1);
     if (count < jobs * minions)
       assert.match(told[0] ?? "", /^the return of m\d+ for job \d{20} in .* is not what was stored, and left out/);
@@ -171,7 +173,7 @@ describe("a damaged log of returns", () => {
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     for (let batch = 0; batch < batches; batch += 1) {
       const ids = [0, 1, 2].map((index) => `b${batch}-${index}`);
-      await cache.putReturns(ids.map((id) => returnOf(jidOf(0), id, "w".repeat(300))));
+      await cache.keepReturns(ids.map((id) => returnOf(jidOf(0), id, "w".repeat(300))));
     }
     image = readFileSync(listLogs(path)[0] ?? "");
     await cache.close();
@@ -210,7 +212,7 @@ describe("a damaged log of returns", () => {
     assert.match(rescueLog(Buffer.alloc(returnLogBytes)).fault ?? "", /^is damaged at its start/);
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    await cache.putReturns([returnOf(jidOf(0), "m1", "w")]);
+    await cache.keepReturns([returnOf(jidOf(0), "m1", "w")]);
     const [log = ""] = listLogs(path);
     assert.match(
       basename(log),
@@ -263,7 +265,7 @@ describe("a damaged log of returns", () => {
       /^.*returns-999999999.* is damaged: 1 of 3 returns of its batch 5 are lost\. All that is whole/,
     );
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    assert.equal(cache.getReturns(jidOf(0)).length, batches * 3 - 1);
+    assert.equal([...allReturns(cache, jidOf(0))].length, batches * 3 - 1);
     assert.deepEqual(readFileSync(join(path, `damaged-${basename(log)}`)), bytes);
     assert.deepEqual(listLogs(path), []);
     await cache.close();
@@ -307,7 +309,7 @@ describe("a log of the release before", () => {
     assert.deepEqual(fed, [`t${jidOf(0)}\0a`, `t${jidOf(0)}\0b`], "Salt's own files get them, too");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     assert.deepEqual(
-      cache.getReturns(jidOf(0)),
+      [...allReturns(cache, jidOf(0))],
       [returnOf(jidOf(0), "a", "old"), returnOf(jidOf(0), "b", "old")].map(({ minionId, body }) => ({
         minionId,
         body,

@@ -127,7 +127,7 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
     const acknowledged = linesOf(file);
     await assertThere(directory, acknowledged);
     const cache = openLmdbJobCache({ path: join(directory, "jobs.lmdb"), shards: 1, durability: "fsync" });
-    await cache.putReturns([returnOf(jidOf(0), "later")]);
+    await cache.keepReturns([returnOf(jidOf(0), "later")]);
     await cache.close();
     await assertThere(directory, acknowledged);
   });

@@ -3,6 +3,7 @@
  * was acknowledged. For full-disk.test.ts and disk-errors.test.ts: `disk-writer.js DIRECTORY THREADS MILLISECONDS [FILE]`;
  * FILE gets each batch as it is acknowledged, for a process that may not live to its end.
  */
+
 import assert from "node:assert/strict";
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import { isMainThread, parentPort, Worker, workerData } from "node:worker_thread
 import { hasCode } from "../../src/errors.ts";
 import { type DiskFaultKind, diskFaultCounts } from "../../src/store/disk/faults.ts";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
+import { allReturns } from "../../src/store/jobs/job-cache.ts";
 import { openMinionData } from "../../src/store/minions/data.ts";
 import { loadOf, returnOf } from "../contract/job-cache.ts";
 
@@ -52,7 +54,7 @@ export async function assertThere(directory: string, acknowledged: readonly stri
   for (const batch of acknowledged) {
     const [job = 0, thread = 0, index = 0] = batch.split("/").map(Number);
     const jid = jidOf(job);
-    const ids = stored.get(jid) ?? new Set(reader.getReturns(jid).map(({ minionId }) => minionId));
+    const ids = stored.get(jid) ?? new Set([...allReturns(reader, jid)].map(({ minionId }) => minionId));
     stored.set(jid, ids);
     const lost = minionIdsOf(thread, index).filter((id) => !ids.has(id));
     assert.deepEqual(lost, [], `batch ${batch}`);
@@ -94,17 +96,17 @@ async function write({ directory, thread, untilMs, file }: Work): Promise<Writte
   };
   for (let job = 0; !isOver(); job += 1) {
     const jid = jidOf(job);
-    await attempt(() => cache.putLoad(loadOf(`${jid}_${thread}`)));
+    await attempt(() => cache.keepJobs([loadOf(`${jid}_${thread}`)]));
     await attempt(() => minions.putGrains(`m${thread}-${job}`, Buffer.alloc(1_500, 1), Buffer.alloc(300, 2)));
     for (let batch = 0; batch < batchesPerJob && !isOver(); batch += 1) {
       const records = minionIdsOf(thread, batch).map((id) => returnOf(jid, id, bodyText));
-      if (await attempt(() => cache.putReturns(records))) {
+      if (await attempt(() => cache.keepReturns(records))) {
         acknowledged.push(`${job}/${thread}/${batch}`);
         if (file !== undefined) appendFileSync(file, `${job}/${thread}/${batch}\n`);
       } else refused += 1;
       await turn();
     }
-    await attempt(async () => cache.getReturns(jid));
+    await attempt(async () => [...allReturns(cache, jid)]);
   }
   return { acknowledged, refused, faults, told: [...told], counted: { ...diskFaultCounts() } };
 }

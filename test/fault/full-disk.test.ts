@@ -2,6 +2,7 @@
  * A disk that fills while several threads write: the process lives, refuses in words, ends in good order, and has all that it acknowledged. Two rounds;
  * SALTWORKS_FAULT_ROUNDS=50 runs more (`npm run test:soak`).
  */
+
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
@@ -10,6 +11,7 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { returnLogBytes } from "../../src/limits.ts";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
+import { allReturns } from "../../src/store/jobs/job-cache.ts";
 import { fillLockFile } from "../../src/store/lmdb/room.ts";
 import { returnOf } from "../contract/job-cache.ts";
 import { assertThere, jidOf, minionIdsOf, type Written } from "./disk-writer.ts";
@@ -64,14 +66,14 @@ describe("a full disk", { skip }, () => {
     try {
       const path = join(disk.path, "jobs.lmdb");
       const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", onFault: () => undefined });
-      await cache.putReturns([returnOf(jidOf(0), "first")]);
+      await cache.keepReturns([returnOf(jidOf(0), "first")]);
       fill(disk);
       const ids: string[] = [];
       let refused = 0;
       for (let batch = 0; refused === 0 && batch < returnLogBytes / 4_096; batch += 1) {
         const own = minionIdsOf(0, batch);
         try {
-          await cache.putReturns(own.map((id) => returnOf(jidOf(1), id, "x".repeat(400))));
+          await cache.keepReturns(own.map((id) => returnOf(jidOf(1), id, "x".repeat(400))));
           ids.push(...own);
         } catch {
           refused += 1;
@@ -80,7 +82,7 @@ describe("a full disk", { skip }, () => {
       assert.ok(ids.length > 1_000, `${ids.length} returns were taken`);
       const reader = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
       const before = bytesRead();
-      assert.equal(ids.filter((id) => reader.getReturn(jidOf(1), id) !== undefined).length, ids.length);
+      assert.equal(ids.filter((id) => reader.returnOf(jidOf(1), id) !== undefined).length, ids.length);
       const read = bytesRead() - before;
       assert.ok(read < 3 * returnLogBytes, `${read} bytes were read for ${ids.length} returns`);
       await reader.close();
@@ -95,7 +97,7 @@ describe("a full disk", { skip }, () => {
     try {
       const path = join(disk.path, "jobs.lmdb");
       const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-      await cache.putReturns([returnOf(jidOf(0), "first")]);
+      await cache.keepReturns([returnOf(jidOf(0), "first")]);
       await cache.close();
       rmSync(join(path, "0.mdb-lock"));
       fill(disk);
@@ -111,7 +113,7 @@ describe("a full disk", { skip }, () => {
     try {
       const path = join(disk.path, "jobs.lmdb");
       const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-      await cache.putReturns([returnOf(jidOf(0), "first")]);
+      await cache.keepReturns([returnOf(jidOf(0), "first")]);
       await cache.close();
       const lock = join(path, "0.mdb-lock");
       const { size } = statSync(lock);
@@ -122,7 +124,7 @@ describe("a full disk", { skip }, () => {
       assert.ok(statSync(lock).blocks * 512 >= size, "every place has its room");
       fill(disk);
       const reader = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
-      assert.equal(reader.getReturns(jidOf(0)).length, 1);
+      assert.equal([...allReturns(reader, jidOf(0))].length, 1);
       await reader.close();
     } finally {
       disk.remove();

@@ -15,7 +15,7 @@ export async function readLocalCache(cacheDir: string, jid: string, minionId: st
 export async function readOurStore(cacheDir: string, jid: string, minionId: string): Promise<StoredReturn> {
   const archive = openJobArchive({ cachedir: cacheDir, store_shards: 1, hash_type: "sha256" });
   try {
-    const body = archive.getReturn(jid, minionId);
+    const body = archive.returnOf(jid, minionId);
     if (body === undefined) throw new Error(`no return of ${minionId} for job ${jid} is stored`);
     return asStored(body);
   } finally {

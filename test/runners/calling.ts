@@ -7,12 +7,12 @@ import type { Value } from "../../src/wire/values.ts";
 import { plain } from "../plain.ts";
 
 const noJobs: JobReader = {
-  getLoad: () => undefined,
-  getReturns: () => [],
-  getReturn: () => undefined,
-  getRequest: () => undefined,
-  getEndTime: () => undefined,
-  findJids: () => [],
+  job: () => undefined,
+  returns: () => [],
+  returnOf: () => undefined,
+  request: () => undefined,
+  endTime: () => undefined,
+  find: () => [],
 };
 
 export function runnerContext(

@@ -11,12 +11,12 @@ describe("wheel saltworks.returns", () => {
   it("gives whole stored loads by id, for events that were trimmed", async () => {
     const body = encode({ return: "hi", retcode: 0 }, "bin");
     const jobs = {
-      getLoad: () => undefined,
-      getReturns: () => [],
-      getReturn: (asked: string, id: string) => (asked === jid && id === "es1" ? body : undefined),
-      getRequest: () => undefined,
-      getEndTime: () => undefined,
-      findJids: () => [],
+      job: () => undefined,
+      returns: () => [],
+      returnOf: (asked: string, id: string) => (asked === jid && id === "es1" ? body : undefined),
+      request: () => undefined,
+      endTime: () => undefined,
+      find: () => [],
     };
     const asked = new Map<Value, Value>([
       ["jid", jid],

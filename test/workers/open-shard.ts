@@ -8,7 +8,7 @@ import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/c
 import { generateKeyString } from "../../src/crypto/crypticle.ts";
 import { signX931 } from "../../src/crypto/x931.ts";
 import { routeOf } from "../../src/master/waiting/route.ts";
-import type { JobCache, LoadRecord, LoadToPut, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
+import type { JobCache, LoadToPut, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
 import { openAutosign } from "../../src/store/keys/autosign.ts";
 import { openKeyDirectories } from "../../src/store/keys/keys.ts";
 import type { MinionData } from "../../src/store/minions/data.ts";
@@ -51,7 +51,7 @@ export type MemoryStores = {
 function memoryJobs(memory: MemoryStores): JobCache {
   const keyOf = (jid: string, id: string) => `${jid}\n${id}`;
   return {
-    putReturns: async (batch) => {
+    keepReturns: async (batch) => {
       if (memory.fault !== undefined) throw memory.fault;
       return batch.map((record) => {
         const key = keyOf(record.jid, record.minionId);
@@ -61,24 +61,15 @@ function memoryJobs(memory: MemoryStores): JobCache {
         return "stored";
       });
     },
-    putLoad: async (record) => {
-      memory.loads.set(record.jid, record);
+    keepNewJob: async (record) => {
+      if (!memory.loads.has(record.jid)) memory.loads.set(record.jid, record);
     },
-    putLoads: async (records) => {
+    keepJobs: async (records) => {
       for (const record of records) memory.loads.set(record.jid, record);
     },
-    addMinions: async () => undefined,
-    getLoad: (jid) => memory.loads.get(jid) as LoadRecord | undefined,
-    getReturns: (jid) => [...memory.returns.values()].filter((record) => record.jid === jid),
-    getReturn: (jid, id) => memory.returns.get(keyOf(jid, id))?.body,
-    whichReturned: (jid, ids) => ids.filter((id) => memory.returns.has(keyOf(jid, id))),
-    getRequest: (jid) => memory.loads.get(jid)?.load,
-    listJids: () => [...memory.loads.keys()],
-    findJids: () => [...memory.loads.keys()],
-    getEndTime: () => undefined,
-    noCacheJids: () => [],
-    cutFor: () => undefined,
-    trim: async () => 0,
+    whichReturned: async (jid, ids) => ids.filter((id) => memory.returns.has(keyOf(jid, id))),
+    unkeptJobs: async () => [],
+    trim: async ({ olderThanJid }) => ({ removed: 0, hasMore: false, olderThanJid }),
     close: async () => undefined,
   };
 }
@@ -174,9 +165,6 @@ export function openLastingShard(overrides: Overrides = {}) {
       minions: memoryMinions(memory),
       keys,
       box: openSecretBox(masterPair.privatePem, join(folder, "salt")),
-      loads: undefined,
-      saltJobs: { trim: async () => 0 },
-      feed: undefined,
     },
   );
   const autosign = openAutosign(config);

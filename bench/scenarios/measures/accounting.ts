@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openJobArchive } from "../../../src/client/job-archive.ts";
+import { allReturns } from "../../../src/store/jobs/job-cache.ts";
 import type { Point } from "../../results/schema.ts";
 import type { MasterUnderTest } from "../setup/master-contract.ts";
 
@@ -16,7 +17,7 @@ export function openStored(master: MasterUnderTest): StoredReturns | undefined {
       // The layout on disk decides over the number of shards that is given here.
       const archive = openJobArchive({ cachedir: master.cacheDirectory, store_shards: 1, hash_type: "sha256" });
       return {
-        of: (jid) => new Set(archive.getReturns(jid).map(({ minionId }) => minionId)),
+        of: (jid) => new Set([...allReturns(archive, jid)].map(({ minionId }) => minionId)),
         close: () => archive.close(),
       };
     }

@@ -1,24 +1,13 @@
 /** What runner and wheel functions are and what they may use: the store's readers, and the running master. */
 
 import type { MasterConfig } from "../../config/load.ts";
-import type { JobQuery } from "../../store/jobs/facts.ts";
+import type { JobSearch } from "../../store/jobs/job-cache.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import type { BatchCounts } from "../../wire/batch-options.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 
-/** One stored job, in the form that every job cache gives. `load` and bodies are maps in the new msgpack flavour. */
-export type StoredLoad = { readonly jid: string; readonly load: Uint8Array; readonly minions: readonly string[] };
-export type StoredReturn = { readonly minionId: string; readonly body: Uint8Array };
-
 /** The part of a job cache that runners read; works with the master down too. */
-export type JobReader = {
-  getLoad(jid: string): StoredLoad | undefined;
-  getReturns(jid: string): readonly StoredReturn[];
-  getReturn(jid: string, minionId: string): Uint8Array | undefined;
-  getRequest(jid: string): Uint8Array | undefined;
-  getEndTime(jid: string): string | undefined;
-  findJids(query: JobQuery): readonly string[];
-};
+export type JobReader = Omit<JobSearch, "list">;
 
 /** A runner call that the master is executing. */
 export type RunningCall = { readonly jid: string; readonly fun: string; readonly user: string; readonly pid: number };

@@ -24,7 +24,7 @@ export async function batchStatus(context: RunnerContext, question: JobStatusQue
   const told = readLog(context, jid);
   if (told.plan === undefined) return undefined;
   if (told.minions.size === 0) {
-    const expected = context.jobs.getLoad(jid)?.minions ?? [];
+    const expected = context.jobs.job(jid)?.minions ?? [];
     const reason = "the ping that begins the batch job is not over";
     for (const id of expected) told.minions.set(id, { state: "targeted", atMs: told.plan.at, reason });
   }

@@ -2,6 +2,7 @@
  * Batch jobs for operators: lists, pauses, resumes and aborts them. Reads their log here, so that an operator who follows one does not load
  * the master's main thread. docs/decisions/0020-batches-in-the-master.md.
  */
+
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { batchPageBytes } from "../../limits.ts";
 import {
@@ -13,17 +14,12 @@ import {
   readBatchEntries,
   readBatchSummary,
 } from "../../store/jobs/batch-log.ts";
+import { allReturns, type StoredReturn } from "../../store/jobs/job-cache.ts";
 import type { BatchEntry } from "../../wire/batch-options.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { type Encodable, Packed, type ValueMap } from "../../wire/values.ts";
-import type {
-  JobReader,
-  RunnerContext,
-  RunnerFunction,
-  RunningBatchCounts,
-  StoredReturn,
-} from "../contract/contract.ts";
+import type { JobReader, RunnerContext, RunnerFunction, RunningBatchCounts } from "../contract/contract.ts";
 import { requireOwner } from "./owner.ts";
 import { fieldsOf } from "./stored-body.ts";
 
@@ -179,25 +175,25 @@ class StoredReturns {
   of(jid: string, id: string): Uint8Array | undefined {
     if (this.#jid !== jid) {
       this.#jid = jid;
-      this.#found = new Map(this.#context.jobs.getReturns(jid).map((stored) => [stored.minionId, stored]));
+      this.#found = new Map(Array.from(allReturns(this.#context.jobs, jid), (stored) => [stored.minionId, stored]));
     }
     return this.#found.get(id)?.body;
   }
 }
 
 /** The returns of a batch job are the returns of its steps; none are stored under its own job id. */
-export function returnsOf(context: RunnerContext, jobs: JobReader, jid: string): readonly StoredReturn[] {
-  if (!isBatch(context, jid)) return jobs.getReturns(jid);
+export function returnsOf(context: RunnerContext, jobs: JobReader, jid: string): Iterable<StoredReturn> {
+  if (!isBatch(context, jid)) return allReturns(jobs, jid);
   const returns: StoredReturn[] = [];
   for (const entry of batchEntriesOf(context, jid))
-    if (entry.kind === "start") returns.push(...jobs.getReturns(entry.jid));
+    if (entry.kind === "start") for (const stored of allReturns(jobs, entry.jid)) returns.push(stored);
   return returns;
 }
 
 /** Exit codes of a job's stored returns, by minion. */
 function retcodes(context: RunnerContext, args: ValueMap): Encodable {
   const found = new Map<string, Encodable>();
-  for (const { minionId, body } of context.jobs.getReturns(jidIn(args)))
+  for (const { minionId, body } of allReturns(context.jobs, jidIn(args)))
     found.set(minionId, fieldsOf(body).get("retcode") ?? 0);
   return found;
 }

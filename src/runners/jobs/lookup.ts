@@ -30,7 +30,7 @@ function resultsOf(context: RunnerContext, jobs: JobReader, jid: string): Result
 /** Headings, expected minions and results. */
 function wholeJob(context: RunnerContext, jobs: JobReader, jid: string): Described {
   const results = resultsOf(context, jobs, jid);
-  const stored = jobs.getLoad(jid);
+  const stored = jobs.job(jid);
   if (stored === undefined) {
     const unknown: Described = new Map<string, Encodable>([["Error", unknownJob]]);
     return unknown.set("StartTime", startTimeText(jid)).set("Result", results);
@@ -58,7 +58,7 @@ async function lookupJid(context: RunnerContext, args: ValueMap): Promise<Encoda
     if (isReturnedWanted) found.set(id, result.get("return") ?? null);
   }
   if (isGivenTrue(args, "missing")) {
-    for (const id of jobs.getLoad(jid)?.minions ?? []) if (!results.has(id)) found.set(id, missingMinion);
+    for (const id of jobs.job(jid)?.minions ?? []) if (!results.has(id)) found.set(id, missingMinion);
   }
   const [first] = results.values();
   const outputter = first?.get("out");
@@ -85,7 +85,7 @@ async function exitSuccess(context: RunnerContext, args: ValueMap): Promise<Enco
   const jid = textArgument(args, "jid");
   const jobs = await sourceOf(context, args);
   const succeeded = new Map<string, Encodable>();
-  for (const id of jobs.getLoad(jid)?.minions ?? []) succeeded.set(id, false);
+  for (const id of jobs.job(jid)?.minions ?? []) succeeded.set(id, false);
   for (const [id, result] of resultsOf(context, jobs, jid)) {
     if (isTrue(result.get("return") ?? null)) succeeded.set(id, true);
   }

@@ -4,7 +4,7 @@ import type { RunnerContext } from "../contract/contract.ts";
 import { fieldsOf } from "./stored-body.ts";
 
 export function ownerOf({ jobs }: RunnerContext, jid: string): unknown {
-  const stored = jobs.getLoad(jid);
+  const stored = jobs.job(jid);
   return stored && fieldsOf(stored.load).get("user");
 }
 

@@ -1,4 +1,5 @@
 /** Wheel function `saltworks.peer_returns`: the returns of a job for the minion that published it. Source: Salt's `pub_ret`, `minion_publish`. */
+import { allReturns } from "../../store/jobs/job-cache.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, parametersOf } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
@@ -17,12 +18,12 @@ export const peerReturnsWheel: ReadonlyMap<string, RunnerFunction> = new Map<str
 
 function peerReturns({ jobs }: RunnerContext, args: ValueMap): Encodable {
   const jid = String(args.get("jid"));
-  const stored = jobs.getLoad(jid);
+  const stored = jobs.job(jid);
   const found = new Map<string, Encodable>();
   if (stored === undefined || initiatorOf(fieldsOf(stored.load)) !== args.get("id")) return found;
   const shape = !isGivenTrue(args, "waited") ? polled : isGivenTrue(args, "full") ? whole : value;
   if (shape === whole) found.set("__jid__", jid);
-  for (const { minionId, body } of jobs.getReturns(jid)) found.set(minionId, shape(fieldsOf(body)));
+  for (const { minionId, body } of allReturns(jobs, jid)) found.set(minionId, shape(fieldsOf(body)));
   return found;
 }
 

@@ -1,5 +1,6 @@
 /** Jobs that run now, on minions and in the master itself. Minions are asked. */
 
+import { allReturns } from "../../store/jobs/job-cache.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { parametersOf } from "../contract/arguments.ts";
@@ -33,7 +34,7 @@ async function active(context: RunnerContext, args: ValueMap): Promise<Encodable
     }
   }
   for (const [jid, described] of jobs) {
-    const returned = context.jobs.getReturns(jid).map((stored) => stored.minionId);
+    const returned = Array.from(allReturns(context.jobs, jid), (stored) => stored.minionId);
     described.set("Running", running.get(jid) ?? []).set("Returned", returned);
   }
   return jobs;

@@ -36,9 +36,9 @@ function list({ caller }: RunnerContext, jobs: JobReader, query: JobQuery): List
   let before = query.before;
   for (;;) {
     const limit = Math.min(pageJobs, query.limit - listed.length);
-    const page = limit > 0 ? jobs.findJids({ ...query, limit, before }) : [];
+    const page = limit > 0 ? jobs.find({ ...query, limit, before }) : [];
     for (const jid of page) {
-      const load = jobs.getRequest(jid);
+      const load = jobs.request(jid);
       // The store trimmed it after it was found.
       if (load === undefined) continue;
       const fields = fieldsOf(load);
@@ -145,7 +145,7 @@ async function listJobsFilter(context: RunnerContext, args: ValueMap): Promise<E
 async function lastRun(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const source = await sourceOf(context, args);
   const filter = filterOf(args, { function: "function", target: "target", metadata: "metadata" });
-  const [jid] = filter === undefined ? [] : source.findJids({ ...filter, limit: 1 });
+  const [jid] = filter === undefined ? [] : source.find({ ...filter, limit: 1 });
   return jid === undefined ? false : shown(args, printed(context, source, jid));
 }
 

@@ -31,7 +31,7 @@ export function describeAt(jid: string, load: ValueMap): Described {
 /** Adds `EndTime` if the option asks for it and the job's end is recorded. */
 export function addEndTime(context: RunnerContext, jobs: JobReader, jid: string, described: Described): void {
   if (!context.config.job_cache_store_endtime) return;
-  const end = jobs.getEndTime(jid);
+  const end = jobs.endTime(jid);
   if (end !== undefined) described.set("EndTime", end);
 }
 

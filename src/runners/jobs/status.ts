@@ -1,7 +1,9 @@
 /** Runner functions `jobs.status`, `jobs.pending`, `jobs.cancel`: what became of a job minion by minion, and jobs that wait for absent minions. */
+
 import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
+import { allReturns } from "../../store/jobs/job-cache.ts";
 import { jidAt, startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type {
@@ -67,14 +69,14 @@ function storedStatus(
   { jobs }: RunnerContext,
   { jid, minion, state, countMax }: JobStatusQuestion,
 ): JobStatus | undefined {
-  const stored = jobs.getLoad(jid);
+  const stored = jobs.job(jid);
   if (stored === undefined) return undefined;
   const glob = minion === undefined ? undefined : compileGlob(minion);
   const counts = { returned: 0, failed: 0, lost: 0 };
   const all = new Map<string, MinionStatus>(
     stored.minions.map((id) => [id, { id, state: "lost", atMs: 0, reason: "the job cache does not have its return" }]),
   );
-  for (const { minionId: id, body } of jobs.getReturns(jid)) {
+  for (const { minionId: id, body } of allReturns(jobs, jid)) {
     const isFailed = Number(fieldsOf(body).get("retcode") ?? 0) !== 0;
     all.set(id, { id, state: isFailed ? "failed" : "returned", atMs: 0, reason: undefined });
   }

@@ -1,23 +1,21 @@
-/** A job cache that isn't there: what readers get where no master has stored a job yet. */
+/** A job cache without jobs: what readers get before a master has stored one. */
 
 import { storeFailed } from "../disk/store-error.ts";
-import type { JobCache } from "./job-cache.ts";
+import type { JobStore } from "./job-cache.ts";
 
-export const emptyJobCache: JobCache = {
-  putReturns: () => Promise.reject(storeFailed("opened for reading", undefined)),
-  putLoad: () => Promise.reject(storeFailed("opened for reading", undefined)),
-  putLoads: () => Promise.reject(storeFailed("opened for reading", undefined)),
-  addMinions: () => Promise.reject(storeFailed("opened for reading", undefined)),
-  getLoad: () => undefined,
-  getRequest: () => undefined,
-  getReturns: () => [],
-  getReturn: () => undefined,
-  whichReturned: () => [],
-  listJids: () => [],
-  findJids: () => [],
-  getEndTime: () => undefined,
-  noCacheJids: () => [],
-  cutFor: () => undefined,
-  trim: () => Promise.resolve(0),
+export const emptyJobCache: JobStore = {
+  keepJobs: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  keepNewJob: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  keepReturns: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  whichReturned: () => Promise.resolve([]),
+  unkeptJobs: () => Promise.resolve([]),
+  trim: ({ olderThanJid }) => Promise.resolve({ removed: 0, hasMore: false, olderThanJid }),
   close: () => Promise.resolve(),
+  job: () => undefined,
+  request: () => undefined,
+  returns: () => [],
+  returnOf: () => undefined,
+  endTime: () => undefined,
+  list: () => [],
+  find: () => [],
 };

@@ -2,18 +2,12 @@
 import { join } from "node:path";
 import { hasCode } from "../../errors.ts";
 import { DamageNotes } from "../drivers/lmdb/damage-notes.ts";
-import type { JobCache, StoredReturn } from "../jobs/job-cache.ts";
+import { compareIds, type JobSearch, type ReturnPage, type StoredReturn } from "../jobs/job-cache.ts";
 import { type LocalCacheOptions, openLocalCache } from "./local-cache.ts";
 import { ReturnFolders } from "./return-folders.ts";
 
 /** Files that cannot be read are told of one by one, up to this number. */
 const faultsToldMax = 100;
-
-/** What of a job cache reads. */
-type Reader = Pick<
-  JobCache,
-  "getLoad" | "getRequest" | "getReturns" | "getReturn" | "getEndTime" | "listJids" | "findJids"
->;
 
 export type JobReaderOptions = LocalCacheOptions & {
   /** What is left out because it cannot be read or is damaged, once each. Without it: a warning of the process. */
@@ -22,23 +16,12 @@ export type JobReaderOptions = LocalCacheOptions & {
   readonly onLeftOut?: (text: string) => void;
 };
 
-/** The job cache, whose readers look into Salt's files as well. */
-export function withOldJobs<Cache extends Reader>(jobs: Cache, o: JobReaderOptions): Cache {
-  const reader = readerOf(jobs, o);
-  return new Proxy(jobs, {
-    get: (target, name) => {
-      if (name in reader) return reader[name as keyof Reader];
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
-
 function warn(error: Error): void {
   process.emitWarning(error);
 }
 
-function readerOf(jobs: Reader, o: JobReaderOptions): Reader {
+/** What the job cache has, and what stands in Salt's files beside it. */
+export function withOldJobs(jobs: JobSearch, o: JobReaderOptions): JobSearch {
   const { onFault = warn, onLeftOut } = o;
   const told = new Faults(onFault, onLeftOut);
   const files = openLocalCache({ ...o, onDamaged: (error) => told.tell(error) });
@@ -46,43 +29,43 @@ function readerOf(jobs: Reader, o: JobReaderOptions): Reader {
   const damage = new DamageNotes(join(o.cachedir, "jobs.lmdb"), { onFault, onLeftOut });
   const isOld = oldJobs(jobs, damage);
   return {
-    getLoad: (jid) => {
+    job: (jid) => {
       try {
-        return jobs.getLoad(jid) ?? files.getLoad(jid);
+        return jobs.job(jid) ?? files.job(jid);
       } catch (error) {
-        // Salt's files have it as well, of whichever master the job is.
-        const load = hasCode(error, "STORE_DAMAGED") ? files.getLoad(jid) : undefined;
+        // Salt's files have it as well, whichever master made the job.
+        const load = hasCode(error, "STORE_DAMAGED") ? files.job(jid) : undefined;
         if (load === undefined) throw error;
         damage.noteLoad(jid);
         return load;
       }
     },
-    getRequest: (jid) => jobs.getRequest(jid) ?? files.getRequest(jid),
-    getReturns: (jid) => {
-      const own = jobs.getReturns(jid);
-      return merged(own, elsewhere.all(jid, isOld(jid) ? [] : own));
+    request: (jid) => jobs.request(jid) ?? files.request(jid),
+    returns: (jid, page) => {
+      const own = jobs.returns(jid, page);
+      return merged(own, elsewhere.page(jid, page, own, isOld(jid))).slice(0, page.limit);
     },
-    // The first return stays, and of a Salt master's job that is Salt's.
-    getReturn: (jid, id) =>
+    // The first return stays. Of a Salt master's job that is the one in Salt's files.
+    returnOf: (jid, id) =>
       isOld(jid)
-        ? (elsewhere.one(jid, id) ?? jobs.getReturn(jid, id))
-        : (jobs.getReturn(jid, id) ?? elsewhere.one(jid, id)),
-    getEndTime: (jid) => jobs.getEndTime(jid) ?? files.getEndTime(jid),
-    listJids: (options) => jobs.listJids(options),
-    findJids: (query) => {
+        ? (elsewhere.one(jid, id) ?? jobs.returnOf(jid, id))
+        : (jobs.returnOf(jid, id) ?? elsewhere.one(jid, id)),
+    endTime: (jid) => jobs.endTime(jid) ?? files.endTime(jid),
+    list: (options) => jobs.list(options),
+    find: (query) => {
       // Before the first start there is nothing but Salt's files.
-      const isNew = jobs.listJids({ newestFirst: true, limit: 1 }).length === 0;
-      return isNew ? files.findJids(query) : jobs.findJids(query);
+      const isNew = jobs.list({ newestFirst: true, limit: 1 }).length === 0;
+      return isNew ? files.find(query) : jobs.find(query);
     },
   };
 }
 
 /** Tells jobs that are not ours; remembers the last, because a caller asks for each minion. A damaged record hides no returns. */
-function oldJobs(jobs: Reader, damage: DamageNotes): (jid: string) => boolean {
+function oldJobs(jobs: JobSearch, damage: DamageNotes): (jid: string) => boolean {
   let last: { readonly jid: string; readonly isOld: boolean } | undefined;
   const look = (jid: string) => {
     try {
-      const load = jobs.getLoad(jid);
+      const load = jobs.job(jid);
       return load === undefined || load.isTakenOver === true;
     } catch (error) {
       if (!hasCode(error, "STORE_DAMAGED")) throw error;
@@ -117,29 +100,37 @@ class Faults {
 
 /** Returns in Salt's files: those of a Salt master's job, and those of our jobs that it got because it ran when the minion answered. */
 class ReturnsElsewhere {
-  readonly #files: Reader;
+  readonly #files: JobSearch;
   readonly #folders: ReturnFolders;
   readonly #faults: Faults;
 
-  constructor(files: Reader, o: LocalCacheOptions, faults: Faults) {
+  constructor(files: JobSearch, o: LocalCacheOptions, faults: Faults) {
     this.#files = files;
     this.#folders = new ReturnFolders(o);
     this.#faults = faults;
   }
 
-  /** Of minions that `own` does not have. */
-  all(jid: string, own: readonly StoredReturn[]): StoredReturn[] {
+  /** Returns that go into a page beside `own`: behind the last of a full one there is room for none. @param isOld whether they replace those in `own` */
+  page(jid: string, { after, limit }: ReturnPage, own: readonly StoredReturn[], isOld: boolean): StoredReturn[] {
     const folders = this.#read(() => this.#folders.of(jid));
     if (folders === undefined || folders.size === 0) return [];
-    const known = new Set(own.map(({ minionId }) => minionId));
-    return [...folders].flatMap((minionId) => {
-      const body = known.has(minionId) ? undefined : this.#read(() => this.#files.getReturn(jid, minionId));
-      return body === undefined ? [] : [{ minionId, body }];
-    });
+    const known = new Set(isOld ? [] : own.map(({ minionId }) => minionId));
+    const last = own.length < limit ? undefined : own.at(-1)?.minionId;
+    const isOnPage = (id: string) =>
+      !known.has(id) &&
+      (after === undefined || compareIds(id, after) > 0) &&
+      (last === undefined || compareIds(id, last) <= 0);
+    const found: StoredReturn[] = [];
+    for (const minionId of [...folders].filter(isOnPage).sort(compareIds)) {
+      if (found.length === limit) break;
+      const body = this.#read(() => this.#files.returnOf(jid, minionId));
+      if (body !== undefined) found.push({ minionId, body });
+    }
+    return found;
   }
 
   one(jid: string, minionId: string): Uint8Array | undefined {
-    return this.#read(() => (this.#folders.of(jid).has(minionId) ? this.#files.getReturn(jid, minionId) : undefined));
+    return this.#read(() => (this.#folders.of(jid).has(minionId) ? this.#files.returnOf(jid, minionId) : undefined));
   }
 
   /** A file that cannot be read hides no other return. */
@@ -158,5 +149,5 @@ class ReturnsElsewhere {
 function merged(some: readonly StoredReturn[], others: readonly StoredReturn[]): StoredReturn[] {
   if (others.length === 0) return [...some];
   const byId = new Map([...some, ...others].map((stored) => [stored.minionId, stored]));
-  return [...byId.values()].sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
+  return [...byId.values()].sort((a, b) => compareIds(a.minionId, b.minionId));
 }

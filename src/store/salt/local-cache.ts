@@ -12,15 +12,18 @@ import { decode } from "../../wire/msgpack.ts";
 import { replaceFile } from "../disk/durable-file.ts";
 import { storeDamaged, storeFailed } from "../disk/store-error.ts";
 import { compareNewestFirst, type JobQuery, searchOneByOne } from "../jobs/facts.ts";
-import type {
-  JobCache,
-  ListOptions,
-  LoadRecord,
-  LoadToPut,
-  PutOutcome,
-  ReturnRecord,
-  StoredReturn,
-  TrimOptions,
+import {
+  compareIds,
+  type JobStore,
+  type ListOptions,
+  type LoadRecord,
+  type LoadToPut,
+  type PutOutcome,
+  type ReturnPage,
+  type ReturnRecord,
+  type StoredReturn,
+  type Trimmed,
+  type TrimOptions,
 } from "../jobs/job-cache.ts";
 import {
   anyMinionsFile,
@@ -87,34 +90,28 @@ export function writeLoadFiles(o: LocalCacheOptions, { jid, load, minions, isNoC
   }
 }
 
-export class LocalCache implements JobCache {
+export class LocalCache implements JobStore {
   readonly #o: LocalCacheReading;
   #walk: Generator<string> | undefined;
+  #listing: { readonly jid: string; readonly ids: readonly string[] } | undefined;
 
   constructor(o: LocalCacheReading) {
     this.#o = o;
   }
 
-  async putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
+  async keepReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
     return batch.map((record) => this.#putReturn(record));
   }
 
-  async putLoad(record: LoadRecord): Promise<void> {
-    writeLoadFiles(this.#o, record);
+  async keepJobs(jobs: readonly LoadToPut[]): Promise<void> {
+    for (const job of jobs) writeLoadFiles(this.#o, job);
   }
 
-  async putLoads(records: readonly LoadToPut[]): Promise<void> {
-    for (const record of records) writeLoadFiles(this.#o, record);
+  async keepNewJob(job: LoadToPut): Promise<void> {
+    if (!existsSync(join(this.#directory(job.jid), loadFile))) writeLoadFiles(this.#o, job);
   }
 
-  async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
-    const path = join(this.#directory(jid), minionsFile);
-    const present = readIfThere(path);
-    if (present === undefined) return;
-    replaceFile(path, encodeMinions([...new Set([...decodeMinions(present), ...minionIds])]), fileMode);
-  }
-
-  getLoad(jid: string): LoadRecord | undefined {
+  job(jid: string): LoadRecord | undefined {
     const directory = this.#directory(jid);
     const load = readIfThere(join(directory, loadFile));
     if (load === undefined) return undefined;
@@ -125,20 +122,22 @@ export class LocalCache implements JobCache {
     return { jid, load, minions: [...new Set(minions)] };
   }
 
-  getRequest(jid: string): Uint8Array | undefined {
+  request(jid: string): Uint8Array | undefined {
     return readIfThere(join(this.#directory(jid), loadFile));
   }
 
-  getReturns(jid: string): StoredReturn[] {
+  returns(jid: string, { after, limit }: ReturnPage): StoredReturn[] {
     const returns: StoredReturn[] = [];
-    for (const minionId of foldersIn(this.#directory(jid)).sort()) {
-      const body = this.getReturn(jid, minionId);
+    for (const minionId of this.#returned(jid)) {
+      if (returns.length >= limit) break;
+      if (after !== undefined && compareIds(minionId, after) <= 0) continue;
+      const body = this.returnOf(jid, minionId);
       if (body !== undefined) returns.push({ minionId, body });
     }
     return returns;
   }
 
-  getReturn(jid: string, minionId: string): Buffer | undefined {
+  returnOf(jid: string, minionId: string): Buffer | undefined {
     const directory = join(this.#directory(jid), minionId);
     const file = join(directory, returnFile);
     const returned = readIfThere(file);
@@ -149,33 +148,39 @@ export class LocalCache implements JobCache {
     );
   }
 
-  whichReturned(jid: string, minionIds: readonly string[]): string[] {
-    return minionIds.filter((minionId) => this.getReturn(jid, minionId) !== undefined);
+  async whichReturned(jid: string, minionIds: readonly string[]): Promise<string[]> {
+    return minionIds.filter((minionId) => this.returnOf(jid, minionId) !== undefined);
   }
 
-  listJids({ newestFirst, limit, before }: ListOptions): string[] {
+  list({ newestFirst, limit, before }: ListOptions): string[] {
     const jids = this.#allJids().filter((jid) => before === undefined || jid < before);
     return (newestFirst ? jids : jids.reverse()).slice(0, limit);
   }
 
-  findJids(query: JobQuery): string[] {
-    return searchOneByOne(this.#allJids(), (jid) => this.getRequest(jid), query);
+  find(query: JobQuery): string[] {
+    return searchOneByOne(this.#allJids(), (jid) => this.request(jid), query);
   }
 
-  getEndTime(jid: string): string | undefined {
+  endTime(jid: string): string | undefined {
     return readIfThere(join(this.#directory(jid), endTimeFile))
       ?.toString("utf8")
       .trim();
   }
 
   /** The marks are looked for where a return is written. */
-  noCacheJids(): string[] {
+  async unkeptJobs(): Promise<string[]> {
     return [];
   }
 
-  /** Who writes these files counts elsewhere. */
-  cutFor(): undefined {
-    return undefined;
+  /** Minions with a folder, sorted. Listed once a turn, for all pages that are asked for in it. */
+  #returned(jid: string): readonly string[] {
+    if (this.#listing?.jid !== jid) {
+      this.#listing = { jid, ids: foldersIn(this.#directory(jid)).sort(compareIds) };
+      queueMicrotask(() => {
+        this.#listing = undefined;
+      });
+    }
+    return this.#listing.ids;
   }
 
   /** Newest first. */
@@ -189,10 +194,17 @@ export class LocalCache implements JobCache {
     return jids.sort(compareNewestFirst);
   }
 
-  /** Goes on where the last call stopped, so that many jobs are not looked at all at once. */
-  async trim({ olderThanJid, stepsMax }: TrimOptions): Promise<number> {
-    if (!isJid(olderThanJid)) return 0;
-    const olderThanMs = jidTime(olderThanJid).getTime();
+  /** Goes on where the last call stopped, so that no call looks at too many jobs. Removes old jobs alone: what writes these files counts elsewhere. */
+  async trim({ olderThanJid, stepsMax }: TrimOptions): Promise<Trimmed> {
+    const removed = isJid(olderThanJid) ? this.#removeOlder(jidTime(olderThanJid).getTime(), stepsMax) : 0;
+    return { removed, hasMore: removed >= stepsMax, olderThanJid };
+  }
+
+  async close(): Promise<void> {
+    this.#walk = undefined;
+  }
+
+  #removeOlder(olderThanMs: number, stepsMax: number): number {
     let steps = 0;
     for (let looks = 0; looks < stepsMax * looksPerStep && steps < stepsMax; looks += 1) {
       this.#walk ??= this.#jobDirectories();
@@ -206,10 +218,6 @@ export class LocalCache implements JobCache {
       steps += 1;
     }
     return steps;
-  }
-
-  async close(): Promise<void> {
-    this.#walk = undefined;
   }
 
   #putReturn({ jid, minionId, body }: ReturnRecord): PutOutcome {
@@ -274,6 +282,6 @@ function isOlder(directory: string, olderThanMs: number): boolean {
   return stat !== undefined && stat.mtimeMs < olderThanMs;
 }
 
-export function openLocalCache(o: LocalCacheReading): JobCache {
+export function openLocalCache(o: LocalCacheReading): JobStore {
   return new LocalCache(o);
 }

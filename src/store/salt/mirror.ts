@@ -13,7 +13,7 @@ import { storeFailed } from "../disk/store-error.ts";
 import { DamageNotes } from "../drivers/lmdb/damage-notes.ts";
 import { readLayout } from "../drivers/lmdb/layout.ts";
 import { jidInReturnKey, minionIdIn, type ReadShard, readShards, shardIndexOf } from "../drivers/lmdb/records.ts";
-import type { JobCache } from "../jobs/job-cache.ts";
+import type { JobSearch } from "../jobs/job-cache.ts";
 import type { MinionData } from "../minions/data.ts";
 import type { FedReturn, SaltFeed } from "./feed.ts";
 import { endTimeFile, jobDirectory, loadFile } from "./job-files.ts";
@@ -29,7 +29,7 @@ const passingFaults = ["ENOSPC", "EDQUOT", "EROFS", "EIO", "EMFILE", "ENFILE", "
 export type SaltMirrorOptions = LocalCacheOptions & {
   /** Directory of the LMDB job cache. */
   readonly jobsPath: string;
-  readonly jobs: Pick<JobCache, "getLoad">;
+  readonly jobs: Pick<JobSearch, "job">;
   readonly minions: Pick<MinionData, "get" | "getMine">;
   readonly feed: SaltFeed;
   readonly layouts: readonly MinionLayout[];
@@ -125,7 +125,7 @@ export class SaltMirror {
       return;
     }
     this.#ensureLoad(jid);
-    const [outcome] = await this.#cache.putReturns([{ jid, minionId, body }]);
+    const [outcome] = await this.#cache.keepReturns([{ jid, minionId, body }]);
     step[outcome === "duplicate" ? "duplicates" : "returns"] += 1;
     if (this.#o.storesEndTime) ended.add(jid);
   }
@@ -178,7 +178,7 @@ export class SaltMirror {
   #ensureLoad(jid: string): void {
     if (this.#knownJobs.has(jid)) return;
     const isThere = existsSync(join(jobDirectory(this.#o.cachedir, this.#o.hashType, jid), loadFile));
-    const load = isThere ? undefined : this.#o.jobs.getLoad(jid);
+    const load = isThere ? undefined : this.#o.jobs.job(jid);
     if (load !== undefined) writeLoadFiles(this.#o, load);
     if (!isThere && load === undefined) return;
     if (this.#knownJobs.size >= knownJobsMax) this.#knownJobs.clear();

@@ -11,7 +11,7 @@ import { saltFileBytesMax, saltMirrorStepMs, takenJidBytesMax } from "../../limi
 import { textField } from "../../wire/fields.ts";
 import { isJid } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
-import type { JobCache, LoadRecord } from "../jobs/job-cache.ts";
+import type { JobSearch, JobStore, LoadRecord } from "../jobs/job-cache.ts";
 import { jobDirectory, jobsDirectory, loadFile } from "./job-files.ts";
 import type { LocalCacheOptions } from "./local-cache.ts";
 
@@ -31,9 +31,9 @@ type Fault = { readonly file: string; readonly reason: string };
 type OnFault = (fault: Fault) => void;
 
 export type OldJobsOptions = LocalCacheOptions & {
-  readonly jobs: Pick<JobCache, "getRequest" | "putLoads">;
+  readonly jobs: Pick<JobStore, "request" | "keepJobs">;
   /** Salt's layout. */
-  readonly files: Pick<JobCache, "getLoad">;
+  readonly files: Pick<JobSearch, "job">;
 };
 export type OldJobsTask = {
   /** Only what changed after this. */
@@ -101,23 +101,23 @@ async function* takeOverJobs(o: Taking, onFault: OnFault): AsyncGenerator<number
     const record = directory === undefined ? undefined : readOldLoad(o, directory, onFault);
     if (record !== undefined) waiting.push(record);
     if (waiting.length >= loadsAtOnce) {
-      yield await putLoads(o, waiting, onFault);
+      yield await keepLoads(o, waiting, onFault);
       waiting = [];
     } else yield 0;
   }
-  yield await putLoads(o, waiting, onFault);
+  yield await keepLoads(o, waiting, onFault);
 }
 
 /** One that our store cannot take is named, and the others are put one by one. @returns how many were put */
-async function putLoads(o: Taking, loads: readonly LoadRecord[], onFault: OnFault): Promise<number> {
+async function keepLoads(o: Taking, loads: readonly LoadRecord[], onFault: OnFault): Promise<number> {
   try {
-    await o.jobs.putLoads(loads);
+    await o.jobs.keepJobs(loads);
     return loads.length;
   } catch (error) {
     if (!isOfRecord(error)) throw error;
     if (loads.length > 1) {
       let put = 0;
-      for (const load of loads) put += await putLoads(o, [load], onFault);
+      for (const load of loads) put += await keepLoads(o, [load], onFault);
       return put;
     }
     for (const { jid } of loads)
@@ -228,14 +228,14 @@ function readOldLoad(o: Taking, directory: string, onFault: OnFault): LoadRecord
     onFault({ file, reason: `hash_type ${o.hashType} has another directory for job ${jid}` });
     return undefined;
   }
-  const record = reading(file, onFault, () => o.files.getLoad(jid));
+  const record = reading(file, onFault, () => o.files.job(jid));
   return record === undefined ? undefined : { ...record, isTakenOver: true };
 }
 
 /** Nothing takes the place of a record of ours that is damaged: what is left of it may be wanted. */
 function isStored(o: Taking, file: string, jid: string, onFault: OnFault): boolean {
   try {
-    return o.jobs.getRequest(jid) !== undefined;
+    return o.jobs.request(jid) !== undefined;
   } catch (error) {
     if (!isOfRecord(error)) throw error;
     onFault({ file, reason: `our own record of job ${jid} cannot be read: ${error.message}` });

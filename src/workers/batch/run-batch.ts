@@ -79,7 +79,7 @@ async function commit(shard: Shard, batch: BatchEffects, onFault: (error: Error)
   const stored = batch.returns.filter((pending) => pending.isStored);
   const outcomes: PutOutcome[] = [];
   const putReturns = async () => {
-    if (stored.length > 0) outcomes.push(...(await shard.stores.jobs.putReturns(stored.map(({ record }) => record))));
+    if (stored.length > 0) outcomes.push(...(await shard.stores.jobs.keepReturns(stored.map(({ record }) => record))));
   };
   const settled = await Promise.allSettled([putReturns(), ...batch.writes]);
   const failed = settled.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];

@@ -10,7 +10,6 @@ import { noCacheJobsMax } from "../../limits.ts";
 import type { JobCache } from "../../store/jobs/job-cache.ts";
 import type { KeyDirectories } from "../../store/keys/keys.ts";
 import type { MinionData } from "../../store/minions/data.ts";
-import type { SaltFeed } from "../../store/salt/feed.ts";
 import { hasMinionFiles } from "../../store/salt/minion-files.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import { isTokenKept, tokenDirectory } from "../../store/secrets/tokens.ts";
@@ -43,12 +42,6 @@ export type ShardStores = {
   readonly minions: MinionData;
   readonly keys: KeyDirectories;
   readonly box: SecretBox;
-  /** Loads in Salt's on-disk layout, which Python's command line reads. */
-  readonly loads: JobCache | undefined;
-  /** All that stands in that layout. */
-  readonly saltJobs: Pick<JobCache, "trim">;
-  /** What is to be written into Salt's files, if they are kept current. */
-  readonly feed: Pick<SaltFeed, "close"> | undefined;
 };
 
 const presencePingsMax = 16;
@@ -71,13 +64,12 @@ export class Shard {
   /** Ids whose stored session is being removed. The store still has it. */
   readonly #dropping = new Set<string>();
   /** Jobs whose returns are not stored, oldest first. */
-  readonly #noCacheJids: Set<string>;
+  readonly #noCacheJids = new Set<string>();
   #lastJidMicros = 0;
 
   constructor(start: ShardStart, stores: ShardStores) {
     this.start = start;
     this.stores = stores;
-    this.#noCacheJids = new Set(stores.jobs.noCacheJids().slice(-noCacheJobsMax));
     this.partitioner = new Partitioner(start.partitionKey, start.config.partitions);
     this.facts = new MinionFacts(stores.minions, (name) => this.count(name));
     this.nodegroups = readNodegroups(start.config.nodegroups);

@@ -3,12 +3,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { join } from "node:path";
 import type { MasterConfig } from "../../config/load.ts";
 import { logItemsMax } from "../../limits.ts";
-import { openLmdbJobCache } from "../../store/drivers/lmdb/job-cache.ts";
-import type { JobCache } from "../../store/jobs/job-cache.ts";
+import { type JobReader, openJobReader } from "../../store/drivers/open-job-cache.ts";
 import { type MinionData, openMinionData } from "../../store/minions/data.ts";
-import { withOldJobs } from "../../store/salt/job-reader.ts";
 
-type Stores = { readonly minions: MinionData; readonly jobs: JobCache };
+type Stores = { readonly minions: MinionData; readonly jobs: JobReader };
 type Call = { readonly note: (text: string) => void; readonly told: Set<string> };
 
 export class RunnerStores {
@@ -38,21 +36,13 @@ export class RunnerStores {
   }
 
   #openAll(): Stores {
-    const { cachedir, store_shards, job_cache_durability, hash_type } = this.#config;
     const onFault = ({ message }: Error) => {
       if (this.#faults.length < logItemsMax) this.#faults.push(message);
     };
     const onLeftOut = (text: string) => this.#tellCaller(text);
-    const jobs = openLmdbJobCache({
-      path: join(cachedir, "jobs.lmdb"),
-      shards: store_shards,
-      durability: job_cache_durability,
-      onFault,
-      onLeftOut,
-    });
     return {
-      minions: openMinionData({ path: join(cachedir, "minions.lmdb"), isReadOnly: true }),
-      jobs: withOldJobs(jobs, { cachedir, hashType: hash_type, onFault, onLeftOut }),
+      minions: openMinionData({ path: join(this.#config.cachedir, "minions.lmdb"), isReadOnly: true }),
+      jobs: openJobReader(this.#config, { onFault, onLeftOut }),
     };
   }
 

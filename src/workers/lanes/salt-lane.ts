@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
 import { logItemsMax } from "../../limits.ts";
-import { openLmdbJobCache } from "../../store/drivers/lmdb/job-cache.ts";
+import { lmdbJobsPath, openDriver } from "../../store/drivers/table.ts";
 import { openMinionData } from "../../store/minions/data.ts";
 import { SaltFeed } from "../../store/salt/feed.ts";
 import { openLocalCache } from "../../store/salt/local-cache.ts";
@@ -21,14 +21,8 @@ const { config, feedFile, layouts, startedThreads } = workerData as SaltStart & 
 answerForMeasures(nameLaneThread("salt", startedThreads));
 yieldToOthers();
 const layout = { cachedir: config.cachedir, hashType: config.hash_type };
-const jobsPath = join(config.cachedir, "jobs.lmdb");
 const storeFaults: string[] = [];
-const jobs = openLmdbJobCache({
-  path: jobsPath,
-  shards: config.store_shards,
-  durability: config.job_cache_durability,
-  onFault,
-});
+const jobs = openDriver(config, { onFault });
 let mirror: SaltMirror | undefined;
 const oldJobs = new OldJobs({ ...layout, jobs, files: openLocalCache(layout) });
 
@@ -40,7 +34,7 @@ function onFault({ message }: Error): void {
 function openMirror(): SaltMirror {
   return new SaltMirror({
     ...layout,
-    jobsPath,
+    jobsPath: lmdbJobsPath(config.cachedir),
     jobs,
     minions: openMinionData({ path: join(config.cachedir, "minions.lmdb"), isReadOnly: true }),
     feed: new SaltFeed(feedFile),

@@ -92,16 +92,15 @@ function keepStandalone(shard: Shard, batch: BatchEffects, head: ReturnHead, id:
   fields.set("tgt", id);
   for (const name of publisherFields) fields.delete(name);
   const data = encode(fields, "bin");
-  batch.writes.push(shard.stores.jobs.putLoad({ jid, load: data, minions: [id] }));
+  batch.writes.push(shard.stores.jobs.keepNewJob({ jid, load: data, minions: [id] }));
   fireReturn(shard, batch, returnTag(jid, id), data, head.retcode !== 0);
   keep(shard, batch, jid, id, data);
 }
 
 /** `salt-call` sends its own jid and the target, so the return is also the job's load. */
 function saveOwnLoad(shard: Shard, batch: BatchEffects, head: ReturnHead, id: string): void {
-  if (shard.stores.jobs.getLoad(head.jid) !== undefined) return;
   const load = loadIn(eventDataBytes(head.data));
-  batch.writes.push(shard.stores.jobs.putLoad({ jid: head.jid, load, minions: [id] }));
+  batch.writes.push(shard.stores.jobs.keepNewJob({ jid: head.jid, load, minions: [id] }));
 }
 
 /** Fields of a publish, credentials among them, that a minion's own job must not have. */

@@ -2,12 +2,14 @@
  * A mixed day under chaos: jobs, returns, mines, pillars, events and authentications, while strangers flood, the master is killed, its disk fills
  * and keys change, drawn from a printed seed. At its end nothing acknowledged may be missing, memory is back, and every honest minion answers.
  */
+
 import { spawnSync } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
 import { seededRandom } from "../../../bench/load/random.ts";
 import { memoryOf } from "../../../bench/memory.ts";
 import { SaltworksError } from "../../../src/errors.ts";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
+import { allReturns } from "../../../src/store/jobs/job-cache.ts";
 import { cliFile } from "../../fleet/our-master.ts";
 import { runCli } from "../../fleet/run-cli.ts";
 import { Disturbances, type Outage } from "./disturbances.ts";
@@ -207,14 +209,14 @@ async function acknowledgedAndLost(site: ChaosSite, probes: Probes, jobs: Jobs, 
     for (const jid of jobs.jids) {
       const ids = await site.fleet.acknowledged(jid);
       acknowledged += ids.size;
-      const stored = new Set(cache.getReturns(jid).map(({ minionId }) => minionId));
+      const stored = new Set([...allReturns(cache, jid)].map(({ minionId }) => minionId));
       const lost = [...ids].filter((id) => !stored.has(id));
       if (lost.length > 0)
         faults.push(`job ${jid}: ${lost.length} of ${ids.size} acknowledged returns are lost: ${lost.slice(0, 5)}`);
     }
     for (const { id, acknowledged: jids } of probes.all) {
       acknowledged += jids.length;
-      const lost = jids.filter((jid) => cache.getReturn(jid, id) === undefined);
+      const lost = jids.filter((jid) => cache.returnOf(jid, id) === undefined);
       if (lost.length > 0)
         faults.push(`${lost.length} of ${jids.length} acknowledged returns of ${id} are lost: ${lost.slice(0, 5)}`);
     }

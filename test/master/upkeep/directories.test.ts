@@ -41,8 +41,8 @@ describe("the master's directories", () => {
       for (const name of ["jobs", "minions"]) assert.equal(modeOf(join(cachedir, name)), "750");
       const cache = openLocalCache({ cachedir, hashType: "sha256" });
       const jid = "20260102030405000001";
-      await cache.putLoad({ jid, load: encode({ fun: "test.ping" }, "bin"), minions: ["web1"] });
-      await cache.putReturns([{ jid, minionId: "web1", body: encode({ return: true, fun: "test.ping" }, "bin") }]);
+      await cache.keepJobs([{ jid, load: encode({ fun: "test.ping" }, "bin"), minions: ["web1"] }]);
+      await cache.keepReturns([{ jid, minionId: "web1", body: encode({ return: true, fun: "test.ping" }, "bin") }]);
       const modes = new Map<string, Set<string>>();
       for (const entry of readdirSync(join(cachedir, "jobs"), { recursive: true, withFileTypes: true })) {
         const kind = entry.isDirectory() ? "directories" : "files";

@@ -17,16 +17,16 @@ const steps: { readonly [jid: string]: { readonly [id: string]: string } } = {
   "20261120155553000002": { c: "of c" },
 };
 const jobs: JobReader = {
-  getLoad: () => undefined,
-  getReturns: (jid) =>
+  job: () => undefined,
+  returns: (jid) =>
     Object.entries(steps[jid] ?? {}).map(([minionId, value]) => ({
       minionId,
       body: encode({ return: value, retcode: 0, success: true }, "bin"),
     })),
-  getReturn: () => undefined,
-  getRequest: () => undefined,
-  getEndTime: () => undefined,
-  findJids: () => [],
+  returnOf: () => undefined,
+  request: () => undefined,
+  endTime: () => undefined,
+  find: () => [],
 };
 
 type Statuses = {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { JobRequest, RunnerContext } from "../../../src/runners/contract/contract.ts";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
-import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
+import type { JobStore } from "../../../src/store/jobs/job-cache.ts";
 import { writeLoadFiles } from "../../../src/store/salt/local-cache.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
@@ -20,16 +20,16 @@ const jid = "20261120155553671842";
 const asked = { cmd: "publish", tgt: "es*", fun: "cmd.run", arg: ["echo hi"], tgt_type: "glob", ret: "", user: "root" };
 
 async function putJob(
-  cache: JobCache,
+  cache: JobStore,
   id: string,
   load: Fields,
   minions: string[],
   returns: Readonly<Record<string, Fields>> = {},
 ): Promise<void> {
-  await cache.putLoad({ jid: id, load: encode({ ...load, jid: id }, "bin"), minions });
+  await cache.keepJobs([{ jid: id, load: encode({ ...load, jid: id }, "bin"), minions }]);
   for (const [minionId, fields] of Object.entries(returns)) {
     const body = encode({ cmd: "_return", id: minionId, jid: id, ...fields }, "bin");
-    await cache.putReturns([{ jid: id, minionId, body }]);
+    await cache.keepReturns([{ jid: id, minionId, body }]);
   }
 }
 
@@ -37,7 +37,7 @@ const pair = (map: Readonly<Record<string, Value>>): Value => new Map<Value, Val
 
 describe("runner jobs", () => {
   const temporary = temporaryDirectories();
-  let cache: JobCache;
+  let cache: JobStore;
   let context: RunnerContext;
   before(async () => {
     cache = openLmdbJobCache({ path: join(temporary(), "jobs"), shards: 1, durability: "commit" });
@@ -192,7 +192,7 @@ describe("searches recorded from Salt", () => {
     ],
     ["20261120161244685961", { fun: "cmd.run", arg: ["exit 2"], tgt: "es2", tgt_type: "glob" }],
   ];
-  let cache: JobCache;
+  let cache: JobStore;
   before(async () => {
     cache = openLmdbJobCache({ path: join(temporary(), "jobs"), shards: 1, durability: "commit" });
     for (const [id, load] of jobs) await putJob(cache, id, { ...load, user: "root" }, []);

@@ -32,10 +32,10 @@ describe("the index of a job cache", () => {
   beforeEach(async () => {
     path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", storesEndTime: true });
-    for (const each of jids) await cache.putLoad(loadOf(each, ["m1"], { isNoCache: each === "a-name" }));
+    for (const each of jids) await cache.keepJobs([loadOf(each, ["m1"], { isNoCache: each === "a-name" })]);
     const { body, ...rest } = returnOf(jid, "m1");
     const stamp = encode({ _stamp: "2026-01-02T03:04:07.123456", return: true }, "bin");
-    await cache.putReturns([{ ...rest, body: stamp }]);
+    await cache.keepReturns([{ ...rest, body: stamp }]);
     await cache.close();
   });
 
@@ -103,7 +103,7 @@ describe("the index of a job cache", () => {
   it("is whole as it was made, and when it was built anew", async () => {
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     const load = encode({ fun: ["test.ping", "x\ud800", "x\ufffd"], tgt: "é", user: "root" }, "bin");
-    await cache.putLoad({ ...loadOf("another"), load });
+    await cache.keepJobs([{ ...loadOf("another"), load }]);
     await cache.close();
     assert.equal(faultsOf(checkJobs, path), "");
     assert.equal(await reshardJobCache(path, 2), 1);
@@ -123,7 +123,7 @@ describe("the index of a job cache", () => {
       const told: string[] = [];
       const onFault = (error: Error) => void told.push(error.message);
       const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true, onFault });
-      const end = cache.getEndTime(jid);
+      const end = cache.endTime(jid);
       await cache.close();
       return { end, told: told.join() };
     };

@@ -9,7 +9,7 @@ const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", onFault: 
 async function put(batch: number): Promise<void> {
   const records = Array.from({ length: Number(perBatch) }, (_, index) => returnOf(jid, `m${batch}-${index}`));
   try {
-    const outcomes = await cache.putReturns(records);
+    const outcomes = await cache.keepReturns(records);
     writeSync(1, `${outcomes[0] ?? ""} ${batch}\n`);
   } catch (error) {
     writeSync(1, `${(error as { code?: string }).code} ${batch}\n`);

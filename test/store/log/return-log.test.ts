@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { returnsPerTransaction } from "../../../src/limits.ts";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
 import { reshardJobCache } from "../../../src/store/drivers/lmdb/reshard.ts";
-import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
+import { allReturns, type JobStore } from "../../../src/store/jobs/job-cache.ts";
 import { listLogs, readLog } from "../../../src/store/log/files.ts";
 import { blockBytes, blocksFor, encodeFrame, frameBytesMax } from "../../../src/store/log/frames.ts";
 import { returnOf } from "../../contract/job-cache.ts";
@@ -35,8 +35,8 @@ function runWriter(path: string, args: readonly (string | number)[], injections:
   return { acknowledged, lines, hasEnded: lines.at(-1) === "closed" };
 }
 
-function storedBatches(cache: JobCache): Set<number> {
-  return new Set(cache.getReturns(jid).map(({ minionId }) => Number(minionId.slice(1).split("-")[0])));
+function storedBatches(cache: JobStore): Set<number> {
+  return new Set([...allReturns(cache, jid)].map(({ minionId }) => Number(minionId.slice(1).split("-")[0])));
 }
 
 async function readBatches(path: string): Promise<Set<number>> {
@@ -97,7 +97,7 @@ describe("a log of returns", () => {
   it("goes with its writer, which leaves everything in the store", async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    await cache.putReturns([returnOf(jid, "m1-0")]);
+    await cache.keepReturns([returnOf(jid, "m1-0")]);
     assert.equal(listLogs(path).length, 1);
     assert.deepEqual(await readBatches(path), new Set([1]), "seen before the store has it");
     await cache.close();
@@ -109,20 +109,20 @@ describe("a log of returns", () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     const records = Array.from({ length: returnsPerTransaction }, (_, index) => returnOf(jid, `m${index}-0`));
-    await cache.putReturns(records);
+    await cache.keepReturns(records);
     await new Promise((resolve) => setImmediate(resolve));
-    await cache.putReturns([returnOf(jid, "m-last")]);
+    await cache.keepReturns([returnOf(jid, "m-last")]);
     assert.equal(readLog(listLogs(path)[0] ?? "").length, 1);
-    assert.equal(cache.getReturns(jid).length, returnsPerTransaction + 1);
-    assert.deepEqual(await cache.putReturns(records.slice(0, 1)), ["duplicate"]);
+    assert.equal([...allReturns(cache, jid)].length, returnsPerTransaction + 1);
+    assert.deepEqual(await cache.keepReturns(records.slice(0, 1)), ["duplicate"]);
     await cache.close();
   });
 
   it("is by-passed by a batch that it cannot hold", async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    await cache.putReturns([returnOf(jid, "m1-0", "small")]);
-    await cache.putReturns([returnOf(jid, "m2-0", "x".repeat(9_000_000)), returnOf(jid, "m3-0")]);
+    await cache.keepReturns([returnOf(jid, "m1-0", "small")]);
+    await cache.keepReturns([returnOf(jid, "m2-0", "x".repeat(9_000_000)), returnOf(jid, "m3-0")]);
     assert.ok(readLog(listLogs(path)[0] ?? "").length < 2, "only what was there before");
     assert.deepEqual(storedBatches(cache), new Set([1, 2, 3]));
     await cache.close();
@@ -135,7 +135,7 @@ describe("a log of returns", () => {
     assert.equal(child.status, 0);
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     assert.ok(storedBatches(cache).has(1));
-    assert.deepEqual(await cache.putReturns([returnOf(jid, "m1-0"), returnOf(jid, "m99-0")]), ["duplicate", "stored"]);
+    assert.deepEqual(await cache.keepReturns([returnOf(jid, "m1-0"), returnOf(jid, "m99-0")]), ["duplicate", "stored"]);
     assert.equal(listLogs(path).length, 1, "its own");
     await cache.close();
   });
@@ -228,7 +228,7 @@ describe("the log's file", () => {
   it("is only its owner's to read, as the store is", async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "commit" });
-    await cache.putReturns([returnOf(jid, "m1-0")]);
+    await cache.keepReturns([returnOf(jid, "m1-0")]);
     const [log = ""] = listLogs(path);
     assert.ok(readFileSync(log).includes("m1-0"));
     await cache.close();

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
-import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
+import { allReturns, type JobSearch, type JobStore } from "../../../src/store/jobs/job-cache.ts";
 import { jobDirectory } from "../../../src/store/salt/job-files.ts";
 import { withOldJobs } from "../../../src/store/salt/job-reader.ts";
 import { openLocalCache } from "../../../src/store/salt/local-cache.ts";
@@ -18,37 +18,37 @@ const jid = "20260102030405000001";
 describe("returns that a Salt master got for a job of ours", () => {
   const temporary = temporaryDirectories();
   let cachedir: string;
-  let jobs: JobCache;
-  let reader: JobCache;
+  let jobs: JobStore;
+  let reader: JobSearch;
   let faults: string[];
   beforeEach(async () => {
     cachedir = temporary();
     faults = [];
     jobs = openLmdbJobCache({ path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "commit" });
     reader = withOldJobs(jobs, { cachedir, hashType, onFault: ({ message }) => faults.push(message) });
-    await jobs.putLoad(loadOf(jid, ["a", "b", "c"]));
-    await salt().putLoad(loadOf(jid, ["a", "b", "c"]));
-    await jobs.putReturns([returnOf(jid, "a", "ours")]);
+    await jobs.keepJobs([loadOf(jid, ["a", "b", "c"])]);
+    await salt().keepJobs([loadOf(jid, ["a", "b", "c"])]);
+    await jobs.keepReturns([returnOf(jid, "a", "ours")]);
   });
   afterEach(() => jobs.close());
 
   const salt = () => openLocalCache({ cachedir, hashType });
   const directory = () => jobDirectory(cachedir, hashType, jid);
   const returned = (body: Uint8Array | undefined) => body && (decode(body) as Map<string, unknown>).get("return");
-  const found = () => reader.getReturns(jid).map(({ minionId, body }) => [minionId, returned(body)]);
+  const found = () => [...allReturns(reader, jid)].map(({ minionId, body }) => [minionId, returned(body)]);
   /** Until then questions of one turn have one answer. */
   const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
   it("are found beside ours, which count where both have one", async () => {
     assert.deepEqual(found(), [["a", "ours"]]);
     await nextTurn();
-    await salt().putReturns([returnOf(jid, "a", "salt's"), returnOf(jid, "b", "salt's")]);
+    await salt().keepReturns([returnOf(jid, "a", "salt's"), returnOf(jid, "b", "salt's")]);
     assert.deepEqual(found(), [
       ["a", "ours"],
       ["b", "salt's"],
     ]);
     assert.deepEqual(
-      ["a", "b", "c"].map((id) => returned(reader.getReturn(jid, id))),
+      ["a", "b", "c"].map((id) => returned(reader.returnOf(jid, id))),
       ["ours", "salt's", undefined],
     );
     assert.deepEqual(faults, []);
@@ -59,7 +59,7 @@ describe("returns that a Salt master got for a job of ours", () => {
     setTime();
     assert.deepEqual(found(), [["a", "ours"]]);
     await nextTurn();
-    await salt().putReturns([returnOf(jid, "b", "salt's")]);
+    await salt().keepReturns([returnOf(jid, "b", "salt's")]);
     setTime();
     assert.deepEqual(found(), [["a", "ours"]], "the time says that nothing came");
     await nextTurn();
@@ -80,7 +80,7 @@ describe("returns that a Salt master got for a job of ours", () => {
   it("hide no other of Salt's if one file cannot be read", async () => {
     mkdirSync(join(directory(), "b"));
     symlinkSync("return.p", join(directory(), "b", "return.p"));
-    await salt().putReturns([returnOf(jid, "c", "salt's")]);
+    await salt().keepReturns([returnOf(jid, "c", "salt's")]);
     assert.deepEqual(found(), [
       ["a", "ours"],
       ["c", "salt's"],
@@ -95,8 +95,8 @@ describe("a job that a Salt master made", () => {
   it("shows all returns that can be read, and tells of each that cannot: once to the log, each time to the caller", async () => {
     const cachedir = temporary();
     const salt = openLocalCache({ cachedir, hashType });
-    await salt.putLoad(loadOf(jid, ["a", "b", "c", "d"]));
-    await salt.putReturns(["a", "b", "c", "d"].map((id) => returnOf(jid, id)));
+    await salt.keepJobs([loadOf(jid, ["a", "b", "c", "d"])]);
+    await salt.keepReturns(["a", "b", "c", "d"].map((id) => returnOf(jid, id)));
     const place = (id: string) => join(jobDirectory(cachedir, hashType, jid), id, "return.p");
     rmSync(place("b"));
     symlinkSync("return.p", place("b"));
@@ -108,11 +108,11 @@ describe("a job that a Salt master made", () => {
       onFault: ({ message }) => faults.push(message),
       onLeftOut: (text) => leftOut.push(text),
     });
-    const ids = () => reader.getReturns(jid).map(({ minionId }) => minionId);
+    const ids = () => [...allReturns(reader, jid)].map(({ minionId }) => minionId);
     assert.deepEqual(ids(), ["a", "d"]);
     assert.deepEqual(ids(), ["a", "d"]);
-    assert.equal(reader.getReturn(jid, "b"), undefined);
-    assert.ok(reader.getReturn(jid, "d"));
+    assert.equal(reader.returnOf(jid, "b"), undefined);
+    assert.ok(reader.returnOf(jid, "d"));
     assert.deepEqual(faults.length, 2, faults.join());
     assert.ok(faults[0]?.startsWith(`${place("b")} cannot be read: ELOOP`), faults[0]);
     assert.ok(faults[1]?.startsWith(`${place("c")} is not what was stored: `), faults[1]);
@@ -128,8 +128,8 @@ describe("a job whose record in our cache is damaged", () => {
     const cachedir = temporary();
     const store = { path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "fsync" } as const;
     const writer = openLmdbJobCache(store);
-    await writer.putLoad(loadOf(jid, ["a", "FLIPPED"]));
-    await writer.putReturns([returnOf(jid, "a", "whole")]);
+    await writer.keepJobs([loadOf(jid, ["a", "FLIPPED"])]);
+    await writer.keepReturns([returnOf(jid, "a", "whole")]);
     await writer.close();
     const file = join(store.path, "0.mdb");
     const bytes = readFileSync(file);
@@ -140,15 +140,15 @@ describe("a job whose record in our cache is damaged", () => {
     const jobs = openLmdbJobCache({ ...store, isReadOnly: true });
     const onFault = ({ message }: Error) => faults.push(message);
     const reader = withOldJobs(jobs, { cachedir, hashType, onFault, onLeftOut: (text) => leftOut.push(text) });
-    assert.throws(() => jobs.getLoad(jid), { code: "STORE_DAMAGED" });
+    assert.throws(() => jobs.job(jid), { code: "STORE_DAMAGED" });
     assert.deepEqual(
-      reader.getReturns(jid).map(({ minionId }) => minionId),
+      [...allReturns(reader, jid)].map(({ minionId }) => minionId),
       ["a"],
     );
-    assert.ok(reader.getReturn(jid, "a"));
-    assert.throws(() => reader.getLoad(jid), { code: "STORE_DAMAGED" });
-    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(jid, ["a", "b"]));
-    assert.deepEqual(reader.getLoad(jid)?.minions, ["a", "b"]);
+    assert.ok(reader.returnOf(jid, "a"));
+    assert.throws(() => reader.job(jid), { code: "STORE_DAMAGED" });
+    await openLocalCache({ cachedir, hashType }).keepJobs([loadOf(jid, ["a", "b"])]);
+    assert.deepEqual(reader.job(jid)?.minions, ["a", "b"]);
     assert.equal(leftOut.length, 2, "each time");
     assert.equal(faults.length, 1, "once");
     assert.match(faults.join(), /the record of job 20260102030405000001 in .*jobs\.lmdb is not what was stored/);

@@ -1,4 +1,5 @@
 /** Salt's job directories: byte for byte those of real Salt, the contract. */
+
 import assert from "node:assert/strict";
 import {
   existsSync,
@@ -14,6 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
+import { allReturns } from "../../../src/store/jobs/job-cache.ts";
 import { jobDirectory } from "../../../src/store/salt/job-files.ts";
 import { openLocalCache } from "../../../src/store/salt/local-cache.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
@@ -67,12 +69,14 @@ describe("job directories recorded from real Salt", () => {
           writeFileSync(path, Buffer.from(content, "base64"));
         }
         const source = openLocalCache({ cachedir: theirs, hashType });
-        const load = source.getLoad(job);
+        const load = source.job(job);
         assert.ok(load);
         const ours = temporary();
         const target = openLocalCache({ cachedir: ours, hashType });
-        await target.putLoad(load);
-        await target.putReturns(source.getReturns(job).map(({ minionId, body }) => ({ jid: job, minionId, body })));
+        await target.keepJobs([load]);
+        await target.keepReturns(
+          [...allReturns(source, job)].map(({ minionId, body }) => ({ jid: job, minionId, body })),
+        );
         assert.deepEqual(filesIn(join(ours, "jobs", dir)), files);
       });
     }
@@ -85,29 +89,29 @@ describe("Salt's layout", () => {
   it("reads a bare value, as releases before 2018.3 wrote it, and the lists of lower masters", async () => {
     const cachedir = temporary();
     const cache = openLocalCache({ cachedir, hashType });
-    await cache.putLoad(loadOf(jid, ["a"]));
+    await cache.keepJobs([loadOf(jid, ["a"])]);
     const directory = jobDirectory(cachedir, hashType, jid);
     writeFileSync(join(directory, ".minions.syndic1.p"), encode(["b", "a"], "bin"));
     mkdirSync(join(directory, "old"));
     writeFileSync(join(directory, "old", "return.p"), encode("bare", "bin"));
-    assert.deepEqual(cache.getLoad(jid)?.minions.toSorted(), ["a", "b"]);
-    assert.equal((decode(cache.getReturn(jid, "old") ?? Buffer.alloc(0)) as ValueMap).get("return"), "bare");
+    assert.deepEqual(cache.job(jid)?.minions.toSorted(), ["a", "b"]);
+    assert.equal((decode(cache.returnOf(jid, "old") ?? Buffer.alloc(0)) as ValueMap).get("return"), "bare");
   });
 
   it("stores no return where `nocache` says so", async () => {
     const cachedir = temporary();
     const cache = openLocalCache({ cachedir, hashType });
-    await cache.putLoad(loadOf(jid));
+    await cache.keepJobs([loadOf(jid)]);
     writeFileSync(join(jobDirectory(cachedir, hashType, jid), "nocache"), "");
-    await cache.putReturns([returnOf(jid, "a")]);
-    assert.deepEqual(cache.getReturns(jid), []);
+    await cache.keepReturns([returnOf(jid, "a")]);
+    assert.deepEqual([...allReturns(cache, jid)], []);
   });
 
   it("keeps the outputter of a return in a file of its own", async () => {
     const cachedir = temporary();
     const cache = openLocalCache({ cachedir, hashType });
     const body = encode({ return: { a: 1 }, out: "highstate", retcode: 2 }, "bin");
-    await cache.putReturns([{ jid, minionId: "a", body }]);
+    await cache.keepReturns([{ jid, minionId: "a", body }]);
     const directory = join(jobDirectory(cachedir, hashType, jid), "a");
     assert.equal(decode(readFileSync(join(directory, "out.p"))), "highstate");
     assert.deepEqual(
@@ -123,23 +127,23 @@ describe("Salt's layout", () => {
     const cachedir = temporary();
     const cache = openLocalCache({ cachedir, hashType });
     const other = "20260102030405000002";
-    for (const job of [jid, other]) await cache.putLoad(loadOf(job, ["a", "b"]));
-    await cache.putReturns([returnOf(jid, "a"), returnOf(jid, "b")]);
+    for (const job of [jid, other]) await cache.keepJobs([loadOf(job, ["a", "b"])]);
+    await cache.keepReturns([returnOf(jid, "a"), returnOf(jid, "b")]);
     writeFileSync(join(jobDirectory(cachedir, hashType, other), ".load.p"), "");
     writeFileSync(join(jobDirectory(cachedir, hashType, other), ".minions.p"), Buffer.of(0xdc));
     writeFileSync(join(jobDirectory(cachedir, hashType, jid), "a", "return.p"), Buffer.of(0x83, 0xa1));
-    assert.deepEqual(cache.findJids({ limit: 10 }), [jid]);
-    assert.deepEqual(cache.listJids({ newestFirst: true, limit: 10 }), [jid]);
+    assert.deepEqual(cache.find({ limit: 10 }), [jid]);
+    assert.deepEqual(cache.list({ newestFirst: true, limit: 10 }), [jid]);
     assert.deepEqual(
-      cache.getReturns(jid).map(({ minionId }) => minionId),
+      [...allReturns(cache, jid)].map(({ minionId }) => minionId),
       ["b"],
     );
-    assert.deepEqual(cache.getLoad(other)?.minions, []);
+    assert.deepEqual(cache.job(other)?.minions, []);
   });
 
   it("gives files to its group and no others, whatever the umask", async () => {
     const cachedir = temporary();
-    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(jid));
+    await openLocalCache({ cachedir, hashType }).keepJobs([loadOf(jid)]);
     const path = join(jobDirectory(cachedir, hashType, jid), ".load.p");
     assert.equal(statSync(path).mode & 0o777, 0o640);
   });
@@ -148,9 +152,9 @@ describe("Salt's layout", () => {
     const cachedir = temporary();
     const cache = openLocalCache({ cachedir, hashType });
     mkdirSync(join(jobDirectory(cachedir, hashType, jid), "a"), { recursive: true });
-    assert.deepEqual(await cache.putReturns([returnOf(jid, "a")]), ["stored"]);
-    assert.deepEqual(await cache.putReturns([returnOf(jid, "a")]), ["duplicate"]);
-    assert.equal(cache.getReturns(jid).length, 1);
+    assert.deepEqual(await cache.keepReturns([returnOf(jid, "a")]), ["stored"]);
+    assert.deepEqual(await cache.keepReturns([returnOf(jid, "a")]), ["duplicate"]);
+    assert.equal([...allReturns(cache, jid)].length, 1);
   });
 
   it("leaves nothing of a return that could not be written: the next try is no duplicate", async () => {
@@ -162,7 +166,7 @@ describe("Salt's layout", () => {
     cachedir = join(cachedir, "d".repeat(4_090 - inside - cachedir.length));
     const cache = openLocalCache({ cachedir, hashType });
     for (let tries = 0; tries < 2; tries += 1)
-      await assert.rejects(cache.putReturns([returnOf(jid, minionId)]), { code: "STORE_FAILED" });
+      await assert.rejects(cache.keepReturns([returnOf(jid, minionId)]), { code: "STORE_FAILED" });
     assert.equal(existsSync(join(jobDirectory(cachedir, hashType, jid), minionId)), false);
   });
 

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
-import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
+import { allReturns, type JobStore } from "../../../src/store/jobs/job-cache.ts";
 import { type MinionData, openMinionData } from "../../../src/store/minions/data.ts";
 import { feedingMinions } from "../../../src/store/salt/fed-minions.ts";
 import { SaltFeed } from "../../../src/store/salt/feed.ts";
@@ -26,7 +26,7 @@ describe("the mirror of Salt's own files", () => {
   let cachedir: string;
   let jobsPath: string;
   let feed: SaltFeed;
-  let jobs: JobCache;
+  let jobs: JobStore;
   let minions: MinionData;
   const faults: string[] = [];
 
@@ -70,26 +70,24 @@ describe("the mirror of Salt's own files", () => {
   }
 
   it("writes returns with their load once they are stored, and each once", async () => {
-    await jobs.putLoad(loadOf(jid, ["a", "b"]));
-    await jobs.putReturns([returnOf(jid, "a"), returnOf(jid, "b", "two")]);
+    await jobs.keepJobs([loadOf(jid, ["a", "b"])]);
+    await jobs.keepReturns([returnOf(jid, "a"), returnOf(jid, "b", "two")]);
     await flush();
     const mirror = openMirror(true);
     const { returns, returnsWaiting, failed } = await mirror.step();
     assert.deepEqual({ returns, returnsWaiting, failed }, { returns: 2, returnsWaiting: 0, failed: 0 });
-    assert.deepEqual(files().getLoad(jid)?.minions, ["a", "b"]);
+    assert.deepEqual(files().job(jid)?.minions, ["a", "b"]);
     assert.deepEqual(
-      files()
-        .getReturns(jid)
-        .map(({ minionId }) => minionId),
+      [...allReturns(files(), jid)].map(({ minionId }) => minionId),
       ["a", "b"],
     );
-    assert.match(files().getEndTime(jid) ?? "", /^\d{4}, [A-Z][a-z]{2} \d{2} \d{2}:/);
+    assert.match(files().endTime(jid) ?? "", /^\d{4}, [A-Z][a-z]{2} \d{2} \d{2}:/);
     assert.equal((await mirror.step()).returns, 0);
   });
 
   it("tells of a damaged return, and writes the others", async () => {
-    await jobs.putLoad(loadOf(jid, ["a", "b"]));
-    await jobs.putReturns([returnOf(jid, "a", "FLIPPED"), returnOf(jid, "b")]);
+    await jobs.keepJobs([loadOf(jid, ["a", "b"])]);
+    await jobs.keepReturns([returnOf(jid, "a", "FLIPPED"), returnOf(jid, "b")]);
     await close();
     for (const name of readdirSync(jobsPath).filter((each) => each.endsWith(".mdb"))) {
       const file = join(jobsPath, name);
@@ -104,23 +102,23 @@ describe("the mirror of Salt's own files", () => {
   });
 
   it("goes on after a restart with what was not written", async () => {
-    await jobs.putLoad(loadOf(jid));
-    await jobs.putReturns([returnOf(jid, "a")]);
+    await jobs.keepJobs([loadOf(jid)]);
+    await jobs.keepReturns([returnOf(jid, "a")]);
     await minions.putMine("a", packed({ x: "1" }));
     await close();
     open(true);
     assert.deepEqual(await writeAll(openMirror()), { returns: 1, minions: 1 });
-    assert.equal(files().getReturns(jid).length, 1);
+    assert.equal([...allReturns(files(), jid)].length, 1);
   });
 
   it("waits for a disk that takes nothing, and passes over a file that cannot be written", async () => {
-    await jobs.putReturns([returnOf(jid, "a")]);
+    await jobs.keepReturns([returnOf(jid, "a")]);
     await flush();
     writeFileSync(join(cachedir, "jobs"), "in the way");
     const step = await openMirror().step();
     assert.deepEqual([step.failed, step.isHeldUp, step.returnsWaiting], [1, false, 0]);
     rmSync(join(cachedir, "jobs"));
-    await jobs.putReturns([returnOf(jid, "b")]);
+    await jobs.keepReturns([returnOf(jid, "b")]);
     await flush();
     assert.equal((await openMirror().step()).returns, 1);
   });
@@ -155,9 +153,9 @@ describe("the mirror of Salt's own files", () => {
   it("brings in once what was stored before it was turned on", async () => {
     await close();
     open(false);
-    await jobs.putLoad(loadOf(jid));
-    await jobs.putReturns(["a", "b", "c"].map((id) => returnOf(jid, id)));
-    await jobs.putReturns([returnOf("no-time", "a")]);
+    await jobs.keepJobs([loadOf(jid)]);
+    await jobs.keepReturns(["a", "b", "c"].map((id) => returnOf(jid, id)));
+    await jobs.keepReturns([returnOf("no-time", "a")]);
     await minions.putGrains("a", packed({}), packed({}));
     await minions.putMine("b", packed({ ip: "::1" }));
     await flush();

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { SaltworksError } from "../../../src/errors.ts";
 import { saltFileBytesMax } from "../../../src/limits.ts";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
-import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
+import { allReturns, type JobStore } from "../../../src/store/jobs/job-cache.ts";
 import { jobDirectory, jobsDirectory } from "../../../src/store/salt/job-files.ts";
 import { withOldJobs } from "../../../src/store/salt/job-reader.ts";
 import { openLocalCache } from "../../../src/store/salt/local-cache.ts";
@@ -23,7 +23,7 @@ const newJid = "20260102030405000002";
 describe("taking over jobs", () => {
   const temporary = temporaryDirectories();
   let cachedir: string;
-  let jobs: JobCache;
+  let jobs: JobStore;
   beforeEach(() => {
     cachedir = temporary();
     jobs = openLmdbJobCache({ path: join(cachedir, "jobs.lmdb"), shards: 1, durability: "commit" });
@@ -75,17 +75,18 @@ describe("taking over jobs", () => {
 
   it("finds old jobs in lists and searches, and their returns together with those that came since", async () => {
     const salt = openLocalCache({ cachedir, hashType });
-    await salt.putLoad(loadOf(oldJid, ["a", "b"]));
-    await salt.putReturns([returnOf(oldJid, "a", "salt's")]);
-    await jobs.putLoad(loadOf(newJid));
-    await jobs.putReturns([returnOf(newJid, "a"), returnOf(oldJid, "b", "ours"), returnOf(oldJid, "a", "late")]);
+    await salt.keepJobs([loadOf(oldJid, ["a", "b"])]);
+    await salt.keepReturns([returnOf(oldJid, "a", "salt's")]);
+    await jobs.keepJobs([loadOf(newJid)]);
+    await jobs.keepReturns([returnOf(newJid, "a"), returnOf(oldJid, "b", "ours"), returnOf(oldJid, "a", "late")]);
     assert.deepEqual(await take(), [1, []]);
     assert.deepEqual(await take(), [0, []], "each once");
-    assert.deepEqual(reader().findJids({ limit: 10 }), [newJid, oldJid]);
-    assert.deepEqual(reader().getLoad(oldJid)?.minions, ["a", "b"]);
-    const values = reader()
-      .getReturns(oldJid)
-      .map(({ minionId, body }) => [minionId, (decode(body) as Map<string, unknown>).get("return")]);
+    assert.deepEqual(reader().find({ limit: 10 }), [newJid, oldJid]);
+    assert.deepEqual(reader().job(oldJid)?.minions, ["a", "b"]);
+    const values = [...allReturns(reader(), oldJid)].map(({ minionId, body }) => [
+      minionId,
+      (decode(body) as Map<string, unknown>).get("return"),
+    ]);
     assert.deepEqual(values, [
       ["a", "salt's"],
       ["b", "ours"],
@@ -97,7 +98,7 @@ describe("taking over jobs", () => {
     // In one folder, as the jobs of a busy site are.
     const [head, ...jids] = sameHead(3);
     const [known = "", moved = "", broken = ""] = jids;
-    await salt.putLoad(loadOf(known));
+    await salt.keepJobs([loadOf(known)]);
     put(join(jobDirectory(cachedir, hashType, broken), ".load.p"), Buffer.from([0xc1]));
     const taking = new OldJobs({ cachedir, hashType, jobs, files: salt });
     const { ctimeMs } = statSync(jobDirectory(cachedir, hashType, broken));
@@ -105,29 +106,29 @@ describe("taking over jobs", () => {
     await changesLaterThan(sinceMs);
     const elsewhere = temporary();
     const there = openLocalCache({ cachedir: elsewhere, hashType });
-    await there.putLoad(loadOf(moved));
+    await there.keepJobs([loadOf(moved)]);
     const from = jobDirectory(elsewhere, hashType, moved);
     utimesSync(join(from, ".load.p"), 1_000_000, 1_000_000);
     cpSync(from, jobDirectory(cachedir, hashType, moved), { recursive: true, preserveTimestamps: true });
     const olderThanJid = "20000101000000000000";
     const step = await taking.step({ sinceMs, olderThanJid, isBrief: true });
     assert.deepEqual([step.taken, step.faults, step.isDone], [1, [], true], head);
-    assert.deepEqual(reader().findJids({ limit: 10 }), [moved]);
+    assert.deepEqual(reader().find({ limit: 10 }), [moved]);
     const whole = await new OldJobs({ cachedir, hashType, jobs, files: salt }).step({ sinceMs, olderThanJid });
     assert.deepEqual([whole.taken, whole.faults.length], [1, 1], "the other job of the folder, and the broken one");
   });
 
   it("finds a job by its id before it is taken over, and all before this master has any", async () => {
     const salt = openLocalCache({ cachedir, hashType });
-    await salt.putLoad(loadOf(oldJid));
-    await salt.putReturns([returnOf(oldJid, "a")]);
-    assert.equal(reader().getReturns(oldJid).length, 1);
-    assert.deepEqual(reader().findJids({ limit: 10 }), [oldJid]);
+    await salt.keepJobs([loadOf(oldJid)]);
+    await salt.keepReturns([returnOf(oldJid, "a")]);
+    assert.equal([...allReturns(reader(), oldJid)].length, 1);
+    assert.deepEqual(reader().find({ limit: 10 }), [oldJid]);
   });
 
   it("names loads that cannot be read or are too large, and leaves out jobs about to be removed", async () => {
     const salt = openLocalCache({ cachedir, hashType });
-    for (const jid of [oldJid, newJid]) await salt.putLoad(loadOf(jid));
+    for (const jid of [oldJid, newJid]) await salt.keepJobs([loadOf(jid)]);
     assert.deepEqual(await take("20260102030405000002"), [1, []]);
     const loadFileOf = (jid: string) => join(jobDirectory(cachedir, hashType, jid), ".load.p");
     const [bad, large] = [loadFileOf("20260102030405000003"), loadFileOf("20260102030405000004")];
@@ -139,7 +140,7 @@ describe("taking over jobs", () => {
   });
 
   it("names jobs that stand under another hash_type", async () => {
-    await openLocalCache({ cachedir, hashType: "md5" }).putLoad(loadOf(oldJid));
+    await openLocalCache({ cachedir, hashType: "md5" }).keepJobs([loadOf(oldJid)]);
     const step = await new OldJobs({ cachedir, hashType, jobs, files: openLocalCache({ cachedir, hashType }) }).step({
       sinceMs: 0,
       olderThanJid: "20000101000000000000",
@@ -149,7 +150,7 @@ describe("taking over jobs", () => {
   });
 
   it("names folders that cannot be read, and takes the others", async () => {
-    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    await openLocalCache({ cachedir, hashType }).keepJobs([loadOf(oldJid)]);
     const loop = join(jobsDirectory(cachedir), "zz");
     symlinkSync("zz", loop);
     assert.deepEqual(await take(), [1, [loop]]);
@@ -159,21 +160,21 @@ describe("taking over jobs", () => {
   it("reads no job of a folder that only got another owner, and those that were copied or moved in", async () => {
     const salt = openLocalCache({ cachedir, hashType });
     const [copied, moved] = ["20260102030405000003", "20260102030405000004"];
-    for (const jid of [oldJid, moved]) await salt.putLoad(loadOf(jid));
+    for (const jid of [oldJid, moved]) await salt.keepJobs([loadOf(jid)]);
     const folderOf = (jid: string) => dirname(jobDirectory(cachedir, hashType, jid));
     const loadFileOf = (jid: string) => join(jobDirectory(cachedir, hashType, jid), ".load.p");
     const newest = Math.max(...[oldJid, moved].map((jid) => statSync(loadFileOf(jid)).ctimeMs));
     const sinceMs = await changesLaterThan(newest);
     await changesLaterThan(sinceMs);
-    await salt.putLoad(loadOf(copied));
+    await salt.keepJobs([loadOf(copied)]);
     for (const path of [loadFileOf(oldJid), loadFileOf(copied), ...[oldJid, copied, moved].map(folderOf)]) {
       chmodSync(path, 0o700);
       utimesSync(path, 1_000_000, 1_000_000);
     }
     const looked: string[] = [];
-    const watched: Pick<JobCache, "getRequest" | "putLoads"> = {
-      getRequest: (jid) => void looked.push(jid),
-      putLoads: (loads) => jobs.putLoads(loads),
+    const watched: Pick<JobStore, "request" | "keepJobs"> = {
+      request: (jid) => void looked.push(jid),
+      keepJobs: (loads) => jobs.keepJobs(loads),
     };
     const begun = () =>
       new OldJobs({ cachedir, hashType, jobs: watched, files: openLocalCache({ cachedir, hashType }) });
@@ -188,46 +189,46 @@ describe("taking over jobs", () => {
   it("names what our own store cannot read or take, and takes the others", async () => {
     const salt = openLocalCache({ cachedir, hashType });
     const [longest, tooLong] = ["j".repeat(1_024), "k".repeat(1_025)];
-    for (const jid of [oldJid, newJid, "odd", longest, tooLong]) await salt.putLoad(loadOf(jid));
-    const damaged: Pick<JobCache, "getRequest" | "putLoads"> = {
-      getRequest: (jid) => {
+    for (const jid of [oldJid, newJid, "odd", longest, tooLong]) await salt.keepJobs([loadOf(jid)]);
+    const damaged: Pick<JobStore, "request" | "keepJobs"> = {
+      request: (jid) => {
         if (jid === newJid) throw new SaltworksError("WIRE_TRUNCATED", "bytes end");
-        return jobs.getRequest(jid);
+        return jobs.request(jid);
       },
-      putLoads: async (loads) => {
+      keepJobs: async (loads) => {
         if (loads.some(({ jid }) => jid === "odd")) throw new SaltworksError("STORE_DAMAGED", "its index is damaged");
-        await jobs.putLoads(loads);
+        await jobs.keepJobs(loads);
       },
     };
     const taking = new OldJobs({ cachedir, hashType, jobs: damaged, files: openLocalCache({ cachedir, hashType }) });
     const [taken, faults] = await takeAll(taking, "20000101000000000000");
     const filesOf = (...jids: string[]) => jids.map((jid) => join(jobDirectory(cachedir, hashType, jid), ".load.p"));
     assert.deepEqual([taken, faults.toSorted()], [2, filesOf(newJid, "odd", tooLong).toSorted()]);
-    assert.ok(jobs.getRequest(oldJid));
-    await jobs.putReturns([returnOf(longest, "m".repeat(255))]);
-    assert.equal(jobs.getReturns(longest).length, 1);
+    assert.ok(jobs.request(oldJid));
+    await jobs.keepReturns([returnOf(longest, "m".repeat(255))]);
+    assert.equal([...allReturns(jobs, longest)].length, 1);
   });
 
   it("begins anew after a step that failed", async () => {
-    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    await openLocalCache({ cachedir, hashType }).keepJobs([loadOf(oldJid)]);
     let failures = 1;
-    const full: Pick<JobCache, "getRequest" | "putLoads"> = {
-      getRequest: (jid) => jobs.getRequest(jid),
-      putLoads: (loads) => {
+    const full: Pick<JobStore, "request" | "keepJobs"> = {
+      request: (jid) => jobs.request(jid),
+      keepJobs: (loads) => {
         failures -= 1;
-        return failures < 0 ? jobs.putLoads(loads) : Promise.reject(new SaltworksError("STORE_FAILED", "disk full"));
+        return failures < 0 ? jobs.keepJobs(loads) : Promise.reject(new SaltworksError("STORE_FAILED", "disk full"));
       },
     };
     const files = openLocalCache({ cachedir, hashType });
     const taking = new OldJobs({ cachedir, hashType, jobs: full, files });
     await assert.rejects(taking.step({ sinceMs: 0, olderThanJid: oldJid }), { code: "STORE_FAILED" });
     assert.deepEqual(await takeAll(taking, oldJid), [1, []]);
-    assert.ok(jobs.getRequest(oldJid));
+    assert.ok(jobs.request(oldJid));
   });
 
   it("looks into folders that changed since, and no others", async () => {
     assert.equal(hasChangedJobs(cachedir, 0), false);
-    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    await openLocalCache({ cachedir, hashType }).keepJobs([loadOf(oldJid)]);
     assert.equal(hasChangedJobs(cachedir, Date.now() - 60_000), true);
     const folder = join(jobDirectory(cachedir, hashType, oldJid), "..");
     utimesSync(folder, 1_000_000, 1_000_000);

@@ -207,7 +207,7 @@ describe("finding Salt", () => {
 
   it("does not take for Salt's what a master of ours leaves: loads without returns", async () => {
     const cachedir = temporary();
-    await openLocalCache({ cachedir, hashType }).putLoad(loadOf(oldJid));
+    await openLocalCache({ cachedir, hashType }).keepJobs([loadOf(oldJid)]);
     assert.deepEqual(findSaltFiles(cachedir), []);
   });
 });

@@ -16,7 +16,7 @@ it("keeps the memory of its returns until they are written, and acknowledges non
     release = resolve;
   });
   let seen: ReturnRecord | undefined;
-  jobs.putReturns = async ([record]) => {
+  jobs.keepReturns = async ([record]) => {
     seen = record;
     await written;
     return ["stored"];

@@ -21,13 +21,13 @@ describe("the lane of Salt's own files", { timeout: 60_000 }, () => {
     const root = temporary();
     const config = loadMasterConfig(root, { root_dir: root, cachedir: root, store_shards: 1 });
     const jobs = openLmdbJobCache({ path: join(root, "jobs.lmdb"), shards: 1, durability: "fsync" });
-    await jobs.putLoad(loadOf(jid, ["FLIPPED"]));
+    await jobs.keepJobs([loadOf(jid, ["FLIPPED"])]);
     await jobs.close();
     const file = join(root, "jobs.lmdb", "0.mdb");
     const bytes = readFileSync(file);
     for (let at = bytes.indexOf("FLIPPED"); at !== -1; at = bytes.indexOf("FLIPPED", at)) bytes[at] = 0x47;
     writeFileSync(file, bytes);
-    await openLocalCache({ cachedir: root, hashType: config.hash_type }).putLoad(loadOf(jid, ["a"]));
+    await openLocalCache({ cachedir: root, hashType: config.hash_type }).keepJobs([loadOf(jid, ["a"])]);
     const lane = openSaltLane(config, { feedFile: join(root, "feed.mdb"), layouts: [] }, pino({ level: "silent" }));
     context.after(() => lane.close());
     const task = { kind: "takeJobs", sinceMs: 0, olderThanJid: "0" } as const;

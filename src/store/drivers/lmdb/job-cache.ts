@@ -8,17 +8,20 @@ import { openValue } from "../../disk/checked-value.ts";
 import { attempt, storeFailed } from "../../disk/store-error.ts";
 import { emptyJobCache } from "../../jobs/empty-job-cache.ts";
 import { compareNewestFirst, type JobQuery, searchOneByOne } from "../../jobs/facts.ts";
-import type {
-  Durability,
-  JobCache,
-  KeptAmount,
-  ListOptions,
-  LoadRecord,
-  LoadToPut,
-  PutOutcome,
-  ReturnRecord,
-  StoredReturn,
-  TrimOptions,
+import {
+  compareIds,
+  type Durability,
+  type JobStore,
+  type KeptAmount,
+  type ListOptions,
+  type LoadRecord,
+  type LoadToPut,
+  type PutOutcome,
+  type ReturnPage,
+  type ReturnRecord,
+  type StoredReturn,
+  type Trimmed,
+  type TrimOptions,
 } from "../../jobs/job-cache.ts";
 import { type BinaryDatabase, closeEnvironment } from "../../lmdb/env.ts";
 import { bodyIn, type LoggedEntry } from "../../log/frames.ts";
@@ -26,7 +29,7 @@ import { LoggedReturns } from "../../log/logged-returns.ts";
 import { DamageNotes } from "./damage-notes.ts";
 import { type JobIndex, noCacheFlag, postingJids, TermTexts, termKinds } from "./job-index.ts";
 import { ensureLayout, hashedVersion, indexedVersion, makeDirectory, markLayoutCurrent, readLayout } from "./layout.ts";
-import { addToLoad, keepLoads } from "./loads.ts";
+import { keepLoads, keepNewLoad } from "./loads.ts";
 import {
   decodeLoad,
   endIn,
@@ -57,24 +60,24 @@ export type LmdbJobCacheOptions = {
   readonly shards: number;
   readonly durability: Durability;
   /** Never makes or changes anything; a cache that isn't there reads as empty. */
-  readonly isReadOnly?: boolean;
+  readonly isReadOnly?: boolean | undefined;
   /** Note when each job's last return came. */
-  readonly storesEndTime?: boolean;
+  readonly storesEndTime?: boolean | undefined;
   /** Work in the background failed, to be tried again. Without it: a warning of the process. */
-  readonly onFault?: (error: Error) => void;
+  readonly onFault?: ((error: Error) => void) | undefined;
   /** Told in words, each time, what an answer lacks because its record is damaged; `onFault` gets each such record once. */
-  readonly onLeftOut?: (text: string) => void;
+  readonly onLeftOut?: ((text: string) => void) | undefined;
   /** Gets the keys of returns that are in the store now, for whatever else wants them. What it throws goes to `onFault`. */
-  readonly onStored?: (returnKeys: readonly Buffer[]) => void;
+  readonly onStored?: ((returnKeys: readonly Buffer[]) => void) | undefined;
   /** How long returns may wait in the log, milliseconds, where that is less than usual. */
-  readonly storeDelayMs?: number;
+  readonly storeDelayMs?: number | undefined;
 };
 
 /**
  * Every write is a transaction of the calling thread's own: handing it to another thread costs half as much again, and lmdb would make
  * a transaction that meets one handed over a part of that, not durable when it returns.
  */
-class LmdbJobCache implements JobCache {
+class LmdbJobCache implements JobStore {
   readonly #path: string;
   /** To write: none if it is opened for reading. */
   readonly #shards: readonly Shard[];
@@ -107,28 +110,24 @@ class LmdbJobCache implements JobCache {
     this.#damage = new DamageNotes(o.path, { onFault: this.#onFault, onLeftOut: o.onLeftOut });
   }
 
-  async putReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
+  async keepReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
     this.#writer ??= attempt("a write failed", () => this.#openWriter());
     return this.#writer.put(batch);
   }
 
-  async putLoad(record: LoadToPut): Promise<void> {
-    await this.putLoads([record]);
-  }
-
-  async putLoads(records: readonly LoadToPut[]): Promise<void> {
+  async keepJobs(jobs: readonly LoadToPut[]): Promise<void> {
     for (const shard of this.#shards) {
-      const own = records.filter(({ jid }) => this.#homeOf(jid) === shard);
+      const own = jobs.filter(({ jid }) => this.#homeOf(jid) === shard);
       if (own.length > 0) attempt("a write failed", () => keepLoads(shard, own));
     }
   }
 
-  async addMinions(jid: string, minionIds: readonly string[]): Promise<void> {
-    const shard = this.#homeOf(jid);
-    attempt("a write failed", () => addToLoad(shard, jid, minionIds));
+  async keepNewJob(job: LoadToPut): Promise<void> {
+    const shard = this.#homeOf(job.jid);
+    attempt("a write failed", () => keepNewLoad(shard, job));
   }
 
-  getLoad(jid: string): LoadRecord | undefined {
+  job(jid: string): LoadRecord | undefined {
     return this.#read(() => {
       const { loads } = this.#shardOf(jid);
       loads.resetReadTxn();
@@ -137,7 +136,7 @@ class LmdbJobCache implements JobCache {
     });
   }
 
-  getRequest(jid: string): Uint8Array | undefined {
+  request(jid: string): Uint8Array | undefined {
     return this.#read(() => {
       const { loads } = this.#shardOf(jid);
       loads.resetReadTxn();
@@ -145,32 +144,35 @@ class LmdbJobCache implements JobCache {
     });
   }
 
-  getReturns(jid: string): StoredReturn[] {
+  returns(jid: string, { after, limit }: ReturnPage): StoredReturn[] {
     return this.#read(() => {
       const { start, end } = returnRange(jid);
+      const range = { start: after === undefined ? start : returnKey(jid, after), exclusiveStart: after !== undefined };
       const found = new Map<string, StoredReturn>();
       // The logs first: what leaves them meanwhile is in the store by then. What is in both is the same, or the store's was first.
-      for (const entry of this.#logged.entries()) {
-        const { key } = entry;
-        if (!key.subarray(0, start.length).equals(start) || !isReturnOf(key, start)) continue;
-        const minionId = minionIdIn(key);
-        if (!found.has(minionId)) found.set(minionId, { minionId, body: bodyIn(entry) });
+      for (const entry of this.#loggedOf(start)) {
+        const minionId = minionIdIn(entry.key);
+        const isOnPage = after === undefined || compareIds(minionId, after) > 0;
+        if (isOnPage && !found.has(minionId)) found.set(minionId, { minionId, body: bodyIn(entry) });
       }
       for (const { returns } of this.#readShards) {
         returns.resetReadTxn();
-        for (const { key, value } of returns.getRange({ start, end })) {
+        let count = 0;
+        for (const { key, value } of returns.getRange({ ...range, end })) {
           if (!isReturnOf(key, start)) continue;
           const minionId = minionIdIn(key);
           const body = openValue(key, value);
           if (body !== undefined) found.set(minionId, { minionId, body });
           else if (!found.has(minionId)) this.#damage.noteReturn(jid, minionId);
+          if (body !== undefined) count += 1;
+          if (count === limit) break;
         }
       }
-      return [...found.values()].sort((a, b) => (a.minionId < b.minionId ? -1 : 1));
+      return [...found.values()].sort((a, b) => compareIds(a.minionId, b.minionId)).slice(0, limit);
     });
   }
 
-  getReturn(jid: string, minionId: string): Uint8Array | undefined {
+  returnOf(jid: string, minionId: string): Uint8Array | undefined {
     return this.#read(() => {
       const wanted = returnKey(jid, minionId);
       const logged = this.#logged.byKey().get(wanted.toString("latin1"));
@@ -183,18 +185,16 @@ class LmdbJobCache implements JobCache {
     });
   }
 
-  whichReturned(jid: string, minionIds: readonly string[]): string[] {
+  async whichReturned(jid: string, minionIds: readonly string[]): Promise<string[]> {
     return this.#read(() => {
       const { start } = returnRange(jid);
-      const logged = new Set<string>();
-      for (const { key } of this.#logged.entries())
-        if (key.subarray(0, start.length).equals(start) && isReturnOf(key, start)) logged.add(minionIdIn(key));
+      const logged = new Set(this.#loggedOf(start).map(({ key }) => minionIdIn(key)));
       for (const { returns } of this.#shards) returns.resetReadTxn();
       return minionIds.filter((id) => logged.has(id) || this.#shardOf(id).returns.doesExist(returnKey(jid, id)));
     });
   }
 
-  listJids({ newestFirst, limit, before }: ListOptions): string[] {
+  list({ newestFirst, limit, before }: ListOptions): string[] {
     const prefixes = newestFirst ? [timePrefix, otherPrefix] : [otherPrefix, timePrefix];
     return this.#read(() => {
       const found: string[] = [];
@@ -207,10 +207,10 @@ class LmdbJobCache implements JobCache {
     });
   }
 
-  findJids(query: JobQuery): string[] {
+  find(query: JobQuery): string[] {
     return this.#read(() => {
       if (!this.#isIndexed) {
-        const all = this.listJids({ newestFirst: true, limit: Number.MAX_SAFE_INTEGER });
+        const all = this.list({ newestFirst: true, limit: Number.MAX_SAFE_INTEGER });
         return searchOneByOne(all, (jid) => this.#request(jid), query);
       }
       const found = this.#indexes().flatMap((index, at) => {
@@ -222,13 +222,10 @@ class LmdbJobCache implements JobCache {
     });
   }
 
-  getEndTime(jid: string): string | undefined {
+  endTime(jid: string): string | undefined {
     return this.#read(() => {
       const { start } = returnRange(jid);
-      const logged = this.#logged
-        .entries()
-        .filter(({ key }) => key.subarray(0, start.length).equals(start) && isReturnOf(key, start));
-      const ends = logged.map((entry) => endIn(bodyIn(entry)));
+      const ends = this.#loggedOf(start).map((entry) => endIn(bodyIn(entry)));
       for (const { ends: stored } of this.#readShards) {
         stored?.resetReadTxn();
         const key = loadKey(jid);
@@ -245,26 +242,39 @@ class LmdbJobCache implements JobCache {
     });
   }
 
-  noCacheJids(): string[] {
+  async unkeptJobs(): Promise<string[]> {
     return this.#read(() => this.#indexes().flatMap((index) => postingJids(index, termKinds.flag, noCacheFlag)));
   }
 
-  cutFor(kept: KeptAmount): string | undefined {
-    return this.#read(() => {
-      for (const { loads } of this.#shards) loads.resetReadTxn();
-      return cutOf(this.#shards, kept);
-    });
-  }
-
-  async trim({ olderThanJid, stepsMax }: TrimOptions): Promise<number> {
+  async trim({ olderThanJid: tooOld, keep, stepsMax }: TrimOptions): Promise<Trimmed> {
+    const tooMany = keep === undefined ? undefined : this.#cutFor(keep);
+    const olderThanJid = tooMany !== undefined && tooMany > tooOld ? tooMany : tooOld;
     await this.#writer?.flush();
     const homeOf = (jid: string) => this.#homeOf(jid);
-    return attempt("old jobs cannot be removed", () => trimShards(this.#shards, homeOf, olderThanJid, stepsMax));
+    const removed = attempt("old jobs cannot be removed", () =>
+      trimShards(this.#shards, homeOf, olderThanJid, stepsMax),
+    );
+    return { removed, hasMore: removed >= stepsMax || (removed > 0 && tooMany !== undefined), olderThanJid };
   }
 
   async close(): Promise<void> {
     await this.#writer?.close();
     for (const { environment } of this.#readShards) await closeEnvironment(environment);
+  }
+
+  /** While there is more than may be kept: a job id before which the oldest few are. */
+  #cutFor(keep: KeptAmount): string | undefined {
+    return this.#read(() => {
+      for (const { loads } of this.#shards) loads.resetReadTxn();
+      return cutOf(this.#shards, keep);
+    });
+  }
+
+  /** Returns of the job whose keys begin with `start`, from all writers' logs. */
+  #loggedOf(start: Buffer): LoggedEntry[] {
+    return this.#logged
+      .entries()
+      .filter(({ key }) => key.subarray(0, start.length).equals(start) && isReturnOf(key, start));
   }
 
   #openWriter(): ReturnWriter {
@@ -358,7 +368,7 @@ function jidsOf(
  *
  * @throws SaltworksError STORE_FAILED, STORE_DAMAGED
  */
-export function openLmdbJobCache(o: LmdbJobCacheOptions): JobCache {
+export function openLmdbJobCache(o: LmdbJobCacheOptions): JobStore {
   const isReadOnly = o.isReadOnly ?? false;
   const opened = isReadOnly ? openToRead(o.path) : openToWrite(o);
   return opened === undefined ? emptyJobCache : new LmdbJobCache(o, opened);

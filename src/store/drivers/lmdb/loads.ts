@@ -1,10 +1,9 @@
 /** Puts loads into the file that holds them, each with what the index has of it. */
 import { isJid } from "../../../wire/jid.ts";
-import { encode } from "../../../wire/msgpack.ts";
 import type { LoadToPut } from "../../jobs/job-cache.ts";
 import { transact } from "../../lmdb/env.ts";
 import { indexJob } from "./job-index.ts";
-import { decodeLoad, encodeLoad, loadKey, otherKey, type Shard } from "./records.ts";
+import { encodeLoad, loadKey, otherKey, type Shard } from "./records.ts";
 
 /** Records of one transaction of loads: each itself, and its terms with a posting, most of them next to another's. */
 const recordsPerLoad = 8;
@@ -25,16 +24,8 @@ export function keepLoads({ environment, others, loads, index }: Shard, records:
   });
 }
 
-/** Further expected minions of a job; of an unknown one, nothing. @throws SaltworksError STORE_DAMAGED, and what LMDB or the file system says */
-export function addToLoad({ environment, loads }: Shard, jid: string, minionIds: readonly string[]): void {
-  const key = loadKey(jid);
-  loads.resetReadTxn();
-  const bytes = (loads.getBinary(key)?.byteLength ?? 0) + encode([...minionIds], "bin").byteLength;
-  transact(environment, { records: 1, bytes }, () => {
-    const present = loads.getBinary(key);
-    if (present === undefined) return;
-    const record = decodeLoad(jid, present);
-    const minions = [...new Set([...record.minions, ...minionIds])];
-    loads.putSync(key, encodeLoad({ ...record, minions }));
-  });
+/** Keeps a load unless there is one under its id: it is looked for first, because a transaction costs a sync. @throws what LMDB or the file system says */
+export function keepNewLoad(shard: Shard, record: LoadToPut): void {
+  shard.loads.resetReadTxn();
+  if (!shard.loads.doesExist(loadKey(record.jid))) keepLoads(shard, [record]);
 }

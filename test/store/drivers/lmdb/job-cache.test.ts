@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { openLmdbJobCache } from "../../../../src/store/drivers/lmdb/job-cache.ts";
 import { reshardJobCache } from "../../../../src/store/drivers/lmdb/reshard.ts";
-import type { Durability } from "../../../../src/store/jobs/job-cache.ts";
+import { allReturns, type Durability } from "../../../../src/store/jobs/job-cache.ts";
 import { jobCacheContract, loadOf, returnOf } from "../../../contract/job-cache.ts";
 import { temporaryDirectories } from "../../temporary.ts";
 
@@ -30,8 +30,6 @@ for (const [durability, shards] of settings) {
       let last = open();
       return {
         cache: last,
-        // A transaction comes after whatever is queued.
-        settle: () => last.addMinions("nobody's", []),
         reopen: async () => {
           last = open();
           return last;
@@ -61,12 +59,12 @@ describe("the LMDB job cache", () => {
       });
     const [left, right] = await Promise.all([run(0), run(300)]);
     assert.ok([...(left ?? []), ...(right ?? [])].every((outcome) => outcome === "stored"));
-    assert.equal(cache.getReturns(jid).length, 600);
+    assert.equal([...allReturns(cache, jid)].length, 600);
     // A later thread's minions 200 to 499 were the others' before.
     assert.ok((await run(200)).every((outcome) => outcome === "duplicate"));
     // Two at a time for the same minions are no way to use it, but leave one return of each.
     await Promise.all([run(600), run(600)]);
-    assert.equal(cache.getReturns(jid).length, 900);
+    assert.equal([...allReturns(cache, jid)].length, 900);
     await cache.close();
   });
 
@@ -74,9 +72,9 @@ describe("the LMDB job cache", () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     const readElsewhere = () => execFileSync(process.execPath, [writer, path, jid], { encoding: "utf8" }).trim();
-    await cache.putReturns([returnOf(jid, "a")]);
+    await cache.keepReturns([returnOf(jid, "a")]);
     assert.equal(readElsewhere(), "a");
-    await cache.putReturns([returnOf(jid, "b")]);
+    await cache.keepReturns([returnOf(jid, "b")]);
     assert.equal(readElsewhere(), "a,b");
     await cache.close();
   });
@@ -84,20 +82,20 @@ describe("the LMDB job cache", () => {
   it("reads as empty, and makes nothing, where there is no cache", async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
-    assert.deepEqual(cache.listJids({ newestFirst: true, limit: 5 }), []);
-    assert.deepEqual(cache.getReturns(jid), []);
-    await assert.rejects(cache.putReturns([returnOf(jid, "a")]), { code: "STORE_FAILED" });
+    assert.deepEqual(cache.list({ newestFirst: true, limit: 5 }), []);
+    assert.deepEqual([...allReturns(cache, jid)], []);
+    await assert.rejects(cache.keepReturns([returnOf(jid, "a")]), { code: "STORE_FAILED" });
     assert.equal(existsSync(path), false);
   });
 
   it("keeps the number of files with which it was made", async () => {
     const path = join(temporary(), "jobs");
     const first = openLmdbJobCache({ path, shards: 3, durability: "fsync" });
-    await first.putReturns(Array.from({ length: 20 }, (_, index) => returnOf(jid, `m${index}`)));
+    await first.keepReturns(Array.from({ length: 20 }, (_, index) => returnOf(jid, `m${index}`)));
     await first.close();
     const second = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    assert.equal(second.getReturns(jid).length, 20);
-    assert.ok(second.getReturn(jid, "m7"));
+    assert.equal([...allReturns(second, jid)].length, 20);
+    assert.ok(second.returnOf(jid, "m7"));
     await second.close();
   });
 
@@ -111,26 +109,24 @@ describe("the LMDB job cache", () => {
       const first = openLmdbJobCache({ path, shards: from, durability: "commit" });
       const jids = [jid, `${jid}_9`, "mine"];
       for (const job of jids) {
-        await first.putLoad(loadOf(job, ["x"]));
-        await first.putReturns(
+        await first.keepJobs([loadOf(job, ["x"])]);
+        await first.keepReturns(
           Array.from({ length: 30 }, (_, index) => returnOf(job, `m${index}`, "y".repeat(index * 1_000))),
         );
       }
-      const before = jids.map((job) => first.getReturns(job));
+      const before = jids.map((job) => [...allReturns(first, job)]);
       await first.close();
       assert.equal(await reshardJobCache(path, to), from);
       assert.equal(await reshardJobCache(path, to), undefined);
       const second = openLmdbJobCache({ path, shards: to, durability: "fsync" });
       assert.deepEqual(
-        jids.map((job) => second.getReturns(job)),
+        jids.map((job) => [...allReturns(second, job)]),
         before,
       );
-      assert.ok(
-        jids.every((job) => second.getReturn(job, "m17") !== undefined && second.getLoad(job)?.minions[0] === "x"),
-      );
-      assert.deepEqual(await second.putReturns([returnOf("mine", "m3")]), ["duplicate"]);
+      assert.ok(jids.every((job) => second.returnOf(job, "m17") !== undefined && second.job(job)?.minions[0] === "x"));
+      assert.deepEqual(await second.keepReturns([returnOf("mine", "m3")]), ["duplicate"]);
       await second.trim({ olderThanJid: "20990101000000000000", stepsMax: 1_000 });
-      assert.deepEqual(second.listJids({ newestFirst: true, limit: 10 }), []);
+      assert.deepEqual(second.list({ newestFirst: true, limit: 10 }), []);
       await second.close();
     });
   }
@@ -138,7 +134,7 @@ describe("the LMDB job cache", () => {
   it("recovers from a move that was cut off at either rename", async () => {
     const path = join(temporary(), "jobs");
     const first = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    await first.putReturns([returnOf(jid, "a")]);
+    await first.keepReturns([returnOf(jid, "a")]);
     await first.close();
     mkdirSync(`${path}.after`);
     assert.equal(await reshardJobCache(path, 1), undefined);
@@ -146,19 +142,19 @@ describe("the LMDB job cache", () => {
     renameSync(path, `${path}.before`);
     assert.equal(await reshardJobCache(path, 2), 1);
     const second = openLmdbJobCache({ path, shards: 2, durability: "fsync" });
-    assert.equal(second.getReturns(jid).length, 1);
+    assert.equal([...allReturns(second, jid)].length, 1);
     await second.close();
   });
 
   it("is not confused by NUL in a job id", async () => {
     const cache = openLmdbJobCache({ path: join(temporary(), "jobs"), shards: 1, durability: "fsync" });
-    await cache.putReturns([returnOf("odd\0job", "m"), returnOf("odd", "n"), returnOf("odd", "job\u0001")]);
+    await cache.keepReturns([returnOf("odd\0job", "m"), returnOf("odd", "n"), returnOf("odd", "job\u0001")]);
     assert.deepEqual(
-      cache.getReturns("odd").map(({ minionId }) => minionId),
+      [...allReturns(cache, "odd")].map(({ minionId }) => minionId),
       ["job\u0001", "n"],
     );
     assert.deepEqual(
-      cache.getReturns("odd\0job").map(({ minionId }) => minionId),
+      [...allReturns(cache, "odd\0job")].map(({ minionId }) => minionId),
       ["m"],
     );
     await cache.close();
@@ -196,10 +192,10 @@ describe("the LMDB job cache", () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "async" });
     const big = "x".repeat(8 * 1024 * 1024);
-    for (let index = 0; index < 20; index += 1) await cache.putReturns([returnOf(jid, `m${index}`, big)]);
+    for (let index = 0; index < 20; index += 1) await cache.keepReturns([returnOf(jid, `m${index}`, big)]);
     await cache.close();
     const again = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    assert.equal(again.getReturns(jid).length, 20);
+    assert.equal([...allReturns(again, jid)].length, 20);
     await again.close();
   });
 
@@ -207,10 +203,10 @@ describe("the LMDB job cache", () => {
     const cache = openLmdbJobCache({ path: join(temporary(), "jobs"), shards: 1, durability: "async" });
     const record = returnOf(jid, "a", "kept");
     const before = Buffer.from(record.body);
-    await cache.putReturns([record]);
+    await cache.keepReturns([record]);
     record.body.fill(0);
-    while (cache.getReturn(jid, "a") === undefined) await new Promise((resolve) => setImmediate(resolve));
-    assert.deepEqual(Buffer.from(cache.getReturn(jid, "a") ?? []), before);
+    while (cache.returnOf(jid, "a") === undefined) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(Buffer.from(cache.returnOf(jid, "a") ?? []), before);
     await cache.close();
   });
 
@@ -218,8 +214,8 @@ describe("the LMDB job cache", () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 4, durability: "commit" });
     const jids = Array.from({ length: 50 }, (_, index) => `202601020304050000${String(index).padStart(2, "0")}`);
-    await Promise.all(jids.map((job) => cache.putLoad(loadOf(job))));
-    assert.deepEqual(cache.listJids({ newestFirst: false, limit: 100 }), jids);
+    await Promise.all(jids.map((job) => cache.keepJobs([loadOf(job)])));
+    assert.deepEqual(cache.list({ newestFirst: false, limit: 100 }), jids);
     await cache.close();
   });
 });

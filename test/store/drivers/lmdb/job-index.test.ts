@@ -7,7 +7,7 @@ import { openLmdbJobCache } from "../../../../src/store/drivers/lmdb/job-cache.t
 import { encodeLoad, loadKey, openShards } from "../../../../src/store/drivers/lmdb/records.ts";
 import { indexJobCache, reshardJobCache } from "../../../../src/store/drivers/lmdb/reshard.ts";
 import type { TextPattern } from "../../../../src/store/jobs/facts.ts";
-import type { JobCache } from "../../../../src/store/jobs/job-cache.ts";
+import type { JobStore, KeptAmount } from "../../../../src/store/jobs/job-cache.ts";
 import { closeEnvironment, openDatabase, openEnvironment, transact } from "../../../../src/store/lmdb/env.ts";
 import { encode } from "../../../../src/wire/msgpack.ts";
 import { loadOf, returnOf } from "../../../contract/job-cache.ts";
@@ -41,7 +41,7 @@ describe("a job cache without an index", () => {
   it("is searched all the same, by readers too, and gets its index once", async () => {
     const path = join(temporary(), "jobs");
     await makeOldCache(path, [...jids, "mine"]);
-    const search = (cache: JobCache) => cache.findJids(byFunction("f.n0")).length;
+    const search = (cache: JobStore) => cache.find(byFunction("f.n0")).length;
     const reader = openLmdbJobCache({ path, shards: 1, durability: "async", isReadOnly: true });
     assert.equal(search(reader), jids.length);
     await reader.close();
@@ -50,7 +50,7 @@ describe("a job cache without an index", () => {
     assert.match(readFileSync(join(path, "layout.json"), "utf8"), /"version":3/);
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     assert.equal(search(cache), jids.length);
-    assert.deepEqual(cache.findJids({ limit: 1, functions: [containing("f.n")] }), [jids.at(-1)]);
+    assert.deepEqual(cache.find({ limit: 1, functions: [containing("f.n")] }), [jids.at(-1)]);
     await cache.close();
   });
 
@@ -58,14 +58,14 @@ describe("a job cache without an index", () => {
     const path = join(temporary(), "jobs");
     await makeOldCache(path, jids.slice(0, 10));
     const writer = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    await writer.putLoad(loadWith(jidAt(59), { fun: "later.one" }));
-    assert.deepEqual(writer.findJids(byFunction("later.one")), [jidAt(59)]);
-    assert.equal(writer.findJids({ limit: 100 }).length, 11);
+    await writer.keepJobs([loadWith(jidAt(59), { fun: "later.one" })]);
+    assert.deepEqual(writer.find(byFunction("later.one")), [jidAt(59)]);
+    assert.equal(writer.find({ limit: 100 }).length, 11);
     await writer.close();
     assert.equal(await indexJobCache(path), 11);
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    assert.deepEqual(cache.findJids(byFunction("later.one")), [jidAt(59)]);
-    assert.equal(cache.findJids({ limit: 100 }).length, 11);
+    assert.deepEqual(cache.find(byFunction("later.one")), [jidAt(59)]);
+    assert.equal(cache.find({ limit: 100 }).length, 11);
     await cache.close();
   });
 
@@ -74,8 +74,8 @@ describe("a job cache without an index", () => {
     await makeOldCache(path, jids.slice(0, 40));
     assert.equal(await reshardJobCache(path, 3), 1);
     const cache = openLmdbJobCache({ path, shards: 3, durability: "fsync" });
-    assert.deepEqual(cache.findJids(byFunction("f.n0")), jids.slice(0, 40).toReversed());
-    assert.deepEqual(cache.findJids({ ...byFunction("f.n0"), limit: 2, before: jids[5] }), [jids[4], jids[3]]);
+    assert.deepEqual(cache.find(byFunction("f.n0")), jids.slice(0, 40).toReversed());
+    assert.deepEqual(cache.find({ ...byFunction("f.n0"), limit: 2, before: jids[5] }), [jids[4], jids[3]]);
     await cache.close();
   });
 });
@@ -93,7 +93,7 @@ describe("the job cache's index", () => {
       tgt: `node${index % 50}.example.com`,
       user: index % 11 === 0 ? "rare" : "root",
     }));
-    for (const { jid, ...fields } of jobs) await cache.putLoad(loadWith(jid, fields));
+    for (const { jid, ...fields } of jobs) await cache.keepJobs([loadWith(jid, fields)]);
     for (const [fun, tgt, user] of [
       ["module3", "node1", "root"],
       ["module", "node49.", "r"],
@@ -104,7 +104,7 @@ describe("the job cache's index", () => {
       const query = { functions: [containing(fun)], targets: [containing(tgt)], users: [containing(user)] };
       const found: string[] = [];
       for (let before: string | undefined; ; before = found.at(-1)) {
-        const page = cache.findJids({ ...query, limit: 7, before });
+        const page = cache.find({ ...query, limit: 7, before });
         found.push(...page);
         if (page.length < 7) break;
       }
@@ -115,12 +115,12 @@ describe("the job cache's index", () => {
 
   it("loses a term with its last job, and knows it again when it comes back", async () => {
     const cache = open();
-    const find = () => cache.findJids({ limit: 10, functions: [containing("only")] });
-    await cache.putLoad(loadWith(jidAt(1), { fun: "only.once" }));
+    const find = () => cache.find({ limit: 10, functions: [containing("only")] });
+    await cache.keepJobs([loadWith(jidAt(1), { fun: "only.once" })]);
     assert.deepEqual(find(), [jidAt(1)]);
     await cache.trim({ olderThanJid: jidAt(2), stepsMax: 100 });
     assert.deepEqual(find(), []);
-    await cache.putLoad(loadWith(jidAt(3), { fun: "only.once" }));
+    await cache.keepJobs([loadWith(jidAt(3), { fun: "only.once" })]);
     assert.deepEqual(find(), [jidAt(3)]);
     await cache.close();
   });
@@ -128,13 +128,13 @@ describe("the job cache's index", () => {
   it("leaves nothing behind of jobs that are trimmed", async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", storesEndTime: true });
-    await cache.putLoad(loadWith("mine", { user: "anna" }));
-    await cache.putReturns([returnOf("mine", "a")]);
+    await cache.keepJobs([loadWith("mine", { user: "anna" })]);
+    await cache.keepReturns([returnOf("mine", "a")]);
     for (let second = 1; second <= 20; second += 1) {
-      await cache.putLoad(loadWith(jidAt(second), { tgt: `node${second}` }));
-      await cache.putReturns([returnOf(jidAt(second), "a")]);
+      await cache.keepJobs([loadWith(jidAt(second), { tgt: `node${second}` })]);
+      await cache.keepReturns([returnOf(jidAt(second), "a")]);
     }
-    while ((await cache.trim({ olderThanJid: "20990101000000000000", stepsMax: 7 })) === 7);
+    while ((await cache.trim({ olderThanJid: "20990101000000000000", stepsMax: 7 })).hasMore);
     await cache.close();
     const shards = openShards(path, 1, true);
     for (const { environment, index, ends, loads, returns, others } of shards) {
@@ -149,18 +149,23 @@ describe("the job cache's index", () => {
     const cache = open();
     const body = "x".repeat(200_000);
     for (let second = 1; second <= 9; second += 1) {
-      await cache.putLoad(loadWith(jidAt(second), {}));
-      await cache.putReturns([returnOf(jidAt(second), "a", body)]);
+      await cache.keepJobs([loadWith(jidAt(second), {})]);
+      await cache.keepReturns([returnOf(jidAt(second), "a", body)]);
     }
-    assert.equal(cache.cutFor({ jobsMax: 0, bytesMax: 0 }), undefined);
-    assert.equal(cache.cutFor({ jobsMax: 9, bytesMax: 0 }), undefined);
-    assert.equal(cache.cutFor({ jobsMax: 4, bytesMax: 0 }), jidAt(6));
+    const asked = "20000101000000000000";
+    const cutFor = async (keep: KeptAmount) => {
+      const { olderThanJid } = await cache.trim({ olderThanJid: asked, keep, stepsMax: 0 });
+      return olderThanJid === asked ? undefined : olderThanJid;
+    };
+    assert.equal(await cutFor({ jobsMax: 0, bytesMax: 0 }), undefined);
+    assert.equal(await cutFor({ jobsMax: 9, bytesMax: 0 }), undefined);
+    assert.equal(await cutFor({ jobsMax: 4, bytesMax: 0 }), jidAt(6));
     await cache.trim({ olderThanJid: jidAt(6), stepsMax: 100 });
-    assert.equal(cache.cutFor({ jobsMax: 4, bytesMax: 0 }), undefined);
-    assert.equal(cache.cutFor({ jobsMax: 0, bytesMax: 10_000_000 }), undefined);
-    assert.equal(cache.cutFor({ jobsMax: 0, bytesMax: 1 }), jidAt(9));
+    assert.equal(await cutFor({ jobsMax: 4, bytesMax: 0 }), undefined);
+    assert.equal(await cutFor({ jobsMax: 0, bytesMax: 10_000_000 }), undefined);
+    assert.equal(await cutFor({ jobsMax: 0, bytesMax: 1 }), jidAt(9));
     await cache.trim({ olderThanJid: jidAt(9), stepsMax: 100 });
-    assert.equal(cache.cutFor({ jobsMax: 0, bytesMax: 1 }), undefined, "the last one stays");
+    assert.equal(await cutFor({ jobsMax: 0, bytesMax: 1 }), undefined, "the last one stays");
     await cache.close();
   });
 
@@ -172,52 +177,52 @@ describe("the job cache's index", () => {
     });
     for (const isNoted of [true, false]) {
       const cache = open(isNoted);
-      await cache.putReturns([stamped("a", "2026-01-02T03:04:05.000009"), stamped("b", "2026-01-02T03:04:07.123456")]);
-      assert.equal(cache.getEndTime(jidAt(1)), "2026, Jan 02 03:04:07.123456", "from the log");
+      await cache.keepReturns([stamped("a", "2026-01-02T03:04:05.000009"), stamped("b", "2026-01-02T03:04:07.123456")]);
+      assert.equal(cache.endTime(jidAt(1)), "2026, Jan 02 03:04:07.123456", "from the log");
       await cache.trim({ olderThanJid: "20000101000000000000", stepsMax: 1 });
-      assert.equal(cache.getEndTime(jidAt(1)), isNoted ? "2026, Jan 02 03:04:07.123456" : undefined, "from the store");
-      await cache.putReturns([stamped("c", "2026-01-02T03:04:06")]);
+      assert.equal(cache.endTime(jidAt(1)), isNoted ? "2026, Jan 02 03:04:07.123456" : undefined, "from the store");
+      await cache.keepReturns([stamped("c", "2026-01-02T03:04:06")]);
       await cache.trim({ olderThanJid: "20000101000000000000", stepsMax: 1 });
-      if (isNoted) assert.equal(cache.getEndTime(jidAt(1)), "2026, Jan 02 03:04:07.123456", "the latest stays");
-      assert.equal(cache.getEndTime(jidAt(2)), undefined);
+      if (isNoted) assert.equal(cache.endTime(jidAt(1)), "2026, Jan 02 03:04:07.123456", "the latest stays");
+      assert.equal(cache.endTime(jidAt(2)), undefined);
       await cache.close();
     }
   });
 
   it("remembers jobs whose returns are not kept", async () => {
     const cache = open();
-    await cache.putLoad(loadWith(jidAt(1), {}));
-    await cache.putLoad({ ...loadWith(jidAt(2), {}), isNoCache: true });
-    assert.deepEqual(cache.noCacheJids(), [jidAt(2)]);
-    assert.equal(cache.getLoad(jidAt(2))?.isNoCache, true);
-    assert.equal(cache.getLoad(jidAt(1))?.isNoCache, undefined);
+    await cache.keepJobs([loadWith(jidAt(1), {})]);
+    await cache.keepJobs([{ ...loadWith(jidAt(2), {}), isNoCache: true }]);
+    assert.deepEqual(await cache.unkeptJobs(), [jidAt(2)]);
+    assert.equal(cache.job(jidAt(2))?.isNoCache, true);
+    assert.equal(cache.job(jidAt(1))?.isNoCache, undefined);
     await cache.trim({ olderThanJid: jidAt(3), stepsMax: 100 });
-    assert.deepEqual(cache.noCacheJids(), []);
+    assert.deepEqual(await cache.unkeptJobs(), []);
     await cache.close();
   });
 
   it("keeps a job of ours when Salt's record of it comes later", async () => {
     const cache = open();
-    await cache.putLoad(loadOf(jidAt(1), ["a"], { missing: ["b"] }));
-    await cache.putLoads([
+    await cache.keepJobs([loadOf(jidAt(1), ["a"], { missing: ["b"] })]);
+    await cache.keepJobs([
       loadOf(jidAt(1), ["x"], { isTakenOver: true }),
       loadOf(jidAt(2), ["x"], { isTakenOver: true }),
     ]);
-    const { minions, missing, isTakenOver } = cache.getLoad(jidAt(1)) ?? assert.fail();
+    const { minions, missing, isTakenOver } = cache.job(jidAt(1)) ?? assert.fail();
     assert.deepEqual([minions, missing, isTakenOver], [["a"], ["b"], undefined]);
-    assert.equal(cache.getLoad(jidAt(2))?.isTakenOver, true);
+    assert.equal(cache.job(jidAt(2))?.isTakenOver, true);
     await cache.close();
   });
 
   it("remembers them on another number of files as well", async () => {
     const path = join(temporary(), "jobs");
     const before = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    await before.putLoad(loadWith(jidAt(1), {}));
-    await before.putLoad({ ...loadWith(jidAt(2), {}), isNoCache: true });
+    await before.keepJobs([loadWith(jidAt(1), {})]);
+    await before.keepJobs([{ ...loadWith(jidAt(2), {}), isNoCache: true }]);
     await before.close();
     assert.equal(await reshardJobCache(path, 2), 1);
     const after = openLmdbJobCache({ path, shards: 2, durability: "fsync" });
-    assert.deepEqual(after.noCacheJids(), [jidAt(2)]);
+    assert.deepEqual(await after.unkeptJobs(), [jidAt(2)]);
     await after.close();
   });
 });

@@ -1,8 +1,10 @@
 /** Jobs under an id that is no time, which an operator may use again: what comes later is neither trimmed too early nor taken for a duplicate. */
+
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it, mock } from "node:test";
 import { openLmdbJobCache } from "../../../../src/store/drivers/lmdb/job-cache.ts";
+import { allReturns } from "../../../../src/store/jobs/job-cache.ts";
 import { KnownReturns } from "../../../../src/store/log/known-returns.ts";
 import { jidAt } from "../../../../src/wire/jid.ts";
 import { loadOf, returnOf } from "../../../contract/job-cache.ts";
@@ -21,17 +23,17 @@ describe("a job id that is no time", () => {
     for (const [day, id] of ["a", "b"].entries()) {
       mock.timers.enable({ apis: ["Date"], now: startMs + 2 * day * dayMs });
       const cache = open();
-      await cache.putLoad(loadOf("mine", ["a", "b"]));
-      await cache.putReturns([returnOf("mine", id)]);
+      await cache.keepJobs([loadOf("mine", ["a", "b"])]);
+      await cache.keepReturns([returnOf("mine", id)]);
       await cache.close();
       mock.timers.reset();
     }
     const cache = open();
     const trim = (day: number) => cache.trim({ olderThanJid: jidAt(startMs + day * dayMs, 0), stepsMax: 100 });
     await trim(1);
-    assert.deepEqual([cache.getLoad("mine") === undefined, cache.getReturns("mine").length], [false, 2]);
+    assert.deepEqual([cache.job("mine") === undefined, [...allReturns(cache, "mine")].length], [false, 2]);
     await trim(4);
-    assert.deepEqual([cache.getLoad("mine") === undefined, cache.getReturns("mine").length], [true, 0]);
+    assert.deepEqual([cache.job("mine") === undefined, [...allReturns(cache, "mine")].length], [true, 0]);
     await cache.close();
   });
 
