@@ -11,7 +11,7 @@ import { replaceFile } from "./disk/durable-file.ts";
 const fileEnd = ".p";
 const fileMode = 0o600;
 const folderMode = 0o700;
-/** What of the cache directory is the master's own, or Salt's master's: every name that a master makes there stands here (`test/fleet/masters/cache-banks.test.ts`). */
+/** Names in the cache directory that belong to this master or to Salt's. Every name that a master makes there is listed here (`test/fleet/masters/cache-banks.test.ts`). */
 const ownNames: ReadonlySet<string> = new Set(
   [
     "accounts batches extmods file_lists grains jobs mine minions pillar pillar_cache proc queues roots salt_cmd sessions syndics tokens",
@@ -19,7 +19,7 @@ const ownNames: ReadonlySet<string> = new Set(
     "git_pillar gitfs hgfs minionfs s3cache svnfs",
   ].flatMap((names) => names.split(" ")),
 );
-/** The job cache has others beside it while its number of files is changed (`jobs.lmdb.after`). */
+/** The job cache has directories beside it while its number of files changes (`jobs.lmdb.after`). */
 const ownForms = /\.lmdb(?:[-.]|$)|_key$|^\./;
 
 export class CacheBanks {

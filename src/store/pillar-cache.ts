@@ -30,7 +30,7 @@ export class PillarCacheFiles {
     this.#ttlMs = ttlMs;
   }
 
-  /** Undefined for a pillar that is not kept or too old, and where the file cannot be read. */
+  /** Undefined if the pillar is not kept or too old, or the file cannot be read. */
   find(id: string, environment: string | null, nowMs: number): ValueMap | undefined {
     const kept = this.#young(id, nowMs);
     const pillar = kept?.pillars.get(environment);
@@ -84,12 +84,12 @@ export class PillarCacheFiles {
     }
   }
 
-  /** Salt's master may have made the directory, for everybody to read. Files that are too old go once in a thread's life. */
+  /** Salt's master may have made the directory readable for all users. Removes files that are too old, once in a thread's life. */
   #open(nowMs: number): void {
     if (this.#isOpen) return;
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
     chmodSync(this.#directory, 0o700);
-    // Before the old files: one that cannot go must not stop all others.
+    // Set before old files go: one that cannot be removed must not stop all others.
     this.#isOpen = true;
     for (const name of readdirSync(this.#directory)) {
       const path = join(this.#directory, name);
@@ -98,7 +98,7 @@ export class PillarCacheFiles {
     }
   }
 
-  /** A time in the future is that of a clock that was set back since, and tells nothing. */
+  /** A time in the future comes from a clock that was set back since. It counts as too old. */
   #young(id: string, nowMs: number): KeptFile | undefined {
     const kept = this.#read(id);
     if (kept === undefined) return undefined;
@@ -118,7 +118,7 @@ export class PillarCacheFiles {
       const seconds = times instanceof Map ? secondsOf(times.get(id)) : 0;
       return pillars instanceof Map ? { pillars, atMs: seconds * 1_000 } : undefined;
     } catch (error) {
-      // Gone in the meantime, another's, on a bad block, or not written by a master: as good as not kept. Whether a new one can be is told then.
+      // Removed meanwhile, unreadable, on a bad block or not written by a master: it counts as not kept. Writing a new one tells what is wrong.
       if (isSystemError(error) || isUnreadable(error)) return undefined;
       throw error;
     }

@@ -106,8 +106,8 @@ describe("saltworks check-store", () => {
     assert.equal(code, 1, out);
     assert.match(out, /the return of m1 for job 20260102030405000001 is not what was stored/);
     assert.match(out, /\.secrets\.sealed does not open under this master's key: minions will authenticate again/);
-    assert.match(out, /minions\/m2 is no key of a minion/);
-    assert.match(out, /is no token: its user must log in again/);
+    assert.match(out, /minions\/m2 is not a key of a minion/);
+    assert.match(out, /is not a token: its user must log in again/);
     const { state, parts } = JSON.parse((await check("--json")).out) as {
       state: string;
       parts: { what: string; faultCount: number }[];

@@ -23,7 +23,7 @@ export type OpenedJobCache = {
 export type JobCacheTraits = {
   /** Bodies come back byte for byte. Otherwise only `return`, `retcode`, `success`, `out`, `jid` and `id` do. */
   readonly keepsWholeBody: boolean;
-  /** Names that were asked for but are no minions. */
+  /** Names in the target that are not minions. */
   readonly keepsMissing: boolean;
 };
 
@@ -210,7 +210,7 @@ function listingContract({ cache }: Context): void {
     assert.deepEqual(list(true, 10, jidAtMinute(1)), []);
   });
 
-  it("lists ids that are no times after all others", async () => {
+  it("lists ids that are not times after all others", async () => {
     for (const job of ["mine", jidAtMinute(1), "zzz", jidAtMinute(2)]) await cache().keepJobs([loadOf(job)]);
     assert.deepEqual(cache().list({ newestFirst: true, limit: 10 }).slice(0, 2), [jidAtMinute(2), jidAtMinute(1)]);
     assert.deepEqual(cache().list({ newestFirst: true, limit: 10 }).slice(2).toSorted(), ["mine", "zzz"]);
@@ -247,7 +247,7 @@ function searchContract({ cache }: Context): void {
       .find({ limit: 100, ...query })
       .map((found) => searched.find(([minute]) => jidAtMinute(minute) === found)?.[0] ?? found);
 
-  it("finds jobs by function, target text, user and metadata, newest first, ids that are no times last", async () => {
+  it("finds jobs by function, target text, user and metadata, newest first, ids that are not times last", async () => {
     await fill();
     assert.deepEqual(find({}), [7, 6, 5, 4, 3, 2, 1, "mine"]);
     assert.deepEqual(find({ functions: [exactly("cmd.run")] }), [5, 2, "mine"]);
@@ -324,7 +324,7 @@ function trimmingContract(context: Context): void {
     assert.deepEqual(await cache().trim({ olderThanJid, stepsMax: 2 }), { removed: 0, hasMore: false, olderThanJid });
   });
 
-  it("removes jobs whose id is no time by the time at which they were stored", async () => {
+  it("removes jobs whose id is not a time by the time at which they were stored", async () => {
     await cache().keepJobs([loadOf("mine")]);
     await put(context, [returnOf("mine", "a")]);
     const trim = (olderThanJid: string) => cache().trim({ olderThanJid, stepsMax: 100 });

@@ -124,7 +124,7 @@ describe("a bit that flipped in a page that is in use", () => {
       copyFileSync(join(path, "layout.json"), join(copy, "layout.json"));
       writeFileSync(join(copy, "0.mdb"), whole.subarray(0, Math.min(bytes, end - 4_096)));
       const open = () => openLmdbJobCache({ path: copy, shards: 1, durability: "fsync" });
-      assert.throws(open, { code: "STORE_DAMAGED", message: /0\.mdb is (?:cut|no LMDB file)/ }, `${bytes} bytes`);
+      assert.throws(open, { code: "STORE_DAMAGED", message: /0\.mdb is (?:cut|not an LMDB file)/ }, `${bytes} bytes`);
       assert.ok(faultsOf(checkJobs, copy).faultCount > 0);
     }
   });

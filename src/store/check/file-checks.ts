@@ -18,7 +18,7 @@ export function checkKeys(pkiDir: string, tally: Tally): void {
   const publicFile = join(pkiDir, "master.pub");
   if (existsSync(publicFile)) {
     tally.records += 1;
-    if (!isPublicKey(readFileSync(publicFile, "utf8"))) tally.fault(`${publicFile} is no public key`);
+    if (!isPublicKey(readFileSync(publicFile, "utf8"))) tally.fault(`${publicFile} is not a public key`);
   }
   for (const folder of keyFolders) {
     const directory = join(pkiDir, folder);
@@ -30,7 +30,7 @@ export function checkKeys(pkiDir: string, tally: Tally): void {
       // Accepted, rejected or deleted meanwhile.
       if (text === undefined) continue;
       tally.records += 1;
-      if (!isUsableKey(text)) tally.fault(`${file} is no key of a minion`);
+      if (!isUsableKey(text)) tally.fault(`${file} is not a key of a minion`);
     }
   }
 }
@@ -50,7 +50,7 @@ export const checkTokens: Check = (tally, { path }) => {
     const bytes = readIfThere(join(path, name));
     if (bytes === undefined) continue;
     tally.records += 1;
-    if (!isToken(bytes, name)) tally.fault(`${join(path, name)} is no token: its user must log in again`);
+    if (!isToken(bytes, name)) tally.fault(`${join(path, name)} is not a token: its user must log in again`);
   }
 };
 

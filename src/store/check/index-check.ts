@@ -33,7 +33,7 @@ function jobsOf<Key>(sets: Map<Key, Jobs>, key: Key): Jobs {
 const kindNames: ReadonlyMap<string, string> = new Map(
   Object.entries(termKinds).map(([name, letter]): [string, string] => [letter, name]),
 );
-/** In what is too short to be a number. */
+/** Stands for a number in a value that is too short to hold one. */
 const noId = -1;
 /** An index that an earlier release built anew lacks it. */
 const noCacheTerm = termKinds.flag + noCacheFlag;
@@ -62,7 +62,7 @@ export class IndexCheck {
     else if (table === "termTexts") this.#texts.set(idIn(key.subarray(1)), termTextIn(key, value));
   }
 
-  /** What is wrong, a sentence each. Nothing is said where loads are damaged: what the index should hold is unknown then. */
+  /** What is wrong, a sentence each. Empty if a load is damaged, because then it is unknown what the index should hold. */
   faults(): string[] {
     if (this.#hasDamage) return [];
     const faults: string[] = [];
@@ -91,7 +91,7 @@ export class IndexCheck {
       return;
     }
     this.#loads.add(key);
-    // As bytes: texts that differ in what UTF-8 has no bytes for are one term.
+    // As bytes: texts that differ only in lone surrogates are one term.
     const terms = termsOf(requestIn(key, value), false).map(([kind, text]) => termKey(kind, text).toString("latin1"));
     for (const term of new Set(terms)) jobsOf(this.#ofLoads, term).add(key);
   }

@@ -110,7 +110,7 @@ const asEnd: Form = (bytes) => (isJid(bytes.toString("latin1")) ? undefined : no
 
 const asMap: Form = (bytes) => {
   try {
-    return decode(bytes) instanceof Map ? undefined : "is no map";
+    return decode(bytes) instanceof Map ? undefined : "is not a map";
   } catch (error) {
     if (error instanceof SaltworksError) return "cannot be decoded";
     throw error;
@@ -148,7 +148,7 @@ function checkFile(
     return false;
   }
   if (head.metas.length === 0) {
-    tally.fault(`${file} is no LMDB file, or its head is damaged: nothing in it can be read`);
+    tally.fault(`${file} is not an LMDB file, or its head is damaged: nothing in it can be read`);
     return false;
   }
   // A master that writes would use pages again that we are about to read.
@@ -174,7 +174,7 @@ function checkFile(
   }
 }
 
-/** As long as our read transaction lasts, LMDB uses none of its pages again. */
+/** LMDB does not reuse a page while our read transaction lasts. */
 function holdPages(file: string): () => void {
   const environment = openEnvironment({ file, isReadOnly: true, isSyncedOnCommit: true });
   const transaction = environment.useReadTransaction();

@@ -58,8 +58,8 @@ function checkJob(tally: Tally, directory: string, cachedir: string, hashType: s
     if (entry.isDirectory()) checkReturn(tally, file);
     else if (entry.name === jidFile)
       checkJid(tally, file, (jid) => jobDirectory(cachedir, hashType, jid) === directory);
-    else if (entry.name === loadFile) checkPacked(tally, file, isMap, "is no job");
-    else if (anyMinionsFile.test(entry.name)) checkPacked(tally, file, isList, "is no list of minions");
+    else if (entry.name === loadFile) checkPacked(tally, file, isMap, "is not a job");
+    else if (anyMinionsFile.test(entry.name)) checkPacked(tally, file, isList, "is not a list of minions");
     else if (entry.name !== noCacheFile && entry.name !== endTimeFile) tally.leave(file);
   }
 }
@@ -87,7 +87,7 @@ export const checkSaltMinions: Check = (tally, { path, onProgress }) => {
     if (!folder.isDirectory()) tally.leave(place);
     else {
       for (const { name } of entriesIfThere(place)) {
-        if (name === "data.p" || name === "mine.p") checkPacked(tally, join(place, name), isMap, "is no map");
+        if (name === "data.p" || name === "mine.p") checkPacked(tally, join(place, name), isMap, "is not a map");
         else tally.leave(join(place, name));
       }
     }
@@ -95,7 +95,7 @@ export const checkSaltMinions: Check = (tally, { path, onProgress }) => {
   for (const kind of saltKinds) {
     for (const entry of entriesIfThere(join(path, kind))) {
       const file = join(path, kind, entry.name);
-      if (entry.isFile() && entry.name.endsWith(".p")) checkPacked(tally, file, isMap, "is no map");
+      if (entry.isFile() && entry.name.endsWith(".p")) checkPacked(tally, file, isMap, "is not a map");
       else tally.leave(file);
     }
   }

@@ -3,7 +3,7 @@ export class Tally {
   records = 0;
   faultCount = 0;
   readonly faults: string[] = [];
-  /** Files and directories that no check reads, the first few, and how many there are. */
+  /** The first few files and directories that no check reads. The next field counts all. */
   readonly leftAlone: string[] = [];
   leftAloneCount = 0;
   readonly #faultsMax: number;

@@ -1,6 +1,6 @@
 /**
  * Values that tell whether they are what was stored under their key: a mark, 32 bits of a hash of key and bytes, then the bytes.
- * The hash is no secret and guards against disks and memory alone. docs/decisions/0024-damaged-stores.md. Pure.
+ * The hash is not secret: it guards against faults of disks and memory alone. docs/decisions/0024-damaged-stores.md. Pure.
  */
 
 /** No bit of it makes it the first byte of what releases before stored without: maps, and lengths below 16 MiB. */
@@ -13,7 +13,7 @@ const oddOne = 0x9e3779b1 | 0;
 const oddTwo = 0x85ebca6b | 0;
 
 /**
- * Every step keeps apart what came in apart, so that no change within four bytes goes unseen, and others one time in four billion.
+ * Every step is reversible, so that it sees every change within four bytes; it misses one other change in four billion.
  * In JavaScript: a call of zlib's CRC-32 costs 0.25 µs besides its bytes, as much as this for a whole return.
  */
 function hashOf(view: DataView, start: number, end: number, seed: number): number {

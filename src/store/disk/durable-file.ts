@@ -24,7 +24,7 @@ function writeWhole(path: string, bytes: Uint8Array | string, mode: number, isSy
   }
 }
 
-/** Makes renames and removals in a directory last. */
+/** Puts renames and removals in a directory on disk. */
 export function syncDirectory(directory: string): void {
   const handle = openSync(directory, "r");
   try {

@@ -1,4 +1,4 @@
-/** Counts what the disk refused to this thread: for want of room, and for another reason, such as EIO. Each failed step once. */
+/** Counts the steps that the disk refused to this thread, by reason: no room, or another one, such as EIO. */
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 
@@ -8,7 +8,7 @@ export type DiskFaultKind = (typeof diskFaultKinds)[number];
 
 const counts: Record<DiskFaultKind, number> = { full: 0, failed: 0, lost: 0 };
 
-/** Passes over what is counted already: an error of ours was made from the system's. */
+/** Ignores errors of ours: they were made from the system's, which are counted already. */
 export function noteDiskFault(cause: unknown): void {
   if (!(cause instanceof Error) || cause instanceof SaltworksError) return;
   counts[kindOf(cause)] += 1;
@@ -25,5 +25,5 @@ function kindOf(cause: Error): DiskFaultKind {
   return isFull ? "full" : "failed";
 }
 
-/** What LMDB answers to everything, after its head could not be written: what stands there is unknown. */
+/** LMDB's answer to every call after a write of its head failed, because it does not know what stands there. */
 const panicText = "MDB_PANIC";

@@ -10,9 +10,9 @@ import { createDurably, removeIfThere } from "./durable-file.ts";
 import { startTicksOf } from "./thread-start.ts";
 
 const lockName = ".saltworks.lock";
-/** Held while a dead owner's lock is removed, so that two newcomers don't both take it. */
+/** Held while a dead owner's lock is removed, so that two starting masters do not both take it. */
 const takeoverName = ".saltworks.lock.takeover";
-/** A takeover lasts milliseconds; older, its process died in it. */
+/** A takeover lasts milliseconds. If the file is older, the process died in it. */
 const takeoverAgeMsMax = 10_000;
 const mode = 0o600;
 
@@ -63,7 +63,7 @@ function claimOne(directory: string): string {
   if (isOld(takeover)) removeIfThere(takeover);
   if (!createDurably(takeover, mine, mode)) throw running(directory, readOwner(takeover)?.pid ?? 0);
   try {
-    // Between our look and the takeover another newcomer may have finished one.
+    // Another starting master may have finished a takeover between our look and ours.
     const present = readOwner(path);
     if (isAlive(present)) throw running(directory, present.pid);
     removeIfThere(path);

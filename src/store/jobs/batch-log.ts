@@ -1,6 +1,6 @@
 /**
- * The durable record of batches: a file each, an entry a line, appended as things happen and never changed. A batch without a last entry `done` is to be
- * gone on with. docs/decisions/0020-batches-in-the-master.md.
+ * The durable record of batches: a file each, an entry a line, appended as things happen and never changed. A batch without a last entry `done` goes
+ * on at the next start. docs/decisions/0020-batches-in-the-master.md.
  */
 import {
   closeSync,
@@ -24,7 +24,7 @@ import type { BatchEntry } from "../../wire/batch-options.ts";
 import { syncDirectory } from "../disk/durable-file.ts";
 
 const suffix = ".log";
-/** A name that is no path: the id comes from whoever asks. */
+/** The id comes from the caller, and must not be a path. */
 const namePattern = /^\d{20}(?:_\d+)?$/;
 const chunkBytes = 65_536;
 const newline = 0x0a;
@@ -68,7 +68,7 @@ export class BatchLog {
     });
   }
 
-  /** To go on with; a line that a crash cut off is taken away. */
+  /** Opens a log to append to it. A line that a crash cut off is removed. */
   static reopen(directory: string, jid: string): { readonly log: BatchLog; readonly entries: readonly BatchEntry[] } {
     const entries: BatchEntry[] = [];
     let end = 0;
@@ -110,7 +110,7 @@ export class BatchLog {
     }
   }
 
-  /** To be called once. Whatever is being synced is so before. */
+  /** Call it once. A sync under way ends first. */
   close(): void {
     this.#isClosing = true;
     if (this.#syncs === 0) closeSync(this.#fd);
@@ -186,7 +186,7 @@ export function readBatchSummary(directory: string, jid: string): BatchSummary |
   return { first, last };
 }
 
-/** The last line may be longer than what was read of it; then it is none that says that the batch is over. */
+/** The last line may be longer than what was read of it. Then it does not say that the batch is over. */
 function parsedOr(line: string, otherwise: BatchEntry): BatchEntry {
   return line.startsWith('{"kind":"done"') ? (JSON.parse(line) as BatchEntry) : otherwise;
 }

@@ -24,7 +24,7 @@ export type JobFilter = {
   readonly until?: string | undefined;
 };
 
-/** Jobs come newest first, those whose ids are no times after all others. `before`: only those that come after this one. */
+/** Jobs come newest first, and jobs whose ids are not times after all others. `before`: only jobs that come after this one. */
 export type JobQuery = JobFilter & { readonly limit: number; readonly before?: string | undefined };
 
 export type JobFacts = {
@@ -35,7 +35,7 @@ export type JobFacts = {
 };
 
 const wanted: ReadonlySet<Value> = new Set(["fun", "tgt", "user", "metadata", "kwargs", "arg"]);
-/** Who asked, where nothing says it: as Salt shows it. */
+/** The user of a job whose load does not name one, as Salt shows it. */
 export const defaultUser = "root";
 
 /** @throws SaltworksError for what no decoder takes */
@@ -130,7 +130,7 @@ function comesAfter(jid: string, before: string): boolean {
   return isTime === isJid(before) ? jid < before : !isTime;
 }
 
-/** Newest first, ids that are no times last. */
+/** Newest first, ids that are not times last. */
 export function compareNewestFirst(a: string, b: string): number {
   const rank = (jid: string) => (isJid(jid) ? 0 : 1);
   return rank(a) - rank(b) || (a < b ? 1 : a > b ? -1 : 0);

@@ -1,6 +1,6 @@
 /**
- * Jobs that wait for minions which are away (`deliver_within`), in an LMDB file of their own: what to send, to whom, until when,
- * and a byte for each minion that says what became of it. docs/decisions/0019-jobs-for-absent-minions.md.
+ * Jobs that wait for absent minions (`deliver_within`), in an LMDB file of their own: what to send, to which minions, until when,
+ * and for each minion a byte that says what became of it. docs/decisions/0019-jobs-for-absent-minions.md.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -77,7 +77,7 @@ export function openPendingJobs(path: string): PendingJobs {
   };
 }
 
-/** Undefined if they are damaged. Those of earlier releases have no hash: their length tells, since any byte may be their first. */
+/** Undefined if they are damaged. Marks of earlier releases have no hash. Their length tells, because their first byte may be any. */
 export function openMarks(key: Buffer, value: Buffer, count: number): Buffer | undefined {
   if (value.byteLength === count) return value;
   const marks = value.byteLength === count + checkBytes ? openValue(key, value) : undefined;

@@ -58,7 +58,7 @@ function parseLine(text: string): Line {
   return { text, glob: patternOf(globPattern(text)), pattern: patternOf(text) };
 }
 
-/** Python's `str` of a grain, for those that can stand on a line. */
+/** Python's `str` of a grain that can stand on a line. */
 function grainText(value: Value | undefined): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "boolean") return value ? "True" : "False";

@@ -1,6 +1,6 @@
 /**
  * Marks beside the master's data: whose grains, pillar and mine stay when their key is deleted (`--preserve-minions=True`).
- * Whoever deletes the key sets the mark first; the worker that learns of the deletion takes it away.
+ * The caller that deletes the key sets the mark first; the worker that learns of the deletion takes it away.
  */
 import { mkdirSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -18,7 +18,7 @@ const keyFileMode = 0o600;
 const keyFolderMode = 0o755;
 
 export interface KeyDirectories {
-  /** Ids in a state, sorted; dotfiles and names that are no ids are left out. */
+  /** Ids in a state, sorted; dotfiles and names that are not ids are left out. */
   list(state: KeyState): string[];
   /** The key's text; undefined if there is none (a directory of that name counts as none). */
   read(state: KeyState, id: string): string | undefined;

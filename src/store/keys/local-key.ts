@@ -24,7 +24,7 @@ function readKey(file: string): string | undefined {
 /**
  * The present secret of `user`, or a new one. A restart keeps it, so that running commands go on.
  *
- * @param uid to whom the file is given; the master's own stays its own
+ * @param uid the user that the file is given to, unless it is the master's own
  */
 export function ensureLocalKey(cachedir: string, user: string, uid?: number): string {
   mkdirSync(cachedir, { recursive: true });
@@ -45,7 +45,7 @@ function presentOrNew(file: string): string {
   if (present !== undefined) return present;
   const made = generateKeyString();
   if (!createDurably(file, made, mode)) {
-    // Another process made it meanwhile, or it is an empty file that nobody can prove anything with.
+    // Another process made it meanwhile, or it is an empty file, which proves nothing.
     const theirs = readKey(file);
     if (theirs !== undefined) return theirs;
     throw new SaltworksError("STORE_FAILED", `${file} is empty`, { file });

@@ -32,7 +32,7 @@ export type KeyChange = {
 export interface KeyWatch {
   /** Looks soon at ids that the master serves from now on, because their files may be gone already. */
   noteServed(ids: readonly string[]): void;
-  /** Reports keys that nobody was told of yet at once. Costs one look at the directory's time while there are none. */
+  /** Reports new keys at once. Costs one look at the directory's time while there are none. */
   lookForNew(): void;
   close(): void;
 }
@@ -228,7 +228,7 @@ class DirectoryKeyWatch implements KeyWatch {
     return change;
   }
 
-  /** @returns false if there is no such key */
+  /** @returns false if the key is not there */
   #learn(id: string): boolean {
     const now = this.#fingerprint(id);
     if (now !== undefined) this.#known.set(id, now);

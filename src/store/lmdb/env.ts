@@ -31,14 +31,14 @@ export type EnvironmentOptions = {
  * Whether something was stored in a file yet. On an empty one that is opened for reading, and on one that is damaged or cut, lmdb would end
  * the process instead of saying so. LMDB leaves the last pages out of its file if they are free: a short file is read whole, to tell.
  *
- * @throws SaltworksError STORE_DAMAGED if it is no LMDB file, or ends before its pages do
+ * @throws SaltworksError STORE_DAMAGED if it is not an LMDB file, or ends before its pages do
  */
 export function examineFile(file: string): boolean {
   if (!existsSync(file)) return false;
   const head = readHead(file);
   if (head === undefined) return false;
   const [latest] = head.metas;
-  if (latest === undefined) throw storeDamaged(`${file} is no LMDB file, or its head is damaged`, replaceAdvice);
+  if (latest === undefined) throw storeDamaged(`${file} is not an LMDB file, or its head is damaged`, replaceAdvice);
   const wanted = (latest.lastPage + 1) * latest.pageBytes;
   if (head.size >= wanted) return true;
   const { faults } = walkFile(file);
@@ -78,7 +78,7 @@ export function openEnvironment(o: EnvironmentOptions): BinaryEnvironment {
       // Without overlapping, LMDB itself syncs data and meta page before a commit returns: nothing to wait for besides.
       // With it a crash of the machine loses the last commits but never the file, which `noSync` could.
       overlappingSync: !o.isSyncedOnCommit && !o.isReadOnly,
-      // Batches are made explicitly: the implicit ones of a turn have a promise that nobody can catch when a commit fails.
+      // Batches are made explicitly: an implicit one of a turn has a promise that no code can catch when a commit fails.
       eventTurnBatching: false,
       mapSize: mapBytes,
       maxReaders: readersMax,

@@ -20,7 +20,7 @@ const pagesPerPut = 2;
 const concurrentShares = 4;
 
 /**
- * Bytes by which a transaction with so many puts and so many bytes in them lets the file grow at most. A value of more than
+ * Bytes by which a transaction with `puts` puts and `bytes` bytes in them lets the file grow at most. A value of more than
  * a third of a page gets pages of its own.
  */
 export function roomFor(puts: number, bytes: number): number {
@@ -92,7 +92,7 @@ function openFile(path: string): OpenFile {
   return { file, pageBytes, places: lastPagePlaces(pageBytes) };
 }
 
-/** Bytes of the lock file for so many readers, as LMDB lays it out. */
+/** Bytes of the lock file for `readersMax` readers, as LMDB lays it out. */
 function lockBytes(readersMax: number): number {
   return lockHeadBytes + readersMax * lockSlotBytes;
 }

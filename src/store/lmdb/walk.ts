@@ -56,7 +56,7 @@ class Walk {
     this.#tree("its list of free pages", this.#meta.freeTree, () => undefined);
     this.#tree("its list of tables", this.#meta.mainTree, (key, value, flags) => {
       if ((flags & nodeFlags.tree) === 0 || value.byteLength !== treeBytes) {
-        this.fault("its list of tables holds what is no table");
+        this.fault("its list of tables holds something that is not a table");
         return;
       }
       tables.push({ name: key.toString("utf8"), tree: readTree(value, 0) });

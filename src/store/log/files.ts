@@ -1,8 +1,8 @@
 /**
- * The log files that stand beside the job cache's data, one per writing thread: making one, reading them all, telling whose writer is gone.
- * A name says who writes: `returns-<process>-<thread>-<start of the thread in clock ticks>-<random>.log`. A file gets this name when it is on the disk in
- * full and says that it is empty: a short one, or zeros, are damage. Logs of earlier releases have 12 random digits in place of 16, and zeros in them are
- * nothing; those releases find and read ours.
+ * The log files beside the job cache's data, one per writing thread: makes one, reads them all, tells which writer has ended.
+ * A name tells the writer: `returns-<process>-<thread>-<start of the thread in clock ticks>-<random>.log`. A file gets its name when all of it is on the
+ * disk and its first block says that it is empty, so that a short file or zeros are damage. Logs of earlier releases have 12 random digits instead of 16,
+ * and zeros in them mean that nothing waits. Earlier releases find and read our logs.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -34,7 +34,7 @@ import {
 import { type Rescued, rescueLog } from "./rescue.ts";
 
 const namePattern = /^returns-(\d+)-(\d+)-(\d+)-([0-9a-f]+)\.log$/;
-/** As many as no earlier release gave its logs. */
+/** More than earlier releases gave their logs, so that a name tells which release made it. */
 const randomDigits = 16;
 /** Of a log that is being made. */
 const unfinishedEnd = ".new";
@@ -48,7 +48,7 @@ function ownName(): string {
   return `returns-${processId}-${threadId}-${startTicksOf(`${processId}/task/${threadId}`) ?? 0}-${randomBytes(randomDigits / 2).toString("hex")}.log`;
 }
 
-/** Whether nobody writes this log any more. */
+/** Whether the thread that wrote this log has ended. */
 function isAbandoned(path: string): boolean {
   const [, processId = "", threadId = "", startTicks] = namePattern.exec(basename(path, unfinishedEnd)) ?? [];
   return startTicks !== startTicksOf(`${processId}/task/${threadId}`);
@@ -61,7 +61,7 @@ export function listLogs(directory: string): string[] {
     .map((name) => join(directory, name));
 }
 
-/** What writers left that died while they made a log: nothing was in it. */
+/** Removes unfinished logs of writers that died while they made them. They hold no returns. */
 function removeUnfinished(directory: string): void {
   for (const name of readdirSync(directory)) {
     const isUnfinished = name.endsWith(unfinishedEnd) && namePattern.test(basename(name, unfinishedEnd));
@@ -101,7 +101,7 @@ export function createLog(directory: string, bytes: number): { readonly path: st
   return { path, file };
 }
 
-/** What a log holds that may not be in the store yet, in the order in which it was put. It may be written meanwhile: what is read after in the store completes it. */
+/** Entries that may not be in the store yet, in the order in which they were put. The log may be written meanwhile, so read it before the store. */
 export function readLog(path: string): LoggedEntry[] {
   let file: number;
   try {
@@ -178,8 +178,8 @@ function setAside(path: string, aside: string): boolean {
 }
 
 /**
- * Hands over what all logs hold, and removes those that nobody writes any more; one that is damaged is set aside under another name,
- * after all that is whole in it was handed over.
+ * Hands over what all logs hold, and removes the logs of threads that have ended. A damaged log is set aside under another name after
+ * everything whole in it was handed over.
  *
  * @returns what is damaged, a sentence each
  */
@@ -187,7 +187,7 @@ export function absorbLogs(directory: string, store: (entries: readonly LoggedEn
   const faults: string[] = [];
   removeUnfinished(directory);
   for (const path of listLogs(directory)) {
-    // Asked first: what is read after is all that there will ever be.
+    // Asked first: an abandoned log does not change any more.
     const isLeft = isAbandoned(path);
     const { entries, fault } = isLeft ? readLeftLog(path) : { entries: readLog(path), fault: undefined };
     if (entries.length > 0) store(entries);

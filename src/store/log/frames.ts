@@ -28,7 +28,7 @@ export type LoggedReturn = { readonly jid: string; readonly minionId: string; re
 /** As the store takes them. Views into the log's bytes, mostly. */
 export type LoggedEntry = { readonly key: Buffer; readonly value: Buffer };
 
-/** The body of an entry that is whole, as all are but those that `wholeEntriesIn` leaves out. */
+/** The body of a whole entry. `decodeFrame` and `wholeEntriesIn` give only whole entries. */
 export function bodyIn({ value }: LoggedEntry): Buffer {
   return value.subarray(checkBytes);
 }
@@ -95,7 +95,7 @@ export function emptyMark(generation: number): Buffer {
   return block;
 }
 
-/** Each body was hashed once, for its value: what stands for the frame is made of these, so that no record of another frame passes in it. */
+/** Joins the hashes of a frame's values into the frame's own, so that a record of another frame does not pass in it. No body is hashed twice. */
 function joined(hash: number, next: number): number {
   return (Math.imul((hash << 9) | (hash >>> 23), 0x01000193) ^ next) | 0;
 }
@@ -151,7 +151,7 @@ function nameIn(head: Buffer): FrameName {
   return { generation: head.readUIntBE(16, generationBytes), serial: head.readUInt32BE(22) };
 }
 
-/** What the head of a frame says, if the head is whole; its entries need not be. */
+/** What a whole head says of its frame. The entries behind it may be damaged. */
 export type FrameHead = { readonly name: FrameName; readonly bytes: number; readonly entryCount: number };
 
 export function decodeHead(block: Buffer): FrameHead | undefined {
@@ -161,7 +161,7 @@ export function decodeHead(block: Buffer): FrameHead | undefined {
   return { name: nameIn(block), bytes, entryCount: block.readUInt32BE(12) };
 }
 
-/** The entries of a damaged or torn frame that are whole, as far as one can be found behind the other. */
+/** The whole entries of a damaged or torn frame. The walk ends where an entry's length no longer leads to the next. */
 export function wholeEntriesIn(frame: Buffer, entryCount: number): LoggedEntry[] {
   const found: LoggedEntry[] = [];
   let at = headerBytes;

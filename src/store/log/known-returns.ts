@@ -2,7 +2,7 @@
 import { knownReturnsMax } from "../../limits.ts";
 import { isJid } from "../../wire/jid.ts";
 
-/** `isWhole`: the store had none of this job's returns when it was first met, so those it has are these. */
+/** `isWhole`: the store had no return of this job when it was first met, so `ids` are all that it has. */
 type KnownJob = { readonly ids: Set<string>; readonly isWhole: boolean };
 
 /** What is asked of the store about returns not seen here. */
@@ -15,7 +15,7 @@ export class KnownReturns {
   readonly #stored: StoredReturns;
   /** Oldest first. */
   readonly #jobs = new Map<string, KnownJob>();
-  /** Jobs under ids that are no times: such an id is used again, perhaps after its returns were trimmed. */
+  /** Jobs whose ids are not times. An operator may use such an id again, perhaps after its returns were trimmed. */
   readonly #others = new Set<string>();
   #count = 0;
 
@@ -51,8 +51,8 @@ export class KnownReturns {
   }
 
   /**
-   * Forgets the jobs met longest ago while there are too many, and those under ids that are no times: of these the store is asked.
-   * Only when the store has all that was added.
+   * Forgets the oldest jobs while there are more than `knownReturnsMax` ids, and all jobs whose ids are not times: the store is asked about them.
+   * The store must have everything that was added.
    */
   shrink(): void {
     for (const jid of this.#others) this.#forget(jid);

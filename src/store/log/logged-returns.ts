@@ -1,6 +1,6 @@
 /**
- * What is acknowledged and may not be in LMDB yet, of all writers, read from their logs: once for all that is asked in one go. On a full disk logs stay full,
- * and who wants a thousand returns would read them a thousand times.
+ * Returns that are acknowledged and may not be in LMDB yet, read from all writers' logs. They are read once for all questions of one turn, because logs stay
+ * full while the disk is full.
  */
 import { listLogs, readLog } from "./files.ts";
 import type { LoggedEntry } from "./frames.ts";

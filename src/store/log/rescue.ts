@@ -1,6 +1,6 @@
 /**
- * What can be had of a log whose writer is gone, damage included: all frames of its last generation, those behind a damaged one too, and of a damaged
- * one the entries that are whole. docs/decisions/0024-damaged-stores.md. Pure.
+ * Reads what is left of a damaged log whose writer has ended: all frames of its last generation, also behind a damaged frame, and of a damaged
+ * frame the entries that are whole. docs/decisions/0024-damaged-stores.md. Pure.
  */
 import { returnLogBytes } from "../../limits.ts";
 import {

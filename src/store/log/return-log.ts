@@ -68,10 +68,10 @@ export class ReturnLog {
   }
 
   /**
-   * Adds a batch, which must fit. One at a time: not before the promise of the one before has settled.
+   * Adds a batch, which must fit. The promise of the batch before must have settled.
    *
-   * @returns undefined if it is done already, as it is on a disk that answers fast
-   * @throws what the file system says; the batch then is not among those that wait, and the log is to be replaced
+   * @returns undefined if it is already written, as on a fast disk
+   * @throws what the file system says; the batch is then not among the waiting ones, and the caller must replace the log
    */
   add(records: readonly LoggedReturn[]): Promise<void> | undefined {
     const start = this.#end;
@@ -107,7 +107,7 @@ export class ReturnLog {
     this.#generation += 1;
   }
 
-  /** Makes the file say that nothing waits, so that what the store drops later doesn't come back from it. The next batch would do so too. */
+  /** Marks the file as empty, so that returns which the store trims later do not come back from it. The next batch would overwrite them, too. */
   erase(): void {
     writeSync(this.#file, emptyMark(this.#generation), 0, blockBytes, 0);
     if (this.#isSynced) fdatasyncSync(this.#file);

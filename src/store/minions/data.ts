@@ -1,6 +1,6 @@
 /**
  * What the master keeps of each minion: grains and pillar for targeting, its mine, its sealed session key. One LMDB file.
- * All of it can be asked for again, so a put resolves at commit: a killed master loses nothing, a loss of power the last moments.
+ * Minions can send all of it again, so a put resolves at commit: a killed master loses nothing, a loss of power the last moments.
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -31,9 +31,9 @@ export interface MinionData {
   dropSession(id: string): Promise<void>;
   /** Ids with a session. */
   sessionIds(): string[];
-  /** Everything of this minion. `isNoted`: noted as forgotten, too; needless where nothing could bring the data back. */
+  /** Drops everything of this minion. `isNoted`: also notes it as forgotten, which is needless if nothing could bring the data back. */
   drop(id: string, isNoted?: boolean): Promise<void>;
-  /** Whether these were dropped at some time: that they are absent is then an operator's will. */
+  /** Whether an operator dropped this part. */
   isForgotten(id: string, part: ForgottenPart): boolean;
   /** Ids of which something was dropped. */
   forgottenIds(): string[];
@@ -102,7 +102,7 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
       database.resetReadTxn();
       return database.getBinary(key);
     });
-    // What is damaged counts as absent: the minion is asked for it again.
+    // Damaged data counts as absent: the minion is asked for it again.
     return value === undefined ? undefined : openValue(key, value);
   };
   const idsIn = (database: typeof facts) =>

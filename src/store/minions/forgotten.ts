@@ -1,6 +1,6 @@
 /**
- * Of which minions facts or mine were dropped: that these are absent is then an operator's will, and a takeover of old files does not bring them back.
- * A table beside the minions' data; a start drops what it no longer needs.
+ * Minions whose facts or mine an operator dropped, so that a takeover of old files does not bring them back.
+ * A table beside the minions' data. Each start removes what it no longer needs.
  */
 import { checkedValue } from "../disk/checked-value.ts";
 import { type BinaryEnvironment, makeDatabases, openDatabase } from "../lmdb/env.ts";
@@ -14,7 +14,7 @@ function keyOf(id: string, part: ForgottenPart): Buffer {
   return Buffer.from(`${part[0]}${id}`, "utf8");
 }
 
-/** Writes are to be given to the environment's room by the caller. */
+/** The caller gives writes to the environment's room. */
 export class ForgottenData {
   readonly #database: ReturnType<typeof openDatabase>;
 

@@ -1,6 +1,6 @@
 /**
- * A file whose time says until when this master may have written into Salt's directories: what is newer there, a Salt master wrote.
- * Without the file everything in them is a Salt master's. Its text says what of Salt was found.
+ * A file whose time says until when this master may have written into Salt's directories. A Salt master wrote what is newer there.
+ * Without the file a Salt master wrote everything in them. Its text says which parts of Salt were found.
  */
 import { readFileSync, statSync, utimesSync } from "node:fs";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
@@ -17,7 +17,7 @@ export class AliveMark {
     this.#path = path;
   }
 
-  /** Files that changed after this are not of this master's making, milliseconds since 1970. */
+  /** Files that changed after this were not written by this master, milliseconds since 1970. */
   get sinceMs(): number {
     return statSync(this.#path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   }
@@ -41,12 +41,12 @@ export class AliveMark {
     this.touch();
   }
 
-  /** A master that is killed was alive at most so long after this. Nothing if the file isn't there yet. */
+  /** A master that is killed lived at most `aliveMarkMarginMs` longer. Does nothing if the file is not there yet. */
   touch(): void {
     this.#setTime(Date.now() + aliveMarkMarginMs);
   }
 
-  /** From now, or `ms`, on this master writes nothing. */
+  /** This master writes nothing from now on, or from `ms` on. */
   end(ms: number = Date.now()): void {
     this.#setTime(ms);
   }

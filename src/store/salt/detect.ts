@@ -5,7 +5,7 @@ import { entriesIfThere } from "../../config/files/missing.ts";
 import { returnFile } from "./job-files.ts";
 
 const programs = ["salt-master", "salt-run"] as const;
-/** Where Salt's own packages put it, whatever PATH says. */
+/** Where Salt's own packages put its programs. PATH need not name it. */
 const packageFolder = "/opt/saltstack/salt";
 /** Job directories looked into for a return: a Salt master keeps nearly all of its jobs' returns. */
 const jobsLookedAt = 256;
@@ -18,7 +18,7 @@ export function findSaltPrograms(path: string): string[] {
   );
 }
 
-/** For a cache directory that no master of ours has used: everything in it is a Salt master's. @returns in words for the log */
+/** For a cache directory that only a Salt master has used. @returns what was found, in words for the log */
 export function findSaltFiles(cachedir: string): string[] {
   const minions = foldersIn(join(cachedir, "minions")).find((id) =>
     ["data.p", "mine.p"].some((name) => existsSync(join(cachedir, "minions", id, name))),

@@ -1,8 +1,8 @@
-/** Minions' data whose changes go into the feed as well: before they are stored, so that none is lost, and after, so that the last one counts. */
+/** Minions' data that notes each change in the feed, too: before it is stored, so that none is lost, and after, so that the last one counts. */
 import type { MinionData } from "../minions/data.ts";
 import type { SaltFeed } from "./feed.ts";
 
-/** What fails of the feed goes to `onFault`: the data is stored all the same. */
+/** Faults of the feed go to `onFault`, and the data is stored all the same. */
 export function feedingMinions(
   minions: MinionData,
   feed: Pick<SaltFeed, "addMinion">,

@@ -70,7 +70,7 @@ export class SaltFeed {
     }));
   }
 
-  /** These need not be written any more. One transaction. */
+  /** Removes returns that are written. One transaction. */
   removeReturns(places: readonly Buffer[]): void {
     if (places.length === 0) return;
     transact(this.#environment, amountOf(places.length), () => {
@@ -78,7 +78,7 @@ export class SaltFeed {
     });
   }
 
-  /** The minion's data has changed or is about to. */
+  /** Notes that the minion's data has changed or is about to change. */
   addMinion(id: string): void {
     const stamp = Buffer.alloc(stampBytes);
     stamp.writeBigUInt64BE(process.hrtime.bigint());
@@ -100,7 +100,7 @@ export class SaltFeed {
     }));
   }
 
-  /** Those that have not changed since they were read from the feed. */
+  /** Removes minions that have not changed since they were read from the feed. */
   removeMinions(written: readonly FedMinion[]): void {
     if (written.length === 0) return;
     transact(this.#environment, amountOf(written.length), () => {

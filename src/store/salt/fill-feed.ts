@@ -1,4 +1,4 @@
-/** Puts all that our store has into a feed that is new: from then on Salt's files become whole, the newest first. */
+/** Puts everything in our store into a new feed, the newest first, so that Salt's files become whole. */
 import { saltMirrorAtOnce, saltReturnsWaitingMax } from "../../limits.ts";
 import { readLayout } from "../drivers/lmdb/layout.ts";
 import { otherPrefix, type ReadShard, readShards, timePrefix } from "../drivers/lmdb/records.ts";
@@ -13,7 +13,7 @@ export type FillOptions = {
   readonly minions: Pick<MinionData, "ids" | "mineIds">;
 };
 
-/** Once for each feed; one that was interrupted begins anew. @returns how many returns and minions are to be written */
+/** Once for each feed. An interrupted run begins anew. @returns how many returns and minions are to be written */
 export async function fillFeed({ feed, jobsPath, minions }: FillOptions): Promise<number> {
   if (feed.isFilled) return 0;
   const ids = [...new Set([...minions.ids(), ...minions.mineIds()])];
@@ -31,7 +31,7 @@ export async function fillFeed({ feed, jobsPath, minions }: FillOptions): Promis
   return count;
 }
 
-/** Jobs whose ids are times, and then the others: these are rare. */
+/** Jobs whose ids are times come first. Others are rare. */
 async function fillReturns(feed: SaltFeed, { returns }: ReadShard, limit: number): Promise<number> {
   let count = 0;
   for (const prefix of [timePrefix, otherPrefix]) {

@@ -34,7 +34,7 @@ export function jobDirectory(cachedir: string, hashType: string, jid: string): s
 
 export type ReturnFiles = { readonly returned: Buffer; readonly out: Buffer | undefined };
 
-/** The files of one return, cut out of its body without decoding it. @throws SaltworksError WIRE_MALFORMED if it is no map */
+/** The files of one return, cut out of its body without decoding it. @throws SaltworksError WIRE_MALFORMED if it is not a map */
 export function returnFilesOf(body: Uint8Array): ReturnFiles {
   const entries = new Map(mapEntries(body).map((entry) => [entry.key, entry]));
   const parts: Uint8Array[] = [];
@@ -50,7 +50,7 @@ export function returnFilesOf(body: Uint8Array): ReturnFiles {
   };
 }
 
-/** A return load again, from its files. What is no map with `return` is a bare value of releases before 2018.3. */
+/** Puts a return load together from its files. Releases before 2018.3 stored a bare value: anything but a map with `return`. */
 export function bodyFromFiles(jid: string, minionId: string, files: ReturnFiles): Buffer {
   const stored = decode(files.returned);
   const isWhole = stored instanceof Map && stored.has("return");

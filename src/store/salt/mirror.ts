@@ -1,6 +1,6 @@
 /**
- * Keeps Salt's own files current from our store, some at a time: returns in `local_cache` layout, grains, pillar and mine of minions.
- * What is to be written stands in the feed, and leaves it when it is written: a master that was killed goes on where it was.
+ * Keeps Salt's own files current from our store, step by step: returns in `local_cache` layout, and minions' grains, pillars and mines.
+ * The feed names what is to be written until it is written, so that a killed master goes on where it was.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ import { type MinionLayout, writeMinionFiles } from "./minion-files.ts";
 const fileMode = 0o640;
 /** Jobs whose load is known to be there, so that not every return looks. */
 const knownJobsMax = 1_024;
-/** What is wrong with the whole disk, or with this process: later it may be better. */
+/** Faults of the whole disk or of this process, which may pass. */
 const passingFaults = ["ENOSPC", "EDQUOT", "EROFS", "EIO", "EMFILE", "ENFILE", "ENOMEM"] as const;
 
 export type SaltMirrorOptions = LocalCacheOptions & {
@@ -158,7 +158,7 @@ export class SaltMirror {
     }
   }
 
-  /** What is wrong with one file alone is left out, or it would stop all others. */
+  /** A file with a fault of its own is left out, because it would stop all others. */
   #fail(step: MirrorStep, error: unknown): void {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     step.isHeldUp = hasCodeIn(cause, ...passingFaults);
@@ -166,7 +166,7 @@ export class SaltMirror {
     step.faults.push(error instanceof Error ? error.message : String(error));
   }
 
-  /** For reading without the writers' logs: what the feed names has left them. */
+  /** Read without the writers' logs, because the feed names only returns that have left them. */
   #stored(): readonly ReadShard[] {
     if (this.#shards !== undefined) return this.#shards;
     const layout = readLayout(this.#o.jobsPath);

@@ -15,13 +15,13 @@ import type { JobSearch, JobStore, LoadRecord } from "../jobs/job-cache.ts";
 import { jobDirectory, jobsDirectory, loadFile } from "./job-files.ts";
 import type { LocalCacheOptions } from "./local-cache.ts";
 
-/** Loads that go into our cache in one transaction. */
+/** Loads put into our cache in one transaction. */
 const loadsAtOnce = 64;
-/** Faults told of one step: what is wrong with one file is mostly wrong with all. */
+/** Faults told of one step: mostly all files have the same one. */
 const faultsMax = 20;
-/** What is wrong with this process and not with a file: it is tried again. */
+/** Faults of this process and not of a file: the step is tried again. */
 const passingFaults = ["EMFILE", "ENFILE", "ENOMEM"] as const;
-/** What is wrong with one record, of Salt's or of ours, and not with the whole store. */
+/** Faults of one record, Salt's or ours, and not of the whole store. */
 const recordFaults: readonly ErrorCode[] = [
   "STORE_DAMAGED",
   ...(["WIRE_TRUNCATED", "WIRE_MALFORMED", "WIRE_TOO_LARGE", "WIRE_TOO_DEEP"] as const),
@@ -108,7 +108,7 @@ async function* takeOverJobs(o: Taking, onFault: OnFault): AsyncGenerator<number
   yield await keepLoads(o, waiting, onFault);
 }
 
-/** One that our store cannot take is named, and the others are put one by one. @returns how many were put */
+/** If our store cannot take one of them, it is named and the others are put one by one. @returns how many were put */
 async function keepLoads(o: Taking, loads: readonly LoadRecord[], onFault: OnFault): Promise<number> {
   try {
     await o.jobs.keepJobs(loads);
@@ -205,7 +205,7 @@ function namesIn(directory: string, onFault: OnFault): string[] {
   return names.filter((name) => !name.startsWith("."));
 }
 
-/** What cannot be read is named and left out. @throws what another try may read */
+/** Names a file that cannot be read, and leaves it out. @throws faults that may pass */
 function reading<Result>(file: string, onFault: OnFault, step: () => Result): Result | undefined {
   try {
     return step();

@@ -20,9 +20,9 @@ const nothing: Listing = { ids: new Set(), mtimeMs: 0, isSettled: true };
 
 export class ReturnFolders {
   readonly #o: LocalCacheOptions;
-  /** Asked longest ago first. */
+  /** The job asked for longest ago comes first. */
   readonly #known = new Map<string, Listing>();
-  /** Answers all questions of one turn: a caller asks for each of thousands of minions. */
+  /** Answers all questions of one turn, because a caller asks for thousands of minions. */
   #now: { readonly jid: string; readonly listing: Listing } | undefined;
 
   constructor(o: LocalCacheOptions) {

@@ -47,7 +47,7 @@ export async function takeOverMinionData(o: TakeOverOptions): Promise<TakenOver>
   return taken;
 }
 
-/** That data of a minion was dropped need not be known once its key is gone and Salt has no files of it. */
+/** Forgets that a minion's data was dropped once its key is gone and Salt has no files of it. */
 async function dropNeedless({ cachedir, ids, minions }: TakeOverOptions): Promise<void> {
   const accepted = new Set(ids);
   const gone = minions.forgottenIds().filter((id) => !accepted.has(id) && !hasMinionFiles(cachedir, id));
@@ -78,7 +78,7 @@ function takeMinion(o: TakeOverOptions, id: string, taken: TakenOver): Promise<v
   return writes;
 }
 
-/** A Salt master's files replace older parts, and fill those that this store never had. */
+/** Decides which of a Salt master's files count: newer ones replace our parts, others fill parts that this store never had. */
 function wanted(
   { minions, sinceMs, readMs, isOutdated }: TakeOverOptions,
   id: string,

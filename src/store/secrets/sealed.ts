@@ -26,7 +26,7 @@ export interface SecretBox {
   open(name: string, sealed: Uint8Array): Buffer;
 }
 
-/** The salt beside the secrets; made once, whoever comes first. */
+/** The salt beside the secrets. The first caller makes it. */
 function saltIn(file: string): Buffer {
   try {
     return readFileSync(file);

@@ -101,7 +101,7 @@ export class Tokens {
     return true;
   }
 
-  /** Removes those that have expired, one after the other: whatever else the thread has to do comes in between. */
+  /** Removes expired tokens one by one, and lets other work of the thread go in between. */
   async sweep(nowMs: number): Promise<void> {
     const names = await readdir(this.#directory);
     let left = names.length;
@@ -122,7 +122,7 @@ export class Tokens {
   }
 }
 
-/** Undefined for a file that is no token's: it could never be good. */
+/** Undefined for a file that is not a token's. */
 function keptIn(bytes: Uint8Array): ValueMap | undefined {
   try {
     const kept = decode(bytes);

@@ -141,7 +141,7 @@ describe("a log of returns", () => {
   });
 });
 
-/** CI installs strace; elsewhere its absence is no failure. */
+/** CI installs strace; elsewhere the test is skipped without it. */
 const skip = hasStrace() || process.env.CI === "true" ? false : "strace is not installed";
 
 describe("the job cache's promise", { skip }, () => {

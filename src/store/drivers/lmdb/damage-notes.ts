@@ -1,4 +1,4 @@
-/** Tells of records that are not what was stored: in the log once each, since they stay damaged; each time to what waits for the answer. */
+/** Tells of damaged records: the log once each, because they stay damaged; the caller of an answer that lacks one each time. */
 import { damagedNotesMax } from "../../../limits.ts";
 import { storeDamaged } from "../../disk/store-error.ts";
 import { damagedAdvice } from "./records.ts";

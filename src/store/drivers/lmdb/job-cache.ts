@@ -1,6 +1,6 @@
 /**
- * Job cache in LMDB: `store_shards` files, each with loads (by job id) and returns (by job id and minion id); returns go through a log per
- * writing thread (return-writer.ts) first, which whoever reads returns looks into as well.
+ * Job cache in LMDB: `store_shards` files, each with loads (by job id) and returns (by job id and minion id); returns go first through a log
+ * per writing thread (return-writer.ts), which readers of returns look into as well.
  * Many threads of one process may have it open at once, and any process may read it. docs/ARCHITECTURE.md, "What lasts".
  */
 import { startTimeText } from "../../../wire/jid.ts";
@@ -79,7 +79,7 @@ export type LmdbJobCacheOptions = {
  */
 class LmdbJobCache implements JobStore {
   readonly #path: string;
-  /** To write: none if it is opened for reading. */
+  /** For writing. Empty if the cache is opened for reading. */
   readonly #shards: readonly Shard[];
   readonly #readShards: readonly ReadShard[];
   /** Whether the index has every job; otherwise they are looked through. */
@@ -92,7 +92,7 @@ class LmdbJobCache implements JobStore {
   readonly #storeDelayMs: number | undefined;
   readonly #damage: DamageNotes;
   readonly #logged: LoggedReturns;
-  /** Made with the first return: who only reads or stores loads needs no log. */
+  /** Made with the first return: a cache that only reads or stores loads needs no log. */
   #writer: ReturnWriter | undefined;
 
   constructor(o: LmdbJobCacheOptions, { shards, toWrite, isIndexed }: Opened) {

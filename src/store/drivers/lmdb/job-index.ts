@@ -38,7 +38,7 @@ export type IndexedLoad = { readonly request: Uint8Array; readonly isNoCache: bo
 export const termIdBytes = 4;
 const lastTermKey = Buffer.from("\0");
 const nothing = Buffer.alloc(0);
-/** LMDB's keys hold 1,978 bytes: this leaves room for any text of so many UTF-16 units. */
+/** LMDB's keys hold 1,978 bytes, enough for any text of this many UTF-16 units. */
 const termTextLengthMax = 600;
 /** Records that a job adds to the index, mostly: one a term and its posting, most of them next to another job's. */
 const indexRecordsPerJob = 8;
@@ -214,7 +214,7 @@ export class TermTexts {
   }
 }
 
-/** New terms beyond twice the number at first before they are all read anew, which drops those that are gone. */
+/** Once there are this many more terms than twice the first reading, all are read anew, which drops terms that are gone. */
 const keptSlack = 10_000;
 
 function nextKind(kind: TermKind): string {

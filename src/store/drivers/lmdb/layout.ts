@@ -48,7 +48,7 @@ function parseLayout(path: string, text: string): Layout {
   }
 }
 
-/** Says that a cache has everything that the present layout has. */
+/** Marks a cache as having everything in the present layout. */
 export function markLayoutCurrent(path: string, { shards }: Layout): void {
   replaceDurably(join(path, layoutName), layoutText(shards), fileMode);
 }

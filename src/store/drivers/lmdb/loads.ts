@@ -10,7 +10,7 @@ const recordsPerLoad = 8;
 /** What one load alone may add, with many metadata pairs. */
 const recordsOfAny = 256;
 
-/** In one transaction. A job of Salt's takes the place of none that is there: it may have come meanwhile. @throws what LMDB or the file system says */
+/** In one transaction. A job of Salt's does not replace a job that is there, which may have come meanwhile. @throws what LMDB or the file system says */
 export function keepLoads({ environment, others, loads, index }: Shard, records: readonly LoadToPut[]): void {
   const values = records.map((record) => ({ record, key: loadKey(record.jid), value: encodeLoad(record) }));
   const bytes = values.reduce((sum, { value }) => sum + value.byteLength, 0);

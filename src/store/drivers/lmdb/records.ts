@@ -26,7 +26,7 @@ const otherPrefixByte = otherPrefix.charCodeAt(0);
 const separator = 0;
 const msPerHour = 3_600_000;
 const hourBytes = 4;
-/** What an operator can do about a record that is damaged. */
+/** What an operator can do about a damaged record. */
 export const damagedAdvice = "`saltworks check-store` names all that is damaged";
 const ifAbsent = { noOverwrite: true };
 
@@ -34,13 +34,13 @@ export type Shard = {
   readonly environment: BinaryEnvironment;
   readonly loads: BinaryDatabase;
   readonly returns: BinaryDatabase;
-  /** Hour and id of jobs whose id is no time: what trimming goes by. */
+  /** Hour and id of jobs whose id is not a time: trimming goes by the hour. */
   readonly others: BinaryDatabase;
   /** When a job's last return of this file's minions came: 20 digits, as in a job id. Only if they are asked for. */
   readonly ends: BinaryDatabase;
   readonly index: JobIndex;
 };
-/** What caches of the first layout have, which was without the rest. */
+/** What a cache of the first layout has. */
 export type ReadShard = Omit<Shard, "ends" | "index"> & Partial<Shard>;
 
 export function jobKey(jid: string): string {

@@ -1,6 +1,6 @@
 /**
  * Spreads an existing LMDB job cache over another number of files: copied into a new directory, which then takes the old one's place;
- * and gives one of an earlier layout what it lacks. A crash at any point leaves one whole cache. Nobody else may have it open meanwhile.
+ * and gives one of an earlier layout what it lacks. A crash at any point leaves one whole cache. No other thread or process may have it open meanwhile.
  */
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -143,7 +143,7 @@ export async function reshardJobCache(
 /**
  * Builds the index of a cache that was made before there was one. What was begun is gone on with after a crash.
  *
- * @returns how many jobs it has now, or undefined if there is no such cache
+ * @returns how many jobs it has now, or undefined if the cache is not there or has its index
  * @throws SaltworksError STORE_FAILED
  */
 export async function indexJobCache(path: string): Promise<number | undefined> {

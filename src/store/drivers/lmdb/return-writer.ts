@@ -48,7 +48,7 @@ export class ReturnWriter {
   readonly #known: KnownReturns;
   readonly #keyPrefix = rememberingPrefix();
   #log: ReturnLog | undefined;
-  /** A write failed: nothing more is trusted to this log, though what it held before is good. */
+  /** A write failed: this log takes nothing more. What it held before is good. */
   #isLogSpoilt = false;
   #writing: Promise<void> | undefined;
   #following: Promise<void> | undefined;
@@ -72,7 +72,7 @@ export class ReturnWriter {
         if (isNew) fresh.push(record);
         return isNew ? "stored" : "duplicate";
       });
-      // A duplicate's first may be on its way to the disk still: both are answered for when it is there.
+      // A duplicate's first return may still be on its way to the disk: both are answered when it is there.
       const isDone = this.#store(fresh);
       if (isDone !== undefined) await isDone;
       return outcomes;
@@ -82,7 +82,7 @@ export class ReturnWriter {
     }
   }
 
-  /** All that was put is in the store, and only there. @throws SaltworksError STORE_FAILED if it could not be brought there; it stays in the log */
+  /** Brings everything from the log into the store. @throws SaltworksError STORE_FAILED; the returns then stay in the log */
   async flush(): Promise<void> {
     while (this.#following !== undefined || this.#writing !== undefined) {
       await Promise.allSettled([this.#following, this.#writing]);
@@ -105,7 +105,7 @@ export class ReturnWriter {
     log?.remove();
   }
 
-  /** While the disk is at a batch, those that come wait and go together. @returns undefined if it is done */
+  /** While the disk writes a batch, later batches wait and go together. @returns undefined if it is done */
   #store(records: readonly ReturnRecord[]): Promise<void> | undefined {
     if (this.#writing === undefined && this.#following === undefined) return this.#write(records);
     this.#waiting.push(...records);
@@ -113,7 +113,7 @@ export class ReturnWriter {
     return this.#following;
   }
 
-  /** If a write fails, those behind it do too: duplicates among them stand for its returns. */
+  /** If a write fails, the batches behind it fail, too: duplicates in them stand for its returns. */
   async #follow(before: Promise<void> | undefined): Promise<void> {
     let records: readonly ReturnRecord[] = [];
     try {
@@ -164,7 +164,7 @@ export class ReturnWriter {
     if (this.#isLogSpoilt) {
       this.#transact();
       const spoilt = this.#log;
-      // Before it goes: its file is closed once, whatever becomes of its name.
+      // Let go before it is removed: its file must be closed only once.
       this.#log = undefined;
       this.#isLogSpoilt = false;
       spoilt?.remove();
@@ -180,7 +180,7 @@ export class ReturnWriter {
     log.clear();
   }
 
-  /** When many wait, behind the answer to this batch; when few do, after a while. */
+  /** Right after the answer to this batch if `returnsPerTransaction` wait, else after `storeDelayMs`. */
   #scheduleTransaction(log: ReturnLog): void {
     if (log.count >= returnsPerTransaction && !this.#isTransactionDue) {
       this.#isTransactionDue = true;
@@ -202,7 +202,7 @@ export class ReturnWriter {
     try {
       if (this.#log.count > 0) {
         this.#transact();
-        // Not where a batch is about to be logged: its returns are known and not stored.
+        // Not while a batch is about to be logged: its returns are known and not yet stored.
         this.#known.shrink();
       } else if (this.#log.isStale && !this.#isLogSpoilt) this.#log.erase();
     } catch (error) {

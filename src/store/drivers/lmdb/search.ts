@@ -155,7 +155,7 @@ function firstToEnd(
 /** `reached`: the last candidate. */
 type Followed = { readonly source: Iterator<Candidate>; readonly found: string[]; reached: string };
 
-/** Takes so many candidates. @returns whether the source is at its end or has all that is wanted */
+/** Takes `count` candidates. @returns whether the source is at its end or has all that is wanted */
 function isDone(one: Followed, count: number, check: (candidate: Candidate) => boolean, limit: number): boolean {
   for (let taken = 0; taken < count; taken += 1) {
     const { value, done } = one.source.next();

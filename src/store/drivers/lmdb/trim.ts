@@ -15,12 +15,12 @@ import {
   timePrefix,
 } from "./records.ts";
 
-/** Jobs that go at once while there are too many. */
+/** Jobs removed at once while there are too many. */
 const jobsPerCut = 256;
-/** Jobs that go at once while they take too many bytes: they may be large, and what they took shows only when they are gone. */
+/** Jobs removed at once while they take too many bytes. They may be large, and their size shows only once they are gone. */
 const jobsPerBytesCut = 16;
 
-/** Keys that go together stand together: so many share a page, mostly. */
+/** Keys that go together stand together, and mostly this many share a page. */
 const neighbours = 8;
 
 /** Removes keys in one transaction. */
@@ -71,7 +71,7 @@ export function trimShards(
   return steps + trimOthers(shards, homeOf, jidTime(olderThanJid).getTime(), stepsMax - steps);
 }
 
-/** Jobs under ids that are no times, by the hour in which they were last seen. */
+/** Jobs whose ids are not times, by the hour in which they were last seen. */
 function trimOthers(
   shards: readonly Shard[],
   homeOf: (jid: string) => Shard,
@@ -102,7 +102,7 @@ function trimOthers(
   return steps;
 }
 
-/** Ids that are no times and were seen from this hour on. */
+/** Ids that are not times and were seen from this hour on. */
 function jidsFrom(shards: readonly Shard[], start: Buffer): Set<string> {
   return new Set(shards.flatMap(({ others }) => Array.from(others.getKeys({ start }), jidInOtherKey)));
 }

@@ -62,7 +62,7 @@ describe("the LMDB job cache", () => {
     assert.equal([...allReturns(cache, jid)].length, 600);
     // A later thread's minions 200 to 499 were the others' before.
     assert.ok((await run(200)).every((outcome) => outcome === "duplicate"));
-    // Two at a time for the same minions are no way to use it, but leave one return of each.
+    // Two writers at a time for the same minions break the contract, but leave one return of each.
     await Promise.all([run(600), run(600)]);
     assert.equal([...allReturns(cache, jid)].length, 900);
     await cache.close();
@@ -79,7 +79,7 @@ describe("the LMDB job cache", () => {
     await cache.close();
   });
 
-  it("reads as empty, and makes nothing, where there is no cache", async () => {
+  it("reads a missing cache as empty, and makes nothing", async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
     assert.deepEqual(cache.list({ newestFirst: true, limit: 5 }), []);
@@ -160,7 +160,7 @@ describe("the LMDB job cache", () => {
     await cache.close();
   });
 
-  it("says STORE_FAILED for a file that is no cache, and for a layout of the future", () => {
+  it("says STORE_FAILED for a file that is not a cache, and for a layout of the future", () => {
     const path = join(temporary(), "jobs");
     writeFileSync(path, "");
     assert.throws(() => openLmdbJobCache({ path, shards: 1, durability: "fsync" }), { code: "STORE_FAILED" });
@@ -210,7 +210,7 @@ describe("the LMDB job cache", () => {
     await cache.close();
   });
 
-  it("finds loads that were put by whoever", async () => {
+  it("finds loads that another cache has put", async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 4, durability: "commit" });
     const jids = Array.from({ length: 50 }, (_, index) => `202601020304050000${String(index).padStart(2, "0")}`);

@@ -1,4 +1,4 @@
-/** Jobs under an id that is no time, which an operator may use again: what comes later is neither trimmed too early nor taken for a duplicate. */
+/** Jobs under an id that is not a time, which an operator may use again: later returns are neither trimmed too early nor taken for duplicates. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { temporaryDirectories } from "../../temporary.ts";
 const dayMs = 86_400_000;
 const startMs = Date.UTC(2026, 0, 2);
 
-describe("a job id that is no time", () => {
+describe("a job id that is not a time", () => {
   const temporary = temporaryDirectories();
   afterEach(() => mock.timers.reset());
 
