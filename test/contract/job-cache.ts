@@ -64,6 +64,7 @@ export function jobCacheContract(name: string, open: () => Promise<OpenedJobCach
     afterEach(() => opened.remove());
     const context: Context = { cache: () => cache, opened: () => opened, traits };
     returnsContract(context);
+    pagesContract(context);
     loadsContract(context);
     listingContract(context);
     searchContract(context);
@@ -125,6 +126,31 @@ function returnsContract(context: Context): void {
     assert.equal(cache().returnOf(jid, "nobody"), undefined);
   });
 
+  it("gives bytes back as they were, unicode, binary and five megabytes alike", async () => {
+    await cache().keepJobs([loadOf(jid)]);
+    const values = ["snow ☃ 𝄞", Buffer.from([0, 255, 128, 10]), "x".repeat(5 * 1024 * 1024), "", null];
+    const records = values.map((value, index) => returnOf(jid, `m${index}`, value));
+    await put(context, records);
+    for (const [index, record] of records.entries()) {
+      const body = cache().returnOf(jid, `m${index}`);
+      assert.deepEqual(returnedBy(body), decode(encode(values[index] as string, "bin")));
+      if (traits.keepsWholeBody) assert.deepEqual(Buffer.from(body ?? []), Buffer.from(record.body));
+    }
+  });
+
+  it("has everything after it was closed and opened again", async () => {
+    await cache().keepJobs([loadOf(jid, ["a", "z"])]);
+    await put(context, [returnOf(jid, "a")]);
+    await cache().close();
+    const again = await opened().reopen();
+    assert.equal([...allReturns(again, jid)].length, 1);
+    assert.deepEqual(again.job(jid)?.minions, ["a", "z"]);
+    assert.deepEqual(await again.keepReturns([returnOf(jid, "a")]), ["duplicate"]);
+  });
+}
+
+function pagesContract(context: Context): void {
+  const { cache } = context;
   it("gives returns page by page, each minion's once and in order", async () => {
     await cache().keepJobs([loadOf(jid), loadOf(`${jid}_77`)]);
     const ids = ["a", "b", "\u{1f600}", "\uff21", "c10", "c9", "c"];
@@ -147,28 +173,6 @@ function returnsContract(context: Context): void {
         .map(({ minionId }) => minionId),
       ["c", "c10"],
     );
-  });
-
-  it("gives bytes back as they were, unicode, binary and five megabytes alike", async () => {
-    await cache().keepJobs([loadOf(jid)]);
-    const values = ["snow ☃ 𝄞", Buffer.from([0, 255, 128, 10]), "x".repeat(5 * 1024 * 1024), "", null];
-    const records = values.map((value, index) => returnOf(jid, `m${index}`, value));
-    await put(context, records);
-    for (const [index, record] of records.entries()) {
-      const body = cache().returnOf(jid, `m${index}`);
-      assert.deepEqual(returnedBy(body), decode(encode(values[index] as string, "bin")));
-      if (traits.keepsWholeBody) assert.deepEqual(Buffer.from(body ?? []), Buffer.from(record.body));
-    }
-  });
-
-  it("has everything after it was closed and opened again", async () => {
-    await cache().keepJobs([loadOf(jid, ["a", "z"])]);
-    await put(context, [returnOf(jid, "a")]);
-    await cache().close();
-    const again = await opened().reopen();
-    assert.equal([...allReturns(again, jid)].length, 1);
-    assert.deepEqual(again.job(jid)?.minions, ["a", "z"]);
-    assert.deepEqual(await again.keepReturns([returnOf(jid, "a")]), ["duplicate"]);
   });
 }
 
