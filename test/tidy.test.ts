@@ -1,7 +1,6 @@
 /** The tree keeps its own rules: who imports whom, how long things may be, what they may be called, and docs that list what exists. */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, dirname, join, posix, relative } from "node:path";
+import { basename } from "node:path";
 import { describe, it } from "node:test";
 import { describedLimits, generatedDocs } from "../scripts/docs.ts";
 import type { OptionTable } from "../src/config/options/option.ts";
@@ -18,46 +17,12 @@ import {
   openToAll,
   packageHomes,
 } from "./tidy/layers.ts";
-import { readSource, type SourceFacts } from "./tidy/source-file.ts";
-
-const roots = ["src", "test", "bench", "scripts", "docs", "bin", ".ci"].filter((name) =>
-  existsSync(join(repositoryRoot, name)),
-);
-const topFiles = readdirSync(repositoryRoot, { withFileTypes: true }).filter((entry) => entry.isFile());
-/** Every file of the repository, by its path in it. */
-const paths = [
-  ...topFiles.map(({ name }) => name),
-  ...roots.flatMap((root) => {
-    const entries = readdirSync(join(repositoryRoot, root), { withFileTypes: true, recursive: true });
-    return entries
-      .filter((entry) => entry.isFile())
-      .map((entry) => relative(repositoryRoot, join(entry.parentPath, entry.name)));
-  }),
-];
-const textOf = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
-const isSource = (path: string) => /^(?:src|test|bench|scripts)\/.*\.ts$/.test(path) && !path.endsWith(".d.ts");
-const sources = new Map<string, SourceFacts>(
-  paths.filter(isSource).map((path) => [path, readSource(path, textOf(path))]),
-);
-
-/** Fails with every finding, not only the first. */
-function none(findings: readonly string[]): void {
-  assert.equal(findings.length, 0, `\n${findings.join("\n")}`);
-}
-
-function inSources(find: (path: string, facts: SourceFacts) => readonly string[]): string[] {
-  return [...sources].flatMap(([path, facts]) => find(path, facts));
-}
+import type { SourceFacts } from "./tidy/source-file.ts";
+import { importedPaths, inSources, none, paths, textOf } from "./tidy/tree.ts";
 
 /** `src/store/keys/keys.ts` is in `store`; `src/errors.ts` is `errors`. */
 function layerOf(path: string): string | undefined {
   return /^src\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1];
-}
-
-/** Files that this one imports, by their path in the repository. */
-function importedPaths(path: string, facts: SourceFacts): string[] {
-  const own = facts.specifiers.filter((specifier) => specifier.startsWith("."));
-  return own.map((specifier) => posix.join(dirname(path), specifier));
 }
 
 describe("the house", () => {

@@ -52,3 +52,10 @@ export const fileLinesMax = 400;
 export const limitsTable = "src/limits.ts";
 export const limitsLinesMax = 1_000;
 export const functionLinesMax = 70;
+/** More files in one folder need rooms. */
+export const folderFilesMax = 20;
+/** Shorter functions may look alike by chance. */
+export const alikeCodeMin = 90;
+/** Words that make a reader look twice: minion, operator, client or caller say who, a number or a code says what. */
+export const bannedWords =
+  /\b(?:whoever|whom|nobody|somebody|he|those that|so many|with a word)\b|(?<!there )\b(?:is|are) no\b(?! (?:longer|more)\b)/gi;

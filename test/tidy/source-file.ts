@@ -5,11 +5,22 @@ export type FunctionPlace = {
   readonly line: number;
   readonly lineCount: number;
   readonly calledBy: string | undefined;
+  /** Parameters and body without comments, blanks made one. */
+  readonly code: string;
+};
+export type CommentPlace = {
+  readonly line: number;
+  readonly text: string;
+  /** A doc block that follows another one with nothing between them. */
+  readonly isSecondDoc: boolean;
 };
 export type SourceFacts = {
   readonly lineCount: number;
   readonly specifiers: readonly string[];
   readonly functions: readonly FunctionPlace[];
+  readonly comments: readonly CommentPlace[];
+  /** Text of strings and templates, with their lines. */
+  readonly strings: readonly { readonly text: string; readonly line: number }[];
   /** Text of a doc comment that stands before everything but a `#!` line. */
   readonly opening: string | undefined;
   readonly emptyCatchLines: readonly number[];
@@ -56,6 +67,42 @@ function isEmptyCatch(node: Node, text: string): boolean {
   return isNode(body) && text.slice(body.start + 1, body.end - 1).trim() === "";
 }
 
+/** Two functions with the same code do the same: names of the functions do not count, those of their parameters do. */
+function codeOf(node: Node, text: string): string {
+  const first = Array.isArray(node.params) ? node.params.find(isNode) : undefined;
+  const from = first ?? node.body;
+  const code = isNode(from) ? text.slice(from.start, node.end) : "";
+  return code
+    .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+function stringOf(node: Node): string | undefined {
+  if (node.type === "Literal" && typeof node.value === "string") return node.value;
+  const { value } = node;
+  if (node.type !== "TemplateElement" || typeof value !== "object" || value === null || !("cooked" in value))
+    return undefined;
+  return typeof value.cooked === "string" ? value.cooked : undefined;
+}
+
+type Comment = { readonly type: string; readonly value: string; readonly start: number; readonly end: number };
+
+/** The opening comment says what the file is; the block after it belongs to what follows. */
+function commentPlaces(comments: readonly Comment[], text: string, lineOf: (offset: number) => number): CommentPlace[] {
+  const isDoc = ({ type, value }: Comment) => type === "Block" && value.startsWith("*");
+  return comments.map((comment, index) => {
+    const before = comments[index - 1];
+    const isSecondDoc =
+      index > 1 &&
+      before !== undefined &&
+      isDoc(before) &&
+      isDoc(comment) &&
+      text.slice(before.end, comment.start).trim() === "";
+    return { line: lineOf(comment.start), text: comment.value, isSecondDoc };
+  });
+}
+
 /** Parses a file. @throws Error if it isn't TypeScript */
 export function readSource(path: string, text: string): SourceFacts {
   const { program, comments, errors } = parseSync(path, text);
@@ -64,6 +111,7 @@ export function readSource(path: string, text: string): SourceFacts {
   const lineOf = (offset: number) => lineStarts.findLastIndex((start) => start <= offset) + 1;
   const specifiers: string[] = [];
   const functions: FunctionPlace[] = [];
+  const strings: { text: string; line: number }[] = [];
   const emptyCatchLines: number[] = [];
   const globals: { name: string; line: number }[] = [];
   const walk = (node: Node, parent: Node | undefined) => {
@@ -71,8 +119,11 @@ export function readSource(path: string, text: string): SourceFacts {
     const specifier = specifierOf(node);
     if (specifier !== undefined) specifiers.push(specifier);
     if (functionTypes.has(node.type)) {
-      functions.push({ line, lineCount: lineOf(node.end) - line + 1, calledBy: parent && calleeName(parent) });
+      const lineCount = lineOf(node.end) - line + 1;
+      functions.push({ line, lineCount, calledBy: parent && calleeName(parent), code: codeOf(node, text) });
     }
+    const string = stringOf(node);
+    if (string !== undefined) strings.push({ text: string, line });
     if (isEmptyCatch(node, text)) emptyCatchLines.push(line);
     const member = memberName(node);
     if (member === "process.env" || member?.startsWith("console.")) globals.push({ name: member, line });
@@ -87,5 +138,14 @@ export function readSource(path: string, text: string): SourceFacts {
       .replace(/^#!.*\n/, "")
       .trim() === "";
   const lineCount = text.endsWith("\n") ? lineStarts.length - 1 : lineStarts.length;
-  return { lineCount, specifiers, functions, opening: isOpening ? first?.value : undefined, emptyCatchLines, globals };
+  return {
+    lineCount,
+    specifiers,
+    functions,
+    comments: commentPlaces(comments, text, lineOf),
+    strings,
+    opening: isOpening ? first?.value : undefined,
+    emptyCatchLines,
+    globals,
+  };
 }
