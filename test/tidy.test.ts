@@ -1,4 +1,4 @@
-/** The tree keeps its own rules: who imports whom, how long things may be, what they may be called, and docs that list what exists. */
+/** The tree keeps its own rules: what imports what, how long things may be, what they may be called, and docs that list what exists. */
 import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { describe, it } from "node:test";

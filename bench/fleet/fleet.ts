@@ -98,6 +98,13 @@ export class Fleet {
     return fleetIds(this);
   }
 
+  /** Resolves when every return of every job so far was acknowledged or given up. @throws SaltworksError as `until` */
+  untilSettled(timeoutMs: number): Promise<FleetCounters> {
+    const isSettled: Condition = ({ returnsAcknowledged, returnsLost, jobsMatched }) =>
+      returnsAcknowledged + returnsLost === jobsMatched;
+    return this.until("every return acknowledged or given up", isSettled, timeoutMs);
+  }
+
   /**
    * Resolves as soon as the counters satisfy `condition`.
    *

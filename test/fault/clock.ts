@@ -16,7 +16,7 @@ export class SettableClock {
     this.set(0);
   }
 
-  /** By so many seconds it differs from the machine's from now on. */
+  /** From now on it differs from the machine's by this many seconds. */
   set(seconds: number): void {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(BigInt(seconds));

@@ -206,11 +206,7 @@ async function afterwards(round: Round, fleet: Fleet, context: TestContext): Pro
     await round.publish();
     await delay(pauseMs);
   }
-  await fleet.until(
-    "every return acknowledged",
-    ({ returnsAcknowledged, returnsLost, jobsMatched }) => returnsAcknowledged + returnsLost === jobsMatched,
-    againTimeoutMs,
-  );
+  await fleet.untilSettled(againTimeoutMs);
   let acknowledged = 0;
   for (const jid of round.jids) {
     const ids = await fleet.acknowledged(jid);

@@ -1,4 +1,4 @@
-/** External sources of pillar and kept pillars on a running master: a slow command holds up nobody, a minion gets what it may ask for. */
+/** External sources of pillar and kept pillars on a running master: a slow command holds up no minion, and a minion gets what it may ask for. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -127,7 +127,7 @@ export class Inspector {
   }
 }
 
-/** A message for a thread. Its id counts inside; outside it is one that nobody waits for. */
+/** A message for a thread. Its id counts inside; outside no caller waits for it. */
 function inner(sessionId: string, id: number, expression: string): object {
   const message = JSON.stringify({ id, method: "Runtime.evaluate", params: { expression, returnByValue: true } });
   return { id: unawaitedId, method: "NodeWorker.sendMessageToWorker", params: { sessionId, message } };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Fleet, openFleet } from "../../bench/fleet/fleet.ts";
 import type { MasterProcess } from "../../bench/master-process.ts";
-import { readCounters, startOurMaster, sumOf } from "./our-master.ts";
+import { closeSite, readCounters, startOurMaster, sumOf } from "./our-master.ts";
 import { runCli } from "./run-cli.ts";
 
 const versions = [0, 2, 3] as const;
@@ -43,10 +43,7 @@ describe("a fleet of several request versions", () => {
       ),
     );
   });
-  after(async () => {
-    await Promise.all((fleets ?? []).map((fleet) => fleet.close()));
-    await master?.remove();
-  });
+  after(() => closeSite(fleets, master));
 
   it("is told to wait, one pending key each", async () => {
     for (const fleet of fleets) {

@@ -1,6 +1,7 @@
 /** Our master as a program, for tests that drive it from outside. */
 import { fileURLToPath } from "node:url";
 import { descriptorsForMaster } from "../../bench/fleet/descriptors.ts";
+import type { Fleet } from "../../bench/fleet/fleet.ts";
 import type { LocalClient } from "../../bench/local-client.ts";
 import { MasterProcess } from "../../bench/master-process.ts";
 import type { ValueMap } from "../../src/wire/values.ts";
@@ -13,6 +14,15 @@ export function startOurMaster(minionCount: number, config: Readonly<Record<stri
     config: { log_level: "warning", worker_threads: 2, ...config },
     descriptors: descriptorsForMaster(minionCount),
   });
+}
+
+/** Ends what a suite started, however far it came. */
+export async function closeSite(
+  fleets: readonly Fleet[] | undefined,
+  master: MasterProcess | undefined,
+): Promise<void> {
+  await Promise.all((fleets ?? []).map((fleet) => fleet.close()));
+  await master?.remove();
 }
 
 type Numbers = ReadonlyMap<string, number>;

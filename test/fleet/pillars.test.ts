@@ -56,7 +56,7 @@ describe("pillars of a running master", deadline, () => {
     minionOf(id).pillar(grains, master.requestPort) as Promise<ValueMap>;
 
   it("come rendered for the minion that asks, and are kept for targeting", async () => {
-    // A master counts whom it knows nothing of among those that a pillar target may mean.
+    // A pillar target may mean a minion that the master knows nothing of: the master counts it.
     await ask("bad1", { id: "bad1" });
     const pillar = await ask("web1", { id: "web1", role: "web" });
     assert.deepEqual([pillar.get("id"), pillar.get("role"), pillar.get("port")], ["web1", "web", 80]);

@@ -64,7 +64,7 @@ export class ProbeMinion {
     return { cmd: "_return", success: true, return: true, retcode: 0, jid, fun: "test.ping", fun_args: [] };
   }
 
-  /** @throws SaltworksError if the reply is no acknowledgement */
+  /** @throws SaltworksError if the reply is not an acknowledgement */
   async return(jid: string): Promise<Value> {
     return this.ask(this.seal(this.returnLoad(jid)));
   }

@@ -17,7 +17,7 @@ export class EventWatch {
   #subscriber: EventSubscriber | undefined;
   #failure: Error | undefined;
 
-  /** Connects as soon as somebody listens in `sockDir`. */
+  /** Connects as soon as a master listens in `sockDir`. */
   static async open(sockDir: string, timeoutMs: number): Promise<EventWatch> {
     const watch = new EventWatch();
     const deadlineMs = performance.now() + timeoutMs;

@@ -14,7 +14,7 @@ const timing = { windowMs: 250, windows: 3 };
 const slowerMax = 3;
 /** Generator, load and master share two cores: below this a difference is the scheduler's, milliseconds. Each flood cost seconds once. */
 const noiseMs = 40;
-/** A shared machine may stall once: each flood has so many tries. */
+/** Tries of each flood: a shared machine may stall once. */
 const triesMax = 3;
 /** What a flood may leave behind, MiB: heaps that have grown; floods left gigabytes once. */
 const keptMbMax = 96;

@@ -24,7 +24,7 @@ const greeting = opening("REQ");
 const request = (load: Parameters<typeof encodeClearRequest>[0]) => requestBytes(encodeClearRequest(load, 3));
 const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`key-${at}`, 0]));
 
-/** The head of a part of so many bytes, behind the empty part, and the first of them. */
+/** The head of a part of `bytes`, behind the empty part, and the first of them. */
 export function announced(bytes: number, first: Uint8Array): Buffer {
   const head = Buffer.alloc(11);
   head[0] = 1;

@@ -151,7 +151,7 @@ describe("strangers that are read no more", { timeout: 60_000 }, () => {
       }
       assert.deepEqual([strangers.pauses, proven.pauses, server.unfinishedChargedBytes], [1, 0, 0]);
 
-      // Those that are left are answered after all.
+      // The remaining clients are answered after all.
       const left = clients.filter(({ socket }) => !socket.closed).length;
       worker.goOn();
       await until(() => !strangers.isPaused && strangers.unanswered === 0, "the end of the pause");

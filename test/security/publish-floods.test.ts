@@ -45,7 +45,7 @@ describe("a publish port under floods", () => {
         subscribers.push(subscriber);
       }
       while (sumOf(await readCounters(client), /^publishes\.subscribers$/) < subscriberCount) await delay(10);
-      // What publishes of that size cost all threads for good is no flood's doing.
+      // Publishes of that size cost all threads memory for good, with or without a flood.
       await publish(2 * publishesOfFlood);
       await allReceived(2 * publishesOfFlood);
       await load.run(1_000);

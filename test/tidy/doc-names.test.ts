@@ -1,26 +1,14 @@
 /** What documents name exists: files behind links, headings behind anchors, paths, commands, scenarios, metrics, constants. */
-import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, posix, relative } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
 import { describe, it } from "node:test";
 import { commandAbouts } from "../../src/cli/options/command-list.ts";
 import { metricGroups } from "../../src/master/metrics/table.ts";
 import { repositoryRoot } from "../root.ts";
+import { none, paths, roots, textOf } from "./tree.ts";
 
 /** Columns of a document's line. Tables and code may be longer. */
 const columnsMax = 120;
-/** Folders that hold documents or code that documents name; the others are installed or built. */
-const ownFolders = ["docs", "src", "test", "bench", "scripts", "packaging", "bin", ".ci"] as const;
-
-const textOf = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
-
-function filesUnder(folder: string): string[] {
-  const entries = readdirSync(join(repositoryRoot, folder), { withFileTypes: true, recursive: folder !== "." });
-  const files = entries.filter((entry) => entry.isFile());
-  return files.map((entry) => relative(repositoryRoot, join(entry.parentPath, entry.name)));
-}
-
-const paths = [".", ...ownFolders].flatMap(filesUnder);
 const documents = paths.filter((path) => path.endsWith(".md"));
 const code = paths.filter((path) => /\.(?:ts|mjs|js|c|json)$/.test(path)).map(textOf);
 const scenarioNames = code.flatMap((text) => [...text.matchAll(/\bname: "([\w-]+)"/g)].map(([, name]) => name));
@@ -29,11 +17,6 @@ const words = new Set(code.flatMap((text) => text.match(/\w+/g) ?? []));
 const otherNames: readonly string[] = ["useWritemap", "installJinjaCompat", "heldRequestsBytesMax"];
 /** Words that `saltworks bench` takes in place of a scenario. */
 const benchWords: readonly string[] = ["compare", "report"];
-
-/** Fails with every finding, not only the first. */
-function none(findings: readonly string[]): void {
-  assert.equal(findings.length, 0, `\n${findings.join("\n")}`);
-}
 
 /** Every match of `pattern` in every document, as what `find` makes of its first group. */
 function inDocuments(
@@ -93,7 +76,7 @@ describe("documents name what exists", () => {
   });
 
   it("paths of the repository", () => {
-    const pattern = new RegExp(`\`((?:${ownFolders.join("|").replaceAll(".", "\\.")})/[\\w./*{},-]+)\``, "g");
+    const pattern = new RegExp(`\`((?:${roots.join("|").replaceAll(".", "\\.")})/[\\w./*{},-]+)\``, "g");
     none(inDocuments(pattern, (path) => (exists(path) ? undefined : `${path} does not exist`)));
   });
 

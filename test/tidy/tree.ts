@@ -5,7 +5,7 @@ import { dirname, join, posix, relative } from "node:path";
 import { repositoryRoot } from "../root.ts";
 import { readSource, type SourceFacts } from "./source-file.ts";
 
-const roots = ["src", "test", "bench", "scripts", "docs", "bin", ".ci"].filter((name) =>
+export const roots = ["src", "test", "bench", "scripts", "docs", "packaging", "bin", ".ci"].filter((name) =>
   existsSync(join(repositoryRoot, name)),
 );
 const topFiles = readdirSync(repositoryRoot, { withFileTypes: true }).filter((entry) => entry.isFile());

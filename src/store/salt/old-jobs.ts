@@ -40,7 +40,7 @@ export type OldJobsTask = {
   readonly sinceMs: number;
   /** Jobs older than this one are about to be removed. */
   readonly olderThanJid: string;
-  /** Of folders in which this master writes, too, only job directories that changed themselves: those that are copied or moved in have. */
+  /** Of folders in which this master writes, too, only job directories that changed themselves, as copied and moved ones did. */
   readonly isBrief?: boolean;
 };
 /** `faults`: what is left out, the first few; `leftOut` of all. */
@@ -139,7 +139,7 @@ export function hasChangedJobs(cachedir: string, sinceMs: number): boolean {
   return folders.next().done !== true || hasFaults;
 }
 
-/** What is looked at in a folder: all job directories, those whose load may be new, or those that changed themselves. */
+/** What is looked at in a folder: all job directories, the ones whose load may be new, or the ones that changed themselves. */
 type Look = "all" | "load" | "directory";
 type ChangedFolder = { readonly folder: string; readonly look: Look };
 

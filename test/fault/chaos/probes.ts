@@ -37,7 +37,7 @@ class Probe {
     this.#sender = { id, key, token: requestToken(key), version: 3 };
   }
 
-  /** @throws SaltworksError for whatever is no good answer; the next question then starts with a new connection and `_auth` */
+  /** @throws SaltworksError for every other answer; the next question then starts with a new connection and `_auth` */
   async ask(kind: number, random: Random): Promise<void> {
     try {
       if (kind < 0.5) await this.#return(random);

@@ -149,7 +149,7 @@ const small: Readonly<Record<string, Small>> = {
   },
 };
 
-/** Scenarios whose figures of correctness may hold something that is no fault: see each one's own test. */
+/** Scenarios whose figures of correctness may hold more than faults: see each one's own test. */
 const mayHaveErrors = new Set(["mine-read", "mixed-day"]);
 /** A return that was on its way when the master died comes again. */
 const mayHaveDuplicates = new Set(["restart-under-load"]);

@@ -1,4 +1,4 @@
-/** The event streams of the transcripts: `state.event` runs, then somebody does what makes events. */
+/** The event streams of the transcripts: `state.event` runs, then a command makes events. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { GoldenFleet } from "./fleet.ts";
 import { type Decisions, isTyped, type Replay, readTopic } from "./replay.ts";

@@ -117,7 +117,7 @@ export class GoldenFleet {
 
   /**
    * Resolves when all minions are up. `settings`: options of the master beside the recorded ones. `isAsked`: each has answered,
-   * too, which leaves a job behind. `ids`: those that are started.
+   * too, which leaves a job behind. `ids`: the minions to start.
    */
   static async start(
     settings: Settings = {},

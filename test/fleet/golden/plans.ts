@@ -8,7 +8,7 @@ const oneLane = (): string => "one";
 /** Functions that change something are named after it: those follow each other. */
 function byPrefix(name: string): string {
   if (name.startsWith("match_data") || name.startsWith("data_")) return "data";
-  // What they copy is seen by those that list directories.
+  // Commands that list directories see what these copy.
   if (name.startsWith("cp_")) return "file";
   return /^(grains|file|schedule|sync|refresh)_/.exec(name)?.[1] ?? name;
 }

@@ -22,7 +22,7 @@ function isChosen(key: string): boolean {
   return only.test(key);
 }
 
-/** Whether a recorded command, `topic:name`, is one of those that are typed and compared. */
+/** Whether a recorded command, `topic:name`, is typed and compared. */
 export function isTyped(key: string, decisions: Decisions): boolean {
   return isChosen(key) && !isLeftOut(key, decisions);
 }
@@ -204,7 +204,7 @@ export function replayTopics(
   });
 }
 
-/** One test per transcript; those that are not there yet are named. */
+/** One test per transcript. Missing ones are named. */
 export function describeTopic(topic: string, replay: () => Replay, decisions: Decisions): void {
   for (const transcript of readTopic(topic)) {
     const key = `${topic}:${transcript.name}`;

@@ -1,4 +1,4 @@
-/** Every recorded target, typed on the recorded fleet: whom our master expects, who answers, and what the command line says. */
+/** Every recorded target, typed on the recorded fleet: which minions our master expects, who answers, and what the command line says. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";

@@ -1,4 +1,4 @@
-/** The transcripts on who waits for whom: typed side by side, while one minion stands still, comes back, or is interrupted. */
+/** The transcripts of commands that wait: typed side by side, while one minion stands still, comes back, or is interrupted. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";

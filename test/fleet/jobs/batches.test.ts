@@ -7,7 +7,7 @@ import { type Fleet, openFleet } from "../../../bench/fleet/fleet.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { batchDirectory, listBatches, readBatchEntries } from "../../../src/store/jobs/batch-log.ts";
 import type { BatchEntry } from "../../../src/wire/batch-options.ts";
-import { cliFile, startOurMaster } from "../our-master.ts";
+import { cliFile, closeSite, startOurMaster } from "../our-master.ts";
 import { type CliResult, runCli } from "../run-cli.ts";
 
 const timeoutMs = 120_000;
@@ -86,10 +86,7 @@ describe("batches", () => {
     }
     await Promise.all(fleets.map((fleet) => fleet.untilUp(timeoutMs)));
   });
-  after(async () => {
-    await Promise.all((fleets ?? []).map((fleet) => fleet.close()));
-    await master?.remove();
-  });
+  after(() => closeSite(fleets, master));
 
   const salt = (...words: string[]): string[] => ["salt", "-c", master.configDirectory, ...words];
   const run = (...words: string[]): Promise<CliResult> =>
@@ -129,7 +126,7 @@ describe("batches", () => {
     const firstOthers = entries.indexOf(ofKind(entries, "start")[1] as BatchEntry);
     assert.equal(ofKind(entries.slice(0, firstOthers), "return").length, 3, "the others waited for all canaries");
     const failures = ofKind(entries, "return").filter(({ id }) => failing(id));
-    // Five stop it; those that ran at that time, six at most, were waited for.
+    // Five stop it. The batch waited for the minions that ran at that time, six at most.
     assert.ok(failures.length >= 5 && started.flat().length <= 30 + 5 + 6, `${started.flat().length} were started`);
     assert.deepEqual(new Set(ofKind(entries, "return").map(({ id }) => id)), new Set(started.flat()));
     const state = await stateOf(jid);
@@ -137,7 +134,7 @@ describe("batches", () => {
       [state.State, state.Queued, state.Failed],
       ["failures", 100 - started.flat().length, failures.length],
     );
-    // Nobody was watching at its end, and it can be looked at again.
+    // No client was watching at its end, and it can be looked at again.
     assert.deepEqual(await run("jobs.follow", jid, "--out", "txt"), followed);
   });
 

@@ -62,7 +62,7 @@ describe("a job to 200 minions of which 50 are down, kept for two hours", () => 
   }
 
   before(async () => {
-    // Minions that are silent are pinged every second or so: after a restart the master has to hear of those that are there.
+    // Minions that are silent are pinged every second or so: after a restart the master has to hear of the present ones.
     master = await startOurMaster(presentCount + absentCount, {
       auto_accept: true,
       presence_timeout: 6,

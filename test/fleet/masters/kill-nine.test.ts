@@ -52,11 +52,7 @@ describe("kill -9 in the middle of a return storm", () => {
 
   /** Minions send again what was not acknowledged; the next storm comes when all of the last one has arrived. */
   function untilSettled(): Promise<unknown> {
-    return fleet.until(
-      "every return sent",
-      ({ returnsAcknowledged, returnsLost, jobsMatched }) => returnsAcknowledged + returnsLost === jobsMatched,
-      stormTimeoutMs,
-    );
+    return fleet.untilSettled(stormTimeoutMs);
   }
 
   /** @returns the job, and how many of its returns had been acknowledged when the master died */

@@ -31,7 +31,7 @@ async function countUnsynced(durability: string): Promise<{ exchanges: number; u
   }
 }
 
-/** CI installs strace; elsewhere its absence is no failure. */
+/** CI installs strace; elsewhere the test skips without it. */
 const skip = hasStrace() || process.env.CI === "true" ? false : "strace is not installed";
 
 describe("the sync behind an acknowledgement", { skip }, () => {

@@ -1,4 +1,4 @@
-/** A worker thread that dies, or hangs, in the middle of a storm is replaced: nobody waits for ever, nothing is lost or stored twice, no minion notices. */
+/** A worker thread that dies, or hangs, in the middle of a storm is replaced: no client waits for ever, nothing is lost or stored twice, no minion notices. */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -87,7 +87,7 @@ describe("a worker thread lost in a return storm", () => {
     }
   }
 
-  /** Every minion's return once, nothing lost, nobody signed in again. */
+  /** Every minion's return once, nothing lost, no minion signed in again. */
   async function assertWhole(jid: string): Promise<void> {
     const args = ["run", "-c", master.configDirectory, "jobs.lookup_jid", jid, "--out", "json"];
     const { exitCode, stdout, stderr } = await runCli(args, stormTimeoutMs);

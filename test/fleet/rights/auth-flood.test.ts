@@ -1,4 +1,4 @@
-/** Somebody asks for authentication in the names of all minions and of made-up ones: no minion waits, no return is lost. */
+/** A stranger asks for authentication in the names of all minions and of made-up ones: no minion waits, no return is lost. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";

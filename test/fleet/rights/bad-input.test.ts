@@ -37,7 +37,7 @@ const isText =
   (text: string): Answer =>
   (reply) =>
     assert.equal(decode(reply), text);
-/** What Salt answers to a frame that does not unpack, or to one that is no map. */
+/** What Salt answers to a frame that does not unpack, or to one that is not a map. */
 const isUnreadable: Answer = (reply) => {
   const value = decode(reply);
   assert.equal(value instanceof Map ? value.get("msg") : value, "bad load");

@@ -5,7 +5,7 @@ import type { Decisions, Replay } from "../../fleet/golden/replay.ts";
 /** `SALTWORKS_GOLDEN=whole` types everything, some ten minutes; otherwise it is what differs most in what goes over the wire. */
 const isWhole = process.env.SALTWORKS_GOLDEN === "whole";
 
-/** Of topics that are not about minions alone: those that ask minions, or whose answer comes from them. */
+/** Of topics that are not about minions alone: the ones that ask minions, or whose answer comes from them. */
 const wantedOfAll: { readonly [topic: string]: RegExp } = {
   jobs_runner:
     /^(?:make_(?:async|cmd|fail|meta|state)|lookup_jid(?:_state)?(?:_json)?$|active|start_long|running|find_job|is_running)|_running|signal|(?:kill|term)/,
@@ -35,7 +35,7 @@ export const ofReleaseAlone: ReadonlySet<string> = new Set([
   "test_module:render_batch",
 ]);
 
-/** Whom all of them ask. */
+/** The minion that all of them ask. */
 export const askedMinion = "es1";
 
 /** Told of minions of ours. */
@@ -45,7 +45,7 @@ const ofOurs = new Set([
   ...["jobs_search:j4", "jobs_runner:make_state"],
 ]);
 
-/** Not there yet in the master, whoever its minions are. */
+/** Not there yet in the master, with any minions. */
 const missing: { readonly [key: string]: string } = Object.fromEntries(
   ["minion_data_cache_off:cache_grains", "greedy:only_mine_preview", "greedy:only_mine_preview2"].map((key) => [
     key,

@@ -63,7 +63,7 @@ const quickCommands: readonly (readonly string[])[] = [
   ["web1", "test.ping,test.arg", ",", "x"],
 ];
 
-/** Those that wait for somebody: run side by side. `ghost` has an accepted key and no minion. */
+/** Commands that wait for minions run side by side. `ghost` has an accepted key and no minion. */
 const slowCommands: readonly (readonly string[])[] = [
   ["ghost", "test.ping"],
   ["--hide-timeout", "ghost", "test.ping"],

@@ -87,7 +87,7 @@ describe("external authentication", { skip }, () => {
         assert.match(made.stdout.toString(), /six/);
         assert.equal(statSync(tokenFile(maker)).mode & 0o777, 0o600);
         assert.match(readFileSync(tokenFile(maker), "utf8"), /^[0-9a-f]{64}$/);
-        // Whoever can read this key is its user instead.
+        // A caller that can read this key is its user instead.
         const key = join(master.cacheDir, ".root_key");
         renameSync(key, `${key}.kept`);
         const [granted, denied] = await Promise.all([
