@@ -46,6 +46,8 @@ class Scanner {
   readonly #tokens: Token[] = [];
   /** One candidate for each level of brackets. */
   readonly #keys: (SimpleKey | undefined)[] = [undefined];
+  /** Levels below this one hold no candidate. Candidates of outer levels are older, so that they go stale first. */
+  #firstFreshLevel = 0;
   readonly #indents: number[] = [];
   #indent = -1;
   #at = 0;
@@ -295,7 +297,9 @@ class Scanner {
     if (!this.#isKeyAllowed) return;
     this.#dropKey();
     const isRequired = !this.#isFlow && this.#indent === this.#at;
-    this.#keys[this.#keys.length - 1] = { tokenIndex: this.#tokens.length, at: this.#at, isRequired };
+    const level = this.#keys.length - 1;
+    this.#keys[level] = { tokenIndex: this.#tokens.length, at: this.#at, isRequired };
+    this.#firstFreshLevel = Math.min(this.#firstFreshLevel, level);
   }
 
   #dropKey(): void {
@@ -303,10 +307,13 @@ class Scanner {
     this.#keys[this.#keys.length - 1] = undefined;
   }
 
+  /** Every level is looked at once, not once a token: a word of brackets alone would take minutes. */
   #forgetStaleKeys(): void {
-    this.#keys.forEach((key, level) => {
-      if (key && key.at + simpleKeyMax < this.#at) this.#keys[level] = undefined;
-    });
+    for (; this.#firstFreshLevel < this.#keys.length; this.#firstFreshLevel += 1) {
+      const key = this.#keys[this.#firstFreshLevel];
+      if (key && key.at + simpleKeyMax >= this.#at) return;
+      this.#keys[this.#firstFreshLevel] = undefined;
+    }
   }
 
   #roll(column: number, tokenIndex: number, kind: "blockList" | "blockMap"): void {

@@ -89,16 +89,19 @@ export class PillarFiles {
   /** Sorted names of all SLS files of these roots; `init.sls` has its directory's name. */
   slsNames(roots: readonly string[]): readonly string[] {
     const names = new Set<string>();
-    for (const root of roots) this.#walk(root, "", 0, names);
+    for (const root of roots) this.#walk(root, "", [], names);
     return [...names].sort((a, b) => (a < b ? -1 : 1));
   }
 
-  #walk(directory: string, prefix: string, depth: number, names: Set<string>): void {
+  /** `above`: the directories on the way here. A link back to one of them is left out: each circle would double the names. */
+  #walk(directory: string, prefix: string, above: readonly string[], names: Set<string>): void {
     const stats = statOf(directory);
-    if (stats?.isDirectory() !== true || depth > pillarDirectoryDepthMax) return;
+    if (stats?.isDirectory() !== true || above.length > pillarDirectoryDepthMax) return;
+    const place = `${stats.dev}:${stats.ino}`;
+    if (above.includes(place)) return;
     const entries = this.#names.get(directory, stats, () => listing(directory));
     for (const { name, isDirectory } of entries) {
-      if (isDirectory) this.#walk(join(directory, name), `${prefix}${name}.`, depth + 1, names);
+      if (isDirectory) this.#walk(join(directory, name), `${prefix}${name}.`, [...above, place], names);
       else if (name === "init.sls" && prefix !== "") names.add(prefix.slice(0, -1));
       else if (name.endsWith(".sls")) names.add(prefix + name.slice(0, -".sls".length));
     }

@@ -69,5 +69,8 @@ describe("parseWord", () => {
     const list = `[${"a, ".repeat(30_000)}b]`;
     assert.equal((valueOfWord(list) as Value[]).length, 30_001);
     assert.equal(valueOfWord(`[${"x".repeat(1_000_000)}`), `[${"x".repeat(1_000_000)}`);
+    for (const word of ["[".repeat(1_000_000), "[a, ".repeat(250_000), "{a: ".repeat(250_000), "- ".repeat(500_000)]) {
+      assert.equal(valueOfWord(word), word);
+    }
   });
 });

@@ -62,6 +62,7 @@ describe("files below the pillar roots", () => {
     const names = new PillarFiles().slsNames([tree]);
     assert.deepEqual(names, ["app", "app.one", "linked", "linked.one"]);
     symlinkSync(tree, join(tree, "app", "circle"));
-    assert.ok(new PillarFiles().slsNames([tree]).includes("app.one"));
+    // Followed, the circle would give every name once more for each way through the two links.
+    assert.deepEqual(new PillarFiles().slsNames([tree]), ["app", "app.one", "linked", "linked.one"]);
   });
 });
