@@ -123,7 +123,7 @@ const load = {
   batch_linger_us: integer(
     0,
     "How long a request may wait for others to travel with: fewer, larger batches for more latency. Timers tick in milliseconds, so that it is rounded up to one.",
-    { ...ours, max: 1_000_000, unit: "us" },
+    { ...ours, min: 0, max: 1_000_000, unit: "us" },
   ),
   worker_heap_mb: integer(
     4_096,

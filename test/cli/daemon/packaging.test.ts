@@ -42,11 +42,12 @@ describe("packaging", () => {
       assert.deepEqual([command, rest], [role, []]);
       assert.ok(Object.hasOwn(commandAbouts, command));
       const install = readFileSync(join(repositoryRoot, "docs/install.md"), "utf8");
-      assert.ok(install.includes(`git clone <this repository> ${installed} `));
+      assert.ok(install.includes(`git clone URL ${installed} `));
       assert.ok(install.includes(`packaging/systemd/saltworks-${role}.service`));
       const documentation = unit.get("Unit.Documentation")?.replace(`file://${installed}`, repositoryRoot) ?? "";
       assert.ok(existsSync(documentation), documentation);
       assert.equal(unit.get("Unit.Conflicts"), `salt-${role}.service`, "both have the same ports and keys");
+      assert.match(unit.get("Unit.After") ?? "", new RegExp(`\\bsalt-${role}\\.service$`), "Salt's ends first");
       // `bin/saltworks` becomes Node.js, so the daemon itself is the process that systemd started.
       assert.deepEqual([unit.get("Service.Type"), unit.get("Service.NotifyAccess")], ["notify", "main"]);
       assert.equal(unit.get("Service.ExecReload"), "/bin/kill -HUP $MAINPID");
