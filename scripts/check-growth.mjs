@@ -1,4 +1,4 @@
-// Fails if a `growth` result shows memory that grows, returns that were lost, or a generator that limited itself. Argument: the folder of the result.
+// Fails if a `growth` result shows memory that grows, returns that were lost. Argument: the folder of the result.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

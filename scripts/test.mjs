@@ -16,7 +16,7 @@ const testRoot = join(root, "dist", "test");
 const heavyFolders = ["fault", "fleet", "interop", "security"];
 const nodeFolders = ["client", "crypto", "fileserver", "store", "transport", "wire", "workers"];
 const nodeFiles = [
-  /^(?:cli\/(?:daemon|terminal|host)|master\/(?:ports|upkeep|leave)|minion\/(?:jobs|minion)|config\/yaml|python)/,
+  /^(?:cli\/(?:call|check-store|completion|daemon|host|log|run|terminal)|master\/(?:ports|shutdown|upkeep)|minion\/(?:call|jobs|minion|modules\/(?:cmd|file)|session)|bench\/(?:master-process|zmtp)|config\/yaml|pillar\/external|python)/,
 ];
 const slowestShown = 20;
 /** Files that measure, or that need both cores: never beside another. The others mostly wait, for minions and for Salt's own timeouts. */

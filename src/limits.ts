@@ -273,8 +273,8 @@ export const laneOldHeapMb = 256;
 export const laneTaskTimeoutMs = 60_000;
 /** How often a lane's thread whose tasks share it counts a turn of its event loop, and how often the main thread looks at that count, milliseconds. */
 export const laneTurnMs = 10_000;
-/** Looks in a row that find no turn. Then the thread hangs: it is ended, and its tasks fail. A minute, because no task holds a thread for more than seconds. */
-export const laneStillLooksMax = 6;
+/** Looks in a row that find no turn. Then the thread hangs: it is ended, and its tasks fail. Five minutes, because a runner may read 100,000 files of Salt's in one turn. */
+export const laneStillLooksMax = 30;
 /** Time that TERM gives to requests under way before the master closes its sockets, milliseconds. */
 export const drainDeadlineMs = 10_000;
 

@@ -1,6 +1,8 @@
 /** The drivers of the job cache, by the name that `master_job_cache` gives them. A further one is a file beside this and a line here. */
+
 import { join } from "node:path";
 import type { MasterConfig } from "../../config/schema.ts";
+import { SaltworksError } from "../../errors.ts";
 import type { JobStore } from "../jobs/job-cache.ts";
 import { openLmdbJobCache } from "./lmdb/job-cache.ts";
 
@@ -44,8 +46,10 @@ const drivers: Readonly<Record<string, OpenDriver>> = {
   local_cache: openLmdb,
 };
 
-/** @throws SaltworksError STORE_FAILED, STORE_DAMAGED */
+/** @throws SaltworksError STORE_FAILED, STORE_DAMAGED, CONFIG_INVALID */
 export function openDriver(config: JobCacheConfig, o: DriverOptions): JobStore {
-  const open = drivers[config.master_job_cache ?? "lmdb"] ?? openLmdb;
+  const name = config.master_job_cache ?? "lmdb";
+  const open = drivers[name];
+  if (open === undefined) throw new SaltworksError("CONFIG_INVALID", `master_job_cache: there is no driver ${name}`);
   return open(config, o);
 }

@@ -116,13 +116,10 @@ class ReturnsElsewhere {
     if (folders === undefined || folders.size === 0) return [];
     const known = new Set(isOld ? [] : own.map(({ minionId }) => minionId));
     const last = own.length < limit ? undefined : own.at(-1)?.minionId;
-    const isOnPage = (id: string) =>
-      !known.has(id) &&
-      (after === undefined || compareIds(id, after) > 0) &&
-      (last === undefined || compareIds(id, last) <= 0);
     const found: StoredReturn[] = [];
-    for (const minionId of [...folders].filter(isOnPage).sort(compareIds)) {
-      if (found.length === limit) break;
+    for (const minionId of folders) {
+      if (found.length === limit || (last !== undefined && compareIds(minionId, last) > 0)) break;
+      if ((after !== undefined && compareIds(minionId, after) <= 0) || known.has(minionId)) continue;
       const body = this.#read(() => this.#files.returnOf(jid, minionId));
       if (body !== undefined) found.push({ minionId, body });
     }

@@ -6,6 +6,7 @@ import { statSync } from "node:fs";
 import { entriesIfThere } from "../../config/files/missing.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { storeFailed } from "../disk/store-error.ts";
+import { compareIds } from "../jobs/job-cache.ts";
 import { jobDirectory } from "./job-files.ts";
 import type { LocalCacheOptions } from "./local-cache.ts";
 
@@ -29,7 +30,7 @@ export class ReturnFolders {
     this.#o = o;
   }
 
-  /** Ids of minions. @throws SaltworksError STORE_FAILED */
+  /** Ids of minions, in the order of `compareIds`: sorted once, not once a page. @throws SaltworksError STORE_FAILED */
   of(jid: string): ReadonlySet<string> {
     if (this.#now?.jid === jid) return this.#now.listing.ids;
     const listing = this.#look(jid);
@@ -53,7 +54,7 @@ export class ReturnFolders {
       if (known?.isSettled === true && known.mtimeMs === mtimeMs) return known;
       const isSettled = Math.abs(Date.now() - mtimeMs) > settledMs;
       const folders = entriesIfThere(directory).filter((entry) => entry.isDirectory() && !entry.name.startsWith("."));
-      return { ids: new Set(folders.map(({ name }) => name)), mtimeMs, isSettled };
+      return { ids: new Set(folders.map(({ name }) => name).sort(compareIds)), mtimeMs, isSettled };
     } catch (error) {
       throw storeFailed(`${directory} cannot be read`, error);
     }

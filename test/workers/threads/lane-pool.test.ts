@@ -105,11 +105,11 @@ describe("LanePool", () => {
   });
 
   it("keeps a thread that turns, however long its tasks wait", async () => {
-    const lane = openLane({ concurrentTasksPerThread: 4, turnMs: 100 });
+    const lane = openLane({ concurrentTasksPerThread: 4, turnMs: 20 });
     const before = (await lane.run(say)) as Said;
     const flag = new SharedArrayBuffer(4);
     const held = lane.run({ slot: 0, act: "wait", flag });
-    await pause(2 * laneStillLooksMax * 100);
+    await pause(2 * laneStillLooksMax * 20);
     release(flag);
     assert.deepEqual(await held, before);
     assert.equal(lane.counters.timeouts, 0);
