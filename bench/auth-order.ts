@@ -47,7 +47,7 @@ function mastersOwn(): Policy {
     authsMax: 1_000_000,
     clientTimeoutMs,
     isAccepted: () => true,
-    knownKey: () => Promise.resolve(undefined),
+    knownKey: () => undefined,
     nowMs: () => clock.nowMs,
     forget: () => undefined,
   });

@@ -232,12 +232,6 @@ export const laneQueueMax = 20_000;
 export const authFrameBytesMax = 65_536;
 /** Authentications waiting, bytes: `auth_queue_max` of Salt's own size take 26 MB. Over it: strangers' oldest are dropped first, then others'. */
 export const authQueueBytesMax = 64 * 1024 * 1024;
-/** Keys that may wait for one id until its worker has said which of them is known. One more takes the place of the newest. */
-export const contestingKeysMax = 8;
-/** Ids whose known key the queue remembers after two keys contended, 1 KB each: the oldest makes room. */
-export const contestsKeptMax = 1_024;
-/** Ids of which workers are asked for the known key at the same time. Over it: their keys stay contested until the next request. */
-export const contestsAskedMax = 256;
 /** Authentications that a worker and then the RSA lane take at once: enough to make a thread hop cheap, and 6 to 11 ms that a publish's signature may wait behind. */
 export const authsPerBatchMax = 16;
 /** Minions' public keys that an RSA thread keeps ready, 3.4 KB each: a larger fleet's are imported anew each time, for 20 µs. */

@@ -233,8 +233,6 @@ export default async function handle(task: ShardTask): Promise<unknown> {
       return updateMinionKeys(task);
     case "presencePing":
       return shard.notePresencePing(task.jid);
-    case "knownKey":
-      return shard.knownKey(task.id);
     case "whichReturned":
       return shard.stores.jobs.whichReturned(task.jid, task.ids);
     case "trim":

@@ -78,7 +78,7 @@ async function openPath(worker: SlowWorker): Promise<RouterServer> {
       authsMax: 2,
       clientTimeoutMs: 5_000,
       isAccepted: () => false,
-      knownKey: () => Promise.resolve(undefined),
+      knownKey: nothing,
       nowMs: () => 0,
     },
     lingerMs: 0,

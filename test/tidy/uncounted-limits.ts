@@ -28,7 +28,6 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   listedBytesMax: asked,
   listedInEventBytesMax: "the caller gets the newest jobs, and the log says which it did not get",
   listedValuesMax: asked,
-  contestsAskedMax: waits,
   targetReadingsMax: "the target is answered all the same, minion by minion",
   targetPathEntriesMax: "the target is answered all the same, minion by minion",
   targetPathsMax: remembered,

@@ -29,7 +29,6 @@ const requests = {
   credentialLoadBytesMax: refused("credential"),
   publicKeyBytesMax: at("saltworks_auths_total", { result: "refused" }),
   authQueueBytesMax: at("saltworks_auths_dropped_total", { reason: "refused" }),
-  contestingKeysMax: at("saltworks_auths_dropped_total", { reason: "coalesced" }),
   pending_keys_max: at("saltworks_auths_total", { result: "noRoom" }),
   strangerQueueBytesMax: at("saltworks_unproven_refused_total", { reason: "strangers" }),
   forgedBytesPerSecondMax: at("saltworks_unproven_refused_total", { reason: "forgeries" }),

@@ -3,14 +3,7 @@
  * first once the first in turn has waited for half of its client's time. Requests that are given up get no answer. docs/decisions/0008-auth-admission.md.
  */
 import { cleanPem } from "../../crypto/pem.ts";
-import {
-  authHoldMsMax,
-  authQueueBytesMax,
-  authsPerBatchMax,
-  contestingKeysMax,
-  contestsAskedMax,
-  contestsKeptMax,
-} from "../../limits.ts";
+import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../limits.ts";
 import { textOf } from "../../wire/walk.ts";
 import type { BatchItem } from "../../workers/batch/frames.ts";
 import type { RequestPeer } from "../ports/request-peer.ts";
@@ -36,8 +29,8 @@ export type AuthQueueOptions = {
   readonly clientTimeoutMs: number;
   /** Whether an id has an accepted key. Such ids go before strangers. */
   readonly isAccepted: (id: string) => boolean;
-  /** Asks the id's worker for the text of its key, accepted or pending; only when two keys claim one id at the same time. Never rejects. */
-  readonly knownKey: (id: string) => Promise<string | undefined>;
+  /** The text of the key that an id is known by, accepted or pending; asked only when two keys claim one id at the same time. */
+  readonly knownKey: (id: string) => string | undefined;
   /** The clock of `queuedMs`. */
   readonly nowMs: () => number;
   /** A request that is given up gets no reply over this connection. */
@@ -62,16 +55,11 @@ class Row {
     this.isKnown = isKnown;
   }
 
-  /** Adds a place at the end, or further ahead for a request that comes back from the other row. */
   push(auth: WaitingAuth): Place {
-    let older = this.newest;
-    while (older !== undefined && older.auth.queuedMs > auth.queuedMs) older = older.older;
-    const newer = older === undefined ? this.oldest : older.newer;
-    const place: Place = { auth, row: this, older, newer };
-    if (older === undefined) this.oldest = place;
-    else older.newer = place;
-    if (newer === undefined) this.newest = place;
-    else newer.older = place;
+    const place: Place = { auth, row: this, older: this.newest, newer: undefined };
+    if (this.newest === undefined) this.oldest = place;
+    else this.newest.newer = place;
+    this.newest = place;
     this.count += 1;
     return place;
   }
@@ -91,21 +79,13 @@ type Slot = { readonly known: Row; readonly strangers: Row; batches: number; tak
 /** Strangers get one place in `strangersShare` while others wait, so that new minions come up during a storm and a flood of made-up ids cannot. */
 const strangersShare = 4;
 
-/** An id that two keys claim. `answer`: of its worker. It is fresh for a client's time, and then asked for again. */
-type Contest = {
-  isAsked: boolean;
-  answer: { readonly knownKey: string | undefined; readonly atMs: number } | undefined;
-};
-
 export class AuthQueue {
   /** `authsCoalesced`: replaced by a newer one of the same minion. `authsRefused`: no room. `authsAdmitted`: handed to a worker. */
   readonly counters = { auths: 0, authsCoalesced: 0, authsExpired: 0, authsRefused: 0, authsAdmitted: 0 };
   readonly #options: AuthQueueOptions;
   readonly #slots: Slot[];
-  /** At most two places per id: the key that it is known by, and one other. Until a contest is decided, `contestingKeysMax`. */
+  /** At most two places per id: the key that it is known by, and one other. */
   readonly #places = new Map<string, Place[]>();
-  readonly #contests = new Map<string, Contest>();
-  #contestsAsked = 0;
   #waitingCount = 0;
   #waitingBytes = 0;
 
@@ -134,11 +114,7 @@ export class AuthQueue {
     const slot = this.#slots[slotIndex];
     if (slot === undefined) return;
     for (const row of [slot.known, slot.strangers]) this.#expire(row, auth.queuedMs);
-    this.#admit(slotIndex, slot, auth);
-  }
-
-  #admit(slotIndex: number, slot: Slot, auth: WaitingAuth): void {
-    const isKnown = this.#claim(slotIndex, auth);
+    const isKnown = this.#claim(auth);
     if (!this.#makeRoom(auth.bytes.byteLength, isKnown)) {
       this.counters.authsRefused += 1;
       this.#options.forget(auth.peer);
@@ -205,57 +181,21 @@ export class AuthQueue {
    *
    * @returns whether it goes before strangers
    */
-  #claim(slotIndex: number, auth: WaitingAuth): boolean {
+  #claim(auth: WaitingAuth): boolean {
     const isAccepted = this.#options.isAccepted(auth.id);
     const places = this.#places.get(auth.id);
-    const answer = this.#contests.get(auth.id)?.answer;
-    const isFresh = answer !== undefined && auth.queuedMs - answer.atMs < this.#options.clientTimeoutMs;
-    if (places === undefined) {
-      const known = isFresh ? answer.knownKey : undefined;
-      return isAccepted && (known === undefined || presents(auth.pub, known));
-    }
+    if (places === undefined) return isAccepted;
     const same = places.find((place) => isSame(place.auth.pub, auth.pub));
     if (same !== undefined) {
       this.#supersede(same);
       return same.row.isKnown;
     }
-    if (!isFresh) this.#ask(slotIndex, auth.id);
-    if (answer === undefined) {
-      const newest = places.length >= contestingKeysMax ? places.at(-1) : undefined;
-      if (newest !== undefined) this.#supersede(newest);
-      return false;
-    }
-    // For a new id the first key counts, as it will in the decision.
-    const known = answer.knownKey ?? places[0]?.auth.pub;
+    const text = this.#options.knownKey(auth.id);
+    // Of a new id the first key counts, as it will when they are decided.
+    const known = text === undefined ? places[0]?.auth.pub : text;
     const isOwn = presents(auth.pub, known);
     for (const place of places) if (presents(place.auth.pub, known) === isOwn) this.#supersede(place);
     return isAccepted && isOwn;
-  }
-
-  /** The main thread reads no key file: the worker that owns the id says which key is known. */
-  #ask(slotIndex: number, id: string): void {
-    const contest = this.#contests.get(id) ?? { isAsked: false, answer: undefined };
-    if (contest.isAsked || this.#contestsAsked >= contestsAskedMax) return;
-    contest.isAsked = true;
-    const [oldest] = this.#contests.size >= contestsKeptMax ? this.#contests.keys() : [];
-    if (oldest !== undefined) this.#contests.delete(oldest);
-    this.#contests.set(id, contest);
-    this.#contestsAsked += 1;
-    void this.#options.knownKey(id).then((knownKey) => {
-      this.#contestsAsked -= 1;
-      contest.isAsked = false;
-      contest.answer = { knownKey, atMs: this.#options.nowMs() };
-      this.#decide(slotIndex, id);
-    });
-  }
-
-  /** Offers the requests of the id again, in their order, now that its key is known. */
-  #decide(slotIndex: number, id: string): void {
-    const places = this.#places.get(id);
-    const slot = this.#slots[slotIndex];
-    if (places === undefined || slot === undefined) return;
-    for (const place of places) this.#remove(place);
-    for (const { auth } of places) this.#admit(slotIndex, slot, auth);
   }
 
   #supersede(place: Place): void {
@@ -263,7 +203,7 @@ export class AuthQueue {
     this.#giveUp(place);
   }
 
-  /** @returns false if all that wait go before the new one */
+  /** @returns false if all who wait go before the newcomer */
   #makeRoom(bytes: number, isKnown: boolean): boolean {
     const { authsMax } = this.#options;
     while (this.#waitingCount >= authsMax || this.#waitingBytes + bytes > authQueueBytesMax) {
@@ -303,11 +243,8 @@ export class AuthQueue {
     this.#waitingBytes -= place.auth.bytes.byteLength;
     const { id } = place.auth;
     const left = this.#places.get(id)?.filter((other) => other !== place) ?? [];
-    if (left.length > 0) {
-      this.#places.set(id, left);
-      return;
-    }
-    this.#places.delete(id);
+    if (left.length === 0) this.#places.delete(id);
+    else this.#places.set(id, left);
   }
 }
 

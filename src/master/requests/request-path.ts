@@ -5,7 +5,9 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { networkMatcher } from "../../config/options/networks.ts";
+import { hasCode } from "../../errors.ts";
 import { hugeRequestBytes } from "../../limits.ts";
+import { type KeyDirectories, openKeyDirectories } from "../../store/keys/keys.ts";
 import { peerGroupNames } from "../../transport/zmtp/peer-group.ts";
 import type { AuthBatch, BatchResult } from "../../workers/messages/batch.ts";
 import type { Deferred } from "../../workers/messages/deferred.ts";
@@ -179,25 +181,10 @@ export class RequestPath {
     return answered;
   }
 
-  /** A worker that gives no answer leaves the id without a known key. */
-  async #knownKey(id: string): Promise<string | undefined> {
-    const { pool, partitioner, logger } = this.#parts;
-    const build = () => ({ task: { kind: "knownKey", id }, transfer: [] });
-    try {
-      return await pool.offer<string | undefined>(partitioner.slotOf(id, pool.slotCount), {
-        bytes: 0,
-        isUrgent: true,
-        build,
-      });
-    } catch (error) {
-      logger.error({ id, err: error }, "a worker did not say which key a minion is known by");
-      return undefined;
-    }
-  }
-
   #createBatcher(): Batcher {
     const { config, logger, pool, partitioner, bus, start } = this.#parts;
     const { presence, keeping } = this.#ends;
+    const keys = openKeyDirectories(config.pki_dir);
     const minionsMax = config.max_minions;
     return new Batcher({
       pool,
@@ -210,7 +197,7 @@ export class RequestPath {
         authsMax: config.auth_queue_max,
         clientTimeoutMs: config.auth_client_timeout * 1_000,
         isAccepted: (id) => start.accepted.has(id),
-        knownKey: (id) => this.#knownKey(id),
+        knownKey: (id) => knownKey(keys, id),
         nowMs: () => performance.now(),
       },
       lingerMs: Math.ceil(config.batch_linger_us / 1_000),
@@ -236,5 +223,15 @@ export class RequestPath {
       onAuths: (auths, peers) => this.#answerAuths(auths, peers),
       onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
     });
+  }
+}
+
+/** One that cannot be read counts as none here: the lane that decides reads it again, and answers with the error. */
+function knownKey(keys: Pick<KeyDirectories, "read">, id: string): string | undefined {
+  try {
+    return keys.read("accepted", id) ?? keys.read("pending", id);
+  } catch (error) {
+    if (!hasCode(error, "STORE_FAILED")) throw error;
+    return undefined;
   }
 }

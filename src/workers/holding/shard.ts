@@ -134,16 +134,6 @@ export class Shard {
     return pem;
   }
 
-  /** The text of the key that the id is known by, accepted or pending. A file that cannot be read counts as none: the `_auth` itself gets the error. */
-  knownKey(id: string): string | undefined {
-    try {
-      return this.acceptedPemNow(id) ?? this.stores.keys.read("pending", id);
-    } catch (error) {
-      if (!hasCode(error, "STORE_FAILED")) throw error;
-      return undefined;
-    }
-  }
-
   /** The key itself, for verifying a token. */
   acceptedKey(id: string): KeyObject | undefined {
     const pem = this.acceptedPem(id);

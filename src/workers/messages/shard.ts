@@ -123,8 +123,6 @@ export type ShardTask = { readonly slot: number } & (
       readonly parts: readonly Uint8Array[];
     }
   | { readonly kind: "masterKeys"; readonly keys: MasterKeys }
-  /** Asks for the text of the id's key, accepted or pending. Undefined if there is none or its file cannot be read. */
-  | { readonly kind: "knownKey"; readonly id: string }
   | { readonly kind: "minionKeys"; readonly added: string[]; readonly removed: string[]; readonly changed: string[] }
   | { readonly kind: "presencePing"; readonly jid: string }
   /** Which of these minions have returned, by the job cache. */

@@ -155,14 +155,12 @@ export class LanePool {
   }
 
   /**
-   * A thread that runs one task at a time is replaced. A shared one is replaced when overdue tasks hold all of its places: until then it serves
-   * others, and a file's hash that takes too long is there for the next request.
+   * A thread that runs one task at a time is replaced. A shared one goes on while its loop turns: a file's hash that takes too long is there for
+   * the next request, even if requests for it hold every place.
    */
   #endOverdue(waiting: LaneTask): void {
     this.#timeOut(waiting, "a lane task took too long");
     if (!this.#isThreadShared) waiting.abort.abort();
-    else if (this.#running.size >= this.#runningMax && [...this.#running].every(({ isSettled }) => isSettled))
-      this.#endThread();
   }
 
   /** A shared thread whose loop does not turn answers none of its tasks, however long they may take. */
@@ -180,9 +178,9 @@ export class LanePool {
     waiting.reject(new SaltworksError("TASK_TIMEOUT", reason));
   }
 
-  /** The next task starts another one. */
+  /** The next task starts another one, as it does where a thread ended before it was ready. */
   #endThread(): void {
-    if (this.#isThreadEnding) return;
+    if (this.#isThreadEnding || this.#piscina.threads.length === 0) return;
     this.#isThreadEnding = true;
     for (const thread of this.#piscina.threads) thread.terminate().catch(this.#options.onThreadLost);
   }

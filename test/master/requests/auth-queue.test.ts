@@ -1,12 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  authHoldMsMax,
-  authQueueBytesMax,
-  authsPerBatchMax,
-  contestingKeysMax,
-  contestsAskedMax,
-} from "../../../src/limits.ts";
+import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../../src/limits.ts";
 import { AuthQueue, type AuthQueueOptions } from "../../../src/master/requests/auth-queue.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import { itemKinds } from "../../../src/workers/batch/frames.ts";
@@ -30,7 +24,7 @@ function openQueue(options: Partial<AuthQueueOptions> = {}) {
     ...options,
     knownKey: (id) => {
       asked.push(id);
-      return options.knownKey?.(id) ?? Promise.resolve(undefined);
+      return options.knownKey?.(id);
     },
   });
   const send = (connection: string, id: string, pub = `key of ${id}`, slot = 0, bytes = Buffer.alloc(1_000)) =>
@@ -50,9 +44,6 @@ function openQueue(options: Partial<AuthQueueOptions> = {}) {
   };
   return { queue, clock, asked, forgotten, send, take };
 }
-
-/** Until a worker's answer about a key has come. */
-const answered = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("AuthQueue", () => {
   it("gives them in turn, and the newest first when the first in turn has lost half of its time", () => {
@@ -84,71 +75,29 @@ describe("AuthQueue", () => {
     assert.equal(queue.counters.authsExpired, 1);
   });
 
-  it("never lets a request with another key displace the minion's own, in either order", async () => {
+  it("never lets a request with another key displace the minion's own, whoever comes first", () => {
     for (const order of [
       ["own", "other"],
       ["other", "own"],
     ]) {
-      const { send, take, asked, queue } = openQueue({ knownKey: () => Promise.resolve("minion's key\n") });
+      const { send, take, asked } = openQueue({ knownKey: () => "minion's key\n" });
       for (const name of order) send(name, "web1", name === "own" ? "minion's key" : "forged");
-      await answered();
       for (let count = 0; count < 100; count += 1) send(`flood${count}`, "web1", `forged ${count}`);
-      assert.equal(queue.waitingCount, 2);
       const taken = take();
       assert.deepEqual(new Set(taken), new Set(["own", "flood99"]));
       assert.ok(asked.every((id) => id === "web1"));
     }
   });
 
-  it("keeps the minion's own through a flood that comes before its worker has said which key is known", async () => {
-    const { send, take, asked, queue, forgotten } = openQueue({ knownKey: () => Promise.resolve("minion's key") });
-    send("forged", "web1", "forged");
-    send("own", "web1", "minion's key");
-    for (let count = 0; count < 100; count += 1) send(`flood${count}`, "web1", `forged ${count}`);
-    assert.deepEqual([queue.waitingCount, asked], [contestingKeysMax, ["web1"]]);
-    await answered();
-    assert.deepEqual([queue.waitingCount, asked], [2, ["web1"]]);
-    send("stranger", "x1");
-    assert.deepEqual(take(), ["own", "flood99", "stranger"]);
-    assert.equal(forgotten.length, 100);
-  });
-
-  it("asks again which key is known when the answer is as old as a client's patience", async () => {
-    let knownKey = "former key";
-    const { send, take, clock, asked } = openQueue({ knownKey: () => Promise.resolve(knownKey) });
-    send("first", "web1", "former key");
-    send("second", "web1", "new key");
-    await answered();
-    knownKey = "new key";
-    clock.nowMs += clientTimeoutMs - 1;
-    send("third", "web1", "other key");
-    clock.nowMs += 1;
-    send("fourth", "web1", "new key");
-    await answered();
-    send("fifth", "web1", "another key");
-    assert.deepEqual(asked, ["web1", "web1"]);
-    assert.deepEqual(take(), ["fourth", "fifth"]);
-  });
-
-  it("asks about a bounded number of ids at once", () => {
-    const { send, asked } = openQueue({ authsMax: 10_000, knownKey: () => new Promise(() => undefined) });
-    for (let count = 0; count <= contestsAskedMax; count += 1) {
-      send("a", `web${count}`, "one key");
-      send("b", `web${count}`, "other key");
-    }
-    assert.equal(asked.length, contestsAskedMax);
-  });
-
-  it("lets the first key of a new id stand, as the decision will, and others share one place", async () => {
+  it("lets the first key of a new id stand, as the decision will, and others share one place", () => {
     const { send, take, queue } = openQueue({ isAccepted: () => false });
     send("first", "new1", "first key");
     for (let count = 0; count < 10; count += 1) send(`later${count}`, "new1", `key ${count}`);
-    await answered();
     assert.equal(queue.waitingCount, 2);
     assert.deepEqual(take(), ["first", "later9"]);
   });
 
-  it("asks for no key unless two keys claim one id", () => {
+  it("reads no key file unless two keys claim one id", () => {
     const { send, asked } = openQueue();
     for (let count = 0; count < 10; count += 1) send("c", `web${count % 5}`);
     assert.deepEqual(asked, []);

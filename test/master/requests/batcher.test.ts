@@ -80,7 +80,7 @@ function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount
       authsMax: 2,
       clientTimeoutMs: 5_000,
       isAccepted: () => false,
-      knownKey: () => Promise.resolve(undefined),
+      knownKey: () => undefined,
       nowMs: () => 0,
     },
     lingerMs: 0,

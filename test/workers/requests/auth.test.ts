@@ -48,15 +48,6 @@ describe("_auth", () => {
     );
   });
 
-  it("tells by which key an id is known: the accepted one, else the pending one", () => {
-    const bench = openShard();
-    assert.equal(bench.shard.knownKey("new1"), undefined);
-    bench.keys.write("pending", "new1", otherPair.publicPem);
-    assert.equal(bench.shard.knownKey("new1"), otherPair.publicPem);
-    bench.keys.write("accepted", "new1", minionPair.publicPem);
-    assert.equal(bench.shard.knownKey("new1"), minionPair.publicPem);
-  });
-
   it("accepts a minion whose accepted key is the same but for line ends", async () => {
     const bench = openShard();
     bench.keys.write("accepted", "web1", minionPair.publicPem.replaceAll("\n", "\r\n"));
