@@ -133,7 +133,7 @@ describe("the job cache of a running master", { timeout: 240_000 }, () => {
       commandTimeoutMs,
     );
     assert.equal(wrong.exitCode, 1);
-    assert.match(wrong.stdout, /Exception occurred in runner jobs.list_jobs: "someday" is no date/);
+    assert.match(wrong.stdout, /Exception occurred in runner jobs.list_jobs: "someday" is not a date/);
     await master.restart();
   });
 });

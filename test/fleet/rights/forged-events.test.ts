@@ -24,7 +24,7 @@ describe("a minion that fires another minion's result", () => {
         await forger.settled();
         assert.deepEqual(forger.faults, []);
         const log = readFileSync(join(master.directory, "output"), "utf8");
-        assert.equal(/minion_event_tags: salt lets one minion/.test(log), rules === "salt");
+        assert.equal(/minion_event_tags: salt lets a minion fire/.test(log), rules === "salt");
         assert.match(log, /Filtering blacklisted event tag/);
       } finally {
         forger.close();
