@@ -1,6 +1,7 @@
 /** Tasks of a shard worker, and their answers. Types only. */
 import type { MasterConfig } from "../../config/load.ts";
 import type { ForgottenFacts } from "../../runners/contract/contract.ts";
+import type { AskedTarget } from "../../target/asked-target.ts";
 import type { BatchTask } from "./batch.ts";
 import type { ReplySeal } from "./deferred.ts";
 
@@ -32,11 +33,9 @@ export type ShardStart = {
 };
 
 /** `target` is the network encoding of the target expression, which may be a string or a list. */
-export type MatchTask = {
+export type MatchTask = Omit<AskedTarget, "target"> & {
   readonly kind: "match";
   readonly target: Uint8Array;
-  readonly targetKind: string;
-  readonly delimiter: string;
   /** False: minions without known facts match no term about grains or pillar. */
   readonly isGreedy?: boolean;
 };
