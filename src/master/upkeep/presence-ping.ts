@@ -1,7 +1,7 @@
 /** Makes the master's presence, which pings silent minions by a job that leaves no trace. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/schema.ts";
-import { keepPresencePing } from "../../workers/holding/shard.ts";
+import { keepPresencePing } from "../../workers/holding/presence-pings.ts";
 import type { ShardStart } from "../../workers/messages/shard.ts";
 import type { ShardPool } from "../../workers/threads/pool.ts";
 import { ownJob } from "../publish/own-job.ts";

@@ -20,6 +20,7 @@ import type { SealKey } from "../messages/deferred.ts";
 import type { MasterKeys, ShardStart } from "../messages/shard.ts";
 import { Partitioner } from "../threads/partition.ts";
 import { MinionFacts } from "./facts.ts";
+import { keepPresencePing } from "./presence-pings.ts";
 import { openSession, type SessionRecord, sealSession, sessionKeyName } from "./session-record.ts";
 import { UnprovenKeys } from "./unproven-keys.ts";
 
@@ -43,8 +44,6 @@ export type ShardStores = {
   readonly keys: KeyDirectories;
   readonly box: SecretBox;
 };
-
-const presencePingsMax = 16;
 
 export class Shard {
   readonly start: ShardStart;
@@ -315,10 +314,4 @@ function usableKey(pem: string): KeyObject | undefined {
     if (!hasCode(error, "CRYPTO_BAD_KEY")) throw error;
     return undefined;
   }
-}
-
-/** Keeps the latest pings only. The main thread keeps the same list for workers that start later. */
-export function keepPresencePing(start: ShardStart, jid: string): void {
-  start.presencePings.push(jid);
-  if (start.presencePings.length > presencePingsMax) start.presencePings.shift();
 }
